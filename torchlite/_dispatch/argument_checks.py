@@ -173,6 +173,114 @@ def check_index_add(input, dim: int, count: int, source) -> None:
         )
 
 
+def check_index_vector(name: str, ndim: int, integral: bool) -> None:
+    """Raise unless an index is a vector of integers."""
+    if ndim > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector")
+    if not integral:
+        if name == "index_fill_":
+            raise IndexError(f"{name}(): Expected dtype int64 for index.")
+        raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index")
+
+
+def check_index_copy(input, dim: int, count: int, source) -> None:
+    """Raise unless `count` slices of a source array can replace slices of `input` along `dim`."""
+    if input.dtype != source.dtype:
+        ours, theirs = (from_np(x.dtype).scalar_name for x in (input, source))
+        raise RuntimeError(
+            f"index_copy_(): self and source expected to have the same dtype, but got (self) {ours} and (source) "
+            f"{theirs}"
+        )
+    given = source.shape[dim] if source.ndim else 1
+    if count != given:
+        raise IndexError(f"index_copy_(): Number of indices ({count}) should be equal to source.size(dim) ({given})")
+    ours, theirs = (x.shape[:dim] + x.shape[dim + 1 :] for x in (input, source))
+    if input.ndim and source.ndim and theirs != ours:
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+            f"{' '.join(map(str, ours))} at dimension {dim} and source slice shape: {' '.join(map(str, theirs))} at "
+            "dimension 0."
+        )
+
+
+def check_index_fill(value) -> None:
+    """Raise unless a value to write at an index is a number or a 0-d array."""
+    if getattr(value, "ndim", 0):
+        raise RuntimeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
+
+
+def check_put(input, index, source) -> None:
+    """Raise unless the elements of a source array can be written to `input` at a flat index."""
+    if input.dtype != source.dtype:
+        ours, theirs = (from_np(x.dtype).scalar_name for x in (input, source))
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {ours} and source.dtype = "
+            f"{theirs}"
+        )
+    if index.size != source.size:
+        raise IndexError(
+            "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source.size}, index.numel() = {index.size}"
+        )
+
+
+def check_written_slice(shape, source_shape) -> None:
+    """Raise unless a source has the shape of the slice that it is written to."""
+    if shape != source_shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(source_shape)}, slice size = "
+            f"{list(shape)}"
+        )
+
+
+def check_selected(index: int, shape, dim: int) -> None:
+    """Raise unless `index` is in range along `dim`."""
+    if not -shape[dim] <= index < shape[dim]:
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}")
+
+
+def check_search(keys_shape, values_shape) -> None:
+    """Raise unless each row of values has a row of sorted keys, or all share one."""
+    if len(keys_shape) > 1 and keys_shape[:-1] != values_shape[:-1]:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+            f"tensor and input value tensor must match, but we got boundaries tensor {list(keys_shape)} and input "
+            f"value tensor {list(values_shape)}"
+        )
+
+
+def searches_right(right: bool, side: str | None) -> bool:
+    """True if `right` and `side` ask for the place behind equal keys. Raise if they contradict each other."""
+    if side is not None and side not in ("left", "right"):
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+        )
+    return right or side == "right"
+
+
+_CPP_TYPE_NAMES = {
+    "float32": "float",
+    "float64": "double",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "int32": "int",
+    "int64": "long int",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
+
+
+def check_same_dtype(input, value, name: str) -> None:
+    """Raise unless the argument `name` has the dtype of `input`, with the names of PyTorch's C++ types."""
+    if value.dtype != input.dtype:
+        want, got = (_CPP_TYPE_NAMES.get(str(x.dtype), str(x.dtype)) for x in (input, value))
+        raise RuntimeError(f"expected dtype {want} for `{name}` but got dtype {got}")
+
+
 def check_unfold(dim: int, length: int, size: int, step: int) -> None:
     """Raise unless a dimension can be cut into windows of the given size and step."""
     if size < 0:

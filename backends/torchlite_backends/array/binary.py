@@ -5,6 +5,7 @@ Basic arithmetic is in `pointwise`. An operand may be a Python number.
 
 import numpy as np
 
+from torchlite._dispatch.argument_checks import check_same_dtype
 from torchlite._types.dtypes import FROM_NUMPY
 
 from .pointwise import complex_as_real_view
@@ -194,32 +195,14 @@ def bitwise_right_shift(input, other):
     return xp.right_shift(input, xp.where(valid, other, other.dtype.type(bits - 1)))
 
 
-_SCALAR_TYPE_NAMES = {
-    "float32": "float",
-    "float64": "double",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "int32": "int",
-    "int64": "long int",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}
-
-
-def _same_dtype(input, value, name):
-    if value.dtype != input.dtype:
-        want, got = (_SCALAR_TYPE_NAMES.get(str(d), str(d)) for d in (input.dtype, value.dtype))
-        raise RuntimeError(f"expected dtype {want} for `{name}` but got dtype {got}")
-
-
 def _lerp_tensor(input, end, weight):
-    _same_dtype(input, end, "end")
-    _same_dtype(input, weight, "weight")
+    check_same_dtype(input, end, "end")
+    check_same_dtype(input, weight, "weight")
     return lerp(input, end, weight)
 
 
 def _lerp_scalar(input, end, weight):
-    _same_dtype(input, end, "end")
+    check_same_dtype(input, end, "end")
     return lerp(input, end, weight)
 
 

@@ -4,7 +4,17 @@ import math
 
 import numpy as xp
 
-from torchlite._dispatch.argument_checks import check_gather, check_index_add, check_scatter
+from torchlite._dispatch.argument_checks import (
+    check_gather,
+    check_index_add,
+    check_index_copy,
+    check_index_fill,
+    check_index_vector,
+    check_put,
+    check_scatter,
+    check_selected,
+    check_written_slice,
+)
 from torchlite._dispatch.shapes import broadcast_shapes, wrap_dim
 from torchlite._dispatch.type_promotion import cast_scalar
 from torchlite._types.dtypes import from_np
@@ -12,14 +22,9 @@ from torchlite._types.dtypes import from_np
 from .dim_checks import check_bounds, prod
 from .index import _index, _setitem_, accumulate, add_rows
 
-_SCALAR_TYPE_NAMES = {
-    "f2": "Half", "f4": "Float", "f8": "Double", "i1": "Char", "i2": "Short", "i4": "Int", "i8": "Long", "u1": "Byte",
-    "b1": "Bool", "c8": "ComplexFloat", "c16": "ComplexDouble",
-}  # fmt: skip
-
 
 def _scalar_type_name(x):
-    return _SCALAR_TYPE_NAMES.get(x.dtype.str[1:], str(x.dtype))
+    return from_np(x.dtype).scalar_name
 
 
 def _flat_positions(shape, dim, index):
@@ -127,18 +132,8 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     return out
 
 
-def _check_vector(name, index, error=IndexError):
-    if index.ndim > 1:
-        raise error(f"{name}(): Index is supposed to be a vector")
-    if index.dtype.kind != "i":
-        kind = IndexError if name == "index_fill_" else RuntimeError
-        raise kind(
-            f"{name}(): Expected dtype {'int64 for index.' if name == 'index_fill_' else 'int32 or int64 for index'}"
-        )
-
-
 def index_select(input, dim, index):
-    _check_vector("index_select", index)
+    check_index_vector("index_select", index.ndim, index.dtype.kind == "i")
     dim = wrap_dim(dim, input.ndim)
     size = input.shape[dim] if input.ndim else 1
     if index.size and (int(index.min()) < 0 or int(index.max()) >= size):
@@ -154,7 +149,7 @@ def _dim_first(x, dim):
 
 def index_add(input, dim, index, source, *, alpha=1):
     dim = wrap_dim(dim, input.ndim)
-    _check_vector("index_add_", index)
+    check_index_vector("index_add_", index.ndim, index.dtype.kind == "i")
     check_index_add(input, dim, index.size, source)
     size = input.shape[dim] if input.ndim else 1
     if input.ndim == 2:  # PyTorch has another code path there, with another message
@@ -180,25 +175,8 @@ def index_add(input, dim, index, source, *, alpha=1):
 
 def index_copy(input, dim, index, source):
     dim = wrap_dim(dim, input.ndim)
-    _check_vector("index_copy_", index)
-    if input.dtype != source.dtype:
-        raise RuntimeError(
-            f"index_copy_(): self and source expected to have the same dtype, but got "
-            f"(self) {_scalar_type_name(input)} and "
-            f"(source) {_scalar_type_name(source)}"
-        )
-    count = source.shape[dim] if source.ndim else 1
-    if index.size != count:
-        raise IndexError(
-            f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({count})"
-        )
-    theirs, ours = source.shape[:dim] + source.shape[dim + 1 :], input.shape[:dim] + input.shape[dim + 1 :]
-    if input.ndim and source.ndim and theirs != ours:
-        raise RuntimeError(
-            f"index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
-            f"{' '.join(map(str, ours))} at "
-            f"dimension {dim} and source slice shape: {' '.join(map(str, theirs))} at dimension 0."
-        )
+    check_index_vector("index_copy_", index.ndim, index.dtype.kind == "i")
+    check_index_copy(input, dim, index.size, source)
     check_bounds(index, input.shape[dim] if input.ndim else 1, dim, IndexError, "index_copy_(): ")
     out = input.copy()
     rows = _dim_first(out, dim)
@@ -208,11 +186,8 @@ def index_copy(input, dim, index, source):
 
 def index_fill(input, dim, index, value):
     dim = wrap_dim(dim, input.ndim)
-    if getattr(value, "ndim", 0):
-        raise RuntimeError(
-            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
-        )
-    _check_vector("index_fill_", index)
+    check_index_fill(value)
+    check_index_vector("index_fill_", index.ndim, index.dtype.kind == "i")
     size = input.shape[dim] if input.ndim else 1
     if index.size and (int(index.min()) < -size or int(index.max()) >= size):
         worst = int(index.min()) if int(index.min()) < -size else int(index.max())
@@ -292,17 +267,7 @@ def take(input, index):
 
 
 def put(input, index, source, accumulate=False):
-    if input.dtype != source.dtype:
-        raise RuntimeError(
-            f"put_(): self and source expected to have the same dtype, but got "
-            f"self.dtype = {_scalar_type_name(input)} and "
-            f"source.dtype = {_scalar_type_name(source)}"
-        )
-    if index.size != source.size:
-        raise IndexError(
-            "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
-            f"{source.size}, index.numel() = {index.size}"
-        )
+    check_put(input, index, source)
     places = _flat_index("put_", index, input.size).reshape(-1)
     out = xp.array(input, order="C", copy=True)
     if accumulate:
@@ -325,11 +290,7 @@ def _slice_along(x, dim, start, end, step):
 def _written(input, where, src):
     out = input.copy()
     part = out[where]
-    if part.shape != src.shape:
-        raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
-            f"{list(part.shape)}"
-        )
+    check_written_slice(part.shape, src.shape)
     out[where] = src.astype(input.dtype)
     return out
 
@@ -340,11 +301,7 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
 
 def select_scatter(input, src, dim, index):
     dim = wrap_dim(dim, input.ndim)
-    size = input.shape[dim]
-    if not -size <= index < size:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
-        )
+    check_selected(index, input.shape, dim)
     return _written(input, (slice(None),) * dim + (index,), src)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as xp
 
-from torchlite._dispatch.argument_checks import check_sorter
+from torchlite._dispatch.argument_checks import check_search, check_sorter, searches_right
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import from_np
 
@@ -98,20 +98,9 @@ def kthvalue(input, k, dim=-1, keepdim=False):
 
 
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None):
-    if side is not None and side not in ("left", "right"):
-        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
-    if side == "left" and right:
-        raise RuntimeError(
-            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
-        )
-    right = right or side == "right"
+    right = searches_right(right, side)
     keys, values = sorted_sequence, xp.asarray(input)
-    if keys.ndim > 1 and keys.shape[:-1] != values.shape[:-1]:
-        raise RuntimeError(
-            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
-            f"tensor and input value tensor must match, but we got boundaries tensor {list(keys.shape)} and input "
-            f"value tensor {list(values.shape)}"
-        )
+    check_search(keys.shape, values.shape)
     if sorter is not None:
         check_sorter(keys.shape, sorter.shape, from_np(sorter.dtype), sorter)
         keys = xp.take_along_axis(keys, sorter, axis=-1)

@@ -28,10 +28,7 @@ struct Pair { const void *a, *b; void* out; whole count, piece; };
         for (whole i = begin * of.piece; i < last; i++) out[i] = a[i] op b[i]; \
         return 0; \
     } \
-    static int name##_f32(const Pair& of, whole b, whole e) { return name<float>(of, b, e); } \
-    static int name##_f64(const Pair& of, whole b, whole e) { return name<double>(of, b, e); } \
-    ENTRY(name##_f32, Pair) \
-    ENTRY(name##_f64, Pair)
+    ENTRY_PER_DTYPE(name, Pair)
 PAIRS(add, +)
 PAIRS(sub, -)
 PAIRS(mul, *)

@@ -129,7 +129,7 @@ _INDEX_ADD_SOURCE = (
 struct Added {
     const void *grad, *index, *from; void* out; whole picked, rows, width, padding, wide, items;
 };
-template <class T, class I> static int added(const Added& of, whole begin, whole end) {
+template <class T, class I> static int added_rows(const Added& of, whole begin, whole end) {
     const whole first = of.rows * begin / of.items, last = of.rows * end / of.items;
     const I* index = (const I*)of.index;
     const whole start = first * of.width, size = (last - first) * of.width * sizeof(T);
@@ -145,13 +145,10 @@ template <class T, class I> static int added(const Added& of, whole begin, whole
     }
     return 0;
 }
-template <class T> static int added_of(const Added& of, whole b, whole e) {
-    return of.wide ? added<T, int64_t>(of, b, e) : added<T, int32_t>(of, b, e);
+template <class T> static int added(const Added& of, whole b, whole e) {
+    return of.wide ? added_rows<T, int64_t>(of, b, e) : added_rows<T, int32_t>(of, b, e);
 }
-static int added_f32(const Added& of, whole b, whole e) { return added_of<float>(of, b, e); }
-static int added_f64(const Added& of, whole b, whole e) { return added_of<double>(of, b, e); }
-ENTRY(added_f32, Added)
-ENTRY(added_f64, Added)
+ENTRY_PER_DTYPE(added, Added)
 """
 )
 _index_add_kernels = kernel_per_dtype(_INDEX_ADD_SOURCE, "added", "QQQQqqqqqq")

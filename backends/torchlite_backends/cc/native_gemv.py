@@ -58,10 +58,7 @@ template <class T> static int gemv(const Vectors& of, whole begin, whole end) {
     }
     return 0;
 }
-static int gemv_f32(const Vectors& of, whole b, whole e) { return gemv<float>(of, b, e); }
-static int gemv_f64(const Vectors& of, whole b, whole e) { return gemv<double>(of, b, e); }
-ENTRY(gemv_f32, Vectors)
-ENTRY(gemv_f64, Vectors)
+ENTRY_PER_DTYPE(gemv, Vectors)
 """
 ).replace("LINES", str(_COLUMNS_PER_ITEM))
 _gemv_kernels = kernel_per_dtype(_SOURCE, "gemv", "QQQQqqq")

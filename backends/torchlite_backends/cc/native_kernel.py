@@ -49,6 +49,12 @@ typedef long long whole;
             failed |= name(*(const Given*)given, count * k / parts, count * (k + 1) / parts); \
         return failed; \
     }
+// The kernels name_f32 and name_f64 of a template `name`.
+#define ENTRY_PER_DTYPE(name, Given) \
+    static int name##_f32(const Given& of, whole begin, whole end) { return name<float>(of, begin, end); } \
+    static int name##_f64(const Given& of, whole begin, whole end) { return name<double>(of, begin, end); } \
+    ENTRY(name##_f32, Given) \
+    ENTRY(name##_f64, Given)
 static inline whole least(whole a, whole b) { return a < b ? a : b; }
 // Asks for the memory `bytes` behind a place, which may be none of the program's.
 static inline void ask(const void* from, whole bytes) {

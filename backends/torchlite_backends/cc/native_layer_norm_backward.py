@@ -54,7 +54,7 @@ template <class T> static inline void means(const T* g, const T* x, const T* wei
     *average = (added_up<T>(totals[0] + totals[1]) + total) / n;
     *product = (added_up<T>(products[0] + products[1]) + more) / n;
 }
-template <class T, bool WEIGHT> static void norms_backward(const Norms& of, whole begin, whole end) {
+template <class T, bool WEIGHT> static void layer_norm_backward(const Norms& of, whole begin, whole end) {
     const int BLOCK = 1024;
     T line[BLOCK];
     const whole n = of.columns;
@@ -85,15 +85,12 @@ template <class T, bool WEIGHT> static void norms_backward(const Norms& of, whol
     }
     if (of.past_caches) streamed();
 }
-template <class T> static int norms_backward(const Norms& of, whole begin, whole end) {
-    if (of.weight) norms_backward<T, true>(of, begin, end);
-    else norms_backward<T, false>(of, begin, end);
+template <class T> static int layer_norm_backward(const Norms& of, whole begin, whole end) {
+    if (of.weight) layer_norm_backward<T, true>(of, begin, end);
+    else layer_norm_backward<T, false>(of, begin, end);
     return 0;
 }
-static int layer_norm_backward_f32(const Norms& of, whole b, whole e) { return norms_backward<float>(of, b, e); }
-static int layer_norm_backward_f64(const Norms& of, whole b, whole e) { return norms_backward<double>(of, b, e); }
-ENTRY(layer_norm_backward_f32, Norms)
-ENTRY(layer_norm_backward_f64, Norms)
+ENTRY_PER_DTYPE(layer_norm_backward, Norms)
 """
 )
 _backward = kernel_per_dtype(_SOURCE, "layer_norm_backward", "QQQQQQQQqqqq")

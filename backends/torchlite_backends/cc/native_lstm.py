@@ -73,7 +73,7 @@ template <class T> INLINE void step(T* gates, T* squashed, T* state, T* next, wh
     put(squashed + e, n, small);
     put(state + e, n, o * small);
 }
-template <class T> static int steps_of(const Steps& of) {
+template <class T> static int steps(const Steps& of, whole, whole) {
     const whole size = of.hidden * of.columns, n = of.columns;
     const T* state = (const T*)of.first;
     for (whole t = 0; t < of.steps; t++) {
@@ -112,7 +112,7 @@ template <class T> INLINE void step_back(const T* grad, const T* gates, const T*
     put(sums + 3 * size + e, n, of_state * ((o - o * o) * s));
     put(dc + e, n, of_cell * f);
 }
-template <class T> static int steps_back_of(const Back& of) {
+template <class T> static int back(const Back& of, whole, whole) {
     const whole size = of.hidden * of.columns, n = of.columns;
     T *dh = (T*)of.dh, *dc = (T*)of.dc;
     for (whole t = of.steps - 1; t >= 0; t--) {
@@ -130,17 +130,11 @@ template <class T> static int steps_back_of(const Back& of) {
     }
     return 0;
 }
-static int steps_f32(const Steps& of, whole, whole) { return steps_of<float>(of); }
-static int steps_f64(const Steps& of, whole, whole) { return steps_of<double>(of); }
-static int back_f32(const Back& of, whole, whole) { return steps_back_of<float>(of); }
-static int back_f64(const Back& of, whole, whole) { return steps_back_of<double>(of); }
 }
 using namespace cc;
 #undef char
-ENTRY(steps_f32, Steps)
-ENTRY(steps_f64, Steps)
-ENTRY(back_f32, Back)
-ENTRY(back_f64, Back)
+ENTRY_PER_DTYPE(steps, Steps)
+ENTRY_PER_DTYPE(back, Back)
 """
 )
 _forward_kernels = kernel_per_dtype(_SOURCE, "steps", "QQQQQQQQqqq")

@@ -58,10 +58,7 @@ template <class T> static int {name}(const Given_{name}& of, whole begin, whole 
     });
     return 0;
 }
-static int {name}_f32(const Given_{name}& of, whole b, whole e) { return {name}<float>(of, b, e); }
-static int {name}_f64(const Given_{name}& of, whole b, whole e) { return {name}<double>(of, b, e); }
-ENTRY({name}_f32, Given_{name})
-ENTRY({name}_f64, Given_{name})
+ENTRY_PER_DTYPE({name}, Given_{name})
 """
 
 

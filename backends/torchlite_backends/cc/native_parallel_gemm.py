@@ -40,7 +40,7 @@ struct Product {
     const void* gemm; const void *a, *b; void* out; const void* bias;
     whole rows, columns, depth, turned_a, a_row, turned_b, b_row, out_row, by_rows, parts;
 };
-template <class T> static int part_of_product(const Product& of, whole begin, whole end) {
+template <class T> static int product(const Product& of, whole begin, whole end) {
     for (whole k = begin; k < end; k++) {
         const whole length = of.by_rows ? of.rows : of.columns;
         const whole start = length * k / of.parts, n = length * (k + 1) / of.parts - start;
@@ -64,10 +64,7 @@ template <class T> static int part_of_product(const Product& of, whole begin, wh
     }
     return 0;
 }
-static int product_f32(const Product& of, whole b, whole e) { return part_of_product<float>(of, b, e); }
-static int product_f64(const Product& of, whole b, whole e) { return part_of_product<double>(of, b, e); }
-ENTRY(product_f32, Product)
-ENTRY(product_f64, Product)
+ENTRY_PER_DTYPE(product, Product)
 """
 )
 _gemm_kernels = {

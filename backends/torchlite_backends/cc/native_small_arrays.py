@@ -162,18 +162,12 @@ template <class T> static int attention(const Attention& of, whole begin, whole 
     }
     return 0;
 }
-static int layer_norm_f32(const Norms& of, whole b, whole e) { return layer_norm<float>(of, b, e); }
-static int layer_norm_f64(const Norms& of, whole b, whole e) { return layer_norm<double>(of, b, e); }
-static int attention_f32(const Attention& of, whole b, whole e) { return attention<float>(of, b, e); }
-static int attention_f64(const Attention& of, whole b, whole e) { return attention<double>(of, b, e); }
 }
 using namespace cc;
 #undef char
-ENTRY(layer_norm_f32, Norms)
-ENTRY(layer_norm_f64, Norms)
+ENTRY_PER_DTYPE(layer_norm, Norms)
 ENTRY(gelu_f32, Numbers)
-ENTRY(attention_f32, Attention)
-ENTRY(attention_f64, Attention)
+ENTRY_PER_DTYPE(attention, Attention)
 """.replace("POWERS", _POWERS).replace("KEYS", str(_MAX_KEYS))
 )
 _layer_norm_kernels = kernel_per_dtype(_SOURCE, "layer_norm", "QQQQQQqd")

@@ -95,14 +95,8 @@ static int rows_in_order(const Order& of, whole, whole) {
     of.starts[0] = 0;
     return 0;
 }
-static int rows_times_f32(const Times& of, whole b, whole e) { return rows_times<float>(of, b, e); }
-static int rows_times_f64(const Times& of, whole b, whole e) { return rows_times<double>(of, b, e); }
-static int products_at_f32(const Products& of, whole b, whole e) { return products_at<float>(of, b, e); }
-static int products_at_f64(const Products& of, whole b, whole e) { return products_at<double>(of, b, e); }
-ENTRY(rows_times_f32, Times)
-ENTRY(rows_times_f64, Times)
-ENTRY(products_at_f32, Products)
-ENTRY(products_at_f64, Products)
+ENTRY_PER_DTYPE(rows_times, Times)
+ENTRY_PER_DTYPE(products_at, Products)
 ENTRY(rows_in_order, Order)
 """
 )

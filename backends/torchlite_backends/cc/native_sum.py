@@ -65,14 +65,8 @@ template <class T> static int column_sums(const Columns& of, whole begin, whole 
     }
     return 0;
 }
-static int row_sums_f32(const Rows& of, whole b, whole e) { return row_sums<float>(of, b, e); }
-static int row_sums_f64(const Rows& of, whole b, whole e) { return row_sums<double>(of, b, e); }
-static int column_sums_f32(const Columns& of, whole b, whole e) { return column_sums<float>(of, b, e); }
-static int column_sums_f64(const Columns& of, whole b, whole e) { return column_sums<double>(of, b, e); }
-ENTRY(row_sums_f32, Rows)
-ENTRY(row_sums_f64, Rows)
-ENTRY(column_sums_f32, Columns)
-ENTRY(column_sums_f64, Columns)
+ENTRY_PER_DTYPE(row_sums, Rows)
+ENTRY_PER_DTYPE(column_sums, Columns)
 """
 )
 _row_sum_kernels = kernel_per_dtype(_SOURCE, "row_sums", "QQqqq")

@@ -8,22 +8,17 @@ groups of one; otherwise the entry refuses (`ALONE`).
 
 from __future__ import annotations
 
-_SCALARS = ("char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double")
-_WIDTHS = (2, 4, 8, 16)
+from .cpp_preamble import DEFINITIONS, conversions
 
 _TYPES = r"""
 #define FUNCTION inline
-#define GLOBAL
-#define LOCAL
 #define KERNEL inline
 #define ALONE (alone_ = alone_ & (group_ == 1))
 #define LOCAL_ARRAY(T, name, n) T name[n]; ALONE
 #define LOCAL_MATRIX(T, name, n, m) T name[n][m]; ALONE
-#define NOT_INLINE __attribute__((noinline))
 #define NOT_UNROLLED
 #define FEW_TIMES
 #define GROUP_SIZE(n)
-#define VECTOR_HINT(V)
 #define BARRIER ALONE
 #define BARRIER_ALL ALONE
 #define THREAD (item_.x - group_start_.x)
@@ -37,42 +32,13 @@ _TYPES = r"""
 #define ITEM_Y (item_.y)
 #define ITEM_Z (item_.z)
 #define ITEMS (global_.x)
-#define IN(T, x) const T* x##_, const int x##_o
-#define OUT(T, x) T* x##_, const int x##_o
-#define AT(x) (x##_ + x##_o)
 #define INFINITY __builtin_inff()
 #define NAN __builtin_nanf("")
-#define FLT_EPSILON 1.1920928955078125e-07f
-#define FLT_MIN 1.17549435082228751e-38f
-#define DBL_EPSILON 2.2204460492503131e-16
-#define DBL_MIN 2.2250738585072014e-308
 #define INT_MAX 0x7fffffff
 #define INT_MIN (-INT_MAX - 1)
 #define UINT_MAX 0xffffffffu
-#undef LONG_MAX
-#undef LONG_MIN
-#undef ULONG_MAX
-#define LONG_MAX 0x7fffffffffffffffLL
-#define LONG_MIN (-LONG_MAX - 1)
-#define ULONG_MAX 0xffffffffffffffffULL
 #define INLINE inline __attribute__((always_inline))
-typedef signed char cl_char;
-typedef unsigned char cl_uchar;
-typedef short cl_short;
-typedef unsigned short cl_ushort;
-typedef int cl_int;
-typedef unsigned int cl_uint;
-typedef long long cl_long;
-typedef unsigned long long cl_ulong;
-typedef float cl_float;
-typedef double cl_double;
-typedef unsigned short cl_half;
 typedef decltype(sizeof(0)) size_t;
-template <int bytes> struct Signed;
-template <> struct Signed<1> { typedef signed char Type; };
-template <> struct Signed<2> { typedef short Type; };
-template <> struct Signed<4> { typedef int Type; };
-template <> struct Signed<8> { typedef long long Type; };
 template <int... I> struct Indices {};
 #ifdef __clang__
 template <class, int... I> struct Listed { typedef Indices<I...> Type; };
@@ -515,49 +481,6 @@ def _libmvec() -> str:
     return "\n".join(lines)
 
 
-def _conversions() -> str:
-    """Return `convert_T`, `as_T` and type names, for scalars and vectors of each width."""
-    lines = []
-    for scalar in _SCALARS:
-        own = f"cl_{scalar}"
-        lines.append(f"template <class S> INLINE {own} convert_{scalar}(S v) {{ return {own}(v); }}")
-        lines.append(f"template <class S> INLINE {own} as_{scalar}(S v) {{ return bits_as<{own}>(v); }}")
-        for n in _WIDTHS:
-            lines.append(f"typedef Vector<{own}, {n}> {own}{n};")
-            lines.append(
-                f"template <class S> INLINE {own}{n} convert_{scalar}{n}(Vector<S, {n}> v) "
-                f"{{ return converted<{n}, {own}>(v); }}"
-            )
-            lines.append(f"template <class S> INLINE {own}{n} as_{scalar}{n}(S v) {{ return bits_as<{own}{n}>(v); }}")
-    for n in _WIDTHS:
-        lines.append(
-            f"template <class T> INLINE Vector<T, {n}> vload{n}(cl_long i, const T* p) "
-            f"{{ return load_cells<{n}>(p, i * {n}); }}"
-        )
-        lines.append(
-            f"template <class T> INLINE void vstore{n}(Vector<T, {n}> v, cl_long i, T* p) "
-            f"{{ store_cells(p, i * {n}, v); }}"
-        )
-        lines += [
-            f"#define LD_{short}{n}(p, i) load_{short.lower()}<{n}>(p, i)\n"
-            f"#define ST_{short}{n}(p, i, v) store_{short.lower()}<{n}>(p, i, v)"
-            for short in ("HALF", "BF16")
-        ]
-    names = [f"{scalar}{n}" for scalar in _SCALARS for n in _WIDTHS]
-    return (
-        "\n".join(
-            [
-                *lines,
-                *(
-                    f"#define {name} cl_{name}"
-                    for name in ("char", "uchar", "ushort", "uint", "long", "ulong", "half", *names)
-                ),
-            ]
-        )
-        + "\n"
-    )
-
-
 # Work-item functions, and entries that run work-groups.
 _ENTRIES = r"""
 struct Places { int x, y, z; };
@@ -638,6 +561,7 @@ template <class P, class... A> constexpr int count_of(void (P::*)(A...)) { retur
 CPP = (
     "#if __has_include(<features.h>)\n#include <features.h>\n#endif\n"
     "#if defined(__SSE2__)\n#include <emmintrin.h>\n#endif\nnamespace cc {\n"
+    + DEFINITIONS
     + _TYPES
     + _HALVES
     + _scalar_math()
@@ -645,5 +569,10 @@ CPP = (
     + _VECTOR_MATHS
     + _FUNCTIONS
     + _ENTRIES
-    + _conversions()
+    + conversions(
+        "INLINE",
+        convert="return converted<{n}, {to}>(v);",
+        load="return load_cells<{n}>(p, i * {n});",
+        store="store_cells(p, i * {n}, v);",
+    )
 )

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlite._dispatch import REGISTRY
+from torchlite._dispatch.argument_checks import check_same_dtype
 from torchlite._dispatch.type_promotion import cast_scalar
 from torchlite._types.dtypes import BY_NAME, finfo, from_np
 from torchlite_backends.kernel_sources.activation_rules import RULES as ACTIVATIONS
@@ -289,30 +290,14 @@ def clamp(input, min=None, max=None, out=None):
 
 
 KERNELS["_clamp_tensors"] = KERNELS["_clamp_scalars"] = clamp
-_SCALAR_TYPE_NAMES = {
-    "float32": "float",
-    "float64": "double",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "int32": "int",
-    "int64": "long int",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}
-
-
-def _same_kind(input: Array, value: Array, name: str) -> None:
-    if value.kind != input.kind:
-        want, got = (_SCALAR_TYPE_NAMES.get(KINDS[x.kind].numpy, KINDS[x.kind].numpy) for x in (input, value))
-        raise RuntimeError(f"expected dtype {want} for `{name}` but got dtype {got}")
 
 
 @register_with_inplace
 def lerp(input, end, weight, out=None):
-    _same_kind(input, end, "end")
+    check_same_dtype(input, end, "end")
     if weight.__class__ is not Array:
         return apply(RULES["_lerp_scalar"], (input, end, weight), (), out)
-    _same_kind(input, weight, "weight")
+    check_same_dtype(input, weight, "weight")
     return apply(RULES["_lerp_tensor"], (input, end, weight), (), out)
 
 

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import math
 
-from torchlite._dispatch.argument_checks import check_gather, check_index_add, check_scatter
+from torchlite._dispatch.argument_checks import (
+    check_gather,
+    check_index_add,
+    check_index_copy,
+    check_index_fill,
+    check_index_vector,
+    check_put,
+    check_scatter,
+    check_selected,
+    check_written_slice,
+)
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import from_np, iinfo
 from torchlite_backends.kernel_sources.dtype_kinds import CATEGORY
@@ -97,6 +107,11 @@ def _flat_indices_along(out: Array, dim: int, index: Array) -> Array:
     return flat_indices(arrays, index.shape, sizes, steps, [error_code(SCATTERED, dim)] * len(arrays), wrap=False)
 
 
+def _check_scatter(out: Array, dim: int, index: Array, src: Array | None) -> None:
+    shape, same_kind = (None, True) if src is None else (src.shape, out.kind == src.kind)
+    check_scatter("scatter", out.shape, dim, index.shape, _is_integer(index), shape, same_kind)
+
+
 def _scatter_into(out, dim, index, src=None, *, value=None, reduce=None):
     if reduce not in (None, "add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
@@ -111,15 +126,7 @@ def _scatter_copy(operation: str, out: Array, dim: int, index: Array, src: Array
     dim = wrap_dim(dim, out.ndim)
     if not index.size:
         return out
-    check_scatter(
-        "scatter",
-        out.shape,
-        dim,
-        index.shape,
-        _is_integer(index),
-        None if src is None else src.shape,
-        src is None or out.kind == src.kind,
-    )
+    _check_scatter(out, dim, index, src)
     return scatter_in_float32(operation, out, lambda target: _scatter(operation, target, dim, index, src, value))
 
 
@@ -149,15 +156,7 @@ def _scatter_reduce_into(out, dim, index, src, reduce, *, include_self=True):
     dim = wrap_dim(dim, out.ndim)
     if not index.size:
         return out
-    check_scatter(
-        "scatter",
-        out.shape,
-        dim,
-        index.shape,
-        _is_integer(index),
-        None if src is None else src.shape,
-        src is None or out.kind == src.kind,
-    )
+    _check_scatter(out, dim, index, src)
     if not include_self:
         _scatter("set", out, dim, index, None, _identity_value(reduce, out))
     out = scatter_in_float32(
@@ -173,18 +172,8 @@ def _scatter_reduce_into(out, dim, index, src, reduce, *, include_self=True):
 # Slices along a dimension
 
 
-def _check_vector(name, index):
-    if index.ndim > 1:
-        raise IndexError(f"{name}(): Index is supposed to be a vector")
-    if not _is_integer(index):
-        kind = IndexError if name == "index_fill_" else RuntimeError
-        raise kind(
-            f"{name}(): Expected dtype {'int64 for index.' if name == 'index_fill_' else 'int32 or int64 for index'}"
-        )
-
-
 def index_select(input, dim, index):
-    _check_vector("index_select", index)
+    check_index_vector("index_select", index.ndim, _is_integer(index))
     dim = wrap_dim(dim, input.ndim)
     x = _at_least_1d(input)
     out = empty(input.device, (*x.shape[:dim], index.size, *x.shape[dim + 1 :]) if input.ndim else (), input.kind)
@@ -217,7 +206,7 @@ def _write_slices(operation: str, out: Array, dim: int, index: Array, source: Ar
 
 def _index_add_into(input, dim, index, source, *, alpha=1):
     dim = wrap_dim(dim, input.ndim)
-    _check_vector("index_add_", index)
+    check_index_vector("index_add_", index.ndim, _is_integer(index))
     check_index_add(input, dim, index.size, source)
     if alpha != 1:
         source = apply(RULES["mul"], (source, alpha))
@@ -228,35 +217,15 @@ def _index_add_into(input, dim, index, source, *, alpha=1):
 
 def _index_copy_into(input, dim, index, source):
     dim = wrap_dim(dim, input.ndim)
-    _check_vector("index_copy_", index)
-    if input.kind != source.kind:
-        raise RuntimeError(
-            f"index_copy_(): self and source expected to have the same dtype, but got "
-            f"(self) {_scalar_type_name(input)} and "
-            f"(source) {_scalar_type_name(source)}"
-        )
-    count = source.shape[dim] if source.ndim else 1
-    if index.size != count:
-        raise IndexError(
-            f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({count})"
-        )
-    theirs, ours = source.shape[:dim] + source.shape[dim + 1 :], input.shape[:dim] + input.shape[dim + 1 :]
-    if input.ndim and source.ndim and theirs != ours:
-        raise RuntimeError(
-            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
-            f"{' '.join(map(str, ours))} at dimension {dim} and source slice shape: {' '.join(map(str, theirs))} at "
-            "dimension 0."
-        )
+    check_index_vector("index_copy_", index.ndim, _is_integer(index))
+    check_index_copy(input, dim, index.size, source)
     return _write_slices("set", input, dim, index, source, False, error_code(COPIED, dim))
 
 
 def _index_fill_into(input, dim, index, value):
     dim = wrap_dim(dim, input.ndim)
-    if value.__class__ is Array and value.ndim:
-        raise RuntimeError(
-            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
-        )
-    _check_vector("index_fill_", index)
+    check_index_fill(value)
+    check_index_vector("index_fill_", index.ndim, _is_integer(index))
     value = cast(value, input.kind) if value.__class__ is Array else cached_scalar(input.device, value, input.kind)
     return _write_slices("set", input, dim, index, value, True, error_code(INDEXED, dim))
 
@@ -283,17 +252,7 @@ def take(input, index):
 
 
 def _put_into(input, index, source, accumulate=False):
-    if input.kind != source.kind:
-        raise RuntimeError(
-            f"put_(): self and source expected to have the same dtype, but got "
-            f"self.dtype = {_scalar_type_name(input)} and "
-            f"source.dtype = {_scalar_type_name(source)}"
-        )
-    if index.size != source.size:
-        raise IndexError(
-            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
-            f"{source.size}, index.numel() = {index.size}"
-        )
+    check_put(input, index, source)
     places, sizes = _flat_index("put_", index), (1, index.size, 1)
     values = ThreeDimView(as_contiguous(source), sizes, (0, 1, 0))
     operation = "add" if accumulate else "set"
@@ -322,11 +281,7 @@ def _slice_view(x, dim, start, end, step):
 
 def write_view(out: Array, part: Array, src: Array) -> Array:
     """Write `src` into the view `part` of `out`; return `out`. RuntimeError for a source of another shape."""
-    if part.shape != src.shape:
-        raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
-            f"{list(part.shape)}"
-        )
+    check_written_slice(part.shape, src.shape)
     copy_into(part, src)
     return out
 
@@ -338,11 +293,7 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
 
 def select_scatter(input, src, dim, index):
     dim = wrap_dim(dim, input.ndim)
-    size = input.shape[dim]
-    if not -size <= index < size:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
-        )
+    check_selected(index, input.shape, dim)
     out = clone_row_major(input)
     return write_view(out, select(out, dim, index), src)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlite._dispatch.argument_checks import check_sorter
+from torchlite._dispatch.argument_checks import check_search, check_sorter, searches_right
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import from_np
 from torchlite_backends.kernel_sources.sort import has_64bit_keys, sort_source
@@ -262,25 +262,14 @@ def kthvalue(input, k, dim=-1, keepdim=False):
 
 
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None):
-    if side is not None and side not in ("left", "right"):
-        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
-    if side == "left" and right:
-        raise RuntimeError(
-            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
-        )
-    right = right or side == "right"
+    right = searches_right(right, side)
     if sorter is not None:  # the kernel reads where it says
         check_sorter(sorted_sequence.shape, sorter.shape, from_np(sorter.dtype), to_numpy(sorter))
     keys, values = as_contiguous(sorted_sequence), input
     device = keys.device
     if values.__class__ is not Array:
         values = from_numpy(np.asarray(values), device)
-    if keys.ndim > 1 and keys.shape[:-1] != values.shape[:-1]:
-        raise RuntimeError(
-            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
-            f"tensor and input value tensor must match, but we got boundaries tensor {list(keys.shape)} and input "
-            f"value tensor {list(values.shape)}"
-        )
+    check_search(keys.shape, values.shape)
     kind = kind_of(np.promote_types(keys.dtype, values.dtype)) if keys.kind != values.kind else keys.kind
     if values is not input and keys.kind[0] in "fb":
         kind = keys.kind
