@@ -28,7 +28,7 @@ def _unexplained(text: str) -> list[int]:
 
 
 @pytest.mark.parametrize("folder", ["torchlite", "backends"])
-def test_broad_excepts_say_why(folder):
+def test_broad_excepts_are_explained(folder):
     found = [
         f"{path.relative_to(ROOT)}:{line}"
         for path in sorted((ROOT / folder).rglob("*.py"))

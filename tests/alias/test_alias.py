@@ -122,7 +122,7 @@ def test_spawned_processes_keep_what_as_torch_did(tmp_path):
     assert done.stdout == "done\n", done.stderr
 
 
-def test_as_torch_after_pytorch_says_so(tmp_path):
+def test_as_torch_after_pytorch_raises(tmp_path):
     (tmp_path / "torch.py").write_text("")
     done = python("-c", "import torch, torchlite; torchlite.as_torch()", cwd=tmp_path)
     assert "RuntimeError: as_torch: PyTorch is imported already" in done.stderr

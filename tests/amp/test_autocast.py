@@ -97,7 +97,7 @@ def test_a_region_touches_its_device_type_alone(device, kind):
         assert torch.mm(x, w).dtype is torch.float32
 
 
-def test_what_is_left_alone(device, kind, lower):
+def test_integers_in_place_and_out_are_not_cast(device, kind, lower):
     x, w = operands(device)
     with torch.autocast(kind):
         assert torch.mm(x.int(), x.int().T).dtype is torch.int32
@@ -176,7 +176,7 @@ def test_a_changed_weight_is_cast_anew(device, kind):
         assert torch.mm(x, w).abs().max().item() == 0 and first.abs().max().item() > 0
 
 
-def test_a_cast_without_gradient_is_not_kept(device, kind):
+def test_a_cast_without_gradient_is_not_cached(device, kind):
     x, w = operands(device)
     with torch.autocast(kind):
         with torch.no_grad():

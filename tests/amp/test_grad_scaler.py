@@ -193,7 +193,7 @@ def test_a_disabled_scaler_does_nothing(device, kind):
     assert weight.tolist() == [0.5] * 3
 
 
-def test_what_step_returns(device):
+def test_step_returns_the_result_of_the_optimizer(device):
     weight, optimizer, scaler = setting(device)
     optimizer.step = lambda *args, **kwargs: (args, kwargs)
     scaler.scale(weight.sum()).backward()

@@ -59,7 +59,7 @@ FAMILIES = sorted({ROWS[name].family for name in wanted()})
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_what_a_mode_sees(family):
+def test_dispatch_mode_sees_recorded_calls(family):
     for name in wanted():
         if ROWS[name].family != family:
             continue

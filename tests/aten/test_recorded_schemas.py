@@ -24,7 +24,7 @@ def test_schemas_are_written_as_they_were_read():
         assert str(overload._schema) == overload.name() + overload.entry.text
 
 
-def test_what_a_schema_says():
+def test_schema_describes_arguments_and_aliases():
     schema = aten.max_pool2d.default._schema
     stride, padding = schema.arguments[2:4]
     assert (stride.N, stride.default_value, padding.default_value) == (2, [], [0, 0])

@@ -54,7 +54,7 @@ SEEN = {
 
 
 @pytest.mark.parametrize("name", SEEN)
-def test_what_a_mode_sees(name):
+def test_dispatch_mode_sees_aten_calls(name):
     run, wanted = SEEN[name]
     before = run()
     with Names() as mode:
@@ -67,7 +67,7 @@ def test_what_a_mode_sees(name):
         assert torch.equal(result, before)
 
 
-def test_history_is_the_ops_own():
+def test_history_is_recorded_for_the_intercepted_op():
     class Doubling(dispatch.TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             assert not torch.is_grad_enabled()
@@ -177,7 +177,7 @@ def test_a_wrapper_differentiates(name):
     assert type(wrapped.grad) is Wrapped and torch.allclose(wrapped.grad.inner, plain.grad)
 
 
-def test_a_wrapper_says_what_it_holds():
+def test_wrapper_subclass_dispatches_and_transforms():
     x = Wrapped(torch.ones(2, 3))
     assert x.shape == (2, 3) and x.device.type == "cpu" and x.dtype is torch.float32 and x.is_leaf
     Wrapped.names.clear()

@@ -144,7 +144,7 @@ def test_refusals_come_before_other_checks():
         (x * 1)[0:1].detach_()
 
 
-def test_the_words_of_a_changed_variable():
+def test_error_names_the_modified_variable():
     a = torch.ones(2, 2, requires_grad=True)
     b = torch.addmm(a, a, a)
     c = b * b
@@ -173,7 +173,7 @@ def test_an_index_of_truth_copies():
     assert b.sum() == 12 and b[:].grad_fn.name() == "SliceBackward0"
 
 
-def test_inference_mode_records_nothing_whatever_is_said():
+def test_inference_mode_ignores_enable_grad():
     x = leaf(1.0)
     with torch.inference_mode():
         assert not torch.is_grad_enabled()
@@ -187,7 +187,7 @@ def test_inference_mode_records_nothing_whatever_is_said():
     assert torch.is_grad_enabled() and (x * 2).requires_grad
 
 
-def test_words_about_what_cannot_want_a_gradient():
+def test_integers_cannot_require_grad():
     i = torch.ones(2, dtype=torch.int64)
     with pytest.raises(RuntimeError, match="^only Tensors of floating point dtype can require gradients"):
         i.requires_grad_()
@@ -210,7 +210,7 @@ def test_words_about_what_cannot_want_a_gradient():
         (x * 2).backward(inputs=[torch.ones(1)])
 
 
-def test_what_a_function_hears_of_its_inputs_without_recording():
+def test_needs_input_grad_under_no_grad():
     heard = []
 
     class Product(Function):

@@ -130,7 +130,7 @@ def test_a_leaf_that_comes_to_want_a_gradient_after_its_views():
         u.add_(1)
 
 
-def test_what_formulas_see_beside_the_result_is_packed():
+def test_saved_auxiliary_results_are_packed():
     packed = []
     with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(tuple(t.shape)) or t, lambda t: t):
         x = torch.ones(3, 5, requires_grad=True)

@@ -84,7 +84,7 @@ def test_writing_to_a_view_reaches_the_base(device):
     assert x.grad.tolist() == [0.0, 2 * 10 * 10 * 1.0, 2 * 10 * 10 * 2.0, 6.0]
 
 
-def test_a_view_made_earlier_sees_the_new_history(device):
+def test_an_earlier_view_sees_the_new_history(device):
     x = arange(4, device).requires_grad_()
     y = x * 1
     row = y[1:]

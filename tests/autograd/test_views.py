@@ -60,7 +60,7 @@ NO_GRAD = "A view was created in no_grad mode and is being modified inplace with
 SEVERAL = "is a view and is being modified inplace. This view is the output of a function that returns multiple views"
 
 
-def test_a_view_made_without_recording_says_what_its_base_says(device):
+def test_a_view_under_no_grad_inherits_requires_grad(device):
     x = leaf(device, 2)
     with torch.no_grad():
         view = x.view(-1)
@@ -75,7 +75,7 @@ def test_a_view_made_without_recording_says_what_its_base_says(device):
         assert x.view(-1)[0].requires_grad
 
 
-def test_a_view_says_what_its_base_says_later(device):
+def test_a_view_follows_later_requires_grad_of_its_base(device):
     x = torch.ones(2, device=device)
     view = x[0]
     x.requires_grad_()
@@ -84,7 +84,7 @@ def test_a_view_says_what_its_base_says_later(device):
 
 
 @pytest.mark.parametrize("wants", [True, False])
-def test_a_view_made_without_recording_cannot_be_written_with_gradients(device, wants):
+def test_a_view_under_no_grad_cannot_be_written_with_gradients(device, wants):
     x = leaf(device, 2) * 1 if wants else torch.ones(2, device=device)
     with torch.no_grad():
         view = x.view(-1)
@@ -124,7 +124,7 @@ def test_pieces_of_tensor_split_can(device):
 
 
 @pytest.mark.parametrize(("parts", "how"), [("split", 2), ("chunk", 2), ("split_with_sizes", [2, 2])])
-def test_unsafe_parts_are_tensors_of_their_own(device, parts, how):
+def test_unsafe_split_results_are_no_views(device, parts, how):
     x = leaf(device, 4)
     pieces = getattr(torch, f"unsafe_{parts}")(x * 1, how)
     assert [p.tolist() for p in pieces] == [[1, 1], [1, 1]] and not pieces[0]._is_view()
@@ -133,7 +133,7 @@ def test_unsafe_parts_are_tensors_of_their_own(device, parts, how):
     assert x.grad.tolist() == [3, 3, 1, 1]
 
 
-def test_what_a_function_returns_as_a_view_cannot_be_written(device):
+def test_a_view_returned_by_a_function_cannot_be_written(device):
     words = "is a view and is being modified inplace. This view was created inside a custom Function"
     for function in (Identity, Viewed):
         x = leaf(device, 2) * 1

@@ -87,7 +87,7 @@ def test_run_takes_inputs_by_name_and_times_ops(files, tmp_path, capsys):
         (["absent.onnx"], "absent.onnx: No such file"),
     ],
 )
-def test_what_does_not_fit_is_said_in_a_line(files, words, error, capsys):
+def test_errors_take_one_line(files, words, error, capsys):
     folder, _ = files
     words = [folder / word if word.endswith(".pt") else word for word in words]
     status, _, err = command(capsys, "run", folder / words[0], *words[1:])
@@ -95,7 +95,7 @@ def test_what_does_not_fit_is_said_in_a_line(files, words, error, capsys):
 
 
 @pytest.mark.parametrize("ending", ["pt", "pt2", "onnx"])
-def test_show_says_what_a_file_holds_and_draws_it(files, ending, tmp_path, capsys):
+def test_show_describes_and_draws_a_file(files, ending, tmp_path, capsys):
     folder, _ = files
     shape = ["--shape", "2x1x4x4"] if ending == "pt" else []
     picture = tmp_path / "net.svg"

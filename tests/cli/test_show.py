@@ -93,7 +93,7 @@ def test_other_devices(capsys, monkeypatch):
     assert said.count("  cpu  ") == 1 and "nonsense     cannot be used: " in said
 
 
-def test_what_a_device_lacks_is_absent(capsys):
+def test_missing_kernels_are_absent(capsys):
     from torchlite._dispatch.backend_registry import table_of
     from torchlite._dispatch.fallback import MissingKernel
     from torchlite._types.devices import device

@@ -263,7 +263,7 @@ def test_a_kernel_without_one_of_its_barriers_is_found_out(rng, monkeypatch, nam
     assert wrong
 
 
-def test_what_other_kernels_compute(once, rng):
+def test_unsupported_attention_avoids_the_fused_kernel(once, rng):
     def kernels(dtype=torch.float16, features=16, **options):
         x = torch.from_numpy(rng.standard_normal((2, 9, features))).to(dtype).cuda()
         F.scaled_dot_product_attention(x, x, x, **options)

@@ -126,7 +126,7 @@ def test_ctypes_parameters(arrays):
     assert np.isnan(out).all()
 
 
-def test_what_cannot_be_launched(arrays):
+def test_launch_rejects_wrong_names_parameters_and_sizes(arrays):
     out = arrays.new(3, np.float32)
     program = Program(ADD)
     good = parameters(out, out, out, 3)
@@ -172,7 +172,7 @@ def test_names_of_kernels():
     assert Program(text, names=("d", "e")).kernel("e").sizes == []
 
 
-def test_programs_are_kept_on_disk(tmp_path, arrays, monkeypatch):
+def test_programs_are_cached_on_disk(tmp_path, arrays, monkeypatch):
     x = arrays.of(np.ones(4, np.float32))
     Program(ADD, folder=tmp_path)
     kept = list(tmp_path.rglob("*.so"))

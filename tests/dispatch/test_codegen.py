@@ -75,7 +75,7 @@ def test_local_variables_cannot_be_arguments():
         assert all(local.endswith("_") for local in assigned - arguments), name
 
 
-def test_saved_values_have_names_of_their_own():
+def test_saved_values_have_distinct_names():
     for op in REGISTRY.values():
         plan = op.saved_variables
         (function,) = ast.parse(backward_text(op)).body
@@ -101,7 +101,7 @@ def test_the_way_below_interceptors_asks_for_none_and_goes_on_below():
     assert "not INTERCEPTORS" in generated_text(function_for(REGISTRY["mul"]))
 
 
-def test_the_way_below_interceptors_can_be_the_first_that_is_made(monkeypatch):
+def test_unintercepted_function_can_be_created_first(monkeypatch):
     """Its slow path calls the public function, which may not have been created yet."""
     op = REGISTRY["to"]
     monkeypatch.setattr(op, "function", None)
@@ -115,7 +115,7 @@ def test_the_way_below_interceptors_can_be_the_first_that_is_made(monkeypatch):
     assert unintercepted_function_for(op)(x, torch.float64).dtype is torch.float64
 
 
-def test_each_function_of_an_op_shows_its_own_text():
+def test_each_function_of_an_op_shows_its_source():
     op = REGISTRY["pow"]
     functions = [
         function_for(op), unintercepted_function_for(op), binary_operator_for(op, "__op__"),

@@ -56,7 +56,7 @@ def test_a_traceback_names_the_op_and_shows_source():
     assert any(name.startswith("<torchlite op add") for name in linecache.cache)
 
 
-def test_an_unknown_op_on_a_device_says_what_to_do():
+def test_a_missing_op_on_a_device_names_the_remedy():
     class Nothing:
         name, array = "nothing", np.ndarray
         why_not = staticmethod(lambda: "")
@@ -294,7 +294,7 @@ def test_meta_runs_a_network_without_data():
         (lambda t: len(torch.tensor(1.0)), TypeError, r"len\(\) of a 0-d tensor"),
     ],
 )
-def test_errors_have_pytorchs_words(call, error, words):
+def test_errors_match_pytorchs_messages(call, error, words):
     with pytest.raises(error, match=words):
         call(torch)
 

@@ -86,7 +86,7 @@ def test_kernels_and_composites_come_first(partial, fallback):
     assert type(table.softmax).__name__ == "partial"  # its composite, not the host
 
 
-def test_a_view_is_not_made_on_the_host(partial, fallback):
+def test_views_do_not_fall_back_to_the_host(partial, fallback):
     x = torch.ones(2, 3, device=partial("half_e", "_as_strided"))
     with pytest.raises(NotImplementedError, match="as_strided"):
         x.as_strided((2,), (1,))

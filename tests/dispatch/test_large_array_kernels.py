@@ -110,7 +110,7 @@ def test_a_result_asks_for_no_other_array():
     assert peak < x.nbytes / 2
 
 
-def test_what_is_refused_and_what_is_cast_where_a_result_is_large(device):
+def test_large_out_arguments_are_checked_and_cast(device):
     x, out = torch.randn(256, 192, device=device), torch.zeros(256, 192, device=device)
     with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
         torch.exp(x.clone().requires_grad_(), out=out)

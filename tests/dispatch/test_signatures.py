@@ -86,7 +86,7 @@ def test_gradients_of_a_deprecated_form(device):
     assert x.grad.tolist() == [5.0, 9.0]
 
 
-def test_a_deprecated_form_warns_once_unless_told_to_always(monkeypatch):
+def test_a_deprecated_form_warns_once_without_set_warn_always(monkeypatch):
     monkeypatch.setattr("torchlite._dispatch.arg_parser._has_warned", False)
     x = torch.ones(2)
     with pytest.warns(UserWarning, match=r"This overload of add is deprecated:\n\tadd\(Tensor input, Number alpha, T"):
@@ -151,7 +151,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize("expression,words", WRONG)
-def test_wrong_calls_get_the_parsers_words(expression, words, device):
+def test_wrong_calls_get_pytorchs_parser_errors(expression, words, device):
     with pytest.raises(TypeError) as caught:
         eval(expression, names())
     assert str(caught.value) == words

@@ -64,6 +64,6 @@ def test_a_program_may_go_on_without_those_who_did_not_come():
 
 
 @needs_mpi
-def test_a_rank_may_end_early_where_nobody_joins():
+def test_a_rank_may_end_early_without_a_process_group():
     ended = run("nobody", 4)
     assert ended.returncode == 0 and "before it had joined" not in ended.stdout, ended.stdout

@@ -67,7 +67,7 @@ def test_values_are_seen_by_others(stores):
         one.queue_pop("q", False)
 
 
-def test_what_is_missing_is_waited_for(stores):
+def test_get_waits_for_missing_keys(stores):
     one, other = stores
     got = []
     waiter = threading.Thread(target=lambda: got.append(other.get("late")))
@@ -92,7 +92,7 @@ def test_prefixes_keep_names_apart():
     assert b.underlying_store.underlying_store is inner and b._underlying_non_prefix_store is inner
 
 
-def test_many_threads_count_together(tmp_path):
+def test_add_from_many_threads(tmp_path):
     stores = [dist.FileStore(str(tmp_path / "count"), 4) for _ in range(4)]
     threads = [threading.Thread(target=lambda s=s: [s.add("n", 1) for _ in range(20)]) for s in stores]
     for thread in threads:
@@ -153,7 +153,7 @@ def listening(port):
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/net/tcp"), reason="reads Linux's table of sockets")
-def test_a_master_listens_where_it_was_asked_to():
+def test_a_master_listens_on_the_given_address():
     everywhere = {"00000000", "0" * 32}
     loopback = {"0100007F", "0" * 24 + "01000000"}
     for host in ("127.0.0.1", "localhost"):
@@ -261,7 +261,7 @@ def test_a_master_that_closes_gives_one_error_and_its_port_back():
     assert again.get("a") == b"1"
 
 
-def test_a_fork_speaks_on_a_connection_of_its_own():
+def test_a_forked_client_opens_a_new_connection():
     master = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=20))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -350,7 +350,7 @@ class Pipelining:
 
 
 @pytest.mark.parametrize("clients", [1, 20])
-def test_messages_that_wait_keep_nobody_out(monkeypatch, clients):
+def test_queued_messages_do_not_block_other_clients(monkeypatch, clients):
     """However many messages others have sent before, a client waits for few of them."""
     done, begun = [], threading.Event()
 
@@ -394,7 +394,7 @@ def test_all_messages_of_one_write_are_answered_in_order():
     assert other.receive() == [b""] and other.receive() == [b"", b"1", b"1"]
 
 
-def test_who_reads_no_answers_is_waited_for_and_keeps_nobody_out():
+def test_clients_that_read_no_answers_do_not_block_others():
     master = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=60))
     master.set("large", bytes(8 << 20))
     others = [Pipelining(master.port) for _ in range(30)]
@@ -615,7 +615,7 @@ def test_a_value_goes_back_where_the_client_ends_before_it_has_it():
     assert master.queue_len("q") == 0 and table._total == before
 
 
-def test_what_slow_readers_hold_is_counted_whole(monkeypatch):
+def test_unread_values_count_against_the_memory_limit(monkeypatch):
     """A connection that has taken a part of a value keeps all of it; several that have the same keep it once."""
     from torchlite.distributed import _tcp_store_server
 

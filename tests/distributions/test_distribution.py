@@ -19,7 +19,7 @@ def test_import_is_lazy():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_subclass_with_an_init_of_its_own_needs_expand():
+def test_a_subclass_with_a_custom_init_needs_expand():
     class Standard(D.Normal):
         def __init__(self):
             super().__init__(0.0, 1.0)
@@ -62,7 +62,7 @@ def test_default_of_validation():
     assert D.Normal(0.0, -1.0, validate_args=False).expand((2,))._validate_args is False
 
 
-def test_distributions_that_say_too_little_warn():
+def test_missing_constraints_and_support_warn():
     class Silent(D.Distribution):
         pass
 

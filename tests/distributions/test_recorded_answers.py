@@ -102,7 +102,7 @@ def test_utilities(line, device):
     assert not apart(queries.tried(lambda: queries.Asked(torch, line, device).value), ANSWERS["utilities"][line])
 
 
-def test_all_distributions_are_asked():
+def test_recorded_answers_cover_all_distributions():
     asked_of = " ".join(LINES)
     for name in D.__all__:
         kind = getattr(D, name)

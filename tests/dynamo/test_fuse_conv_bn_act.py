@@ -72,7 +72,7 @@ def test_convolutions_with_what_follows(kind, normed, bias):
         assert found.stride() == want.stride()
 
 
-def test_what_is_seen_in_between_stays():
+def test_returned_intermediates_prevent_fusion():
     torch.manual_seed(0)
     convolution, norm = nn.Conv2d(3, 8, 3), trained(nn.BatchNorm2d(8))
 
@@ -194,7 +194,7 @@ def twice(x, y):
     [own, seen_by_a_view, part, read_before, copied, of_another_kind, compared, two_copies, copied_and_seen, given]
     + [twice],
 )  # fmt: skip
-def test_writes_into_own_arrays(function, shape):
+def test_in_place_writes_match_eager(function, shape):
     text, found, want = replayed(function, shape, shape)
     found, want = ((t,) if isinstance(t, torch.Tensor) else t for t in (found, want))
     for a, b in zip(found, want, strict=True):

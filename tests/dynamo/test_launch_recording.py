@@ -115,7 +115,7 @@ def test_training_gives_the_losses_of_eager_steps(whole, optimizer):
     torch.testing.assert_close(torch.tensor(losses[1]), torch.tensor(losses[0]), rtol=1e-5, atol=0)
 
 
-def test_gradients_that_are_kept_and_added_to():
+def test_gradients_accumulate():
     weight = torch.randn(5, 5, requires_grad=True)
     other = weight.detach().clone().requires_grad_()
     frame = CompiledFunction(lambda x: (x @ weight).tanh().sum(), "f", fullgraph=True)
@@ -181,7 +181,7 @@ def test_threads_that_compute_meanwhile_are_not_recorded(device):
     assert found and set(found) == {want}
 
 
-def test_results_of_several_threads_are_their_own():
+def test_threads_get_separate_results():
     frame = CompiledFunction(lambda a: (a * 2 + 1).exp() - a, "f", fullgraph=True)
     arguments = [torch.randn(50, 60) for _ in range(4)]
     for a in arguments:
@@ -299,7 +299,7 @@ def test_constants_on_the_host_among_results():
     assert frame.replays == 6
 
 
-def test_forms_of_products_are_measured_once_and_kept(opencl, tmp_path, monkeypatch):
+def test_gemm_configs_are_measured_once_and_cached(opencl, tmp_path, monkeypatch):
     from torchlite_backends.device_runtime.linalg import autotune
 
     model = nn.Sequential(nn.Linear(40, 70), nn.ReLU(), nn.Linear(70, 40))
@@ -367,7 +367,7 @@ def test_convolutions_are_one_launch_with_what_limits_them(opencl, batch):
     assert counts[0] == counts[1]
 
 
-def test_writes_into_arrays_of_the_programs_own_are_joined(opencl):
+def test_in_place_writes_to_temporaries_are_fused(opencl):
     def function(x, y):
         t = x.exp()
         t[1:] = 2.0

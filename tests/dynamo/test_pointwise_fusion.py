@@ -178,7 +178,7 @@ def test_large_chains_give_what_eager_gives(function, requires_grad):
     assert frame.replays == 2
 
 
-def test_what_is_computed_once_is_never_written_over():
+def test_constants_are_not_overwritten():
     def numbered(x, mask):
         number = 0
         number += (torch.arange(6)[:, None] - torch.arange(6) > 0).to(torch.long) * 2
@@ -196,7 +196,7 @@ def test_what_is_computed_once_is_never_written_over():
 @pytest.mark.parametrize("activation", [
     torch.nn.functional.gelu, lambda x: torch.nn.functional.gelu(x, approximate="tanh"), torch.nn.functional.silu,
 ])  # fmt: skip
-def test_slopes_are_kept_for_the_backward_step(activation, dtype):
+def test_slopes_are_saved_for_the_backward_step(activation, dtype):
     def step(x, weight, shown=False):
         before = x @ weight
         out = activation(before)

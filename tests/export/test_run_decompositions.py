@@ -40,7 +40,7 @@ def test_a_program_comes_apart_to_the_core(name, train):
         torch.testing.assert_close(ours, eager, rtol=0, atol=1e-5 * max(1.0, eager.abs().max().item()))
 
 
-def test_what_no_table_names_stays_whole():
+def test_ops_outside_the_table_are_not_decomposed():
     program = torch.export.export(Net(), (torch.ones(4, 3),))
     assert calls(program.run_decompositions({})) == [
         "aten.linear.default", "aten.add.Tensor", "aten._native_batch_norm_legit_functional.default",
@@ -56,7 +56,7 @@ def test_what_no_table_names_stays_whole():
         table.pop(aten.add.Tensor)
 
 
-def test_a_function_of_ones_own_under_an_op():
+def test_custom_decompositions():
     program = torch.export.export(Net(), (torch.ones(4, 3),))
     table = torch.export.default_decompositions().copy()
     table[aten.silu.default] = lambda x: torch.tanh(x)
@@ -66,7 +66,7 @@ def test_a_function_of_ones_own_under_an_op():
     assert "aten.mm.default" in calls(program.run_decompositions(kept))
 
 
-def test_what_batch_norm_writes_is_a_result():
+def test_batch_norm_buffers_are_mutated_outputs():
     net = Net()
     decomposed = torch.export.export(net, (x := torch.randn(4, 3),)).run_decompositions()
     written = set(decomposed.graph_signature.buffers_to_mutate.values())

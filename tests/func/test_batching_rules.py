@@ -79,7 +79,7 @@ WRITES = {
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_what_nodes_save_before_a_write_has_the_tangents_of_then(name):
+def test_tensors_saved_before_a_write_retain_their_tangents(name):
     def gradient(x):
         torch.manual_seed(5)
         return func.grad(lambda t: WRITES[name](t).sin().sum())(x)
@@ -207,7 +207,7 @@ def test_rearrange():
             func.rearrange(x, "a b (c d) -> a b c d", **sizes)
 
 
-def test_parts_of_their_own_have_tangents():
+def test_unsafe_split_results_have_tangents():
     for split in (lambda t: t.unsafe_split(1, 1), lambda t: t.unsafe_chunk(2, 1)):
         assert torch.equal(func.jvp(lambda t: split(t)[1] * 2, (X,), (X,))[1], X[:, 1:] * 2)
 

@@ -177,7 +177,7 @@ def test_dead_code_is_eliminated_but_for_what_has_effects():
     assert not graph.eliminate_dead_code()
 
 
-def test_copies_have_their_own_nodes():
+def test_copies_have_new_nodes():
     graph, _, y, _ = small()
     y.meta["kept"] = 1
     copied = copy.deepcopy(graph)

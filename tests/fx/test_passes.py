@@ -70,7 +70,7 @@ def test_values_stand_for_inputs_of_a_pattern():
     assert module.graph.find_nodes(op="call_method")[0].args[1:] == (1, 0)
 
 
-def test_replacements_are_made_for_each_place():
+def test_replacement_callback_runs_for_each_match():
     module = symbolic_trace(lambda x: x.clamp(0, 1) + x.clamp(0, 5))
 
     def made(match, graph, pattern):
@@ -197,7 +197,7 @@ def test_splitting_by_tags():
     assert net.linear.extra == 3
 
 
-def test_equal_calls_are_made_once():
+def test_cse_merges_equal_calls():
     module = symbolic_trace(lambda x: torch.sin(x) + torch.sin(x) * torch.add(x, 1) - torch.add(x, 1.0))
     result = CSEPass()(module)
     x = torch.ones(2)

@@ -47,7 +47,7 @@ def test_a_sample_of_damaged_programs():
         ),
     ],
 )
-def test_what_is_wrong_is_named(change, said):
+def test_errors_name_the_damaged_part(change, said):
     records = exported_programs._records(exported_programs.sample(False))
     name = next(n for n in records if n.endswith("models/model.json"))
     loaded = json.loads(records[name])
@@ -93,7 +93,7 @@ def _changed(change):
         ("m.weight", "_guards_fn.a", "cannot have both '_guards_fn' and '_guards_fn.a'"),
     ],
 )
-def test_tensors_have_places_of_their_own(before, after, said):
+def test_swapped_tensor_records_are_refused(before, after, said):
     with pytest.raises(RuntimeError, match=said):
         torch.export.load(_changed(lambda data: data.replace(f'"{before}"'.encode(), f'"{after}"'.encode())))
 
@@ -237,7 +237,7 @@ def test_a_checked_function_is_like_the_plain_one():
          "more than 100 deep"),
     ],
 )  # fmt: skip
-def test_what_a_graph_may_not_have(nodes, said):
+def test_invalid_graphs_are_refused(nodes, said):
     with pytest.raises(RuntimeError, match=said):
         torch.export.load(io.BytesIO(bombs.exported(nodes, bombs.X)))
 

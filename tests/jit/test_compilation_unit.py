@@ -96,7 +96,7 @@ def test_interfaces():
         torch.jit.interface(3)
 
 
-def test_what_has_no_text_is_told_when_it_is_asked_for():
+def test_code_of_unprintable_functions_raises_on_access():
     @torch.jit.script
     def limits(x: torch.Tensor):
         return x * torch.finfo(torch.float32).eps

@@ -220,7 +220,7 @@ BEGINNING = """
 
 @pytest.mark.skipif(importlib.util.find_spec("mpi4py") is None, reason="needs mpi4py")
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda s: s.name)
-def test_a_job_whose_world_is_not_made_yet(place, number, tmp_path):
+def test_a_job_killed_during_initialization(place, number, tmp_path):
     """Names of MPICH's shared memory are there still: the launcher removes them, or the next start."""
     (tmp_path / "rank.py").write_text("import os, sys, time\n" + textwrap.dedent(BEGINNING))
     launcher = "from torchlite.distributed.run import main; sys.exit(main(sys.argv[1:]))"
@@ -294,7 +294,7 @@ def test_folders_of_others_and_links_are_not_cleared(tmp_path):
     assert sorted(p.name for p in tmp_path.rglob("*")) == before
 
 
-def test_a_forked_child_has_a_folder_of_its_own(tmp_path):
+def test_a_forked_child_has_a_separate_folder(tmp_path):
     mine = temporary_folders.process_folder(str(tmp_path))
     assert temporary_folders.process_folder(str(tmp_path)) == mine and os.stat(mine).st_mode & 0o777 == 0o700
     child = os.fork()

@@ -47,7 +47,7 @@ def test_tensors_are_the_same_memory(strategy):
     assert queue.get().fill_(2) is not x and x.sum().item() == 24
 
 
-def test_what_is_sent():
+def test_queues_share_tensors():
     queue = mp.SimpleQueue()
     x, empty = torch.arange(4), torch.empty(0, 3)
     queue.put([x, x[2:], x.untyped_storage(), empty, torch.ones(1, device="meta")])
@@ -86,7 +86,7 @@ def start(function, *args, **options):
     return mp.start_processes(function, args, start_method="fork", **options)
 
 
-def test_processes_together():
+def test_spawn_and_join():
     shared = torch.zeros(3).share_memory_()
     assert start(works, shared, nprocs=3) is None and shared.tolist() == [1, 2, 3]
     context = start(works, shared.zero_(), nprocs=2, join=False)
@@ -132,7 +132,7 @@ def test_storages_are_known_again(strategy):
     assert queue.get().values().data_ptr() == sparse.values().data_ptr() and sparse.values().is_shared()
 
 
-def test_what_a_receiver_is_told():
+def test_serialization_errors_and_warnings():
     queue = mp.SimpleQueue()
     with pytest.raises(RuntimeError, match="Cannot pickle meta storage; try pickling a meta tensor instead"):
         queue.put(torch.ones(2, device="meta").untyped_storage())

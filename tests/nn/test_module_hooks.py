@@ -115,7 +115,7 @@ def test_hooks_are_not_run_by_gradients_that_pass_the_module_by():
     assert all(go is not None for go in seen)
 
 
-def test_older_hooks_say_what_they_miss():
+def test_register_backward_hook_warns_about_missing_grads():
     class Made(nn.Module):
         def __init__(self, forward):
             super().__init__()

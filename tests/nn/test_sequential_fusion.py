@@ -69,7 +69,7 @@ def test_channels_last_stays_innermost(device):
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_what_is_not_finite(value):
+def test_nonfinite_inputs(value):
     modules = [nn.Conv2d(32, 32, 3, 1, 1), trained(nn.BatchNorm2d(32)), nn.ReLU6()]
     x = torch.randn(1, 32, 40, 40)
     x[0, 3, 5, 6] = value

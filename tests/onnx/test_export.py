@@ -264,7 +264,7 @@ def test_writes_through_views():
     assert torch.equal(torch.onnx.export(Calls(program), (x,)).call_reference(x)[0], program(x))
 
 
-def test_what_cannot_be_written():
+def test_unsupported_ops_and_opsets_raise():
     with pytest.raises(torch.onnx.errors.UnsupportedOperatorError, match="aten::digamma"):
         torch.onnx.export(Calls(torch.digamma), (torch.ones(2),))
     with pytest.raises(ValueError, match="Unsupported ONNX opset version: 30"):

@@ -178,7 +178,7 @@ def test_inputs_are_checked(inputs, kind, words):
         ([node("If", ["x"], ["y"])], "the graph of then_branch is missing"),
     ],
 )
-def test_what_is_wrong_with_a_graph(nodes, words):
+def test_invalid_graphs_raise(nodes, words):
     with pytest.raises(OnnxFileError, match=words):
         torch.onnx.load(model(nodes, [info("x", 2)], ["y"]))
 
@@ -252,7 +252,7 @@ def test_numbers_in_many_pieces():
     assert parse(packed, "Tensor").int64_data.tolist() == [1, 2]
 
 
-def test_inputs_with_names_of_the_programs_own():
+def test_input_names_may_equal_generated_names():
     """The nodes that check inputs have names too, which inputs after them may have."""
     for name in ("tensor_input", "tensor_input_1", "held", "neg"):
         data = model([node("Neg", ["x"], ["a"]), node("Sub", ["a", name], ["y"])], [info("x", 1), info(name, 1)], ["y"])

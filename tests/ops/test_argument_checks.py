@@ -135,7 +135,7 @@ def test_kthvalue_of_nothing(device):
     assert torch.kthvalue(torch.ones(0, 3, device=device), 1, 1).values.shape == (0,)
 
 
-def test_the_cumulative_rule_says_its_name():
+def test_trapezoid_errors_name_the_function():
     with pytest.raises(RuntimeError, match="^cumulative_trapezoid: There must be one `x` value"):
         torch.cumulative_trapezoid(torch.ones(3, 4), torch.ones(3))
     with pytest.raises(RuntimeError, match="^trapezoid: There must be one `x` value"):
@@ -196,7 +196,7 @@ def test_maps_refuse():
             call()
 
 
-def test_removed_methods_say_what_to_use():
+def test_removed_methods_name_their_replacement():
     x = torch.ones(2, 2)
     for name, args in (("eig", ()), ("symeig", ()), ("lstsq", (x,)), ("solve", (x,))):
         with pytest.raises(
@@ -235,7 +235,7 @@ def test_the_switch_of_onednn():
 
 
 @pytest.mark.parametrize("name", ["sum", "nansum", "prod", "cumsum", "cumprod"])
-def test_out_has_the_dtype_that_was_asked_for(device, name):
+def test_out_must_have_the_given_dtype(device, name):
     op, x = getattr(torch, name), torch.ones(3, dtype=torch.int32, device=device)
     for dtype in (torch.uint8, torch.int32, torch.float32):
         assert op(x, 0, out=torch.empty(0, dtype=dtype, device=device)).dtype is dtype

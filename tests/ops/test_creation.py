@@ -259,7 +259,7 @@ class _Whole:
         ([range(2), [5, 6]], None, [[0, 1], [5, 6]]),
     ],
 )
-def test_what_is_a_number_becomes_one(data, dtype, want):
+def test_tensor_from_numbers(data, dtype, want):
     assert torch.tensor(data, dtype=dtype).tolist() == want
 
 

@@ -159,6 +159,6 @@ def test_a_householder_parametrization_gives_the_weight_that_it_was_given():
         ),
     ],
 )
-def test_what_is_refused(call, words):
+def test_wrong_calls_raise(call, words):
     with pytest.raises(RuntimeError, match=words):
         call()

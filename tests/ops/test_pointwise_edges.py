@@ -188,7 +188,7 @@ def test_gradient_of_bounds():
         same(have, want)
 
 
-def test_not_differentiable_arguments_say_so():
+def test_not_differentiable_arguments_raise():
     a, x = T([1.0], requires_grad=True), T([2.0], requires_grad=True)
     with pytest.raises(NotImplementedError, match="the derivative for 'igamma: input' is not implemented"):
         torch.igamma(a, x).sum().backward()

@@ -223,7 +223,7 @@ def test_checkpoints(device):
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_what_is_refused(device, name):
+def test_unsupported_grad_scaling_raises(device, name):
     params, optimizer = made(name, device)
     assert (
         not hasattr(optimizer, "_step_supports_amp_scaling")

@@ -29,14 +29,14 @@ def _private(cls):
 
 
 @pytest.mark.parametrize("name", optim.__all__)
-def test_optimizers_have_no_private_names_of_their_own(name):
+def test_optimizers_add_no_private_names(name):
     found = getattr(optim, name)
     if isinstance(found, type):
         assert _private(found) <= _OPTIMIZER
 
 
 @pytest.mark.parametrize("name", lr_scheduler.__all__)
-def test_schedules_have_no_private_names_of_their_own(name):
+def test_schedules_add_no_private_names(name):
     assert _private(getattr(lr_scheduler, name)) <= _SCHEDULER
 
 

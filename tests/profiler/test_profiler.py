@@ -200,7 +200,7 @@ def test_an_op_is_one_event_whatever_its_function_is_written_in():
     assert counts["aten::add"] == 3 and counts["aten::softmax"] == 1 and counts["aten::max"] == 1
 
 
-def test_a_schedule_says_what_is_wrong_with_it():
+def test_schedule_rejects_negative_steps():
     with pytest.raises(AssertionError, match=r"Got wait=-1 \(need >= 0\), warmup=1"):
         torch.profiler.schedule(wait=-1, warmup=1, active=1)
 

@@ -156,7 +156,7 @@ def test_an_optimizer_steps_other_parameters(kind):
     torch.testing.assert_close(given["state"], optimizer.state_dict()["state"])
 
 
-def test_what_does_not_fit_an_optimizer():
+def test_swapped_params_must_match_the_optimizer():
     net = torch.nn.Linear(2, 2)
     optimizer = torch.optim.Adam(net.parameters())
     others = dict(net.named_parameters())

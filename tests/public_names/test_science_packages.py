@@ -36,7 +36,7 @@ class TestSparseTypes:
             warnings.simplefilter("ignore")
             yield
 
-    def test_made(self):
+    def test_sparse_constructors(self):
         made = torch.sparse.FloatTensor(self.indices, self.values, torch.Size([2, 3]))
         assert made.layout is torch.sparse_coo and made.to_dense().tolist() == [[0, 1, 0], [2, 0, 0]]
         assert torch.sparse.FloatTensor(self.indices, self.values).shape == (2, 2)

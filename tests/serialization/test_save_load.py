@@ -80,7 +80,7 @@ def test_everything_pytorch_writes(options):
         assert str(value.dtype) == name and value.float().tolist() == [0.5, -2.0]
 
 
-def test_what_we_write_is_what_pytorch_writes():
+def test_saved_files_equal_pytorchs():
     """The same records in the same order, the same pickle (but for the sharing of equal strings), the same bytes."""
     pytest.importorskip("ml_dtypes")
     for name in ("kinds.pt", "training.pt"):

@@ -85,7 +85,7 @@ print(ours())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
-def test_a_forked_child_starts_its_own(tmp_path):
+def test_a_forked_child_starts_new_threads(tmp_path):
     code = """
 torch.set_num_threads(2)
 work()

@@ -170,7 +170,7 @@ CPU_REFUSES = {
 
 
 @pytest.mark.parametrize("call", CPU_REFUSES)
-def test_what_the_cpu_refuses(call):
+def test_unsupported_ops_raise_on_the_cpu(call):
     kind, words = CPU_REFUSES[call]
     with pytest.raises(kind, match=words):
         call(torch.tensor([1 + 2j, 3 - 4j]).chalf())

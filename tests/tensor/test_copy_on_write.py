@@ -122,7 +122,7 @@ def test_optimizers_leave_clones_of_parameters_and_states_alone(make):
     assert all(clone.tolist() == values for clone, values in kept)
 
 
-def test_what_others_write_is_cloned_at_once(device):
+def test_writes_to_the_source_do_not_reach_the_clone(device):
     shared = np.zeros(3)
     x = torch.from_numpy(shared)
     y = x._lazy_clone()

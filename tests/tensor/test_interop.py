@@ -103,7 +103,7 @@ def test_python_numbers_from_tensors():
     assert complex(torch.tensor([1 + 2j])) == 1 + 2j
 
 
-def test_what_libraries_ask_for():
+def test_numpy_functions_that_libraries_call():
     """scipy and matplotlib bring their arguments to arrays by these, and go on with arrays' methods."""
     t = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64)
     for found in (np.atleast_1d(t), np.ravel(t), *np.broadcast_arrays(t, [1.0, 2.0])):
@@ -221,7 +221,7 @@ def test_numpy_scalars_and_arrays_in_calls(device):
     assert torch.add(t, np.ones(2, np.float32)).tolist() == [2, 2]
 
 
-def test_numpy_keeps_its_own_warnings():
+def test_numpys_warnings_are_unchanged():
     """torchlite is silent about division by zero as PyTorch is, and leaves NumPy's warnings alone."""
     assert torch.tensor([1.0]).div(0).isinf().all()
     with pytest.warns(RuntimeWarning, match="divide by zero"):

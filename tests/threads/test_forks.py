@@ -204,7 +204,7 @@ print(os.waitpid(child, 0)[1], GLOBALS["INTERCEPTORS"])
 """
 
 
-def test_a_child_counts_the_modes_of_its_own_thread():
+def test_a_child_counts_only_the_modes_of_its_thread():
     assert run(_MODES).split() == ["0", "0"]
 
 

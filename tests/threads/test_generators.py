@@ -86,7 +86,7 @@ def test_different_calls_share_one_stream():
     assert torch.equal(found.sort()[0], wanted.sort()[0])
 
 
-def test_states_are_read_and_set_whole_beside_draws():
+def test_states_are_consistent_beside_draws():
     """A state that is read beside draws is valid: it survives a round trip, and numbers drawn from it are finite."""
     generator = torch.Generator().manual_seed(5)
     states = []

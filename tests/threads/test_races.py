@@ -25,7 +25,7 @@ def test_gradients_of_shared_leaves_are_all_added():
         assert torch.equal(w.grad, torch.full((size,), 800.0))
 
 
-def test_a_kept_graph_is_gone_through_by_several_threads():
+def test_several_threads_backward_through_a_retained_graph():
     x = torch.ones(4, requires_grad=True)
     h = (x * 2).exp()
     in_threads(lambda _: [h.sum().backward(retain_graph=True) for _ in range(50)])
@@ -129,7 +129,7 @@ def test_saved_tensor_hooks_belong_to_their_threads():
     in_threads(work)
 
 
-def test_modes_of_users_see_their_own_thread():
+def test_user_modes_see_only_their_thread():
     from torchlite.overrides import TorchFunctionMode
     from torchlite.utils._python_dispatch import TorchDispatchMode
 
@@ -246,7 +246,7 @@ def test_of_threads_that_define_a_namespace_one_succeeds():
         assert sum(in_threads(work)) == 1
 
 
-def test_plans_of_kernels_are_made_by_several_threads(device):
+def test_several_threads_create_kernel_plans(device):
     def work(k: int) -> None:
         for i in range(15):
             a = torch.ones(2 + i % 7, 3 + k, device=device)

@@ -363,7 +363,7 @@ def test_traces_within_a_trace_and_on_a_thread_that_a_trace_waits_for():
     assert not tracing.TRACES and not tracing._rebound
 
 
-def test_tracing_is_said_of_the_thread_that_traces():
+def test_is_fx_tracing_is_per_thread():
     said = []
 
     def meet():

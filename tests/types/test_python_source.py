@@ -195,7 +195,7 @@ def _first(x, *_):
 
 
 @pytest.mark.parametrize("name", ["", "1", "a b", "a.b", "class", "ＨＩＴ", "a\n", "f(", "ﬁx", None, 3])
-def test_what_is_no_identifier(name):
+def test_invalid_identifiers_raise(name):
     assert not is_identifier(name)
     with pytest.raises(ValueError, match="is no Python identifier"):
         identifier(name)

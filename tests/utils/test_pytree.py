@@ -50,7 +50,7 @@ def test_round_trip(tree, want):
     assert all(pytree.key_get(tree, path) == leaf for path, leaf in pairs)
 
 
-def test_what_is_no_container():
+def test_leaves():
     assert pytree.tree_leaves(gmtime(0)) == [gmtime(0)]
     own = type("Own", (list,), {})([1, 2])
     assert pytree.tree_leaves(own) == [own]

@@ -296,7 +296,7 @@ def test_weights_from_the_web(tmp_path, capsys):
 # -- names -----------------------------------------------------------------------------------
 
 
-def test_what_stays_out_says_so_at_the_call():
+def test_unsupported_features_raise_at_the_call():
     x = torch.ones(2)
     for refused, why in (
         (lambda: torch.quantize_per_tensor(x, 0.1, 0, torch.int8), "torch.quantize_per_tensor: quantised tensors"),

@@ -71,7 +71,7 @@ def test_nan_and_infinity_stay_in_their_rows_and_columns(engine):
     assert (_multiplied(engine, tiny, np.ones((1, 48), "f4")) == tiny).all()
 
 
-def test_what_is_left_to_others(engine):
+def test_unsupported_operands_are_declined(engine):
     a, b = np.ones((64, 64), "f4"), np.ones((64, 64), "f4")
     out = np.zeros((64, 64), "f4")
     assert not native_gemm.gemm(engine, a[:15], b, out[:15], None)

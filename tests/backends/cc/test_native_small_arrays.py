@@ -118,7 +118,7 @@ def test_attention_of_what_is_far_apart_or_not_finite(engine, numbers):
     assert np.isnan(native_small_arrays._sdpa(engine, query, key, value, None, False, 1.0)[0]).all()
 
 
-def test_what_attention_leaves_to_numpy(engine, numbers):
+def test_unsupported_attention_is_declined(engine, numbers):
     query, key = numbers(2, 3, 1, 8), numbers(2, 3, 5, 8)
     many = numbers(2, 3, 9, 8)
     assert native_small_arrays._sdpa(engine, many, many, many, None, False, 1.0) is None

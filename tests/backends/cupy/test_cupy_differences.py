@@ -266,7 +266,7 @@ def test_host_arrays_and_lists(backend):
     assert x[np.array([1])].tolist() == [6.0] and x[torch.tensor([0])].tolist() == [5.0]
 
 
-def test_each_device_works_with_its_own(backend):
+def test_each_device_uses_its_memory_pool(backend):
     """CuPy allocates and launches on the thread's current device, whatever the arrays are on. Here an array says where
     its op runs; the current device is where new ones go.
     """
@@ -310,7 +310,7 @@ def test_long_transforms_are_cuffts(backend, dtype, norm):
         assert driver.transforms > before or not dtype.is_complex  # a whole transform of real numbers is our own
 
 
-def test_short_transforms_and_those_of_graphs_are_our_own(backend):
+def test_short_and_captured_transforms_avoid_cufft(backend):
     driver, x = backend.device(0).driver, torch.randn(40, 512, dtype=torch.complex64, device="cuda")
     before = driver.transforms
     torch.fft.fft(x[:2])
@@ -381,7 +381,7 @@ def test_factors_of_large_matrices(cusolver, dtype):
     assert cusolver.calls == calls + 8 and calls == 14
 
 
-def test_small_matrices_stay_with_our_own(backend):
+def test_small_matrices_avoid_cusolver(backend):
     assert backend.device(0).library_factorise("lu", torch.ones(255, 300, device="cuda")._tl_array) is None
     assert not backend.device(0)._solver.takes(torch.ones(300, 300, device="cuda", dtype=torch.float16)._tl_array)
     assert not backend.device(0)._solver.takes(torch.ones(17, 256, 256, device="cuda")._tl_array)
@@ -447,7 +447,7 @@ def test_batches(cublas):
     assert torch.allclose((y @ y.transpose(-1, -2)).cpu(), x @ x.transpose(-1, -2), atol=1e-5)
 
 
-def test_tf32_only_when_it_is_asked_for(cublas, monkeypatch):
+def test_tf32_only_with_allow_tf32(cublas, monkeypatch):
     """CuPy's switch for TF32 is private, and read once; PyTorch's can be set at any time."""
     monkeypatch.setattr(FLAGS, "precisions", dict(FLAGS.precisions))
     monkeypatch.setattr(FLAGS, "matmul_precision", FLAGS.matmul_precision)
@@ -473,7 +473,7 @@ def test_reduced_sums_can_be_forbidden(cublas, monkeypatch):
     assert set(cublas.modes.values()) == {0}
 
 
-def test_a_stream_has_a_workspace_of_its_own(cublas):
+def test_streams_have_separate_workspaces(cublas):
     x, stream = torch.full((2, 2), 2.0, device="cuda"), torch.cuda.Stream()
     x @ x
     with torch.cuda.stream(stream):
@@ -485,7 +485,7 @@ def test_a_stream_has_a_workspace_of_its_own(cublas):
     assert cublas.workspaces[stream.cuda_stream] == first != cublas.workspaces[0]
 
 
-def test_threads_in_streams_of_their_own(backend, monkeypatch):
+def test_threads_in_separate_streams(backend, monkeypatch):
     """A handle has one stream at a time, and alpha and beta lie in one place: a product is not interrupted by another
     thread's.
     """
@@ -512,7 +512,7 @@ def test_threads_in_streams_of_their_own(backend, monkeypatch):
     assert wrong == []
 
 
-def test_what_cublas_cannot_compute(backend):
+def test_unsupported_gemms_are_declined(backend):
     """A conjugate is free only with a transposition; without an inner dimension there is nothing to sum."""
     made = backend.device(0).blas
     plain = GemmShape(4, 5, 3, (3, 1), (5, 1), (5, 1))

@@ -88,7 +88,7 @@ def test_masks(opencl, rng, shape, mask):
     compare(opencl, rng, *shape, None if mask == "causal" else mask, mask == "causal")
 
 
-def test_kept_launches(device, rng):
+def test_cached_launches(device, rng):
     """What is kept of an attention holds for others of its shapes only where all that the launch is
     told is the same.
     """

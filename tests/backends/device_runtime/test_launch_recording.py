@@ -61,7 +61,7 @@ def test_recording_runs_nothing(recorded):
     assert launches.run(given)[0] is x._tl_array and x.sum().item() == 300
 
 
-def test_memory_is_used_again_and_results_have_their_own(recorded):
+def test_memory_is_reused_and_results_are_separate(recorded):
     x = torch.randn(40, 40)
 
     def powers(a):
@@ -101,7 +101,7 @@ def test_arrays_that_lie_otherwise_are_refused(recorded):
     assert (elements(launches.run((memory[0]._tl_array,))[0]) == (memory[0].exp() + 1).cpu().numpy()).all()
 
 
-def test_what_asks_the_host_is_refused_and_everything_is_as_before(recorded):
+def test_host_reads_are_refused_and_state_is_restored(recorded):
     x = torch.randn(300)
     device = x._tl_array.device
     before = {name: getattr(device, name) for name in ("allocate", "draws")}

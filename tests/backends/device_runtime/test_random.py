@@ -32,7 +32,7 @@ def filled(device, name, *parameters, dtype=torch.float32, seed=5):
     return getattr(torch.empty(COUNT, device=device, dtype=dtype), name)(*parameters, generator=generator).cpu().numpy()
 
 
-def test_words_are_those_of_the_published_test(opencl):
+def test_philox_matches_random123s_known_answers(opencl):
     """Random123's known answers for philox4x32-10 with counter and key zero, and with both all ones."""
     generator = torch.Generator(opencl).manual_seed(0)
     words = torch.empty(64, device=opencl, dtype=torch.int32).random_(0, 1 << 27, generator=generator).cpu().numpy()

@@ -267,7 +267,7 @@ def test_an_error_that_comes_later(library):
     ranks(1, failing)
 
 
-def test_without_cupy_it_says_what_is_missing(monkeypatch):
+def test_missing_cupy_is_named(monkeypatch):
     import importlib.util
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)

@@ -302,7 +302,7 @@ def test_the_numbers_are_those_of_one_thread(rng, count, monkeypatch):
         np.testing.assert_array_equal(first, second)
 
 
-def test_what_is_computed_first_and_written_then():
+def test_in_place_ops_without_a_kernel_copy_their_results():
     """Ops in place without a kernel that writes: their results are copied over threads."""
     x, y = (torch.randn(1 << 20) for _ in "xy")
     expected = x.numpy() + np.float32(0.5) * y.numpy()

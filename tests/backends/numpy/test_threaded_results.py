@@ -215,7 +215,7 @@ def test_joined_arrays(rng, layout, dim):
         LARGE["cat"]([x, np.concatenate([x, x], (dim + 1) % x.ndim)], dim)
 
 
-def test_small_arrays_have_kernels_of_their_own():
+def test_small_arrays_use_separate_kernels():
     for name in ("add", "clone", "cat", "exp"):
         assert LARGE[name] is not SMALL[name] and "large" not in getattr(SMALL[name], "__module__", "")
 
@@ -346,7 +346,7 @@ def test_clamps(rng, dtype):
     np.testing.assert_array_equal(x, before)
 
 
-def test_arrays_of_finished_work_are_not_kept_for_threads_that_have_not_come_to_it():
+def test_closed_tasks_release_their_arrays():
     gate, workers = threading.Event(), cache_blocking._workers
     occupied = workers.submit(gate.wait, max(1, workers.count))
     try:

@@ -43,7 +43,7 @@ def run_on_device(name, *args, **options):
     return ndarray_bridge.run_on_device(engine.device(), name, args, options)
 
 
-def test_what_kernels_write_is_an_arrays_own_memory(x):
+def test_results_own_their_memory(x):
     out = run_on_device("exp", x)
     assert out.__class__ is np.ndarray and out.flags.owndata and out.base is None
     np.testing.assert_allclose(out, np.exp(x), rtol=1e-6)

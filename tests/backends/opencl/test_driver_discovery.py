@@ -66,7 +66,7 @@ def test_platforms_are_chosen_and_ordered_by_the_variable(monkeypatch):
     )
 
 
-def test_why_not_says_what_to_install(monkeypatch):
+def test_why_not_names_the_package_to_install(monkeypatch):
     found(monkeypatch)
     assert (
         driver_discovery.why_not().startswith("no OpenCL driver with a device was found; install one:")
@@ -114,7 +114,7 @@ class Machine:
         return ([], error) if error else ([{**CPU, "platform": d.name} for d in chosen or ()], "")
 
 
-def test_all_drivers_are_tried_at_once_and_the_outcome_is_kept(monkeypatch):
+def test_drivers_are_probed_at_once_and_results_are_cached(monkeypatch):
     machine = Machine(monkeypatch)
     assert [d["platform"] for d in driver_discovery.usable_devices()] == ["a", "b", "c"] and machine.trials == ["abc"]
     driver_discovery._cached_probe.cache_clear()  # another process
@@ -264,7 +264,7 @@ def test_other_systems_ask_their_loader(monkeypatch):
         ("print('device ' + __import__('json').dumps({'platform': 'P'})); print('done')", ""),
     ],
 )
-def test_what_a_trial_says(monkeypatch, tmp_path, body, expected):
+def test_probe_errors(monkeypatch, tmp_path, body, expected):
     script = tmp_path / "script.py"
     script.write_text(body)
     monkeypatch.setattr(driver_probe, "__file__", str(script))
