@@ -1,4 +1,4 @@
-"""`except Exception` and broader clean up and raise again, or have a comment that says why every error is meant."""
+"""`except Exception` and broader clean up and raise again, or a comment explains why they catch every error."""
 
 import ast
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Custom ops as programs made them before `torch.library`: a prototype, kernels by device type, and a derivative in two
+"""The custom-op interface that preceded `torch.library`: a prototype, kernels by device type, and a derivative in two
 parts, what to save and how to derive. They are ops of `torch.library` like any other.
 """
 
@@ -97,7 +97,7 @@ def _declare(namespace: str, name: str, text: str) -> None:
 
 
 def _find_custom_op(qualname: str, also_check_torch_library: bool = False) -> library_op.LibraryOp:
-    """The op of a name, also of `torch.library` where asked. RuntimeError where there is none."""
+    """Return the op with a name, optionally also one of `torch.library`. Raise RuntimeError if there is none."""
     if qualname in global_registry or also_check_torch_library:
         parse_qualname(qualname)
         return library_op.find_op(qualname)
@@ -183,7 +183,7 @@ def impl_backward(
 
 
 def _derivative(qualname: str) -> _Derivative:
-    """What derives an op. RuntimeError where the op can have no derivative, or has one by other means."""
+    """Return an op's derivative. Raise RuntimeError if the op can have none, or has one registered by other means."""
     op = _find_custom_op(qualname, also_check_torch_library=True)
     schema = op.schema
 

@@ -32,7 +32,7 @@ __all__ = [
 ]  # fmt: skip
 
 disabled = torch_function_disabled
-# What users call where a record's function is none of theirs.
+# Public functions for records whose own function is not public.
 _METHODS = {"_slice_index": "__getitem__", "_index": "__getitem__", "_setitem": "__setitem__"}
 
 

@@ -1,4 +1,4 @@
-"""torchlite under the name `torch`: one program each, in a process of its own."""
+"""torchlite under the name `torch`; each test runs a program in a subprocess."""
 
 from __future__ import annotations
 

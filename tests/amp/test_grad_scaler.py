@@ -321,7 +321,7 @@ def test_cuda_is_accepted_without_cuda():
 
 
 def train(device, kind, steps=12, **region):
-    """The losses of a small network, with autocast and a scaler as `region` says."""
+    """Return the losses of a small network; `region` selects autocast and a scaler."""
     torch.manual_seed(0)
     x, y = torch.randn(32, 8), torch.randint(4, (32,))
     model = torch.nn.Sequential(

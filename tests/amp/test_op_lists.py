@@ -53,7 +53,7 @@ def as_dtype(tree, dtype):
 
 
 def dtypes(row, i, dtype, on):
-    """The dtypes of a sample's results, space-separated; an error's first words."""
+    """Return the dtypes of a sample's results, space-separated, or the start of the error's message."""
     args, kwargs = as_dtype(row.values(i), dtype)
     torch.manual_seed(0)
     with torch.autocast("cpu", enabled=on):

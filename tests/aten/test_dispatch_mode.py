@@ -1,4 +1,4 @@
-"""What a TorchDispatchMode sees of each sample of the op table: the overloads and arguments that PyTorch's sees."""
+"""A TorchDispatchMode sees the same overloads and arguments as PyTorch's for each sample of the op table."""
 
 from __future__ import annotations
 

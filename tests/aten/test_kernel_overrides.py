@@ -1,4 +1,4 @@
-"""Kernels of programs in the place of PyTorch's own, and what `torch._C` says of schemas."""
+"""Kernels that override built-in ones (`torch.library.Library(..., "IMPL")`), and schemas of `torch._C`."""
 
 from __future__ import annotations
 

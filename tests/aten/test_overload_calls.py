@@ -45,7 +45,7 @@ def arrays() -> dict[str, np.ndarray]:
 
 
 def value(written):
-    """What a file has written, as a value."""
+    """Decode a recorded value."""
     if isinstance(written, list):
         return [value(v) for v in written]
     if not isinstance(written, dict):

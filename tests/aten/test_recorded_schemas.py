@@ -1,4 +1,4 @@
-"""The recorded table of schemas, and the overloads that are made of it."""
+"""The recorded table of schemas, and the overloads created from it."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_modes_stand_on_each_other():
 
 
 class Wrapped(torch.Tensor):
-    """A tensor that holds another, and has no data of its own."""
+    """A wrapper subclass: a tensor without data around an inner tensor."""
 
     __torch_function__ = torch._C._disabled_torch_function_impl
     names: list = []

@@ -55,7 +55,7 @@ WITHOUT = {
 
 @pytest.mark.parametrize("name", WITHOUT)
 def test_without_a_derivative(name):
-    """The result requires a gradient, and backward says that there is none."""
+    """The result requires a gradient, and backward raises."""
     call, op = WITHOUT[name]
     found = call(torch.tensor([1.0, 2.0], requires_grad=True))
     assert found.requires_grad

@@ -386,7 +386,7 @@ def test_aims(tmp_path, monkeypatch):
 
 
 def test_tox_without_a_gpu(monkeypatch, capsys):
-    """`tox -e cuda` says that there is no GPU, and runs what needs none; with one it runs the device tests."""
+    """Without a GPU, `tox -e cuda` reports that and runs the checks that need none; with one, the device tests."""
     from tests import cuda_simulator, run_cuda_tests
 
     run = []

@@ -1,4 +1,4 @@
-"""`python -m torchlite bench`: every row runs; what is printed, kept and drawn, at small sizes and against itself."""
+"""`python -m torchlite bench` at small sizes against itself: every row, tables, history and pictures."""
 
 from __future__ import annotations
 

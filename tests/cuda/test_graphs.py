@@ -39,7 +39,7 @@ def test_capture_and_replay(fake):
 
 
 def test_capture_first_synchronizes_and_empties_the_cache(fake):
-    """Memory nobody needs is given back, and everything before has run."""
+    """Unused memory is returned, and all earlier work has run."""
     x = torch.ones(1, device="cuda")
     assert not fake.runtime(0).idle()
     with cuda.graph(cuda.CUDAGraph()):

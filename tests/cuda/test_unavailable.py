@@ -1,4 +1,4 @@
-"""A machine on which no CUDA device can be used: everything answers quickly, or says in one sentence what is missing.
+"""Without a usable CUDA device, every call answers quickly or raises one sentence that names the missing part.
 (Where there are devices they are hidden.)
 """
 

@@ -65,7 +65,7 @@ def parameters(*values):
 
 
 def results_of(text, name, threads, make, seeds=SEEDS, blocks=1, **options):
-    """What a kernel leaves in its first array, which `make` sets up with the other arguments, under each seed."""
+    """Return the first array after a kernel's launch for each seed; `make` creates the arguments."""
     program = Program(text, **options)
     found = []
     for seed in seeds:
@@ -455,7 +455,7 @@ def test_atomics():
 
 
 def bits_of(values, kind):
-    """Numbers of a kind as 16- or 32-bit words, and the values that these stand for."""
+    """Return numbers of a format as 16- or 32-bit integers, and their values."""
     if kind == "f16":
         half = values.astype(np.float16)
         return half.view(np.uint16), half.astype(np.float64)

@@ -30,7 +30,7 @@ def to_bits(values, kind):
 
 
 def to_numbers(stored, kind):
-    """What was stored, in double precision."""
+    """Return the stored values in double precision."""
     return ((stored.astype(np.uint32) << 16).view(np.float32) if kind == "bf16" else stored).astype(np.float64)
 
 

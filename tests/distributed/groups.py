@@ -1,4 +1,4 @@
-"""What groups are: members, objects, meshes, gradients through collectives, errors.
+"""Process groups: members, objects, meshes, gradients through collectives, errors.
 
 `mpiexec -n 4 python -m tests.distributed.groups`
 """

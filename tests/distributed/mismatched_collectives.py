@@ -74,7 +74,7 @@ TWINS = ({"all_gather", "all_gather_into_tensor"}, {"reduce_scatter_tensor", "re
 
 
 def disagreements(calls):
-    """By name what the others do, what rank 1 does, and words of the error with DETAIL."""
+    """Return by name the collective of the others, that of rank 1, and a part of the error with DETAIL."""
     f32, large = torch.float32, 3000
     for name in calls:
         if name != "barrier":

@@ -1,4 +1,4 @@
-"""Ranks that are killed, raise, leave or hang: the others end, it is said who failed and how, and a restart goes on."""
+"""Ranks that are killed, raise, leave or hang: the others end, the launcher reports the failure, a restart resumes."""
 
 import re
 import sys

@@ -103,7 +103,7 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path, monkeypatch, err
 
 
 def test_a_file_that_may_not_grow_keeps_its_values(tmp_path):
-    """The system itself refuses, in a process of its own."""
+    """The system refuses the write; the test runs in a subprocess."""
     path = str(tmp_path / "values")
     dist.FileStore(path, 1).set("a", b"x" * 1000)
     with warnings.catch_warnings():

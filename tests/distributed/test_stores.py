@@ -193,7 +193,7 @@ def test_limits_of_keys_values_and_their_number(monkeypatch):
 
 
 class Peer:
-    """Listens as a master would, shakes hands, and answers as `answer` says."""
+    """Listens like a master, shakes hands, and answers by `answer`."""
 
     def __init__(self, answer):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -499,7 +499,7 @@ def interrupted(handler, interval):
 
 
 def test_a_handler_may_call_the_store_that_it_interrupts():
-    """The handler's call has a connection of its own."""
+    """The handler's call opens another connection."""
     store = dist.TCPStore("127.0.0.1", 0, 1, True, timedelta(seconds=20))
     store.set("a", "1")
     within = []

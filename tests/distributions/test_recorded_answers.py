@@ -1,4 +1,4 @@
-"""Distributions, transforms, constraints and divergences answer as PyTorch does: `answers.json` has what it said to
+"""Distributions, transforms, constraints and divergences answer as PyTorch does: `answers.json` has its answers to
 `lines.txt` (tools/record_distributions.py).
 """
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("on_device")
 
 @pytest.fixture
 def on_device(request):
-    """What is made of numbers lies on the test's device."""
+    """Tensors created from numbers are on the test's device."""
     with torch.device(request.getfixturevalue("device") if "device" in request.fixturenames else "cpu"):
         yield
 

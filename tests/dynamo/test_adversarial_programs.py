@@ -606,7 +606,7 @@ def plain(result):
 
 
 def history(function, log, calls=7):
-    """What calls with several arguments did, one after the other."""
+    """Return the outcomes of consecutive calls with several arguments."""
     found = []
     for i in range(calls):
         torch.manual_seed(i)

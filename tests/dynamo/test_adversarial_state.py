@@ -1106,7 +1106,7 @@ def a_scheduler_that_is_read(compile):
 
 
 def history(make, compile, calls=9):
-    """What calls did, one after the other."""
+    """Return the outcomes of consecutive calls."""
     torch.manual_seed(0)
     run = make(compile)
     found = []

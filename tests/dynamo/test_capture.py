@@ -1,4 +1,4 @@
-"""What `torch.compile` captures, when it is replayed, and what training with it gives."""
+"""`torch.compile`: capture, replay, and training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What surrounds `torch.compile`: compilers of a program's own, `explain`, options, logs, marks."""
+"""Options of `torch.compile`: custom backends, `explain`, logs, marks."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ REGISTRY = Registry(one=torch.relu, two=torch.tanh)
 
 
 def seldom():
-    """What no call runs."""
+    """Never called."""
     import sqlite3  # noqa: F401
 
     return next(WAITING)

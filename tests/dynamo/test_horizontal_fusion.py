@@ -1,4 +1,4 @@
-"""Products that do not read one another, computed together."""
+"""Independent matrix products, fused horizontally."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ UNINITIALIZED = frozenset(("_empty", "empty_like", "empty", "new_empty", "new_em
 
 
 def bits(result):
-    """What two results must agree in."""
+    """Return the values that two results must share."""
     found = []
     for t in leaves(result):
         raw = t.detach().resolve_conj().resolve_neg().cpu().numpy()

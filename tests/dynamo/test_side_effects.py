@@ -162,7 +162,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_numbers_of_elements_are_numbers(name):
-    """What `item()` gives while a call is recorded cannot be told from a number, and where it is used it is guarded."""
+    """`item()` returns a plain number during capture, and its uses are guarded."""
 
     def known(value):
         if isinstance(value, torch.Tensor):

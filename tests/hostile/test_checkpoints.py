@@ -42,7 +42,7 @@ def test_harm_is_refused_soon(name):
 
 
 def test_a_sample_of_damaged_files():
-    """In a process of its own, which would tell what is executed, written, and how much memory is taken."""
+    """Runs in a subprocess that reports executed code, writes, and memory."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.hostile.loader_process", "0", "0", "5", "1500", "each"],
         capture_output=True,
@@ -547,7 +547,7 @@ def test_allowed_globals_are_checked(allowed, code, said):
 
 
 def test_ends_of_archives_that_lie_are_refused():
-    """Junk in the place of the end's record, and an end of long numbers that lies elsewhere than its locator says."""
+    """Junk instead of the end record, and a zip64 end record away from the place that its locator names."""
     first = _checkpoint()
     second = corpus.archive({"data.pkl": b"\x80\x02N.", "version": b"3\n"})
     place = len(first) + int.from_bytes(second[-6:-2], "little")

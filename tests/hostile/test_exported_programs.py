@@ -18,7 +18,7 @@ from tests.hostile import program_bombs as bombs
 
 
 def test_a_sample_of_damaged_programs():
-    """In a process of its own, which tells what is executed, written, and how much memory is taken."""
+    """Runs in a subprocess that reports executed code, writes, and memory."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.hostile.exported_programs", "--last", "300"],
         capture_output=True,

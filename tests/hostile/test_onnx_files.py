@@ -10,7 +10,7 @@ from tests.hostile import onnx_files
 
 
 def test_a_sample_of_damaged_files():
-    """In a process of its own, which would tell what is executed, opened, and how much memory is taken."""
+    """Runs in a subprocess that reports executed code, opened files, and memory."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.hostile.onnx_files", "--count", "300"],
         capture_output=True, text=True, timeout=300, check=False,

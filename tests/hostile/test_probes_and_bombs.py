@@ -68,7 +68,7 @@ def test_ops_of_users_are_found_by_their_names_alone():
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device", "folder"])
 @pytest.mark.parametrize("load", LOADERS.values(), ids=LOADERS)
 def test_load_rejects_pipes_sockets_devices_and_folders(load, kind, tmp_path):
-    """A pipe that nobody writes to would block, a device has no end."""
+    """A pipe without a writer would block, and a device has no end."""
     path = str(tmp_path / "x")
     opened = None
     if kind == "pipe":

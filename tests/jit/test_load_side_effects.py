@@ -53,7 +53,7 @@ def test_numbers_that_are_no_sizes():
 
 
 def test_setstate_runs_at_load():
-    """A table made of a list, a tensor that is converted, and a parameter that the state has."""
+    """A table built from a list, a tensor that is converted, and a parameter in the state."""
 
     class Vocabulary(torch.nn.Module):
         table: dict[str, int]
@@ -197,7 +197,7 @@ def test_the_search_from_the_right_has_a_bound():
 
 
 def test_files_do_not_fill_the_caches_of_calls():
-    """The forms of calls, and the choices of operators by classes that a file has made."""
+    """A file's calls do not fill the caches of call signatures and of operators by class."""
     for i in range(40):
         names = ", ".join(f"[x, {', '.join(['x'] * j)}]" for j in range(1, i % 6 + 2))
         _run(f"a = [{', '.join(['x'] * (i + 1))}]", f"b = torch.cat([{'x, ' * i} x])", f"c = [{names}]", "return b")

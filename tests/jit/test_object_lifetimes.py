@@ -1,4 +1,4 @@
-"""What programs and traces hold: no more than the function that they were made of."""
+"""Programs and traces keep no more objects alive than the function that they were created from."""
 
 from __future__ import annotations
 

@@ -41,13 +41,13 @@ def test_the_language():
 def test_functions():
     @torch.jit.script
     def function(x: torch.Tensor, more: Optional[List[int]] = None, scale: float = math.pi):  # noqa: UP006, UP045
-        """Its own words."""
+        """The function's docstring."""
         if more is not None:
             for one in more:
                 x = x + one
         return x * scale
 
-    assert isinstance(function, torch.jit.ScriptFunction) and function.__doc__ == "Its own words."
+    assert isinstance(function, torch.jit.ScriptFunction) and function.__doc__ == "The function's docstring."
     assert function(torch.ones(1), [1, 2], 2.0).item() == 8 and torch.jit.script(function) is function
     assert "def function" in function.code and "graph(" in str(function.graph)
     out = io.BytesIO()

@@ -105,7 +105,7 @@ class Place:
         }  # fmt: skip
 
     def start(self, code: str, *arguments: str) -> subprocess.Popen:
-        """Run a program until it says that it is ready."""
+        """Run a program until it prints that it is ready."""
         path = self.folder / "program.py"
         path.write_text("import os, sys, time\n" + textwrap.dedent(code))
         process = subprocess.Popen(
@@ -118,7 +118,7 @@ class Place:
         return process
 
     def left(self) -> tuple[list[str], list[str]]:
-        """What was left: files, and processes."""
+        """Return the remaining files and processes."""
         tree = os.walk(self.temporary)  # which goes over folders that go meanwhile
         files = [os.path.join(where, name) for where, folders, names in tree for name in (*folders, *names)]
         # Jobs of other tests, whose memory this is, may run at the same time.

@@ -1,4 +1,4 @@
-"""Tensors between processes, and processes started together."""
+"""Tensors sent between processes, and `spawn`."""
 
 import gc
 import os

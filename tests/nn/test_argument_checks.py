@@ -1,4 +1,4 @@
-"""What constructors and functions refuse, in PyTorch's words, on every device."""
+"""Constructors and functions raise PyTorch's errors on every device."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Where a module keeps its parameters, buffers and submodules, and who is asked for them."""
+"""Storage and lookup of a module's parameters, buffers and submodules."""
 
 import copy
 import pickle

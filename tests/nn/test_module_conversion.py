@@ -1,4 +1,4 @@
-"""Conversions and loads that keep, replace or exchange parameters, as `torch.__future__` says."""
+"""Conversions and loads that keep, replace or swap parameters, by the settings of `torch.__future__`."""
 
 import weakref
 
@@ -150,7 +150,7 @@ def test_lazy_buffers_are_loaded():
 
 
 def test_parameters_without_views_are_not_watched():
-    """What is watched makes every op slower."""
+    """Watched parameters make every op slower."""
     layer, kept = nn.Linear(2, 2), torch.ones(3)
     for parameter in (*layer.parameters(), nn.Parameter(kept), nn.Parameter(kept[:1])):
         assert parameter.requires_grad and parameter.is_leaf and not weakref.getweakrefs(parameter)

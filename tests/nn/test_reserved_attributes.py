@@ -1,4 +1,4 @@
-"""What Module and its subclasses have under names that users' subclasses may take: PyTorch's alone."""
+"""Module and its subclasses add no private names besides PyTorch's, since users' subclasses may take any other."""
 
 import copy
 import warnings

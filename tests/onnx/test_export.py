@@ -120,7 +120,7 @@ def attributes(program, kind):
 
 
 def test_nodes_of_older_opsets():
-    """What were attributes, and what was written in other ops."""
+    """Older opsets have attributes instead of inputs, and other ops."""
     x = torch.arange(24.0).reshape(2, 3, 4)
 
     def f(x):

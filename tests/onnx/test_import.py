@@ -205,7 +205,7 @@ def test_text():
 
 
 def test_shapes_stay_with_the_host(device):
-    """What is computed of sizes is not fetched from a device."""
+    """Arithmetic on sizes does not read from a device."""
     nodes = [
         node("Shape", ["x"], ["s"]), node("Gather", ["s", "first"], ["n"], axis=0),
         node("Concat", ["n", "rest"], ["t"], axis=0), node("Reshape", ["x", "t"], ["y"]),
@@ -279,7 +279,7 @@ def test_weights_and_bodies_with_names_of_methods(name):
 
 
 def test_members_of_archives_have_no_folder(tmp_path):
-    """An archive says how its members are called: no file beside that name is read."""
+    """Names of archive members contain no folder: no file outside the archive is read."""
     (tmp_path / "key").write_bytes(np.arange(4, dtype="<f4").tobytes())
     entry = Message("StringString", key="location", value="key")
     held = Message("Tensor", name="w", dims=[4], data_type=1, data_location=1, external_data=[entry])

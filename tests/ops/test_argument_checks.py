@@ -1,4 +1,4 @@
-"""What ops refuse, warn of, or take without complaint at the edges, as PyTorch does."""
+"""Ops raise, warn for, or accept unusual arguments as PyTorch does."""
 
 import re
 import warnings

@@ -211,7 +211,7 @@ def test_windows(name):
 
 
 def test_new_memory_is_filled_in_deterministic_mode(device):
-    """NaN, or the largest integer, where nobody has written yet."""
+    """Unwritten elements are NaN or the largest integer."""
     filling = torch.utils.deterministic
     torch.use_deterministic_algorithms(True)
     try:

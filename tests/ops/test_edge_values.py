@@ -77,7 +77,7 @@ def written(x, index, value):
 
 
 def answer(lib, functional, expression):
-    """What a library says to an expression: dtype, shape and values, or the error's type and words."""
+    """Return a library's answer to an expression: dtype, shape and values, or the error's type and message."""
 
     def gradient(function, values):
         x = lib.tensor(values, requires_grad=True)

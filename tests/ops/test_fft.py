@@ -1,4 +1,4 @@
-"""What the op table does not show of Fourier transforms: precision, round trips, the short-time transforms."""
+"""Fourier transforms beyond the op table: precision, round trips, the short-time transforms."""
 
 from __future__ import annotations
 

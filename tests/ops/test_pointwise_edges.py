@@ -197,7 +197,7 @@ def test_not_differentiable_arguments_raise():
 @pytest.mark.parametrize("size", [7, 5_000, 200_000])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64, torch.int64])
 def test_choice_is_the_same_at_every_size(size, dtype):
-    """Large choices are made by bits and on threads."""
+    """Large `where` calls select bitwise and on threads."""
     rng = np.random.default_rng(size)
     mask = rng.random(size) < 0.5
     x, y = (rng.standard_normal(size).astype(dtype.np) for _ in range(2))

@@ -197,7 +197,7 @@ def test_the_composite_does_what_the_kernels_do(device):
 
 
 class Composite:
-    """A table without kernels of whole steps."""
+    """A kernel table without fused optimizer steps."""
 
     def __init__(self, table):
         self.table = table

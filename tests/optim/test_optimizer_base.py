@@ -1,4 +1,4 @@
-"""What the base classes of optimizers and schedules promise to subclasses, hooks and programs that look."""
+"""Base classes of optimizers and schedules: their interface for subclasses, hooks and programs that read attributes."""
 
 import copy
 import pickle

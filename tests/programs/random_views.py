@@ -90,7 +90,7 @@ def lies_evenly(at: np.ndarray) -> bool:
 
 
 class Program:
-    """One random program, run while it is made up."""
+    """One random program, run while it is generated."""
 
     def __init__(self, seed: int, device: str = "cpu"):
         self.draw = random.Random(seed)
@@ -131,7 +131,7 @@ class Program:
     # -- what is live --
 
     def add(self, tensor, values: np.ndarray, slopes: np.ndarray) -> Seen:
-        """A tensor with memory of its own; its elements lie as its strides say."""
+        """Add a tensor with new memory and the given strides."""
         if tensor.shape != values.shape:
             raise Difference(f"shape {tuple(tensor.shape)}, should be {values.shape}")
         order = sorted(range(values.ndim), key=lambda d: -tensor.stride(d))

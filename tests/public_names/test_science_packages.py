@@ -1,4 +1,4 @@
-"""What packages of science and probability ask for: gpytorch, botorch, captum, opacus, tensordict, higher ..."""
+"""Names that packages of science and probability use: gpytorch, botorch, captum, opacus, tensordict, higher ..."""
 
 import collections
 import warnings
@@ -267,7 +267,7 @@ def test_swap_tensor():
 
 
 class TestPiecesOfVmap:
-    """tensordict puts functions of its own in the place of these."""
+    """tensordict replaces these functions."""
 
     def test_batch_dimensions(self):
         seen = []

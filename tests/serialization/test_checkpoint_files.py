@@ -1,4 +1,4 @@
-"""What `torch.save` leaves on the disk, in which names and folders; the old format; options of `save` and `load`."""
+"""Files that `torch.save` leaves on the disk; the old format; options of `save` and `load`."""
 
 import copy
 import io

@@ -231,7 +231,7 @@ def above(tmp_path, monkeypatch):
 
 
 def unused(word: str) -> None:
-    """Nothing is read from the cache or written to it, one warning says why, and the right program runs."""
+    """Nothing is read from the cache or written to it, one warning gives the reason, and the right program runs."""
     path = program_build.cache_path(PROGRAM)
     refuses(path, word)
     with pytest.raises(cache_files.NotTrustedError, match=word):

@@ -1,4 +1,4 @@
-"""torch.testing: random tensors and comparisons, with PyTorch's checks and words (recorded from torch 2.13)."""
+"""torch.testing: random tensors and comparisons, with PyTorch's checks and messages (recorded from torch 2.13)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The default generators under threads: all calls together draw exactly what one thread draws, each number once."""
+"""The default generators under threads: concurrent calls draw the same numbers as one thread, each once."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_calls_in_threads_draw_what_one_thread_draws(name, size, dtype, device):
 @pytest.mark.parametrize("name", ["rand", "randn", "randint", "normal_", "bernoulli_", "dropout", "poisson"])
 @pytest.mark.parametrize("size", [625, 40_001, 70_000])
 def test_calls_of_several_blocks_are_not_split(name, size, device):
-    """Sizes over the twister's block, over the parts that are made at once, and over what a compiled engine fills."""
+    """Sizes above the twister's block, above the parts generated at once, and above the limit of a compiled engine."""
     check(name, size, torch.float64 if size == 40_001 else torch.float32, device, each=2)
 
 

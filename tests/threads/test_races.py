@@ -1,4 +1,4 @@
-"""What threads share, used by eight threads at once: a test for each kind of state that is written after import."""
+"""Shared state, used by eight threads at once: a test for each kind of state that is written after import."""
 
 from __future__ import annotations
 

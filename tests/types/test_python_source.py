@@ -110,7 +110,7 @@ class Circle:
 
 
 def test_threads_parse_at_once():
-    """The collector runs finalizers while a tree is made; CPython 3.11 counts the depths of all threads as one."""
+    """The collector runs finalizers during parsing; CPython 3.11 has one recursion depth for all threads."""
     text, wrong = "a = [1, 2, (3, x + y * z)]\nb = 'c'\n" * 3, []
 
     def work(depth: int) -> None:
@@ -207,7 +207,7 @@ def test_literals_are_read_back():
 
 
 def test_attacks_on_names():
-    """A sample of `python -m tests.hostile.injected_names`, in a process of its own, which sees what is compiled and
+    """A sample of `python -m tests.hostile.injected_names`, in a subprocess that observes what is compiled and
     opened.
     """
     command = [sys.executable, "-m", "tests.hostile.injected_names", "--stride", "397"]

@@ -1,4 +1,4 @@
-"""Checkpoints: what runs again, how far, and what is kept."""
+"""Activation checkpoints: recomputation, early stop, and saved results."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_another_second_run(device):
 
 
 class Noted:
-    """A policy that keeps products, and notes what it was asked."""
+    """A policy that saves products, and records its calls."""
 
     def __init__(self, kept):
         self.kept, self.asked = kept, []

@@ -435,7 +435,7 @@ def test_a_stream_longer_than_its_len_warns():
 
 
 class _Stream:
-    """What fastai hands to the iterators in place of a loader: it says of itself that it is a stream."""
+    """Loader as fastai passes it to the iterators: its attributes declare an iterable dataset."""
 
     from torchlite.utils.data.dataloader import _DatasetKind
 

@@ -1,4 +1,4 @@
-"""torch.utils._pytree: what comes out, and what is said of structures that do not fit, is PyTorch's."""
+"""torch.utils._pytree: results, and errors for mismatched structures, are PyTorch's."""
 
 import copy
 import dataclasses

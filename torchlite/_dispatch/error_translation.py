@@ -13,7 +13,7 @@ from .dispatch_state import GLOBALS
 from .op_record import Op
 from .type_promotion import out_of_range_error
 
-# What kernels raise for arguments that they do not take, before they write.
+# Exceptions that kernels raise for unsupported arguments, before they write.
 ARGUMENT_ERRORS = (IndexError, MemoryError, OverflowError, RuntimeError, TypeError, ValueError, struct.error)
 _PYTHON_INDEX_MESSAGES = ("tuple index out of range", "list index out of range")
 

@@ -302,7 +302,7 @@ def call_library_interceptor(op, function, args, kwargs):
     return NotImplemented
 
 
-# What parameters are called that take any number of tensors.
+# Names of parameters that take any number of tensors.
 TENSOR_VARARGS = frozenset(("matrices", "operands", "tensors"))
 
 

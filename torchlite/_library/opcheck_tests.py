@@ -151,7 +151,7 @@ def opcheck(
         try:
             TESTS[name](found, args, kwargs or {}, rtol, atol)
             answers[name] = "SUCCESS"
-        except Exception as error:  # the op may raise anything, which the report says
+        except Exception as error:  # the op may raise anything; the report contains it
             if raise_exception:
                 raise OpCheckError(
                     f"opcheck(op, ...): {name} failed with {error} (scroll up for stack trace)"

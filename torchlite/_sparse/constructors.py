@@ -186,8 +186,8 @@ def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=Non
     `layout`.
 
     >>> import torchlite as torch
-    >>> made = torch.sparse_compressed_tensor([0, 1, 2], [1, 0], [5.0, 6.0], layout=torch.sparse_csr)
-    >>> made.to_dense()
+    >>> x = torch.sparse_compressed_tensor([0, 1, 2], [1, 0], [5.0, 6.0], layout=torch.sparse_csr)
+    >>> x.to_dense()
     tensor([[0., 5.],
             [6., 0.]])
     """

@@ -334,7 +334,7 @@ def _is_fwd_grad_enabled() -> bool:
 
 
 def is_grad_enabled() -> bool:
-    """True if ops are being recorded in this thread; in inference mode, what was said last (nothing is)."""
+    """True if ops are recorded in this thread; in inference mode, which records nothing, the value set last."""
     return MODE.asked if MODE.inference else MODE.grad
 
 

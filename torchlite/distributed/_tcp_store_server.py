@@ -241,7 +241,7 @@ class TCPStoreServer:
         self._used(peer, _HELLO)
         if not hmac.compare_digest(given, proof(self._secret, b"client", peer.nonce, nonce)):
             with contextlib.suppress(OSError):
-                peer.socket.send(bytes(32))  # it says that the secrets differ
+                peer.socket.send(bytes(32))  # it reports that the secrets differ
             raise _ConnectionClosed
         peer.socket.send(proof(self._secret, b"server", peer.nonce, nonce))
         del self._strangers[peer]

@@ -4,7 +4,7 @@
 >>> class Net(torch.nn.Module):
 ...     def forward(self, x):
 ...         return torch.onnx.ops.symbolic("own::Cube", (x,), {"power": 3}, dtype=x.dtype, shape=x.shape, version=1)
->>> Net()(torch.ones(2))  # nobody says here what the op does
+>>> Net()(torch.ones(2))  # the op is unknown here
 tensor([0., 0.])
 >>> program = torch.onnx.export(Net(), (torch.ones(2),))
 >>> torch.onnx.load(program.to_bytes(), custom_ops={("own", "Cube"): lambda x, power: x**power})(torch.full((2,), 2.0))

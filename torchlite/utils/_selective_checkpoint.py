@@ -54,7 +54,7 @@ class SelectiveCheckpointContext:
 
 class _SelectiveCheckpointMode(Interceptor):
     """Base of both runs: the policy is called for each op, then for the ops that a composite op consists of. `whole` is
-    true inside a composite op whose result is saved.
+    True inside a composite op whose result is saved.
     """
 
     is_recompute = False

@@ -77,7 +77,7 @@ def test_gather(engine, numbers, dtype, dim):
 
 @pytest.mark.parametrize("picked", [1, 3, 64, 128, 129, 700])
 def test_gather_asks_ahead_within_its_rows(engine, numbers, picked):
-    """What is read later is asked for rows before, or within long rows: any number of rows may be left then."""
+    """Prefetching works across rows and within long rows, with any number of remaining rows."""
     for rows in (1, 2, 50, 130):
         x, index = numbers(rows, 33), _places(rows, picked, below=33)
         assert (native_gather.gather(engine, x, 1, index) == np.take_along_axis(x, index, 1)).all()
@@ -367,7 +367,7 @@ def test_unsupported_lstms_are_declined(engine, numbers):
 
 
 def test_errors_are_numpys(engine):
-    """What a kernel cannot take, or refuses, goes to the kernel below it."""
+    """NumPy's kernel runs if a native kernel declines or fails."""
     from torchlite_backends.cc.native_kernel import override_kernels
 
     class Served:

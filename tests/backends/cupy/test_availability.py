@@ -1,4 +1,4 @@
-"""What `device="cuda"` says where it cannot be used: one sentence that tells apart what is missing."""
+"""Without a usable device, `device="cuda"` raises one sentence that names the missing part."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def on(values, dtype=None):
 
 def test_results_without_dimensions(backend):
     """A CuPy reduction gives a 0-d array on the device where NumPy gives a scalar on the host. Ours gives a 0-d Array,
-    and nothing comes to the host before it is asked for.
+    and nothing is copied to the host before it is read.
     """
     from torchlite_backends.device_runtime.core.host_transfer import TRANSFER_COUNTS
 
@@ -119,7 +119,7 @@ def test_writes_out_of_bounds(backend):
 
 
 def test_an_index_that_occurs_twice(backend):
-    """With CuPy which of the values is kept at an index that occurs twice is not said, and `x[i] += y` adds one of
+    """With CuPy it is undefined which value is stored at an index that occurs twice, and `x[i] += y` adds one of
     them. Adding here adds them all, gradients too.
     """
     i = on([1, 3, 1, 1])
@@ -205,8 +205,8 @@ def test_sums_of_half_precision(libraries, dtype):
 
 
 def test_functions_that_are_missing(backend):
-    """CuPy lacks some of NumPy's functions, and those of SciPy that PyTorch has are in another package. None is asked
-    for: each of these ops has a kernel of its own.
+    """CuPy lacks some of NumPy's functions, and those of SciPy that PyTorch has are in another package. None is needed:
+    each of these ops has a kernel in the backend.
     """
     from torchlite._dispatch.backend_registry import has_kernel, table_of
 
@@ -247,7 +247,7 @@ def test_functions_that_are_missing(backend):
 
 def test_host_arrays_and_lists(backend):
     """CuPy's ufuncs refuse NumPy arrays and lists; PyTorch takes a number or a 0-d tensor of the CPU beside a CUDA
-    tensor, and refuses others with its own words.
+    tensor, and raises its own errors for others.
     """
     x = on([1.0, 2.0])
     assert (
@@ -267,8 +267,8 @@ def test_host_arrays_and_lists(backend):
 
 
 def test_each_device_uses_its_memory_pool(backend):
-    """CuPy allocates and launches on the thread's current device, whatever the arrays are on. Here an array says where
-    its op runs; the current device is where new ones go.
+    """CuPy allocates and launches on the thread's current device, whatever the arrays are on. Here an array decides
+    where its op runs; the current device is where new ones go.
     """
     first, second = (backend.device(i).driver for i in (0, 1))
     x = torch.ones(2000, device="cuda:1")
@@ -289,7 +289,7 @@ def test_each_device_uses_its_memory_pool(backend):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64, torch.complex128])
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
 def test_long_transforms_are_cuffts(backend, dtype, norm):
-    """CuPy's transforms take no bfloat16, and give arrays whose dimensions lie in an order of their own; ours take them
+    """CuPy's transforms take no bfloat16, and return arrays with permuted strides; ours take them
     as they are.
     """
     driver = backend.device(0).driver
@@ -346,8 +346,8 @@ def matrices(dtype, *shape):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64, torch.complex128])
 def test_factors_of_large_matrices(cusolver, dtype):
-    """CuPy's solvers give NaN where a matrix cannot be factored, and are refused while a graph is captured; cuSOLVER
-    says which step failed, and so do ours.
+    """CuPy's solvers return NaN if a matrix cannot be factored, and raise during capture; cuSOLVER
+    reports the step that failed, and so do ours.
     """
 
     def near(got, wanted):

@@ -1,4 +1,4 @@
-"""What `torchlite_backends/cupy/cupy_driver.py` asks of CuPy exists there under these names and with these parameters.
+"""The CuPy functions that `torchlite_backends/cupy/cupy_driver.py` calls exist with these names and parameters.
 CuPy imports without a driver; nothing here needs a GPU.
 """
 

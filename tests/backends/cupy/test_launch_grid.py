@@ -247,7 +247,7 @@ def test_cuda_launch_blocking_makes_launches_blocking(simulated, monkeypatch):
 
 
 def test_peaks_are_exact(simulated, rng):
-    """What is in use is counted only where it may be more than ever, which misses no peak."""
+    """Memory in use is counted only if it may exceed the peak, and no peak is missed."""
     memory, blocks, peak = simulated.memory, [], 0
     for step in range(400):
         if step % 100 == 0:

@@ -194,7 +194,7 @@ def test_host_reads_raise_during_capture(backend):
 
 
 def test_a_graph_keeps_its_memory(backend):
-    """What was freed while it was captured is used again inside it, and by nothing else."""
+    """Memory freed during capture is reused inside the graph, and nowhere else."""
     x = torch.ones(256, device="cuda")
     (x * 2 + 1) * 3
     graph = torch.cuda.CUDAGraph()

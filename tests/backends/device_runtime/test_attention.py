@@ -89,8 +89,8 @@ def test_masks(opencl, rng, shape, mask):
 
 
 def test_cached_launches(device, rng):
-    """What is kept of an attention holds for others of its shapes only where all that the launch is
-    told is the same.
+    """A cached launch of attention is reused for equal shapes only if all other
+    launch arguments are equal too.
     """
     for _ in range(2):
         for layout, mask, is_causal, scale in itertools.product(

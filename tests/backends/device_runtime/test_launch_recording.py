@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("opencl", "on_device")
 
 
 class Function:
-    """A function of arrays made of one of tensors."""
+    """Function of arrays that calls a function of tensors."""
 
     touched = ()
 

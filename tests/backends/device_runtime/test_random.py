@@ -1,4 +1,4 @@
-"""Random numbers on OpenCL devices: Philox' words, the distributions made of them, generators."""
+"""Random numbers on OpenCL devices: Philox, the distributions computed from it, and generators."""
 
 import math
 

@@ -16,7 +16,7 @@ SIZES = [(3, 5), (1, 1), (300, 400)]
 
 
 def both(name, *args):
-    """What the kernel and the composite of an op return, as tuples."""
+    """Return the results of an op's kernel and of its composite, as tuples."""
     record = REGISTRY[name]
     positional = [p.name for p in record.params if not p.kwonly]
     keywords = {p.name: a for p, a in list(zip(record.params, args, strict=False))[len(positional) :]}

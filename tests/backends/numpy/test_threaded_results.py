@@ -1,4 +1,4 @@
-"""What the NumPy backend computes in parts on several threads is, bit for bit, what NumPy computes in one."""
+"""Results that the NumPy backend computes on several threads equal NumPy's bit for bit."""
 
 import functools
 import threading
@@ -17,7 +17,7 @@ SMALL = torchlite_backends.numpy.backend.kernels(0)
 
 
 def kernels_for_large(least):
-    """The kernels for large arrays, made so that they hand out parts from fewer elements on."""
+    """The kernels for large arrays, with a lower threshold for starting threads."""
     usual, threaded_ufuncs.MIN_SIZE_CHEAP = threaded_ufuncs.MIN_SIZE_CHEAP, least
     try:
         return {**SMALL, **torchlite_backends.numpy.backend.own_large_kernels(0)}

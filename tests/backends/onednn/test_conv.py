@@ -354,7 +354,7 @@ def test_rules(case, kinds):
 @pytest.mark.parametrize("kind", [conv_partition.FORWARD, conv_partition.DATA, conv_partition.WEIGHTS])
 @pytest.mark.parametrize("case", SHAPES, ids=str)
 def test_pieces_cover_the_convolution(case, kind):
-    """Each piece computed by NumPy as a convolution of its own."""
+    """NumPy computes each piece as a separate convolution."""
     batch, channels, filters, size, kernel, stride, padding, dilation, groups = geometry(case)
     plan = conv_geometry.conv_geometry(batch, channels, filters, size, kernel, stride, padding, dilation, groups)
     g = conv_partition.ConvShape(batch, channels, filters, size, kernel, stride, padding, dilation, groups, plan.out)
@@ -414,7 +414,7 @@ def test_importing_torchlite_looks_for_nothing():
 
 
 class Version:
-    """What a library says of itself."""
+    """Version struct of a library."""
 
     def __init__(self, major, runtime):
         self.contents = library._Version(major, 1, 2, b"", runtime, 0)

@@ -39,7 +39,7 @@ def x(rng):
 
 
 def run_on_device(name, *args, **options):
-    """What the engine's kernel of an op makes of ndarrays."""
+    """Return the result of the engine's kernel of an op for ndarrays."""
     return ndarray_bridge.run_on_device(engine.device(), name, args, options)
 
 

@@ -208,7 +208,7 @@ def test_a_memory_that_is_not_as_it_was_written_is_written_anew(monkeypatch):
 
 
 def test_devices_that_are_not_there_are_looked_for_again(monkeypatch):
-    """What was remembered names a device that the loader does not show: the drivers are tried anew."""
+    """If the cache names a device that the loader does not list, the drivers are probed again."""
     machine = Machine(monkeypatch)
     assert len(driver_discovery.usable_devices()) == 3
     machine.fails = lambda names: "fails: removed" if "b" in names else ""

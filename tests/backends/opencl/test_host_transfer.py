@@ -332,7 +332,7 @@ def test_batches_of_a_data_loader(where):
 
 
 def test_worker_processes(where):
-    """Forked workers load on the host while the parent uses the device, and are told when they touch it themselves."""
+    """Forked workers load on the host while the parent uses the device; touching the device in a worker raises."""
     data = torch.arange(12.0).reshape(6, 2)
     with torch.no_grad():
         model = nn.Linear(2, 1).to(where)

@@ -1,4 +1,4 @@
-"""Several processes and threads on one device, damaged caches, and children that a fork made."""
+"""Several processes and threads on one device, damaged caches, and forked children."""
 
 from __future__ import annotations
 
@@ -254,8 +254,8 @@ def test_a_spawned_child_uses_the_device(where, tmp_path):
 
 
 def test_a_program_may_use_pyopencl_first(where):
-    """The loader reads its drivers once in a process. What pip's own runtime needs is then not there, and an error says
-    so.
+    """The loader reads its drivers once per process. The settings of pip's runtime then come too late, and an error
+    says so.
     """
     said = finished(
         start(

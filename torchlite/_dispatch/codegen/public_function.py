@@ -44,7 +44,7 @@ def function_text(op: Op, name: str, constants: dict[str, Any], intercepted: boo
 
 # -- parameters ---------------------------------------------------------------------
 
-# What a call has beyond the record's arguments, in deprecated forms or by mistake, lands here.
+# Receives arguments beyond those of the record: deprecated forms and mistakes.
 _SURPLUS = ("surplus", "surplus2")
 
 
@@ -161,7 +161,7 @@ def _write_alias_call(source: Source, op: Op) -> None:
         source.write(Listing("return call_with_aliases(", [f"{op.name}__op", f"{op.name}__function", given, also]))
 
 
-# -- the general path -----------------------------------------------------------------
+# -- the generic path -----------------------------------------------------------------
 
 
 def _write_slow_path(source: Source, op: Op, function: str) -> None:

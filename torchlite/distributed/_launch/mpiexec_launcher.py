@@ -22,7 +22,7 @@ from .process_watcher import ProcessWatchers
 from .rank_wrapper import ENDED, MARK, ends_with_parent
 
 _PATIENCE = 10.0  # seconds for mpiexec to end the other processes after a failure
-_NOTE = 3.0  # seconds after which a note says that only some processes have ended
+_NOTE = 3.0  # seconds after which a note reports that only some processes have ended
 _SIGNALED = 30.0  # seconds to end after a signal, as in torchrun
 _MISSED = 2.0  # seconds that processes may wait for a world that another has left
 _HELPER = 1.0  # seconds that processes may outlive mpiexec's proxy that started them
@@ -111,7 +111,7 @@ class LaunchedWorld:
         self._joining: set[int] = set()  # ranks that wait for all to join the world
         self._absent: list[dict[str, Any]] = []  # of those that ended before they had joined
         self._missed = 0.0  # since when the former wait for the latter
-        self._first, self._noted = 0.0, False  # when the first came to its end, and whether that was said
+        self._first, self._noted = 0.0, False  # time at which the first process ended, and whether that was reported
         self._process = subprocess.Popen(
             command,
             env={**os.environ, SECRET: os.environ.get(SECRET) or secrets.token_hex(32)},

@@ -26,7 +26,7 @@ from typing import Any, BinaryIO
 MARK = "\x1etorchlite-run {} "
 _PART = 1 << 16  # bytes of a line forwarded at a time
 _LONGER = 10.0  # seconds for mpiexec to end this process after the launcher's end
-ENDED = "ended"  # the file in a rank's folder that says that its program came to an end
+ENDED = "ended"  # file in a rank's folder that marks the end of its program
 _NAMES = {
     "rank": ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"),
     "size": ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"),

@@ -269,7 +269,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
             "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
         )
     right = right or side == "right"
-    if sorter is not None:  # the kernel reads where it says
+    if sorter is not None:  # the kernel reads at these offsets
         check_sorter(sorted_sequence.shape, sorter.shape, from_np(sorter.dtype), to_numpy(sorter))
     keys, values = as_contiguous(sorted_sequence), input
     device = keys.device
