@@ -78,10 +78,14 @@ def translate_error(op: Op, error: Exception, values) -> Exception:
         return better
     text = str(error)
     if isinstance(error, MemoryError):
-        wanted = getattr(error, "_total_size", None)
+        byte_count = getattr(error, "_total_size", None)
         return RuntimeError(
             "DefaultCPUAllocator: can't allocate memory"
-            + (f": you tried to allocate {wanted} bytes. Error code 12 (Cannot allocate memory)" if wanted else "")
+            + (
+                f": you tried to allocate {byte_count} bytes. Error code 12 (Cannot allocate memory)"
+                if byte_count
+                else ""
+            )
         )
     if isinstance(error, ValueError) and ("array is too big" in text or text == "Maximum allowed dimension exceeded"):
         return RuntimeError("numel: integer multiplication overflow")

@@ -50,10 +50,10 @@ def set_printoptions(
     tensor([1.12])
     >>> torch.set_printoptions(profile="default")
     """
-    wanted = dict(_PROFILES.get(profile, {})) if profile is not None else {}
+    options = dict(_PROFILES.get(profile, {})) if profile is not None else {}
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    wanted.update({name: value for name, value in given.items() if value is not None})
-    for name, value in wanted.items():
+    options.update({name: value for name, value in given.items() if value is not None})
+    for name, value in options.items():
         setattr(OPTIONS, name, value)
     OPTIONS.sci_mode = sci_mode
 

@@ -103,8 +103,8 @@ class ForwardCheck:
                     f"While computing batched gradients, got: {error}\n\ngradcheck called vmap over the tangents of "
                     "forward mode (check_batched_forward_grad=True)"
                 ) from error
-            for number, made in enumerate(together):
-                for row, expected in zip(made, apart, strict=True):
+            for number, batched in enumerate(together):
+                for row, expected in zip(batched, apart, strict=True):
                     if not np.allclose(_numbers(row), _numbers(expected[number])):
                         raise self.fail(
                             f"For output {number} and input {position}: the tangents computed by vmap differ from "

@@ -349,19 +349,19 @@ def make_graphed_callables(
         )
     several = isinstance(callables, tuple)
     pairs = zip(callables, sample_args, strict=True) if several else [(callables, sample_args)]
-    made = [_GraphedCallable(function, tuple(sample), allow_unused_input) for function, sample in pairs]
+    graphed = [_GraphedCallable(function, tuple(sample), allow_unused_input) for function, sample in pairs]
     pool = graph_pool_handle() if pool is None else pool
     cuda.synchronize()
     with StreamContext(Stream()):
-        for one in made:
+        for one in graphed:
             for _ in range(num_warmup_iters):
                 one.run_once()
     cuda.synchronize()
     for (
         one
-    ) in made:  # in the order of execution, since they share memory: forward passes, then backward ones in reverse
+    ) in graphed:  # in the order of execution, since they share memory: forward passes, then backward ones in reverse
         one.capture_forward(pool)
-    for one in reversed(made):
+    for one in reversed(graphed):
         one.capture_backward(pool)
-    found = tuple(one.callable() for one in made)
+    found = tuple(one.callable() for one in graphed)
     return found if several else found[0]

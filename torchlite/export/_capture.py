@@ -134,19 +134,19 @@ class ExportTrace:
     def _constant(self, tensor: Any) -> Node:
         """Return the node of a constant tensor, an input before the user's, copied at its use."""
         name = f"lifted_tensor_{len(self.constants)}"
-        held = tensor.detach()
-        self.constants[name] = held
+        detached = tensor.detach()
+        self.constants[name] = detached
         before = self._lifted
         with self.graph.inserting_before(before) if before is not None else contextlib.nullcontext():
             node = self._placeholder(self._name(f"c_{name}"))
-        node.meta["val"] = fake_tensor_like(held)
+        node.meta["val"] = fake_tensor_like(detached)
         place = next(
             (i for i, s in enumerate(self.input_specs) if s.kind is gs.InputKind.USER_INPUT), len(self.input_specs)
         )
         spec = gs.InputSpec(gs.InputKind.CONSTANT_TENSOR, gs.TensorArgument(node.name), name)
         self.input_specs.insert(place, spec)
         copy = self.graph.call_function(torch.ops.aten.lift_fresh_copy.default, (node,))
-        copy.meta["val"] = fake_tensor_like(held)
+        copy.meta["val"] = fake_tensor_like(detached)
         return copy
 
     def _output(self, leaf: Any) -> Any:

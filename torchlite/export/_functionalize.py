@@ -104,9 +104,9 @@ class _Functionalizer:
 
     def _node(self, node: Node) -> None:
         if node.op == "placeholder":
-            made = self.made.node_copy(node)
-            made.name = node.name
-            self.values[node] = self.inputs[node.name] = self._fresh(made)
+            copied = self.made.node_copy(node)
+            copied.name = node.name
+            self.values[node] = self.inputs[node.name] = self._fresh(copied)
             return
         if node.op == "get_attr":
             self.values[node] = self._fresh(self.made.node_copy(node))
@@ -131,10 +131,10 @@ class _Functionalizer:
             if isinstance(listed, _MultiViewResult):
                 self.values[node] = listed.item(self, node)
                 return
-        made = self._call(
+        copied = self._call(
             node.target, tuple(self.argument(list(node.args))), self.argument(dict(node.kwargs)), node.meta
         )
-        self.values[node] = self._fresh(made)
+        self.values[node] = self._fresh(copied)
 
     def _normalization(self, node: Node) -> None:
         """Convert a batch norm that updates running statistics: the new statistics become two more results."""
@@ -172,13 +172,15 @@ class _Functionalizer:
             self.values[node] = value
             return
         if name == "zero_":
-            made = self._call(aten.full_like.default, (now, 0), {}, meta)
+            new_value = self._call(aten.full_like.default, (now, 0), {}, meta)
         elif name == "copy_":
-            made = args[1] if self._is_whole_copy(node) else self._call(aten.copy.default, tuple(args), kwargs, meta)
+            new_value = (
+                args[1] if self._is_whole_copy(node) else self._call(aten.copy.default, tuple(args), kwargs, meta)
+            )
         else:
             packet = getattr(aten, name.removesuffix("_"))
-            made = self._call(getattr(packet, target._overloadname), tuple(args), kwargs, meta)
-        self._put(value, made)
+            new_value = self._call(getattr(packet, target._overloadname), tuple(args), kwargs, meta)
+        self._put(value, new_value)
         self.values[node] = value
 
     def _is_whole_copy(self, node: Node) -> bool:

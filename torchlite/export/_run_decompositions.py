@@ -302,15 +302,15 @@ def _keep_higher_order_node(node: Node, env: dict[Node, Any], recorder: OpRecord
 
     from torchlite.fx.node import map_arg
 
-    made = recorder.graph.create_node(
+    new_node = recorder.graph.create_node(
         "call_function", node.target, map_arg(node.args, argument), map_arg(node.kwargs, argument), node.name
     )
-    made.meta.update(node.meta)
+    new_node.meta.update(node.meta)
     values = node.meta.get("val")
     if values is None:
         users = list(node.users)
         values = [u.meta.get("val") for u in sorted(users, key=lambda u: u.args[1])]  # type: ignore[arg-type, return-value]
-    env[node] = recorder.bind(made, tuple(_make_sample_tensor(v, _RetraceSizes(recorder)) for v in values))
+    env[node] = recorder.bind(new_node, tuple(_make_sample_tensor(v, _RetraceSizes(recorder)) for v in values))
 
 
 class _RetraceSizes(dict):
@@ -361,7 +361,7 @@ def _make_program(program: Any, graph: Graph, changed: dict[str, Node]) -> Any:
             root.add_module(str(node.target), getattr(program.graph_module, str(node.target)))
     eliminate_unused(graph, _kept_values(graph))
     inputs = [gs.InputSpec(s.kind, s.arg, s.target, s.persistent) for s in signature.input_specs]
-    made = GraphModule(root, graph)
-    made_program = program._update(made, gs.ExportGraphSignature(inputs, [*news, *olds]), dialect="ATEN")
+    module = GraphModule(root, graph)
+    made_program = program._update(module, gs.ExportGraphSignature(inputs, [*news, *olds]), dialect="ATEN")
     _rename_in_call_signatures(made_program, made_program.graph)
     return made_program

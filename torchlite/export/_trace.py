@@ -166,8 +166,8 @@ def _insert_sizes(mod: Any, trace: ExportTrace, varying: DynamicSizes, spec: Any
         if smaller is not None:
             rows, traces = [*rows, row], [*traces, smaller]
     try:
-        told = _merge_traces(traces, varying, rows).found
-        traces = [_trace_once(mod, varying, spec, row, told) for row in rows]
+        found_sizes = _merge_traces(traces, varying, rows).found
+        traces = [_trace_once(mod, varying, spec, row, found_sizes) for row in rows]
         _apply_guards(_merge_traces(traces, varying, rows), traces[0], varying)
     except NoExpressionError as error:
         names = ", ".join(map(varying.shown, base))

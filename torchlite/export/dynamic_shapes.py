@@ -220,8 +220,8 @@ def _by_name(given: dict[str, Any], shapes: Any) -> Iterator[tuple[str, Any, Any
             "Detected mismatch between the structure of `inputs` and `dynamic_shapes`: `inputs` has "
             f"{len(given)} elements, but `dynamic_shapes` has {len(shapes)} elements"
         )
-    for (name, value), said in zip(given.items(), shapes, strict=True):
-        yield name, value, said
+    for (name, value), shape in zip(given.items(), shapes, strict=True):
+        yield name, value, shape
 
 
 def _is_shape_spec(said: Any) -> bool:

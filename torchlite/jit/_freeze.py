@@ -111,15 +111,15 @@ class _Freezer:
         )
         while True:
             run = ConstantPropagation(self._whole, self._constants, self._attribute, self._fixed)
-            made = [run.run(ast.fix_missing_locations(copy.deepcopy(node))) for node in methods]
-            unfit = [self._unfit(node) for node in made]  # check all methods, without early exit
+            simplified = [run.run(ast.fix_missing_locations(copy.deepcopy(node))) for node in methods]
+            unfit = [self._unfit(node) for node in simplified]  # check all methods, without early exit
             if not any(unfit):
                 break
-        for node in made:
+        for node in simplified:
             if self._numerics and _fold_batch_norm.fold_batch_norms(node, self._constants):
                 run.run(node)
             inline_single_use(node)
-        return made
+        return simplified
 
     def _stored(self, node: ast.FunctionDef) -> bool:
         """Collect the attributes that a method assigns. Return True if there are new ones."""
@@ -168,10 +168,10 @@ class _Freezer:
                 self._kept.add(path)
                 return None
             return (ast.Tuple if value.__class__ is tuple else ast.List)(items, ast.Load())  # type: ignore[arg-type]
-        made = to_literal(value)
-        if made is None and not isinstance(value, (RecursiveScriptModule, ScriptMethod)):
+        literal = to_literal(value)
+        if literal is None and not isinstance(value, (RecursiveScriptModule, ScriptMethod)):
             self._kept.add(path)
-        return made
+        return literal
 
 
 class _ProgramBuilder:
@@ -224,10 +224,10 @@ class _ProgramBuilder:
                 lines.append(_field(child, self._programs.name(module._modules[child]._script)))
             elif any(p[: len(below)] == below for p in (*kept, *parts)):
                 part = module._modules[child]
-                made = self._programs._free(self._programs.name(part._script))
-                self._programs._taken.add(made)
-                inner[child] = self._class(part, made, [], below, kept, parts)
-                lines.append(_field(child, made))
+                class_name = self._programs._free(self._programs.name(part._script))
+                self._programs._taken.add(class_name)
+                inner[child] = self._class(part, class_name, [], below, kept, parts)
+                lines.append(_field(child, class_name))
         for node in methods:
             lines.append(textwrap.indent(ast.unparse(ast.fix_missing_locations(node)), "  "))
         self._texts[name] = "\n".join(lines) + "\n"

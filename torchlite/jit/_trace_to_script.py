@@ -207,10 +207,10 @@ def _traced_module(mod: Any, inputs: dict[str, tuple[tuple, dict]], checking: _T
     classes.texts[root] = owner
     program = ScriptProgram(classes.sources(), tuple(constants))
     program.device = _device_of(tensors, inputs)
-    made = _object(mod, classes, program, {}, TopLevelTracedModule)
+    traced = _object(mod, classes, program, {}, TopLevelTracedModule)
     for name, (args, kwargs) in inputs.items():
-        _check(mod if name == "forward" else getattr(mod, name), _bind_arguments(made, name), args, kwargs, checking)
-    return made
+        _check(mod if name == "forward" else getattr(mod, name), _bind_arguments(traced, name), args, kwargs, checking)
+    return traced
 
 
 def _bind_arguments(made: Any, name: str) -> Callable:
@@ -438,8 +438,8 @@ def _check(run: Any, made: Any, args: tuple, kwargs: dict, checking: _TraceCheck
                 results.append(
                     program(*[_copy_tensors(v) for v in given], **{n: _copy_tensors(v) for n, v in named.items()})
                 )
-        wanted, found = results
-        for number, (a, b) in enumerate(zip(_tensors(wanted), _tensors(found), strict=False), 1):
+        expected, found = results
+        for number, (a, b) in enumerate(zip(_tensors(expected), _tensors(found), strict=False), 1):
             try:
                 torch.testing.assert_close(b.double(), a.double(), rtol=checking.tolerance, atol=1e-5, equal_nan=True)
             except AssertionError as error:

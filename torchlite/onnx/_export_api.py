@@ -81,16 +81,16 @@ def export(
     STATE.depth += 1
     try:
         exported = _capture_program(model, args, kwargs, dynamic_shapes, dynamic_axes, input_names, training, dynamo)
-        wanted = ExportOptions(
+        options = ExportOptions(
             version, list(input_names or []), list(output_names or []), _dynamic_axis_names(dynamic_axes),
             _custom_rules(custom_translation_table, version), dict(custom_opsets or {}), export_params,
             keep_initializers_as_inputs, "main_graph",
         )  # fmt: skip
         try:
-            message = translate(program_to_export(exported), wanted)
+            message = translate(program_to_export(exported), options)
         except WrittenViewError:
             exported = exported.run_decompositions({})
-            message = translate(program_to_export(exported), wanted)
+            message = translate(program_to_export(exported), options)
     finally:
         STATE.depth -= 1
     program = ONNXProgram(message, exported)

@@ -129,11 +129,11 @@ def _attributes(attrs: Mapping[str, Any] | None) -> dict[str, Any]:
             kind = "f"
         if not kind:
             raise ValueError(f"Unsupported attribute type for {key}: {type(value)}")
-        held = found[fields[kind]]
+        values = found[fields[kind]]
         found["attr_keys"].append(key)
         found["attr_types"].append(kind + "s" * several)
-        found["attr_pos"].append([len(held), len(held) + len(items)])
-        held += [_KINDS[kind](item) for item in items]
+        found["attr_pos"].append([len(values), len(values) + len(items)])
+        values += [_KINDS[kind](item) for item in items]
     return found
 
 

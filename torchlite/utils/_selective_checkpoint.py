@@ -73,15 +73,15 @@ class _SelectiveCheckpointMode(Interceptor):
             return function(*args, **kwargs)  # it writes in place, or is a factory
         kwargs = {key: value for key, value in kwargs.items() if key != "out" or value is not None}
         name = _aten_overload(op, args, kwargs)
-        wanted = self.whole or self.keeps(name, args, kwargs)
+        saves = self.whole or self.keeps(name, args, kwargs)
         if op.is_implicit:
-            before, self.whole = self.whole, wanted
+            before, self.whole = self.whole, saves
             try:
                 with self:
                     return call.without_interceptors(op, function, args, kwargs)
             finally:
                 self.whole = before
-        if not wanted or op.aux_outputs:
+        if not saves or op.aux_outputs:
             return function(*args, **kwargs)
         return self.kept(op, name, function, args, kwargs)
 

@@ -342,20 +342,20 @@ class _CheckpointFrame:
         return found
 
     def run_again(self, key: Any) -> None:
-        made = self.runs[key] = []
+        recomputed = self.runs[key] = []
         frame = self
 
         def pack(tensor):
             tensor = tensor.detach() if tensor.requires_grad else tensor
-            number = len(made)
+            number = len(recomputed)
             if number < len(frame.places):
                 place = frame.places[number]()
                 if place is not None:
                     place.made[key] = tensor
             elif not frame.complete:
                 return tensor  # a backward within the first run sees only a part of it
-            made.append(frame.check(tensor))
-            if frame.early_stop and len(made) == len(frame.places):
+            recomputed.append(frame.check(tensor))
+            if frame.early_stop and len(recomputed) == len(frame.places):
                 raise _StopRecomputationError
             return tensor
 
@@ -364,7 +364,7 @@ class _CheckpointFrame:
         hooks = saved_tensors_hooks(pack, lambda tensor: tensor)
         with stop, hooks, enable_grad(), self.surroundings.replay(), self.context, self.noting():
             self.function(*args, **kwargs)
-        self.compare(made)
+        self.compare(recomputed)
 
     def noting(self) -> Any:
         """Note the ops of a run, for debugging."""

@@ -249,8 +249,8 @@ class LaunchedWorld:
                 self.end()
                 return 0
             self._note()
-            if told := self._lost_helper():
-                self.failures.append({**told, "code": 1})
+            if failure := self._lost_helper():
+                self.failures.append({**failure, "code": 1})
                 self._send(signal.SIGKILL)  # it waits for the one that has ended
                 self._watchers.kill()
                 break
@@ -266,8 +266,8 @@ class LaunchedWorld:
         code = self._process.wait()
         self._listener.join(5)
         self.failures[:0] = self._left if code or self.failures else []
-        if not self.failures and not self.signaled and (told := self._unsaid(code)):
-            self.failures.append(told)
+        if not self.failures and not self.signaled and (failure := self._unsaid(code)):
+            self.failures.append(failure)
         return code
 
     def _lost_helper(self) -> dict[str, Any] | None:

@@ -186,10 +186,10 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         whole = super().state_dict()
         numbers = {id(parameter): number for number, parameter in enumerate(self._parameters())}
         whole["state"] = {}
-        for rank, told in enumerate(self._all_state_dicts):
+        for rank, rank_state in enumerate(self._all_state_dicts):
             for local, parameter in enumerate(self._of_rank(rank)):
-                if local in told["state"]:
-                    whole["state"][numbers[id(parameter)]] = told["state"][local]
+                if local in rank_state["state"]:
+                    whole["state"][numbers[id(parameter)]] = rank_state["state"][local]
         whole["state"] = dict(sorted(whole["state"].items()))
         return whole
 

@@ -90,10 +90,10 @@ def interleaved(ranks: int, each: int, microbatches: int, halves: bool = False) 
         turn = each - 1 - turn if backward else turn
         return rank + turn * ranks, cycle * length + m
 
-    made: PipelineOrder = {}
+    order: PipelineOrder = {}
     for rank in range(ranks):
         ahead = min(total, (each - 1) * length + (1 if halves else 2) * (ranks - 1 - rank))
-        actions = made[rank] = []
+        actions = order[rank] = []
         owed: list[tuple[int, int]] = []
         for number in range(ahead):
             stage, m = piece(number, rank, False)
@@ -110,7 +110,7 @@ def interleaved(ranks: int, each: int, microbatches: int, halves: bool = False) 
                     stage, m = owed.pop(0)
                     actions.append(Action(stage, WEIGHTS, m))
         actions += [Action(stage, WEIGHTS, m) for stage, m in owed]
-    return made
+    return order
 
 
 def zero_bubble_v(ranks: int, microbatches: int) -> PipelineOrder:
@@ -194,10 +194,10 @@ def simulate_times(order: PipelineOrder, rank_of: dict[int, int], costs: dict[st
         for rank, actions in order.items():
             while place[rank] < len(actions):
                 action = actions[place[rank]]
-                wanted = required_action(action, last)
+                required = required_action(action, last)
                 own = [action._replace(computation_type=FORWARD)] if action.computation_type in "BI" else []
                 own += [action._replace(computation_type=BACKWARD)] if action.computation_type == WEIGHTS else []
-                before = [*own, *([] if wanted is None else [wanted])]
+                before = [*own, *([] if required is None else [required])]
                 if any(one not in ends for one in before):
                     break
                 start = max([clock[rank], *(ends[one] for one in before)])

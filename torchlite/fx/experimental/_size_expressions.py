@@ -194,9 +194,9 @@ class GraphMerger:
         if all(type(v) is int for v in values):
             return self.node(self.expression(tuple(values), self._around(user)), user)
         if all(type(v) is float for v in values):
-            made = self._fraction(tuple(values), user)
-            if made is not None:
-                return made
+            fraction = self._fraction(tuple(values), user)
+            if fraction is not None:
+                return fraction
             raise NoExpressionError(f"a number of {user.target} depends on sizes:\n{user.meta.get('stack_trace', '')}")
         raise NoExpressionError(f"an argument of {user.target} depends on sizes")
 
@@ -228,11 +228,11 @@ class GraphMerger:
                 )
                 of.meta["val"] = value
             args = (number, of) if turned else (of, number)
-            made = self.graphs[0].call_function(operator.truediv if turned else operator.mul, args)
+            node = self.graphs[0].call_function(operator.truediv if turned else operator.mul, args)
         parts = (number, value) if turned else (value, number)
-        held = number / float(value) if turned else number * float(value)
-        made.meta["val"] = SymFloat.of(held, (made.target, *parts), self)
-        return made
+        scaled = number / float(value) if turned else number * float(value)
+        node.meta["val"] = SymFloat.of(scaled, (node.target, *parts), self)
+        return node
 
     open = False  # if symbols depend on the trace
 
