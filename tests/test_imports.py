@@ -149,7 +149,7 @@ def test_rooms_import_lower_floors(floor):
     assert not up
 
 
-def test_facades_name_what_stands_above():
+def test_facades_import_from_higher_floors():
     named = {(a.source, room(a.target)) for a in graph().arrows}
     assert set(FACADES) <= named
 
@@ -228,7 +228,7 @@ def test_packages_of_backends_know_those_below(package):
         assert not above, f"{name} imports {sorted(above)}"
 
 
-def test_rooms_of_devices_know_what_they_stand_on():
+def test_device_packages_import_only_lower_floors():
     for name, others in packages_imported("device_runtime"):
         room = name.split(".")[2] if name.count(".") > 1 else ""
         if room in DEVICE_ROOMS:

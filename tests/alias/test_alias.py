@@ -112,7 +112,7 @@ def test_run_gives_a_program_and_its_children_the_name(tmp_path):
     assert done.stderr.endswith("program.py', 'x']\n")
 
 
-def test_spawned_processes_keep_what_as_torch_did(tmp_path):
+def test_spawned_processes_inherit_as_torch(tmp_path):
     body = PROGRAM.replace("import torch\n", "", 1).replace(
         "    assert sys.argv", "    import torchlite\n    torch = torchlite.as_torch()\n    assert sys.argv"
     )

@@ -243,7 +243,7 @@ def test_classes_that_dispatch_see_no_functions():
     assert "aten.add.Tensor" in names
 
 
-def test_parameters_of_wrappers_keep_what_they_hold_and_train():
+def test_parameters_of_wrapper_subclasses_train():
     class Halves(torch.Tensor):
         @staticmethod
         def __new__(cls, inner, scale):

@@ -77,7 +77,7 @@ def test_a_write_through_a_view_is_one_node():
     assert b.grad_fn.name() == "IndexPutBackward0"
 
 
-def test_hooks_stay_with_what_a_view_was():
+def test_hooks_stay_with_the_former_history_of_a_view():
     a, seen = leaf(1.0, 2.0), []
     b = a * 1
     v = b[0:1]
@@ -129,7 +129,7 @@ def test_marked_dirty_on_views():
     assert b.tolist() == [1, 2, 2] and not b.requires_grad
 
 
-def test_refusals_come_before_other_checks():
+def test_leaf_write_errors_precede_other_checks():
     x = leaf(1.0, 2.0)
     with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place"):
         x.expand(2, 2).add_(1)
@@ -228,7 +228,7 @@ def test_needs_input_grad_under_no_grad():
     assert heard == [(True, False)] and not found.requires_grad
 
 
-def test_broadcast_tensors_gives_back_what_fits():
+def test_broadcast_tensors_returns_tensors_of_the_shape_unchanged():
     b = torch.ones(3)
     found = torch.broadcast_tensors(b, torch.ones(1))
     assert found[0] is b and found[1].shape == (3,) and b.broadcast_to(2, 3).shape == (2, 3)

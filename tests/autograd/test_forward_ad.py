@@ -76,7 +76,7 @@ def test_a_dual_tensor_has_one_tangent():
             fwAD.make_dual(torch.ones(2), d)
 
 
-def test_a_tangent_lies_as_its_tensor():
+def test_tangents_have_the_strides_of_their_tensor():
     with fwAD.dual_level():
         t = torch.rand(2, 3)
         assert tangent_of(fwAD.make_dual(torch.rand(3, 2).t(), t)).stride() == (1, 2)

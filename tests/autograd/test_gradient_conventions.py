@@ -79,7 +79,7 @@ DRAWS = {
 
 
 @pytest.mark.parametrize("name", DRAWS)
-def test_draws_into_what_has_a_history(name):
+def test_random_writes_into_non_leaves(name):
     x = torch.ones(4, requires_grad=True)
     y = getattr(x * 2, name)()
     assert y.grad_fn.name() == DRAWS[name]
@@ -114,7 +114,7 @@ def test_a_view_as_another_dtype_has_no_history(device):
     assert y._version == 1
 
 
-def test_a_leaf_that_comes_to_want_a_gradient_after_its_views():
+def test_requires_grad_after_taking_views():
     """They say that they want one."""
     y = torch.ones(4)
     u = y[1:]

@@ -191,7 +191,7 @@ def test_one_hook_on_several_gradients(device):
     assert len(seen) == 3 and len(firsts) == 4
 
 
-def test_writing_to_what_was_saved(device):
+def test_writes_to_saved_tensors_raise(device):
     def program():
         a = torch.arange(3.0, device=device, requires_grad=True)
         b = a.clone()

@@ -143,7 +143,7 @@ def test_a_view_returned_by_a_function_cannot_be_written(device):
             y.mul_(2)
 
 
-def test_a_history_that_comes_by_way_of_another_view(device):
+def test_history_through_another_view(device):
     x = torch.ones(3, 2, device=device)
     view, other = x[1], x.view(-1)
     r = leaf(device, 3, 2)
@@ -236,7 +236,7 @@ def test_inference_tensors(device):
         view.mul_(2)
 
 
-def test_numbers_out_of_tensors_that_want_gradients():
+def test_numbers_from_tensors_that_require_grad():
     x = torch.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError, match="Can't call numpy"):
         x.numpy()
@@ -255,7 +255,7 @@ def test_a_second_backward_through_an_index_is_refused(device):
     z.backward()
 
 
-def test_nodes_keep_only_what_wanted_gradients_need(device):
+def test_nodes_save_only_tensors_that_gradients_need(device):
     x, y = leaf(device, 2), leaf(device, 2)
     plain = torch.full((2,), 2.0, device=device)
     for function in (
@@ -280,7 +280,7 @@ def test_nodes_keep_only_what_wanted_gradients_need(device):
     assert y.grad.tolist() == [3, 3]
 
 
-def test_a_partial_pass_frees_what_it_ran_through(device):
+def test_a_partial_pass_frees_the_nodes_it_ran(device):
     x = leaf(device, 2)
     h = x.exp()
     z = h.exp().sum()

@@ -324,7 +324,7 @@ def test_medians_are_of_ratios_of_one_round():
     assert report_tables.summarize(run, ["a"], "b") == ["a: geometric mean 0.80 over 1 rows; no row is slower than b's"]
 
 
-def test_pages_keep_what_no_figure_is_for(tmp_path):
+def test_pages_retain_sections_without_figures(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("<!-- bench parts -->\nold\n<!-- end -->\n")
     assert markdown_sections.fill_page(page, {"load": "x"}) == [] and "old" in page.read_text()

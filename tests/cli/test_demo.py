@@ -23,7 +23,7 @@ def test_demo(tmp_path, capsys, device):
 
 
 @pytest.mark.parametrize(("module", "name"), [("matplotlib", "matplotlib"), ("sklearn", "scikit-learn")])
-def test_demo_names_what_is_missing(monkeypatch, capsys, module, name):
+def test_demo_names_missing_packages(monkeypatch, capsys, module, name):
     monkeypatch.setitem(sys.modules, module, None)
     assert main(["demo"]) == 2
     assert f'The demo needs {name}:  pip install "torchlite-nd[demo]"' in capsys.readouterr().err

@@ -113,7 +113,7 @@ def draws(generator):
     ]
 
 
-def test_replays_draw_what_the_calls_would_draw():
+def test_replays_draw_the_numbers_of_eager_calls():
     other = torch.Generator("cuda")
 
     def restart():

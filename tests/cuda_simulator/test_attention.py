@@ -244,7 +244,7 @@ ORDERED = [
 
 
 @pytest.mark.parametrize("name, which", ORDERED)
-def test_a_kernel_without_one_of_its_barriers_is_found_out(rng, monkeypatch, name, which):
+def test_missing_barriers_are_detected(rng, monkeypatch, name, which):
     def without(*arguments):
         kernel = flash_attention_cuda.variant(*arguments)
         if kernel.name != name:
@@ -279,7 +279,7 @@ def test_unsupported_attention_avoids_the_fused_kernel(once, rng):
         assert kernels() == half and kernels(torch.bfloat16) == bfloat16
 
 
-def test_gradients_of_what_another_kernel_computed(once, rng):
+def test_gradients_after_another_forward_kernel(once, rng):
     """The log of each row's sum is the same for all kernels."""
     x = torch.from_numpy(rng.standard_normal((2, 70, 32))).half().cuda()
     grads = []

@@ -499,7 +499,7 @@ class Without(Launcher):
 
 
 @pytest.mark.parametrize("family, which", [(family, which) for family in ORDERED for which in ORDERED[family][3]])
-def test_a_kernel_without_one_of_its_barriers_is_found_out(family, which, folder):
+def test_missing_barriers_are_detected(family, which, folder):
     """With two schedules or three: its results are wrong under one of them."""
     check, arguments, pattern, _ = ORDERED[family]
     wrong = []

@@ -146,7 +146,7 @@ def test_backward_asks_by_the_gradients_size(recording):
     assert x.grad.device.type == "recording"
 
 
-def test_tensors_belong_to_the_usual_table(recording):
+def test_tensors_have_the_common_kernel_table(recording):
     large = values(LARGE)
     table = table_of(torch.device("recording", 0))
     results = [large + 1, large.sum(), large.exp(), torch.logaddexp(large, large)]
@@ -183,7 +183,7 @@ def test_of_a_list_the_first_array_decides(recording):
     assert recording.asked == ["cat", "cat"]
 
 
-def test_where_a_gradient_is_a_number_what_was_saved_decides(recording):
+def test_scalar_gradients_select_kernels_by_the_saved_tensors(recording):
     for count in (LARGE // 8 - 1, LARGE // 8):
         scores = values(8 * count).reshape(-1, 8).requires_grad_()
         loss = torch.nn.functional.cross_entropy(scores, torch.zeros(count, dtype=torch.int64).to("recording"))

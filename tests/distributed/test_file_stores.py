@@ -122,7 +122,7 @@ def test_a_file_that_may_not_grow_keeps_its_values(tmp_path):
     assert dist.FileStore(path, 1).get("a") == b"x" * 1000
 
 
-def test_a_file_stays_about_as_large_as_its_values(tmp_path, monkeypatch):
+def test_the_file_size_is_proportional_to_its_values(tmp_path, monkeypatch):
     path = tmp_path / "values"
     store = dist.FileStore(str(path), 1)
     for i in range(60):

@@ -126,7 +126,7 @@ def test_rendezvous(tmp_path):
         next(dist.rendezvous("smoke://x"))
 
 
-def test_a_secret_keeps_out_those_who_do_not_know_it(monkeypatch):
+def test_clients_without_the_secret_are_rejected(monkeypatch):
     monkeypatch.setenv("TORCHLITE_STORE_SECRET", "ours")
     master = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=10))
     master.set("a", "1")
@@ -567,7 +567,7 @@ def test_a_fork_does_not_wait_for_threads_that_use_a_hash_store():
     assert ended == [0] * 20 and all(held)
 
 
-def test_an_append_to_a_hash_store_costs_nothing_for_what_is_there():
+def test_append_to_a_hash_store_does_not_copy_the_value():
     store = dist.HashStore()
     for _ in range(100_000):
         store.append("a", "x" * 100)
@@ -594,7 +594,7 @@ def test_a_value_whose_pop_was_not_answered_in_time_stays_in_its_queue(monkeypat
     assert master._server._table._total == len("init/1")
 
 
-def test_a_value_goes_back_where_the_client_ends_before_it_has_it():
+def test_a_popped_value_returns_if_the_client_ends_first():
     master = dist.TCPStore("127.0.0.1", 0, 1, True, timedelta(seconds=20))
     table, before = master._server._table, master._server._table._total
     master.queue_push("q", "first")

@@ -92,7 +92,7 @@ def test_stances_where_something_is_new():
         frame(torch.ones(1), 3)
 
 
-def test_gradients_come_through_one_node():
+def test_gradients_flow_through_one_node():
     def f(x, w):
         h = (x @ w).relu()
         return h.sum(), h * 2

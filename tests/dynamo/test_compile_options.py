@@ -216,7 +216,7 @@ def test_is_compiling_is_true_in_compiled_functions(capsys):
     assert told(torch.ones(1))[1] and not torch.compiler.is_dynamo_compiling() and not torch.compiler.is_compiling()
 
 
-def test_stances_of_what_was_not_captured_yet():
+def test_stances_before_capture():
     compiled = torch.compile(lambda x: x + 1)
     with torch.compiler.set_stance("fail_on_recompile"), pytest.raises(RuntimeError, match="Detected recompile"):
         compiled(torch.ones(1))

@@ -51,7 +51,7 @@ LIMITS = [F.relu, lambda x: F.relu_(x), F.relu6, lambda x: F.hardtanh(x, -0.5, 0
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("normed", [False, True])
 @pytest.mark.parametrize("kind", CONVOLUTIONS)
-def test_convolutions_with_what_follows(kind, normed, bias):
+def test_convolutions_with_following_layers(kind, normed, bias):
     make, shape = CONVOLUTIONS[kind]
     torch.manual_seed(0)
     convolution = make(bias)
@@ -87,7 +87,7 @@ def test_returned_intermediates_prevent_fusion():
     assert all(torch.equal(a, b) for a, b in zip(found, want, strict=True))
 
 
-def test_gradients_of_what_is_joined():
+def test_gradients_of_fused_layers():
     torch.manual_seed(0)
     convolution = nn.Conv2d(3, 8, 3)
 

@@ -76,7 +76,7 @@ def test_dependent_layers_are_not_fused():
     assert "= linear_linear" not in replayed(stacked, random(256, 256))
 
 
-def test_a_write_between_comes_between():
+def test_writes_between_products_prevent_fusion():
     first, second = nn.Linear(256, 256), nn.Linear(256, 256)
 
     def written(x):

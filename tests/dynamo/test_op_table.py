@@ -68,7 +68,7 @@ def outcome(row, function, seed, requires_grad, device):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_rows_give_what_eager_gives(family, device):
+def test_compiled_rows_match_eager(family, device):
     missing = set()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -27,7 +27,7 @@ class Net(torch.nn.Module):
 
 @pytest.mark.parametrize("train", [False, True], ids=["eval", "train"])
 @pytest.mark.parametrize("name", list(MODELS))
-def test_a_program_comes_apart_to_the_core(name, train):
+def test_programs_decompose_to_core_aten(name, train):
     model = MODELS[name]
     program = torch.export.export(model.make(torch, train), model.inputs(torch)).run_decompositions()
     for node in program.graph.nodes:
@@ -77,7 +77,7 @@ def test_batch_norm_buffers_are_mutated_outputs():
         torch.testing.assert_close(module.get_buffer(name), buffer)
 
 
-def test_writes_come_apart():
+def test_writes_are_functionalized():
     def f(x):
         y = x * 2
         y[1:, 0] = 5.0

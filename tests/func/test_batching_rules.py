@@ -113,7 +113,7 @@ def test_random_ops_in_jacfwd():
         assert not (found - found.diagonal().diag()).any()
 
 
-def test_jacrev_by_single_rows_takes_what_vmap_does_not():
+def test_jacrev_with_chunk_size_one_avoids_vmap():
     def hooked(x):
         y = x * 2
         y.register_hook(lambda g: g * g.sum().item())
@@ -125,7 +125,7 @@ def test_jacrev_by_single_rows_takes_what_vmap_does_not():
         func.jacrev(hooked)(torch.ones(3))
 
 
-def test_dual_tensors_are_views_to_those_who_ask():
+def test_dual_tensors_are_reported_as_views():
     a = torch.ones(3)
     with fwAD.dual_level():
         dual = fwAD.make_dual(a, torch.ones(3))
@@ -243,7 +243,7 @@ def test_set_state_returns_the_generator():
     assert g.set_state(g.get_state()) is g
 
 
-def test_as_strided_stays_within_an_example():
+def test_as_strided_is_limited_to_an_example():
     memory = torch.arange(30.0)
     for batch, call in (
         (memory[:15].view(5, 3), ([3], [1], 1)),

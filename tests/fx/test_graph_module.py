@@ -143,7 +143,7 @@ def test_graph_module_from_a_dictionary():
         module.graph = 3
 
 
-def test_training_goes_through(net, x):
+def test_traced_modules_train(net, x):
     traced = symbolic_trace(net.train())
     traced(x).sum().backward()
     assert net.weight.grad is not None and traced.weight is net.weight
@@ -196,7 +196,7 @@ def test_hooks_see_changes():
         module._register_create_node_hook(3)
 
 
-def test_printed_with_what_is_known(net, x, capsys):
+def test_print_readable_includes_metadata(net, x, capsys):
     from torchlite.fx.passes.shape_prop import ShapeProp
 
     traced = symbolic_trace(net)

@@ -258,7 +258,7 @@ def test_functions_of_records_have_the_parameters_that_programs_see():
     assert F.linear.__annotations__["input"] is torch.Tensor and F.relu.__annotations__["input"] is torch.Tensor
 
 
-def test_other_threads_go_on_while_one_traces():
+def test_other_threads_run_normally_during_a_trace():
     import threading
 
     found = []

@@ -606,7 +606,7 @@ def _index(number: int) -> bytes:
     ],
     ids=["sets_of_one_hash", "attributes", "parameters", "sizes"],
 )  # fmt: skip
-def test_small_files_that_repeat_what_costs_much(code):
+def test_small_files_that_repeat_expensive_values(code):
     with pytest.raises(pickle.UnpicklingError, match="more time|more work|more objects"):
         torch.load(io.BytesIO(_archive(b"\x80\x02" + code + b".")))
 

@@ -118,7 +118,7 @@ def test_an_output_is_written_to_an_input():
 
 
 @pytest.mark.parametrize(("given", "name"), [(None, "topk_default"), ("topk", "topk"), ("output", "output")])
-def test_a_node_that_is_no_value_gives_way_to_a_value_of_its_name(given, name):
+def test_nodes_without_a_value_are_renamed_for_values(given, name):
     def change(data):
         if not data.startswith(b"{") or b"graph_module" not in data:
             return data
@@ -203,7 +203,7 @@ _RUNNERS = {
 
 @pytest.mark.parametrize("runner", _RUNNERS)
 @pytest.mark.parametrize(("make", "error"), [(_squares, OverflowError), (_gammas, RuntimeError)])
-def test_every_way_to_run_a_graph_of_a_file_checks_it(runner, make, error):
+def test_every_runner_of_a_loaded_graph_checks_it(runner, make, error):
     with pytest.raises(error, match="too large for a size|may ask for p="):
         _RUNNERS[runner](make(), torch.ones(2))
 

@@ -37,7 +37,7 @@ def test_an_error_names_the_part(name, words):
 
 
 @pytest.mark.parametrize("name", ["up", "root", "link", "folder", "device", "windows", "zero", "absent"])
-def test_tensors_come_from_the_models_folder(tmp_path, name):
+def test_external_tensors_are_limited_to_the_models_folder(tmp_path, name):
     folder = tmp_path / "inner"
     folder.mkdir()
     (tmp_path / "secret").write_bytes(bytes(16))

@@ -56,7 +56,7 @@ def test_every_op_of_the_library_is_allowed_but_those_that_reach_the_host():
     assert hosts - {"sort", "_assert_scalar", "sym_constrain_range", "sym_constrain_range_for_size"} <= REFUSED_OPS
 
 
-def test_ops_of_users_are_found_by_their_names_alone():
+def test_user_ops_are_looked_up_by_name_only():
     with torch.library._scoped_library("probe", "DEF") as library:
         library.define("twice(Tensor x) -> Tensor")
         library.impl("twice", lambda x: x * 2, "CompositeExplicitAutograd")

@@ -374,7 +374,7 @@ def test_every_function_is_here():
 
 
 @pytest.mark.parametrize("call", list(_calls()))
-def test_a_function_gives_what_it_gives_on_arrays(call):
+def test_functions_match_numpy_on_arrays(call):
     code = compile(call, "call", "eval")
     with np.errstate(all="ignore"):
         try:

@@ -123,7 +123,7 @@ def test_code_of_unprintable_functions_raises_on_access():
             return x
 
 
-def test_places_keep_what_arguments_chose():
+def test_call_sites_cache_the_chosen_overload():
     unit = torch.jit.CompilationUnit("""
     def f(x, n: int, part: Optional[Tensor] = None) -> Tensor:
         y = x[:, 1:, -1] + x.select(1, 0).slice(1, 0, 1, 1) - n

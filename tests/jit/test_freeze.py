@@ -155,7 +155,7 @@ def test_written_attributes_are_not_frozen():
     same(again(made)(x), wanted(x))
 
 
-def test_a_loop_that_returns_stays_a_part():
+def test_loops_with_return_are_not_unrolled():
     module, x = Around().eval(), torch.ones(2)
     made = frozen(module)
     assert [name for name, _ in made.named_children()] == ["inner"]

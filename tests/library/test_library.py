@@ -390,7 +390,7 @@ def test_classes_of_ops_have_their_names():
     assert isinstance(torch.ops.aten.add.Tensor, OpOverload) and isinstance(torch.ops.aten.add, OpOverloadPacket)
 
 
-def test_opcheck_wants_the_rule_of_the_meta_device_for_compilers_too():
+def test_opcheck_requires_a_meta_rule_for_compilers():
     @torch.library.custom_op("lib_test::no_fake", mutates_args=())
     def no_fake(x: torch.Tensor) -> torch.Tensor:
         return x.clone()

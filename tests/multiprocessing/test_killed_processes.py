@@ -244,7 +244,7 @@ HOLDS = """
 """
 
 
-def test_the_next_process_clears_what_a_killed_one_left(place, monkeypatch):
+def test_the_next_process_removes_files_of_a_killed_one(place, monkeypatch):
     """The shell that would remove it is killed, too. What a living process has stays."""
     living, dead = place.start(HOLDS), place.start(HOLDS)
     (shell,) = shells_of(dead.pid)

@@ -185,7 +185,7 @@ def files_in(folder):
 
 @pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="names of shared memory are not seen here")
 @pytest.mark.parametrize("end", ["os.kill(os.getpid(), signal.SIGKILL)", "sys.exit(0)", "os._exit(1)"])
-def test_no_names_stay_behind(end):
+def test_no_shared_memory_names_remain(end):
     done = run_alone(f"""
         mp.set_sharing_strategy("file_system")
         queue = mp.SimpleQueue()
@@ -206,7 +206,7 @@ def test_no_names_stay_behind(end):
     assert not os.path.exists(folder)
 
 
-def test_names_go_with_their_tensors(strategy):
+def test_shared_memory_names_are_removed_with_their_tensors(strategy):
     def count():
         gc.collect()
         return len(files_in(process_folder(shared_memory_folder())))

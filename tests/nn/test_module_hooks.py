@@ -60,7 +60,7 @@ def test_lazy_modules_can_be_pickled():
     assert lazy(torch.ones(1, 3)).shape == (1, 2) and type(lazy) is nn.Linear and not lazy._forward_pre_hooks
 
 
-def test_arguments_without_gradients_stay_so():
+def test_arguments_without_gradients_remain_without():
     class Three(nn.Module):
         def forward(self, a, b, c):
             assert a.requires_grad and not b.requires_grad and c.requires_grad
@@ -133,7 +133,7 @@ def test_register_backward_hook_warns_about_missing_grads():
             Made(forward)(*args)
 
 
-def test_hooks_after_an_error_see_what_was_there():
+def test_hooks_after_an_error():
     seen = []
 
     class Fails(nn.Module):

@@ -197,7 +197,7 @@ def test_masks_are_merged_and_checked():
         nn.LSTMCell(2, 3)(torch.ones(2, 2), torch.ones(2, 3))
 
 
-def test_lazy_parameters_refuse_what_needs_a_shape():
+def test_lazy_parameters_raise_for_ops_that_need_a_shape():
     weight = nn.LazyLinear(2).weight
     for name in ("numel", "dim", "stride", "item", "numpy", "tolist", "clone", "requires_grad_", "__len__"):
         with pytest.raises(ValueError, match=f"uninitialized parameter in <method '{name}' of 'torch._C.TensorBase'"):

@@ -168,7 +168,7 @@ def test_names_and_dynamic_axes(tmp_path):
     assert {name for name, _ in module.named_parameters()} == {"weight", "bias"}
 
 
-def test_batch_norm_and_dropout_in_eval_mode_and_the_mode_comes_back():
+def test_export_uses_eval_mode_and_restores_the_mode():
     net = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2), torch.nn.Dropout(0.5))
     file = io.BytesIO()
     torch.onnx.export(net, (torch.ones(1, 1, 5, 5),), file, dynamo=False)

@@ -105,7 +105,7 @@ def loop(trips):
     return model([node("Loop", ["m", "", "x"], names, body=body)], [info("x", 2)], names, [count, two])
 
 
-def test_a_loop_reads_what_is_around_it(device):
+def test_loops_read_outer_values(device):
     module = torch.onnx.load(loop(3)).to(device)
     last, every = module(torch.ones(2).to(device))
     assert last.tolist() == [8, 8] and every.tolist() == [[2, 2], [4, 4], [8, 8]]
@@ -204,7 +204,7 @@ def test_text():
     assert module(np.array(["a", "bé"], object)).tolist() == ["A", "BE"]
 
 
-def test_shapes_stay_with_the_host(device):
+def test_shape_arithmetic_stays_on_the_host(device):
     """Arithmetic on sizes does not read from a device."""
     nodes = [
         node("Shape", ["x"], ["s"]), node("Gather", ["s", "first"], ["n"], axis=0),

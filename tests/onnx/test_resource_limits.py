@@ -143,7 +143,7 @@ def _doubling_loop(*extra, results=("c", "s2")):
     return model([node("Loop", ["m", "", "x"], names, body=body)], [info("x", 4), info("m", kind=7)], names)
 
 
-def test_loops_run_and_give_what_is_scanned():
+def test_loops_return_scan_outputs():
     data = _doubling_loop(node("Add", ["s", "s"], ["s2"]), results=("c", "s2", "s2"))
     y, z = torch.onnx.load(data)(torch.ones(4), torch.tensor(5))
     assert y.tolist() == [32.0] * 4 and z[:, 0].tolist() == [2.0, 4.0, 8.0, 16.0, 32.0]

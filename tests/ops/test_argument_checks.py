@@ -67,7 +67,7 @@ def test_adaptive_pools_of_nothing(device, n):
     assert average(torch.ones((0, 3, *(3,) * n), device=device), 2).shape == (0, 3, *(2,) * n)
 
 
-def test_ctc_loss_wants_a_reduction_that_exists():
+def test_ctc_loss_rejects_unknown_reductions():
     log_probs, lengths = torch.zeros(5, 1, 3).log_softmax(-1), torch.tensor([5])
     for call in (F.ctc_loss, torch.nn.CTCLoss(reduction="x")):
         with pytest.raises(ValueError, match="x is not a valid value for reduction"):
@@ -94,7 +94,7 @@ def test_ctc_loss_wants_a_reduction_that_exists():
         ("bfloat16", (0, 256), None),
     ],
 )
-def test_random_warns_of_what_a_dtype_cannot_tell_apart(dtype, bounds, words):
+def test_random_warns_about_bounds_beyond_the_dtypes_precision(dtype, bounds, words):
     x = torch.zeros(2, dtype=getattr(torch, dtype))
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
@@ -120,7 +120,7 @@ def test_random_refuses(dtype, bounds, kind, words):
         torch.zeros(2, dtype=getattr(torch, dtype)).random_(*bounds)
 
 
-def test_permutations_stay_exact():
+def test_permutations_are_exact():
     for n, dtype, words in ((2**24 + 2, "float32", "2\\^24\\+1 for Float"), (2050, "float16", "2049 for Half")):
         with pytest.raises(RuntimeError, match=f"n cannot be greater than {words} type."):
             torch.randperm(n, dtype=getattr(torch, dtype))

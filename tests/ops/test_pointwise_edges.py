@@ -133,7 +133,7 @@ def test_division_by_zero_and_infinity():
     same(torch.div(T([7, -7]), 2, rounding_mode="floor"), [3, -4], torch.int64)
 
 
-def test_nan_goes_through_extremes_and_comparisons():
+def test_nan_propagates_through_extremes_and_comparisons():
     a, b = T([nan, 1.0, 1.0]), T([1.0, nan, 2.0])
     same(torch.maximum(a, b), [nan, nan, 2])
     same(torch.fmax(a, b), [1, 1, 2])

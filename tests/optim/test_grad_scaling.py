@@ -181,7 +181,7 @@ def test_parameters_in_half_precision(device, name):
         assert fused.state[p].get("step", 2.0) == 2.0
 
 
-def test_the_composite_does_what_the_kernels_do(device):
+def test_the_composite_matches_the_kernels(device):
     results = []
     for kernel in (False, True):
         params, optimizer = made("Adam with decay", device, fused=True)

@@ -96,7 +96,7 @@ def _words(call):
     return [str(warning.message)[:60] for warning in caught]
 
 
-def test_schedules_tell_what_steps_they_saw():
+def test_schedules_detect_optimizer_steps():
     before = ["Detected call of `lr_scheduler.step()` before `optimizer.ste"]
     replaced = ["Seems like `optimizer.step()` has been overridden after lear"]
     optimizer = optim.SGD([_param()], 0.1)

@@ -42,7 +42,7 @@ def test_numbers_stay_the_same(kind):
     assert torch.equal(*grads)
 
 
-def test_regions_hold_what_runs_in_them():
+def test_regions_contain_their_events():
     @record_function("decorated")
     def double(x):
         return x * 2
@@ -206,7 +206,7 @@ def test_schedule_rejects_negative_steps():
 
 
 @pytest.mark.parametrize("trace", ["make_fx", "vmap", "grad", "jit", "mode"])
-def test_profiles_end_within_what_began_after_them(trace):
+def test_a_profile_may_end_inside_a_later_region(trace):
     """The profile leaves the stack, and what began after it stays there."""
     x = torch.linspace(0.1, 1, 6).reshape(2, 3)
     profile = torch.profiler.profile()

@@ -129,7 +129,7 @@ def test_futures():
         torch.futures.Future().set_exception(3)
 
 
-def test_compile_runs_what_is_written():
+def test_compile_runs_the_function():
     net = Net()
     compiled = torch.compile(net, mode="default")
     x = torch.ones(1, 2)

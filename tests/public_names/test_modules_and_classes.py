@@ -35,7 +35,7 @@ def test_functional_is_a_module():
         _ = torch.functional.relu
 
 
-def test_without_a_compiler_functions_are_what_they_are():
+def test_without_a_compiler_functions_are_unchanged():
     def double(x):
         return 2 * x
 

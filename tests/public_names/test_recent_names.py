@@ -214,7 +214,7 @@ def test_pipes_are_generic_and_may_be_undetermined():
     assert list(Any()) == [1]
 
 
-def test_first_class_dimensions_stay_out():
+def test_first_class_dimensions_are_not_supported():
     with pytest.raises(NotImplementedError, match="first-class dimensions"):
         torch.zeros(2).index((0,), (1,))
 

@@ -348,7 +348,7 @@ def test_mmap_options(tmp_path):
         put(7)
 
 
-def test_config_is_what_the_functions_set(tmp_path):
+def test_config_follows_the_setters(tmp_path):
     from torchlite.utils.serialization import config
 
     torch.save(torch.ones(3), tmp_path / "x.pt")

@@ -94,7 +94,7 @@ def test_a_view_of_the_gone_one_still_counts():
     assert row.tolist() == [3, 4, 5]
 
 
-def test_gradients_go_through_and_saved_tensors_stay():
+def test_gradients_flow_through_lazy_clones_and_saved_tensors_are_unchanged():
     x = torch.ones(3, requires_grad=True)
     y = (2 * x)._lazy_clone()
     (y * y).sum().backward()

@@ -29,7 +29,7 @@ def test_dtypes_round_trip(dtype):
     assert str(t.dtype) == f"torch.{dtype}" and t.numpy().dtype == a.dtype
 
 
-def test_from_numpy_refuses_what_pytorch_refuses():
+def test_from_numpy_rejects_unsupported_arrays():
     with pytest.raises(TypeError, match="expected np.ndarray"):
         torch.from_numpy([1, 2])
     with pytest.raises(ValueError, match="negative"):
@@ -56,7 +56,7 @@ def test_read_only_arrays_are_shared_and_written(make):
 
 
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
-def test_memory_that_is_not_numpys_stays_protected():
+def test_read_only_buffers_stay_protected():
     text = b"abcdefgh"
     for x in (torch.from_numpy(np.frombuffer(text, np.uint8)), torch.from_numpy(np.frombuffer(text, np.uint8)[2:])):
         with pytest.raises(ValueError, match="read-only"):
@@ -197,7 +197,7 @@ def test_out_of_a_ufunc():
     assert out.tolist() == [2, 2]
 
 
-def test_dlpack_both_ways():
+def test_dlpack_import_and_export():
     t = torch.arange(4.0)
     a = np.from_dlpack(t)
     t[0] = 7  # and not a[0]: what NumPy 2.1 imports is read-only there

@@ -42,7 +42,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_as_strided_stays_in_the_storage(layout, device):
+def test_as_strided_is_limited_to_the_storage(layout, device):
     x, held = LAYOUTS[layout](torch.arange(24.0, device=device).reshape(4, 6))
     assert x.untyped_storage().nbytes() == held
     count = held // 4
@@ -204,7 +204,7 @@ def test_set(device):
         x.set_(torch.zeros(2, device="meta").untyped_storage())
 
 
-def test_copies_share_what_their_originals_do(device):
+def test_deep_copies_preserve_shared_storage(device):
     x = torch.arange(6.0, device=device)
     parts = [x, x.view(2, 3).t(), x[2:], x.untyped_storage(), x._typed_storage()]
     for again in (copy.deepcopy(parts), load(save(parts))):

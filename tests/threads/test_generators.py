@@ -62,7 +62,7 @@ def check(name: str, size: int, dtype, device: str, each: int, threads: int = 8)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", DRAWS)
-def test_calls_in_threads_draw_what_one_thread_draws(name, size, dtype, device):
+def test_calls_in_threads_draw_the_numbers_of_one_thread(name, size, dtype, device):
     check(name, size, dtype, device, each=60 if device == "cpu" else 8)
 
 

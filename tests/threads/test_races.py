@@ -77,7 +77,7 @@ def test_lazy_clones_are_written_apart():
     assert torch.equal(x, torch.arange(64.0))
 
 
-def test_modes_belong_to_their_threads():
+def test_modes_are_per_thread():
     def work(k: int) -> None:
         for _ in range(40):
             with torch.no_grad():
@@ -103,7 +103,7 @@ def test_modes_belong_to_their_threads():
     assert GLOBALS["INTERCEPTORS"] == 0
 
 
-def test_levels_of_forward_differentiation_belong_to_their_threads():
+def test_forward_ad_levels_are_per_thread():
     def work(k: int) -> None:
         for _ in range(30):
             with fwAD.dual_level():
@@ -114,7 +114,7 @@ def test_levels_of_forward_differentiation_belong_to_their_threads():
     in_threads(work)
 
 
-def test_saved_tensor_hooks_belong_to_their_threads():
+def test_saved_tensor_hooks_are_per_thread():
     def work(k: int) -> None:
         def unpack(packed):
             assert packed[0] == k
@@ -186,7 +186,7 @@ def test_parametrizations_are_cached_while_any_thread_asks():
     assert parametrize._cache_depth == 0 and parametrize._cache == {}
 
 
-def test_hooks_come_and_go_beside_calls_and_backward_passes():
+def test_hooks_are_added_and_removed_during_calls_and_backward():
     module, x = torch.nn.Linear(2, 2), torch.ones(1, 2, requires_grad=True)
 
     def work(_: int) -> None:

@@ -94,7 +94,7 @@ def test_text_becomes_a_tree_in_one_module(path):
     assert path == HOME or not makes_trees(ast.parse(path.read_text()))
 
 
-def test_the_walk_finds_what_makes_trees():
+def test_the_scan_finds_parser_calls():
     text = "ast.parse(x)\nfrom ast import literal_eval as l\nimport ast as a\nf = ast.parse\nast.dump(x)"
     assert sorted(name for name, _ in makes_trees(ast.parse(text))) == ["ast", "literal_eval", "parse", "parse"]
 
@@ -137,7 +137,7 @@ def test_threads_parse_at_once():
     assert wrong == []
 
 
-def test_the_walk_finds_what_it_looks_for():
+def test_the_scan_detects_planted_calls():
     text = "exec(x)\nf = eval\nbuiltins.compile('', '', 'exec')\ntypes.FunctionType(code, {})"
     assert sorted(name for name, _ in runs_text(ast.parse(text))) == ["FunctionType", "compile", "eval", "exec"]
     text = "from builtins import exec as run\nimport builtins as b"

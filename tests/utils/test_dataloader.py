@@ -354,7 +354,7 @@ def test_worker_init_fn(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["0", "1"]
 
 
-def test_errors_of_workers_come_back():
+def test_errors_of_workers_are_raised():
     iterator = iter(DataLoader(Failing(), num_workers=2))
     assert [int(next(iterator)), int(next(iterator))] == [0, 1]
     with pytest.raises(KeyError) as error:

@@ -224,7 +224,7 @@ def test_extensions_are_refused():
     importlib.util.find_spec("tensorboard") is not None or importlib.util.find_spec("tensorboardX") is not None,
     reason="a package that writes is installed",
 )
-def test_writers_name_what_is_missing(tmp_path):
+def test_writers_name_the_missing_package(tmp_path):
     with pytest.raises(ImportError, match=r"torchlite-nd\[tensorboard\]"):
         torch.utils.tensorboard.SummaryWriter(tmp_path)
 

@@ -237,7 +237,7 @@ def _walk(mod: Any, names: tuple[str, ...] = (), done: Any = None) -> Any:
 def _object(
     module: Any, classes: _TracedClasses, program: ScriptProgram, made: dict[int, Any], kind: type = TracedModule
 ) -> Any:
-    """Return the module of a program that shares another's parameters, buffers and submodules."""
+    """Return the program's module that shares the parameters and buffers of another one and its submodules."""
     if id(module) in made:
         return made[id(module)]
     out = made[id(module)] = kind(program.find(classes.names[id(module)]))

@@ -52,13 +52,12 @@ def export(
     and the op's arguments; `graph.op("domain::Name", *inputs, attribute_i=1)` adds a node. Functions of
     `register_custom_op_symbolic` have the same form. `verify` runs the model and compares the results.
 
-    `verbose`, `report`, `optimize`, `profile`, `dump_exported_program`, `artifacts_dir`, `operator_export_type`,
-    `do_constant_folding`, `export_modules_as_functions` and `autograd_inlining` are accepted and have no effect. Raise
-    OnnxExporterError if the export fails, UnsupportedOperatorError for an op that ONNX cannot express.
+    Raise OnnxExporterError if the export fails, UnsupportedOperatorError for an op that ONNX cannot express, and
+    NotImplementedError for `report`, `profile`, `dump_exported_program`, `export_modules_as_functions` and an
+    `operator_export_type` other than ONNX.
 
     `verbose`, `optimize`, `do_constant_folding` and `autograd_inlining` have no effect: they change how PyTorch gets to
-    the model, not what it computes. `artifacts_dir` has no effect: NotImplementedError for `report`, `profile`,
-    `dump_exported_program`, `export_modules_as_functions` and other types of operators than ONNX's.
+    the model, not what it computes. `artifacts_dir` has no effect: it is the folder of reports, which are not written.
 
     >>> import io, torchlite as torch
     >>> file = io.BytesIO()

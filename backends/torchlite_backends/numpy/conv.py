@@ -505,7 +505,7 @@ def _spatial(value, count):
 
 
 def _normalize_geometry(input, weight, stride, padding, dilation):
-    """Return the geometry as tuples. The record's shape function raises the errors for wrong ones."""
+    """Return the geometry as tuples. The record's shape function replaces the message of errors raised here."""
     count = input.ndim - 2
     stride, padding, dilation = (_spatial(v, count) for v in (stride, padding, dilation))
     if (

@@ -162,7 +162,7 @@ def test_winograd(program, plan, monkeypatch):
 
 
 @pytest.mark.usefixtures("filtering")
-def test_winograd_leaves_what_is_not_finite(program):
+def test_nonfinite_inputs_with_winograd(program):
     test_nonfinite_inputs_reach_only_their_windows(program)
 
 

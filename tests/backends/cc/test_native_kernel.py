@@ -220,7 +220,7 @@ def test_sums_of_turned_arrays(engine, numbers):
     assert native_sum.sum(engine, x[0].T, 0) is not None
 
 
-def test_sums_keep_what_is_no_number(engine):
+def test_sums_propagate_nan(engine):
     x = np.ones((64, 200), np.float32)
     x[3, 7], x[5, 9], x[5, 10] = np.nan, np.inf, -np.inf
     with np.errstate(invalid="ignore"):

@@ -240,7 +240,7 @@ def test_plans_are_cached(cudnn, rng):
 
 
 @simulated
-def test_switches_choose_among_ways(cudnn, rng):
+def test_switches_select_the_implementation(cudnn, rng):
     def unwanted(dtype=torch.float32):
         x, weight = (torch.ones(*shape, device="cuda", dtype=dtype) for shape in ((2, 3, 6, 6), (4, 3, 3, 3)))
         before = len(cudnn.graphs)
@@ -304,7 +304,7 @@ def test_temporary_failures_are_retried(cudnn, rng, monkeypatch):
 
 
 @simulated
-def test_work_goes_in_the_threads_stream(cudnn):
+def test_work_runs_in_the_threads_stream(cudnn):
     x, weight = torch.ones(2, 3, 6, 6, device="cuda"), torch.ones(4, 3, 3, 3, device="cuda")
     F.conv2d(x, weight)
     stream = torch.cuda.Stream()
@@ -401,7 +401,7 @@ def test_attention_not_for_cudnn(cudnn, rng):
 
 
 @simulated
-def test_attention_waits_for_shapes_that_come_again(cudnn, rng):
+def test_attention_uses_cudnn_for_repeated_shapes(cudnn, rng):
     for _ in range(2):
         attention(rng, (2,), 5, 6, 8, 8)
     assert cudnn.graphs == []

@@ -146,7 +146,7 @@ def test_cupy_objects_have_the_attributes_that_the_driver_reads():
     assert issubclass(module.driver.CUDADriverError, RuntimeError) and issubclass(module.nvrtc.NVRTCError, RuntimeError)
 
 
-def test_a_foreign_stream_goes_by_its_address():
+def test_foreign_streams_are_passed_by_address():
     made = module.Driver.stream_from(object.__new__(module.Driver), 0x1230)
     assert made.ptr == 0x1230
     assert module.Driver.stream_from(object.__new__(module.Driver), 0) is module.stream.Stream.null

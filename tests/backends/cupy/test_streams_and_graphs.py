@@ -112,7 +112,7 @@ def test_pinned_memory(backend):
 # -- streams and events --
 
 
-def test_launches_go_to_the_chosen_stream(backend, monkeypatch):
+def test_launches_use_the_current_stream(backend, monkeypatch):
     queues, driver = [], backend.device(0).driver
     x = torch.ones(10, device="cuda")
 
@@ -158,7 +158,7 @@ def test_events(backend):
 # -- graphs --
 
 
-def test_a_graph_runs_what_was_recorded_on_what_its_memory_holds_now(backend):
+def test_replay_reads_the_current_memory(backend):
     x, w = torch.ones(4, 4, device="cuda"), torch.full((4, 4), 2.0, device="cuda")
     out = (x @ w).relu().sum()
     graph = torch.cuda.CUDAGraph()

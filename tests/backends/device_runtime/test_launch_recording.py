@@ -46,7 +46,7 @@ def elements(raw):
     return TABLE[0].to_numpy(raw)
 
 
-def test_elementwise_ops_are_one_launch_and_what_only_they_read_has_no_memory(recorded):
+def test_elementwise_ops_share_a_launch_without_intermediate_memory(recorded):
     x, y, scale = torch.randn(64, 128), torch.randn(64, 128), torch.randn(128)
     launches, given = recorded(lambda a, b, c: ((a * c + b).tanh() * a - b).relu(), x, y, scale)
     assert len(launches.launches) == 1 and not launches._kept

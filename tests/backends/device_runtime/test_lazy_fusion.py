@@ -170,7 +170,7 @@ def test_gradients(pair):
         torch.testing.assert_close(found, results[0], rtol=1e-4, atol=1e-9)
 
 
-def test_events_and_memory_counts_see_what_waits(pair):
+def test_events_and_memory_counts_include_pending_work(pair):
     _, _, x, y = pair
     before = torch.opencl.memory_allocated()
     result = (x + y) * 2
@@ -182,7 +182,7 @@ def test_events_and_memory_counts_see_what_waits(pair):
     assert torch.opencl.memory_allocated() == before
 
 
-def test_threads_share_what_waits(pair):
+def test_threads_share_pending_work(pair):
     a, b, x, y = pair
     failures = []
 

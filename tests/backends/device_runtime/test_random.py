@@ -77,7 +77,7 @@ def test_distributions(opencl, dtype):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
-def test_half_uniforms_stay_below_the_end(opencl, dtype):
+def test_half_uniforms_are_below_the_upper_bound(opencl, dtype):
     generator = torch.Generator(opencl).manual_seed(1)
     x = torch.empty(COUNT, device=opencl, dtype=dtype).uniform_(-1, 3, generator=generator).float()
     assert -1 <= x.min().item() and x.max().item() < 3 and abs(x.mean().item() - 1) < 0.02

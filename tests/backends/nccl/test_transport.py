@@ -185,7 +185,7 @@ def test_collectives(library, size, dtype):
     assert kinds >= {"allReduce", "broadcast", "reduce", "allGather", "send", "recv", "group"}
 
 
-def test_reductions_and_what_is_refused(library):
+def test_reductions_and_unsupported_arguments(library):
     def reductions(messages, rank):
         for op, wanted in (
             (ReduceOp.MAX, 3.0),
@@ -257,7 +257,7 @@ def test_errors_by_name(library, number, words):
     ranks(1, failing)
 
 
-def test_an_error_that_comes_later(library):
+def test_asynchronous_errors(library):
     def failing(messages, rank):
         work = messages.allreduce([torch.ones(1)], AllreduceOptions(reduceOp=ReduceOp.SUM))
         library.error = 2

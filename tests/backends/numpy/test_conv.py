@@ -157,7 +157,7 @@ def test_winograd_is_as_good_as_sums_of_products(rng, monkeypatch, batch, channe
 
 
 @pytest.mark.usefixtures("transforms_for_nothing")
-def test_winograd_error_is_at_most_three_times_that_of_the_plain_way(rng, monkeypatch):
+def test_winograd_error_is_at_most_three_times_that_of_direct_convolution(rng, monkeypatch):
     x, w = case(rng, 4, 128, 128, (14, 14), 3)
     g = rng.standard_normal(x.shape).astype("f4")
     wanted = plain(x, w, g, (1, 1), (1, 1), (1, 1), 1)

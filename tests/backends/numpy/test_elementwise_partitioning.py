@@ -63,7 +63,7 @@ def test_threads_that_do_not_wake_are_not_waited_for(monkeypatch, how):
     assert set(seen) == {threading.current_thread()}
 
 
-def test_errors_of_other_threads_come_to_the_one_that_waits(monkeypatch):
+def test_errors_of_workers_are_raised_in_the_waiting_thread(monkeypatch):
     monkeypatch.setattr(thread_count, "_count", 2)
     main, other = threading.current_thread(), threading.Event()
 

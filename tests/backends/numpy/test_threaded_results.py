@@ -139,7 +139,7 @@ def test_dtypes_and_numbers(rng, dtype):
             agree(LARGE["to"](x, target), SMALL["to"](x, target))
 
 
-def test_in_place_and_what_overlaps(rng):
+def test_in_place_with_overlapping_operands(rng):
     x, y = numbers(rng, (70000, 3)), numbers(rng, (70000, 3))
     for source in (
         lambda target: y,

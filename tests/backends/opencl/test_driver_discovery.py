@@ -301,7 +301,7 @@ def test_icd_files(monkeypatch, tmp_path):
     assert [d.library for d in driver_discovery.installed()] == ["libintelocl.so"]
 
 
-def test_intels_runtime_is_found_in_any_prefix(monkeypatch, tmp_path):
+def test_intels_runtime_is_located_in_any_prefix(monkeypatch, tmp_path):
     monkeypatch.setattr(driver_discovery, "_from_package_metadata", list)
     for prefix in ("user", "system"):
         (tmp_path / prefix / "lib").mkdir(parents=True)

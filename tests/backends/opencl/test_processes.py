@@ -78,7 +78,7 @@ def test_binaries_under_each_others_names_are_built_again(where, tmp_path):
     assert finished(start(SMALL, where, TORCHLITE_CACHE_DIR=str(tmp_path))) == expected
 
 
-def test_a_changed_letter_in_what_is_known_of_drivers(where, tmp_path):
+def test_cached_probes_with_a_changed_byte(where, tmp_path):
     expected = finished(start(SMALL, where, TORCHLITE_CACHE_DIR=str(tmp_path)))
     [file] = tmp_path.rglob("drivers-*.json")
     whole = file.read_text()
