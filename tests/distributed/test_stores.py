@@ -633,7 +633,7 @@ def test_unread_values_count_against_the_memory_limit(monkeypatch):
     master.set("same", bytes(8 << 20))
     for _ in range(8):
         read("same")
-    assert 8 << 20 <= server._held < 9 << 20 and len(server._peers) == 9
+    assert 8 << 20 <= server._buffered < 9 << 20 and len(server._peers) == 9
     for i in range(20):
         master.set("other", bytes([i]) * (8 << 20))
         read("other")
@@ -644,9 +644,9 @@ def test_unread_values_count_against_the_memory_limit(monkeypatch):
     for reader in readers:
         reader.socket.close()
     until = time.monotonic() + 20
-    while (server._held or server._pins) and time.monotonic() < until:
+    while (server._buffered or server._pins) and time.monotonic() < until:
         time.sleep(0.01)
-    assert not server._held and not server._pins
+    assert not server._buffered and not server._pins
 
 
 def test_arguments_of_other_types_change_nothing(stores):

@@ -109,7 +109,7 @@ def _inferred(*values) -> dtype_type:
 
 
 def _out_dtype(out, dtype, default):
-    """Return the dtype of a result: that of `out`, else `default`. Raise RuntimeError if `dtype` is not that of `out`."""
+    """Return `out`'s dtype, or `default` without `out`. Raise RuntimeError if `dtype` differs from `out`'s."""
     if out is None:
         return default
     if dtype is not None and dtype is not out.dtype:

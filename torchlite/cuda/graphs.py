@@ -210,7 +210,7 @@ class _GraphedCallable:
             )
         self.parameters = tuple(function.parameters()) if is_module else ()  # type: ignore[attr-defined]
         self.inputs = (*self.arguments, *self.parameters)
-        self.wanted = tuple(t for t in self.inputs if t.requires_grad)
+        self.differentiable_inputs = tuple(t for t in self.inputs if t.requires_grad)
         self.forward, self.backward = CUDAGraph(), CUDAGraph()
         self.outputs: list[Tensor] = []
         self.grad_outputs: list[Tensor | None] = []
@@ -220,8 +220,10 @@ class _GraphedCallable:
     def gradients(self, outputs: list, grad_outputs: list) -> tuple:
         used = [(o, g) for o, g in zip(outputs, grad_outputs, strict=True) if o.requires_grad]
         return (
-            autograd.grad([o for o, _ in used], self.wanted, [g for _, g in used], allow_unused=self.allow_unused)
-            if used and self.wanted
+            autograd.grad(
+                [o for o, _ in used], self.differentiable_inputs, [g for _, g in used], allow_unused=self.allow_unused
+            )
+            if used and self.differentiable_inputs
             else ()
         )
 
@@ -236,7 +238,7 @@ class _GraphedCallable:
 
     def capture_backward(self, pool: Any) -> None:
         self.grad_outputs = [o.detach().clone() if o.requires_grad else None for o in self.outputs]
-        if not self.wanted or not any(o.requires_grad for o in self.outputs):
+        if not self.differentiable_inputs or not any(o.requires_grad for o in self.outputs):
             return
         # Gradients of parameters outlive the step, so their memory is not in the pool, which the next forward replay
         # may overwrite.

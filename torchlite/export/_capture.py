@@ -45,7 +45,7 @@ class ExportTrace:
         preserved: tuple[str, ...] = (),
         sizes: dict[str, int] | None = None,
         places: dict[tuple[int, int], Expr] | None = None,
-        told: dict[tuple[int, int], Expr] | None = None,
+        known_sizes: dict[tuple[int, int], Expr] | None = None,
         bounds: dict[str, tuple[float, float]] | None = None,
     ) -> None:
         self.module = module
@@ -56,7 +56,7 @@ class ExportTrace:
         self._taken: set[str] = set()
         self.recorder = OpRecorder(self.graph, self._constant, whole=True)
         self.unbacked = self.recorder.unbacked = UnbackedSymbols(self.recorder, sizes)
-        self.unbacked.told, self.unbacked.bounds = told or {}, bounds or {}
+        self.unbacked.known_sizes, self.unbacked.bounds = known_sizes or {}, bounds or {}
         self.places = places or {}
         self.calls = ModuleStackTracker(module, self.recorder, preserved)
         self._lifted: Node | None = None

@@ -50,12 +50,12 @@ class AliasedValue:
 def functionalize(graph: Graph) -> tuple[Graph, dict[str, Node]]:
     """Return an equivalent graph without in-place ops, and the new values of mutated inputs by name."""
     run = _Functionalizer(graph)
-    return run.made, run.changed()
+    return run.new_graph, run.changed()
 
 
 class _Functionalizer:
     def __init__(self, graph: Graph) -> None:
-        self.made = Graph()
+        self.new_graph = Graph()
         self.values: dict[Node, Any] = {}
         self.inputs: dict[str, AliasedValue] = {}
         for node in graph.nodes:
@@ -88,7 +88,7 @@ class _Functionalizer:
         return made
 
     def _call(self, target: Any, args: tuple, kwargs: dict, meta: dict) -> Node:
-        node = self.made.create_node("call_function", target, args, kwargs, name=getattr(target, "_opname", None))
+        node = self.new_graph.create_node("call_function", target, args, kwargs, name=getattr(target, "_opname", None))
         node.meta.update({k: v for k, v in meta.items() if k != "list"})
         return node
 
@@ -104,15 +104,15 @@ class _Functionalizer:
 
     def _node(self, node: Node) -> None:
         if node.op == "placeholder":
-            copied = self.made.node_copy(node)
+            copied = self.new_graph.node_copy(node)
             copied.name = node.name
             self.values[node] = self.inputs[node.name] = self._fresh(copied)
             return
         if node.op == "get_attr":
-            self.values[node] = self._fresh(self.made.node_copy(node))
+            self.values[node] = self._fresh(self.new_graph.node_copy(node))
             return
         if node.op == "output":
-            self.made.output(tuple(self.argument(list(node.args[0])))).meta["val"] = None  # type: ignore[arg-type]
+            self.new_graph.output(tuple(self.argument(list(node.args[0])))).meta["val"] = None  # type: ignore[arg-type]
             return
         if node.target in _NATIVE_BATCH_NORMS and node.args[5] and node.args[3] is not None:
             self._normalization(node)

@@ -40,11 +40,13 @@ def export_program(
     return _make_program(mod, trace, varying, args, kwargs)
 
 
-def _trace_once(mod: Any, varying: DynamicSizes, spec: Any, sizes: dict[str, int], told: Any = None) -> ExportTrace:
+def _trace_once(
+    mod: Any, varying: DynamicSizes, spec: Any, sizes: dict[str, int], known_sizes: Any = None
+) -> ExportTrace:
     args, kwargs = pytree.tree_unflatten(varying.inputs({**varying.hints, **sizes}), spec)
     return ExportTrace(
-        mod, args, kwargs, preserved=varying.preserved, sizes=sizes, told=told, places=varying.expressions(),
-        bounds=varying.bounds(),
+        mod, args, kwargs, preserved=varying.preserved, sizes=sizes, known_sizes=known_sizes,
+        places=varying.expressions(), bounds=varying.bounds(),
     )  # fmt: skip
 
 

@@ -257,7 +257,9 @@ class _ModuleTreeBuilder:
         self.signatures = {e.fqn: e.signature for e in program.module_call_graph if e.fqn and e.signature}
         self.home: dict[Node, _ModuleCallFrame] = {}
         self.by_name = {node.name: node for node in program.graph.nodes}
-        self.made: dict[str, list[tuple[Any, Any]]] = {}  # graph fingerprints and modules of the calls of a module
+        self.module_calls: dict[
+            str, list[tuple[Any, Any]]
+        ] = {}  # graph fingerprints and modules of the calls of a module
         self.frames: list[_ModuleCallFrame] = []
         self.tensors: dict[int, Any] = {}
         self.calls: dict[str, list[Any]] = {}  # by modules with preserved signatures, in order
@@ -470,7 +472,7 @@ class _ModuleTreeBuilder:
     def _module(self, frame: _ModuleCallFrame, inner: _ModuleCallFrame) -> str:
         """Create or reuse the module of a call; return its name in the caller."""
         does = _graph_fingerprint(inner.graph), {k: v for k, v in inner.attributes.items() if k.startswith("_spec_")}
-        calls = self.made.setdefault(inner.name, [])
+        calls = self.module_calls.setdefault(inner.name, [])
         number, found = next(((i, m) for i, (d, m) in enumerate(calls) if d == does), (len(calls), None))
         if found is None:
             found = inner.module = InterpreterModule(inner.graph, inner.kind)
@@ -511,7 +513,7 @@ class _ModuleTreeBuilder:
     def _attributes(self, frame: _ModuleCallFrame) -> None:
         """Add a call's module to its caller, and the tensors and subgraphs that it reads."""
         if frame.parent is not None:
-            target = next(i for i, (_, m) in enumerate(self.made[frame.name]) if m is frame.module)
+            target = next(i for i, (_, m) in enumerate(self.module_calls[frame.name]) if m is frame.module)
             own = frame.name[len(frame.parent.name) + 1 if frame.parent.name else 0 :]
             _set_submodule(frame.parent.module, f"{own}@{target}" if target else own, frame.module)
         for name, value in frame.attributes.items():

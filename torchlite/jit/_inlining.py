@@ -140,7 +140,7 @@ class Inliner:
     """Inliner of one module method. `kept`: paths of submodules that stay."""
 
     def __init__(self, root: Any, program: Any, classes: Any, kept: set[tuple[str, ...]]):
-        self._root, self._program, self._classes, self._kept = root, program, classes, kept
+        self._root, self._program, self._classes, self._kept_paths = root, program, classes, kept
         self._taken: set[str] = {"self"}
         self._out: list[ast.stmt] = []
         self._deep = 0
@@ -277,7 +277,7 @@ class Inliner:
         return None if getter is None else (owner, self._definition(resolve_path(self._root, owner), getter))
 
     def _stays(self, path: tuple[str, ...]) -> bool:
-        return any(path[: len(part)] == part for part in self._kept)
+        return any(path[: len(part)] == part for part in self._kept_paths)
 
     def _callee(self, node: ast.Call, scope: _InlinedScope) -> tuple[tuple[str, ...] | None, ast.FunctionDef] | None:
         """Return the method or function that a call runs, None for one that stays."""

@@ -160,7 +160,7 @@ class _ModuleTypes:
         self._written: set[str] = set()
         self._attributes: dict[int, dict[str, Any]] = {}
         self._methods: dict[int, list[str]] = {}
-        self._made: dict[int, Any] = {}
+        self._modules_by_id: dict[int, Any] = {}
 
     def add(self, module: Any) -> str:
         """Return the class name of a module."""
@@ -273,10 +273,10 @@ class _ModuleTypes:
         """Return the scripted module."""
         if isinstance(module, RecursiveScriptModule):
             return module
-        if id(module) in self._made:
-            return self._made[id(module)]
+        if id(module) in self._modules_by_id:
+            return self._modules_by_id[id(module)]
         script = program.find(self._names[id(module)])
-        script_module = self._made[id(module)] = RecursiveScriptModule(script)
+        script_module = self._modules_by_id[id(module)] = RecursiveScriptModule(script)
         script_module.__dict__["_original"] = module
         for name, value in (*module._parameters.items(), *module._buffers.items()):
             if value is not None:

@@ -116,7 +116,7 @@ def _as_inputs(given: Any) -> tuple:
 
 class _TraceCheck:
     def __init__(self, wanted: bool, inputs: Any, tolerance: float, strict: bool):
-        self.wanted, self.inputs, self.tolerance, self.strict = wanted, inputs, tolerance, strict
+        self.is_enabled, self.inputs, self.tolerance, self.strict = wanted, inputs, tolerance, strict
 
 
 # -- names of classes -------------------------------------------------------------------------------
@@ -426,7 +426,7 @@ def _output_expression(recorder: TraceRecorder, value: Any, strict: bool) -> str
 
 def _check(run: Any, made: Any, args: tuple, kwargs: dict, checking: _TraceCheck) -> None:
     """Compare a traced program with another run; give a TracerWarning if they differ."""
-    if not checking.wanted:
+    if not checking.is_enabled:
         return
     sets = [(args, kwargs)]
     for extra in checking.inputs or ():

@@ -113,7 +113,7 @@ class _UnreadableVariable:
     """Variable whose read raises an error."""
 
     def __init__(self, said: str):
-        self.said = said
+        self.message = said
 
 
 class TypeChecker:
@@ -363,7 +363,7 @@ class TypeChecker:
     def _name(self, node: ast.Name, env: dict[str, Any]) -> Type | None:
         kind = env.get(node.id)
         if isinstance(kind, _UnreadableVariable):
-            raise self._wrong(node, kind.said)
+            raise self._wrong(node, kind.message)
         return kind
 
     def _tuple(self, node: ast.Tuple, env: dict[str, Any]) -> Type | None:

@@ -91,18 +91,19 @@ class ModelBuilder:
         self.lists: dict[int, tuple[list, Any]] = {}
         count = len(model.graph.node) + len(model.graph.input)
         count += sum(len(f.node) + len(f.input) for f in model.functions)
-        self.left = max(_FREE_NODES + _TIMES * count + size // _NODE, max_elements // _ELEMENTS)
-        self.most = self.left * _ELEMENTS
+        self.nodes_left = max(_FREE_NODES + _TIMES * count + size // _NODE, max_elements // _ELEMENTS)
+        self.max_elements = self.nodes_left * _ELEMENTS
         self.items = _FREE_ITEMS + size
         self.code = _COMPILED
 
     def spend(self, count: int = 1) -> None:
         """Count nodes or similar. Raise OnnxFileError if nested functions create too many."""
-        self.left -= count
+        self.nodes_left -= count
         self.code -= count
-        if self.left < 0:
+        if self.nodes_left < 0:
             raise OnnxFileError(
-                f"functions inside functions make more nodes than a file of this size may; {more_with(self.most)}"
+                "functions inside functions make more nodes than a file of this size may; "
+                f"{more_with(self.max_elements)}"
             )
 
     def spend_items(self, count: int) -> None:

@@ -106,7 +106,7 @@ class LaunchedWorld:
         self.signaled = 0.0  # when the launcher got a signal
         self._signal = 0  # the last one
         self._states: dict[int, str] = {}  # by rank, of those that came to their end
-        self._left: list[dict[str, Any]] = []  # of those that ended without the others
+        self._departed: list[dict[str, Any]] = []  # of those that ended without the others
         self._since, self._quiet = 0.0, False
         self._joining: set[int] = set()  # ranks that wait for all to join the world
         self._absent: list[dict[str, Any]] = []  # of those that ended before they had joined
@@ -199,7 +199,7 @@ class LaunchedWorld:
         self._states[rank] = state
         self._first = self._first or time.monotonic()
         if state == "inside":
-            self._left.append(told)
+            self._departed.append(told)
             self._since = self._since or time.monotonic()
         elif told["what"] == "end" and (state == "joining" or not told["joined"]):
             self._absent.append(told)
@@ -213,7 +213,7 @@ class LaunchedWorld:
         if time.monotonic() - self._missed < _MISSED:
             return False
         waiting = sorted(self._joining)
-        self._left += [{**told, "waiting": waiting} for told in self._absent]
+        self._departed += [{**told, "waiting": waiting} for told in self._absent]
         return True
 
     def _all_ended(self) -> bool:
@@ -265,7 +265,7 @@ class LaunchedWorld:
             time.sleep(0.05)
         code = self._process.wait()
         self._listener.join(5)
-        self.failures[:0] = self._left if code or self.failures else []
+        self.failures[:0] = self._departed if code or self.failures else []
         if not self.failures and not self.signaled and (failure := self._unsaid(code)):
             self.failures.append(failure)
         return code

@@ -213,14 +213,14 @@ class PipelineStage(_PipelineStageBase):
         super().__init__(submodule, stage_index, num_stages, device, group, dw_builder)
         if get_mesh is not None:
             raise NotImplementedError("PipelineStage(): get_mesh: stages pass plain tensors on, not DTensors")
-        self._said = {
+        self._expected = {
             "input": None if input_args is None else as_tuple(input_args),
             "output": None if output_args is None else as_tuple(output_args),
         }
 
     def check(self, kind: str, values: Tensors) -> None:
         """Raise PipeliningMetadataError if tensors differ from the stage's examples."""
-        expected = self._said[kind]
+        expected = self._expected[kind]
         if expected is None:
             return
         if len(expected) != len(values):

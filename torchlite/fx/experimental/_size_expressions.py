@@ -138,7 +138,7 @@ class GraphMerger:
         self.own: dict[str, Expr] = {}  # symbols of single sizes
         self.found: dict[tuple[int, int], Expr] = {}  # sizes by value number and dimension
         self.near: dict[Node, list[tuple[Expr, tuple[int, ...]]]] = {}  # argument sizes by node
-        self.made: dict[Expr, Node] = {}
+        self.nodes: dict[Expr, Node] = {}
         for name in sizes[0]:
             self.known.setdefault(tuple(s[name] for s in sizes), Expr.symbol(name))
 
@@ -307,8 +307,8 @@ class GraphMerger:
         """Return the node of an expression, inserted before its first user."""
         if expr.is_number:
             return int(expr)
-        if expr in self.made:
-            return self.made[expr]
+        if expr in self.nodes:
+            return self.nodes[expr]
         graph = self.graphs[0]
 
         def call(target: Any, *args: Any) -> Any:
@@ -328,21 +328,21 @@ class GraphMerger:
             term = count if term is None else term if count == 1 else call(operator.mul, term, count)
             total = term if total is None else call(operator.add, total, term)
         total.meta["val"] = SymInt.of(expr, expr.value(self.sizes[0]))
-        self.made[expr] = total
+        self.nodes[expr] = total
         self._noted(total)
         return total
 
     def _atom(self, atom: Any, user: Node, call: Any) -> Any:
         if len(atom) == 1:
             single = Expr.symbol(atom[0])
-            if single not in self.made:
+            if single not in self.nodes:
                 source, dim = self.sources[atom[0]]
                 if dim is None:
                     return source
                 made = call(torch.ops.aten.sym_size.int, source, dim)
                 made.meta["val"] = SymInt.of(single, self.sizes[0][atom[0]])
-                self.made[single] = made
-            return self.made[single]
+                self.nodes[single] = made
+            return self.nodes[single]
         parts = [self.node(part, user) for part in atom[1:]]
         target = {"FloorDiv": operator.floordiv, "PythonMod": operator.mod, "Max": sym_max, "Min": sym_min}[atom[0]]
         return call(target, *parts)

@@ -50,7 +50,7 @@ class UnbackedSymbols:
     def __init__(self, recorder: Any, sizes: dict[str, int] | None = None) -> None:
         self.recorder, self.sizes = recorder, sizes or {}
         self.follows = False  # True if tensor sizes are expressions
-        self.told: dict[tuple[int, int], Expr] = {}  # known sizes by value number and dimension
+        self.known_sizes: dict[tuple[int, int], Expr] = {}  # by value number and dimension
         self.bounds: dict[str, tuple[float, float]] = {}  # ranges of size symbols
         self.given: dict[tuple[Any, int], Expr] = {}  # input sizes
         self.count = 0  # number of values
@@ -101,7 +101,7 @@ class UnbackedSymbols:
         elif "number" not in node.meta:  # a constant of the program
             expr = Expr.of(size)
         else:
-            expr = self.counts.get((node, dim)) or self.told.get((node.meta["number"], dim))
+            expr = self.counts.get((node, dim)) or self.known_sizes.get((node.meta["number"], dim))
         if expr is None:
             name = f"{node.name}.{dim}"
             self.sources[name], self.numbers[name] = (node, dim), size

@@ -180,7 +180,7 @@ def _pools(rank: int) -> None:
 
 
 def _adaptive(w: OnnxGraphBuilder, x: WriterValue, rank: int, size: Any, kind: str) -> Any:
-    """Pool adaptively: globally, by equal windows if they fit, else averages by matrix products and maxima by window."""
+    """Pool adaptively: globally, by equal windows if they fit, else by products (average) or gathers (maximum)."""
     target, now = _repeat_value(size, rank), x.sizes[x.ndim - rank :]
     target = [n if n is not None else now[i] for i, n in enumerate(target)]
     if all(n == 1 for n in target):
