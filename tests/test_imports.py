@@ -63,7 +63,7 @@ FACADES = {
 }
 # Modules that name packages of backends: tables of names, whose modules are loaded where a program names them.
 NAMES_OF_BACKENDS = {"torchlite._settings.moved_modules"}
-# Modules that import others by names which no literal says, and whence they have the names.
+# Modules that import others by computed names, and the source of the names.
 DYNAMIC = {
     "torchlite": "the tables of the root's attributes",
     "torchlite._C": "the table of its names",

@@ -317,7 +317,7 @@ def test_cuda_is_accepted_without_cuda():
         assert not GradScaler().is_enabled()
 
 
-# -- both together ---------------------------------------------------------------------
+# -- autocast and scaler combined ---------------------------------------------------------------------
 
 
 def train(device, kind, steps=12, **region):

@@ -86,7 +86,7 @@ def test_every_name_is_an_op():
 
 
 F = torch.nn.functional
-# What a region makes of float32 and of lower inputs on each device, op by op: "lower", "float32" or "same".
+# Result dtype in a region for float32 and for lower inputs on each device, by op: "lower", "float32" or "same".
 CASES = {
     "mm": (lambda x: x.mm(x.T), "lower", "lower", "lower", "lower"),
     "matmul": (lambda x: x @ x.T, "lower", "lower", "lower", "lower"),

@@ -157,7 +157,7 @@ def test_history_through_another_view(device):
     other.mul_(2)
     (x[0].sum() * 5).backward()
     assert r.grad.tolist() == [[10, 10], [3, 3], [0, 0]]
-    # What is written by way of one view reaches an older one, and `out=` refuses it.
+    # A write through one view reaches an older one, and `out=` refuses it.
     y = torch.ones(4, device=device)
     first, second = y[:2], y[1:3]
     first.mul_(leaf(device, 2))

@@ -31,8 +31,8 @@ _FLAGS = (
     "-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics",
     "-fno-strict-aliasing", "-fwrapv", "-fno-math-errno", "-fno-asynchronous-unwind-tables", "-ffp-contract=fast", "-w",
 )  # fmt: skip
-# What a GPU traps on, or does otherwise than this processor, is looked for. A large frame must touch the guard below
-# its stack.
+# Sanitizers detect behaviour that traps on a GPU or differs there from this processor. A large frame must touch the
+# guard below its stack.
 _PROGRAM = (
     "-O1",
     "-fexpensive-optimizations",

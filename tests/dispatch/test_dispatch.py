@@ -162,7 +162,7 @@ def test_promotion_is_commutative_associative_enough_and_idempotent():
         assert torch.promote_types(c, a) is c and torch.promote_types(c, b) is c
 
 
-# What PyTorch 2.13 gives for x + y: (dtype of x, of y, dimensions of x, of y) -> dtype.
+# Result dtypes of PyTorch 2.13 for x + y: (dtype of x, of y, dimensions of x, of y) -> dtype.
 PROMOTION = [
     ("int32", "float32", 1, 1, "float32"), ("int64", "float16", 1, 1, "float16"),
     ("float32", "float64", 1, 0, "float32"), ("int32", "int64", 1, 0, "int32"), ("int32", "float64", 1, 0, "float64"),

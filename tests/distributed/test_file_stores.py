@@ -37,7 +37,7 @@ def test_files_of_a_file_store(tmp_path):
     for name in ("link", "pipe", "folder", "absent/values"):
         with pytest.raises(dist.DistStoreError, match="cannot be opened|is not a regular file"):
             dist.FileStore(str(tmp_path / name), 1).set("a", "2")
-    os.truncate(path, 2 << 30)  # a hole behind the values, which nobody reads
+    os.truncate(path, 2 << 30)  # a hole behind the values, which is never read
     assert store.get("a") == b"1"
     store.set("a", "1!")
     assert path.stat().st_size < 1000 and store.get("a") == b"1!"

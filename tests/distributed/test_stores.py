@@ -590,7 +590,7 @@ def test_a_value_whose_pop_was_not_answered_in_time_stays_in_its_queue(monkeypat
     while master.queue_len("q") < 3 and time.monotonic() < until:
         time.sleep(0.01)
     assert [master.queue_pop("q") for _ in range(3)] == [b"0", b"1", b"2"]
-    assert master.num_keys() == 1  # the server has read what the client said before
+    assert master.num_keys() == 1  # the server has read the client's earlier messages
     assert master._server._table._total == len("init/1")
 
 

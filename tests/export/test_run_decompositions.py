@@ -8,7 +8,7 @@ from tests.graph_models import MODELS
 from torchlite._aten.decompositions import is_core
 
 aten = torch.ops.aten
-# What PyTorch's own programs have beside the core: what batch norm writes are results.
+# Ops outside the core set in PyTorch's programs too: the buffers that batch norm writes are results.
 BESIDE = {"aten._native_batch_norm_legit_functional.default"}
 
 
@@ -51,7 +51,7 @@ def test_ops_outside_the_table_are_not_decomposed():
     del table[aten.silu.default]
     found = calls(program.run_decompositions(table))
     assert "aten.silu.default" in found and "aten.linear.default" not in found
-    assert aten.silu.default in torch.export.default_decompositions()  # each call gives a table of its own
+    assert aten.silu.default in torch.export.default_decompositions()  # each call returns a new table
     with pytest.raises(KeyError):
         table.pop(aten.add.Tensor)
 

@@ -196,7 +196,7 @@ def main() -> int:
     torch.onnx.load(onnx_files.model([onnx_files.node("Relu", ["x"], ["y"])], [onnx_files.info("x", 2)], ["y"]))
     _exported("torch.ops.aten.relu.default", "node")()
     _scripted("return torch.relu(x)")()
-    assert torch.ops.torchlite is not None and torch.ops.profiler is not None  # made when they are first asked for
+    assert torch.ops.torchlite is not None and torch.ops.profiler is not None  # created at the first access
     sys.addaudithook(_watch)
     found, wrong = probes(), 0
     with tempfile.TemporaryDirectory() as folder:

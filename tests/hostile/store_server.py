@@ -166,7 +166,7 @@ def slow(master: Master, count: int, seconds: float) -> float:
     return max(slowest, answers(master.client(), count))
 
 
-# The end of both programs that follow: threads that begin, and go on until this process says no more.
+# The end of both programs that follow: threads that start, and run until this process closes the pipe.
 _GOES_ON = """
 for _ in range(count):
     threading.Thread(target=attack, daemon=True).start()

@@ -16,7 +16,7 @@ from tests.hostile.store_server import (
     unknown,
 )
 
-LONG = 20.0  # seconds: far beyond an answer's milliseconds, far below the minute in which nobody is served
+LONG = 20.0  # seconds: far beyond an answer's milliseconds, far below the minute of a blocked server
 
 
 @pytest.mark.parametrize("secret", ["", "a secret"])

@@ -204,7 +204,7 @@ def program(text: str, pickled: bytes | None = None, constants: bytes = b"\x80\2
     )
 
 
-# What a pickle may name, and make of names, that is no value of TorchScript; and where it may put values.
+# Globals in a pickle, and calls of them, that are no values of TorchScript; and places for values.
 GLOBALS = (
     b"ccollections\nOrderedDict\n", b"ctorch._utils\n_rebuild_tensor_v2\n", b"c__builtin__\nset\n", b"ctorch\nTensor\n",
     b"ctorch\nFloatStorage\n", b"ctorch\nfloat32\n", b"ctorch.jit._pickle\nbuild_intlist\n", b"c__torch__\nM\n",

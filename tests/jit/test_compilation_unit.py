@@ -116,7 +116,7 @@ def test_code_of_unprintable_functions_raises_on_access():
     ):
         with pytest.raises(RuntimeError, match="has no TorchScript for"):
             ask()
-    with pytest.raises(torch.jit.frontend.NotSupportedError):  # what TorchScript refuses is told at once
+    with pytest.raises(torch.jit.frontend.NotSupportedError):  # unsupported syntax raises at once
 
         @torch.jit.script
         def refused(*x: List[torch.Tensor]):  # noqa: UP006

@@ -267,7 +267,7 @@ def sleeps_below(number, queue):
 
 def runs(pid):
     try:
-        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())  # empty: it ended, and waits to be asked for its status
+        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())  # empty: a zombie, whose status has not been read
     except OSError:
         return False
 

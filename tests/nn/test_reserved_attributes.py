@@ -8,14 +8,14 @@ import pytest
 import torchlite as torch
 from torchlite import nn
 
-# What `dir(torch.nn.Module)` of PyTorch 2.13 has with one underscore before it.
+# Names with one leading underscore in `dir(torch.nn.Module)` of PyTorch 2.13.
 _PRIVATE = {
     "_apply", "_call_impl", "_compiled_call_impl", "_get_backward_hooks", "_get_backward_pre_hooks", "_get_name",
     "_load_from_state_dict", "_maybe_warn_non_full_backward_hook", "_named_members",
     "_register_load_state_dict_pre_hook", "_register_state_dict_hook", "_replicate_for_data_parallel",
     "_save_to_state_dict", "_slow_forward", "_version", "_wrapped_call_impl",
 }  # fmt: skip
-# What its modules have beside these, as far as they are here too.
+# Additional private names of PyTorch's modules that torchlite's have too.
 _OF_MODULES = {
     "_apply_instance_norm", "_check_input_dim", "_conv_forward", "_ff_block", "_fill_padding_idx_with_zero",
     "_get_abs_string_index", "_get_full_log_prob", "_get_in_channels", "_get_item_by_idx",

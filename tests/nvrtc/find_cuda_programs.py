@@ -23,8 +23,8 @@ UNSIGNED = ("uint16", "uint32", "uint64")
 OTHER_PRODUCTS = ("attention", "layouts", "mixtures")
 # Samples that read values on the host which only real kernels can give.
 _UNPREDICTABLE = ("istft", "multinomial")
-# What new memory holds beside zeros: nothing, or bytes with a one, as integers of 8 or 4 bytes that a kernel would have
-# counted.
+# Contents of new memory besides zeros: nothing, or bytes with a one, as integers of 8 or 4 bytes that a kernel would
+# have counted.
 FILLINGS = (None, slice(0, None, 8), slice(4, None, 8), slice(0, None, 4))
 # How much longer arrays are made, where kernels are chosen by size, and in which dtypes. What does not fit an op at
 # that size raises an error and is passed over.

@@ -18,7 +18,7 @@ def r(*shape):
     return torch.from_numpy(np.random.default_rng(0).random(shape, dtype=np.float32))
 
 
-# What PyTorch 2.13 raises for each call.
+# The error of PyTorch 2.13 for each call.
 ERRORS = [
     (
         "F.conv2d(r(2,3),r(4,3,3,3))",

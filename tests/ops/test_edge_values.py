@@ -12,7 +12,7 @@ FILE = pathlib.Path(__file__).with_name("edge_values.json")
 pytestmark = pytest.mark.usefixtures("on_device")
 INFINITIES = "[complex(a, b) for a in (0., -0., 1., -2.5, inf, -inf, nan) for b in (0., -0., 1., -2.5, inf, -inf, nan)]"
 
-# What every device answers alike.
+# Expressions with equal answers on every device.
 EXPRESSIONS = [
     # dimensions of 0-d tensors
     *(f"torch.tensor(1.).{name}({dim})" for name in ("sum", "mean", "softmax", "log_softmax", "any", "logsumexp",

@@ -10,7 +10,7 @@ import torchlite as torch
 from torchlite import nn, optim
 from torchlite.optim import lr_scheduler
 
-# What PyTorch 2.13's Optimizer and LRScheduler have with one underscore before it.
+# Names with one leading underscore in PyTorch 2.13's Optimizer and LRScheduler.
 _OPTIMIZER = {
     "_cuda_graph_capture_health_check", "_optimizer_load_state_dict_post_hooks",
     "_optimizer_load_state_dict_pre_hooks", "_optimizer_state_dict_post_hooks", "_optimizer_state_dict_pre_hooks",

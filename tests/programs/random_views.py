@@ -20,7 +20,7 @@ import numpy as np
 
 import torchlite as torch
 
-MARGIN = 64  # elements before and after each storage that nobody may touch
+MARGIN = 64  # guard elements before and after each storage
 POISON = 0xA5
 
 
@@ -396,7 +396,7 @@ class Program:
         if name != "mul_ of" and x.cells is other.cells and np.isin(x.at, other.at).any():
             ours, theirs = x.block(), other.block()
             if other.shares() or ours is None or theirs is None:
-                return None  # PyTorch does not look, and what it does is not said
+                return None  # PyTorch does not check, and its result is undefined
             if (x.at == other.at).all() and 1 in x.at.shape:
                 return None  # steps along one element count for PyTorch
             if not (x.at == other.at).all():

@@ -118,7 +118,7 @@ def described(value, counted=True):
     if not hasattr(value, "layout"):
         return str(value)
     dense = value.detach().to_dense()
-    # How many elements sums of uncoalesced tensors have is nobody's business.
+    # The number of elements of a sum of uncoalesced tensors is unspecified.
     known = value._nnz() if counted and "sparse" in str(value.layout) else ""
     words = f"{str(value.layout)[6:]} {str(value.dtype)[6:]} {list(value.shape)} {known}".strip()
     return f"{words}: {_numbers(dense)}"

@@ -14,7 +14,7 @@ import torchlite as torch
 
 ROOT = Path(__file__).resolve().parents[2]
 TYPES = ROOT / "torchlite" / "_stubs"
-# What a stub's names belong to; those of the other files in torchlite/_stubs are torchlite's.
+# The owner of a stub's names; those of the other files in torchlite/_stubs are torchlite's.
 OWNERS = {
     "fft": "fft",
     "linalg": "linalg",

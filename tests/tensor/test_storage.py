@@ -79,7 +79,7 @@ def test_meta_tensors_have_storages_too():
     for size in ((2**62, 2**62), (2**63,)):
         with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
             torch.empty(size, device="meta")
-    # What reads a file later gives its tensors storages that have no memory yet, nor a size.
+    # Lazy loaders give their tensors storages that have no memory yet, nor a size.
     lazy = torch.UntypedStorage(0, device="meta")
     made = torch._utils._rebuild_tensor_v2(
         torch.TypedStorage(wrap_storage=lazy, dtype=torch.float32), 1, (4, 2), (2, 1), False, {}

@@ -32,7 +32,7 @@ def linear():
     return made
 
 
-# What the traced programs have in common with each other and with programs that run eagerly.
+# Functions shared by traced programs and by programs that run eagerly.
 SHARED = torch.nn.Sequential(linear(), torch.nn.BatchNorm1d(4)).eval()
 CONSTANT = torch.linspace(0, 1, 4)
 

@@ -62,7 +62,7 @@ def test_a_stream_longer_than_its_len_warns():
     loader = DataLoader(Counts())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert len(list(loader)) == 4  # nobody has asked for its length
+        assert len(list(loader)) == 4  # its length has not been read
     assert len(loader) == 2
     batches = iter(loader)
     assert [next(batches).item(), next(batches).item()] == [0, 1]

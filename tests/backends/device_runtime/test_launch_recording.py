@@ -78,7 +78,7 @@ def test_memory_is_reused_and_results_are_separate(recorded):
     assert second.buffer is not first.buffer and (elements(second) == 0).all() and (elements(first) == kept).all()
     where = second.buffer.int_ptr
     del second
-    assert launches.run(given)[0].buffer.int_ptr == where  # nobody has it any more
+    assert launches.run(given)[0].buffer.int_ptr == where  # no reference is left
 
 
 def test_results_do_not_live_on(recorded):

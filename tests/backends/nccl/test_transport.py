@@ -38,7 +38,7 @@ def test_numbers_are_those_of_nvidias_header():
     assert HEADER["id_bytes"] == constants.ID_BYTES
 
 
-# What CuPy's methods take, and the C function of each, whose parameters are the same but for the group.
+# Parameters of CuPy's methods, and the C function of each, with the same parameters except the group.
 CUPY = {
     "allReduce": ("ncclAllReduce", "sendbuf recvbuf count datatype op stream"),
     "reduce": ("ncclReduce", "sendbuf recvbuf count datatype op root stream"),

@@ -47,7 +47,7 @@ def test_results_own_their_memory(x):
     out = run_on_device("exp", x)
     assert out.__class__ is np.ndarray and out.flags.owndata and out.base is None
     np.testing.assert_allclose(out, np.exp(x), rtol=1e-6)
-    x[:] = 0  # nothing of what a buffer may have kept is read again
+    x[:] = 0  # no stale contents of a buffer are read
     assert np.all(run_on_device("exp", x) == 1)
 
 

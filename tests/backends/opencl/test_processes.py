@@ -96,7 +96,9 @@ def test_partial_files_of_killed_processes_are_removed(where, tmp_path):
         left.touch()
     os.utime(old, (1e9, 1e9))
     cache_files.write(place, b"2")
-    assert place.read_bytes() == b"2" and not old.exists() and new.exists()  # somebody may be writing the new one
+    assert (
+        place.read_bytes() == b"2" and not old.exists() and new.exists()
+    )  # another process may be writing the new one
 
 
 @pytest.mark.parametrize("cache", [True, False], ids=["a folder for the cache", "no place that can be written"])

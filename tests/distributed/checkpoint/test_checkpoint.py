@@ -205,7 +205,7 @@ def test_boxes_that_meet():
             assert all(torch.equal(box(whole, p.offsets, p.sizes), g) for p, g in zip(wanted, got, strict=True))
 
 
-# -- files that somebody else made
+# -- files of other origin
 
 
 class Runs:
@@ -264,7 +264,7 @@ def test_metadata_that_lead_astray(tmp_path):
     for far, said in ((1 << 24, "places that no path leads to"), (1 << 70, "no names and numbers")):
         assert said in changed(lambda found, far=far: found.planner_data.update(x=("x", far)))
     assert "neither a tensor" in changed(lambda found: found.state_dict_metadata.update(x=5))
-    # What is true of the file but not of what it names.
+    # Metadata that describe the file but not its contents.
     metadata = _metadata_file.read(good, filesystem._OWN)
     del metadata.storage_data[MetadataIndex("x", (0,))]
     (place / ".metadata").write_bytes(_metadata_file.write(metadata))
