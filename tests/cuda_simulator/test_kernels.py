@@ -470,8 +470,8 @@ def test_under_the_address_sanitizer(family, folder):
     assert done.returncode == 0 and f"{family} went through" in done.stdout, done.stderr
 
 
-# The barriers of kernels, and which of them order accesses: the others guard against an earlier use, which these kernels
-# do not make.
+# The barriers of kernels, and which of them order accesses: the others guard against an earlier use, which these
+# kernels do not make.
 ORDERED = {
     "softmax": (rows_of_softmax, ("f32", (3, 130), 0), r"\bBARRIER\b(?=;)", (0, 1, 2, 4, 5)),
     "gemm": (product, ("f32", (40, 33, 19), 0), r"\bBARRIER\b(?=;)", (0, 1)),

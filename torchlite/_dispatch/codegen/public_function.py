@@ -50,7 +50,7 @@ _SURPLUS = ("surplus", "surplus2")
 
 def needs_arg_parser(op: Op) -> bool:
     """True if the function accepts all of PyTorch's signatures (deprecated ones, NumPy's names, missing arguments) and
-    lets the slow path parse them. Views do not, because they must be fast.
+    lets the slow path parse them: public ops with `out=`, `dim` or `keepdim`.
     """
     names = {p.name for p in op.params}
     return (
