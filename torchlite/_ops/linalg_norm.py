@@ -297,7 +297,7 @@ def linalg_cond(F, A, p):
     out=CASTABLE_OUT,
 )
 def linalg_matrix_rank(F, A, tol, atol, rtol, hermitian):
-    """Number of singular values (magnitudes of eigenvalues with `hermitian`) above max(atol, rtol * the largest): int64.
+    """Number of singular values (magnitudes of eigenvalues with `hermitian`) above max(atol, rtol * largest): int64.
     `tol` replaces both tolerances by an absolute one.
     """
     if A.ndim < 2:
