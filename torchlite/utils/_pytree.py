@@ -377,7 +377,7 @@ def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[[Any], Any]], 
     chosen = type_or_types_or_pred
     if isinstance(chosen, (type, tuple, types.UnionType)):
 
-        def wanted(value):
+        def predicate(value):
             return isinstance(value, chosen)
 
     elif callable(chosen):
