@@ -97,7 +97,7 @@ def _lambda_bodies(file: str) -> dict[tuple[tuple[int, int], tuple[int, int]], s
 
 
 def unnamed(case: str, params: dict[str, Any]) -> str | None:
-    """Why the name of a case says nothing of its arguments, or None."""
+    """Return why the name of a case does not describe its arguments, or None."""
     if "<lambda>" in case:
         return "a lambda without a name"
     values = {str(value) for value in params.values()}

@@ -1,5 +1,5 @@
-"""What `tox -e cuda` runs: every device test on the GPU where there is one; elsewhere it says so, compiles every CUDA
-program, looks at what CuPy and NVIDIA's libraries offer, and runs CUDA's kernels on the CPU.
+"""The program of `tox -e cuda`: runs every device test on the GPU if there is one; otherwise reports that, compiles
+every CUDA program, looks at what CuPy and NVIDIA's libraries offer, and runs CUDA's kernels on the CPU.
 
     python -m tests.run_cuda_tests [words for pytest ...]
 

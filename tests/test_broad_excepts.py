@@ -1,4 +1,4 @@
-"""`except Exception` and broader clean up and raise again, or have a comment that says why every error is meant."""
+"""`except Exception` and broader clean up and raise again, or a comment explains why they catch every error."""
 
 import ast
 from pathlib import Path
@@ -28,7 +28,7 @@ def _unexplained(text: str) -> list[int]:
 
 
 @pytest.mark.parametrize("folder", ["torchlite", "backends"])
-def test_broad_excepts_say_why(folder):
+def test_broad_excepts_are_explained(folder):
     found = [
         f"{path.relative_to(ROOT)}:{line}"
         for path in sorted((ROOT / folder).rglob("*.py"))

@@ -58,7 +58,7 @@ PRIVATE_NAMES = (
     "_C", "_VF", "_custom_op", "_custom_ops", "_guards", "_inductor", "_jit_internal", "_linalg_utils", "_logging",
     "_tensor_str", "_utils", "_vmap_internals",
 )  # fmt: skip
-# Modules that import others by names which no literal says, and whence they have the names.
+# Modules that import others by computed names, and the source of the names.
 DYNAMIC = {
     "torchlite": "the tables of the root's attributes",
     "torchlite._C": "the table of its names",
@@ -144,7 +144,7 @@ def test_rooms_import_lower_floors(floor):
     assert not up
 
 
-def test_facades_name_what_stands_above():
+def test_facades_import_from_higher_floors():
     named = {(a.source, room(a.target)) for a in graph().arrows}
     assert set(FACADES) <= named
 
@@ -217,7 +217,7 @@ def test_packages_of_backends_know_those_below(package):
         assert not above, f"{name} imports {sorted(above)}"
 
 
-def test_rooms_of_devices_know_what_they_stand_on():
+def test_device_packages_import_only_lower_floors():
     for name, others in packages_imported("device_runtime"):
         room = name.split(".")[2] if name.count(".") > 1 else ""
         if room in DEVICE_ROOMS:

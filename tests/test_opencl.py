@@ -181,7 +181,7 @@ def small(index, monkeypatch):
     return f"opencl:{index}"
 
 
-def test_out_of_memory_names_the_sizes_and_the_process_goes_on(small):
+def test_out_of_memory_names_the_sizes_and_is_recoverable(small):
     failures = ocl.memory_stats(small)["num_ooms"]
     kept = [torch.ones(1 << 20, device=small)]
     with pytest.raises(

@@ -176,7 +176,7 @@ def test_to_and_from(tmp_path):
     ].tolist() == [0, 1, 2]
 
 
-def test_an_op_without_a_kernel_says_so():
+def test_an_op_without_a_kernel_raises():
     with pytest.raises(NotImplementedError, match=r"the op 'digamma' has no kernel on device 'toy:0'"):
         torch.ones(2, device="toy").digamma()
 

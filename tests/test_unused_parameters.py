@@ -1,4 +1,4 @@
-"""A public function reads each of its parameters, or its docstring says that one has no effect, and why."""
+"""A public function reads each of its parameters, or its docstring states that one has no effect, and why."""
 
 import ast
 import collections

@@ -109,7 +109,7 @@ def _set_by_other_classes(cls: type, name: str, parameter: str) -> bool:
 
 
 def _is_documented(parameter: str, *texts: str | None) -> bool:
-    """True if a docstring says "`x` has no effect", alone or in a list: "`x` and `y` have no effect"."""
+    """True if a docstring contains "`x` has no effect", alone or in a list: "`x` and `y` have no effect"."""
     for text in texts:
         for names in re.findall(
             r"((?:`\*{0,2}\w+`(?:, and |, | and )?)+) (?:has|have) no effect", " ".join((text or "").split())

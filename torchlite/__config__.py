@@ -1,4 +1,4 @@
-"""What torchlite was put together from, as text."""
+"""Build configuration of torchlite, as text."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ def set_overwrite_module_params_on_conversion(value: bool) -> None:
 
 
 def get_overwrite_module_params_on_conversion() -> bool:
-    """What `set_overwrite_module_params_on_conversion` set."""
+    """Return the value set by `set_overwrite_module_params_on_conversion`."""
     return _overwrite_module_params_on_conversion
 
 
@@ -26,5 +26,5 @@ def set_swap_module_params_on_conversion(value: bool) -> None:
 
 
 def get_swap_module_params_on_conversion() -> bool:
-    """What `set_swap_module_params_on_conversion` set."""
+    """Return the value set by `set_swap_module_params_on_conversion`."""
     return _swap_module_params_on_conversion

@@ -1,4 +1,4 @@
-"""Custom ops as programs made them before `torch.library`: a prototype, kernels by device type, and a derivative in two
+"""The custom-op interface that preceded `torch.library`: a prototype, kernels by device type, and a derivative in two
 parts, what to save and how to derive. They are ops of `torch.library` like any other.
 """
 
@@ -97,7 +97,7 @@ def _declare(namespace: str, name: str, text: str) -> None:
 
 
 def _find_custom_op(qualname: str, also_check_torch_library: bool = False) -> library_op.LibraryOp:
-    """The op of a name, also of `torch.library` where asked. RuntimeError where there is none."""
+    """Return the op with a name, optionally also one of `torch.library`. Raise RuntimeError if there is none."""
     if qualname in global_registry or also_check_torch_library:
         parse_qualname(qualname)
         return library_op.find_op(qualname)
@@ -183,7 +183,7 @@ def impl_backward(
 
 
 def _derivative(qualname: str) -> _Derivative:
-    """What derives an op. RuntimeError where the op can have no derivative, or has one by other means."""
+    """Return an op's derivative. Raise RuntimeError if the op can have none, or has one registered by other means."""
     op = _find_custom_op(qualname, also_check_torch_library=True)
     schema = op.schema
 
@@ -210,16 +210,16 @@ def _derivative(qualname: str) -> _Derivative:
             "constituents and those can have autograd formulas defined on them."
         )
     kernels = {key: kernel for key, kernel in op.kernels.items() if key.startswith("Autograd")}
-    made = next((kernel for kernel in kernels.values() if isinstance(kernel, _Derivative)), None)
-    if kernels and made is None:
+    derivative = next((kernel for kernel in kernels.values() if isinstance(kernel, _Derivative)), None)
+    if kernels and derivative is None:
         raise RuntimeError(
             f"impl_backward/impl_save_for_backward: the operator {qualname} already has an Autograd kernel registered "
             f"to DispatchKey::{next(iter(kernels))} vi a pre-existing torch.library or TORCH_LIBRARY registration. "
             "Please either remove those registrations or don't use the torch._custom_ops APIs"
         )
-    if made is None:
-        made = op.kernels["Autograd"] = _Derivative(op)
-    return made
+    if derivative is None:
+        derivative = op.kernels["Autograd"] = _Derivative(op)
+    return derivative
 
 
 class _Derivative:
@@ -284,14 +284,14 @@ class _Derivative:
         if self.differentiable is not None:
             results = output if len(self.differentiable) > 1 else (output,)
             parts: list[Any] = []
-            for wanted, result in zip(self.differentiable, results, strict=True):
-                if wanted and not isinstance(result, (call.Tensor, list)):
+            for is_differentiable, result in zip(self.differentiable, results, strict=True):
+                if is_differentiable and not isinstance(result, (call.Tensor, list)):
                     raise RuntimeError(
                         f"With output_differentiability={self.differentiable}. At idx {len(parts)}, we received an "
                         f"object of type {type(result)} that is not a Tensor, so it cannot have be marked as "
                         "differentiable in output_differentiability."
                     )
-                parts += [] if wanted else library_op.tensors_in([result])
+                parts += [] if is_differentiable else library_op.tensors_in([result])
             ctx.mark_non_differentiable(*parts)
 
     def _derived(self, ctx: Any, *grads: Any) -> Any:
@@ -316,10 +316,10 @@ class _Derivative:
 
         if not isinstance(found, dict):
             raise wrong(f"expected the output of the backward function to be a dict but got {type(found)}")
-        wanted = {argument.name for argument in arguments if argument.type.base == "Tensor"}
-        if wanted != set(found):
+        expected = {argument.name for argument in arguments if argument.type.base == "Tensor"}
+        if expected != set(found):
             raise wrong(
-                f"expected the returned grad_input dict to have keys {wanted} but got {found.keys()}. The backward "
+                f"expected the returned grad_input dict to have keys {expected} but got {found.keys()}. The backward "
                 "function must return a gradient (can be None) for each arg to the CustomOp that may be a Tensor or "
                 "Sequence[Tensor]. Args declared to be non-Tensor-like types should not appear in the grad_input dict"
             )

@@ -200,7 +200,7 @@ class LOBPCG:
         return self.E[:k], self.X[:, :k]
 
     def stop_iteration(self) -> bool:
-        """Whether all pairs converged, no iterations are left, or the tracker asked for the end."""
+        """True if all pairs converged, no iterations are left, or the tracker requests the end."""
         return (
             self.bvars.get("force_stop", False)
             or self.ivars["iterations_left"] == 0

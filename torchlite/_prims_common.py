@@ -1,4 +1,4 @@
-"""What packages ask of dtypes, shapes and strides by the names of PyTorch's reference implementations."""
+"""Queries on dtypes, shapes and strides, under the names of PyTorch's reference implementations."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def is_boolean_dtype(dtype: dtype) -> bool:
 
 
 def is_integer_dtype(dtype: dtype) -> bool:
-    """Whether its values are whole numbers."""
+    """True if its values are integers."""
     return not (is_boolean_dtype(dtype) or dtype.is_floating_point or dtype.is_complex)
 
 

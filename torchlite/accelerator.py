@@ -52,8 +52,8 @@ def device_count() -> int:
 
 
 def current_device_index() -> int:
-    """The index of the calling thread's current device. RuntimeError without an accelerator, as
-    from all that follows.
+    """The index of the calling thread's current device. Raise RuntimeError without an
+    accelerator, as do all functions below.
     """
     return accelerator_for().current_device()
 

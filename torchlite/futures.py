@@ -108,7 +108,7 @@ class Future(Generic[_T]):
 
 def collect_all(futures: list[Future]) -> Future:
     """A future of the list, done when all of its futures are."""
-    made: Future[Any] = Future()
+    combined: Future[Any] = Future()
     left = len(futures)
     lock = threading.Lock()
 
@@ -118,13 +118,13 @@ def collect_all(futures: list[Future]) -> Future:
             left -= 1
             last = left == 0
         if last:
-            made.set_result(futures)
+            combined.set_result(futures)
 
     for future in futures:
         future._when_done(one_done)
     if not futures:
-        made.set_result(futures)
-    return made
+        combined.set_result(futures)
+    return combined
 
 
 def wait_all(futures: list[Future]) -> list[Any]:

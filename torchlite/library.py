@@ -149,8 +149,8 @@ class Library:
                 "This is not allowed since there's already a kernel registered from python overriding "
                 f"{name}'s behavior for {key} dispatch key and {self.ns} namespace."
             )
-        made = kernels[key] = functools.partial(fn, None) if with_keyset else fn
-        self._undo.append(functools.partial(_put_back, kernels, key, made, before))
+        kernel = kernels[key] = functools.partial(fn, None) if with_keyset else fn
+        self._undo.append(functools.partial(_put_back, kernels, key, kernel, before))
         if self.ns == "aten":
             set_overrides_active()
 

@@ -32,7 +32,7 @@ __all__ = [
 ]  # fmt: skip
 
 disabled = torch_function_disabled
-# What users call where a record's function is none of theirs.
+# Public functions for records whose own function is not public.
 _METHODS = {"_slice_index": "__getitem__", "_index": "__getitem__", "_setitem": "__setitem__"}
 
 
@@ -258,7 +258,7 @@ def get_ignored_functions() -> set[Callable]:
     """Functions of torch that `__torch_function__` never sees: those that make tensors of other data, and settings."""
     import torchlite as torch
 
-    made = (
+    names = (
         "typename is_tensor is_storage set_default_tensor_type set_default_device get_default_device set_default_dtype "
         "get_default_dtype set_printoptions set_rng_state get_rng_state manual_seed initial_seed seed save load "
         "use_deterministic_algorithms set_flush_denormal arange as_tensor bartlett_window blackman_window can_cast "
@@ -267,7 +267,7 @@ def get_ignored_functions() -> set[Callable]:
         "result_type scalar_tensor tensor tril_indices triu_indices vander zeros complex polar "
         "is_grad_enabled set_grad_enabled no_grad enable_grad set_num_threads get_num_threads"
     ).split()
-    functions = {getattr(torch, name) for name in made if hasattr(torch, name)}
+    functions = {getattr(torch, name) for name in names if hasattr(torch, name)}
     functions |= {
         getattr(Tensor, name)
         for name in (

@@ -8,7 +8,7 @@ from ._dispatch import NAMESPACES, REGISTRY
 
 
 def _classes() -> dict[str, Any]:
-    """The classes by their names, made when they are first asked for."""
+    """Return the classes by name; they are created at the first access."""
     public = {id(op) for names in NAMESPACES.values() for op in names.values()}
     return {
         name.lstrip("_"): op.result_type

@@ -19,7 +19,7 @@ _STAGES = {"a": 0, "alpha": 0, "b": 1, "beta": 1, "c": 2, "rc": 2, "pre": 2, "pr
 
 
 def _key(version: str) -> tuple[Any, ...]:
-    """What orders versions (PEP 440). ValueError for what is no version."""
+    """Return the sort key of a version (PEP 440). Raise ValueError for an invalid version."""
     found = _FORM.fullmatch(version)
     if found is None:
         raise ValueError(f"Invalid version: {version!r}")

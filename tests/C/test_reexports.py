@@ -39,7 +39,7 @@ def test_convolutions_without_dilation():
     assert torch.equal(torch._C._nn.slow_conv3d(x, w, (1, 3, 2), b), torch.conv3d(x, w, b))
 
 
-def test_subclass_that_is_not_asked():
+def test_disabled_torch_function_returns_plain_tensors():
     class Plain(torch.Tensor):
         __torch_function__ = torch._C._disabled_torch_function_impl
 

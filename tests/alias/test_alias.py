@@ -1,4 +1,4 @@
-"""torchlite under the name `torch`: one program each, in a process of its own."""
+"""torchlite under the name `torch`; each test runs a program in a subprocess."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_run_gives_a_program_and_its_children_the_name(tmp_path):
     assert done.stderr.endswith("program.py', 'x']\n")
 
 
-def test_spawned_processes_keep_what_as_torch_did(tmp_path):
+def test_spawned_processes_inherit_as_torch(tmp_path):
     body = PROGRAM.replace("import torch\n", "", 1).replace(
         "    assert sys.argv", "    import torchlite\n    torch = torchlite.as_torch()\n    assert sys.argv"
     )
@@ -122,7 +122,7 @@ def test_spawned_processes_keep_what_as_torch_did(tmp_path):
     assert done.stdout == "done\n", done.stderr
 
 
-def test_as_torch_after_pytorch_says_so(tmp_path):
+def test_as_torch_after_pytorch_raises(tmp_path):
     (tmp_path / "torch.py").write_text("")
     done = python("-c", "import torch, torchlite; torchlite.as_torch()", cwd=tmp_path)
     assert "RuntimeError: as_torch: PyTorch is imported already" in done.stderr

@@ -79,7 +79,7 @@ def test_a_decorated_function_runs_in_the_region(device, kind, lower):
     assert product(x, w).dtype is lower and product.__doc__ == "The product."
 
 
-def test_a_region_belongs_to_its_thread(device, kind, lower):
+def test_regions_are_per_thread(device, kind, lower):
     x, w = operands(device)
     found = []
     with torch.autocast(kind):
@@ -97,7 +97,7 @@ def test_a_region_touches_its_device_type_alone(device, kind):
         assert torch.mm(x, w).dtype is torch.float32
 
 
-def test_what_is_left_alone(device, kind, lower):
+def test_integers_in_place_and_out_are_not_cast(device, kind, lower):
     x, w = operands(device)
     with torch.autocast(kind):
         assert torch.mm(x.int(), x.int().T).dtype is torch.int32
@@ -176,7 +176,7 @@ def test_a_changed_weight_is_cast_anew(device, kind):
         assert torch.mm(x, w).abs().max().item() == 0 and first.abs().max().item() > 0
 
 
-def test_a_cast_without_gradient_is_not_kept(device, kind):
+def test_a_cast_without_gradient_is_not_cached(device, kind):
     x, w = operands(device)
     with torch.autocast(kind):
         with torch.no_grad():
@@ -265,7 +265,7 @@ def test_a_function_without_cast_inputs(device, kind, lower):
     assert product.seen == [(torch.float32, False, torch.float32)] * 2
 
 
-def test_modes_see_what_was_called(device, kind, lower):
+def test_function_modes_see_the_original_call(device, kind, lower):
     x, w = operands(device)
     seen = []
 
@@ -282,7 +282,7 @@ def test_modes_see_what_was_called(device, kind, lower):
     assert seen == [("mm", torch.float32), ("cross_entropy", lower)]
 
 
-def test_subclasses_see_what_was_called(device, kind, lower):
+def test_subclasses_see_the_original_call(device, kind, lower):
     seen = []
 
     class Mine(torch.Tensor):
@@ -318,7 +318,7 @@ def test_subclasses_see_what_was_called(device, kind, lower):
         "LayerNorm(6)",
     ],
 )
-def test_layers_take_what_layers_before_them_give(device, kind, lower, make):
+def test_layers_take_results_of_lower_precision(device, kind, lower, make):
     torch.manual_seed(0)
     layer, before = (eval(f"torch.nn.{text}").to(device) for text in (make, "Linear(6, 6)"))
     is_step = make.endswith("Cell(6, 5)") or make.startswith("Batch")
@@ -446,7 +446,7 @@ def test_older_names():
         assert torch.get_autocast_gpu_dtype() is torch.float16
 
 
-def test_saved_tensor_hooks_see_what_is_saved(device, kind, lower):
+def test_saved_tensor_hooks_see_the_cast_tensors(device, kind, lower):
     x, w = operands(device)
     seen = []
     with (

@@ -193,7 +193,7 @@ def test_a_disabled_scaler_does_nothing(device, kind):
     assert weight.tolist() == [0.5] * 3
 
 
-def test_what_step_returns(device):
+def test_step_returns_the_result_of_the_optimizer(device):
     weight, optimizer, scaler = setting(device)
     optimizer.step = lambda *args, **kwargs: (args, kwargs)
     scaler.scale(weight.sum()).backward()
@@ -317,11 +317,11 @@ def test_cuda_is_accepted_without_cuda():
         assert not GradScaler().is_enabled()
 
 
-# -- both together ---------------------------------------------------------------------
+# -- autocast and scaler combined ---------------------------------------------------------------------
 
 
 def train(device, kind, steps=12, **region):
-    """The losses of a small network, with autocast and a scaler as `region` says."""
+    """Return the losses of a small network; `region` selects autocast and a scaler."""
     torch.manual_seed(0)
     x, y = torch.randn(32, 8), torch.randint(4, (32,))
     model = torch.nn.Sequential(

@@ -53,7 +53,7 @@ def as_dtype(tree, dtype):
 
 
 def dtypes(row, i, dtype, on):
-    """The dtypes of a sample's results, space-separated; an error's first words."""
+    """Return the dtypes of a sample's results, space-separated, or the start of the error's message."""
     args, kwargs = as_dtype(row.values(i), dtype)
     torch.manual_seed(0)
     with torch.autocast("cpu", enabled=on):
@@ -86,7 +86,7 @@ def test_every_name_is_an_op():
 
 
 F = torch.nn.functional
-# What a region makes of float32 and of lower inputs on each device, op by op: "lower", "float32" or "same".
+# Result dtype in a region for float32 and for lower inputs on each device, by op: "lower", "float32" or "same".
 CASES = {
     "mm": (lambda x: x.mm(x.T), "lower", "lower", "lower", "lower"),
     "matmul": (lambda x: x @ x.T, "lower", "lower", "lower", "lower"),

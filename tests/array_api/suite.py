@@ -34,7 +34,7 @@ def pattern(line: str) -> re.Pattern[str]:
 
 
 def expected(file: Path, tests: list[str]) -> dict[str, bool]:
-    """The tests that a list says fail, and whether they must. ValueError for a line that matches none."""
+    """Return the tests that a list expects to fail, and whether they must. Raise ValueError if a line matches none."""
     found: dict[str, bool] = {}
     for line in file.read_text().splitlines():
         if not line or line.startswith("#"):

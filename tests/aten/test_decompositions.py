@@ -36,7 +36,7 @@ def names():
 
 
 @pytest.mark.parametrize("name", names())
-def test_a_decomposition_gives_what_the_op_gives(name):
+def test_decompositions_match_the_op(name):
     args, kwargs, result, after = recorded()[name]
     args = value(args)
     with Seeing() as mode:
@@ -66,7 +66,7 @@ def test_the_table_of_the_core():
     assert torch.allclose(found, layer(x).square().mean()) and all(map(is_core, mode.seen))
 
 
-def test_registered_ones_come_first():
+def test_registered_decompositions_take_precedence():
     def twice(x):
         return x * 2
 

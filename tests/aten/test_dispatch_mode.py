@@ -1,4 +1,4 @@
-"""What a TorchDispatchMode sees of each sample of the op table: the overloads and arguments that PyTorch's sees."""
+"""A TorchDispatchMode sees the same overloads and arguments as PyTorch's for each sample of the op table."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ FAMILIES = sorted({ROWS[name].family for name in wanted()})
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_what_a_mode_sees(family):
+def test_dispatch_mode_sees_recorded_calls(family):
     for name in wanted():
         if ROWS[name].family != family:
             continue

@@ -1,4 +1,4 @@
-"""Kernels of programs in the place of PyTorch's own, and what `torch._C` says of schemas."""
+"""Kernels that override built-in ones (`torch.library.Library(..., "IMPL")`), and schemas of `torch._C`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_an_op_that_is_written_in_others():
         assert torch.ones(2).sum().tolist() == 2.0
 
 
-def test_what_cannot_be_replaced():
+def test_impl_rejects_unknown_ops_and_keys():
     lib = Library("aten", "IMPL")
     with pytest.raises(RuntimeError, match="which torchlite does not have"):
         lib.impl("nothing", lambda x: x, "CPU")

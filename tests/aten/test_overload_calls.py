@@ -45,7 +45,7 @@ def arrays() -> dict[str, np.ndarray]:
 
 
 def value(written):
-    """What a file has written, as a value."""
+    """Decode a recorded value."""
     if isinstance(written, list):
         return [value(v) for v in written]
     if not isinstance(written, dict):
@@ -95,7 +95,7 @@ def test_answers_are_the_recorded_ones(name):
 
 
 @pytest.mark.parametrize("name", [n for n in sorted(set(recorded()) - OTHERS) if recorded()[n][0]["tuple"]][::9])
-def test_arguments_go_by_their_names(name):
+def test_arguments_bind_by_name(name):
     args, kwargs, result, _ = recorded()[name]
     called = overload(name)
     arguments = [a.name for a in called._schema.arguments]

@@ -1,4 +1,4 @@
-"""The recorded table of schemas, and the overloads that are made of it."""
+"""The recorded table of schemas, and the overloads created from it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_schemas_are_written_as_they_were_read():
         assert str(overload._schema) == overload.name() + overload.entry.text
 
 
-def test_what_a_schema_says():
+def test_schema_describes_arguments_and_aliases():
     schema = aten.max_pool2d.default._schema
     stride, padding = schema.arguments[2:4]
     assert (stride.N, stride.default_value, padding.default_value) == (2, [], [0, 0])
@@ -35,7 +35,7 @@ def test_what_a_schema_says():
     assert aten.add.Tensor._schema.arguments[2].kwarg_only and aten.t.default.is_view
 
 
-def test_most_overloads_have_what_computes_them():
+def test_most_overloads_have_an_implementation():
     lacking = []
     for overload in overloads():
         if not overload.entry.is_script:
@@ -70,7 +70,7 @@ def test_calls_that_do_not_fit():
         _ = aten.add.foo
 
 
-def test_results_go_where_they_are_wanted():
+def test_out_overloads_write_to_out():
     x, out = torch.arange(6.0).reshape(2, 3), torch.empty(0)
     assert aten.add.out(x, x, out=out) is out and out.tolist() == (x + x).tolist()
     values, indices = torch.empty(2), torch.empty(2, dtype=torch.int64)

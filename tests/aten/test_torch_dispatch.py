@@ -54,7 +54,7 @@ SEEN = {
 
 
 @pytest.mark.parametrize("name", SEEN)
-def test_what_a_mode_sees(name):
+def test_dispatch_mode_sees_aten_calls(name):
     run, wanted = SEEN[name]
     before = run()
     with Names() as mode:
@@ -67,7 +67,7 @@ def test_what_a_mode_sees(name):
         assert torch.equal(result, before)
 
 
-def test_history_is_the_ops_own():
+def test_history_is_recorded_for_the_intercepted_op():
     class Doubling(dispatch.TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             assert not torch.is_grad_enabled()
@@ -123,7 +123,7 @@ def test_modes_stand_on_each_other():
 
 
 class Wrapped(torch.Tensor):
-    """A tensor that holds another, and has no data of its own."""
+    """A wrapper subclass: a tensor without data around an inner tensor."""
 
     __torch_function__ = torch._C._disabled_torch_function_impl
     names: list = []
@@ -177,7 +177,7 @@ def test_a_wrapper_differentiates(name):
     assert type(wrapped.grad) is Wrapped and torch.allclose(wrapped.grad.inner, plain.grad)
 
 
-def test_a_wrapper_says_what_it_holds():
+def test_wrapper_subclass_dispatches_and_transforms():
     x = Wrapped(torch.ones(2, 3))
     assert x.shape == (2, 3) and x.device.type == "cpu" and x.dtype is torch.float32 and x.is_leaf
     Wrapped.names.clear()
@@ -243,7 +243,7 @@ def test_classes_that_dispatch_see_no_functions():
     assert "aten.add.Tensor" in names
 
 
-def test_parameters_of_wrappers_keep_what_they_hold_and_train():
+def test_parameters_of_wrapper_subclasses_train():
     class Halves(torch.Tensor):
         @staticmethod
         def __new__(cls, inner, scale):

@@ -77,7 +77,7 @@ def test_a_write_through_a_view_is_one_node():
     assert b.grad_fn.name() == "IndexPutBackward0"
 
 
-def test_hooks_stay_with_what_a_view_was():
+def test_hooks_stay_with_the_former_history_of_a_view():
     a, seen = leaf(1.0, 2.0), []
     b = a * 1
     v = b[0:1]
@@ -129,7 +129,7 @@ def test_marked_dirty_on_views():
     assert b.tolist() == [1, 2, 2] and not b.requires_grad
 
 
-def test_refusals_come_before_other_checks():
+def test_leaf_write_errors_precede_other_checks():
     x = leaf(1.0, 2.0)
     with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place"):
         x.expand(2, 2).add_(1)
@@ -144,7 +144,7 @@ def test_refusals_come_before_other_checks():
         (x * 1)[0:1].detach_()
 
 
-def test_the_words_of_a_changed_variable():
+def test_error_names_the_modified_variable():
     a = torch.ones(2, 2, requires_grad=True)
     b = torch.addmm(a, a, a)
     c = b * b
@@ -173,7 +173,7 @@ def test_an_index_of_truth_copies():
     assert b.sum() == 12 and b[:].grad_fn.name() == "SliceBackward0"
 
 
-def test_inference_mode_records_nothing_whatever_is_said():
+def test_inference_mode_ignores_enable_grad():
     x = leaf(1.0)
     with torch.inference_mode():
         assert not torch.is_grad_enabled()
@@ -187,7 +187,7 @@ def test_inference_mode_records_nothing_whatever_is_said():
     assert torch.is_grad_enabled() and (x * 2).requires_grad
 
 
-def test_words_about_what_cannot_want_a_gradient():
+def test_integers_cannot_require_grad():
     i = torch.ones(2, dtype=torch.int64)
     with pytest.raises(RuntimeError, match="^only Tensors of floating point dtype can require gradients"):
         i.requires_grad_()
@@ -210,7 +210,7 @@ def test_words_about_what_cannot_want_a_gradient():
         (x * 2).backward(inputs=[torch.ones(1)])
 
 
-def test_what_a_function_hears_of_its_inputs_without_recording():
+def test_needs_input_grad_under_no_grad():
     heard = []
 
     class Product(Function):
@@ -228,7 +228,7 @@ def test_what_a_function_hears_of_its_inputs_without_recording():
     assert heard == [(True, False)] and not found.requires_grad
 
 
-def test_broadcast_tensors_gives_back_what_fits():
+def test_broadcast_tensors_returns_tensors_of_the_shape_unchanged():
     b = torch.ones(3)
     found = torch.broadcast_tensors(b, torch.ones(1))
     assert found[0] is b and found[1].shape == (3,) and b.broadcast_to(2, 3).shape == (2, 3)

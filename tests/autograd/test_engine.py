@@ -213,7 +213,7 @@ def test_deep_chain(device, length):
     gc.collect()
 
 
-def test_memory_of_saved_tensors_goes_with_backward(device):
+def test_backward_frees_saved_tensors(device):
     x = leaf([1.0, 2.0], device)
     y = x.exp()
     z = (y * y).sum()

@@ -62,7 +62,7 @@ def test_nothing_keeps_a_tangent():
         (torch.ones(2), torch.ones(2).long(), ValueError, "Expected tangent to be floating point or complex"),
     ],
 )
-def test_what_is_no_tangent(primal, tangent, error, words):
+def test_make_dual_rejects_wrong_tangents(primal, tangent, error, words):
     with fwAD.dual_level(), pytest.raises(error, match=words):
         fwAD.make_dual(primal, tangent)
 
@@ -76,7 +76,7 @@ def test_a_dual_tensor_has_one_tangent():
             fwAD.make_dual(torch.ones(2), d)
 
 
-def test_a_tangent_lies_as_its_tensor():
+def test_tangents_have_the_strides_of_their_tensor():
     with fwAD.dual_level():
         t = torch.rand(2, 3)
         assert tangent_of(fwAD.make_dual(torch.rand(3, 2).t(), t)).stride() == (1, 2)
@@ -127,7 +127,7 @@ def test_writes_and_views():
         lambda x: x.masked_fill(x > 100, 0.0),
     ],
 )
-def test_results_have_tangents_of_their_own(function):
+def test_writes_to_a_result_leave_the_input_tangent(function):
     with fwAD.dual_level():
         d = dual()
         y = function(d)
@@ -136,7 +136,7 @@ def test_results_have_tangents_of_their_own(function):
         close(tangent_of(y), torch.full((2,), 6.0))
 
 
-def test_a_view_made_before_its_base_was_written_to():
+def test_an_earlier_view_sees_the_tangent_written_to_its_base():
     with fwAD.dual_level():
         base = torch.zeros(2, 2)
         view = base.t()
@@ -165,7 +165,7 @@ def test_inference_mode():
         assert d.is_inference()
 
 
-def test_what_is_random_or_constant():
+def test_random_and_constant_results_have_zero_tangents():
     with fwAD.dual_level():
         d = fwAD.make_dual(torch.tensor([0.2, 0.4]), torch.ones(2))
         for made in (torch.bernoulli(d), torch.poisson(d), torch.normal(d, 1.0), d.floor()):

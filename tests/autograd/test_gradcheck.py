@@ -130,7 +130,7 @@ def test_forward_over_reverse_alone():
     assert calls
 
 
-def test_both_ways_off():
+def test_gradgradcheck_requires_a_mode():
     with pytest.raises(AssertionError, match="at least one of check_fwd_over_rev or check_rev_over_rev"):
         gradgradcheck(torch.tanh, _inputs((2,)), check_rev_over_rev=False)
     for name in ("check_undefined_grad", "check_batched_grad"):

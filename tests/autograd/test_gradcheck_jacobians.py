@@ -52,7 +52,7 @@ def test_complex_inputs_and_unsteady_gradients():
         assert get_analytical_jacobian((x,), Unsteady.apply(x))[1] is False
 
 
-def test_what_is_refused():
+def test_complex_outputs_and_grad_out_are_refused():
     x = torch.ones(2, dtype=torch.complex128, requires_grad=True)
     for call, words in (
         (lambda: get_numerical_jacobian(lambda inputs: inputs[0], (x,)), "Expected output to be non-complex"),

@@ -55,7 +55,7 @@ WITHOUT = {
 
 @pytest.mark.parametrize("name", WITHOUT)
 def test_without_a_derivative(name):
-    """The result requires a gradient, and backward says that there is none."""
+    """The result requires a gradient, and backward raises."""
     call, op = WITHOUT[name]
     found = call(torch.tensor([1.0, 2.0], requires_grad=True))
     assert found.requires_grad
@@ -79,7 +79,7 @@ DRAWS = {
 
 
 @pytest.mark.parametrize("name", DRAWS)
-def test_draws_into_what_has_a_history(name):
+def test_random_writes_into_non_leaves(name):
     x = torch.ones(4, requires_grad=True)
     y = getattr(x * 2, name)()
     assert y.grad_fn.name() == DRAWS[name]
@@ -114,7 +114,7 @@ def test_a_view_as_another_dtype_has_no_history(device):
     assert y._version == 1
 
 
-def test_a_leaf_that_comes_to_want_a_gradient_after_its_views():
+def test_requires_grad_after_taking_views():
     """They say that they want one."""
     y = torch.ones(4)
     u = y[1:]
@@ -130,7 +130,7 @@ def test_a_leaf_that_comes_to_want_a_gradient_after_its_views():
         u.add_(1)
 
 
-def test_what_formulas_see_beside_the_result_is_packed():
+def test_saved_auxiliary_results_are_packed():
     packed = []
     with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(tuple(t.shape)) or t, lambda t: t):
         x = torch.ones(3, 5, requires_grad=True)

@@ -45,7 +45,7 @@ def test_nodes_have_pytorchs_names_and_lead_to_leaves(device):
         node(x, x)
 
 
-def test_what_a_node_saved(device):
+def test_saved_attributes_of_nodes(device):
     x, y = leaf(device, 2), leaf(device, 2)
     node = (x * y).grad_fn
     assert node._saved_self is x and node._saved_other is y
@@ -89,7 +89,7 @@ def test_saved_tensor_hooks_in_every_order_of_derivative(device):
 
 
 @pytest.mark.parametrize("of_leaf", [True, False])
-def test_what_hooks_return_is_checked(device, of_leaf):
+def test_tensor_hook_results_are_checked(device, of_leaf):
     def shorter(g):
         return g[:1]
 
@@ -105,7 +105,7 @@ def test_what_hooks_return_is_checked(device, of_leaf):
             y.sum().backward()
 
 
-def test_what_hooks_of_nodes_return_is_checked(device):
+def test_node_hook_results_are_checked(device):
     for before, hook, error, words in (
         (True, lambda g: g[0], TypeError, "expected tuple, but hook returned 'Tensor'"),
         (True, lambda g: (g[0], g[0]), RuntimeError, r"incorrect number of values \(got 2, but expected 1\)"),
@@ -191,7 +191,7 @@ def test_one_hook_on_several_gradients(device):
     assert len(seen) == 3 and len(firsts) == 4
 
 
-def test_writing_to_what_was_saved(device):
+def test_writes_to_saved_tensors_raise(device):
     def program():
         a = torch.arange(3.0, device=device, requires_grad=True)
         b = a.clone()
@@ -324,7 +324,7 @@ def test_a_gradient_given_by_its_private_name(device):
             delattr(x, delete)
 
 
-def test_distinct_values_say_that_they_want_a_gradient(device):
+def test_unique_values_require_grad(device):
     x = leaf(device, 3)
     values, places = x.unique(return_inverse=True)
     assert values.requires_grad and not places.requires_grad and x.unique_consecutive().requires_grad

@@ -84,7 +84,7 @@ def test_writing_to_a_view_reaches_the_base(device):
     assert x.grad.tolist() == [0.0, 2 * 10 * 10 * 1.0, 2 * 10 * 10 * 2.0, 6.0]
 
 
-def test_a_view_made_earlier_sees_the_new_history(device):
+def test_an_earlier_view_sees_the_new_history(device):
     x = arange(4, device).requires_grad_()
     y = x * 1
     row = y[1:]
@@ -138,7 +138,7 @@ def test_a_changed_saved_tensor_is_an_error_that_names_it(device, spoil):
         z.backward()
 
 
-def test_a_change_of_what_was_not_saved_is_fine(device):
+def test_writes_to_unsaved_tensors_are_allowed(device):
     x = arange(3, device).requires_grad_()
     y = x * 2
     z = (y + 1).sum()

@@ -225,7 +225,7 @@ def test_errors_leave_nothing(device, name):
         fails(name, device)
 
 
-def test_memory_goes_with_the_last_reference(device):
+def test_memory_is_freed_with_the_last_reference(device):
     gc.disable()
     try:
         x = leaf(device, 3) * 1

@@ -60,7 +60,7 @@ NO_GRAD = "A view was created in no_grad mode and is being modified inplace with
 SEVERAL = "is a view and is being modified inplace. This view is the output of a function that returns multiple views"
 
 
-def test_a_view_made_without_recording_says_what_its_base_says(device):
+def test_a_view_under_no_grad_inherits_requires_grad(device):
     x = leaf(device, 2)
     with torch.no_grad():
         view = x.view(-1)
@@ -75,7 +75,7 @@ def test_a_view_made_without_recording_says_what_its_base_says(device):
         assert x.view(-1)[0].requires_grad
 
 
-def test_a_view_says_what_its_base_says_later(device):
+def test_a_view_follows_later_requires_grad_of_its_base(device):
     x = torch.ones(2, device=device)
     view = x[0]
     x.requires_grad_()
@@ -84,7 +84,7 @@ def test_a_view_says_what_its_base_says_later(device):
 
 
 @pytest.mark.parametrize("wants", [True, False])
-def test_a_view_made_without_recording_cannot_be_written_with_gradients(device, wants):
+def test_a_view_under_no_grad_cannot_be_written_with_gradients(device, wants):
     x = leaf(device, 2) * 1 if wants else torch.ones(2, device=device)
     with torch.no_grad():
         view = x.view(-1)
@@ -124,7 +124,7 @@ def test_pieces_of_tensor_split_can(device):
 
 
 @pytest.mark.parametrize(("parts", "how"), [("split", 2), ("chunk", 2), ("split_with_sizes", [2, 2])])
-def test_unsafe_parts_are_tensors_of_their_own(device, parts, how):
+def test_unsafe_split_results_are_no_views(device, parts, how):
     x = leaf(device, 4)
     pieces = getattr(torch, f"unsafe_{parts}")(x * 1, how)
     assert [p.tolist() for p in pieces] == [[1, 1], [1, 1]] and not pieces[0]._is_view()
@@ -133,7 +133,7 @@ def test_unsafe_parts_are_tensors_of_their_own(device, parts, how):
     assert x.grad.tolist() == [3, 3, 1, 1]
 
 
-def test_what_a_function_returns_as_a_view_cannot_be_written(device):
+def test_a_view_returned_by_a_function_cannot_be_written(device):
     words = "is a view and is being modified inplace. This view was created inside a custom Function"
     for function in (Identity, Viewed):
         x = leaf(device, 2) * 1
@@ -143,7 +143,7 @@ def test_what_a_function_returns_as_a_view_cannot_be_written(device):
             y.mul_(2)
 
 
-def test_a_history_that_comes_by_way_of_another_view(device):
+def test_history_through_another_view(device):
     x = torch.ones(3, 2, device=device)
     view, other = x[1], x.view(-1)
     r = leaf(device, 3, 2)
@@ -157,7 +157,7 @@ def test_a_history_that_comes_by_way_of_another_view(device):
     other.mul_(2)
     (x[0].sum() * 5).backward()
     assert r.grad.tolist() == [[10, 10], [3, 3], [0, 0]]
-    # What is written by way of one view reaches an older one, and `out=` refuses it.
+    # A write through one view reaches an older one, and `out=` refuses it.
     y = torch.ones(4, device=device)
     first, second = y[:2], y[1:3]
     first.mul_(leaf(device, 2))
@@ -236,7 +236,7 @@ def test_inference_tensors(device):
         view.mul_(2)
 
 
-def test_numbers_out_of_tensors_that_want_gradients():
+def test_numbers_from_tensors_that_require_grad():
     x = torch.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError, match="Can't call numpy"):
         x.numpy()
@@ -255,7 +255,7 @@ def test_a_second_backward_through_an_index_is_refused(device):
     z.backward()
 
 
-def test_nodes_keep_only_what_wanted_gradients_need(device):
+def test_nodes_save_only_tensors_that_gradients_need(device):
     x, y = leaf(device, 2), leaf(device, 2)
     plain = torch.full((2,), 2.0, device=device)
     for function in (
@@ -280,7 +280,7 @@ def test_nodes_keep_only_what_wanted_gradients_need(device):
     assert y.grad.tolist() == [3, 3]
 
 
-def test_a_partial_pass_frees_what_it_ran_through(device):
+def test_a_partial_pass_frees_the_nodes_it_ran(device):
     x = leaf(device, 2)
     h = x.exp()
     z = h.exp().sum()

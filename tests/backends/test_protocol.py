@@ -146,7 +146,7 @@ def test_raw_arrays():
     assert own - {"cells", "owner", "offset"} == members(protocol.DeviceArray)
 
 
-def test_a_table_has_ops_and_its_own_members():
+def test_attributes_read_from_tables_are_ops_or_members():
     table = torch.ones(1)._tl_kernels
     own = {*dir(KernelTable), *(name for name in vars(table) if name not in REGISTRY)}
     unknown = {

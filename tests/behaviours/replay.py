@@ -1,4 +1,4 @@
-"""What a line of a program answers, as data.
+"""Run recorded lines of programs and describe their answers as data.
 
 A file of lines has a line for each program: statements, and an expression whose value is the answer. The names in it
 are `torch` (whose factories make tensors on the device of the test), `F`, `np`, `copy` and `pickle`.
@@ -25,7 +25,7 @@ _MAKING = frozenset(
 
 
 class OnDevice:
-    """A library whose factories make tensors on a device, where none is asked for."""
+    """A library whose factories create tensors on a given device by default."""
 
     def __init__(self, library, device: str):
         self._library, self._device = library, device
@@ -75,7 +75,7 @@ def _described(library, value):
 
 
 def answer(library, line: str, device: str = "cpu"):
-    """What a line answers, and the warnings that it gives."""
+    """Return a line's answer and its warnings."""
     names = {"torch": OnDevice(library, device), "F": library.nn.functional, "np": np, "copy": copy, "pickle": pickle}
     library.manual_seed(0)
     program = ast.parse(line)

@@ -206,7 +206,7 @@ def test_graphs_on_the_simulator(start, oracle):
     assert "dry run on the CUDA simulator" in table and all(aim["met"] is None for aim in results["aims"])
 
 
-def test_failures_of_the_device_are_told_from_those_of_the_cpu(start, shared, oracle):
+def test_device_failures_are_separated_from_cpu_failures(start, shared, oracle):
     status, _, text, table = start("--device", "meta", "--only", "opdb", shared=shared, path=oracle)
     opdb = json.loads(text)["parts"]["opdb"]
     assert status == 1 and opdb["counts"] == {"forward": [1, 3]}
@@ -216,7 +216,7 @@ def test_failures_of_the_device_are_told_from_those_of_the_cpu(start, shared, or
     assert "float32: forward 1/3; fail with torchlite on the CPU too: forward softmax[float32]" in table
 
 
-def test_what_is_missing_is_said(start, shared, tmp_path):
+def test_missing_packages_are_reported(start, shared, tmp_path):
     path = without(tmp_path / "less", "torch", "xdist")
     status, printed, text, table = start("--device", "cpu", "--only", "bench,opdb", shared=shared, path=path)
     results = json.loads(text)
@@ -386,7 +386,7 @@ def test_aims(tmp_path, monkeypatch):
 
 
 def test_tox_without_a_gpu(monkeypatch, capsys):
-    """`tox -e cuda` says that there is no GPU, and runs what needs none; with one it runs the device tests."""
+    """Without a GPU, `tox -e cuda` reports that and runs the checks that need none; with one, the device tests."""
     from tests import cuda_simulator, run_cuda_tests
 
     run = []

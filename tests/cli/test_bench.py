@@ -1,4 +1,4 @@
-"""`python -m torchlite bench`: every row runs; what is printed, kept and drawn, at small sizes and against itself."""
+"""`python -m torchlite bench` at small sizes against itself: every row, tables, history and pictures."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_devices_are_waited_for():
 # -- the command -------------------------------------------------------------------------
 
 
-def test_a_comparison_is_printed_kept_drawn_and_written(bench, tmp_path):
+def test_a_comparison_is_printed_recorded_drawn_and_written(bench, tmp_path):
     page = tmp_path / "page.md"
     page.write_text(
         "before\n<!-- bench tables -->\nold\n<!-- end -->\n<!-- bench load -->\nkept\n<!-- end -->\nafter\n"
@@ -161,7 +161,7 @@ def test_times_alone_without_a_rival(bench, tmp_path):
     assert "row        torchlite\nsmall.add " in printed
 
 
-def test_whole_runs_have_import_and_memory():
+def test_process_rows_are_import_and_memory():
     run = Run(about={})
     for row in (IMPORT, MEMORY):
         run.add(row, "a", {"wall": 2.0})
@@ -255,7 +255,7 @@ def a_run(**ratios):
     return run
 
 
-def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
+def test_history_is_written_atomically(tmp_path, monkeypatch):
     file = tmp_path / "history.jsonl"
     run_history.append(file, a_run(small__add=0.5))
     before = file.read_text()
@@ -324,7 +324,7 @@ def test_medians_are_of_ratios_of_one_round():
     assert report_tables.summarize(run, ["a"], "b") == ["a: geometric mean 0.80 over 1 rows; no row is slower than b's"]
 
 
-def test_pages_keep_what_no_figure_is_for(tmp_path):
+def test_pages_retain_sections_without_figures(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("<!-- bench parts -->\nold\n<!-- end -->\n")
     assert markdown_sections.fill_page(page, {"load": "x"}) == [] and "old" in page.read_text()

@@ -24,7 +24,7 @@ def test_the_programs_of_common_ops_are_found_without_building_any(tmp_path):
 
 
 @pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not())
-def test_every_program_of_the_processors_own_is_built_in_advance(tmp_path):
+def test_every_native_program_is_built_in_advance(tmp_path):
     code = (
         "import importlib\n"
         "from torchlite._cli import build_kernels\n"
@@ -42,7 +42,7 @@ def test_every_program_of_the_processors_own_is_built_in_advance(tmp_path):
     assert done.stdout.split() == ["True", "0"], done.stderr
 
 
-def test_without_a_compiler_it_says_so(tmp_path):
+def test_a_missing_compiler_is_reported(tmp_path):
     environment = {**os.environ, "PATH": str(tmp_path), "CXX": ""}
     done = subprocess.run(
         [sys.executable, "-m", "torchlite", "build-kernels"], capture_output=True, text=True, env=environment

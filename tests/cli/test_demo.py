@@ -23,13 +23,13 @@ def test_demo(tmp_path, capsys, device):
 
 
 @pytest.mark.parametrize(("module", "name"), [("matplotlib", "matplotlib"), ("sklearn", "scikit-learn")])
-def test_demo_names_what_is_missing(monkeypatch, capsys, module, name):
+def test_demo_names_missing_packages(monkeypatch, capsys, module, name):
     monkeypatch.setitem(sys.modules, module, None)
     assert main(["demo"]) == 2
     assert f'The demo needs {name}:  pip install "torchlite-nd[demo]"' in capsys.readouterr().err
 
 
-def test_demo_says_when_it_falls_short(tmp_path, capsys):
+def test_demo_reports_low_accuracy(tmp_path, capsys):
     assert main(["demo", "--device", "cpu", "--epochs", "1", "--output", str(tmp_path / "x.png")]) == 1
     assert "below 97% on cpu" in capsys.readouterr().err
 

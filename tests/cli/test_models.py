@@ -49,7 +49,7 @@ def command(capsys, *words):
 
 
 @pytest.mark.parametrize("ending", ["pt", "pt2", "onnx"])
-def test_run_gives_what_the_module_gives(files, ending, tmp_path, capsys, device):
+def test_run_matches_the_module(files, ending, tmp_path, capsys, device):
     folder, net = files
     words = ["--input", folder / "image.npy", "--output", tmp_path / "out.npz", "--device", device]
     status, out, err = command(capsys, "run", folder / f"net.{ending}", *words)
@@ -87,7 +87,7 @@ def test_run_takes_inputs_by_name_and_times_ops(files, tmp_path, capsys):
         (["absent.onnx"], "absent.onnx: No such file"),
     ],
 )
-def test_what_does_not_fit_is_said_in_a_line(files, words, error, capsys):
+def test_errors_take_one_line(files, words, error, capsys):
     folder, _ = files
     words = [folder / word if word.endswith(".pt") else word for word in words]
     status, _, err = command(capsys, "run", folder / words[0], *words[1:])
@@ -95,7 +95,7 @@ def test_what_does_not_fit_is_said_in_a_line(files, words, error, capsys):
 
 
 @pytest.mark.parametrize("ending", ["pt", "pt2", "onnx"])
-def test_show_says_what_a_file_holds_and_draws_it(files, ending, tmp_path, capsys):
+def test_show_describes_and_draws_a_file(files, ending, tmp_path, capsys):
     folder, _ = files
     shape = ["--shape", "2x1x4x4"] if ending == "pt" else []
     picture = tmp_path / "net.svg"
@@ -117,7 +117,7 @@ def test_show_lists_the_tensors_of_a_checkpoint(files, capsys):
 
 
 @pytest.mark.parametrize(("source", "target"), list(itertools.permutations(["pt", "pt2", "onnx"], 2)))
-def test_convert_keeps_what_the_model_computes(files, source, target, tmp_path, capsys):
+def test_converted_models_match(files, source, target, tmp_path, capsys):
     folder, _ = files
     shape = ["--shape", "2x1x4x4"] if source == "pt" else []
     written = tmp_path / f"other.{target}"
@@ -143,7 +143,7 @@ def test_which_command_is_meant(words, meant):
     assert is_model_command(words) is meant
 
 
-def test_each_layer_stands_below_what_it_reads_and_boxes_do_not_overlap():
+def test_layers_are_drawn_below_their_inputs_without_overlap():
     random = np.random.default_rng(3)
     edges = [(int(random.integers(0, end)), end) for end in range(1, 40) for _ in range(2)]
     found = layout([float(width) for width in random.integers(40, 120, 40)], edges)
@@ -158,7 +158,7 @@ def test_each_layer_stands_below_what_it_reads_and_boxes_do_not_overlap():
     assert min(place.x - place.width / 2 for place in found.places) == 0
 
 
-def test_a_picture_escapes_what_it_shows():
+def test_pictures_escape_names():
     text = svg([Box("a<b>", "x & y", "input"), Box("out", "", "output", (0,))], "<model>")
     tree = ElementTree.fromstring(text)
     assert [found.text for found in tree.iter(f"{SVG}text")] == ["a<b>", "out"]

@@ -77,7 +77,7 @@ def test_names(name, record, in_place):
         assert find(name) == (REGISTRY[record], in_place)
 
 
-def test_every_public_name_is_found_and_every_op_can_be_shown():
+def test_every_public_name_and_op_can_be_shown():
     for space, names in NAMESPACES.items():
         for name, op in names.items():
             assert find(f"{space}.{name}") == (op, False)
@@ -100,7 +100,7 @@ def test_other_devices(capsys, monkeypatch):
     assert said.count("  cpu  ") == 1 and "nonsense     cannot be used: " in said
 
 
-def test_what_a_device_lacks_is_absent(capsys):
+def test_missing_kernels_are_absent(capsys):
     from torchlite._dispatch.backend_registry import table_of
     from torchlite._dispatch.fallback import MissingKernel
     from torchlite._types.devices import device

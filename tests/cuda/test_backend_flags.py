@@ -49,7 +49,7 @@ def test_defaults():
     assert torch.get_float32_matmul_precision() == "highest"
 
 
-def test_precision_goes_from_the_general_to_the_special():
+def test_general_precision_settings_apply_to_specific_ones():
     backends.fp32_precision = "tf32"
     assert precisions()[:5] == ("tf32",) * 5
     backends.fp32_precision = "ieee"

@@ -73,7 +73,7 @@ def test_elementwise_ops_are_one_kernel_of_the_graph(graphs):
     assert [len(graph) for graph in graphs] == [1, 1]
 
 
-def test_what_is_written_lies_where_the_program_has_it(graphs):
+def test_writes_reach_the_callers_tensors(graphs):
     frame = framed(lambda x, y: x.add_(y) * 2)
     x, y = torch.zeros(300), torch.ones(300)
     found = [frame(x, y)[0].item() for _ in range(6)]
@@ -103,7 +103,7 @@ def test_training_gives_the_losses_of_eager_steps(graphs, whole):
     assert losses[0] == losses[1] and graphs
 
 
-def test_what_asks_for_the_host_is_no_part_of_a_graph(graphs):
+def test_ops_that_read_the_host_run_outside_graphs(graphs):
     def repeated(x, n):
         return torch.repeat_interleave(x.exp(), n, 0) * 2
 

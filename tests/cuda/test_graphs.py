@@ -38,8 +38,8 @@ def test_capture_and_replay(fake):
         assert cuda.current_stream()._handle.log == [("graph", graph._graph)]
 
 
-def test_what_comes_before_a_capture(fake):
-    """Memory nobody needs is given back, and everything before has run."""
+def test_capture_first_synchronizes_and_empties_the_cache(fake):
+    """Unused memory is returned, and all earlier work has run."""
     x = torch.ones(1, device="cuda")
     assert not fake.runtime(0).idle()
     with cuda.graph(cuda.CUDAGraph()):
@@ -129,7 +129,7 @@ def test_random_numbers_in_a_graph_are_refused(fake):
         x + 1
 
 
-def test_a_whole_training_step(fake):
+def test_a_training_step(fake):
     """Recorded once and replayed with new data it goes the way of the eager one."""
 
     def made():
@@ -226,7 +226,7 @@ def test_without_gradients(fake):
     assert out.tolist() == [9, 16] and not out.requires_grad
 
 
-def test_what_cannot_be_graphed(fake):
+def test_make_graphed_callables_rejects_hooks_and_wrong_arguments(fake):
     x = torch.ones(2, 2).cuda()
     hooked = nn.Linear(2, 2).cuda()
     hooked.register_forward_hook(lambda *_: None)

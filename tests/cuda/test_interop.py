@@ -78,7 +78,7 @@ def test_dlpack_of_a_tensor(fake):
 @pytest.mark.parametrize(
     "take", [torch.as_tensor, torch.asarray, torch.from_dlpack, lambda a: torch.asarray(a, copy=False)]
 )
-def test_arrays_come_without_a_copy(fake, take):
+def test_arrays_are_imported_without_a_copy(fake, take):
     cells = np.array([1.0, 2.0], np.float32)
     x = take(Cupy(cells))
     assert x.device == torch.device("cuda:1") and x.dtype is torch.float32
@@ -96,7 +96,7 @@ def test_the_older_protocol_alone(fake):
     assert not cells.any()
 
 
-def test_copies_where_they_are_asked_for(fake):
+def test_tensor_and_dtype_conversion_copy(fake):
     cells = np.array([1.0, 2.0], np.float32)
     x, y = torch.tensor(Cupy(cells)), torch.as_tensor(Cupy(cells), dtype=torch.float64)
     z = torch.tensor(Numba(cells), device="cpu", requires_grad=True)

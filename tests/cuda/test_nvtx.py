@@ -13,7 +13,7 @@ nvtx = torch.cuda.nvtx
 
 @pytest.fixture(params=["with the package", "without"])
 def calls(request, monkeypatch):
-    """What the library was asked; None where there is none."""
+    """The recorded calls of the library; None if it is missing."""
     said = [] if request.param == "with the package" else None
     library = (
         None

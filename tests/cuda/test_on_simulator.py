@@ -113,7 +113,7 @@ def draws(generator):
     ]
 
 
-def test_replays_draw_what_the_calls_would_draw():
+def test_replays_draw_the_numbers_of_eager_calls():
     other = torch.Generator("cuda")
 
     def restart():
@@ -250,7 +250,7 @@ RULES = {
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_a_graph_holds_a_whole_step_with_a_scaler(name):
+def test_a_graph_captures_a_training_step_with_a_scaler(name):
     def made():
         torch.manual_seed(0)
         model = nn.Linear(3, 2).cuda()

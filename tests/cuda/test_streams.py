@@ -37,7 +37,7 @@ def test_streams_are_the_runtimes(fake):
         cuda.Stream("cpu")
 
 
-def test_work_goes_to_the_chosen_stream(fake):
+def test_work_runs_in_the_current_stream(fake):
     runtime = fake.runtime(0)
     x = torch.ones(3, device="cuda")
     one, other = cuda.Stream(), cuda.Stream()

@@ -1,4 +1,4 @@
-"""A machine on which no CUDA device can be used: everything answers quickly, or says in one sentence what is missing.
+"""Without a usable CUDA device, every call answers quickly or raises one sentence that names the missing part.
 (Where there are devices they are hidden.)
 """
 
@@ -97,7 +97,7 @@ def test_asking_is_quick_and_loads_nothing(found):
     assert found["seconds"] < 0.001
 
 
-def test_what_is_harmless_stays_quiet(found):
+def test_queries_work_without_a_device(found):
     wanted = {
         "device_count": 0,
         "is_initialized": False,
@@ -120,7 +120,7 @@ def test_what_is_harmless_stays_quiet(found):
     assert found["quiet"] == dict.fromkeys(found["quiet"]) | wanted
 
 
-def test_what_needs_a_device_says_what_is_missing(found):
+def test_calls_that_need_a_device_explain_its_absence(found):
     said = found["loud"]
     assert sorted(said) == found["asked"]
     reason = found["why_not"]
@@ -138,7 +138,7 @@ def test_the_sentence_names_the_extra_where_nothing_is_installed():
     assert said == "device 'cuda' has no backend installed: pip install 'torchlite-nd[cuda12]'"
 
 
-def test_info_says_it_once(found):
+def test_info_gives_the_reason_once(found):
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
     said = subprocess.run(
         [sys.executable, "-m", "torchlite", "info"], capture_output=True, text=True, env=environment, check=True

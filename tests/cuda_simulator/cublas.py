@@ -33,8 +33,8 @@ def _matrix(address: int, kind: int, rows: int, columns: int, leading: int) -> n
 
 
 class FakeBlas:
-    """In the place of `torchlite_backends.cupy.cublas.opened`. `calls` counts products; what is asked of a capturing
-    stream is recorded.
+    """Replacement for `torchlite_backends.cupy.cublas.opened`. `calls` counts products; calls on a capturing
+    stream are recorded.
     """
 
     def __init__(self, driver: Any):

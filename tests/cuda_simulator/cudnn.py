@@ -277,7 +277,7 @@ def _scores(query, key, attn_scale: float, use_causal_mask: bool):
 
 
 def _is_apart(t: Tensor) -> bool:
-    """Whether each element has a place of its own."""
+    """True if no two elements share memory."""
     expected = 1
     for n, step in sorted(zip(t.dim, t.stride, strict=True), key=lambda pair: pair[1]):
         if n != 1 and step < expected:

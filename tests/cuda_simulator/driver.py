@@ -53,7 +53,7 @@ class Block:
 
 
 class _Gone(weakref.ref):
-    """What is left of a block when nothing holds it any more."""
+    """Sentinel for a freed block."""
 
     __slots__ = ("ptr", "size")
 
@@ -339,7 +339,7 @@ class Driver:
         return self._libraries
 
     def transformed(self, name: str, array: Ndarray, **how: Any) -> Ndarray:
-        """NumPy in cuFFT's place; what comes out has an order of dimensions of its own, as CuPy's has."""
+        """Compute cuFFT's transforms with NumPy. The strides of results are permuted, as CuPy's are."""
         self.transforms += 1
         result = getattr(np.fft, name)(array.host(), **how)
         narrow = array.dtype in (np.float32, np.complex64)

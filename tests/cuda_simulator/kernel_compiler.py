@@ -31,8 +31,8 @@ _FLAGS = (
     "-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics",
     "-fno-strict-aliasing", "-fwrapv", "-fno-math-errno", "-fno-asynchronous-unwind-tables", "-ffp-contract=fast", "-w",
 )  # fmt: skip
-# What a GPU traps on, or does otherwise than this processor, is looked for. A large frame must touch the guard below
-# its stack.
+# Sanitizers detect behaviour that traps on a GPU or differs there from this processor. A large frame must touch the
+# guard below its stack.
 _PROGRAM = (
     "-O1",
     "-fexpensive-optimizations",
@@ -47,7 +47,7 @@ _LIMITS = {"grid": (2**31 - 1, 65535, 65535), "block": (1024, 1024, 64)}
 
 
 class SimulatorError(RuntimeError):
-    """What a program's text or a launch has done wrong: a compiler's message, or which thread did what."""
+    """Error in a program's source or a launch: a compiler's message, or the thread at fault."""
 
 
 @functools.cache
@@ -63,7 +63,7 @@ def missing() -> str:
 
 @functools.cache
 def _identity() -> str:
-    """What a compiled program depends on besides its own text: the headers, the compiler, and the flags."""
+    """Return what a compiled program depends on besides its source: the headers, the compiler, and the flags."""
     version = subprocess.run([compiler(), "--version"], capture_output=True, text=True, check=True).stdout
     texts = [(_HERE / name).read_text() for name in _HEADERS]
     return "\n".join((version, *_FLAGS, *_processor_flags(), *texts))
@@ -81,7 +81,7 @@ def _processor_flags() -> tuple[str, ...]:
 
 @functools.cache
 def default_folder() -> Path:
-    """Where compiled programs are kept when the caller does not say: a folder of this user's among
+    """Return the default folder for compiled programs: a folder of this user's among
     the temporary ones.
     """
     folder = Path(tempfile.gettempdir()) / f"torchlite-cuda-simulator-{os.getuid()}"
@@ -305,7 +305,7 @@ def kernel_names(text: str) -> dict[str, str]:
 
 
 class Program:
-    """A compiled text. `names` are kernels that a macro writes as a whole, which the text does not show."""
+    """A compiled program. `names` are kernels that a macro defines, whose names do not appear in the source."""
 
     def __init__(
         self,

@@ -138,8 +138,8 @@ def check_tiles(started, rng, lead, features, expected):
 
 
 def test_parts_of_one_product_are_read_where_they_lie(once, rng):
-    """Query, key and value as views of one linear layer's result, as transformers make them: one launch, and the result
-    in the order in which they put its heads together.
+    """Query, key and value are views of one linear layer's result, as in transformers: one launch, and the result
+    in the order in which transformers concatenate the heads.
     """
     qkv = torch.from_numpy(rng.standard_normal((2, 40, 3, 4, 16))).half().cuda()
     query, key, value = qkv.permute(2, 0, 3, 1, 4).unbind(0)
@@ -244,7 +244,7 @@ ORDERED = [
 
 
 @pytest.mark.parametrize("name, which", ORDERED)
-def test_a_kernel_without_one_of_its_barriers_is_found_out(rng, monkeypatch, name, which):
+def test_missing_barriers_are_detected(rng, monkeypatch, name, which):
     def without(*arguments):
         kernel = flash_attention_cuda.variant(*arguments)
         if kernel.name != name:
@@ -263,7 +263,7 @@ def test_a_kernel_without_one_of_its_barriers_is_found_out(rng, monkeypatch, nam
     assert wrong
 
 
-def test_what_other_kernels_compute(once, rng):
+def test_unsupported_attention_avoids_the_fused_kernel(once, rng):
     def kernels(dtype=torch.float16, features=16, **options):
         x = torch.from_numpy(rng.standard_normal((2, 9, features))).to(dtype).cuda()
         F.scaled_dot_product_attention(x, x, x, **options)
@@ -279,8 +279,8 @@ def test_what_other_kernels_compute(once, rng):
         assert kernels() == half and kernels(torch.bfloat16) == bfloat16
 
 
-def test_gradients_of_what_another_kernel_computed(once, rng):
-    """The log of each row's sum is the same, whichever kernel made it."""
+def test_gradients_after_another_forward_kernel(once, rng):
+    """The log of each row's sum is the same for all kernels."""
     x = torch.from_numpy(rng.standard_normal((2, 70, 32))).half().cuda()
     grads = []
     for forward, backward in itertools.product(("FLASH_ATTENTION", "EFFICIENT_ATTENTION"), repeat=2):
@@ -296,7 +296,7 @@ def test_gradients_of_what_another_kernel_computed(once, rng):
 
 
 def test_every_kernel_is_listed():
-    """What a launcher asks for, and nothing else, is what `variants` names; `python -m tests.nvrtc` compiles it."""
+    """`variants` names exactly the kernels that the launchers start; `python -m tests.nvrtc` compiles them."""
 
     def key(kernel):
         return kernel.name, *kernel.kinds.items()

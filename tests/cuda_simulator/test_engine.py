@@ -65,7 +65,7 @@ def parameters(*values):
 
 
 def results_of(text, name, threads, make, seeds=SEEDS, blocks=1, **options):
-    """What a kernel leaves in its first array, which `make` sets up with the other arguments, under each seed."""
+    """Return the first array after a kernel's launch for each seed; `make` creates the arguments."""
     program = Program(text, **options)
     found = []
     for seed in seeds:
@@ -126,7 +126,7 @@ def test_ctypes_parameters(arrays):
     assert np.isnan(out).all()
 
 
-def test_what_cannot_be_launched(arrays):
+def test_launch_rejects_wrong_names_parameters_and_sizes(arrays):
     out = arrays.new(3, np.float32)
     program = Program(ADD)
     good = parameters(out, out, out, 3)
@@ -172,7 +172,7 @@ def test_names_of_kernels():
     assert Program(text, names=("d", "e")).kernel("e").sizes == []
 
 
-def test_programs_are_kept_on_disk(tmp_path, arrays, monkeypatch):
+def test_programs_are_cached_on_disk(tmp_path, arrays, monkeypatch):
     x = arrays.of(np.ones(4, np.float32))
     Program(ADD, folder=tmp_path)
     kept = list(tmp_path.rglob("*.so"))
@@ -455,7 +455,7 @@ def test_atomics():
 
 
 def bits_of(values, kind):
-    """Numbers of a kind as 16- or 32-bit words, and the values that these stand for."""
+    """Return numbers of a format as 16- or 32-bit integers, and their values."""
     if kind == "f16":
         half = values.astype(np.float16)
         return half.view(np.uint16), half.astype(np.float64)

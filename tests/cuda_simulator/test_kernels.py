@@ -30,7 +30,7 @@ def to_bits(values, kind):
 
 
 def to_numbers(stored, kind):
-    """What was stored, in double precision."""
+    """Return the stored values in double precision."""
     return ((stored.astype(np.uint32) << 16).view(np.float32) if kind == "bf16" else stored).astype(np.float64)
 
 
@@ -470,8 +470,8 @@ def test_under_the_address_sanitizer(family, folder):
     assert done.returncode == 0 and f"{family} went through" in done.stdout, done.stderr
 
 
-# What orders a kernel's threads, and which of these do: the others guard against a use before that these kernels do not
-# make.
+# The barriers of kernels, and which of them order accesses: the others guard against an earlier use, which these
+# kernels do not make.
 ORDERED = {
     "softmax": (rows_of_softmax, ("f32", (3, 130), 0), r"\bBARRIER\b(?=;)", (0, 1, 2, 4, 5)),
     "gemm": (product, ("f32", (40, 33, 19), 0), r"\bBARRIER\b(?=;)", (0, 1)),
@@ -499,7 +499,7 @@ class Without(Launcher):
 
 
 @pytest.mark.parametrize("family, which", [(family, which) for family in ORDERED for which in ORDERED[family][3]])
-def test_a_kernel_without_one_of_its_barriers_is_found_out(family, which, folder):
+def test_missing_barriers_are_detected(family, which, folder):
     """With two schedules or three: its results are wrong under one of them."""
     check, arguments, pattern, _ = ORDERED[family]
     wrong = []

@@ -75,7 +75,7 @@ def test_local_variables_cannot_be_arguments():
         assert all(local.endswith("_") for local in assigned - arguments), name
 
 
-def test_saved_values_have_names_of_their_own():
+def test_saved_values_have_distinct_names():
     for op in REGISTRY.values():
         plan = op.saved_variables
         (function,) = ast.parse(backward_text(op)).body
@@ -95,13 +95,13 @@ def test_the_text_is_the_same_each_time():
     assert first.index("weight_data_ =") < first.index("bias_data_ =")
 
 
-def test_the_way_below_interceptors_asks_for_none_and_goes_on_below():
+def test_unintercepted_functions_skip_interceptors():
     text = generated_text(unintercepted_function_for(REGISTRY["mul"]))
     assert "INTERCEPTORS" not in text and "return without_interceptors(" in text and "return slow_path(" not in text
     assert "not INTERCEPTORS" in generated_text(function_for(REGISTRY["mul"]))
 
 
-def test_the_way_below_interceptors_can_be_the_first_that_is_made(monkeypatch):
+def test_unintercepted_function_can_be_created_first(monkeypatch):
     """Its slow path calls the public function, which may not have been created yet."""
     op = REGISTRY["to"]
     monkeypatch.setattr(op, "function", None)
@@ -115,7 +115,7 @@ def test_the_way_below_interceptors_can_be_the_first_that_is_made(monkeypatch):
     assert unintercepted_function_for(op)(x, torch.float64).dtype is torch.float64
 
 
-def test_each_function_of_an_op_shows_its_own_text():
+def test_each_function_of_an_op_shows_its_source():
     op = REGISTRY["pow"]
     functions = [
         function_for(op), unintercepted_function_for(op), binary_operator_for(op, "__op__"),
@@ -133,7 +133,7 @@ def test_each_function_of_an_op_shows_its_own_text():
 
 
 @pytest.mark.parametrize("name", ["add", "exp"])
-def test_the_short_way_in_place(device, name):
+def test_in_place_fast_path(device, name):
     """It writes where nothing is in the way, and leaves everything else alone."""
     fast = in_place_fast_path(REGISTRY[name])
     others = () if name == "exp" else (2.0,)
@@ -157,7 +157,7 @@ def test_the_short_way_in_place(device, name):
             x += torch.ones(4, device=device)
 
 
-def test_ops_without_a_short_way_have_none():
+def test_ops_without_a_fast_path():
     assert in_place_fast_path(REGISTRY["clamp"]) is None and in_place_fast_path(REGISTRY["_add"]) is None
     assert REGISTRY["clamp"].tags & INPLACE
 

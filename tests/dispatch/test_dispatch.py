@@ -56,7 +56,7 @@ def test_a_traceback_names_the_op_and_shows_source():
     assert any(name.startswith("<torchlite op add") for name in linecache.cache)
 
 
-def test_an_unknown_op_on_a_device_says_what_to_do():
+def test_a_missing_op_on_a_device_names_the_remedy():
     class Nothing:
         name, array = "nothing", np.ndarray
         why_not = staticmethod(lambda: "")
@@ -162,7 +162,7 @@ def test_promotion_is_commutative_associative_enough_and_idempotent():
         assert torch.promote_types(c, a) is c and torch.promote_types(c, b) is c
 
 
-# What PyTorch 2.13 gives for x + y: (dtype of x, of y, dimensions of x, of y) -> dtype.
+# Result dtypes of PyTorch 2.13 for x + y: (dtype of x, of y, dimensions of x, of y) -> dtype.
 PROMOTION = [
     ("int32", "float32", 1, 1, "float32"), ("int64", "float16", 1, 1, "float16"),
     ("float32", "float64", 1, 0, "float32"), ("int32", "int64", 1, 0, "int32"), ("int32", "float64", 1, 0, "float64"),
@@ -294,7 +294,7 @@ def test_meta_runs_a_network_without_data():
         (lambda t: len(torch.tensor(1.0)), TypeError, r"len\(\) of a 0-d tensor"),
     ],
 )
-def test_errors_have_pytorchs_words(call, error, words):
+def test_errors_match_pytorchs_messages(call, error, words):
     with pytest.raises(error, match=words):
         call(torch)
 

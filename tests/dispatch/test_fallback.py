@@ -37,7 +37,7 @@ def fallback(monkeypatch):
     monkeypatch.setenv("TORCHLITE_FALLBACK", "1")
 
 
-def test_without_it_the_error_names_op_device_and_the_way_out(partial, monkeypatch):
+def test_without_fallback_the_error_names_op_device_and_remedy(partial, monkeypatch):
     monkeypatch.delenv("TORCHLITE_FALLBACK", raising=False)
     x = torch.ones(3, device=partial("half_a", "tanh"))
     with pytest.raises(
@@ -80,13 +80,13 @@ def test_it_warns_once_an_op(partial, fallback):
     assert seen[0].filename == __file__
 
 
-def test_kernels_and_composites_come_first(partial, fallback):
+def test_kernels_and_composites_precede_the_fallback(partial, fallback):
     table = torch.ones(1, device=partial("half_d", "tanh"))._tl_kernels
     assert type(table.exp).__name__ == "function" and type(table.tanh).__name__ == "HostFallback"
     assert type(table.softmax).__name__ == "partial"  # its composite, not the host
 
 
-def test_a_view_is_not_made_on_the_host(partial, fallback):
+def test_views_do_not_fall_back_to_the_host(partial, fallback):
     x = torch.ones(2, 3, device=partial("half_e", "_as_strided"))
     with pytest.raises(NotImplementedError, match="as_strided"):
         x.as_strided((2,), (1,))

@@ -59,7 +59,7 @@ def nothing_stays():
 
 @pytest.mark.parametrize("outer", MODES)
 @pytest.mark.parametrize("inner", MODES)
-def test_a_mode_that_is_left_in_a_handler_stays_left(outer, inner):
+def test_a_mode_exited_in_a_handler_stays_exited(outer, inner):
     """As in PyTorch: a generator that holds a mode may be closed or collected while another mode handles an op."""
     x, left = torch.ones(3), inner()
 
@@ -79,7 +79,7 @@ def test_a_mode_that_is_left_in_a_handler_stays_left(outer, inner):
 
 @pytest.mark.parametrize("outer", MODES)
 @pytest.mark.parametrize("inner", MODES)
-def test_a_mode_that_is_entered_in_a_handler_stays_entered(outer, inner):
+def test_a_mode_entered_in_a_handler_stays_active(outer, inner):
     x, entered = torch.ones(3), inner()
     with outer(entered.__enter__):
         x.cos()
@@ -92,7 +92,7 @@ def test_a_mode_that_is_entered_in_a_handler_stays_entered(outer, inner):
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
-def test_handlers_within_handlers_leave_and_enter_what_they_hide(depth):
+def test_nested_handlers_exit_and_enter_hidden_modes(depth):
     """The innermost handler leaves a mode that all the others hide, and enters another."""
     x, gone, come = torch.ones(3), Plain(), Plain()
 

@@ -110,7 +110,7 @@ def test_a_result_asks_for_no_other_array():
     assert peak < x.nbytes / 2
 
 
-def test_what_is_refused_and_what_is_cast_where_a_result_is_large(device):
+def test_large_out_arguments_are_checked_and_cast(device):
     x, out = torch.randn(256, 192, device=device), torch.zeros(256, 192, device=device)
     with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
         torch.exp(x.clone().requires_grad_(), out=out)
@@ -146,7 +146,7 @@ def test_backward_asks_by_the_gradients_size(recording):
     assert x.grad.device.type == "recording"
 
 
-def test_tensors_belong_to_the_usual_table(recording):
+def test_tensors_have_the_common_kernel_table(recording):
     large = values(LARGE)
     table = table_of(torch.device("recording", 0))
     results = [large + 1, large.sum(), large.exp(), torch.logaddexp(large, large)]
@@ -183,7 +183,7 @@ def test_of_a_list_the_first_array_decides(recording):
     assert recording.asked == ["cat", "cat"]
 
 
-def test_where_a_gradient_is_a_number_what_was_saved_decides(recording):
+def test_scalar_gradients_select_kernels_by_the_saved_tensors(recording):
     for count in (LARGE // 8 - 1, LARGE // 8):
         scores = values(8 * count).reshape(-1, 8).requires_grad_()
         loss = torch.nn.functional.cross_entropy(scores, torch.zeros(count, dtype=torch.int64).to("recording"))

@@ -312,7 +312,7 @@ def test_order_of_dimensions(device):
         x.dim_order(ambiguity_check="yes")
 
 
-def test_an_empty_out_lies_as_the_result(device):
+def test_an_empty_out_gets_the_strides_of_the_result(device):
     x = torch.ones(3, 4, device=device).t()
     assert torch.exp(x, out=torch.empty(0, device=device)).stride() == (1, 4)
     assert torch.add(x, x, out=torch.empty(0, device=device)).stride() == (1, 4)

@@ -141,13 +141,13 @@ def test_an_operand_on_a_part_of_the_result_is_refused(name):
 
 
 @pytest.mark.parametrize("name", ALLOWED)
-def test_what_is_let_through(name):
+def test_allowed_overlaps(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ALLOWED[name]()
 
 
 @pytest.mark.parametrize("name", DEPRECATED)
-def test_what_is_let_through_with_a_warning(name):
+def test_deprecated_overlaps_warn(name):
     with pytest.warns(UserWarning, match="on expanded tensors is deprecated"):
         DEPRECATED[name]()

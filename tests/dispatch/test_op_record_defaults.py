@@ -19,7 +19,7 @@ from torchlite._dispatch.op_record import parse
         ("torch.float32", torch.float32),
     ],
 )
-def test_a_default_is_what_it_says(text, value):
+def test_defaults_are_parsed(text, value):
     (param,) = parse(f"example(option={text})")
     assert param.name == "option" and param.default == value
 

@@ -200,7 +200,7 @@ TAKING = {
 
 @pytest.mark.parametrize("value", NO_DTYPES)
 @pytest.mark.parametrize("name", TAKING)
-def test_what_is_no_dtype(name, value):
+def test_wrong_dtype_arguments_raise(name, value):
     with pytest.raises(TypeError, match="must be torch.dtype, not|invalid combination|only floating-point types"):
         TAKING[name](NO_DTYPES[value])
 

@@ -86,7 +86,7 @@ def test_gradients_of_a_deprecated_form(device):
     assert x.grad.tolist() == [5.0, 9.0]
 
 
-def test_a_deprecated_form_warns_once_unless_told_to_always(monkeypatch):
+def test_a_deprecated_form_warns_once_without_set_warn_always(monkeypatch):
     monkeypatch.setattr("torchlite._dispatch.arg_parser._has_warned", False)
     x = torch.ones(2)
     with pytest.warns(UserWarning, match=r"This overload of add is deprecated:\n\tadd\(Tensor input, Number alpha, T"):
@@ -151,7 +151,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize("expression,words", WRONG)
-def test_wrong_calls_get_the_parsers_words(expression, words, device):
+def test_wrong_calls_get_pytorchs_parser_errors(expression, words, device):
     with pytest.raises(TypeError) as caught:
         eval(expression, names())
     assert str(caught.value) == words
@@ -237,7 +237,7 @@ RAW = (KeyError, AssertionError, RecursionError, UnboundLocalError, NameError)
 
 @pytest.mark.parametrize("space", ["torch", "linalg", "fft", "special", "nn.functional"])
 @pytest.mark.filterwarnings("ignore")
-def test_no_argument_shows_what_is_inside(space):
+def test_signatures_hide_internal_parameters(space):
     """Any argument in any place gets a result or an error that PyTorch could raise: none of the code below."""
     found = []
     for name, op in sorted(NAMESPACES[space].items()):
@@ -280,7 +280,7 @@ def test_new_elements_give_out_its_size_and_rows_keep_its_shape(device):
         torch.add(torch.ones(2), 1, out=torch.ones(3))
 
 
-def test_float_power_in_place_wants_doubles(device):
+def test_in_place_float_power_requires_doubles(device):
     with pytest.raises(RuntimeError, match="the base given to float_power_ has dtype Float but the operation's result"):
         torch.ones(2).float_power_(2)
     assert torch.full((2,), 3.0, dtype=torch.float64).float_power_(2).tolist() == [9.0, 9.0]

@@ -52,7 +52,7 @@ def wrapper():
     return Wrapper(torch.tensor([[2, 0, 1], [0, 1, 1]]), name="a")
 
 
-def test_slots_and_attributes_are_apart(wrapper):
+def test_subclass_attributes_do_not_shadow_internal_slots(wrapper):
     assert type(wrapper._data) is torch.Tensor and wrapper._meta == {"name": "a"}
     assert wrapper.shape == (2, 3) and wrapper.is_contiguous() and wrapper.stride() == (3, 1)
     assert not wrapper.requires_grad and wrapper.grad is None and wrapper._version == 0

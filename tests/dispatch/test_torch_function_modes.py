@@ -36,7 +36,7 @@ class Calls(TorchFunctionMode):
         (lambda x: torch.softmax(x, 0), torch.softmax, 2, {}),
     ],
 )
-def test_a_mode_sees_the_public_function_and_what_was_given(call, func, count, keywords):
+def test_a_mode_sees_the_public_function_and_its_arguments(call, func, count, keywords):
     x = torch.ones(2, 2)
     with Calls() as mode:
         result = call(x)
@@ -98,7 +98,7 @@ def test_results_of_a_subclass_have_it(call):
     assert type(torch.Tensor(torch.ones(2).as_subclass(Sub))) is torch.Tensor
 
 
-def test_detach_comes_to_the_class():
+def test_detach_calls_torch_function():
     class Named(torch.Tensor):
         @classmethod
         def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -123,7 +123,7 @@ def test_operators_ask_objects_that_are_no_tensors():
         x + object()
 
 
-def test_names_of_what_no_class_overrides():
+def test_resolve_name():
     resolve = torch.overrides.resolve_name
     assert resolve(torch.ones) == "torch.ones" and resolve(torch.tensor) == "torch.tensor"
     assert resolve(torch.nn.functional.dropout) == "torch.nn.functional.dropout"

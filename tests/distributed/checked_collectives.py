@@ -33,7 +33,7 @@ def ops_of(dtype: torch.dtype) -> list[Any]:
 
 
 class Step(NamedTuple):
-    """What a group does: everything that its members must agree on."""
+    """A collective: all arguments that the members must agree on."""
 
     kind: str
     group: Any
@@ -48,7 +48,7 @@ class Step(NamedTuple):
 
 
 def data(step: Step, member: int, count: int = 1) -> list[torch.Tensor]:
-    """What a member gives: small whole numbers, so that every order of reducing has the same answer."""
+    """Return a member's input: small integers, so that every order of reduction has the same result."""
     draw = np.random.default_rng([*step.seed, member])
     made = []
     for _ in range(count):
@@ -58,7 +58,7 @@ def data(step: Step, member: int, count: int = 1) -> list[torch.Tensor]:
 
 
 def placed(step: Step, tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor on the step's device, with gaps between its elements where the step says so."""
+    """Return the tensor on the step's device, with gaps between its elements if the step has them."""
     tensor = tensor.to(step.device)
     if not step.gaps:
         return tensor.clone()

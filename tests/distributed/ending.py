@@ -1,4 +1,4 @@
-"""Two ranks whose end nobody tells the launcher, and what ranks read and write: `ending.py HOW`."""
+"""Two ranks that end without notifying the launcher, and standard streams of ranks: `ending.py HOW`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What groups are: members, objects, meshes, gradients through collectives, errors.
+"""Process groups: members, objects, meshes, gradients through collectives, errors.
 
 `mpiexec -n 4 python -m tests.distributed.groups`
 """
@@ -97,7 +97,7 @@ def messages():
     for work in dist.batch_isend_irecv([dist.P2POp(dist.irecv, into, other), dist.P2POp(dist.isend, out, other)]):
         work.wait()
     assert torch.equal(into, torch.arange(4.0) + other)
-    for i in range(80):  # nobody waits for these
+    for i in range(80):  # never waited for
         dist.isend(torch.full((20_000, 2), i)[:, 1], other, tag=9)
     for i in range(80):
         dist.recv(x := torch.zeros(20_000, dtype=torch.int64), other, tag=9)

@@ -68,13 +68,13 @@ def collectives(group, ranks):
 
 ROOTED = ("reduce", "broadcast", "gather", "scatter")
 REDUCING = ("all_reduce", "all_reduce_coalesced", "reduce_scatter_tensor", "reduce_scatter")
-# The same call to the engine in two forms: without DETAIL they go together, and mean the same.
+# The same call to the engine in two forms: without DETAIL they match, and mean the same.
 TWINS = ({"all_gather", "all_gather_into_tensor"}, {"reduce_scatter_tensor", "reduce_scatter"},
          {"all_to_all_single", "all_to_all"})  # fmt: skip
 
 
 def disagreements(calls):
-    """By name what the others do, what rank 1 does, and words of the error with DETAIL."""
+    """Return by name the collective of the others, that of rank 1, and a part of the error with DETAIL."""
     f32, large = torch.float32, 3000
     for name in calls:
         if name != "barrier":

@@ -84,7 +84,7 @@ def objects(rank):
 
 
 def in_parts(rank, size):
-    """Exchanges whose parts do not go together, and one whose parts do, in two forms."""
+    """Return exchanges with mismatched parts, and one with matching parts in two forms."""
     if size == 2:
         give, take = ([1, 3], [1, 1]) if rank == 0 else ([2, 1], [2, 1])
         out, x = torch.zeros(sum(take)), torch.ones(sum(give))
@@ -99,7 +99,7 @@ def in_parts(rank, size):
 
 
 def overlapping(rank, size):
-    """Collectives that begin together and are waited for in other orders, one of which disagrees."""
+    """Return collectives that start at the same time and are waited for in different orders; one is mismatched."""
     xs = [torch.full((n + (n == 4 and rank == 1),), float(rank + 1)) for n in (1, 4, 2, LARGE)]
     works = {}
     for i, x in enumerate(xs):

@@ -32,7 +32,7 @@ ALL = ["GPipe", "1F1B", "Interleaved1F1B", "LoopedBFS", "InterleavedZeroBubble",
 
 
 class Part(nn.Module):
-    """Takes and gives a tensor that wants a gradient, one that does not, and one of whole numbers."""
+    """Takes and returns a tensor that requires a gradient, one that does not, and one of integers."""
 
     def __init__(self, number):
         super().__init__()
@@ -197,7 +197,7 @@ def gradients_that_nobody_has(rank, size):
 
 
 class Marked(nn.Module):
-    """A model that says itself where its stages end: it has a value that skips a stage, and buffers."""
+    """A model that marks the ends of its stages; it has a value that skips a stage, and buffers."""
 
     def __init__(self, size):
         super().__init__()

@@ -51,7 +51,10 @@ def finish(command: list[str], seconds: float = 60, **more: str) -> subprocess.C
 
 
 def start(size: int, program: str, *args: str, seconds: float = 60) -> str:
-    """Run `python -m tests.distributed.PROGRAM` as `size` ranks: what they said. AssertionError where one failed."""
+    """Run `python -m tests.distributed.PROGRAM` on `size` ranks and return their output.
+
+    Raise AssertionError if one fails.
+    """
     name = mpiexec()
     assert name is not None
     command = [name, "-n", str(size), sys.executable, "-m", f"tests.distributed.{program}", *args]

@@ -1,4 +1,4 @@
-"""Ranks that are killed, raise, leave or hang: the others end, it is said who failed and how, and a restart goes on."""
+"""Ranks that are killed, raise, leave or hang: the others end, the launcher reports the failure, a restart resumes."""
 
 import re
 import sys
@@ -29,7 +29,7 @@ def run(*args, size=3, **more):
         ("raise", "stage's backward", "ended with exit code 1\nTraceback (most recent call last):"),
     ],
 )
-def test_who_failed_is_said(tmp_path, how, where, words):
+def test_the_failed_rank_is_reported(tmp_path, how, where, words):
     start = time.monotonic()
     ended = run(PROGRAM, how, where, 1, tmp_path)
     assert ended.returncode == {"kill": 137, "raise": 1, "exit": 3}[how], ended.stdout
@@ -144,7 +144,7 @@ def test_a_rank_that_ends_while_others_wait_for_it_is_named(tmp_path):
 
 
 @needs_mpi
-def test_who_left_is_said_before_the_others_timeout(tmp_path):
+def test_ranks_that_left_are_reported_before_the_timeout(tmp_path):
     ended = run(LEAVING, "ends", "store")
     assert ended.returncode == 1
     said = ended.stdout.index("torchlite-run: ranks that have left (their program has ended): [1]")

@@ -37,7 +37,7 @@ def test_files_of_a_file_store(tmp_path):
     for name in ("link", "pipe", "folder", "absent/values"):
         with pytest.raises(dist.DistStoreError, match="cannot be opened|is not a regular file"):
             dist.FileStore(str(tmp_path / name), 1).set("a", "2")
-    os.truncate(path, 2 << 30)  # a hole behind the values, which nobody reads
+    os.truncate(path, 2 << 30)  # a hole behind the values, which is never read
     assert store.get("a") == b"1"
     store.set("a", "1!")
     assert path.stat().st_size < 1000 and store.get("a") == b"1!"
@@ -103,7 +103,7 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path, monkeypatch, err
 
 
 def test_a_file_that_may_not_grow_keeps_its_values(tmp_path):
-    """The system itself refuses, in a process of its own."""
+    """The system refuses the write; the test runs in a subprocess."""
     path = str(tmp_path / "values")
     dist.FileStore(path, 1).set("a", b"x" * 1000)
     with warnings.catch_warnings():
@@ -122,7 +122,7 @@ def test_a_file_that_may_not_grow_keeps_its_values(tmp_path):
     assert dist.FileStore(path, 1).get("a") == b"x" * 1000
 
 
-def test_a_file_stays_about_as_large_as_its_values(tmp_path, monkeypatch):
+def test_the_file_size_is_proportional_to_its_values(tmp_path, monkeypatch):
     path = tmp_path / "values"
     store = dist.FileStore(str(path), 1)
     for i in range(60):

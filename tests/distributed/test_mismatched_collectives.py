@@ -1,4 +1,4 @@
-"""Ranks that disagree in a collective or a message: errors on all of them, and nothing that nobody sent."""
+"""Ranks that disagree in a collective or a message: all of them raise, and no wrong data arrive."""
 
 import re
 import sys

@@ -51,19 +51,19 @@ def test_the_timeout_holds_without_the_launcher(how):
 
 @needs_mpi
 @pytest.mark.parametrize("plain", [False, True])
-def test_who_comes_late_is_met_by_another_call(plain):
+def test_a_late_rank_meets_another_collective(plain):
     ended = run("late", 4, plain)
     assert ended.returncode == 0 and ended.stdout.count("sum 3.0") == 3, ended.stdout
     assert ended.stdout.count(f"caught {LATE}") == 2
 
 
 @needs_mpi
-def test_a_program_may_go_on_without_those_who_did_not_come():
+def test_a_program_may_continue_without_missing_ranks():
     ended = run("caught", 4)
     assert ended.returncode == 0 and ended.stdout.count(f"caught {LATE}") == 2, ended.stdout
 
 
 @needs_mpi
-def test_a_rank_may_end_early_where_nobody_joins():
+def test_a_rank_may_end_early_without_a_process_group():
     ended = run("nobody", 4)
     assert ended.returncode == 0 and "before it had joined" not in ended.stdout, ended.stdout

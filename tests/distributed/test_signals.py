@@ -36,7 +36,7 @@ def test_a_real_time_signal_is_named():
 
 
 @needs_mpi
-def test_lines_that_look_like_the_launchers_own_are_text():
+def test_lines_that_imitate_the_launchers_are_printed_as_text():
     ended = finish([*LAUNCHER, PROGRAM, "fakes"])
     assert ended.returncode == 5, ended.stdout[-2000:]
     assert all(f"{line}\n" in ended.stdout for line in FAKES)
@@ -162,7 +162,7 @@ def test_a_signal_within_a_restart_ends_the_job(when, number):
 
 
 @needs_mpi
-def test_jobs_of_one_name_have_folders_of_their_own_for_logs(tmp_path):
+def test_jobs_of_one_name_have_separate_log_folders(tmp_path):
     for word in ("first", "second"):
         ended = finish([
             *LAUNCHER[:-1], "--rdzv-id=a/b", "--redirects=1", f"--log-dir={tmp_path}", "--no-python", "echo", word,
@@ -191,7 +191,7 @@ ENDING_PROGRAM = str(ROOT / "tests" / "distributed" / "ending.py")
         ("abort 9", 9, "rank 1 aborted MPI"),
     ],
 )
-def test_it_is_said_what_ended_the_ranks(how, code, words):
+def test_the_cause_of_exit_is_reported(how, code, words):
     """Nothing that did not happen, and soon."""
     begin = time.monotonic()
     ended = finish([*ENDING, ENDING_PROGRAM, how])
@@ -253,7 +253,7 @@ def test_a_program_that_removes_its_ranks_folder_has_not_failed():
     assert ended.returncode == 0 and "Traceback" not in ended.stdout, ended.stdout
 
 
-def test_a_folder_for_logs_that_cannot_be_made(tmp_path):
+def test_an_impossible_log_folder_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file" / "logs", tmp_path / "file"):
         ended = finish([*ENDING, "--tee=3", f"--log-dir={folder}", ENDING_PROGRAM, "remove"])

@@ -94,7 +94,7 @@ def test_reductions_have_names():
         assert dist.reduce_op.MAX is ReduceOp.MAX
 
 
-def test_a_backend_of_ones_own():
+def test_register_backend():
     class Counting:
         def __init__(self, store, rank, size, timeout):
             self.calls = []
@@ -118,7 +118,7 @@ def test_a_backend_of_ones_own():
         Backend.register_backend("counting", Counting)
 
 
-def test_what_a_launcher_is_told(monkeypatch, tmp_path):
+def test_record_writes_the_error_file(monkeypatch, tmp_path):
     from torchlite.distributed.elastic.multiprocessing.errors import record
 
     @record
@@ -161,7 +161,7 @@ def test_wrappers_of_activations(kind):
     assert not net(x).any()
 
 
-def test_what_helps_to_find_errors(monkeypatch):
+def test_debug_level(monkeypatch):
     assert dist.get_debug_level() is dist.DebugLevel.OFF and dist.GroupName("a") == "a"
     monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", "detail")
     assert dist.get_debug_level() is dist.DebugLevel.DETAIL
@@ -239,7 +239,7 @@ def test_places_that_no_world_has_are_refused_at_once(monkeypatch, rank, size, w
     assert time.monotonic() - begin < 5 and not dist.is_initialized()
 
 
-def test_two_processes_of_one_rank_are_told():
+def test_two_processes_of_one_rank_raise():
     joining = pytest.importorskip("torchlite_backends.mpi.local_world")
     folder = tempfile.TemporaryDirectory()  # a short name, as sockets need
     own = os.path.join(folder.name, "meeting-1")

@@ -67,7 +67,7 @@ def test_values_are_seen_by_others(stores):
         one.queue_pop("q", False)
 
 
-def test_what_is_missing_is_waited_for(stores):
+def test_get_waits_for_missing_keys(stores):
     one, other = stores
     got = []
     waiter = threading.Thread(target=lambda: got.append(other.get("late")))
@@ -92,7 +92,7 @@ def test_prefixes_keep_names_apart():
     assert b.underlying_store.underlying_store is inner and b._underlying_non_prefix_store is inner
 
 
-def test_many_threads_count_together(tmp_path):
+def test_add_from_many_threads(tmp_path):
     stores = [dist.FileStore(str(tmp_path / "count"), 4) for _ in range(4)]
     threads = [threading.Thread(target=lambda s=s: [s.add("n", 1) for _ in range(20)]) for s in stores]
     for thread in threads:
@@ -126,7 +126,7 @@ def test_rendezvous(tmp_path):
         next(dist.rendezvous("smoke://x"))
 
 
-def test_a_secret_keeps_out_those_who_do_not_know_it(monkeypatch):
+def test_clients_without_the_secret_are_rejected(monkeypatch):
     monkeypatch.setenv("TORCHLITE_STORE_SECRET", "ours")
     master = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=10))
     master.set("a", "1")
@@ -153,7 +153,7 @@ def listening(port):
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/net/tcp"), reason="reads Linux's table of sockets")
-def test_a_master_listens_where_it_was_asked_to():
+def test_a_master_listens_on_the_given_address():
     everywhere = {"00000000", "0" * 32}
     loopback = {"0100007F", "0" * 24 + "01000000"}
     for host in ("127.0.0.1", "localhost"):
@@ -193,7 +193,7 @@ def test_limits_of_keys_values_and_their_number(monkeypatch):
 
 
 class Peer:
-    """Listens as a master would, shakes hands, and answers as `answer` says."""
+    """Listens like a master, shakes hands, and answers by `answer`."""
 
     def __init__(self, answer):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -261,7 +261,7 @@ def test_a_master_that_closes_gives_one_error_and_its_port_back():
     assert again.get("a") == b"1"
 
 
-def test_a_fork_speaks_on_a_connection_of_its_own():
+def test_a_forked_client_opens_a_new_connection():
     master = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=20))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -350,7 +350,7 @@ class Pipelining:
 
 
 @pytest.mark.parametrize("clients", [1, 20])
-def test_messages_that_wait_keep_nobody_out(monkeypatch, clients):
+def test_queued_messages_do_not_block_other_clients(monkeypatch, clients):
     """However many messages others have sent before, a client waits for few of them."""
     done, begun = [], threading.Event()
 
@@ -394,7 +394,7 @@ def test_all_messages_of_one_write_are_answered_in_order():
     assert other.receive() == [b""] and other.receive() == [b"", b"1", b"1"]
 
 
-def test_who_reads_no_answers_is_waited_for_and_keeps_nobody_out():
+def test_clients_that_read_no_answers_do_not_block_others():
     master = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=60))
     master.set("large", bytes(8 << 20))
     others = [Pipelining(master.port) for _ in range(30)]
@@ -499,7 +499,7 @@ def interrupted(handler, interval):
 
 
 def test_a_handler_may_call_the_store_that_it_interrupts():
-    """The handler's call has a connection of its own."""
+    """The handler's call opens another connection."""
     store = dist.TCPStore("127.0.0.1", 0, 1, True, timedelta(seconds=20))
     store.set("a", "1")
     within = []
@@ -567,7 +567,7 @@ def test_a_fork_does_not_wait_for_threads_that_use_a_hash_store():
     assert ended == [0] * 20 and all(held)
 
 
-def test_an_append_to_a_hash_store_costs_nothing_for_what_is_there():
+def test_append_to_a_hash_store_does_not_copy_the_value():
     store = dist.HashStore()
     for _ in range(100_000):
         store.append("a", "x" * 100)
@@ -590,11 +590,11 @@ def test_a_value_whose_pop_was_not_answered_in_time_stays_in_its_queue(monkeypat
     while master.queue_len("q") < 3 and time.monotonic() < until:
         time.sleep(0.01)
     assert [master.queue_pop("q") for _ in range(3)] == [b"0", b"1", b"2"]
-    assert master.num_keys() == 1  # the server has read what the client said before
+    assert master.num_keys() == 1  # the server has read the client's earlier messages
     assert master._server._table._total == len("init/1")
 
 
-def test_a_value_goes_back_where_the_client_ends_before_it_has_it():
+def test_a_popped_value_returns_if_the_client_ends_first():
     master = dist.TCPStore("127.0.0.1", 0, 1, True, timedelta(seconds=20))
     table, before = master._server._table, master._server._table._total
     master.queue_push("q", "first")
@@ -615,7 +615,7 @@ def test_a_value_goes_back_where_the_client_ends_before_it_has_it():
     assert master.queue_len("q") == 0 and table._total == before
 
 
-def test_what_slow_readers_hold_is_counted_whole(monkeypatch):
+def test_unread_values_count_against_the_memory_limit(monkeypatch):
     """A connection that has taken a part of a value keeps all of it; several that have the same keep it once."""
     from torchlite.distributed import _tcp_store_server
 
@@ -633,7 +633,7 @@ def test_what_slow_readers_hold_is_counted_whole(monkeypatch):
     master.set("same", bytes(8 << 20))
     for _ in range(8):
         read("same")
-    assert 8 << 20 <= server._held < 9 << 20 and len(server._peers) == 9
+    assert 8 << 20 <= server._buffered < 9 << 20 and len(server._peers) == 9
     for i in range(20):
         master.set("other", bytes([i]) * (8 << 20))
         read("other")
@@ -644,9 +644,9 @@ def test_what_slow_readers_hold_is_counted_whole(monkeypatch):
     for reader in readers:
         reader.socket.close()
     until = time.monotonic() + 20
-    while (server._held or server._pins) and time.monotonic() < until:
+    while (server._buffered or server._pins) and time.monotonic() < until:
         time.sleep(0.01)
-    assert not server._held and not server._pins
+    assert not server._buffered and not server._pins
 
 
 def test_arguments_of_other_types_change_nothing(stores):

@@ -1,4 +1,4 @@
-"""What distributions, transforms and constraints are asked: programs of one line and questions to their value, the same
+"""Queries to distributions, transforms and constraints: one-line programs and calls on their values, the same
 to PyTorch (tools/record_distributions.py) and here.
 
 In a line `D` is torch.distributions, `t` makes a tensor and `p` a parameter (a tensor that wants a gradient).
@@ -30,7 +30,7 @@ def lines(kind: str) -> list[str]:
 
 
 class Asked:
-    """A value made from a line, and its parameters."""
+    """The value of a line, and its parameters."""
 
     def __init__(self, torch, line: str, device="cpu") -> None:
         self.torch, self.parameters = torch, []
@@ -96,7 +96,7 @@ def tried(ask):
 
 
 def drawn(torch, asked: Asked, device="cpu") -> dict:
-    """What is drawn after seeds, and where the stream stands then."""
+    """Return samples drawn after seeds, and the position of the random stream afterwards."""
     d, out = asked.value, {}
 
     def seeded(ask):
@@ -119,7 +119,7 @@ def moved(torch, asked: Asked):
 
 
 def told(torch, asked: Asked, values, device="cpu") -> dict:
-    """What a distribution tells of itself and of `values` (shape and numbers)."""
+    """Return the properties of a distribution, and its functions of `values` (shape and numbers)."""
     d, out = asked.value, {}
     shape, numbers = values
     value = torch.tensor([float(v) for v in numbers], device=device).reshape(shape)

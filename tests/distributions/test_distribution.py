@@ -19,7 +19,7 @@ def test_import_is_lazy():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_subclass_with_an_init_of_its_own_needs_expand():
+def test_a_subclass_with_a_custom_init_needs_expand():
     class Standard(D.Normal):
         def __init__(self):
             super().__init__(0.0, 1.0)
@@ -40,7 +40,7 @@ def test_subclass_with_an_init_of_its_own_needs_expand():
     assert type(expanded) is Plain and expanded.sample().shape == (2, 3)
 
 
-def test_expand_shares_memory_and_keeps_what_is_lazy():
+def test_expand_shares_memory_and_lazy_properties():
     d = D.Bernoulli(logits=torch.zeros(3, requires_grad=True))
     assert "probs" not in d.__dict__
     e = d.expand((2, 3))
@@ -62,7 +62,7 @@ def test_default_of_validation():
     assert D.Normal(0.0, -1.0, validate_args=False).expand((2,))._validate_args is False
 
 
-def test_distributions_that_say_too_little_warn():
+def test_missing_constraints_and_support_warn():
     class Silent(D.Distribution):
         pass
 
@@ -74,7 +74,7 @@ def test_distributions_that_say_too_little_warn():
         d.expand((2,))
 
 
-def test_divergence_goes_to_the_most_specific_match():
+def test_divergence_uses_the_most_specific_match():
     class A(D.Normal):
         pass
 
@@ -96,7 +96,7 @@ def test_divergence_goes_to_the_most_specific_match():
         D.kl._KL_MEMOIZE.clear()
 
 
-def test_transformed_divergence_wants_the_same_transforms():
+def test_transformed_divergence_requires_equal_transforms():
     one = D.TransformedDistribution(D.Normal(0.0, 1.0), [D.AffineTransform(1.0, 2.0)])
     same = D.TransformedDistribution(D.Normal(1.0, 1.0), [D.AffineTransform(1.0, 2.0)])
     other = D.TransformedDistribution(D.Normal(1.0, 1.0), [D.AffineTransform(1.0, 3.0)])

@@ -71,7 +71,7 @@ def test_extreme_shapes():
     assert torch._sample_dirichlet(torch.empty(0, 3)).shape == (0, 3)
 
 
-def test_what_pytorch_has_no_kernel_for():
+def test_dtypes_without_a_kernel_raise():
     for name, words in (("_standard_gamma", "gamma_cpu"), ("_sample_dirichlet", "dirichlet")):
         for dtype, scalar in ((torch.float16, "Half"), (torch.int64, "Long")):
             with pytest.raises(NotImplementedError, match=f"\"{words}\" not implemented for '{scalar}'"):

@@ -1,4 +1,4 @@
-"""Distributions, transforms, constraints and divergences answer as PyTorch does: `answers.json` has what it said to
+"""Distributions, transforms, constraints and divergences answer as PyTorch does: `answers.json` has its answers to
 `lines.txt` (tools/record_distributions.py).
 """
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("on_device")
 
 @pytest.fixture
 def on_device(request):
-    """What is made of numbers lies on the test's device."""
+    """Tensors created from numbers are on the test's device."""
     with torch.device(request.getfixturevalue("device") if "device" in request.fixturenames else "cpu"):
         yield
 
@@ -102,7 +102,7 @@ def test_utilities(line, device):
     assert not apart(queries.tried(lambda: queries.Asked(torch, line, device).value), ANSWERS["utilities"][line])
 
 
-def test_all_distributions_are_asked():
+def test_recorded_answers_cover_all_distributions():
     asked_of = " ".join(LINES)
     for name in D.__all__:
         kind = getattr(D, name)

@@ -606,7 +606,7 @@ def plain(result):
 
 
 def history(function, log, calls=7):
-    """What calls with several arguments did, one after the other."""
+    """Return the outcomes of consecutive calls with several arguments."""
     found = []
     for i in range(calls):
         torch.manual_seed(i)
@@ -624,7 +624,7 @@ def history(function, log, calls=7):
 
 
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
-def test_programs_do_what_they_do(name):
+def test_compiled_programs_match_eager(name):
     histories = []
     for compiled in (lambda function: function, torch.compile):
         torch.manual_seed(0)

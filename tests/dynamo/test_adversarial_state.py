@@ -1106,7 +1106,7 @@ def a_scheduler_that_is_read(compile):
 
 
 def history(make, compile, calls=9):
-    """What calls did, one after the other."""
+    """Return the outcomes of consecutive calls."""
     torch.manual_seed(0)
     run = make(compile)
     found = []
@@ -1124,7 +1124,7 @@ def history(make, compile, calls=9):
 
 
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
-def test_programs_do_what_they_do(name):
+def test_compiled_programs_match_eager(name):
     torch.compiler.reset()
     want = history(PROGRAMS[name], lambda f: f)
     assert history(PROGRAMS[name], torch.compile) == want

@@ -1,4 +1,4 @@
-"""What `torch.compile` captures, when it is replayed, and what training with it gives."""
+"""`torch.compile`: capture, replay, and training."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_stances_where_something_is_new():
         frame(torch.ones(1), 3)
 
 
-def test_gradients_come_through_one_node():
+def test_gradients_flow_through_one_node():
     def f(x, w):
         h = (x @ w).relu()
         return h.sum(), h * 2
@@ -233,7 +233,7 @@ def test_sequences_with_clipped_gradients(make):
     assert losses[0] == losses[1]
 
 
-def test_gradients_are_added_where_nobody_forgets_them():
+def test_gradients_accumulate_across_compiled_steps():
     w = torch.ones(3, requires_grad=True)
 
     def step(x):
@@ -245,7 +245,7 @@ def test_gradients_are_added_where_nobody_forgets_them():
     assert w.grad.tolist() == [6.0] * 3 and w.grad._version == 5
 
 
-def test_what_is_refused_says_where():
+def test_refusals_name_the_line():
     def f(x):
         print("here")
         return x
@@ -349,7 +349,7 @@ def test_modes_are_guards():
             assert not frame(x)
 
 
-def test_what_a_function_reaches_is_a_guard():
+def test_reachable_objects_are_guarded():
     layers = nn.ModuleList([nn.Linear(2, 2)])
     plain, names = [1.0], {"a": 2.0}
 

@@ -59,6 +59,6 @@ def test_gradients_are_written_where_they_are_joined(cut, dtype):
 
 
 @pytest.mark.parametrize("cut", [unbound, split])
-def test_what_else_reads_a_gradient_has_it(cut):
+def test_gradients_with_other_readers_are_stored(cut):
     text = stepped(cut, shown=True)
     assert text.count("= stack(") + text.count("= cat(") == 1

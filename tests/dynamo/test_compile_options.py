@@ -1,4 +1,4 @@
-"""What surrounds `torch.compile`: compilers of a program's own, `explain`, options, logs, marks."""
+"""Options of `torch.compile`: custom backends, `explain`, logs, marks."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_graphs_of_modules_train():
     assert counter.frame_count == 2
 
 
-def test_what_is_no_graph_runs_as_it_is_written():
+def test_functions_without_a_graph_run_eagerly():
     recorder, weight = EagerAndRecordGraphs(), torch.ones(2, requires_grad=True)
 
     def f(x):
@@ -97,7 +97,7 @@ def test_compilers_have_names():
     assert same({"a": [torch.ones(1)]}, {"a": [torch.ones(1)]}) and not same(torch.ones(1), torch.zeros(1))
 
 
-def test_explain_counts_graphs_and_says_why_not():
+def test_explain_counts_graphs_and_gives_break_reasons():
     found = torch._dynamo.explain(lambda x: (x * 2).relu())(torch.ones(2))
     assert (found.graph_count, found.graph_break_count, found.op_count) == (1, 0, 2)
     assert found.ops_per_graph == [[torch.ops.aten.mul.Tensor, torch.ops.aten.relu.default]]
@@ -137,7 +137,7 @@ def test_modes_and_options_are_checked(options, message):
         torch.compile(lambda x: x, dynamic=3)
 
 
-def test_functions_that_the_compiler_is_kept_from():
+def test_disabled_functions_break_the_graph():
     calls = []
 
     @torch.compiler.disable
@@ -161,7 +161,7 @@ def test_functions_that_the_compiler_is_kept_from():
     assert [compiled(torch.ones(1)).item() for _ in range(5)] == [3] * 5 and len(calls) == 2
 
 
-def test_what_functions_are_said_to_do(capsys):
+def test_disable_reason_and_allow_in_graph(capsys):
     @torch.compiler.disable(reason="it is slow")
     def apart(x):
         return x + 1
@@ -199,7 +199,7 @@ def test_what_functions_are_said_to_do(capsys):
         torch.compile(lambda x: left(x), fullgraph=True)(torch.ones(1))
 
 
-def test_programs_are_told_that_they_are_compiled(capsys):
+def test_is_compiling_is_true_in_compiled_functions(capsys):
     def f(x):
         if not torch.compiler.is_compiling():
             print("as it is written")
@@ -216,7 +216,7 @@ def test_programs_are_told_that_they_are_compiled(capsys):
     assert told(torch.ones(1))[1] and not torch.compiler.is_dynamo_compiling() and not torch.compiler.is_compiling()
 
 
-def test_stances_of_what_was_not_captured_yet():
+def test_stances_before_capture():
     compiled = torch.compile(lambda x: x + 1)
     with torch.compiler.set_stance("fail_on_recompile"), pytest.raises(RuntimeError, match="Detected recompile"):
         compiled(torch.ones(1))
@@ -226,7 +226,7 @@ def test_stances_of_what_was_not_captured_yet():
     assert told(torch.ones(1))
 
 
-def test_errors_where_they_are_asked_for():
+def test_error_on_graph_break():
     def f(x):
         torch._dynamo.graph_break()
         return x
@@ -241,7 +241,7 @@ def test_errors_where_they_are_asked_for():
         run(torch.ones(1))
 
 
-def test_logs_tell_what_was_asked_for(capsys):
+def test_set_logs_selects_the_logs(capsys):
     def f(x, n):
         return x * n
 
@@ -254,7 +254,7 @@ def test_logs_tell_what_was_asked_for(capsys):
             warnings.simplefilter("ignore")
             torch.compile(lambda x: print(x))(torch.ones(1))
         told = capsys.readouterr().err
-        assert "[torchlite recompiles] test_logs_tell" in told and "[torchlite code] def f(" in told
+        assert "[torchlite recompiles] test_set_logs" in told and "[torchlite code] def f(" in told
         assert "[torchlite graph_breaks]" in told and "it calls print" in told
         torch._logging.set_logs()
         torch.compile(f)(torch.ones(1), 4)

@@ -1,4 +1,4 @@
-"""What compilers of a program's own are given trains as the program does, or is not given to them."""
+"""Graphs passed to custom backends train as the program does; other programs do not reach them."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def test_training_over_fifty_sizes(make):
     assert 1 <= len(sized(frame)) <= 2  # one of both may be what was captured first
 
 
-def test_a_branch_on_a_size_goes_its_own_way():
+def test_each_branch_on_a_size_is_captured():
     def f(x):
         if x.shape[0] > 4:
             return x.sin()
@@ -98,7 +98,7 @@ def test_a_branch_on_a_size_goes_its_own_way():
     assert len(sized(frame)) == 4 and frame.replays == CALLS_BEFORE_CAPTURE + 2 + 4 * 2
 
 
-def test_what_breaks_for_one_size_leaves_the_others_alone(capsys):
+def test_a_graph_break_for_one_size_leaves_the_others(capsys):
     def f(x):
         if len(x) == 3:
             print("three")
@@ -117,7 +117,7 @@ def test_what_breaks_for_one_size_leaves_the_others_alone(capsys):
     )
 
 
-def test_sizes_are_captured_for_themselves_where_told():
+def test_static_shapes_are_captured_separately():
     x = torch.ones(3, 2)
     fixed = CompiledFunction(lambda x: x * 2, "f", dynamic=False, limit=2)
     for n in (2, 3):
@@ -156,7 +156,7 @@ def test_marks_have_bounds():
             mark(x, "a")
 
 
-def test_only_so_many_sizes_are_kept():
+def test_the_number_of_cached_sizes_is_limited():
     frame = CompiledFunction(lambda x: x * 2, "f")
     for _ in range(2 * CALLS_BEFORE_CAPTURE):
         for n in range(100):
@@ -204,7 +204,7 @@ def test_a_thousand_sizes_hold_no_memory():
     assert len(sized(frame)) == 0 and counts[-1] - counts[0] < 5000
 
 
-def test_compilers_of_a_programs_own_get_a_graph_for_each_size():
+def test_custom_backends_get_a_graph_for_each_size():
     given = []
 
     def compiler(graph, inputs):

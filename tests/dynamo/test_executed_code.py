@@ -44,7 +44,7 @@ REGISTRY = Registry(one=torch.relu, two=torch.tanh)
 
 
 def seldom():
-    """What no call runs."""
+    """Never called."""
     import sqlite3  # noqa: F401
 
     return next(WAITING)
@@ -88,7 +88,7 @@ def test_objects_that_programs_carry_along():
     run(f, *[(torch.randn(3),) for _ in range(6)], replays=True)
 
 
-def test_what_they_hold_is_looked_at():
+def test_contents_of_globals_are_guarded():
     def f(x):
         return REGISTRY["one"](x) * VARIABLE.get() + len(REGISTRY) + LOGGER.level
 
@@ -137,7 +137,7 @@ def test_an_iterator_that_is_used_is_no_constant():
     assert found == [found[0] + i for i in range(8)] and not frame.replays
 
 
-def test_fullgraph_says_what_is_in_the_way():
+def test_fullgraph_names_the_unsupported_call():
     carried = Slotted()
 
     def f(x):

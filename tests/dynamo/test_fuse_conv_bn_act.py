@@ -51,7 +51,7 @@ LIMITS = [F.relu, lambda x: F.relu_(x), F.relu6, lambda x: F.hardtanh(x, -0.5, 0
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("normed", [False, True])
 @pytest.mark.parametrize("kind", CONVOLUTIONS)
-def test_convolutions_with_what_follows(kind, normed, bias):
+def test_convolutions_with_following_layers(kind, normed, bias):
     make, shape = CONVOLUTIONS[kind]
     torch.manual_seed(0)
     convolution = make(bias)
@@ -72,7 +72,7 @@ def test_convolutions_with_what_follows(kind, normed, bias):
         assert found.stride() == want.stride()
 
 
-def test_what_is_seen_in_between_stays():
+def test_returned_intermediates_prevent_fusion():
     torch.manual_seed(0)
     convolution, norm = nn.Conv2d(3, 8, 3), trained(nn.BatchNorm2d(8))
 
@@ -87,7 +87,7 @@ def test_what_is_seen_in_between_stays():
     assert all(torch.equal(a, b) for a, b in zip(found, want, strict=True))
 
 
-def test_gradients_of_what_is_joined():
+def test_gradients_of_fused_layers():
     torch.manual_seed(0)
     convolution = nn.Conv2d(3, 8, 3)
 
@@ -194,7 +194,7 @@ def twice(x, y):
     [own, seen_by_a_view, part, read_before, copied, of_another_kind, compared, two_copies, copied_and_seen, given]
     + [twice],
 )  # fmt: skip
-def test_writes_into_own_arrays(function, shape):
+def test_in_place_writes_match_eager(function, shape):
     text, found, want = replayed(function, shape, shape)
     found, want = ((t,) if isinstance(t, torch.Tensor) else t for t in (found, want))
     for a, b in zip(found, want, strict=True):

@@ -78,7 +78,7 @@ def test_a_reduction_follows_the_kernel(engine):
     lambda x, y: torch.where(x > y, x * 2, y) + 1,
     lambda x, y: (x.double() * y).float() + 1,
 ])  # fmt: skip
-def test_what_cannot_be_joined_stays_numpys(function, engine):
+def test_unfusable_functions_stay_with_numpy(function, engine):
     assert not replayed(function, SHAPE, SHAPE)
 
 

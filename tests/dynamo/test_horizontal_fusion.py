@@ -1,4 +1,4 @@
-"""Products that do not read one another, computed together."""
+"""Independent matrix products, fused horizontally."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def random(*shape, dtype=torch.float32):
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("wide", [(300, 200, 200), (600, 130, 300)])
-def test_gradients_of_a_layer_are_computed_together(threads, dtype, wide):
+def test_gradients_of_a_layer_share_a_call(threads, dtype, wide):
     rows, given, made = wide
     step = gradients(nn.Sequential(nn.Linear(given, made), nn.Tanh(), nn.Linear(made, given)), dtype)
     before = torch.get_num_threads()
@@ -56,7 +56,7 @@ def test_gradients_of_a_layer_are_computed_together(threads, dtype, wide):
     assert text.count("= linear_weight_grad_linear_bias_grad(") == JOINS  # the input needs no gradient
 
 
-def test_layers_of_one_input_are_computed_together_and_their_views_behind_them():
+def test_layers_of_one_input_share_a_call_before_their_views():
     layers = [nn.Linear(256, 256, bias=bias) for bias in (True, False, True)]
 
     def attended(x):
@@ -67,7 +67,7 @@ def test_layers_of_one_input_are_computed_together_and_their_views_behind_them()
     assert text.count("= linear_linear_linear(") == JOINS
 
 
-def test_what_reads_another_is_not():
+def test_dependent_layers_are_not_fused():
     layers = [nn.Linear(256, 256) for _ in range(3)]
 
     def stacked(x):
@@ -76,7 +76,7 @@ def test_what_reads_another_is_not():
     assert "= linear_linear" not in replayed(stacked, random(256, 256))
 
 
-def test_a_write_between_comes_between():
+def test_writes_between_products_prevent_fusion():
     first, second = nn.Linear(256, 256), nn.Linear(256, 256)
 
     def written(x):

@@ -49,7 +49,7 @@ def branched(x, y):
 
 @pytest.mark.parametrize("function", [chained, rows, views, written, drawn, branched])
 @pytest.mark.parametrize("shape", [(4, 6), (400, 500)])
-def test_results_are_eager_ones_and_stay_what_they_are(function, shape):
+def test_results_match_eager_and_do_not_change_later(function, shape):
     frame = CompiledFunction(function, "f", fullgraph=True)
     kept = []
     for k in range(7):
@@ -115,7 +115,7 @@ def test_training_gives_the_losses_of_eager_steps(whole, optimizer):
     torch.testing.assert_close(torch.tensor(losses[1]), torch.tensor(losses[0]), rtol=1e-5, atol=0)
 
 
-def test_gradients_that_are_kept_and_added_to():
+def test_gradients_accumulate():
     weight = torch.randn(5, 5, requires_grad=True)
     other = weight.detach().clone().requires_grad_()
     frame = CompiledFunction(lambda x: (x @ weight).tanh().sum(), "f", fullgraph=True)
@@ -181,7 +181,7 @@ def test_threads_that_compute_meanwhile_are_not_recorded(device):
     assert found and set(found) == {want}
 
 
-def test_results_of_several_threads_are_their_own():
+def test_threads_get_separate_results():
     frame = CompiledFunction(lambda a: (a * 2 + 1).exp() - a, "f", fullgraph=True)
     arguments = [torch.randn(50, 60) for _ in range(4)]
     for a in arguments:
@@ -202,7 +202,7 @@ def test_results_of_several_threads_are_their_own():
     assert not wrong
 
 
-def test_elementwise_ops_are_one_launch_though_others_come_between(opencl):
+def test_elementwise_ops_share_a_launch_across_other_ops(opencl):
     def f(x, y):
         first = x * 2 + y
         product = y @ x.t()
@@ -236,7 +236,7 @@ def summed_and_read_later(x, scale, shift):
 
 @pytest.mark.parametrize("function", [summed, summed_and_read_later])
 @pytest.mark.parametrize("rows, columns", [(128, 1024), (300, 48), (128, 50), (3, 16), (2, 20000)])
-def test_reductions_of_what_elementwise_ops_give(function, rows, columns):
+def test_reductions_of_elementwise_results(function, rows, columns):
     frame = CompiledFunction(function, "f", fullgraph=True)
     for k in range(4):
         x, scale, shift = torch.randn(rows, columns), torch.randn(columns), torch.randn(rows, 1)
@@ -245,7 +245,7 @@ def test_reductions_of_what_elementwise_ops_give(function, rows, columns):
             torch.testing.assert_close(found, want, rtol=0, atol=0, equal_nan=True)
 
 
-def test_reductions_are_one_launch_with_what_they_reduce(opencl):
+def test_reductions_share_a_launch_with_their_input(opencl):
     frame = CompiledFunction(summed, "f", fullgraph=True)
     x, scale, shift = torch.randn(400, 128), torch.randn(128), torch.randn(400, 1)
     if not x._tl_array.device.is_cpu:
@@ -258,7 +258,7 @@ def test_reductions_are_one_launch_with_what_they_reduce(opencl):
     assert names[:3] == ["whole"] * 3 and set(names) <= {"whole", "part", "join"}
 
 
-def test_gradients_that_are_replaced_are_let_go_of_and_others_are_not(device):
+def test_only_replaced_gradients_are_released(device):
     model = nn.Linear(64, 64)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
@@ -299,7 +299,7 @@ def test_constants_on_the_host_among_results():
     assert frame.replays == 6
 
 
-def test_forms_of_products_are_measured_once_and_kept(opencl, tmp_path, monkeypatch):
+def test_gemm_configs_are_measured_once_and_cached(opencl, tmp_path, monkeypatch):
     from torchlite_backends.device_runtime.linalg import autotune
 
     model = nn.Sequential(nn.Linear(40, 70), nn.ReLU(), nn.Linear(70, 40))
@@ -333,7 +333,7 @@ def test_forms_of_products_are_measured_once_and_kept(opencl, tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("sizes", [(33, 40, 70), (5, 9, 7), (3, 5000, 20), (1, 64, 300), (2, 3, 4)])
-def test_products_with_what_follows_them(opencl, sizes):
+def test_products_with_epilogues(opencl, sizes):
     def function(x, w, b, y):
         found = x @ w + b, (x @ w + b).relu(), (y + torch.mm(x, w)).relu_() * 2, (x @ w).relu()
         return *found, F.linear(x, w.t(), b).relu(), (x @ w.t().t() + y[:1]).relu()
@@ -349,7 +349,7 @@ def test_products_with_what_follows_them(opencl, sizes):
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-def test_convolutions_are_one_launch_with_what_limits_them(opencl, batch):
+def test_convolutions_share_a_launch_with_clamps(opencl, batch):
     layers = torch.nn.Sequential(
         torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.ReLU(inplace=True), torch.nn.Conv2d(8, 8, 3, groups=8),
         torch.nn.ReLU6(), torch.nn.ConvTranspose2d(8, 4, 2, stride=2), torch.nn.ReLU(),
@@ -367,7 +367,7 @@ def test_convolutions_are_one_launch_with_what_limits_them(opencl, batch):
     assert counts[0] == counts[1]
 
 
-def test_writes_into_arrays_of_the_programs_own_are_joined(opencl):
+def test_in_place_writes_to_temporaries_are_fused(opencl):
     def function(x, y):
         t = x.exp()
         t[1:] = 2.0

@@ -21,7 +21,7 @@ WITH_CLOSURES = frozenset(name for name in OPTIMIZERS if name.startswith("LBFGS"
 
 
 def numbers(values):
-    """What two results must agree in."""
+    """Return the values that two results must share."""
     return [
         (t.dtype, t.shape, t.requires_grad, t.tolist()) if isinstance(t, torch.Tensor) else t
         for t in torch.utils._pytree.tree_leaves(values)
@@ -29,7 +29,7 @@ def numbers(values):
 
 
 def calls_of_a_layer(name, compiled, training):
-    """What some calls and their gradients gave, and how often calls were replayed."""
+    """Return the results and gradients of some calls, and the number of replays."""
     torch.manual_seed(0)
     make, inputs = LAYERS[name]
     layer = make(nn).train(training)
@@ -58,7 +58,7 @@ def test_layers(name, training):
 
 
 def steps_of_an_optimizer(name, compiled):
-    """Parameters after each of some whole steps, and how often these were replayed."""
+    """Return the parameters after each training step, and the number of replays."""
     params, loss = problem(torch, name)
     cls = getattr(torch.optim, name.split()[0])
     optimizer = cls(params, **OPTIMIZERS[name])

@@ -28,7 +28,7 @@ UNINITIALIZED = frozenset(("_empty", "empty_like", "empty", "new_empty", "new_em
 
 
 def bits(result):
-    """What two results must agree in."""
+    """Return the values that two results must share."""
     found = []
     for t in leaves(result):
         raw = t.detach().resolve_conj().resolve_neg().cpu().numpy()
@@ -68,7 +68,7 @@ def outcome(row, function, seed, requires_grad, device):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_rows_give_what_eager_gives(family, device):
+def test_compiled_rows_match_eager(family, device):
     missing = set()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -20,7 +20,7 @@ def step(name, out, *args):
     return Step(name, getattr(TABLE, name), args, {}, Slot(out))
 
 
-def test_dead_code_goes_and_writes_stay():
+def test_dead_code_is_removed_and_writes_remain():
     a, b, c = map(Slot, range(3))
     program = Program(
         [step("exp", 3, a), step("add", 4, b, c), step("sin", 5, Slot(3)), Step("add_", TABLE.add_, (a, b), {}, None),
@@ -32,7 +32,7 @@ def test_dead_code_goes_and_writes_stay():
     assert is_same_program(eliminate_dead_code(found), found)
 
 
-def test_chains_join_what_follows_each_other():
+def test_consecutive_ops_are_fused():
     shape = (512, 256)
     x, y = np.random.default_rng(0).standard_normal((2, *shape)).astype(np.float32)
     steps = [
@@ -83,7 +83,7 @@ def names(found):
     return [[s.name for s in one.all()] if isinstance(one, FusionGroup) else one.name for one in found]
 
 
-def test_groups_wait_for_who_reads_them_and_end_where_something_is_written():
+def test_groups_extend_to_their_readers_and_end_at_writes():
     shape = (8, 4)
     steps = [
         step("mul", 2, Slot(0), 2.0), step("exp", 3, Slot(1)), step("matmul", 4, Slot(0), Slot(1)),
@@ -154,7 +154,7 @@ def test_chains_with_broadcasting_and_reductions(shapes, end):
     lambda x, y: torch.nn.functional.silu(x.add(y).mul_(3)).add_(x),
 ])  # fmt: skip
 @pytest.mark.parametrize("requires_grad", [False, True])
-def test_large_chains_give_what_eager_gives(function, requires_grad):
+def test_large_chains_match_eager(function, requires_grad):
     frame = CompiledFunction(function, "chain", fullgraph=True)
     for seed in range(4):
         torch.manual_seed(seed)
@@ -178,7 +178,7 @@ def test_large_chains_give_what_eager_gives(function, requires_grad):
     assert frame.replays == 2
 
 
-def test_what_is_computed_once_is_never_written_over():
+def test_constants_are_not_overwritten():
     def numbered(x, mask):
         number = 0
         number += (torch.arange(6)[:, None] - torch.arange(6) > 0).to(torch.long) * 2
@@ -196,7 +196,7 @@ def test_what_is_computed_once_is_never_written_over():
 @pytest.mark.parametrize("activation", [
     torch.nn.functional.gelu, lambda x: torch.nn.functional.gelu(x, approximate="tanh"), torch.nn.functional.silu,
 ])  # fmt: skip
-def test_slopes_are_kept_for_the_backward_step(activation, dtype):
+def test_slopes_are_saved_for_the_backward_step(activation, dtype):
     def step(x, weight, shown=False):
         before = x @ weight
         out = activation(before)
@@ -219,7 +219,7 @@ def test_slopes_are_kept_for_the_backward_step(activation, dtype):
             assert a.numpy().tobytes() == b.numpy().tobytes()
 
 
-def test_ufuncs_are_known_behind_what_lays_results_out():
+def test_ufuncs_are_recognized_inside_layout_wrappers():
     """Once a program asked for channels last, pointwise kernels of several operands lay their results out."""
     torch.ones(1, 2, 3, 4).to(memory_format=torch.channels_last)
     assert hasattr(TABLE.add, "without_rule") and is_ufunc(step("add", 2, Slot(0), Slot(1)))

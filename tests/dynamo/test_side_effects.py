@@ -49,7 +49,7 @@ def test_shapes_that_depend_on_elements(name):
     assert frame.replays >= 12
 
 
-def test_where_counts_never_come_again_nothing_is_tried_again():
+def test_capture_is_not_retried_for_unique_counts():
     f = COUNTED["mask"]
     frame = CompiledFunction(f, "f")
     with warnings.catch_warnings(record=True) as caught:
@@ -162,7 +162,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_numbers_of_elements_are_numbers(name):
-    """What `item()` gives while a call is recorded cannot be told from a number, and where it is used it is guarded."""
+    """`item()` returns a plain number during capture, and its uses are guarded."""
 
     def known(value):
         if isinstance(value, torch.Tensor):
@@ -182,7 +182,7 @@ def test_numbers_of_elements_are_numbers(name):
     assert frame.replays >= 3 and not frame.reasons
 
 
-def test_derivatives_of_derivatives_of_what_has_changed():
+def test_second_derivatives_after_changes():
     scale = 2.0
 
     def f(x):

@@ -40,7 +40,7 @@ def test_repeated_steps_are_run_once():
 
 
 @pytest.mark.parametrize("why", ["returned", "written", "published", "between", "other number", "drawn"])
-def test_repeated_steps_stay_where_someone_could_tell(why):
+def test_repeated_steps_with_observable_effects_remain(why):
     steps = [step("mul", 1, Slot(0), 2), step("mul", 2, Slot(0), 2 if why != "other number" else 2.0)]
     outputs = [3]
     if why == "returned":
@@ -58,7 +58,7 @@ def test_repeated_steps_stay_where_someone_could_tell(why):
     assert len(found.steps) == len(steps)
 
 
-def test_repeated_views_of_what_is_written_are_one():
+def test_repeated_views_of_written_arrays_are_merged():
     place = {0: 0, 1: 0, 2: 0, 3: 3}
     steps = [step("t", 1, Slot(0)), step("t", 2, Slot(0)), step("add_", None, Slot(1), 1.0), step("exp", 3, Slot(2))]
     found = eliminate_common_subexpressions(Program(steps, [0], {}, [3]), place)
@@ -96,7 +96,7 @@ def test_views_of_views():
     assert found.steps[2].args == (Slot(0),)
 
 
-def test_results_go_over_operands_that_die():
+def test_results_overwrite_dead_operands():
     layouts = dict.fromkeys(range(8), ((2, 3), F32, True)) | {5: ((2, 3), np.dtype("float64"), True)}
     steps = [
         step("exp", 1, Slot(0)), step("add", 2, Slot(1), Slot(0)), step("add", 3, Slot(2), Slot(2)),
@@ -155,7 +155,7 @@ def reused(x, y):
 
 @pytest.mark.parametrize("function", [repeated, views, constants, drawn, reused])
 @pytest.mark.parametrize("requires_grad", [False, True])
-def test_programs_give_what_eager_gives(function, requires_grad):
+def test_programs_match_eager(function, requires_grad):
     frame = CompiledFunction(function, function.__name__, fullgraph=True)
     for seed in range(5):
         results = []

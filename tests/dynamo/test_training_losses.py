@@ -113,8 +113,8 @@ def traced():
 
 
 def memory_of(name, how):
-    """What a step holds at most beside what there is between steps; how many bytes of arrays and how many objects eight
-    more leave behind.
+    """Return the peak memory of a step above that between steps, and the bytes of arrays and the objects that eight
+    more steps leave behind.
     """
     step, *_ = training(name, 64, how)
     for i in range(12):

@@ -340,7 +340,7 @@ def plain(result):
 
 
 def history(function, log, calls):
-    """What calls did, one after the other, with what a later backward of their results gave."""
+    """Return the outcomes of consecutive calls, and the gradients of a later backward of their results."""
     found = []
     for i in range(calls):
         torch.manual_seed(i)

@@ -1,4 +1,4 @@
-"""Makes the recorded error inputs of PyTorch's tables again and says what a library answers to them.
+"""Recreates the recorded error inputs of PyTorch's tables and returns a library's errors for them.
 
 A case is a dict: what is called, its arguments as `encode` of tools/record_error_inputs.py writes them, the memory of
 its tensors, and the type and the words of PyTorch's exception (or warning). This module knows neither library: it is
@@ -80,7 +80,7 @@ class Arguments:
 
 
 def target(torch, path: str):
-    """What a dotted path names; a last name of the class Tensor may be a property."""
+    """Return the object at a dotted path; the last name on class Tensor may be a property."""
     found = torch
     for name in path.split("."):
         found = getattr(found, name)
@@ -88,7 +88,7 @@ def target(torch, path: str):
 
 
 def call(torch, case: dict, device: str):
-    """Do what the case says: call a function; or make a module or an optimizer, and run it."""
+    """Run the case: call a function, or create a module or an optimizer and run it."""
     make = Arguments(torch, device, case["memory"])
     args, kwargs = make.value(case["args"]), dict(make.value({"dict": case["kwargs"]}))
     if "device" in kwargs:
@@ -107,7 +107,7 @@ def call(torch, case: dict, device: str):
 
 
 def answer(torch, case: dict, device: str = "cpu") -> list[str]:
-    """The type and the words of what a case raises (or warns of, where PyTorch does)."""
+    """Return the type and message of a case's exception (or of its warning, if PyTorch warns)."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -126,5 +126,5 @@ def _on_cpu(words: str, device: str) -> str:
 
 
 def first_line(words: str) -> str:
-    """What is compared of a message: PyTorch's parser lists its signatures from the second line on."""
+    """Return the compared part of a message: PyTorch's parser lists its signatures from the second line on."""
     return words.split("\n")[0].strip()

@@ -28,7 +28,7 @@ def known(device: str) -> dict[tuple[str, int], str]:
 
 
 def differences(table: str, device: str) -> dict[tuple[str, int], str]:
-    """What differs: "type" or "words"."""
+    """Return the difference: "type" or "words"."""
     found = {}
     for number, case in enumerate(replay.cases(table)):
         kind, words = replay.answer(torch, case, device)

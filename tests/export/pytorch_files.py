@@ -1,4 +1,4 @@
-"""Files that PyTorch made (tools/record_exported.py)."""
+"""Files that PyTorch wrote (tools/record_exported.py)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def files() -> dict[str, bytes]:
 
 
 def results(stem: str) -> list[np.ndarray]:
-    """What PyTorch computed."""
+    """Return PyTorch's results."""
     with np.load(io.BytesIO(files()[f"{stem}.npz"])) as held:
         return [held[name] for name in held.files]
 

@@ -83,7 +83,7 @@ def test_a_condition_is_a_node(function, calls):
             torch.testing.assert_close(found.module()(*call), module(*call))
 
 
-def test_symbols_have_names_of_their_own_and_ranges():
+def test_symbols_have_distinct_names_and_ranges():
     program = export(Module(lambda m, a, b, c: (a.item(), b.item(), c.item())), (tensor(True), tensor(3), tensor(0.5)))
     assert {name: (r.lower, r.upper) for name, r in program.range_constraints.items()} == {
         "u0": (0, 1),
@@ -104,7 +104,7 @@ def test_a_branch_by_a_size_leaves_the_range_as_it_is():
     assert program._guards_code == []
 
 
-def test_a_size_that_an_op_is_told_of_is_decided():
+def test_a_condition_on_a_size_passed_to_an_op_is_specialized():
     def causal(m, x):
         return torch.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=x.shape[-2] > 1)
 
@@ -135,7 +135,7 @@ def test_conditions_on_sizes_are_truth_values_for_python(function):
     torch.testing.assert_close(found, function(x))
 
 
-def test_what_is_decided_by_a_condition_is_an_error():
+def test_a_branch_on_a_value_raises():
     with pytest.raises(GuardOnDataDependentSymNode, match="a.item"):
         export(Module(lambda m, a: a + 1 if a.item() and a.item() else a), (tensor(True),))
 
@@ -163,14 +163,14 @@ def test_branches_that_read_a_constant_of_a_program_with_sizes():
             assert torch.equal(run(x), Net()(x))
 
 
-def test_files_say_that_a_loops_condition_is_no_tuple():
+def test_saved_while_loop_conditions_return_a_single_tensor():
     graph = model_of(export(Module(by_loop), (X, tensor(3))))[2]["graph_module"]["graph"]
     loop = next(node for node in graph["nodes"] if node["name"] == "while_loop")
     graphs = [entry["arg"]["as_graph"]["graph"] for entry in loop["inputs"] if "as_graph" in entry["arg"]]
     assert [g["is_single_tensor_return"] for g in graphs] == [True, False]
 
 
-def test_numbers_whose_expression_is_unknown_are_kept_as_their_text():
+def test_unknown_expressions_are_preserved_as_text():
     program = export(Module(lambda m, x, k: torch.zeros(torch.sym_ite(k.item(), 3, 5))), (X, tensor(True)))
     held, name, model = model_of(program)
     text = "Piecewise(ExprCondPair(Integer(3), Equality(Symbol('u0', integer=True), Integer(1))), ExprCondPair(true))"

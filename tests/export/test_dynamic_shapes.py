@@ -90,7 +90,7 @@ def test_a_decision_narrows_the_range_of_a_size():
         program.module()(made(2, 6))
 
 
-def test_a_decision_is_asked_again():
+def test_guards_on_sizes_are_checked_at_the_call():
     def halves(x):
         torch._check(x.shape[0] % 2 == 0)
         return x.reshape(2, -1, 6).sum(0)
@@ -153,7 +153,7 @@ def test_sizes_of_many_inputs_are_one(shapes):
         (({0: 5}, None), ConstraintViolationError, r"constraint of 5 does not match input size of 4, for L\['x'\]"),
     ],
 )
-def test_what_is_said_of_sizes_fits_the_inputs(shapes, kind, text):
+def test_dynamic_shapes_that_do_not_match_the_inputs_raise(shapes, kind, text):
     with pytest.raises(kind, match=text):
         export(Several(), (made(4, 3), made(4, 3)), dynamic_shapes=shapes)
 

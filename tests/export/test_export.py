@@ -122,7 +122,7 @@ def test_elements_that_are_read_name_the_line():
             torch.export.export(Module(read), (torch.ones(3),))
 
 
-def test_a_program_that_asks_is_told_of_its_export():
+def test_is_exporting_is_true_during_export():
     class Net(torch.nn.Module):
         def forward(self, x):
             told.append((torch.compiler.is_compiling(), torch.compiler.is_exporting()))
@@ -205,7 +205,7 @@ def test_sizes():
         torch.export.export(Module(torch.sin), (torch.ones(3),), dynamic_shapes=({0: Dim("a", min=4)},))
 
 
-def test_what_is_no_export():
+def test_wrong_arguments_and_calls_raise():
     with pytest.raises(ValueError, match="Expected `mod` to be an instance of `torch.nn.Module`, got"):
         torch.export.export(lambda x: x, (torch.ones(2),))
     with pytest.raises(UserError, match="Expecting `args` to be a tuple of example positional inputs, got"):

@@ -8,7 +8,7 @@ from tests.graph_models import MODELS
 from torchlite._aten.decompositions import is_core
 
 aten = torch.ops.aten
-# What PyTorch's own programs have beside the core: what batch norm writes are results.
+# Ops outside the core set in PyTorch's programs too: the buffers that batch norm writes are results.
 BESIDE = {"aten._native_batch_norm_legit_functional.default"}
 
 
@@ -27,7 +27,7 @@ class Net(torch.nn.Module):
 
 @pytest.mark.parametrize("train", [False, True], ids=["eval", "train"])
 @pytest.mark.parametrize("name", list(MODELS))
-def test_a_program_comes_apart_to_the_core(name, train):
+def test_programs_decompose_to_core_aten(name, train):
     model = MODELS[name]
     program = torch.export.export(model.make(torch, train), model.inputs(torch)).run_decompositions()
     for node in program.graph.nodes:
@@ -40,7 +40,7 @@ def test_a_program_comes_apart_to_the_core(name, train):
         torch.testing.assert_close(ours, eager, rtol=0, atol=1e-5 * max(1.0, eager.abs().max().item()))
 
 
-def test_what_no_table_names_stays_whole():
+def test_ops_outside_the_table_are_not_decomposed():
     program = torch.export.export(Net(), (torch.ones(4, 3),))
     assert calls(program.run_decompositions({})) == [
         "aten.linear.default", "aten.add.Tensor", "aten._native_batch_norm_legit_functional.default",
@@ -51,12 +51,12 @@ def test_what_no_table_names_stays_whole():
     del table[aten.silu.default]
     found = calls(program.run_decompositions(table))
     assert "aten.silu.default" in found and "aten.linear.default" not in found
-    assert aten.silu.default in torch.export.default_decompositions()  # each call gives a table of its own
+    assert aten.silu.default in torch.export.default_decompositions()  # each call returns a new table
     with pytest.raises(KeyError):
         table.pop(aten.add.Tensor)
 
 
-def test_a_function_of_ones_own_under_an_op():
+def test_custom_decompositions():
     program = torch.export.export(Net(), (torch.ones(4, 3),))
     table = torch.export.default_decompositions().copy()
     table[aten.silu.default] = lambda x: torch.tanh(x)
@@ -66,7 +66,7 @@ def test_a_function_of_ones_own_under_an_op():
     assert "aten.mm.default" in calls(program.run_decompositions(kept))
 
 
-def test_what_batch_norm_writes_is_a_result():
+def test_batch_norm_buffers_are_mutated_outputs():
     net = Net()
     decomposed = torch.export.export(net, (x := torch.randn(4, 3),)).run_decompositions()
     written = set(decomposed.graph_signature.buffers_to_mutate.values())
@@ -77,7 +77,7 @@ def test_what_batch_norm_writes_is_a_result():
         torch.testing.assert_close(module.get_buffer(name), buffer)
 
 
-def test_writes_come_apart():
+def test_writes_are_functionalized():
     def f(x):
         y = x * 2
         y[1:, 0] = 5.0

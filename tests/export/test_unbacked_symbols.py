@@ -77,7 +77,7 @@ def test_a_number_of_elements_is_a_node(function, calls):
             assert plain(found.module()(*args)) == plain(function(*args))
 
 
-def test_what_is_checked_is_asserted_and_narrows_the_range():
+def test_checks_are_asserted_and_narrow_the_range():
     program = export(Module(checked_slice), (X, tensor(3)))
     assert str(program.range_constraints["u0"]) == "VR[2, 5]"
     for wrong, text in ((1, "u0 >= 2"), (6, "u0 <= 5")):
@@ -99,7 +99,7 @@ class _Named(torch.nn.Module):
 
 
 @pytest.mark.parametrize("kind", ["a comparison", "a loop", "the truth of a number"])
-def test_what_a_program_decides_by_elements_is_an_error_that_names_the_line(kind):
+def test_data_dependent_decisions_raise_with_the_line(kind):
     def function(x, n):
         k = n.item()
         if kind == "a comparison" and k > 3:  # here

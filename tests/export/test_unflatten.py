@@ -84,7 +84,7 @@ def test_a_preserved_module_is_called_as_it_was_and_may_be_another():
         export(net, (x,), preserve_module_call_signature=("nothing",))
 
 
-def test_a_module_that_is_called_the_same_way_twice_is_one():
+def test_equal_calls_of_a_module_share_one_submodule():
     net = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
 
     class Twice(nn.Module):

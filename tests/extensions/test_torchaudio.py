@@ -14,7 +14,7 @@ torch.ops.load_library("/site-packages/torchaudio/lib/libtorchaudio.abi3.so")
 ops = torch.ops.torchaudio
 
 
-def test_what_the_extension_says_of_itself():
+def test_capability_ops():
     assert torch.ops._torchaudio.is_align_available() is True and torch.ops._torchaudio.cuda_version() is None
 
 

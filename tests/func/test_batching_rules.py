@@ -79,7 +79,7 @@ WRITES = {
 
 
 @pytest.mark.parametrize("name", WRITES)
-def test_what_nodes_save_before_a_write_has_the_tangents_of_then(name):
+def test_tensors_saved_before_a_write_retain_their_tangents(name):
     def gradient(x):
         torch.manual_seed(5)
         return func.grad(lambda t: WRITES[name](t).sin().sum())(x)
@@ -113,7 +113,7 @@ def test_random_ops_in_jacfwd():
         assert not (found - found.diagonal().diag()).any()
 
 
-def test_jacrev_by_single_rows_takes_what_vmap_does_not():
+def test_jacrev_with_chunk_size_one_avoids_vmap():
     def hooked(x):
         y = x * 2
         y.register_hook(lambda g: g * g.sum().item())
@@ -125,7 +125,7 @@ def test_jacrev_by_single_rows_takes_what_vmap_does_not():
         func.jacrev(hooked)(torch.ones(3))
 
 
-def test_dual_tensors_are_views_to_those_who_ask():
+def test_dual_tensors_are_reported_as_views():
     a = torch.ones(3)
     with fwAD.dual_level():
         dual = fwAD.make_dual(a, torch.ones(3))
@@ -207,7 +207,7 @@ def test_rearrange():
             func.rearrange(x, "a b (c d) -> a b c d", **sizes)
 
 
-def test_parts_of_their_own_have_tangents():
+def test_unsafe_split_results_have_tangents():
     for split in (lambda t: t.unsafe_split(1, 1), lambda t: t.unsafe_chunk(2, 1)):
         assert torch.equal(func.jvp(lambda t: split(t)[1] * 2, (X,), (X,))[1], X[:, 1:] * 2)
 
@@ -243,7 +243,7 @@ def test_set_state_returns_the_generator():
     assert g.set_state(g.get_state()) is g
 
 
-def test_as_strided_stays_within_an_example():
+def test_as_strided_is_limited_to_an_example():
     memory = torch.arange(30.0)
     for batch, call in (
         (memory[:15].view(5, 3), ([3], [1], 1)),

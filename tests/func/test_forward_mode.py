@@ -48,7 +48,7 @@ def test_structures():
         (lambda: func.linearize(torch.sin, X)[1](W), "doesn't match the shape"),
     ],
 )
-def test_what_is_refused(call, words):
+def test_wrong_calls_raise(call, words):
     with pytest.raises(RuntimeError, match=words):
         call()
 

@@ -12,7 +12,7 @@ from torchlite.func import functional_call, grad, stack_module_state, vmap
 from torchlite.utils._pytree import tree_leaves
 
 SIZE = 3
-# What looks at its data, in PyTorch too.
+# Layers that read their data, in PyTorch too.
 REFUSED = {"AdaptiveLogSoftmaxWithLoss"}
 
 

@@ -1,4 +1,4 @@
-"""torch.func's transforms: what they take, what they give, and what they refuse, with PyTorch's words."""
+"""torch.func's transforms: arguments, results, and PyTorch's error messages."""
 
 from __future__ import annotations
 

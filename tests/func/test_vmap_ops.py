@@ -18,7 +18,7 @@ from torchlite.utils._pytree import tree_flatten, tree_unflatten
 load_rows()
 SIZE = 3
 
-# What refuses to be vectorised, as in PyTorch, and why.
+# Ops that cannot be vectorised, as in PyTorch, and why.
 REFUSED = {
     **dict.fromkeys(("allclose", "equal", "is_nonzero"), "data-dependent control flow"),
     **dict.fromkeys(("map_", "map2_"), r"calling .item\(\)"),
@@ -31,7 +31,7 @@ REFUSED = {
         ("_fused_adam", "_fused_sgd", "_fused_rmsprop", "_fused_adagrad", "_total_norm"), r"requires_grad_\(\)"
     ),
 }
-# What is written into is a tensor that does not differ from example to example.
+# Ops that write into a tensor without a batch dimension.
 IN_PLACE = {
     "embedding_renorm_",
     "_copy_slices",
@@ -42,7 +42,7 @@ IN_PLACE = {
     "batch_norm_update_stats",
     "bernoulli_",
 }
-# What does not speak of values, or has none to compare.
+# Ops without values to compare.
 ASIDE = {"_amp_foreach_non_finite_check_and_unscale_", "empty_like", "new_empty", "new_empty_strided", "is_set_to"}
 
 

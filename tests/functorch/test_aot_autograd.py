@@ -74,7 +74,7 @@ def test_a_graph_for_each_kind_of_arguments():
     assert len(made) == 5
 
 
-def test_inference_and_backward_have_compilers_of_their_own():
+def test_inference_and_backward_use_separate_compilers():
     called = []
 
     def compiler(name):

@@ -39,7 +39,7 @@ def small():
     return graph, x, y, z
 
 
-def test_nodes_know_who_uses_them():
+def test_nodes_track_their_users():
     graph, x, y, z = small()
     assert list(x.users) == [y, z] and z.all_input_nodes == [y, x] and not graph.output_node().users
     z.args = (x, x)
@@ -151,7 +151,7 @@ def test_lint_asks_the_module():
         module.graph.lint()
 
 
-def test_dead_code_is_eliminated_but_for_what_has_effects():
+def test_dead_code_elimination_preserves_side_effects():
     def program(x):
         torch.neg(x)
         torch._assert(x.sum() > 0, "no")
@@ -177,7 +177,7 @@ def test_dead_code_is_eliminated_but_for_what_has_effects():
     assert not graph.eliminate_dead_code()
 
 
-def test_copies_have_their_own_nodes():
+def test_copies_have_new_nodes():
     graph, _, y, _ = small()
     y.meta["kept"] = 1
     copied = copy.deepcopy(graph)
@@ -224,7 +224,7 @@ def test_ops_by_their_module():
     assert torch._ops.ops is torch.ops and torch._ops.OpOverload is type(torch.ops.aten.add.Tensor).__mro__[1]
 
 
-def test_code_runs_and_lets_go_of_values():
+def test_code_runs_and_releases_values():
     graph, _, _, _ = small()
     module = GraphModule(torch.nn.Module(), graph)
     assert module.code.strip().splitlines() == [
@@ -272,7 +272,7 @@ def test_types_are_written():
     assert GraphModule({}, graph)([1]) == ([1], None)
 
 
-def test_code_can_be_changed_on_its_way():
+def test_on_generate_code_transforms_the_code():
     module = torch.fx.symbolic_trace(lambda x: x + 1)
     seen = []
 

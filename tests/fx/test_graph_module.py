@@ -128,7 +128,7 @@ def test_submodules(net, x):
     assert torch.equal(traced(x), (net.tail(net.conv(x).mean((2, 3)))) * net.weight + net.shift)
 
 
-def test_made_of_a_dictionary():
+def test_graph_module_from_a_dictionary():
     graph = torch.fx.Graph()
     a = graph.get_attr("inner.weight")
     graph.output(graph.call_module("inner", (a,)))
@@ -143,7 +143,7 @@ def test_made_of_a_dictionary():
         module.graph = 3
 
 
-def test_training_goes_through(net, x):
+def test_traced_modules_train(net, x):
     traced = symbolic_trace(net.train())
     traced(x).sum().backward()
     assert net.weight.grad is not None and traced.weight is net.weight
@@ -166,7 +166,7 @@ def test_classes_of_a_program_stay():
     assert own(1) == 5 and isinstance(own, Own)
 
 
-def test_errors_of_the_code_are_told_with_their_line(capfd):
+def test_errors_in_generated_code_show_the_line(capfd):
     module = symbolic_trace(lambda x, y: (x + 1) @ y)
     with pytest.raises(RuntimeError):
         module(torch.ones(2, 3), torch.ones(2, 3))
@@ -196,7 +196,7 @@ def test_hooks_see_changes():
         module._register_create_node_hook(3)
 
 
-def test_printed_with_what_is_known(net, x, capsys):
+def test_print_readable_includes_metadata(net, x, capsys):
     from torchlite.fx.passes.shape_prop import ShapeProp
 
     traced = symbolic_trace(net)

@@ -46,7 +46,7 @@ def seeded(run, tensors):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", sorted(set(ROWS) - LEFT))
-def test_what_was_captured_gives_what_the_op_gives(name):
+def test_captured_graphs_match_the_op(name):
     run, tensors = called(name)
     expected = seeded(run, tensors())
     assert any(map(_is_tensor, expected)), "numbers and sizes, which no graph computes: add the op to LEFT"
@@ -95,7 +95,7 @@ def test_gradients_that_were_captured_hold_for_other_inputs(name):
             torch.testing.assert_close(mine, expected, rtol=1e-4, atol=1e-5, equal_nan=True)
 
 
-def test_overloads_named_by_words_of_python():
+def test_overloads_named_by_python_keywords():
     module = make_fx(lambda x: x.clone().random_(-4, 9))(torch.ones(5))
     assert 'getattr(torch.ops.aten.random_, "from")' in module.code
     torch.manual_seed(0)

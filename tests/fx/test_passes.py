@@ -70,7 +70,7 @@ def test_values_stand_for_inputs_of_a_pattern():
     assert module.graph.find_nodes(op="call_method")[0].args[1:] == (1, 0)
 
 
-def test_replacements_are_made_for_each_place():
+def test_replacement_callback_runs_for_each_match():
     module = symbolic_trace(lambda x: x.clamp(0, 1) + x.clamp(0, 5))
 
     def made(match, graph, pattern):
@@ -82,7 +82,7 @@ def test_replacements_are_made_for_each_place():
         subgraph_rewriter.replace_pattern_with_filters(module, lambda a: a.neg())
 
 
-def test_modules_of_replacements_come_along():
+def test_modules_of_replacements_are_copied():
     class With(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -197,7 +197,7 @@ def test_splitting_by_tags():
     assert net.linear.extra == 3
 
 
-def test_equal_calls_are_made_once():
+def test_cse_merges_equal_calls():
     module = symbolic_trace(lambda x: torch.sin(x) + torch.sin(x) * torch.add(x, 1) - torch.add(x, 1.0))
     result = CSEPass()(module)
     x = torch.ones(2)
@@ -286,7 +286,7 @@ def test_pictures(tmp_path):
     assert set(graph_drawer.FxGraphDrawer(inner, "outer").get_all_dot_graphs()) == {"outer", "outer_inner"}
 
 
-def test_pictures_want_graphviz_for_more_than_text(monkeypatch):
+def test_pictures_beyond_text_require_graphviz(monkeypatch):
     drawer = graph_drawer.FxGraphDrawer(symbolic_trace(lambda x: x), "net")
     monkeypatch.setenv("PATH", "")
     with pytest.raises(RuntimeError, match="program `dot`, which is not installed"):
@@ -306,7 +306,7 @@ def test_groups_of_supported_nodes():
     assert names(fused).count("sigmoid") == 1
 
 
-def test_parts_of_results_are_in_the_group_of_what_gives_them():
+def test_parts_of_results_join_the_group_of_their_producer():
     wanted = {"torch.relu": None, "_operator.add": None, "_operator.getitem": None}
 
     module = torch.fx.Graph()
@@ -321,7 +321,7 @@ def test_parts_of_results_are_in_the_group_of_what_gives_them():
     assert {node.name for node in group.nodes} == {"split", "getitem"}
 
 
-def test_parts_by_tags_return_what_the_module_does():
+def test_split_by_tags_matches_the_module():
     class Net(torch.nn.Module):
         def forward(self, x):
             return torch.relu(x * 2)

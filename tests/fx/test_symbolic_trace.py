@@ -100,7 +100,7 @@ def test_programs(program, device):
         assert torch.allclose(torch.as_tensor(want).double(), torch.as_tensor(out).double(), equal_nan=True)
 
 
-def test_what_nodes_the_program_becomes():
+def test_traced_nodes():
     module = symbolic_trace(lambda x: torch.ops.aten.add.Tensor(F.relu(torch.relu(x)).add_(1).T, 2))
     assert targets(module) == [torch.relu, F.relu, "add_", getattr, torch.ops.aten.add.Tensor]
     module = symbolic_trace(lambda x: F.dropout(x, 0.3))
@@ -122,7 +122,7 @@ def test_what_nodes_the_program_becomes():
         (lambda x: x.add(object()), NotImplementedError, "argument of type"),
     ],
 )
-def test_what_cannot_be_traced(program, error, words):
+def test_untraceable_programs_raise_and_state_is_restored(program, error, words):
     with pytest.raises(error, match=words):
         symbolic_trace(program)
     # Nothing of it stays: modules are called, and functions are found, as before.
@@ -258,7 +258,7 @@ def test_functions_of_records_have_the_parameters_that_programs_see():
     assert F.linear.__annotations__["input"] is torch.Tensor and F.relu.__annotations__["input"] is torch.Tensor
 
 
-def test_other_threads_go_on_while_one_traces():
+def test_other_threads_run_normally_during_a_trace():
     import threading
 
     found = []
@@ -272,7 +272,7 @@ def test_other_threads_go_on_while_one_traces():
     assert len(symbolic_trace(program).graph.nodes) == 3 and found == [1.0]
 
 
-def test_types_that_are_said():
+def test_annotate():
     from torchlite.fx.annotate import annotate
 
     module = symbolic_trace(lambda x: annotate(x + 1, torch.Tensor))
@@ -313,7 +313,7 @@ def test_make_fx_records_where_gradients_are_off():
         assert "_set_grad_enabled" not in make_fx(f, pre_dispatch=True)(torch.ones(2)).code
 
 
-def test_ops_of_any_number_of_tensors_take_proxies_that_were_made_by_hand():
+def test_variadic_ops_take_proxies_created_by_hand():
     graph = torch.fx.Graph()
     x = torch.fx.Proxy(graph.placeholder("x"))
     y = torch.fx.Proxy(graph.placeholder("y"), x.tracer)
@@ -335,7 +335,7 @@ def test_ops_of_any_number_of_tensors_take_proxies_that_were_made_by_hand():
     ]
 
 
-def test_classes_are_asked_about_ops_of_any_number_of_tensors():
+def test_variadic_ops_call_torch_function():
     seen = []
 
     class Own(torch.Tensor):

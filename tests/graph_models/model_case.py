@@ -1,4 +1,4 @@
-"""What a model of the list is."""
+"""A model of the list."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_gradients_of_an_associative_scan():
     assert x.grad.tolist() == [[33.0, 16.0, 10.0, 6.0], [385.0, 320.0, 270.0, 210.0], [1441.0, 1296.0, 1170.0, 990.0]]
 
 
-def test_what_associative_scan_refuses():
+def test_associative_scan_rejects_wrong_arguments():
     with pytest.raises(ValueError, match="all input tensors need to be on CUDA"):
         associative_scan(lambda a, b: a + b, X, 0)
     with pytest.raises(ValueError, match="Combine_fn must be a callable, but got 3"):

@@ -19,7 +19,7 @@ def _limited() -> None:
 
 
 def run(seed: int, numbers: range, way: str) -> list[str]:
-    """What is wrong with the files of these numbers; a process that ends goes on after the file that ended it."""
+    """Return the faults in loading the files of these numbers. If a process dies, continue after its file."""
     wrong: list[str] = []
     first = numbers.start
     while first < numbers.stop:

@@ -68,7 +68,7 @@ def prepare() -> None:
 
 
 def _measured(expression: str, path: str) -> dict[str, Any]:
-    """What an expression costs, in this process."""
+    """Return the cost of an expression in this process."""
     names, code = _names(path), compile(expression, "<bomb>", "eval")
     before, begin, wall = _peak(), time.process_time(), time.monotonic()
     said = unclean = ""
@@ -99,7 +99,7 @@ def _child(expression: str, path: str, pipe: int) -> None:
 
 
 def run(data: bytes, expression: str, timed: bool = True) -> dict[str, Any]:
-    """What a file costs: `wrong` is "" where it is within its limits."""
+    """Return the cost of a file: `wrong` is "" if it is within its limits."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "bomb")
         with open(path, "wb") as file:

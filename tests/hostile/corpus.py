@@ -1,4 +1,4 @@
-"""Checkpoints as `torch.save` writes them, which damaged ones are made of, and pieces of pickles that do harm."""
+"""Checkpoints as `torch.save` writes them, the sources of damaged ones, and malicious pieces of pickles."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def storage(key: str = "0", numel: int = 4, kind: str = "FloatStorage", location
 
 
 def rebuilt(size: bytes, stride: bytes, offset: int = 0, metadata: bytes = b"", of: bytes | None = None) -> bytes:
-    """A tensor of four numbers in a storage of its own."""
+    """Pickle of a tensor of four numbers with an unshared storage."""
     parts = (storage() if of is None else of, number(offset), size, stride, b"\x89", b"}", metadata)
     return named("torch._utils", "_rebuild_tensor_v2") + tuple_of(*parts) + b"R"
 

@@ -1,4 +1,4 @@
-"""Damaged checkpoints, and pickles made at random: each a function of a random generator."""
+"""Damaged checkpoints and random pickles, each a function of a random generator."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _harm() -> list[bytes]:
 
 
 def harm(dice: random.Random, index: int) -> bytes:
-    """Every file that was made by hand, one after the other."""
+    """Yield every handwritten file."""
     return _harm()[index % len(_harm())]
 
 
@@ -147,7 +147,7 @@ _PLAIN = [bytes([c]) for c in b"()0122]}N\x88\x89.eua\x85\x86\x87stRb\x81Q\x8f\x
 
 
 def _piece(dice: random.Random) -> bytes:
-    """One opcode, or a few that belong together."""
+    """Return one opcode, or a short sequence of opcodes."""
     match dice.randrange(12):
         case 0 | 1:
             return named(*dice.choice(_NAMES))
@@ -210,7 +210,7 @@ def _argument(dice: random.Random, depth: int) -> bytes:
 
 
 def changed_old(dice: random.Random, index: int) -> bytes:
-    """A checkpoint of the old format damaged, or with a pickle in it that was made at random."""
+    """Return a damaged checkpoint of the old format, or one with a random pickle."""
     if dice.random() < 0.6:
         return changed(dice, dice.choice([f for f in _files() if f[:2] != b"PK"]), dice.randrange(1, 4))
     code = b"".join(_piece(dice) for _ in range(dice.randrange(1, 20)))
@@ -249,6 +249,6 @@ WAYS = (
 
 
 def file(seed: int, index: int) -> tuple[str, bytes]:
-    """The file of a number: how it was made, and its bytes."""
+    """Return the file of a number: its description and its bytes."""
     way = WAYS[index % len(WAYS)]
     return way.__name__, way(random.Random(f"{seed} {index}"), index // len(WAYS))

@@ -163,14 +163,14 @@ def _texts(value: Any, place: tuple = ()) -> Iterator[tuple]:
 
 
 def _parts(text: str, payload: str) -> Iterator[str]:
-    """A text with one of its words exchanged: words are what stands between the marks of the formats."""
+    """Yield texts with one token replaced; the formats' punctuation separates tokens."""
     words = list(re.finditer(r"[^\s.,;:\[\]{}()\"'=<>@/]+", text))
     for word in words[:24]:
         yield text[: word.start()] + payload + text[word.end() :]
 
 
 def exported() -> Iterator[Attack]:
-    """Attacks on `.pt2`: each text and each key of each JSON record, whole and word by word."""
+    """Attacks on `.pt2`: each string and key of each JSON record, complete and token by token."""
     shapes = {"x": {0: torch.export.Dim("batch", max=9)}, "scale": None}
     kept = ("part",)
     program = torch.export.export(_Net(), _inputs(), dynamic_shapes=shapes, preserve_module_call_signature=kept)
@@ -203,7 +203,7 @@ def _with_word(records: dict[str, bytes], name: str, word: str, payload: str) ->
 
 
 def scripted() -> Iterator[Attack]:
-    """Attacks on TorchScript: words of its source, and texts of its pickles."""
+    """Attacks on TorchScript: tokens of its source, and strings of its pickles."""
     held = io.BytesIO()
     torch.jit.save(torch.jit.trace(_Net(), _inputs()), held)
     records = _zipped(held.getvalue())
@@ -419,7 +419,7 @@ def _try(action: Callable[[], Any], further: tuple[type[Exception], ...] = ()) -
 
 
 def problem(kind: str, data: Any) -> str:
-    """What is wrong with how a file is taken; "" where nothing is."""
+    """Return the fault in loading a file, or ""."""
     global _watching
     hits.clear()
     _seen.clear()

@@ -66,7 +66,7 @@ def _outside(value: Any, depth: int = 0) -> bool:
 
 
 def _wrong(path: str, data: bytes, way: str, check_memory: bool = True) -> str:
-    """What is wrong with how a file is loaded, "" where nothing is."""
+    """Return the fault in loading a file, or ""."""
     global _watching
     _seen.clear()
     tracemalloc.reset_peak()
@@ -106,7 +106,7 @@ class _Inert:
 
 
 def _unlisted(path: str, data: bytes) -> str:
-    """What Python's own unpickler would ask a file for that `get_unsafe_globals_in_checkpoint` does not tell."""
+    """Return the globals that Python's unpickler would import and `get_unsafe_globals_in_checkpoint` does not list."""
     try:
         told = set(torch.serialization.get_unsafe_globals_in_checkpoint(path))
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
@@ -139,7 +139,7 @@ def _unlisted(path: str, data: bytes) -> str:
 
 
 def check(seed: int, numbers: range, way: str, folder: str, note: Any = None) -> list[tuple[int, str, str]]:
-    """The files of these numbers that are not loaded as they should be: number, how it was made, what is wrong."""
+    """Return the files of these numbers that load wrongly: number, description, fault."""
     path, found = os.path.join(folder, "x.pt"), []
     for data in corpus.files().values():  # what is compiled when it is first used
         _load(path, data, "buffer")

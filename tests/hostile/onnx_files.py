@@ -1,4 +1,4 @@
-"""ONNX files that somebody damaged or made to do harm, and what reading them must not do.
+"""Damaged and malicious ONNX files, and checks of reading them.
 
 `python -m tests.hostile.onnx_files` makes 5,000 and reads each; the tests take some hundred. A file is a function of
 `--seed` and its number alone, so that `--only NUMBER` makes it again.
@@ -168,7 +168,7 @@ def _outside(name: str, **about: str) -> bytes:
 
 @functools.cache
 def harm() -> dict[str, bytes]:
-    """Files made by hand."""
+    """Return the handwritten files."""
     huge = Message("Tensor", name="w", dims=[2**40, 2**20], data_type=1, raw_data=b"1234")
     none = Message("Tensor", name="w", dims=[-1], data_type=1, raw_data=b"1234")
     many = Message("Tensor", name="w", dims=[1] * 5000, data_type=1, raw_data=b"1234")
@@ -265,7 +265,7 @@ def _change_fields(dice: random.Random, data: bytes) -> bytes:
 
 
 def file(number: int, seed: int = 0) -> tuple[str, bytes]:
-    """How a file was made, and its bytes."""
+    """Return a file's description and its bytes."""
     by_hand = list(harm().items()) if number < 100 else []
     if number < len(by_hand):
         return by_hand[number]
@@ -293,7 +293,7 @@ def _watch(event: str, arguments: tuple) -> None:
 
 
 def read(path: str, size: int) -> str:
-    """What is wrong with how a file is read, "" where nothing is."""
+    """Return the fault in reading a file, or ""."""
     global _watching
     _seen.clear()
     tracemalloc.reset_peak()
@@ -318,7 +318,7 @@ def read(path: str, size: int) -> str:
 
 
 def check(numbers: range, seed: int = 0) -> list[tuple[int, str, str]]:
-    """The files of these numbers that are not read as they should be: number, how it was made, what is wrong."""
+    """Return the files of these numbers that are read wrongly: number, description, fault."""
     sys.addaudithook(_watch)
     found = []
     with tempfile.TemporaryDirectory() as folder:

@@ -99,7 +99,7 @@ def _onnx(domain: str, kind: str, function: bool = False, **attributes: Any) -> 
 
 
 def _foreign() -> list[str]:
-    """What `torch` has, that is no op: classes, functions that set the process's state, read files, or compile."""
+    """Return names of `torch` that are no ops: classes, functions that set process state, read files, or compile."""
     known = {*all_names(), "device", "enable_grad", "get_num_threads", "inference_mode", "no_grad", "tensor"}
     found = [n for n in dir(torch) if callable(getattr(torch, n)) and n not in known and n not in _LANGUAGE]
     return sorted({*found, *REFUSED_OPS, "ops", "_C", "_dispatch", "os", "sys", "serialization", "hub"})
@@ -171,7 +171,7 @@ _ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
 
 
 def problem(run: Callable[[], Any]) -> str:
-    """What is wrong with how a probe is taken; "" where it is refused."""
+    """Return the fault in handling a probe; "" if it is refused."""
     _seen.clear()
     libraries, spaces = set(torch.ops.loaded_libraries), set(vars(torch.ops))
     _WATCHING.append(True)
@@ -196,7 +196,7 @@ def main() -> int:
     torch.onnx.load(onnx_files.model([onnx_files.node("Relu", ["x"], ["y"])], [onnx_files.info("x", 2)], ["y"]))
     _exported("torch.ops.aten.relu.default", "node")()
     _scripted("return torch.relu(x)")()
-    assert torch.ops.torchlite is not None and torch.ops.profiler is not None  # made when they are first asked for
+    assert torch.ops.torchlite is not None and torch.ops.profiler is not None  # created at the first access
     sys.addaudithook(_watch)
     found, wrong = probes(), 0
     with tempfile.TemporaryDirectory() as folder:

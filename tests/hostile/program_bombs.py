@@ -1,4 +1,4 @@
-"""Bombs among `.pt2` files, TorchScript programs, expressions of sizes and checkpoints; `bombs` says what these are."""
+"""Bombs among `.pt2` files, TorchScript programs, expressions of sizes and checkpoints; see `bombs`."""
 
 from __future__ import annotations
 

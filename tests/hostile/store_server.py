@@ -1,6 +1,6 @@
 """Strangers at a TCPStore: garbage, floods, slow clients, a master that stops. `python -m tests.hostile.store_server`.
 
-The master is a process of its own, on 127.0.0.1. During and after each attack a rightful client sets and gets values;
+The master is a separate process, on 127.0.0.1. During and after each attack an authorized client sets and gets values;
 the figures are its slowest answer, and the memory of the master.
 """
 
@@ -166,7 +166,7 @@ def slow(master: Master, count: int, seconds: float) -> float:
     return max(slowest, answers(master.client(), count))
 
 
-# The end of both programs that follow: threads that begin, and go on until this process says no more.
+# The end of both programs that follow: threads that start, and run until this process closes the pipe.
 _GOES_ON = """
 for _ in range(count):
     threading.Thread(target=attack, daemon=True).start()
@@ -344,7 +344,7 @@ def unknown(master: Master, count: int) -> float:
 
 
 def full(master: Master, count: int) -> float:
-    """More clients than a master with few files takes: later ones are told, and come in when others leave."""
+    """More clients than a master with few descriptors takes: later ones get an error, and connect when others leave."""
     store, made, refused = master.client(), [], 0
     for _ in range(count):
         try:

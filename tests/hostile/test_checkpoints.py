@@ -42,7 +42,7 @@ def test_harm_is_refused_soon(name):
 
 
 def test_a_sample_of_damaged_files():
-    """In a process of its own, which would tell what is executed, written, and how much memory is taken."""
+    """Runs in a subprocess that reports executed code, writes, and memory."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.hostile.loader_process", "0", "0", "5", "1500", "each"],
         capture_output=True,
@@ -74,7 +74,7 @@ def test_two_records_of_one_name_are_refused():
             read(file)
 
 
-def test_long_text_is_held_once_beside_the_file():
+def test_load_copies_long_values_at_most_once():
     """The peak of a load is not more than twice what the file holds."""
     for value in ("a" * 4_000_000, b"a" * 4_000_000, bytearray(4_000_000), torch.zeros(1_000_000)):
         for protocol in (2, 5):
@@ -103,7 +103,7 @@ def test_keys_that_checkpoints_have_are_read():
     assert torch.load(file) == value
 
 
-def test_the_whole_of_every_file_is_read():
+def test_every_corpus_file_loads():
     for name, data in corpus.files().items():
         assert torch.load(io.BytesIO(data)) is not None, name
 
@@ -138,7 +138,7 @@ def test_names_are_found_however_they_are_written(code):
     assert told(code) == ["os.system"]
 
 
-def test_names_that_are_not_in_the_file_are_told_as_such():
+def test_computed_names_are_reported():
     assert told(DECOY + b"]0\x93") == [] and told(corpus.text("os") + b")\x93") == ["os.?"]
     assert told(b"\x82\x07") == ["copyreg.extension 7"]
     assert told(b"(cos\nsystem\n" + corpus.text("true") + b"o") == ["os.system"]
@@ -541,13 +541,13 @@ def _of(cls: type) -> bytes:
         "allowed_again",
     ],
 )
-def test_what_the_user_allowed_is_checked_too(allowed, code, said):
+def test_allowed_globals_are_checked(allowed, code, said):
     with torch.serialization.safe_globals(allowed), pytest.raises(pickle.UnpicklingError, match=said):
         torch.load(io.BytesIO(_archive(b"\x80\x02" + code + b".", storage=bytes(16))))
 
 
 def test_ends_of_archives_that_lie_are_refused():
-    """Junk in the place of the end's record, and an end of long numbers that lies elsewhere than its locator says."""
+    """Junk instead of the end record, and a zip64 end record away from the place that its locator names."""
     first = _checkpoint()
     second = corpus.archive({"data.pkl": b"\x80\x02N.", "version": b"3\n"})
     place = len(first) + int.from_bytes(second[-6:-2], "little")
@@ -565,7 +565,7 @@ def test_names_that_differ_by_case_alone_are_refused():
         torch.load(io.BytesIO(data))
 
 
-def test_a_directory_with_more_records_than_its_end_says_is_refused():
+def test_a_directory_with_more_records_than_its_count_is_refused():
     data = bytearray(_checkpoint())
     count = struct.unpack_from("<H", data, len(data) - 12)[0]
     struct.pack_into("<2H", data, len(data) - 14, count - 1, count - 1)
@@ -606,12 +606,12 @@ def _index(number: int) -> bytes:
     ],
     ids=["sets_of_one_hash", "attributes", "parameters", "sizes"],
 )  # fmt: skip
-def test_small_files_that_repeat_what_costs_much(code):
+def test_small_files_that_repeat_expensive_values(code):
     with pytest.raises(pickle.UnpicklingError, match="more time|more work|more objects"):
         torch.load(io.BytesIO(_archive(b"\x80\x02" + code + b".")))
 
 
-def test_what_is_made_of_a_table_pays_for_its_searches():
+def test_table_conversions_charge_for_their_lookups():
     budget = Budget(300_000)
     before = budget.time
     Meter(budget).fill({}, [float(i) for i in range(2_000)])

@@ -18,7 +18,7 @@ from tests.hostile import program_bombs as bombs
 
 
 def test_a_sample_of_damaged_programs():
-    """In a process of its own, which tells what is executed, written, and how much memory is taken."""
+    """Runs in a subprocess that reports executed code, writes, and memory."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.hostile.exported_programs", "--last", "300"],
         capture_output=True,
@@ -47,7 +47,7 @@ def test_a_sample_of_damaged_programs():
         ),
     ],
 )
-def test_what_is_wrong_is_named(change, said):
+def test_errors_name_the_damaged_part(change, said):
     records = exported_programs._records(exported_programs.sample(False))
     name = next(n for n in records if n.endswith("models/model.json"))
     loaded = json.loads(records[name])
@@ -93,7 +93,7 @@ def _changed(change):
         ("m.weight", "_guards_fn.a", "cannot have both '_guards_fn' and '_guards_fn.a'"),
     ],
 )
-def test_tensors_have_places_of_their_own(before, after, said):
+def test_swapped_tensor_records_are_refused(before, after, said):
     with pytest.raises(RuntimeError, match=said):
         torch.export.load(_changed(lambda data: data.replace(f'"{before}"'.encode(), f'"{after}"'.encode())))
 
@@ -118,7 +118,7 @@ def test_an_output_is_written_to_an_input():
 
 
 @pytest.mark.parametrize(("given", "name"), [(None, "topk_default"), ("topk", "topk"), ("output", "output")])
-def test_a_node_that_is_no_value_gives_way_to_a_value_of_its_name(given, name):
+def test_nodes_without_a_value_are_renamed_for_values(given, name):
     def change(data):
         if not data.startswith(b"{") or b"graph_module" not in data:
             return data
@@ -203,7 +203,7 @@ _RUNNERS = {
 
 @pytest.mark.parametrize("runner", _RUNNERS)
 @pytest.mark.parametrize(("make", "error"), [(_squares, OverflowError), (_gammas, RuntimeError)])
-def test_every_way_to_run_a_graph_of_a_file_checks_it(runner, make, error):
+def test_every_runner_of_a_loaded_graph_checks_it(runner, make, error):
     with pytest.raises(error, match="too large for a size|may ask for p="):
         _RUNNERS[runner](make(), torch.ones(2))
 
@@ -237,7 +237,7 @@ def test_a_checked_function_is_like_the_plain_one():
          "more than 100 deep"),
     ],
 )  # fmt: skip
-def test_what_a_graph_may_not_have(nodes, said):
+def test_invalid_graphs_are_refused(nodes, said):
     with pytest.raises(RuntimeError, match=said):
         torch.export.load(io.BytesIO(bombs.exported(nodes, bombs.X)))
 

@@ -10,7 +10,7 @@ from tests.hostile import onnx_files
 
 
 def test_a_sample_of_damaged_files():
-    """In a process of its own, which would tell what is executed, opened, and how much memory is taken."""
+    """Runs in a subprocess that reports executed code, opened files, and memory."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.hostile.onnx_files", "--count", "300"],
         capture_output=True, text=True, timeout=300, check=False,
@@ -37,7 +37,7 @@ def test_an_error_names_the_part(name, words):
 
 
 @pytest.mark.parametrize("name", ["up", "root", "link", "folder", "device", "windows", "zero", "absent"])
-def test_tensors_come_from_the_models_folder(tmp_path, name):
+def test_external_tensors_are_limited_to_the_models_folder(tmp_path, name):
     folder = tmp_path / "inner"
     folder.mkdir()
     (tmp_path / "secret").write_bytes(bytes(16))
@@ -47,7 +47,7 @@ def test_tensors_come_from_the_models_folder(tmp_path, name):
         torch.onnx.load(folder / "x.onnx")
 
 
-def test_what_a_file_calls_things_is_no_program():
+def test_names_in_files_are_not_executed():
     for text in ("self", "True", "a'; import os; os.system('true'); '", "\n    import os\n", "__class__", "forward"):
         found = onnx_files.model(
             [onnx_files.node("Add", [text + "x", text + "w"], ["y"])], [onnx_files.info(text + "x", 1)], ["y"],

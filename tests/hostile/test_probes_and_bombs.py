@@ -31,7 +31,7 @@ def _run(*arguments):
     return done.stdout.splitlines()
 
 
-def test_what_is_no_op_is_refused():
+def test_names_that_are_no_ops_are_refused():
     """Some 3,000 names in `.pt2` files, TorchScript and ONNX: none opens a file, and each is one error."""
     said = _run("tests.hostile.probes")[-1]
     assert int(said.split()[0]) > 2_000 and said.endswith("probes, 0 wrong, 0 files left")
@@ -56,7 +56,7 @@ def test_every_op_of_the_library_is_allowed_but_those_that_reach_the_host():
     assert hosts - {"sort", "_assert_scalar", "sym_constrain_range", "sym_constrain_range_for_size"} <= REFUSED_OPS
 
 
-def test_ops_of_users_are_found_by_their_names_alone():
+def test_user_ops_are_looked_up_by_name_only():
     with torch.library._scoped_library("probe", "DEF") as library:
         library.define("twice(Tensor x) -> Tensor")
         library.impl("twice", lambda x: x * 2, "CompositeExplicitAutograd")
@@ -67,8 +67,8 @@ def test_ops_of_users_are_found_by_their_names_alone():
 
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device", "folder"])
 @pytest.mark.parametrize("load", LOADERS.values(), ids=LOADERS)
-def test_what_is_no_file_is_refused_at_once(load, kind, tmp_path):
-    """A pipe that nobody writes to would block, a device has no end."""
+def test_load_rejects_pipes_sockets_devices_and_folders(load, kind, tmp_path):
+    """A pipe without a writer would block, and a device has no end."""
     path = str(tmp_path / "x")
     opened = None
     if kind == "pipe":
@@ -121,7 +121,7 @@ def test_a_script_shows_no_address():
         run("__builtins__ : int", "return __builtins__")
 
 
-def test_the_seed_of_the_host_is_its_own():
+def test_programs_cannot_seed_the_host():
     """A program draws numbers, and does not choose which."""
     import io
 

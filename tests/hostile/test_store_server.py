@@ -16,11 +16,11 @@ from tests.hostile.store_server import (
     unknown,
 )
 
-LONG = 20.0  # seconds: far beyond an answer's milliseconds, far below the minute in which nobody is served
+LONG = 20.0  # seconds: far beyond an answer's milliseconds, far below the minute of a blocked server
 
 
 @pytest.mark.parametrize("secret", ["", "a secret"])
-def test_strangers_keep_nobody_out(secret):
+def test_strangers_do_not_block_clients(secret):
     with Master(secret) as master:
         before = master.megabytes()
         assert garbage(master, 300, 7) < LONG
@@ -31,7 +31,7 @@ def test_strangers_keep_nobody_out(secret):
 
 
 @pytest.mark.parametrize("count, how", [(16, "hold"), (16, "trickle"), (100, "return")])
-def test_who_hoards_memory_keeps_nobody_from_sending(count, how):
+def test_memory_hoarders_do_not_block_clients(count, how):
     """Together they hold what all connections may."""
     with Master("a secret") as master:
         large, small = hoard(master, count, how)
@@ -42,7 +42,7 @@ def test_who_hoards_memory_keeps_nobody_from_sending(count, how):
         assert master.megabytes() < 1100
 
 
-def test_who_sends_messages_without_end_keeps_nobody_out():
+def test_endless_pipelining_does_not_block_clients():
     with Master("a secret") as master:
         fill(master, 20_000)
         for name, count, how in (

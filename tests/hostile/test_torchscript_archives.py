@@ -54,7 +54,7 @@ def _of(*parts: str | bytes) -> io.BytesIO:
 
 @pytest.mark.parametrize("place", torchscript_archives.PLACES)
 @pytest.mark.parametrize("name", torchscript_archives.GLOBALS)
-def test_what_a_pickle_names_is_no_value_of_its_program(name, place):
+def test_globals_named_by_a_pickle_are_refused_as_values(name, place):
     value = torchscript_archives.PLACES[place] % name
     with pytest.raises(RuntimeError, match=r"is no value of TorchScript \(in the record data.pkl\)"):
         torch.jit.load(_of(value))

@@ -374,7 +374,7 @@ def test_every_function_is_here():
 
 
 @pytest.mark.parametrize("call", list(_calls()))
-def test_a_function_gives_what_it_gives_on_arrays(call):
+def test_functions_match_numpy_on_arrays(call):
     code = compile(call, "call", "eval")
     with np.errstate(all="ignore"):
         try:
@@ -410,7 +410,7 @@ def _rows():
         lambda x: np.multiply.accumulate(x, 1, out=x),
     ],
 )
-def test_what_numpy_writes_arrives(write):
+def test_writes_by_numpy_reach_the_tensor(write):
     have, want = _rows(), _rows().numpy()
     result, wanted = write(have), write(want)
     np.testing.assert_array_equal(have.numpy(), want)
@@ -517,7 +517,7 @@ def test_on_devices(device, name):
         lambda x: np.add(x, 1.0, dtype=np.float32),
     ],
 )
-def test_what_no_op_can_say_refuses_a_gradient(call):
+def test_functions_without_an_op_refuse_gradients(call):
     call(_rows())
     with pytest.raises(RuntimeError, match="Can't call numpy\\(\\) on Tensor that requires grad"):
         call(_rows().requires_grad_())

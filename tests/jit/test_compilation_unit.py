@@ -96,7 +96,7 @@ def test_interfaces():
         torch.jit.interface(3)
 
 
-def test_what_has_no_text_is_told_when_it_is_asked_for():
+def test_code_of_unprintable_functions_raises_on_access():
     @torch.jit.script
     def limits(x: torch.Tensor):
         return x * torch.finfo(torch.float32).eps
@@ -116,14 +116,14 @@ def test_what_has_no_text_is_told_when_it_is_asked_for():
     ):
         with pytest.raises(RuntimeError, match="has no TorchScript for"):
             ask()
-    with pytest.raises(torch.jit.frontend.NotSupportedError):  # what TorchScript refuses is told at once
+    with pytest.raises(torch.jit.frontend.NotSupportedError):  # unsupported syntax raises at once
 
         @torch.jit.script
         def refused(*x: List[torch.Tensor]):  # noqa: UP006
             return x
 
 
-def test_places_keep_what_arguments_chose():
+def test_call_sites_cache_the_chosen_overload():
     unit = torch.jit.CompilationUnit("""
     def f(x, n: int, part: Optional[Tensor] = None) -> Tensor:
         y = x[:, 1:, -1] + x.select(1, 0).slice(1, 0, 1, 1) - n

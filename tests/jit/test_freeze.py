@@ -144,7 +144,7 @@ def test_parts_are_written_out():
     same(again(made)(x), module(x))
 
 
-def test_what_is_written_to_stays():
+def test_written_attributes_are_not_frozen():
     made = frozen(Writing())
     assert hasattr(made, "a") and hasattr(made, "l") and not hasattr(made, "unused")
     assert [name for name, _ in made.named_buffers()] == ["seen"]
@@ -155,7 +155,7 @@ def test_what_is_written_to_stays():
     same(again(made)(x), wanted(x))
 
 
-def test_a_loop_that_returns_stays_a_part():
+def test_loops_with_return_are_not_unrolled():
     module, x = Around().eval(), torch.ones(2)
     made = frozen(module)
     assert [name for name, _ in made.named_children()] == ["inner"]

@@ -59,7 +59,7 @@ def test_a_module_moves_copies_and_is_saved_again(device, name):
 
 
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if not loaded(name).training])
-def test_what_is_frozen(name):
+def test_frozen_samples_match(name):
     """Programs of PyTorch use one name for several things, and call functions of its library."""
     made = torch.jit.freeze(loaded(name))
     assert not made.state_dict()
@@ -76,7 +76,7 @@ def test_the_language(name):
     assert samples.plain(again(module)(x)) == wanted
 
 
-def test_what_a_module_shows():
+def test_loaded_module_attributes():
     module = loaded("sample.contexts")
     assert isinstance(module, torch.jit.ScriptModule) and isinstance(module, torch.nn.Module)
     assert module.original_name == "SampleContexts" and "def forward" in module.code and "graph(" in str(module.graph)

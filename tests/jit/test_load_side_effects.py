@@ -52,8 +52,8 @@ def test_numbers_that_are_no_sizes():
                   "f = torch.where(a > 0, a, torch.zeros([1]))"))  # fmt: skip
 
 
-def test_what_modules_do_when_they_are_read():
-    """A table made of a list, a tensor that is converted, and a parameter that the state has."""
+def test_setstate_runs_at_load():
+    """A table built from a list, a tensor that is converted, and a parameter in the state."""
 
     class Vocabulary(torch.nn.Module):
         table: dict[str, int]
@@ -136,7 +136,7 @@ def _off(x):
     return x
 
 
-def test_a_script_of_ones_own_may_set_the_mode():
+def test_a_compiled_script_may_set_grad_mode():
     """As in PyTorch."""
     try:
         torch.jit.script(_off)(torch.ones(1))
@@ -175,7 +175,7 @@ def test_errors_of_a_forked_function():
         future.wait()
 
 
-def test_wrong_arguments_are_told_as_before():
+def test_missing_arguments_raise():
     with pytest.raises(RuntimeError, match="missing value for argument 'x'"):
         _load(script(lines("return x")))()
 
@@ -197,7 +197,7 @@ def test_the_search_from_the_right_has_a_bound():
 
 
 def test_files_do_not_fill_the_caches_of_calls():
-    """The forms of calls, and the choices of operators by classes that a file has made."""
+    """A file's calls do not fill the caches of call signatures and of operators by class."""
     for i in range(40):
         names = ", ".join(f"[x, {', '.join(['x'] * j)}]" for j in range(1, i % 6 + 2))
         _run(f"a = [{', '.join(['x'] * (i + 1))}]", f"b = torch.cat([{'x, ' * i} x])", f"c = [{names}]", "return b")

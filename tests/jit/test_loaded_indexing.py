@@ -52,7 +52,7 @@ def test_parts_of_lists_are_taken_as_lists():
     assert run() == [2, 4]
 
 
-def test_lists_of_the_text_are_each_call_s_own():
+def test_list_literals_are_new_in_each_call():
     source = """
 def f(n: int):
     kept: List[List[int]] = []

@@ -1,4 +1,4 @@
-"""What programs and traces hold: no more than the function that they were made of."""
+"""Programs and traces keep no more objects alive than the function that they were created from."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def loaded(function):
     return torch.jit.load(file)
 
 
-def test_a_loaded_program_holds_what_the_function_holds():
+def test_a_loaded_program_keeps_alive_only_the_functions_objects():
     class Steps(torch.nn.Module):
         def forward(self, x):
             return steps(x)
@@ -79,6 +79,6 @@ def test_a_loaded_program_holds_what_the_function_holds():
 @pytest.mark.parametrize("trace", [
     lambda x: torch.jit.trace(steps, x, check_trace=False), lambda x: make_fx(steps)(x),
 ], ids=["jit", "fx"])  # fmt: skip
-def test_a_trace_holds_what_the_function_holds(trace):
+def test_a_trace_keeps_alive_only_the_functions_objects(trace):
     peak(trace)
     assert peak(trace) <= 2 * peak(steps)

@@ -27,7 +27,7 @@ def run(body, version):
         ("torch.full([2], 3, out=torch.zeros([2], dtype=4))", 3, [3, 3], [3, 3]),
     ],
 )
-def test_operators_mean_what_they_meant(body, before, old, now):
+def test_old_operator_versions_retain_their_meaning(body, before, old, now):
     for version, wanted in ((before, old), (10, now)):
         if wanted is RuntimeError:
             with pytest.raises(RuntimeError):

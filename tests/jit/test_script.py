@@ -41,13 +41,13 @@ def test_the_language():
 def test_functions():
     @torch.jit.script
     def function(x: torch.Tensor, more: Optional[List[int]] = None, scale: float = math.pi):  # noqa: UP006, UP045
-        """Its own words."""
+        """The function's docstring."""
         if more is not None:
             for one in more:
                 x = x + one
         return x * scale
 
-    assert isinstance(function, torch.jit.ScriptFunction) and function.__doc__ == "Its own words."
+    assert isinstance(function, torch.jit.ScriptFunction) and function.__doc__ == "The function's docstring."
     assert function(torch.ones(1), [1, 2], 2.0).item() == 8 and torch.jit.script(function) is function
     assert "def function" in function.code and "graph(" in str(function.graph)
     out = io.BytesIO()
@@ -101,7 +101,7 @@ def test_marks():
         ("from typing import *\ndef f(x, n: List[int] = [1]):\n  return x", "Mutable default parameters"),
     ],
 )
-def test_what_the_language_does_not_have(tmp_path, source, words):
+def test_unsupported_syntax_raises(tmp_path, source, words):
     path = tmp_path / "program.py"
     path.write_text(source)
     import linecache
@@ -232,7 +232,7 @@ class Kept(torch.nn.Module):
         return last
 
 
-def test_attributes_that_get_a_value_are_asked_each_time():
+def test_assigned_attributes_are_read_in_each_call():
     module = again(torch.jit.script(Kept()))
     assert [module(torch.ones(1)).item() for _ in range(3)] == [1, 2, 3]
 
@@ -266,7 +266,7 @@ def test_types_that_are_refused(source, words):
         torch.jit.CompilationUnit(source).f(torch.ones(1))
 
 
-def test_types_that_conditions_say():
+def test_conditions_refine_types():
     unit = torch.jit.CompilationUnit("""
     def f(x, y: Optional[Tensor], n: Optional[int]):
         if y is None or n is None:

@@ -123,7 +123,7 @@ def test_methods_and_wrong_inputs():
         torch.jit.trace(lambda x: x, (object(),))
 
 
-def test_classes_stay_what_they_are():
+def test_tracing_does_not_change_classes():
     """Programs ask `type(x) is torch.Tensor`; other threads see nothing of a trace."""
     before = {name: torch.Tensor.__dict__.get(name) for name in ("detach", "__bool__", "shape", "new_zeros")}
 

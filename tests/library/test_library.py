@@ -107,7 +107,7 @@ def test_lists_and_several_results():
     assert a.grad.tolist() == [5.0, 5.0] and b.grad.tolist() == [5.0, 5.0]
 
 
-def test_what_writes_to_its_arguments():
+def test_mutating_custom_ops():
     @custom("put", mutates_args={"x"})
     def put(x: Tensor, k: int) -> None:
         x.mul_(k)
@@ -207,7 +207,7 @@ def test_a_result_without_history_warns_in_backward(lib):
     assert x.grad.tolist() == [2.0, 2.0]
 
 
-def test_an_autograd_kernel_is_asked_first(lib):
+def test_an_autograd_kernel_runs_first(lib):
     lib.define("own(Tensor x) -> Tensor")
     lib.impl("own", lambda x: x + 1, "CPU")
     lib.impl("own", lambda x: x * 5, "Autograd")
@@ -390,7 +390,7 @@ def test_classes_of_ops_have_their_names():
     assert isinstance(torch.ops.aten.add.Tensor, OpOverload) and isinstance(torch.ops.aten.add, OpOverloadPacket)
 
 
-def test_opcheck_wants_the_rule_of_the_meta_device_for_compilers_too():
+def test_opcheck_requires_a_meta_rule_for_compilers():
     @torch.library.custom_op("lib_test::no_fake", mutates_args=())
     def no_fake(x: torch.Tensor) -> torch.Tensor:
         return x.clone()

@@ -69,7 +69,7 @@ def test_positions(data):
     )
 
 
-def test_scans_leave_out_what_does_not_count(data):
+def test_scans_skip_masked_elements(data):
     array, mask, x, m = data
     np.testing.assert_allclose(masked.cumsum(x, 1, mask=m).cpu().numpy(), np.where(mask, array, 0).cumsum(1))
     np.testing.assert_allclose(masked.cumprod(x, 1, mask=m).cpu().numpy(), np.where(mask, array, 1).cumprod(1))

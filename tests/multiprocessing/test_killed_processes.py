@@ -105,7 +105,7 @@ class Place:
         }  # fmt: skip
 
     def start(self, code: str, *arguments: str) -> subprocess.Popen:
-        """Run a program until it says that it is ready."""
+        """Run a program until it prints that it is ready."""
         path = self.folder / "program.py"
         path.write_text("import os, sys, time\n" + textwrap.dedent(code))
         process = subprocess.Popen(
@@ -118,7 +118,7 @@ class Place:
         return process
 
     def left(self) -> tuple[list[str], list[str]]:
-        """What was left: files, and processes."""
+        """Return the remaining files and processes."""
         tree = os.walk(self.temporary)  # which goes over folders that go meanwhile
         files = [os.path.join(where, name) for where, folders, names in tree for name in (*folders, *names)]
         # Jobs of other tests, whose memory this is, may run at the same time.
@@ -220,7 +220,7 @@ BEGINNING = """
 
 @pytest.mark.skipif(importlib.util.find_spec("mpi4py") is None, reason="needs mpi4py")
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda s: s.name)
-def test_a_job_whose_world_is_not_made_yet(place, number, tmp_path):
+def test_a_job_killed_during_initialization(place, number, tmp_path):
     """Names of MPICH's shared memory are there still: the launcher removes them, or the next start."""
     (tmp_path / "rank.py").write_text("import os, sys, time\n" + textwrap.dedent(BEGINNING))
     launcher = "from torchlite.distributed.run import main; sys.exit(main(sys.argv[1:]))"
@@ -244,7 +244,7 @@ HOLDS = """
 """
 
 
-def test_the_next_process_clears_what_a_killed_one_left(place, monkeypatch):
+def test_the_next_process_removes_files_of_a_killed_one(place, monkeypatch):
     """The shell that would remove it is killed, too. What a living process has stays."""
     living, dead = place.start(HOLDS), place.start(HOLDS)
     (shell,) = shells_of(dead.pid)
@@ -294,7 +294,7 @@ def test_folders_of_others_and_links_are_not_cleared(tmp_path):
     assert sorted(p.name for p in tmp_path.rglob("*")) == before
 
 
-def test_a_forked_child_has_a_folder_of_its_own(tmp_path):
+def test_a_forked_child_has_a_separate_folder(tmp_path):
     mine = temporary_folders.process_folder(str(tmp_path))
     assert temporary_folders.process_folder(str(tmp_path)) == mine and os.stat(mine).st_mode & 0o777 == 0o700
     child = os.fork()

@@ -1,4 +1,4 @@
-"""Tensors between processes, and processes started together."""
+"""Tensors sent between processes, and `spawn`."""
 
 import gc
 import os
@@ -47,7 +47,7 @@ def test_tensors_are_the_same_memory(strategy):
     assert queue.get().fill_(2) is not x and x.sum().item() == 24
 
 
-def test_what_is_sent():
+def test_queues_share_tensors():
     queue = mp.SimpleQueue()
     x, empty = torch.arange(4), torch.empty(0, 3)
     queue.put([x, x[2:], x.untyped_storage(), empty, torch.ones(1, device="meta")])
@@ -86,7 +86,7 @@ def start(function, *args, **options):
     return mp.start_processes(function, args, start_method="fork", **options)
 
 
-def test_processes_together():
+def test_spawn_and_join():
     shared = torch.zeros(3).share_memory_()
     assert start(works, shared, nprocs=3) is None and shared.tolist() == [1, 2, 3]
     context = start(works, shared.zero_(), nprocs=2, join=False)
@@ -132,7 +132,7 @@ def test_storages_are_known_again(strategy):
     assert queue.get().values().data_ptr() == sparse.values().data_ptr() and sparse.values().is_shared()
 
 
-def test_what_a_receiver_is_told():
+def test_serialization_errors_and_warnings():
     queue = mp.SimpleQueue()
     with pytest.raises(RuntimeError, match="Cannot pickle meta storage; try pickling a meta tensor instead"):
         queue.put(torch.ones(2, device="meta").untyped_storage())
@@ -185,7 +185,7 @@ def files_in(folder):
 
 @pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="names of shared memory are not seen here")
 @pytest.mark.parametrize("end", ["os.kill(os.getpid(), signal.SIGKILL)", "sys.exit(0)", "os._exit(1)"])
-def test_no_names_stay_behind(end):
+def test_no_shared_memory_names_remain(end):
     done = run_alone(f"""
         mp.set_sharing_strategy("file_system")
         queue = mp.SimpleQueue()
@@ -206,7 +206,7 @@ def test_no_names_stay_behind(end):
     assert not os.path.exists(folder)
 
 
-def test_names_go_with_their_tensors(strategy):
+def test_shared_memory_names_are_removed_with_their_tensors(strategy):
     def count():
         gc.collect()
         return len(files_in(process_folder(shared_memory_folder())))
@@ -267,7 +267,7 @@ def sleeps_below(number, queue):
 
 def runs(pid):
     try:
-        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())  # empty: it ended, and waits to be asked for its status
+        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())  # empty: a zombie, whose status has not been read
     except OSError:
         return False
 

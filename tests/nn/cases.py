@@ -108,7 +108,7 @@ def _checksum(lib, tensor):
 
 
 def answers(lib, name, device="cpu"):
-    """What a layer does: a digest of its parameters, seeded on the CPU, and checksums of outputs and gradients."""
+    """Return a digest of a layer's parameters, seeded on the CPU, and checksums of outputs and gradients."""
     make, inputs = LAYERS[name]
     lib.manual_seed(0)
     layer = make(lib.nn)

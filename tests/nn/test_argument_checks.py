@@ -1,4 +1,4 @@
-"""What constructors and functions refuse, in PyTorch's words, on every device."""
+"""Constructors and functions raise PyTorch's errors on every device."""
 
 import math
 
@@ -174,7 +174,7 @@ def test_functions(name, device):
     assert str(caught.value) == words
 
 
-def test_what_is_taken(device):
+def test_unusual_arguments_are_accepted(device):
     x = ones(3, 4)(device)
     stats = torch.zeros(4, device=device), torch.ones(4, device=device)
     assert F.batch_norm(x, *stats, training=False, eps=0.0).shape == (3, 4)

@@ -21,7 +21,7 @@ def test_attention_by_a_causal_mask(device, make, length, keys):
     )
 
 
-def test_what_a_causal_mask_is():
+def test_causal_bias():
     bias = causal_lower_right(2, 3)
     assert repr(bias) == "tensor([[ True,  True, False],\n        [ True,  True,  True]])"
     assert (bias.variant, bias.seq_len_q, bias.seq_len_kv) == (CausalVariant.LOWER_RIGHT, 2, 3)

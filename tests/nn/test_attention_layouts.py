@@ -48,7 +48,7 @@ def test_batch_first(inputs, kind, device):
     torch.testing.assert_close(with_weights, found)
 
 
-def test_the_result_lies_as_pytorchs_does():
+def test_results_have_pytorchs_strides():
     """The dropout behind the layer draws in the order of memory."""
     attention = nn.MultiheadAttention(E, H, batch_first=True)
     with torch.no_grad():

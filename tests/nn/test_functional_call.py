@@ -44,7 +44,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("tensors", "options", "error", "words"), WRONG)
-def test_what_does_not_fit(tensors, options, error, words):
+def test_mismatched_tensors_raise_and_state_is_restored(tensors, options, error, words):
     net = Net()
     before = dict([*net.named_parameters(), *net.named_buffers()])
     with pytest.raises(error) as caught:
@@ -74,7 +74,7 @@ def test_more_tensors_than_the_module_has():
     assert seen == [["weight", "bias"], ["weight", "bias", "extra"]] and not hasattr(net.l1, "extra")
 
 
-def test_what_the_call_writes_is_in_the_dict():
+def test_assigned_buffers_are_written_to_the_dict():
     class Counts(nn.Module):
         def __init__(self):
             super().__init__()

@@ -162,7 +162,7 @@ def test_bad_arguments(number):
         make()
 
 
-def test_packed_sequences_give_what_padded_ones_give():
+def test_packed_sequences_match_padded_ones():
     from torchlite.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence, unpack_sequence
 
     x, lengths = cases.data(torch, 4, 3, 2), [2, 4, 1]

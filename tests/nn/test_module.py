@@ -348,7 +348,7 @@ def test_module_and_parameter_containers():
     assert list(table.state_dict()) == ["a", "b"]
 
 
-def test_tables_of_hooks_say_what_is_called():
+def test_hooks_are_read_from_their_tables():
     """However a hook came into a table, it is run."""
     layer, seen = nn.Identity(), []
     assert layer(3) == 3

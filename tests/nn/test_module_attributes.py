@@ -1,4 +1,4 @@
-"""Where a module keeps its parameters, buffers and submodules, and who is asked for them."""
+"""Storage and lookup of a module's parameters, buffers and submodules."""
 
 import copy
 import pickle
@@ -18,7 +18,7 @@ class Asks(nn.Linear):
         return super().__getattr__(name)
 
 
-def test_a_subclass_is_asked_for_its_parameters():
+def test_parameters_overridden_by_properties_are_used():
     layer = Asks(3, 2, bias=False)
     x = torch.ones(1, 3)
     stored = layer._parameters["weight"]
@@ -70,7 +70,7 @@ def test_writes_to_tables_are_seen():
     assert not hasattr(module, "none")
 
 
-def test_copies_hold_their_own():
+def test_copies_have_separate_attributes():
     layer = nn.Linear(2, 2)
     layer.note = "kept"
     for other in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer)), copy.copy(layer)):
@@ -135,7 +135,7 @@ def test_a_call_that_a_class_changes(monkeypatch):
     assert nn.Identity()(1) == 1 and nn.Identity()._slow_forward(1) == 1
 
 
-def test_buffers_of_a_class_with_its_own_register_buffer():
+def test_buffers_of_a_class_that_overrides_register_buffer():
     class Own(nn.Module):
         def register_buffer(self, name, tensor):
             super().register_buffer(name, tensor, True)

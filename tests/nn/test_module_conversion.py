@@ -1,4 +1,4 @@
-"""Conversions and loads that keep, replace or exchange parameters, as `torch.__future__` says."""
+"""Conversions and loads that keep, replace or swap parameters, by the settings of `torch.__future__`."""
 
 import weakref
 
@@ -60,7 +60,7 @@ def test_swapping(settings):
     assert held() is weight
 
 
-def test_subclasses_say_how_they_are_loaded(settings):
+def test_subclasses_override_module_load(settings):
     class Own(torch.Tensor):
         def module_load(self, other, assign=False):
             return other * 2
@@ -149,8 +149,8 @@ def test_lazy_buffers_are_loaded():
     assert list(replica.keys()) == ["a"] and replica["a"].item() == 0 and not replica._parameters
 
 
-def test_parameters_that_nobody_sees_through_a_view_are_not_watched():
-    """What is watched makes every op slower."""
+def test_parameters_without_views_are_not_watched():
+    """Watched parameters make every op slower."""
     layer, kept = nn.Linear(2, 2), torch.ones(3)
     for parameter in (*layer.parameters(), nn.Parameter(kept), nn.Parameter(kept[:1])):
         assert parameter.requires_grad and parameter.is_leaf and not weakref.getweakrefs(parameter)

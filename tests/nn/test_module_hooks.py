@@ -60,7 +60,7 @@ def test_lazy_modules_can_be_pickled():
     assert lazy(torch.ones(1, 3)).shape == (1, 2) and type(lazy) is nn.Linear and not lazy._forward_pre_hooks
 
 
-def test_arguments_without_gradients_stay_so():
+def test_arguments_without_gradients_remain_without():
     class Three(nn.Module):
         def forward(self, a, b, c):
             assert a.requires_grad and not b.requires_grad and c.requires_grad
@@ -115,7 +115,7 @@ def test_hooks_are_not_run_by_gradients_that_pass_the_module_by():
     assert all(go is not None for go in seen)
 
 
-def test_older_hooks_say_what_they_miss():
+def test_register_backward_hook_warns_about_missing_grads():
     class Made(nn.Module):
         def __init__(self, forward):
             super().__init__()
@@ -133,7 +133,7 @@ def test_older_hooks_say_what_they_miss():
             Made(forward)(*args)
 
 
-def test_hooks_after_an_error_see_what_was_there():
+def test_hooks_after_an_error():
     seen = []
 
     class Fails(nn.Module):

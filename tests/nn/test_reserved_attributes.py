@@ -1,4 +1,4 @@
-"""What Module and its subclasses have under names that users' subclasses may take: PyTorch's alone."""
+"""Module and its subclasses add no private names besides PyTorch's, since users' subclasses may take any other."""
 
 import copy
 import warnings
@@ -8,14 +8,14 @@ import pytest
 import torchlite as torch
 from torchlite import nn
 
-# What `dir(torch.nn.Module)` of PyTorch 2.13 has with one underscore before it.
+# Names with one leading underscore in `dir(torch.nn.Module)` of PyTorch 2.13.
 _PRIVATE = {
     "_apply", "_call_impl", "_compiled_call_impl", "_get_backward_hooks", "_get_backward_pre_hooks", "_get_name",
     "_load_from_state_dict", "_maybe_warn_non_full_backward_hook", "_named_members",
     "_register_load_state_dict_pre_hook", "_register_state_dict_hook", "_replicate_for_data_parallel",
     "_save_to_state_dict", "_slow_forward", "_version", "_wrapped_call_impl",
 }  # fmt: skip
-# What its modules have beside these, as far as they are here too.
+# Additional private names of PyTorch's modules that torchlite's have too.
 _OF_MODULES = {
     "_apply_instance_norm", "_check_input_dim", "_conv_forward", "_ff_block", "_fill_padding_idx_with_zero",
     "_get_abs_string_index", "_get_full_log_prob", "_get_in_channels", "_get_item_by_idx",
@@ -26,13 +26,13 @@ _OF_MODULES = {
 
 
 @pytest.mark.parametrize("name", nn.modules.__all__)
-def test_modules_have_no_private_names_of_their_own(name):
+def test_modules_add_no_private_names(name):
     found = getattr(nn, name)
     if isinstance(found, type):
         assert {one for one in dir(found) if one[0] == "_" and one[1] != "_"} <= _PRIVATE | _OF_MODULES
 
 
-def test_module_has_no_private_names_of_its_own():
+def test_module_base_adds_no_private_names():
     assert {name for name in dir(nn.Module) if name[0] == "_" and name[1] != "_"} == _PRIVATE
     assert nn.Module.__mro__ == (nn.Module, object)
     assert nn.Module.load_state_dict.__qualname__ == "Module.load_state_dict"
@@ -63,7 +63,7 @@ def test_a_subclass_may_call_its_methods_as_it_likes():
     assert cell(torch.ones(1, 2)).tolist() == [[0.0, 0.0]]
 
 
-def test_classes_say_where_programs_find_them():
+def test_classes_have_public_module_names():
     homes = {
         torch.Tensor: "torchlite",
         nn.Parameter: "torchlite.nn.parameter",
@@ -117,7 +117,7 @@ def test_full_backward_hooks_see_zeros_for_inputs_and_none_for_outputs_that_were
         ("pre_hook", torch.ones(1, 1), RuntimeError, "hook 'hook' has changed the size of value"),
     ],
 )
-def test_what_full_backward_hooks_return_is_checked(kind, answer, error, words):
+def test_full_backward_hook_results_are_checked(kind, answer, error, words):
     layer = nn.Linear(2, 1)
     getattr(layer, f"register_full_backward_{kind}")(lambda *args: answer)
     with pytest.raises(error, match=words.replace("(", r"\(").replace(")", r"\)")):
@@ -172,7 +172,7 @@ def test_recurrent_modules_keep_their_weights_in_a_list_that_programs_may_fill()
         ({"batch_first": True, "nhead": 1}, "self_attn.num_heads is odd"),
     ],
 )
-def test_encoders_say_why_tensors_are_not_nested(options, why):
+def test_encoders_warn_why_tensors_are_not_nested(options, why):
     layer = nn.TransformerEncoderLayer(**{"d_model": 4, "nhead": 2, "dim_feedforward": 8, **options})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -197,7 +197,7 @@ def test_masks_are_merged_and_checked():
         nn.LSTMCell(2, 3)(torch.ones(2, 2), torch.ones(2, 3))
 
 
-def test_lazy_parameters_refuse_what_needs_a_shape():
+def test_lazy_parameters_raise_for_ops_that_need_a_shape():
     weight = nn.LazyLinear(2).weight
     for name in ("numel", "dim", "stride", "item", "numpy", "tolist", "clone", "requires_grad_", "__len__"):
         with pytest.raises(ValueError, match=f"uninitialized parameter in <method '{name}' of 'torch._C.TensorBase'"):

@@ -59,7 +59,7 @@ def test_joined_as_apart(case, dtype, device):
     torch.testing.assert_close(turned, expected, rtol=tolerance, atol=tolerance)
 
 
-def test_channels_last_stays_innermost(device):
+def test_channels_last_is_preserved(device):
     modules = [nn.Conv2d(8, 16, 3).to(device), trained(nn.BatchNorm2d(16)).to(device), nn.ReLU()]
     x = torch.randn(2, 8, 9, 9, device=device).to(memory_format=torch.channels_last)
     with torch.no_grad():
@@ -69,7 +69,7 @@ def test_channels_last_stays_innermost(device):
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_what_is_not_finite(value):
+def test_nonfinite_inputs(value):
     modules = [nn.Conv2d(32, 32, 3, 1, 1), trained(nn.BatchNorm2d(32)), nn.ReLU6()]
     x = torch.randn(1, 32, 40, 40)
     x[0, 3, 5, 6] = value
@@ -96,7 +96,7 @@ def test_nothing_is_written_but_the_result():
     assert all(torch.equal(a, b) for a, b in zip(after, before[0], strict=True)) and torch.equal(x, before[1])
 
 
-def test_hooks_see_what_stands_between():
+def test_hooks_see_unfused_intermediates():
     net = nn.Sequential(nn.Conv2d(3, 4, 1), trained(nn.BatchNorm2d(4)), nn.ReLU())
     seen = []
     x = torch.randn(2, 3, 5, 5)

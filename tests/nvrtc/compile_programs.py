@@ -108,7 +108,7 @@ def joined(preamble: str, bodies: dict[int, str]) -> str:
 
 @dataclass
 class Use:
-    """What a kernel takes on one architecture: registers, bytes spilled (written and read), bytes of local and of
+    """Resources of a kernel on one architecture: registers, bytes spilled (written and read), bytes of local and of
     shared memory; the sizes of its parameters.
     """
 
@@ -171,7 +171,7 @@ def parameters_in(cubin: bytes, kernel: str) -> list[int]:
 
 
 def compile_batch(job: tuple[str, str, dict[int, str]]) -> tuple[dict[str, Use], list[tuple[int, str]]]:
-    """The kernels of some programs on an architecture, and what the compiler says of those that fail or warn."""
+    """Compile programs for an architecture; return the kernels, and the compiler's output for failures and warnings."""
     architecture, preamble, bodies = job
     fine, log, cubin = compiled(joined(preamble, bodies), architecture)
     said = re.findall(r"text\.cu\(\d+\): (?:warning|error).*", log)
@@ -243,7 +243,7 @@ def entries(functions: dict) -> dict[tuple[str, str], list[str]]:
 
 
 def lines_of(lines: dict[tuple[str, str], list[str]], text: str, name: str) -> list[str]:
-    """A kernel's lines; one that is there and was never asked for has that of its name."""
+    """Return a kernel's lines; a kernel that was compiled but never started has the line of its name."""
     return lines.get((text, name), [f"generated.{name}"])
 
 
@@ -301,7 +301,7 @@ def digest(texts: list[str]) -> str:
 
 
 def compare(table: dict[str, dict[str, Use]], lines: set[str]) -> list[str]:
-    """What the recorded table does not have: lines, and bytes spilled where the version of NVRTC is the table's.
+    """Return differences from the recorded table: lines, and bytes spilled if the table has the same version of NVRTC.
     `lines` are those of all kernels, compiled or left out.
     """
     recorded_with, recorded = read()
@@ -353,8 +353,8 @@ def given_sizes(functions: dict) -> dict[tuple[str, str], list[int]]:
 
 
 def unlike_c(text: str) -> list[str]:
-    """What means one thing in OpenCL C and another in C++: vectors written as casts of several numbers, arrays of local
-    memory without the macro.
+    """Return constructs with another meaning in C++ than in OpenCL C: vectors written as casts of several
+    numbers, local arrays without the macro.
     """
     found = []
     for match in re.finditer(r"\(\w+\)\(", text):

@@ -23,8 +23,8 @@ UNSIGNED = ("uint16", "uint32", "uint64")
 OTHER_PRODUCTS = ("attention", "layouts", "mixtures")
 # Samples that read values on the host which only real kernels can give.
 _UNPREDICTABLE = ("istft", "multinomial")
-# What new memory holds beside zeros: nothing, or bytes with a one, as integers of 8 or 4 bytes that a kernel would have
-# counted.
+# Contents of new memory besides zeros: nothing, or bytes with a one, as integers of 8 or 4 bytes that a kernel would
+# have counted.
 FILLINGS = (None, slice(0, None, 8), slice(4, None, 8), slice(0, None, 4))
 # How much longer arrays are made, where kernels are chosen by size, and in which dtypes. What does not fit an op at
 # that size raises an error and is passed over.
@@ -150,7 +150,7 @@ class Ops:
                     torch.where(x.to(torch.bool), x, y)
 
     def captured(self) -> None:
-        """What is started while a graph is recorded: kernels that draw read their seed from memory there, as Adam's
+        """Launch the kernels of graph capture: random kernels read their seed from memory there, as Adam's
         step its numbers with `capturable`.
         """
         import torchlite as torch
@@ -185,8 +185,8 @@ class Ops:
                         kind(parameters, amsgrad=amsgrad, capturable=True).step()
 
     def more(self) -> None:
-        """What no sample starts: what tests/oclgrind.py knows of, attention on tensor cores, and what depends on more
-        than shapes and dtypes.
+        """Run programs that no sample starts: those of tests/oclgrind.py, attention on tensor cores, and those that
+        depend on more than shapes and dtypes.
         """
         import torchlite as torch
         from tests.oclgrind import further
@@ -204,7 +204,7 @@ class Ops:
 
 
 def unusual(torch: Any) -> dict[str, Any]:
-    """What depends on a GPU's size or on values: (name: what runs it)."""
+    """Return programs that depend on a GPU's size or on values: {name: function that runs it}."""
     from torchlite._device.generators import engine_of
     from torchlite_backends.kernel_sources.reduce import OPS
 
@@ -228,7 +228,7 @@ def unusual(torch: Any) -> dict[str, Any]:
 
 
 def scaled(tree: Any, factor: int) -> Any:
-    """The arrays in a tree made longer in each direction."""
+    """Return a tree with its arrays enlarged in each dimension."""
     if isinstance(tree, (list, tuple)):
         return type(tree)(scaled(item, factor) for item in tree)
     if isinstance(tree, dict):

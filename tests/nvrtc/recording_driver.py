@@ -63,7 +63,7 @@ class Driver:
 
     def __init__(self, built: Callable[[str], None] | None = None):
         self.pool = self
-        self.built = built  # is told of each new program
+        self.built = built  # called with each new program
         self.filling: slice | None = None
         self.programs: dict[str, dict[str, Kernel]] = {}
         self.kernels: list[Kernel] = []

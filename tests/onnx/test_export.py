@@ -120,7 +120,7 @@ def attributes(program, kind):
 
 
 def test_nodes_of_older_opsets():
-    """What were attributes, and what was written in other ops."""
+    """Older opsets have attributes instead of inputs, and other ops."""
     x = torch.arange(24.0).reshape(2, 3, 4)
 
     def f(x):
@@ -168,7 +168,7 @@ def test_names_and_dynamic_axes(tmp_path):
     assert {name for name, _ in module.named_parameters()} == {"weight", "bias"}
 
 
-def test_batch_norm_and_dropout_in_eval_mode_and_the_mode_comes_back():
+def test_export_uses_eval_mode_and_restores_the_mode():
     net = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2), torch.nn.Dropout(0.5))
     file = io.BytesIO()
     torch.onnx.export(net, (torch.ones(1, 1, 5, 5),), file, dynamo=False)
@@ -264,7 +264,7 @@ def test_writes_through_views():
     assert torch.equal(torch.onnx.export(Calls(program), (x,)).call_reference(x)[0], program(x))
 
 
-def test_what_cannot_be_written():
+def test_unsupported_ops_and_opsets_raise():
     with pytest.raises(torch.onnx.errors.UnsupportedOperatorError, match="aten::digamma"):
         torch.onnx.export(Calls(torch.digamma), (torch.ones(2),))
     with pytest.raises(ValueError, match="Unsupported ONNX opset version: 30"):

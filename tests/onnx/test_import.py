@@ -105,7 +105,7 @@ def loop(trips):
     return model([node("Loop", ["m", "", "x"], names, body=body)], [info("x", 2)], names, [count, two])
 
 
-def test_a_loop_reads_what_is_around_it(device):
+def test_loops_read_outer_values(device):
     module = torch.onnx.load(loop(3)).to(device)
     last, every = module(torch.ones(2).to(device))
     assert last.tolist() == [8, 8] and every.tolist() == [[2, 2], [4, 4], [8, 8]]
@@ -178,7 +178,7 @@ def test_inputs_are_checked(inputs, kind, words):
         ([node("If", ["x"], ["y"])], "the graph of then_branch is missing"),
     ],
 )
-def test_what_is_wrong_with_a_graph(nodes, words):
+def test_invalid_graphs_raise(nodes, words):
     with pytest.raises(OnnxFileError, match=words):
         torch.onnx.load(model(nodes, [info("x", 2)], ["y"]))
 
@@ -204,8 +204,8 @@ def test_text():
     assert module(np.array(["a", "bé"], object)).tolist() == ["A", "BE"]
 
 
-def test_shapes_stay_with_the_host(device):
-    """What is computed of sizes is not fetched from a device."""
+def test_shape_arithmetic_stays_on_the_host(device):
+    """Arithmetic on sizes does not read from a device."""
     nodes = [
         node("Shape", ["x"], ["s"]), node("Gather", ["s", "first"], ["n"], axis=0),
         node("Concat", ["n", "rest"], ["t"], axis=0), node("Reshape", ["x", "t"], ["y"]),
@@ -252,7 +252,7 @@ def test_numbers_in_many_pieces():
     assert parse(packed, "Tensor").int64_data.tolist() == [1, 2]
 
 
-def test_inputs_with_names_of_the_programs_own():
+def test_input_names_may_equal_generated_names():
     """The nodes that check inputs have names too, which inputs after them may have."""
     for name in ("tensor_input", "tensor_input_1", "held", "neg"):
         data = model([node("Neg", ["x"], ["a"]), node("Sub", ["a", name], ["y"])], [info("x", 1), info(name, 1)], ["y"])
@@ -279,7 +279,7 @@ def test_weights_and_bodies_with_names_of_methods(name):
 
 
 def test_members_of_archives_have_no_folder(tmp_path):
-    """An archive says how its members are called: no file beside that name is read."""
+    """Names of archive members contain no folder: no file outside the archive is read."""
     (tmp_path / "key").write_bytes(np.arange(4, dtype="<f4").tobytes())
     entry = Message("StringString", key="location", value="key")
     held = Message("Tensor", name="w", dims=[4], data_type=1, data_location=1, external_data=[entry])

@@ -67,7 +67,7 @@ _PATTERNS = [
 ]  # fmt: skip
 
 
-def test_patterns_match_what_they_say():
+def test_patterns_match_as_pythons_re():
     """As Python's module does for patterns that both have, on all short texts of an alphabet."""
     words = [""]
     for letter in ("ab", "abc-A", "ab1_.\n", "bc ", "ab]"):
@@ -143,7 +143,7 @@ def _doubling_loop(*extra, results=("c", "s2")):
     return model([node("Loop", ["m", "", "x"], names, body=body)], [info("x", 4), info("m", kind=7)], names)
 
 
-def test_loops_run_and_give_what_is_scanned():
+def test_loops_return_scan_outputs():
     data = _doubling_loop(node("Add", ["s", "s"], ["s2"]), results=("c", "s2", "s2"))
     y, z = torch.onnx.load(data)(torch.ones(4), torch.tensor(5))
     assert y.tolist() == [32.0] * 4 and z[:, 0].tolist() == [2.0, 4.0, 8.0, 16.0, 32.0]
@@ -233,7 +233,7 @@ def test_copies_have_the_same_limits(other):
             again(torch.tensor([1 << 23]))
 
 
-def test_limits_of_threads_are_their_own():
+def test_each_thread_has_separate_limits():
     data = model([node("ConstantOfShape", ["s"], ["y"])], [info("s", 1, kind=7)], ["y"])
     module, found = torch.onnx.load(data, max_elements=1000), []
 
@@ -450,7 +450,7 @@ def test_a_loop_of_ten_thousand_steps_needs_no_argument():
     assert y.shape == (4, 32) and sums.shape == (10_000,)
 
 
-def test_errors_say_which_number_allows_more(monkeypatch):
+def test_errors_name_a_sufficient_limit(monkeypatch):
     monkeypatch.setattr("torchlite.onnx._import.resource_limits._TIME", 2)
     body = _doubling_loop(node("Neg", ["s"], ["s2"]))
     with pytest.raises(OnnxFileError, match="more CPU time") as error:
@@ -462,7 +462,7 @@ def test_errors_say_which_number_allows_more(monkeypatch):
     assert module(torch.ones(4), torch.tensor(3_000)).tolist() == [1.0] * 4
 
 
-def test_functions_of_the_file_may_make_as_many_nodes_as_the_argument_says():
+def test_max_nodes_bounds_local_functions():
     imports = [Message("OperatorSetId", version=20), Message("OperatorSetId", domain="own", version=1)]
     inner = Message(
         "Function",

@@ -55,7 +55,7 @@ def choices(row, index: int) -> dict[str, tuple[int, ...]]:
 
 def inputs(tree, library, wanted, made: list):
     """The arrays of a tree as tensors that were computed from leaves; those of the numbers `wanted` want a gradient.
-    They are put into `made`, in order.
+    They are appended to `made`, in order.
     """
     if isinstance(tree, np.ndarray):
         tensor = library.from_numpy(tree.copy())

@@ -1,4 +1,4 @@
-"""What ops refuse, warn of, or take without complaint at the edges, as PyTorch does."""
+"""Ops raise, warn for, or accept unusual arguments as PyTorch does."""
 
 import re
 import warnings
@@ -67,7 +67,7 @@ def test_adaptive_pools_of_nothing(device, n):
     assert average(torch.ones((0, 3, *(3,) * n), device=device), 2).shape == (0, 3, *(2,) * n)
 
 
-def test_ctc_loss_wants_a_reduction_that_exists():
+def test_ctc_loss_rejects_unknown_reductions():
     log_probs, lengths = torch.zeros(5, 1, 3).log_softmax(-1), torch.tensor([5])
     for call in (F.ctc_loss, torch.nn.CTCLoss(reduction="x")):
         with pytest.raises(ValueError, match="x is not a valid value for reduction"):
@@ -94,7 +94,7 @@ def test_ctc_loss_wants_a_reduction_that_exists():
         ("bfloat16", (0, 256), None),
     ],
 )
-def test_random_warns_of_what_a_dtype_cannot_tell_apart(dtype, bounds, words):
+def test_random_warns_about_bounds_beyond_the_dtypes_precision(dtype, bounds, words):
     x = torch.zeros(2, dtype=getattr(torch, dtype))
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
@@ -120,7 +120,7 @@ def test_random_refuses(dtype, bounds, kind, words):
         torch.zeros(2, dtype=getattr(torch, dtype)).random_(*bounds)
 
 
-def test_permutations_stay_exact():
+def test_permutations_are_exact():
     for n, dtype, words in ((2**24 + 2, "float32", "2\\^24\\+1 for Float"), (2050, "float16", "2049 for Half")):
         with pytest.raises(RuntimeError, match=f"n cannot be greater than {words} type."):
             torch.randperm(n, dtype=getattr(torch, dtype))
@@ -135,7 +135,7 @@ def test_kthvalue_of_nothing(device):
     assert torch.kthvalue(torch.ones(0, 3, device=device), 1, 1).values.shape == (0,)
 
 
-def test_the_cumulative_rule_says_its_name():
+def test_trapezoid_errors_name_the_function():
     with pytest.raises(RuntimeError, match="^cumulative_trapezoid: There must be one `x` value"):
         torch.cumulative_trapezoid(torch.ones(3, 4), torch.ones(3))
     with pytest.raises(RuntimeError, match="^trapezoid: There must be one `x` value"):
@@ -196,7 +196,7 @@ def test_maps_refuse():
             call()
 
 
-def test_removed_methods_say_what_to_use():
+def test_removed_methods_name_their_replacement():
     x = torch.ones(2, 2)
     for name, args in (("eig", ()), ("symeig", ()), ("lstsq", (x,)), ("solve", (x,))):
         with pytest.raises(
@@ -235,7 +235,7 @@ def test_the_switch_of_onednn():
 
 
 @pytest.mark.parametrize("name", ["sum", "nansum", "prod", "cumsum", "cumprod"])
-def test_out_has_the_dtype_that_was_asked_for(device, name):
+def test_out_must_have_the_given_dtype(device, name):
     op, x = getattr(torch, name), torch.ones(3, dtype=torch.int32, device=device)
     for dtype in (torch.uint8, torch.int32, torch.float32):
         assert op(x, 0, out=torch.empty(0, dtype=dtype, device=device)).dtype is dtype

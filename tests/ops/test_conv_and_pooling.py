@@ -18,7 +18,7 @@ def r(*shape):
     return torch.from_numpy(np.random.default_rng(0).random(shape, dtype=np.float32))
 
 
-# What PyTorch 2.13 raises for each call.
+# The error of PyTorch 2.13 for each call.
 ERRORS = [
     (
         "F.conv2d(r(2,3),r(4,3,3,3))",
@@ -516,7 +516,7 @@ KERNELS = [
 @pytest.mark.parametrize(
     "name,args", [(k[0], k[1:]) for k in KERNELS], ids=[f"{k[0]}-{i}" for i, k in enumerate(KERNELS)]
 )
-def test_composite_says_what_the_kernel_does(name, args):
+def test_composite_matches_the_kernel(name, args):
     table = table_of(torch.device("cpu"))
     found, said = getattr(table, name)(*args), REGISTRY[name].composite(table, *args)
     for a, b in zip(
@@ -526,7 +526,7 @@ def test_composite_says_what_the_kernel_does(name, args):
         np.testing.assert_allclose(a, b, rtol=1e-10)
 
 
-def test_backward_composites_say_what_the_kernels_do():
+def test_backward_composites_match_the_kernels():
     table = table_of(torch.device("cpu"))
     x, args = array(2, 3, 5, 6), ((3, 2), (2, 1), (1, 0), (1, 2), True)
     out = table._max_pool(x, *args)

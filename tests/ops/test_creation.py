@@ -211,7 +211,7 @@ def test_windows(name):
 
 
 def test_new_memory_is_filled_in_deterministic_mode(device):
-    """NaN, or the largest integer, where nobody has written yet."""
+    """Unwritten elements are NaN or the largest integer."""
     filling = torch.utils.deterministic
     torch.use_deterministic_algorithms(True)
     try:
@@ -259,7 +259,7 @@ class _Whole:
         ([range(2), [5, 6]], None, [[0, 1], [5, 6]]),
     ],
 )
-def test_what_is_a_number_becomes_one(data, dtype, want):
+def test_tensor_from_numbers(data, dtype, want):
     assert torch.tensor(data, dtype=dtype).tolist() == want
 
 

@@ -12,7 +12,7 @@ FILE = pathlib.Path(__file__).with_name("edge_values.json")
 pytestmark = pytest.mark.usefixtures("on_device")
 INFINITIES = "[complex(a, b) for a in (0., -0., 1., -2.5, inf, -inf, nan) for b in (0., -0., 1., -2.5, inf, -inf, nan)]"
 
-# What every device answers alike.
+# Expressions with equal answers on every device.
 EXPRESSIONS = [
     # dimensions of 0-d tensors
     *(f"torch.tensor(1.).{name}({dim})" for name in ("sum", "mean", "softmax", "log_softmax", "any", "logsumexp",
@@ -77,7 +77,7 @@ def written(x, index, value):
 
 
 def answer(lib, functional, expression):
-    """What a library says to an expression: dtype, shape and values, or the error's type and words."""
+    """Return a library's answer to an expression: dtype, shape and values, or the error's type and message."""
 
     def gradient(function, values):
         x = lib.tensor(values, requires_grad=True)
@@ -159,6 +159,6 @@ def test_a_householder_parametrization_gives_the_weight_that_it_was_given():
         ),
     ],
 )
-def test_what_is_refused(call, words):
+def test_wrong_calls_raise(call, words):
     with pytest.raises(RuntimeError, match=words):
         call()

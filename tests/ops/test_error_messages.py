@@ -1,4 +1,4 @@
-"""What goes wrong in shape, index, reduction and sorting ops is said in PyTorch's words (recorded from torch 2.13)."""
+"""Errors of shape, index, reduction and sorting ops have PyTorch's messages (recorded from torch 2.13)."""
 
 from __future__ import annotations
 

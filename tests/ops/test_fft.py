@@ -1,4 +1,4 @@
-"""What the op table does not show of Fourier transforms: precision, round trips, the short-time transforms."""
+"""Fourier transforms beyond the op table: precision, round trips, the short-time transforms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def close(a, b, tol=1e-9):
 @pytest.mark.parametrize(
     "kind,wanted", [(torch.float32, torch.complex64), (torch.float64, torch.complex128), (torch.int64, torch.complex64)]
 )
-def test_precision_is_kept(kind, wanted, device):
+def test_precision_is_preserved(kind, wanted, device):
     x = torch.ones(4, 4, dtype=kind, device=device)
     for name in ("fft", "ifft", "rfft", "ihfft", "fftn", "ifft2", "rfftn", "ihfft2"):
         assert getattr(torch.fft, name)(x).dtype is wanted, name

@@ -1,4 +1,4 @@
-"""Half and bfloat16: sums are made in float32, Python numbers keep their digits until the result is rounded."""
+"""Half and bfloat16: sums accumulate in float32, and Python numbers keep their precision until the end."""
 
 import pytest
 
@@ -54,7 +54,7 @@ SUMS = {
 
 @pytest.mark.parametrize("name", SUMS)
 def test_sums_are_rounded_once(name, half):
-    """What is computed of the same numbers in float64 is at most some roundings away."""
+    """Results differ from those in float64 by at most some roundings."""
     x = values(half)
     found, true = SUMS[name](x), SUMS[name](x.cpu().to(torch.float64).to(x.device) if x.is_cpu else x.float())
     assert found.dtype is half

@@ -195,7 +195,7 @@ def test_memory_that_may_not_be_written():
 
 
 def test_writing_rows_reads_none(monkeypatch):
-    """What is written over is not copied first, to learn how many rows an index names."""
+    """A write by index does not first gather the overwritten rows to count them."""
     from torchlite_backends.array import index
 
     class Written:

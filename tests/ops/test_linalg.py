@@ -1,4 +1,4 @@
-"""What the op table does not show of linear algebra: large blocks, singular matrices, several devices' worth of
+"""Linear algebra beyond the op table: large blocks, singular matrices, several devices' worth of
 layouts, identities.
 """
 

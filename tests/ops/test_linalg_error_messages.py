@@ -1,7 +1,7 @@
 """Bad input to products, solvers, decompositions and transforms gets PyTorch's exception type and the first line of its
 message.
 
-linalg_error_calls.txt has a call a line, and linalg_error_messages.json what PyTorch says to each
+linalg_error_calls.txt has a call per line, and linalg_error_messages.json PyTorch's answer to each
 (tools/record_expressions.py).
 """
 

@@ -133,7 +133,7 @@ def test_division_by_zero_and_infinity():
     same(torch.div(T([7, -7]), 2, rounding_mode="floor"), [3, -4], torch.int64)
 
 
-def test_nan_goes_through_extremes_and_comparisons():
+def test_nan_propagates_through_extremes_and_comparisons():
     a, b = T([nan, 1.0, 1.0]), T([1.0, nan, 2.0])
     same(torch.maximum(a, b), [nan, nan, 2])
     same(torch.fmax(a, b), [1, 1, 2])
@@ -188,7 +188,7 @@ def test_gradient_of_bounds():
         same(have, want)
 
 
-def test_not_differentiable_arguments_say_so():
+def test_not_differentiable_arguments_raise():
     a, x = T([1.0], requires_grad=True), T([2.0], requires_grad=True)
     with pytest.raises(NotImplementedError, match="the derivative for 'igamma: input' is not implemented"):
         torch.igamma(a, x).sum().backward()
@@ -197,7 +197,7 @@ def test_not_differentiable_arguments_say_so():
 @pytest.mark.parametrize("size", [7, 5_000, 200_000])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64, torch.int64])
 def test_choice_is_the_same_at_every_size(size, dtype):
-    """Large choices are made by bits and on threads."""
+    """Large `where` calls select bitwise and on threads."""
     rng = np.random.default_rng(size)
     mask = rng.random(size) < 0.5
     x, y = (rng.standard_normal(size).astype(dtype.np) for _ in range(2))

@@ -1,6 +1,6 @@
 """Every implementation of an optimizer's step against its formula, over flags and dtypes.
 
-The reference evaluates the formula's text with NumPy in float64, by rules of its own.
+The reference evaluates the formula's text with NumPy in float64, by independent rules.
 """
 
 import ast

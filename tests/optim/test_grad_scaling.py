@@ -181,7 +181,7 @@ def test_parameters_in_half_precision(device, name):
         assert fused.state[p].get("step", 2.0) == 2.0
 
 
-def test_the_composite_does_what_the_kernels_do(device):
+def test_the_composite_matches_the_kernels(device):
     results = []
     for kernel in (False, True):
         params, optimizer = made("Adam with decay", device, fused=True)
@@ -197,7 +197,7 @@ def test_the_composite_does_what_the_kernels_do(device):
 
 
 class Composite:
-    """A table without kernels of whole steps."""
+    """A kernel table without fused optimizer steps."""
 
     def __init__(self, table):
         self.table = table
@@ -223,7 +223,7 @@ def test_checkpoints(device):
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_what_is_refused(device, name):
+def test_unsupported_grad_scaling_raises(device, name):
     params, optimizer = made(name, device)
     assert (
         not hasattr(optimizer, "_step_supports_amp_scaling")

@@ -66,7 +66,7 @@ def test_warnings_and_errors():
         lr_scheduler.OneCycleLR(optimizer, 0.1)
 
 
-def test_tensor_rates_stay_the_same_tensor():
+def test_tensor_learning_rates_are_updated_in_place():
     rate = torch.tensor(0.1)
     optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=rate)
     schedule = lr_scheduler.ExponentialLR(optimizer, 0.5)

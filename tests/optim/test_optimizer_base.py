@@ -1,4 +1,4 @@
-"""What the base classes of optimizers and schedules promise to subclasses, hooks and programs that look."""
+"""Base classes of optimizers and schedules: their interface for subclasses, hooks and programs that read attributes."""
 
 import copy
 import pickle
@@ -10,7 +10,7 @@ import torchlite as torch
 from torchlite import nn, optim
 from torchlite.optim import lr_scheduler
 
-# What PyTorch 2.13's Optimizer and LRScheduler have with one underscore before it.
+# Names with one leading underscore in PyTorch 2.13's Optimizer and LRScheduler.
 _OPTIMIZER = {
     "_cuda_graph_capture_health_check", "_optimizer_load_state_dict_post_hooks",
     "_optimizer_load_state_dict_pre_hooks", "_optimizer_state_dict_post_hooks", "_optimizer_state_dict_pre_hooks",
@@ -29,14 +29,14 @@ def _private(cls):
 
 
 @pytest.mark.parametrize("name", optim.__all__)
-def test_optimizers_have_no_private_names_of_their_own(name):
+def test_optimizers_add_no_private_names(name):
     found = getattr(optim, name)
     if isinstance(found, type):
         assert _private(found) <= _OPTIMIZER
 
 
 @pytest.mark.parametrize("name", lr_scheduler.__all__)
-def test_schedules_have_no_private_names_of_their_own(name):
+def test_schedules_add_no_private_names(name):
     assert _private(getattr(lr_scheduler, name)) <= _SCHEDULER
 
 
@@ -96,7 +96,7 @@ def _words(call):
     return [str(warning.message)[:60] for warning in caught]
 
 
-def test_schedules_tell_what_steps_they_saw():
+def test_schedules_detect_optimizer_steps():
     before = ["Detected call of `lr_scheduler.step()` before `optimizer.ste"]
     replaced = ["Seems like `optimizer.step()` has been overridden after lear"]
     optimizer = optim.SGD([_param()], 0.1)

@@ -94,7 +94,7 @@ def scales(t, factors):
     return found
 
 
-def test_the_way_of_the_scale():
+def test_scale_updates():
     inf, nan = float("inf"), float("nan")
     factors = [1.0, 1.0, 1.0, 1.0, 1e-3, 1e-3, inf, 1.0, nan, 1.0, 1.0, 1.0, 2.0**10, 1.0]
     assert scales(torchlite, factors) == scales(torch, factors)

@@ -12,7 +12,7 @@ import torchlite
 
 pytestmark = pytest.mark.oracle
 
-# What is left out, and why: several processes (nccl), other projects' parts (jiterator, tunable, gds), allocators
+# Names left out, and why: several processes (nccl), other projects' parts (jiterator, tunable, gds), allocators
 # and snapshots of PyTorch's own memory, handles of PyTorch's own runtime.
 ALLOCATORS = {
     "CUDAPluggableAllocator", "MemPool", "caching_allocator_alloc", "caching_allocator_delete",

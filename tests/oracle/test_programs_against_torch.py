@@ -24,7 +24,7 @@ def test_fifty_steps_have_the_same_loss(name):
     assert getattr(seeded_runs, name)() == pytest.approx(theirs, abs=1e-4)
 
 
-def test_seed_program_both_ways(tmp_path):
+def test_seed_program_on_both_libraries(tmp_path):
     program = twin("seed_program", torch)
     ours, our_losses = seed_program.train(tmp_path / "ours.pt")
     theirs, their_losses = program.train(tmp_path / "theirs.pt")
@@ -40,7 +40,7 @@ def test_seed_program_both_ways(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
-def test_optimizer_state_both_ways(name):
+def test_optimizer_state_between_both_libraries(name):
     options = {"momentum": 0.9} if name in ("SGD", "RMSprop") else {}
 
     def make(t, steps):

@@ -42,7 +42,7 @@ def test_numbers_stay_the_same(kind):
     assert torch.equal(*grads)
 
 
-def test_regions_hold_what_runs_in_them():
+def test_regions_contain_their_events():
     @record_function("decorated")
     def double(x):
         return x * 2
@@ -200,13 +200,13 @@ def test_an_op_is_one_event_whatever_its_function_is_written_in():
     assert counts["aten::add"] == 3 and counts["aten::softmax"] == 1 and counts["aten::max"] == 1
 
 
-def test_a_schedule_says_what_is_wrong_with_it():
+def test_schedule_rejects_negative_steps():
     with pytest.raises(AssertionError, match=r"Got wait=-1 \(need >= 0\), warmup=1"):
         torch.profiler.schedule(wait=-1, warmup=1, active=1)
 
 
 @pytest.mark.parametrize("trace", ["make_fx", "vmap", "grad", "jit", "mode"])
-def test_profiles_end_within_what_began_after_them(trace):
+def test_a_profile_may_end_inside_a_later_region(trace):
     """The profile leaves the stack, and what began after it stays there."""
     x = torch.linspace(0.1, 1, 6).reshape(2, 3)
     profile = torch.profiler.profile()

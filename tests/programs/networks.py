@@ -30,7 +30,7 @@ def network(make_optimizer):
 
 
 def digest(tensors) -> str:
-    """What tells whether two lists of tensors are the same to the last bit."""
+    """Return a digest that is equal for lists of tensors with the same bits."""
     total = hashlib.sha256()
     for tensor in tensors:
         total.update(np.ascontiguousarray(tensor.detach().cpu().numpy()).tobytes())

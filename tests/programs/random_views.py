@@ -20,7 +20,7 @@ import numpy as np
 
 import torchlite as torch
 
-MARGIN = 64  # elements before and after each storage that nobody may touch
+MARGIN = 64  # guard elements before and after each storage
 POISON = 0xA5
 
 
@@ -90,7 +90,7 @@ def lies_evenly(at: np.ndarray) -> bool:
 
 
 class Program:
-    """One random program, run while it is made up."""
+    """One random program, run while it is generated."""
 
     def __init__(self, seed: int, device: str = "cpu"):
         self.draw = random.Random(seed)
@@ -131,7 +131,7 @@ class Program:
     # -- what is live --
 
     def add(self, tensor, values: np.ndarray, slopes: np.ndarray) -> Seen:
-        """A tensor with memory of its own; its elements lie as its strides say."""
+        """Add a tensor with new memory and the given strides."""
         if tensor.shape != values.shape:
             raise Difference(f"shape {tuple(tensor.shape)}, should be {values.shape}")
         order = sorted(range(values.ndim), key=lambda d: -tensor.stride(d))
@@ -396,7 +396,7 @@ class Program:
         if name != "mul_ of" and x.cells is other.cells and np.isin(x.at, other.at).any():
             ours, theirs = x.block(), other.block()
             if other.shares() or ours is None or theirs is None:
-                return None  # PyTorch does not look, and what it does is not said
+                return None  # PyTorch does not check, and its result is undefined
             if (x.at == other.at).all() and 1 in x.at.shape:
                 return None  # steps along one element count for PyTorch
             if not (x.at == other.at).all():

@@ -1,4 +1,4 @@
-"""Random programs of views and writes in place do what the model of their memory says (tests/programs/random_views.py);
+"""Random programs of views and writes in place match the model of their memory (tests/programs/random_views.py);
 `tox -e night` runs 20,000.
 """
 

@@ -77,7 +77,7 @@ def test_jit_marks_functions():
         pass
 
 
-def test_what_needs_torchscript_says_so(tmp_path):
+def test_jit_functions_reject_modules_and_missing_files(tmp_path):
     with pytest.raises(AttributeError, match="no attribute 'save'"):
         torch.jit.save(Net(), "x")
     with pytest.raises(ValueError, match="does not exist"):
@@ -129,7 +129,7 @@ def test_futures():
         torch.futures.Future().set_exception(3)
 
 
-def test_compile_runs_what_is_written():
+def test_compile_runs_the_function():
     net = Net()
     compiled = torch.compile(net, mode="default")
     x = torch.ones(1, 2)
@@ -373,7 +373,7 @@ def test_block_masks():
         flex.create_block_mask(lambda s, b, h, i, j: s, 1, 1, 2, 2)
 
 
-def test_names_are_not_loaded_before_they_are_asked_for():
+def test_jit_and_fx_are_loaded_lazily():
     import subprocess
     import sys
 
@@ -397,7 +397,7 @@ def test_a_subclass_may_have_a_property_of_the_dtype():
     assert torch.Tensor._make_subclass(Named, torch.ones(2)).dtype is torch.float32
 
 
-def test_parameters_of_packages_take_arguments_of_their_own():
+def test_parameter_subclasses_may_take_arguments():
     class Marked(torch.nn.Parameter):
         def __new__(cls, data, *, kind):
             made = torch.Tensor._make_subclass(cls, data, True)
@@ -450,7 +450,7 @@ def test_transforms_are_seen():
     assert seen == [True, False]
 
 
-def test_what_packages_take_of_the_hub():
+def test_hub_names_that_packages_use():
     import torchlite.utils.model_zoo as zoo
 
     assert torch.hub.get_dir().startswith(torch.hub._get_torch_home()) and torch.hub.HASH_REGEX.search("a-0b1c.pth")

@@ -35,7 +35,7 @@ def test_functional_is_a_module():
         _ = torch.functional.relu
 
 
-def test_without_a_compiler_functions_are_what_they_are():
+def test_without_a_compiler_functions_are_unchanged():
     def double(x):
         return 2 * x
 
@@ -99,7 +99,7 @@ def test_assertions_as_calls():
             torch._assert(condition, "broken")
 
 
-def test_the_accelerator_can_be_asked_first():
+def test_accelerator_is_available_as_first_call():
     """Before anything else has loaded what devices there are."""
     program = "import torchlite; print(torchlite.accelerator.is_available() in (True, False))"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -156,7 +156,7 @@ def test_an_optimizer_steps_other_parameters(kind):
     torch.testing.assert_close(given["state"], optimizer.state_dict()["state"])
 
 
-def test_what_does_not_fit_an_optimizer():
+def test_swapped_params_must_match_the_optimizer():
     net = torch.nn.Linear(2, 2)
     optimizer = torch.optim.Adam(net.parameters())
     others = dict(net.named_parameters())
@@ -214,7 +214,7 @@ def test_pipes_are_generic_and_may_be_undetermined():
     assert list(Any()) == [1]
 
 
-def test_first_class_dimensions_stay_out():
+def test_first_class_dimensions_are_not_supported():
     with pytest.raises(NotImplementedError, match="first-class dimensions"):
         torch.zeros(2).index((0,), (1,))
 

@@ -1,4 +1,4 @@
-"""What packages of science and probability ask for: gpytorch, botorch, captum, opacus, tensordict, higher ..."""
+"""Names that packages of science and probability use: gpytorch, botorch, captum, opacus, tensordict, higher ..."""
 
 import collections
 import warnings
@@ -36,7 +36,7 @@ class TestSparseTypes:
             warnings.simplefilter("ignore")
             yield
 
-    def test_made(self):
+    def test_sparse_constructors(self):
         made = torch.sparse.FloatTensor(self.indices, self.values, torch.Size([2, 3]))
         assert made.layout is torch.sparse_coo and made.to_dense().tolist() == [[0, 1, 0], [2, 0, 0]]
         assert torch.sparse.FloatTensor(self.indices, self.values).shape == (2, 2)
@@ -267,7 +267,7 @@ def test_swap_tensor():
 
 
 class TestPiecesOfVmap:
-    """tensordict puts functions of its own in the place of these."""
+    """tensordict replaces these functions."""
 
     def test_batch_dimensions(self):
         seen = []

@@ -78,7 +78,7 @@ def test_powers_of_two():
     assert engine.draw_base2(2)[0].tolist() == [0.375, 0.375]
 
 
-def test_what_is_refused():
+def test_wrong_dimensions_and_counts_raise():
     for dimension in (0, 21202):
         with pytest.raises(ValueError, match="Supported range of dimensionality for SobolEngine is \\[1, 21201\\]"):
             SobolEngine(dimension)

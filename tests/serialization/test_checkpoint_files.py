@@ -1,4 +1,4 @@
-"""What `torch.save` leaves on the disk, in which names and folders; the old format; options of `save` and `load`."""
+"""Files that `torch.save` leaves on the disk; the old format; options of `save` and `load`."""
 
 import copy
 import io
@@ -54,7 +54,7 @@ KILLED = """
 
 
 @posix
-def test_what_a_killed_save_left_is_cleared_by_the_next(tmp_path):
+def test_partial_files_of_a_killed_save_are_removed_by_the_next(tmp_path):
     path = tmp_path / "x.pt"
     torch.save(torch.ones(2), path)
     for _ in range(2):
@@ -312,7 +312,7 @@ def test_the_source_of_modules_is_compared(tmp_path, monkeypatch):
 # -- options -----------------------------------------------------------------------------------------
 
 
-def test_files_that_do_not_say_their_byte_order():
+def test_files_without_a_byte_order_record():
     values = torch.tensor([1.5, -2.0])
     silent = saved(values, _disable_byteorder_record=True)
     assert torch.equal(torch.load(io.BytesIO(silent)), values)
@@ -348,7 +348,7 @@ def test_mmap_options(tmp_path):
         put(7)
 
 
-def test_config_is_what_the_functions_set(tmp_path):
+def test_config_follows_the_setters(tmp_path):
     from torchlite.utils.serialization import config
 
     torch.save(torch.ones(3), tmp_path / "x.pt")
@@ -436,7 +436,7 @@ def test_environment_variables(monkeypatch):
         torch.load(io.BytesIO(data))
 
 
-def test_errors_of_the_programs_own_functions_are_its_own():
+def test_errors_of_user_functions_pass_through():
     def where(storage, location):
         raise KeyError("mine")
 
@@ -602,7 +602,7 @@ class WithState(torch.Tensor):
         self.told = state[0]
 
 
-def test_slots_and_states_of_subclasses():
+def test_subclasses_with_slots_and_setstate():
     value = torch.empty(2, device="meta").as_subclass(Slotted)
     value.inside, value.note = torch.ones(2), "kept"
     with safe_globals([Slotted, WithState]):
@@ -627,6 +627,6 @@ def restored(values):
     return torch.tensor(values).as_subclass(Reduced)
 
 
-def test_a_subclass_may_say_how_it_is_pickled():
+def test_a_subclass_may_override_reduce():
     found = round_trip(torch.ones(2).as_subclass(Reduced), weights_only=False)
     assert type(found) is Reduced and found.tolist() == [1, 1]

@@ -80,7 +80,7 @@ def test_everything_pytorch_writes(options):
         assert str(value.dtype) == name and value.float().tolist() == [0.5, -2.0]
 
 
-def test_what_we_write_is_what_pytorch_writes():
+def test_saved_files_equal_pytorchs():
     """The same records in the same order, the same pickle (but for the sharing of equal strings), the same bytes."""
     pytest.importorskip("ml_dtypes")
     for name in ("kinds.pt", "training.pt"):
@@ -129,7 +129,7 @@ def test_names_in_the_pickle_are_pytorchs():
     }
 
 
-def test_training_state_goes_on():
+def test_training_resumes_from_saved_state():
     found = torch.load(DATA / "training.pt")
     model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
     model.load_state_dict(found["model"])
@@ -381,7 +381,7 @@ def test_hostile_pickles(name):
         torch.load(archive_with(HOSTILE[name]))
 
 
-def test_tensors_stay_inside_their_storage():
+def test_tensors_must_fit_in_their_storage():
     good = records(io.BytesIO(saved(torch.ones(4))))["data.pkl"]
     for old, new in ((b"K\x04\x85", b"K\x09\x85"), (b"K\x01\x85", b"K\x09\x85"), (b"QK\x00", b"QK\x09")):
         assert old in good
@@ -403,7 +403,7 @@ def test_allowed_classes():
         torch.load(io.BytesIO(), weights_only=True, pickle_module=pickle)
 
 
-def test_damage_is_found():
+def test_damage_is_detected():
     data = saved({"a": torch.arange(50.0), "b": [torch.zeros(3), {"c": 1}]})
     dice = random.Random(0)
     for _ in range(300):

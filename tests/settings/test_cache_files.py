@@ -175,7 +175,7 @@ def test_several_processes_build_one_program_at_once(cache):
 @compiled
 @superuser
 @pytest.mark.parametrize("which", range(5))
-def test_what_another_user_owns_is_not_loaded(cache, libraries, which):
+def test_files_owned_by_another_user_are_not_loaded(cache, libraries, which):
     """The file, or any folder from the cache's root down."""
     path = planted(program_build.cache_path(PROGRAM), libraries[EVIL])
     owned = [path, path.parent, path.parent.parent, cache / "torchlite", cache][which]
@@ -187,7 +187,7 @@ def test_what_another_user_owns_is_not_loaded(cache, libraries, which):
 @posix
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o702, 0o720, 0o1777], ids=oct)
 @pytest.mark.parametrize("which", range(4))
-def test_what_others_may_write_is_not_loaded(cache, libraries, which, mode):
+def test_files_writable_by_others_are_not_loaded(cache, libraries, which, mode):
     path = planted(program_build.cache_path(PROGRAM), libraries[EVIL])
     opened = [path, path.parent, path.parent.parent, cache / "torchlite"][which]
     opened.chmod(mode)
@@ -231,7 +231,7 @@ def above(tmp_path, monkeypatch):
 
 
 def unused(word: str) -> None:
-    """Nothing is read from the cache or written to it, one warning says why, and the right program runs."""
+    """Nothing is read from the cache or written to it, one warning gives the reason, and the right program runs."""
     path = program_build.cache_path(PROGRAM)
     refuses(path, word)
     with pytest.raises(cache_files.NotTrustedError, match=word):
@@ -289,7 +289,7 @@ def test_a_cache_below_a_folder_that_others_may_write_is_not_used(above, librari
 
 @compiled
 @posix
-def test_a_users_own_links_above_the_cache_are_followed(above, libraries, tmp_path):
+def test_symlinks_of_the_user_above_the_cache_are_followed(above, libraries, tmp_path):
     """Whole and relative ones, with steps up, and links to links; loops end."""
     (tmp_path / "real" / "deep").mkdir(parents=True)
     (above / "one").symlink_to("../real/./deep/../deep")
@@ -321,7 +321,7 @@ def test_opened_folders_are_closed(above):
 
 
 @superuser
-def test_a_group_of_ones_own_may_write_above_the_cache(above):
+def test_a_private_group_may_write_above_the_cache(above):
     """Of an ordinary user's name and without other members; root has none."""
     import grp
     import pwd
@@ -429,7 +429,7 @@ def test_binaries_for_devices_of_another_user_are_not_loaded(cache, name):
 
 @compiled
 @superuser
-def test_an_ordinary_user_loads_what_root_made_for_all(cache, libraries, tmp_path):
+def test_an_ordinary_user_loads_a_cache_owned_by_root(cache, libraries, tmp_path):
     """A cache of the administrator's, which users cannot write; one that root owns and all may write is refused."""
     path = planted(program_build.cache_path(PROGRAM), libraries[PROGRAM])
     for folder in (cache, *(p for p in cache.rglob("*") if p.is_dir())):
@@ -527,7 +527,7 @@ def test_200_damaged_files_are_built_again(cache, libraries):
 
 
 @compiled
-def test_whole_libraries_are_told_from_cut_ones(libraries):
+def test_truncated_libraries_are_detected(libraries):
     whole, random_ = libraries[PROGRAM], random.Random(34)
     assert shared_library.is_complete(whole)
     ends = [struct.unpack_from("<IIQQQQQQ", whole, struct.unpack_from("<Q", whole, 32)[0] + 56 * i) for i in range(20)]

@@ -1,4 +1,4 @@
-"""Threads are those that the user granted: counted in processes of their own, whatever work they do."""
+"""The number of threads is at most the user's setting, counted in subprocesses under different work."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def ours():
 
 
 def printed(code: str, folder, **variables: str) -> list[str]:
-    """What a program prints, line by line."""
+    """Return the lines that a program prints."""
     (folder / "torch_work.py").write_text(MODULE)
     kept = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
     path = os.pathsep.join([str(folder), *filter(None, sys.path)])
@@ -85,7 +85,7 @@ print(ours())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
-def test_a_forked_child_starts_its_own(tmp_path):
+def test_a_forked_child_starts_new_threads(tmp_path):
     code = """
 torch.set_num_threads(2)
 work()
@@ -101,7 +101,7 @@ print(os.read(read, 100).decode(), ours())
 
 
 def test_workers_sleep_when_there_is_nothing_to_do(tmp_path):
-    """The system says of every other thread that it sleeps: none spins."""
+    """Every other thread is in the system's sleeping state: none spins."""
     if not os.path.isdir("/proc/self/task"):
         pytest.skip("the system does not tell what threads do")
     code = """

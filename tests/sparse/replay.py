@@ -1,4 +1,4 @@
-"""Programs with sparse tensors in every layout and several dtypes, and what becomes of them in few words.
+"""Programs with sparse tensors in every layout and several dtypes, and short descriptions of their results.
 
 `tools/record_sparse.py` records what PyTorch answers; `test_answers.py` asks torchlite on each device.
 """
@@ -61,7 +61,7 @@ NUMBERS = [line.strip() for line in OF_NUMBERS if line.strip()]
 
 
 def programs():
-    """(layout, dtype, line) of everything that is asked."""
+    """Return (layout, dtype, line) of every program."""
     for layout in LAYOUTS:
         for dtype in DTYPES:
             lines = ALL + (NUMBERS if dtype == "float32" else [])
@@ -90,7 +90,7 @@ def sparse(torch, layout: str, dtype, shift: int, device):
 
 
 def inputs(torch, layout: str, name: str, device) -> dict:
-    """What programs are about."""
+    """Return the tensors that programs use."""
     dtype = getattr(torch, name)
     s, t = (sparse(torch, layout, dtype, shift, device) for shift in (0, 2))
     d = (torch.arange(s.numel(), device=device).reshape(s.shape) % 7 - 3).to(dtype)
@@ -112,20 +112,20 @@ def _numbers(tensor) -> str:
 
 
 def described(value, counted=True):
-    """A result in few words."""
+    """Return a short description of a result."""
     if isinstance(value, (tuple, list)):
         return [described(item, counted) for item in value]
     if not hasattr(value, "layout"):
         return str(value)
     dense = value.detach().to_dense()
-    # How many elements sums of uncoalesced tensors have is nobody's business.
+    # The number of elements of a sum of uncoalesced tensors is unspecified.
     known = value._nnz() if counted and "sparse" in str(value.layout) else ""
     words = f"{str(value.layout)[6:]} {str(value.dtype)[6:]} {list(value.shape)} {known}".strip()
     return f"{words}: {_numbers(dense)}"
 
 
 def answer(torch, layout: str, dtype: str, line: str, device="cpu"):
-    """What becomes of a program: its result and the gradients, or the error."""
+    """Return a program's result and the gradients, or the error."""
     given = inputs(torch, layout, dtype, device)
     try:
         with warnings.catch_warnings():
@@ -157,7 +157,7 @@ def _gradients(torch, out, given):
 
 
 def file_contents(torch) -> dict:
-    """What FILE holds: a sparse tensor of each layout."""
+    """Return the contents of FILE: a sparse tensor of each layout."""
     coo = torch.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3.0, 4.0, 5.0], (2, 3))
     hybrid = torch.sparse_coo_tensor([[0, 1, 1]], [[3.0, 1.0], [4.0, 2.0], [5.0, 2.0]], (2, 2))
     blocks = torch.eye(4)

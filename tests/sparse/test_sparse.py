@@ -62,7 +62,7 @@ def test_a_sparse_tensor_is_a_tensor(device):
         (lambda s: torch.ones(4, 4).to_sparse(layout=torch.sparse_bsr), RuntimeError, "dense_to_sparse: conversion"),
     ],
 )  # fmt: skip
-def test_refusals_have_pytorchs_words(ask, error, words):
+def test_errors_match_pytorchs_messages(ask, error, words):
     with pytest.raises(error) as found:
         ask(matrix())
     assert str(found.value).startswith(words)
@@ -175,7 +175,7 @@ def test_files_pickles_and_copies(zipped):
         (torch.sparse_csr, (1, 2, 3, 4)),
     ],
 )  # fmt: skip
-def test_what_is_no_sparse_tensor_is_not_rebuilt(parts):
+def test_rebuild_rejects_invalid_sparse_tensors(parts):
     from torchlite._utils import _rebuild_sparse_tensor
 
     with pytest.raises((RuntimeError, NotImplementedError)):
@@ -320,7 +320,7 @@ def test_reduced_products(reduce, out, to_values, to_dense, device):
     assert csr.grad.values().tolist() == to_values and d.grad.tolist() == to_dense
 
 
-def test_reduced_products_are_refused_in_pytorchs_words():
+def test_reduced_products_raise_pytorchs_messages():
     csr, d = torch.eye(2, dtype=torch.int64).to_sparse_csr(), torch.eye(2, dtype=torch.int64)
     for reduce, error, words in (
         ("sum", NotImplementedError, "\"spmm_reduce_kernel\" not implemented for 'Long'"),
@@ -444,7 +444,7 @@ def test_autocast_has_sparse_products(device):
         assert torch.sparse.mm(csr.double(), d.double()).dtype is torch.float64
 
 
-def test_what_wants_other_kernels_says_so():
+def test_unsupported_layouts_raise():
     with pytest.raises(RuntimeError, match="Error original_tensor.device= cpu is not supported! Only CUDA tensors are"):
         torch.sparse.to_sparse_semi_structured(torch.ones(4, 4))
     with pytest.raises(RuntimeError, match="Offset Tensor must have dtype Long but got Int"):
@@ -524,7 +524,7 @@ def test_steps_are_pytorchs(optimizer, expected, device):
         (lambda p: torch.optim.Adagrad(p, weight_decay=0.1), "weight_decay option is not compatible with sparse gradi"),
     ],
 )
-def test_optimizers_refuse_in_pytorchs_words(optimizer, words):
+def test_optimizers_raise_pytorchs_messages(optimizer, words):
     with pytest.raises(RuntimeError) as found:
         steps(optimizer, "cpu")
     assert str(found.value).startswith(words)
@@ -623,7 +623,7 @@ def test_modes_that_see_ops_are_as_before():
 
 
 @pytest.mark.parametrize("make", [torch.zeros, torch.ones, torch.empty])
-def test_out_has_the_layout_that_is_asked_for(make):
+def test_out_must_have_the_given_layout(make):
     with pytest.raises(RuntimeError, match=r"layout Sparse does not match layout of out parameter \(Strided\)"):
         make((3, 4), layout=torch.sparse_coo, out=torch.empty(3, 4))
     assert make((3, 4), layout=torch.strided, out=torch.empty(3, 4)).shape == (3, 4)

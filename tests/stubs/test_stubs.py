@@ -14,7 +14,7 @@ import torchlite as torch
 
 ROOT = Path(__file__).resolve().parents[2]
 TYPES = ROOT / "torchlite" / "_stubs"
-# What a stub's names belong to; those of the other files in torchlite/_stubs are torchlite's.
+# The owner of a stub's names; those of the other files in torchlite/_stubs are torchlite's.
 OWNERS = {
     "fft": "fft",
     "linalg": "linalg",
@@ -50,7 +50,7 @@ def test_stubs_are_not_stale(stubs):
     assert not stale, f"{', '.join(stale)} do not match the op records: run python tools/make_stubs.py"
 
 
-def test_stubs_name_what_is_there(stubs):
+def test_stubs_name_existing_members(stubs):
     for path, text in stubs.items():
         if path.parent != TYPES or path.stem == "results":
             continue

@@ -170,13 +170,13 @@ CPU_REFUSES = {
 
 
 @pytest.mark.parametrize("call", CPU_REFUSES)
-def test_what_the_cpu_refuses(call):
+def test_unsupported_ops_raise_on_the_cpu(call):
     kind, words = CPU_REFUSES[call]
     with pytest.raises(kind, match=words):
         call(torch.tensor([1 + 2j, 3 - 4j]).chalf())
 
 
-def test_places_of_extremes_of_what_has_no_order(device):
+def test_argmax_of_unordered_values(device):
     x = torch.ones(2, 2, device=device)
     for kind, one in (("complex", x.cfloat()), ("bool", x.bool())):
         for name in ("argmax", "argmin"):

@@ -15,7 +15,7 @@ def x(device):
     return torch.tensor([[1 + 2j, 3 - 4j, 5j], [2 - 1j, -1 + 1j, 4 + 0j]], device=device)
 
 
-def test_a_real_tensor_is_its_own_conjugate(device):
+def test_conj_of_a_real_tensor_returns_it(device):
     t = torch.ones(3, device=device)
     assert t.conj() is t
     assert t.resolve_conj() is t
@@ -104,7 +104,7 @@ def test_writes_are_seen_in_the_memory(x):
     assert y.is_conj()
 
 
-def test_what_the_bit_forbids(x):
+def test_conj_and_neg_bits_prevent_exports_and_views(x):
     y = x.cpu().conj()
     with pytest.raises(RuntimeError, match=r"Can't call numpy\(\) on Tensor that has conjugate bit set"):
         y.numpy()

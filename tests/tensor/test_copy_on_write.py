@@ -94,7 +94,7 @@ def test_a_view_of_the_gone_one_still_counts():
     assert row.tolist() == [3, 4, 5]
 
 
-def test_gradients_go_through_and_saved_tensors_stay():
+def test_gradients_flow_through_lazy_clones_and_saved_tensors_are_unchanged():
     x = torch.ones(3, requires_grad=True)
     y = (2 * x)._lazy_clone()
     (y * y).sum().backward()
@@ -122,7 +122,7 @@ def test_optimizers_leave_clones_of_parameters_and_states_alone(make):
     assert all(clone.tolist() == values for clone, values in kept)
 
 
-def test_what_others_write_is_cloned_at_once(device):
+def test_writes_to_the_source_do_not_reach_the_clone(device):
     shared = np.zeros(3)
     x = torch.from_numpy(shared)
     y = x._lazy_clone()

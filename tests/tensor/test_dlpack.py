@@ -37,7 +37,7 @@ def test_a_capsule_is_taken_over_once():
     assert torch.asarray(to_dlpack(x)).data_ptr() == x.data_ptr() != torch.from_dlpack(x, copy=True).data_ptr()
 
 
-def test_what_is_not_exported():
+def test_unsupported_exports_raise():
     x = torch.ones(3)
     for stream in (object(), True, "1"):
         with pytest.raises(TypeError, match="stream must be"):

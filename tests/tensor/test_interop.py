@@ -29,7 +29,7 @@ def test_dtypes_round_trip(dtype):
     assert str(t.dtype) == f"torch.{dtype}" and t.numpy().dtype == a.dtype
 
 
-def test_from_numpy_refuses_what_pytorch_refuses():
+def test_from_numpy_rejects_unsupported_arrays():
     with pytest.raises(TypeError, match="expected np.ndarray"):
         torch.from_numpy([1, 2])
     with pytest.raises(ValueError, match="negative"):
@@ -56,7 +56,7 @@ def test_read_only_arrays_are_shared_and_written(make):
 
 
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
-def test_memory_that_is_not_numpys_stays_protected():
+def test_read_only_buffers_stay_protected():
     text = b"abcdefgh"
     for x in (torch.from_numpy(np.frombuffer(text, np.uint8)), torch.from_numpy(np.frombuffer(text, np.uint8)[2:])):
         with pytest.raises(ValueError, match="read-only"):
@@ -103,7 +103,7 @@ def test_python_numbers_from_tensors():
     assert complex(torch.tensor([1 + 2j])) == 1 + 2j
 
 
-def test_what_libraries_ask_for():
+def test_numpy_functions_that_libraries_call():
     """scipy and matplotlib bring their arguments to arrays by these, and go on with arrays' methods."""
     t = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64)
     for found in (np.atleast_1d(t), np.ravel(t), *np.broadcast_arrays(t, [1.0, 2.0])):
@@ -197,7 +197,7 @@ def test_out_of_a_ufunc():
     assert out.tolist() == [2, 2]
 
 
-def test_dlpack_both_ways():
+def test_dlpack_import_and_export():
     t = torch.arange(4.0)
     a = np.from_dlpack(t)
     t[0] = 7  # and not a[0]: what NumPy 2.1 imports is read-only there
@@ -221,7 +221,7 @@ def test_numpy_scalars_and_arrays_in_calls(device):
     assert torch.add(t, np.ones(2, np.float32)).tolist() == [2, 2]
 
 
-def test_numpy_keeps_its_own_warnings():
+def test_numpys_warnings_are_unchanged():
     """torchlite is silent about division by zero as PyTorch is, and leaves NumPy's warnings alone."""
     assert torch.tensor([1.0]).div(0).isinf().all()
     with pytest.warns(RuntimeWarning, match="divide by zero"):

@@ -70,6 +70,6 @@ def test_shapes_with_wrong_negative_lengths(device):
         torch.zeros(3, 3, 3, device=device).t_()
 
 
-def test_what_is_dense_stays():
+def test_to_dense_of_a_dense_tensor_returns_it():
     x = torch.ones(2, requires_grad=True)
     assert x.to_dense() is x and x.to_dense(torch.float64).dtype is torch.float64

@@ -70,7 +70,7 @@ def test_suffixes():
     assert repr(torch.tensor([1, 2]).to("meta")) == "tensor(..., device='meta', size=(2,), dtype=torch.int64)"
 
 
-def test_long_suffixes_go_to_a_new_line():
+def test_long_suffixes_wrap():
     x = torch.tensor(np.linspace(0, 1, 9), requires_grad=True)
     assert repr(x) == (
         "tensor([0.0000, 0.1250, 0.2500, 0.3750, 0.5000, 0.6250, 0.7500, 0.8750, 1.0000],\n"

@@ -42,7 +42,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_as_strided_stays_in_the_storage(layout, device):
+def test_as_strided_is_limited_to_the_storage(layout, device):
     x, held = LAYOUTS[layout](torch.arange(24.0, device=device).reshape(4, 6))
     assert x.untyped_storage().nbytes() == held
     count = held // 4
@@ -79,7 +79,7 @@ def test_meta_tensors_have_storages_too():
     for size in ((2**62, 2**62), (2**63,)):
         with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
             torch.empty(size, device="meta")
-    # What reads a file later gives its tensors storages that have no memory yet, nor a size.
+    # Lazy loaders give their tensors storages that have no memory yet, nor a size.
     lazy = torch.UntypedStorage(0, device="meta")
     made = torch._utils._rebuild_tensor_v2(
         torch.TypedStorage(wrap_storage=lazy, dtype=torch.float32), 1, (4, 2), (2, 1), False, {}
@@ -204,7 +204,7 @@ def test_set(device):
         x.set_(torch.zeros(2, device="meta").untyped_storage())
 
 
-def test_copies_share_what_their_originals_do(device):
+def test_deep_copies_preserve_shared_storage(device):
     x = torch.arange(6.0, device=device)
     parts = [x, x.view(2, 3).t(), x[2:], x.untyped_storage(), x._typed_storage()]
     for again in (copy.deepcopy(parts), load(save(parts))):

@@ -1,4 +1,4 @@
-"""torch.testing: random tensors and comparisons, with PyTorch's checks and words (recorded from torch 2.13)."""
+"""torch.testing: random tensors and comparisons, with PyTorch's checks and messages (recorded from torch 2.13)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_limits_that_leave_nothing(dtype, options, words):
     assert str(caught.value) == words
 
 
-def test_made_tensors(device):
+def test_make_tensor(device):
     draw = {"device": device, "dtype": torch.float32}
     x = make_tensor(2, 3, noncontiguous=True, **draw)
     assert x.shape == (2, 3) and x.stride() == (6, 2) and -9 <= x.min() and x.max() < 9
@@ -53,7 +53,7 @@ def test_made_tensors(device):
         make_tensor(2, 3, noncontiguous=True, memory_format=torch.contiguous_format, **draw)
 
 
-def test_made_values_are_pytorchs():
+def test_make_tensor_values_equal_pytorchs():
     torch.manual_seed(0)
     x = make_tensor(3, dtype=torch.float32, device="cpu")
     assert x.tolist() == [-0.06738138198852539, 4.8279924392700195, -7.407406330108643]
@@ -97,13 +97,13 @@ FAILURES = [
 
 
 @pytest.mark.parametrize("expression,words", FAILURES)
-def test_what_is_not_close(expression, words):
+def test_assert_close_messages(expression, words):
     with pytest.raises(AssertionError) as caught:
         eval(expression, {"assert_close": assert_close, "T": torch.tensor, "math": math})
     assert str(caught.value) == words
 
 
-def test_what_cannot_be_compared():
+def test_assert_close_rejects_other_types():
     with pytest.raises(TypeError, match="No comparison pair was able to handle inputs of type <class 'str'>"):
         assert_close("a", "a")
     with pytest.raises(TypeError, match="No comparison pair was able"):
@@ -126,6 +126,6 @@ def test_classes_of_several_results():
 
 
 @pytest.mark.parametrize("name", ["eig", "lstsq", "matrix_rank", "solve", "symeig"])
-def test_removed_functions_say_so(name):
+def test_removed_functions_raise(name):
     with pytest.raises(RuntimeError, match="This function was deprecated since version 1.9 and is now removed"):
         getattr(torch, name)(torch.eye(2))

@@ -12,7 +12,7 @@ INTERVAL = 1e-6  # seconds after which the interpreter may change to another thr
 
 
 def in_threads(work: Callable[[int], Any], count: int = 8, timeout: float = 120.0) -> list[Any]:
-    """What `work(k)` returns for each thread k of `count`, which begin together. Raises the first error of any."""
+    """Run `work(k)` in `count` threads that start at the same time; return the results. Raise the first error."""
     barrier = threading.Barrier(count)
     results: list[Any] = [None] * count
     errors: list[BaseException] = []

@@ -86,7 +86,7 @@ def _locals(function: ast.AST) -> set[str]:
 
 
 def _changed_in(function: ast.AST) -> Iterator[ast.expr]:
-    """What statements of a function change in place: the changed object's expression."""
+    """Yield the expressions of objects that a function's statements change in place."""
     for node in ast.walk(function):
         for target in _targets(node):
             if isinstance(target, (ast.Subscript, ast.Attribute)):
@@ -105,7 +105,7 @@ def _functions(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _imports(name: str, tree: ast.Module, known: set[str]) -> dict[str, tuple[str, str]]:
-    """The names in a module that stand for another's: (module, its name), or (module, "") for a whole module."""
+    """Return the imported names of a module: (module, name), or (module, "") for a module."""
     found: dict[str, tuple[str, str]] = {}
     package = name.split(".") if (name in _PACKAGES) else name.split(".")[:-1]
     for node in ast.walk(tree):

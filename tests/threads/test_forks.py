@@ -68,7 +68,7 @@ def run(program: str, *arguments: str, timeout: float = 60.0) -> str:
 
 @pytest.mark.parametrize("names", NAMES)
 @pytest.mark.parametrize("after", [0.0, 0.003, 0.02, 0.06])
-def test_a_child_imports_what_another_thread_was_importing(names, after):
+def test_a_child_can_finish_an_import_of_another_thread(names, after):
     run(_IMPORTS, str(after), names)
 
 
@@ -137,7 +137,7 @@ print(child == torch.randn(3).numpy().tobytes() + torch.rand(40).numpy().tobytes
 """
 
 
-def test_a_child_goes_on_in_the_stream_of_its_parent():
+def test_a_child_continues_its_parents_random_stream():
     assert run(_SAME_STREAM).strip() == "True"
 
 
@@ -204,7 +204,7 @@ print(os.waitpid(child, 0)[1], GLOBALS["INTERCEPTORS"])
 """
 
 
-def test_a_child_counts_the_modes_of_its_own_thread():
+def test_a_child_counts_only_the_modes_of_its_thread():
     assert run(_MODES).split() == ["0", "0"]
 
 

@@ -1,4 +1,4 @@
-"""The default generators under threads: all calls together draw exactly what one thread draws, each number once."""
+"""The default generators under threads: concurrent calls draw the same numbers as one thread, each once."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def check(name: str, size: int, dtype, device: str, each: int, threads: int = 8)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", DRAWS)
-def test_calls_in_threads_draw_what_one_thread_draws(name, size, dtype, device):
+def test_calls_in_threads_draw_the_numbers_of_one_thread(name, size, dtype, device):
     check(name, size, dtype, device, each=60 if device == "cpu" else 8)
 
 
 @pytest.mark.parametrize("name", ["rand", "randn", "randint", "normal_", "bernoulli_", "dropout", "poisson"])
 @pytest.mark.parametrize("size", [625, 40_001, 70_000])
 def test_calls_of_several_blocks_are_not_split(name, size, device):
-    """Sizes over the twister's block, over the parts that are made at once, and over what a compiled engine fills."""
+    """Sizes above the twister's block, above the parts generated at once, and above the limit of a compiled engine."""
     check(name, size, torch.float64 if size == 40_001 else torch.float32, device, each=2)
 
 
@@ -86,7 +86,7 @@ def test_different_calls_share_one_stream():
     assert torch.equal(found.sort()[0], wanted.sort()[0])
 
 
-def test_states_are_read_and_set_whole_beside_draws():
+def test_states_are_consistent_beside_draws():
     """A state that is read beside draws is valid: it survives a round trip, and numbers drawn from it are finite."""
     generator = torch.Generator().manual_seed(5)
     states = []

@@ -1,4 +1,4 @@
-"""What threads share, used by eight threads at once: a test for each kind of state that is written after import."""
+"""Shared state, used by eight threads at once: a test for each kind of state that is written after import."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_gradients_of_shared_leaves_are_all_added():
         assert torch.equal(w.grad, torch.full((size,), 800.0))
 
 
-def test_a_kept_graph_is_gone_through_by_several_threads():
+def test_several_threads_backward_through_a_retained_graph():
     x = torch.ones(4, requires_grad=True)
     h = (x * 2).exp()
     in_threads(lambda _: [h.sum().backward(retain_graph=True) for _ in range(50)])
@@ -77,7 +77,7 @@ def test_lazy_clones_are_written_apart():
     assert torch.equal(x, torch.arange(64.0))
 
 
-def test_modes_belong_to_their_threads():
+def test_modes_are_per_thread():
     def work(k: int) -> None:
         for _ in range(40):
             with torch.no_grad():
@@ -103,7 +103,7 @@ def test_modes_belong_to_their_threads():
     assert GLOBALS["INTERCEPTORS"] == 0
 
 
-def test_levels_of_forward_differentiation_belong_to_their_threads():
+def test_forward_ad_levels_are_per_thread():
     def work(k: int) -> None:
         for _ in range(30):
             with fwAD.dual_level():
@@ -114,7 +114,7 @@ def test_levels_of_forward_differentiation_belong_to_their_threads():
     in_threads(work)
 
 
-def test_saved_tensor_hooks_belong_to_their_threads():
+def test_saved_tensor_hooks_are_per_thread():
     def work(k: int) -> None:
         def unpack(packed):
             assert packed[0] == k
@@ -129,7 +129,7 @@ def test_saved_tensor_hooks_belong_to_their_threads():
     in_threads(work)
 
 
-def test_modes_of_users_see_their_own_thread():
+def test_user_modes_see_only_their_thread():
     from torchlite.overrides import TorchFunctionMode
     from torchlite.utils._python_dispatch import TorchDispatchMode
 
@@ -186,7 +186,7 @@ def test_parametrizations_are_cached_while_any_thread_asks():
     assert parametrize._cache_depth == 0 and parametrize._cache == {}
 
 
-def test_hooks_come_and_go_beside_calls_and_backward_passes():
+def test_hooks_are_added_and_removed_during_calls_and_backward():
     module, x = torch.nn.Linear(2, 2), torch.ones(1, 2, requires_grad=True)
 
     def work(_: int) -> None:
@@ -246,7 +246,7 @@ def test_of_threads_that_define_a_namespace_one_succeeds():
         assert sum(in_threads(work)) == 1
 
 
-def test_plans_of_kernels_are_made_by_several_threads(device):
+def test_several_threads_create_kernel_plans(device):
     def work(k: int) -> None:
         for i in range(15):
             a = torch.ones(2 + i % 7, 3 + k, device=device)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .shared_state import listed
 
-# What a line of the table may say; docs/threads.md explains each.
+# Permitted kinds in the table; docs/threads.md explains each.
 KINDS = {"cache", "count", "distributed", "import", "lock", "once", "register", "setting", "thread", "trace"}
 TABLE = Path(__file__).with_name("state.txt")
 

@@ -32,7 +32,7 @@ def linear():
     return made
 
 
-# What the traced programs have in common with each other and with programs that run eagerly.
+# Functions shared by traced programs and by programs that run eagerly.
 SHARED = torch.nn.Sequential(linear(), torch.nn.BatchNorm1d(4)).eval()
 CONSTANT = torch.linspace(0, 1, 4)
 
@@ -165,7 +165,7 @@ def attributes():
 
 
 def replaced(before):
-    """The attributes that are other objects; methods that are made at their first use stay what they are then."""
+    """Return the attributes that were replaced; methods created at their first use count as unchanged afterwards."""
     return [
         f"{where}.{name}"
         for where, (owner, names) in before.items()
@@ -175,7 +175,7 @@ def replaced(before):
 
 
 def not_plain(model):
-    """The names of a module's tensors whose classes are others than those that it was made with."""
+    """Return the names of a module's tensors whose classes have changed since its creation."""
     found = [name for name, value in model.named_parameters() if type(value) is not torch.nn.Parameter]
     return found + [name for name, value in model.named_buffers() if type(value) is not torch.Tensor]
 
@@ -254,7 +254,7 @@ def quick_switches():
 
 
 def together(first, second, barrier=None):
-    """What two functions give that run in two threads, or their errors."""
+    """Run two functions in two threads; return their results or errors."""
     found = [None, None]
 
     def run(i, way):
@@ -363,7 +363,7 @@ def test_traces_within_a_trace_and_on_a_thread_that_a_trace_waits_for():
     assert not tracing.TRACES and not tracing._rebound
 
 
-def test_tracing_is_said_of_the_thread_that_traces():
+def test_is_fx_tracing_is_per_thread():
     said = []
 
     def meet():
@@ -443,7 +443,7 @@ TRACES = {
 
 @pytest.fixture(scope="module", autouse=True)
 def first_uses():
-    """Operators are made at their first use, which replaces them on the class for good."""
+    """Operators are created at their first use, which replaces them on the class permanently."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for way in TRACES.values():

@@ -94,7 +94,7 @@ def test_text_becomes_a_tree_in_one_module(path):
     assert path == HOME or not makes_trees(ast.parse(path.read_text()))
 
 
-def test_the_walk_finds_what_makes_trees():
+def test_the_scan_finds_parser_calls():
     text = "ast.parse(x)\nfrom ast import literal_eval as l\nimport ast as a\nf = ast.parse\nast.dump(x)"
     assert sorted(name for name, _ in makes_trees(ast.parse(text))) == ["ast", "literal_eval", "parse", "parse"]
 
@@ -110,7 +110,7 @@ class Circle:
 
 
 def test_threads_parse_at_once():
-    """The collector runs finalizers while a tree is made; CPython 3.11 counts the depths of all threads as one."""
+    """The collector runs finalizers during parsing; CPython 3.11 has one recursion depth for all threads."""
     text, wrong = "a = [1, 2, (3, x + y * z)]\nb = 'c'\n" * 3, []
 
     def work(depth: int) -> None:
@@ -137,7 +137,7 @@ def test_threads_parse_at_once():
     assert wrong == []
 
 
-def test_the_walk_finds_what_it_looks_for():
+def test_the_scan_detects_planted_calls():
     text = "exec(x)\nf = eval\nbuiltins.compile('', '', 'exec')\ntypes.FunctionType(code, {})"
     assert sorted(name for name, _ in runs_text(ast.parse(text))) == ["FunctionType", "compile", "eval", "exec"]
     text = "from builtins import exec as run\nimport builtins as b"
@@ -195,7 +195,7 @@ def _first(x, *_):
 
 
 @pytest.mark.parametrize("name", ["", "1", "a b", "a.b", "class", "ＨＩＴ", "a\n", "f(", "ﬁx", None, 3])
-def test_what_is_no_identifier(name):
+def test_invalid_identifiers_raise(name):
     assert not is_identifier(name)
     with pytest.raises(ValueError, match="is no Python identifier"):
         identifier(name)
@@ -207,7 +207,7 @@ def test_literals_are_read_back():
 
 
 def test_attacks_on_names():
-    """A sample of `python -m tests.hostile.injected_names`, in a process of its own, which sees what is compiled and
+    """A sample of `python -m tests.hostile.injected_names`, in a subprocess that observes what is compiled and
     opened.
     """
     command = [sys.executable, "-m", "tests.hostile.injected_names", "--stride", "397"]

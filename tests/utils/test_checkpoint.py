@@ -1,4 +1,4 @@
-"""Checkpoints: what runs again, how far, and what is kept."""
+"""Activation checkpoints: recomputation, early stop, and saved results."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Counted:
         return y
 
 
-def test_the_second_run_stops_when_all_is_made(device):
+def test_recomputation_stops_early(device):
     for stop in (True, False):
         part = Counted()
         with set_checkpoint_early_stop(stop):
@@ -131,7 +131,7 @@ def test_another_second_run(device):
 
 
 class Noted:
-    """A policy that keeps products, and notes what it was asked."""
+    """A policy that saves products, and records its calls."""
 
     def __init__(self, kept):
         self.kept, self.asked = kept, []
@@ -145,7 +145,7 @@ def selective(policy, **options):
     return functools.partial(create_selective_checkpoint_contexts, policy, **options)
 
 
-def test_chosen_results_are_kept(device):
+def test_selected_results_are_saved(device):
     def part(x, w):
         return (torch.nn.functional.relu(x @ w) @ w).exp()
 
@@ -160,7 +160,7 @@ def test_chosen_results_are_kept(device):
     assert torch.ops.aten.mm(x, w).tolist() == (x @ w).tolist()
 
 
-def test_kept_results_of_ops_with_several(device):
+def test_saved_results_of_ops_with_several(device):
     def part(x):
         a, b = torch.var_mean(x)
         values, _ = x.max(0)
@@ -173,7 +173,7 @@ def test_kept_results_of_ops_with_several(device):
     assert torch.allclose(found, expected)
 
 
-def test_kept_results_are_taken_once_and_unchanged(device):
+def test_saved_results_are_read_once_and_unchanged(device):
     keep = [torch.ops.aten.sin.default]
     y = checkpoint(lambda x: x.sin().cos().exp(), leaf(device, 2), use_reentrant=False, context_fn=selective(keep))
     y.sum().backward(retain_graph=True)
@@ -196,7 +196,7 @@ def test_kept_results_are_taken_once_and_unchanged(device):
             create_selective_checkpoint_contexts(wrong)
 
 
-def test_what_checkpoints_are_made_of():
+def test_checkpoint_helpers():
     from torchlite.utils.checkpoint import check_backward_validity, detach_variable
 
     x = torch.ones(2, requires_grad=True) * 2
@@ -237,7 +237,7 @@ def test_groups_of_backward_passes_run_a_part_again_once():
         pass
 
 
-def test_ops_of_programs_are_kept():
+def test_custom_op_results_are_saved():
     runs = []
 
     @torch.library.custom_op("checkpoints::sine", mutates_args=())

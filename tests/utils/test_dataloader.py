@@ -117,7 +117,7 @@ def test_tensor_dataset():
         TensorDataset(torch.arange(6), torch.arange(5))
 
 
-def test_put_together():
+def test_concatenated_data_sets():
     first, second = TensorDataset(torch.arange(3)), TensorDataset(torch.arange(3, 5))
     both = first + second
     assert (
@@ -237,7 +237,7 @@ def test_rows_of_tensors_at_once_equal_rows_one_by_one():
 
 
 @pytest.mark.parametrize("context", ["fork", "spawn"])
-def test_large_batches_travel_whole_and_leave_nothing(context, monkeypatch, tmp_path):
+def test_large_batches_leave_no_files(context, monkeypatch, tmp_path):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     loader = DataLoader(Large(), batch_size=2, num_workers=2, multiprocessing_context=context)
@@ -354,7 +354,7 @@ def test_worker_init_fn(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["0", "1"]
 
 
-def test_errors_of_workers_come_back():
+def test_errors_of_workers_are_raised():
     iterator = iter(DataLoader(Failing(), num_workers=2))
     assert [int(next(iterator)), int(next(iterator))] == [0, 1]
     with pytest.raises(KeyError) as error:
@@ -417,13 +417,13 @@ def test_a_stream_has_no_order_to_choose():
         DataLoader(Stream(), shuffle=True)
 
 
-def test_a_loader_is_fixed_once_made():
+def test_loader_attributes_are_read_only():
     loader = DataLoader(range(3))
     with pytest.raises(ValueError, match="batch_size attribute should not be set after DataLoader is initialized"):
         loader.batch_size = 2
 
 
-def test_a_stream_longer_than_it_says_warns():
+def test_a_stream_longer_than_its_len_warns():
     class Liar(Stream):
         def __len__(self):
             return 4
@@ -435,7 +435,7 @@ def test_a_stream_longer_than_it_says_warns():
 
 
 class _Stream:
-    """What fastai hands to the iterators in place of a loader: it says of itself that it is a stream."""
+    """Loader as fastai passes it to the iterators: its attributes declare an iterable dataset."""
 
     from torchlite.utils.data.dataloader import _DatasetKind
 
@@ -455,14 +455,14 @@ class _Stream:
 
 
 @pytest.mark.parametrize("num_workers", [0, 1])
-def test_a_loader_says_itself_what_kind_its_data_set_is(num_workers):
+def test_iterators_read_the_loaders_dataset_kind(num_workers):
     from torchlite.utils.data.dataloader import _MultiProcessingDataLoaderIter, _SingleProcessDataLoaderIter
 
     kind = _MultiProcessingDataLoaderIter if num_workers else _SingleProcessDataLoaderIter
     assert list(kind(_Stream(num_workers))) == ["a", "b"]
 
 
-def test_a_stream_is_asked_for_an_iterator_once():
+def test_iter_of_a_stream_is_called_once():
     """litdata's streams begin anew whenever `iter` is called."""
 
     class Restarting(IterableDataset):

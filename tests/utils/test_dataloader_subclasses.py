@@ -58,11 +58,11 @@ class Counts(IterableDataset):
         return iter(range(4))
 
 
-def test_a_stream_that_is_longer_than_it_says():
+def test_a_stream_longer_than_its_len_warns():
     loader = DataLoader(Counts())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert len(list(loader)) == 4  # nobody has asked for its length
+        assert len(list(loader)) == 4  # its length has not been read
     assert len(loader) == 2
     batches = iter(loader)
     assert [next(batches).item(), next(batches).item()] == [0, 1]
@@ -92,7 +92,7 @@ def test_iterators_have_names_and_workers():
         pickle.dumps(batches)
 
 
-def test_a_loader_whose_iterator_is_its_own():
+def test_a_loader_may_override_get_iterator():
     class Own(DataLoader):
         def _get_iterator(self):
             return iter(["own"])
@@ -132,7 +132,7 @@ def test_collating_by_a_table():
     assert _utils.collate.default_collate([range(2)] * 2)[1].tolist() == [1, 1]
 
 
-def test_what_workers_are_told():
+def test_worker_constants_and_seeds():
     assert _utils.MP_STATUS_CHECK_INTERVAL == _utils.worker.MP_STATUS_CHECK_INTERVAL == 5.0
     assert _utils.worker._worker_info is None
     assert _utils.worker._generate_state(3, 1) == np.random.SeedSequence([1, 3, 0, 0]).generate_state(4).tolist()
@@ -158,7 +158,7 @@ def test_exceptions_of_elsewhere():
         list(DataLoader(Fails(), num_workers=1))
 
 
-def test_a_loader_says_what_it_reads_and_refuses_a_timeout_alone():
+def test_dataset_kind_and_timeout_without_workers():
     from torchlite.utils.data.dataloader import _DatasetKind
 
     class Stream(torch.utils.data.IterableDataset):

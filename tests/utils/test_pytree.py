@@ -1,4 +1,4 @@
-"""torch.utils._pytree: what comes out, and what is said of structures that do not fit, is PyTorch's."""
+"""torch.utils._pytree: results, and errors for mismatched structures, are PyTorch's."""
 
 import copy
 import dataclasses
@@ -50,7 +50,7 @@ def test_round_trip(tree, want):
     assert all(pytree.key_get(tree, path) == leaf for path, leaf in pairs)
 
 
-def test_what_is_no_container():
+def test_leaves():
     assert pytree.tree_leaves(gmtime(0)) == [gmtime(0)]
     own = type("Own", (list,), {})([1, 2])
     assert pytree.tree_leaves(own) == [own]

@@ -1,4 +1,4 @@
-"""What SummaryWriter writes, on a stand-in for TensorBoard's protocol buffers; the numbers are PyTorch's."""
+"""Output of SummaryWriter, on a stand-in for TensorBoard's protocol buffers; the numbers are PyTorch's."""
 
 import sys
 from types import ModuleType
@@ -12,7 +12,7 @@ from torchlite.utils.tensorboard._embedding import write_embedding
 
 
 class Kind:
-    """Keeps what a message is made of."""
+    """Stores the fields of a message."""
 
     def __init__(self, **fields):
         vars(self).update(fields)

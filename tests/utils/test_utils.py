@@ -224,7 +224,7 @@ def test_extensions_are_refused():
     importlib.util.find_spec("tensorboard") is not None or importlib.util.find_spec("tensorboardX") is not None,
     reason="a package that writes is installed",
 )
-def test_writers_name_what_is_missing(tmp_path):
+def test_writers_name_the_missing_package(tmp_path):
     with pytest.raises(ImportError, match=r"torchlite-nd\[tensorboard\]"):
         torch.utils.tensorboard.SummaryWriter(tmp_path)
 
@@ -296,7 +296,7 @@ def test_weights_from_the_web(tmp_path, capsys):
 # -- names -----------------------------------------------------------------------------------
 
 
-def test_what_stays_out_says_so_at_the_call():
+def test_unsupported_features_raise_at_the_call():
     x = torch.ones(2)
     for refused, why in (
         (lambda: torch.quantize_per_tensor(x, 0.1, 0, torch.int8), "torch.quantize_per_tensor: quantised tensors"),

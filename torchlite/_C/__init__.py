@@ -62,7 +62,7 @@ _HOMES = {
     ),
     "._serialization.pytorch_file": ("PyTorchFileReader", "PyTorchFileWriter"),
 }  # fmt: skip
-# What PyTorch has apart from the class of the name behind it: its part in C++.
+# Base classes that PyTorch implements in C++.
 _PARTS = {"TensorBase": "Tensor", "_TensorBase": "Tensor"}
 _LAZY = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = {"_autograd", "_functions", "_nn"}
@@ -89,7 +89,7 @@ def _is_alias_of(a: Any, b: Any) -> bool:
 
 
 def _is_cow_tensor(tensor: Any) -> bool:
-    """Whether the tensor's storage has its memory together with lazy clones, until one is written."""
+    """True if the tensor's storage shares its memory with lazy clones, until one of them is written."""
     return importlib.import_module(f"{_ROOT}._tensor.copy_on_write").is_lazy_clone(tensor)
 
 
@@ -142,7 +142,7 @@ def _set_mkldnn_enabled(enabled: bool) -> None:
 
 
 def _get_tracing_state() -> Any:
-    """What takes the scopes of a run that `torch.jit._get_trace_graph` records; None outside."""
+    """Return the tracing state that records scopes for `torch.jit._get_trace_graph`, or None."""
     return JIT_STATE.tracing
 
 

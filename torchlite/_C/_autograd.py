@@ -1,4 +1,4 @@
-"""What autograd keeps in C++ in PyTorch."""
+"""Autograd classes and functions that PyTorch implements in C++."""
 
 from __future__ import annotations
 

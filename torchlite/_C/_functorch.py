@@ -1,4 +1,4 @@
-"""What packages ask of `vmap`'s tensors, by the names of PyTorch's compiled module."""
+"""Queries on `vmap`'s tensors, under the names of PyTorch's compiled module."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def _jit_set_texpr_fuser_enabled(value: bool) -> None:
 
 
 def _jit_texpr_fuser_enabled() -> bool:
-    """What the switch is set to."""
+    """Return the current value of the switch."""
     return _set["texpr"]
 
 
@@ -36,7 +36,7 @@ def _jit_set_nvfuser_enabled(value: bool) -> bool:
 
 
 def _jit_nvfuser_enabled() -> bool:
-    """What the switch is set to."""
+    """Return the current value of the switch."""
     return _set["nvfuser"]
 
 
@@ -46,7 +46,7 @@ def _jit_override_can_fuse_on_cpu(value: bool) -> None:
 
 
 def _jit_can_fuse_on_cpu() -> bool:
-    """What the switch is set to."""
+    """Return the current value of the switch."""
     return _set["cpu"]
 
 
@@ -56,5 +56,5 @@ def _jit_override_can_fuse_on_gpu(value: bool) -> None:
 
 
 def _jit_can_fuse_on_gpu() -> bool:
-    """What the switch is set to."""
+    """Return the current value of the switch."""
     return _set["gpu"]

@@ -10,7 +10,7 @@ from ..nn.modules.module import _parse_to as _read_to
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
-    """What the arguments of `Module.to` mean: (device, dtype, non_blocking, memory_format).
+    """Parse the arguments of `Module.to`: (device, dtype, non_blocking, memory_format).
 
     >>> from torchlite._C._nn import _parse_to
     >>> _parse_to("cpu", torch.float16)

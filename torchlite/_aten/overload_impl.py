@@ -91,9 +91,9 @@ def find_implementation(overload: Any) -> tuple[Callable, bool]:
     if name.endswith("_backward"):
         from .backward_ops import backward_via_autograd
 
-        made = backward_via_autograd(overload)
-        if made is not None:
-            return made, True
+        implementation = backward_via_autograd(overload)
+        if implementation is not None:
+            return implementation, True
     raise NotImplementedError(f"torchlite has no {overload.name()}")
 
 

@@ -45,8 +45,8 @@ def devices() -> dict[str, str]:
             table_of(device(name))
             out[name] = ""
         except Exception as error:  # a broken driver must not break the report
-            said = str(error) or type(error).__name__
-            out[name] = said + (f"; it needs {runtime}" if runtime and "install" not in said else "")
+            message = str(error) or type(error).__name__
+            out[name] = message + (f"; it needs {runtime}" if runtime and "install" not in message else "")
     return out
 
 

@@ -1,4 +1,4 @@
-"""What programs import of the module that was before `torch.library`."""
+"""Names of the module that preceded `torch.library`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["RESERVED_NS", "SUPPORTED_DEVICE_TYPE_TO_KEY", "CustomOp", "get_op", 
 # The library's own namespaces.
 RESERVED_NS = {"prim", "prims", "aten", "at", "torch", "pytorch"}
 SUPPORTED_DEVICE_TYPE_TO_KEY = {"cpu": "CPU", "cuda": "CUDA", "opencl": "OpenCL"}
-# The ops that the older functions (`torch._custom_ops`) made, by name: `torch.library` has all of today's.
+# Ops created by the older functions (`torch._custom_ops`), by name: `torch.library` has all of today's.
 global_registry: dict[str, Any] = {}
 CustomOp = CustomOpDef
 

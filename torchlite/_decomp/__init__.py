@@ -77,9 +77,9 @@ def get_decompositions(aten_ops: Sequence[Any], type: str = "post_autograd") -> 
     for op in aten_ops:
         for overload in _overloads(op):
             own = decomposition(overload) if hasattr(overload, "entry") and not overload.entry.is_script else None
-            made = registered.get(overload) or own
-            if made is not None:
-                found[overload] = made
+            function = registered.get(overload) or own
+            if function is not None:
+                found[overload] = function
     return found
 
 

@@ -367,17 +367,17 @@ def raise_view_write_error(kind: str, view, what: str) -> NoReturn:
     node = view._tl_node
     index = getattr(node, "index", 0)
     node = getattr(node, "node", node)
-    made = None
+    origin = None
     if hasattr(node, "_edges"):
-        made = f"Output {index} of {node.name().rstrip('0123456789').removesuffix('Backward')} is a view"
+        origin = f"Output {index} of {node.name().rstrip('0123456789').removesuffix('Backward')} is a view"
     if kind == "inference":
-        made = f"{made} of a view which was created in" if made else "A view was created in"
-        words = f"{made} inference mode and {what} modified inplace in normal mode."
-    elif kind == "no_grad" or made is None:
-        made = f"{made} of a view which was created in" if made else "A view was created in"
-        words = f"{made} no_grad mode and {what} modified inplace with grad mode enabled."
+        origin = f"{origin} of a view which was created in" if origin else "A view was created in"
+        words = f"{origin} inference mode and {what} modified inplace in normal mode."
+    elif kind == "no_grad" or origin is None:
+        origin = f"{origin} of a view which was created in" if origin else "A view was created in"
+        words = f"{origin} no_grad mode and {what} modified inplace with grad mode enabled."
     else:
-        words = f"{made} and {what} modified inplace."
+        words = f"{origin} and {what} modified inplace."
     if kind in _VIEW_ERRORS:
         words += _VIEW_ERRORS[kind]
     else:

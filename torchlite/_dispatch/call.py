@@ -215,9 +215,11 @@ def execute(op: Op, values: list):
     if op.check is not None:
         op.check(*values)
     if op.sparse_grad_param:
-        asked = next(position for position, p in enumerate(op.params) if p.name == op.sparse_grad_param)
-        if values[asked]:
-            return CALLBACKS.sparse("lookup_with_sparse_grad")(op, [*values[:asked], False, *values[asked + 1 :]])
+        flag_index = next(position for position, p in enumerate(op.params) if p.name == op.sparse_grad_param)
+        if values[flag_index]:
+            return CALLBACKS.sparse("lookup_with_sparse_grad")(
+                op, [*values[:flag_index], False, *values[flag_index + 1 :]]
+            )
     if GLOBALS["SIGNED"]:  # a tensor with the conjugate or negative bit exists
         if op.tags & (VIEW | MAYBE_VIEW) and getattr(values[0], "_tl_signs", 0):
             return CALLBACKS.conj_neg_view_op(op, values)
@@ -530,10 +532,10 @@ def record_node(op: Op, table, values, outs, hidden: tuple = ()) -> None:
     plan = op.saved_variables
     saved: list[Any] = []
     versions: list[Any] = []
-    wanted = {p.name for p, e in zip(op.tensor_params, edges, strict=True) if e is not None}
+    differentiable = {p.name for p, e in zip(op.tensor_params, edges, strict=True) if e is not None}
     for name, kind, users in plan.saves:
         value = by_name[name]
-        if wanted.isdisjoint(users):
+        if differentiable.isdisjoint(users):
             value = None
         elif kind == "shape":
             value = (
@@ -555,7 +557,7 @@ def record_node(op: Op, table, values, outs, hidden: tuple = ()) -> None:
             versions.append(version(value) if isinstance(value, Tensor) else 0)
         saved.append(value)
     node = make_node(op, tuple(edges), tuple(saved), tuple(versions), table)
-    set_outputs(node, op, outs, wanted, hidden)
+    set_outputs(node, op, outs, differentiable, hidden)
     hooks = GLOBALS["NODE_CREATED_HOOK"]
     if hooks is not None:
         hooks(node)

@@ -13,7 +13,7 @@ from .dispatch_state import GLOBALS
 from .op_record import Op
 from .type_promotion import out_of_range_error
 
-# What kernels raise for arguments that they do not take, before they write.
+# Exceptions that kernels raise for unsupported arguments, before they write.
 ARGUMENT_ERRORS = (IndexError, MemoryError, OverflowError, RuntimeError, TypeError, ValueError, struct.error)
 _PYTHON_INDEX_MESSAGES = ("tuple index out of range", "list index out of range")
 
@@ -78,10 +78,14 @@ def translate_error(op: Op, error: Exception, values) -> Exception:
         return better
     text = str(error)
     if isinstance(error, MemoryError):
-        wanted = getattr(error, "_total_size", None)
+        byte_count = getattr(error, "_total_size", None)
         return RuntimeError(
             "DefaultCPUAllocator: can't allocate memory"
-            + (f": you tried to allocate {wanted} bytes. Error code 12 (Cannot allocate memory)" if wanted else "")
+            + (
+                f": you tried to allocate {byte_count} bytes. Error code 12 (Cannot allocate memory)"
+                if byte_count
+                else ""
+            )
         )
     if isinstance(error, ValueError) and ("array is too big" in text or text == "Maximum allowed dimension exceeded"):
         return RuntimeError("numel: integer multiplication overflow")

@@ -302,7 +302,7 @@ def call_library_interceptor(op, function, args, kwargs):
     return NotImplemented
 
 
-# What parameters are called that take any number of tensors.
+# Names of parameters that take any number of tensors.
 TENSOR_VARARGS = frozenset(("matrices", "operands", "tensors"))
 
 
@@ -362,16 +362,16 @@ def call_torch_function(function, values, args, kwargs):
     """Dispatch a call to the `__torch_function__` overrides of the classes among `values`, each once, subclasses before
     base classes. TypeError if all return NotImplemented.
     """
-    asked: list = []
+    overriding: list = []
     for value in values:
         for item in value if value.__class__ in (list, tuple) else (value,):
             cls = item.__class__
-            if find_torch_function_override((item,)) is None or any(cls is other.__class__ for other in asked):
+            if find_torch_function_override((item,)) is None or any(cls is other.__class__ for other in overriding):
                 continue
-            place = next((i for i, other in enumerate(asked) if issubclass(cls, other.__class__)), len(asked))
-            asked.insert(place, item)
-    types = tuple(item.__class__ for item in asked)
-    for item in asked:
+            place = next((i for i, other in enumerate(overriding) if issubclass(cls, other.__class__)), len(overriding))
+            overriding.insert(place, item)
+    types = tuple(item.__class__ for item in overriding)
+    for item in overriding:
         result = item.__torch_function__(function, types, args, kwargs)
         if result is not NotImplemented:
             return result

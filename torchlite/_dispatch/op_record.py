@@ -77,7 +77,7 @@ _DEFAULT_CONSTANTS = {"None": None, "True": True, "False": False, "()": ()}
 
 
 def _default(text: str) -> Any:
-    """The value of a default: a word, a number or a string as they are; `ast` for the rest leaves rubbish behind."""
+    """Return the value of a default. Only rare forms are parsed by `ast`, which leaves garbage for the collector."""
     if text in _DEFAULT_CONSTANTS:
         return _DEFAULT_CONSTANTS[text]
     if text[0] in "'\"":

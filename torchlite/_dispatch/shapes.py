@@ -129,12 +129,12 @@ def infer_expand_geometry(shape, steps, size) -> tuple[list[int], list[int]]:
         )
     new, new_steps = [*size], [0] * len(size)
     for d in reversed(range(lead, len(size))):
-        n, step, wanted = shape[d - lead], steps[d - lead], new[d]
-        if wanted == n or wanted == -1:
+        n, step, target = shape[d - lead], steps[d - lead], new[d]
+        if target == n or target == -1:
             new[d], new_steps[d] = n, step
         elif n != 1:
             raise RuntimeError(
-                f"The expanded size of the tensor ({wanted}) must match the existing size ({n}) at non-singleton "
+                f"The expanded size of the tensor ({target}) must match the existing size ({n}) at non-singleton "
                 f"dimension {d}.  Target sizes: {list(size)}.  Tensor sizes: {list(shape)}"
             )
     if -1 in new:

@@ -68,7 +68,7 @@ class Capture(KernelRecorder):
         self.is_open = True  # True while the program's own code runs
         self.writes = False  # True once the call wrote memory or drew random numbers, which a later miss cannot undo
         self.apart: dict[int, int] = {}  # how often program objects changed outside memory
-        self.made: dict[int, Any] = {}  # arrays made from Python numbers, and copies of them
+        self.number_arrays: dict[int, Any] = {}  # arrays made from Python numbers, and copies of them
         self.elements: list[Any] = []  # lazy scalars not read yet, with their slots
         self.watcher = SideEffectMonitor(state.codes, self)
         self.inputs = [self.new_slot(t._tl_array).number for t in outside]
@@ -111,7 +111,7 @@ class Capture(KernelRecorder):
         number = self.names.slots.get(id(raw))
         if number is not None:
             return Slot(number)
-        made, constant = self.made.get(id(raw), (None, None))
+        made, constant = self.number_arrays.get(id(raw), (None, None))
         if made is not raw:
             raise UnrecordableError("it computes without kernels of its device")
         found = self.new_slot(raw)
@@ -132,7 +132,7 @@ class Capture(KernelRecorder):
             return
         if raw.size <= _CONSTANT:
             self.depth += 1
-            self.made[id(raw)] = raw, self.table.clone(raw) if is_ours else raw.copy()
+            self.number_arrays[id(raw)] = raw, self.table.clone(raw) if is_ours else raw.copy()
             self.depth -= 1
 
     def encode_argument(self, value: Any) -> Any:

@@ -80,31 +80,37 @@ class GraphBoundary:
 
     def captured(self, tensors: list, results: list, leaves: list) -> CapturedBackward | None:
         """Return the recorded backward passes of some of the results."""
-        made = [t for t in tensors if results[_leaf_index(leaves, t)].outside < 0]
-        if not made:
+        results_of_call = [t for t in tensors if results[_leaf_index(leaves, t)].outside < 0]
+        if not results_of_call:
             return None
         if GLOBALS["NODE_CREATED_HOOK"] is not None:
             raise Unsupported("anomalies are looked for")
-        inside = self._inside([gradient_edge(t) for t in made])
+        inside = self._inside([gradient_edge(t) for t in results_of_call])
         places = {
             key: i
             for i, t in reversed([*enumerate(self.capture.outside)])
             if (key := _edge_key(gradient_edge(t))) is not None
         }
         ends = self._ends(inside, places, leaves)
-        numbers = [_leaf_index(leaves, t) for t in made]
-        found = CapturedBackward(numbers, [t._tl_array.shape for t in made], ends)
+        numbers = [_leaf_index(leaves, t) for t in results_of_call]
+        found = CapturedBackward(numbers, [t._tl_array.shape for t in results_of_call], ends)
         if any(node._saved is None for node in inside):
             found.is_freed = True
             return found
-        if len(made) > _MAX_PASSES:
+        if len(results_of_call) > _MAX_PASSES:
             raise Unsupported(f"it returns more than {_MAX_PASSES} tensors with histories")
-        parts = [[i == j for j in range(len(made))] for i in range(len(made))] if len(made) > 1 else []
+        parts = (
+            [[i == j for j in range(len(results_of_call))] for i in range(len(results_of_call))]
+            if len(results_of_call) > 1
+            else []
+        )
         try:
-            found.together = self._pass(made, [True] * len(made), inside, ends)
-            found.apart = [self._pass(made, part, inside, ends) for part in parts]
+            found.together = self._pass(results_of_call, [True] * len(results_of_call), inside, ends)
+            found.apart = [self._pass(results_of_call, part, inside, ends) for part in parts]
         except _NO_DERIVATIVE as error:
-            if "not implemented" not in str(error) or not all(self._fails(made, part, inside, ends) for part in parts):
+            if "not implemented" not in str(error) or not all(
+                self._fails(results_of_call, part, inside, ends) for part in parts
+            ):
                 raise
             found.together, found.error = None, error.with_traceback(None)
             return found
@@ -194,9 +200,9 @@ class GraphBoundary:
         assert found.together is not None
         passes = [found.together, *found.apart]
         for one in passes:
-            made = {n for step in one.program.steps for n in step.makes()} | set(one.program.inputs)
-            needed |= {n for step in one.program.steps for n in step.uses() if n not in made}
-            needed |= {n for n in one.program.outputs if n not in made}
+            defined = {n for step in one.program.steps for n in step.makes()} | set(one.program.inputs)
+            needed |= {n for step in one.program.steps for n in step.uses() if n not in defined}
+            needed |= {n for n in one.program.outputs if n not in defined}
         found.saved = sorted(needed)
         for one in passes:
             one.program.inputs = [*found.saved, *one.program.inputs]
@@ -278,10 +284,10 @@ class CompiledFunctionBackward(Node):
                 "a global, a module's attribute, a mode) is not what it was in the forward pass"
             )
         with recording(True):
-            made = flatten_result(function(*args, **kwargs), ANYTHING)[0]
-            used = [(made[i], g) for i, g in zip(self._backward.outputs, grads, strict=True) if g is not None]
-            wanted = [outside[i] for i in self._backward.wanted]
-            return tuple(run_backward([t for t, _ in used], [g for _, g in used], True, True, wanted, False))
+            results = flatten_result(function(*args, **kwargs), ANYTHING)[0]
+            used = [(results[i], g) for i, g in zip(self._backward.outputs, grads, strict=True) if g is not None]
+            inputs = [outside[i] for i in self._backward.wanted]
+            return tuple(run_backward([t for t, _ in used], [g for _, g in used], True, True, inputs, False))
 
 
 def _run_pass(one: CapturedPass, given: list) -> list:

@@ -46,8 +46,8 @@ def eliminate_cat(program: Program, layouts: Layouts, place: dict[int, int], bac
             continue
         gone = {id(one) for one in (step, *behind, *(view for chain in chains for view in chain))}
         last = behind[-1] if behind else step
-        made = replace(first, kernel=run, out=last.out)
-        steps = [made if one is first else one for one in steps if id(one) not in gone]
+        fused_step = replace(first, kernel=run, out=last.out)
+        steps = [fused_step if one is first else one for one in steps if id(one) not in gone]
     return replace(program, steps=steps)
 
 

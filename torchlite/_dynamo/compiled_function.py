@@ -270,9 +270,9 @@ class CompiledFunction:
         for i, tensor in enumerate(tensors):
             if id(tensor) not in seen:
                 seen.add(id(tensor))
-                held = id(tensor) in state.tensors
+                is_state = id(tensor) in state.tensors
                 outside.append(tensor)
-                variant.sources.append(TensorSource(-1, tensor) if held else TensorSource(i))
+                variant.sources.append(TensorSource(-1, tensor) if is_state else TensorSource(i))
         for tensor in state.tensors.values():
             if id(tensor) not in seen:
                 outside.append(tensor)

@@ -15,7 +15,7 @@ _MAX_FOLDED_BYTES = 1 << 16  # maximum size of a constant
 def fold_constants(program: Program, place: dict[int, int], table: Any) -> Program:
     """Evaluate steps that depend on constants only, if no step writes the result. The value is stored."""
     memory = AliasAnalysis(program, place)
-    held = dict(program.held)
+    shared_constants = dict(program.held)
     constants = dict(program.constants)
     for number in program.constants:
         uses = [step for step in program.steps if number in step.uses()]
@@ -24,15 +24,17 @@ def fold_constants(program: Program, place: dict[int, int], table: Any) -> Progr
             and memory.of(number) not in memory.written
             and not any(memory.is_view(step) or not is_pure(step) for step in uses)
         ):
-            held[number] = constants.pop(number)
+            shared_constants[number] = constants.pop(number)
     steps = []
     for step in program.steps:
-        found = _fold_step(step, memory, held, table) if is_pure(step) and step.out.__class__ is Slot else None
+        found = (
+            _fold_step(step, memory, shared_constants, table) if is_pure(step) and step.out.__class__ is Slot else None
+        )
         if found is None:
             steps.append(step)
         else:
-            held[step.out.number] = found
-    return replace(program, steps=steps, constants=constants, held=held)
+            shared_constants[step.out.number] = found
+    return replace(program, steps=steps, constants=constants, held=shared_constants)
 
 
 def _fold_step(step: Step, memory: AliasAnalysis, held: dict[int, Any], table: Any) -> Any:

@@ -32,9 +32,9 @@ class SizeVariants:
 
     def __init__(self, variant: Any, guard: Any, holds_memory: bool, needed: int = CALLS_BEFORE_CAPTURE) -> None:
         self.variant, self.guard = variant, guard
-        self.most = _MOST_ON_DEVICES if holds_memory else _MOST
+        self.max_variants = _MOST_ON_DEVICES if holds_memory else _MOST
         self.calls: dict[SizeVariant, int] = {}
-        self.kept: OrderedDict[SizeVariant, None] = OrderedDict()
+        self.variants: OrderedDict[SizeVariant, None] = OrderedDict()
         self.needed = needed
         self.dropped = self.failed = 0
 
@@ -56,14 +56,14 @@ class SizeVariants:
         """Mark a size as recently used and return the size to evict. When more sizes are frequent than fit, raise the
         threshold.
         """
-        self.kept[place] = None
-        self.kept.move_to_end(place)
-        if len(self.kept) <= self.most:
+        self.variants[place] = None
+        self.variants.move_to_end(place)
+        if len(self.variants) <= self.max_variants:
             return None
-        gone, _ = self.kept.popitem(last=False)
+        gone, _ = self.variants.popitem(last=False)
         self.calls.pop(gone, None)
         self.dropped += 1
-        if self.dropped % self.most == 0:
+        if self.dropped % self.max_variants == 0:
             self.needed = 2 * self.needed or 1
         return gone
 

@@ -32,10 +32,10 @@ def functionalize(
             names[step.args[0].number] = here.args[1]
             continue
         if at in writes.elementwise:
-            target, name, made = step.args[0].number, step.name[:-1], Slot(free)
-            layouts[free], place[free], names[target] = layouts[target], apart, made
+            target, name, new_slot = step.args[0].number, step.name[:-1], Slot(free)
+            layouts[free], place[free], names[target] = layouts[target], apart, new_slot
             free, apart = free + 1, apart + 1
-            here = replace(here, name=name, kernel=getattr(table, name), out=made)
+            here = replace(here, name=name, kernel=getattr(table, name), out=new_slot)
         steps.append(here)
     outputs = [names.get(n, Slot(n)).number for n in program.outputs]
     return eliminate_clones(replace(program, steps=steps, outputs=outputs), layouts, place), layouts, place

@@ -85,9 +85,9 @@ def _finalize_groups(found: list[Step | FusionGroup], program: Program) -> list[
     for place in reversed(range(len(found))):
         one = found[place]
         if isinstance(one, FusionGroup):
-            made = one.made()
+            defined = one.made()
             steps = one.all()
-            one.given = list(dict.fromkeys(n for step in steps for n in step.uses() if n not in made))
+            one.given = list(dict.fromkeys(n for step in steps for n in step.uses() if n not in defined))
             one.outs = [n for step in steps for n in step.makes() if n in later]
             later.update(one.given)
             if len(steps) == 1:

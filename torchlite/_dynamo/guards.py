@@ -275,8 +275,8 @@ class ReachableState:
         own, names = held.place
         found = dict(zip(names, held.values, strict=True))
         absent = frozenset(name for name in found if name not in own)
-        meant = [name for name in absent if name in vars(builtins)]
-        for holder, these in ((own, [name for name in found if name in own]), (vars(builtins), meant)):
+        builtin_names = [name for name in absent if name in vars(builtins)]
+        for holder, these in ((own, [name for name in found if name in own]), (vars(builtins), builtin_names)):
             if these:
                 get = f"get{len(space)}"
                 space[get], space[f"of_{get}"] = operator.itemgetter(*these), holder

@@ -23,11 +23,11 @@ def fuse_horizontally(program: Program, layouts: Layouts, backend: AnyBackend) -
     group: list[Step] = []  # and the views between them
     for step in program.steps:
         joins = _is_fusible(step, layouts, backend)
-        made = {n for one in group for n in one.makes()}
+        defined = {n for one in group for n in one.makes()}
         if group and not joins and step.name in _VIEW_OPS and is_pure(step):
             group.append(step)
             continue
-        if not joins or not made.isdisjoint(step.uses()):
+        if not joins or not defined.isdisjoint(step.uses()):
             steps += _fuse_group(group, layouts, backend)
             group = []
         (group if joins else steps).append(step)

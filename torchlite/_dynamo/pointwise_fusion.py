@@ -41,9 +41,9 @@ def _fuse_on_engine(group: FusionGroup, layouts: Layouts, backend: AnyBackend) -
         group = replace(group, ending=None, reduced=0, outs=outs)
     (*others, step) = _fuse_cache_blocked(group, layouts, backend)
     if not others:
-        given, made = ([layouts[n][:2] for n in slots] for slots in (group.given, group.outs))
+        given, output_layouts = ([layouts[n][:2] for n in slots] for slots in (group.given, group.outs))
         blocks = step.kernel
-        step = replace(step, kernel=backend.fuse_pointwise(_compose_group(group), given, made, blocks))
+        step = replace(step, kernel=backend.fuse_pointwise(_compose_group(group), given, output_layouts, blocks))
         step.kernel.text = blocks.text
         if ending is not None and step.kernel is blocks:
             return [*group.steps, ending]
@@ -65,8 +65,8 @@ def _fuse_cache_blocked(group: FusionGroup, layouts: Layouts, backend: AnyBacken
     run = backend.blockwise(body, outs, arrays, rows, size)
     run.text = "\n".join(f"    {line}  # {step.line}" for line, step in zip(text.lines, group.all(), strict=True))
     name = "_".join(step.name.strip("_") for step in group.all())
-    made = tuple(map(Slot, group.outs))
-    return [Step(name[:60], run, tuple(map(Slot, group.given)), {}, made, group.steps[0].line)]
+    outputs = tuple(map(Slot, group.outs))
+    return [Step(name[:60], run, tuple(map(Slot, group.given)), {}, outputs, group.steps[0].line)]
 
 
 def _compose_group(group: FusionGroup) -> Any:

@@ -151,19 +151,19 @@ class _ReplayEpilogue:
         captured, table = self.captured, self.table
         for i, count in captured.bumps.items():
             root_meta_of(outside[i] if i >= 0 else outside[-1 - i].grad).n += count
-        made: list[Any] = []
+        values: list[Any] = []
         groups: dict[int, Any] = {}
         place = 0
         for result, dtype in zip(captured.results, self.plain, strict=True):
             if result.outside >= 0:
-                made.append(outside[result.outside])
+                values.append(outside[result.outside])
                 continue
             if dtype is not None:
-                made.append(call.wrap(table, raws[place], dtype))
+                values.append(call.wrap(table, raws[place], dtype))
             elif result.kind == "item":
-                made.append(table.to_numpy(raws[place]).item())
+                values.append(table.to_numpy(raws[place]).item())
             else:
-                made.append(self._related(result, raws[place], outside, groups))
+                values.append(self._related(result, raws[place], outside, groups))
             place += 1
         for i, has in self.set:
             tensor = outside[i]
@@ -173,9 +173,9 @@ class _ReplayEpilogue:
             else:
                 autograd_meta_of(tensor).grad = None
         if captured.backward is not None:
-            node = make_replay_node(captured.backward, table, outside, raws[place : place + self.saved], made)
+            node = make_replay_node(captured.backward, table, outside, raws[place : place + self.saved], values)
             node._again = None if self.is_single else (*again, outside)
-        return captured.rebuild(made)
+        return captured.rebuild(values)
 
     def _related(self, result: ResultSpec, raw: Any, outside: tuple, groups: dict) -> Any:
         """Return a tensor that aliases another one, or a leaf."""

@@ -41,11 +41,11 @@ def compile_tensor_guard(
     firsts, twins = version_counter_groups(outside), dict[int, int]()
     for i, tensor in enumerate(tensors):
         first = next(j for j, other in enumerate(tensors) if other is tensor)
-        held = next((k for k, s in enumerate(sources) if s.held is tensor), None)
+        source_index = next((k for k, s in enumerate(sources) if s.held is tensor), None)
         if first < i:
             tests.append(f"t{i} is t{first}")
-        elif held is not None:
-            tests.append(f"t{i} is held{held}")
+        elif source_index is not None:
+            tests.append(f"t{i} is held{source_index}")
     for k, (source, tensor) in enumerate(zip(sources, outside, strict=True)):
         name = source.text(k)
         if source.held is not None:

@@ -86,7 +86,7 @@ class _GraphCompilers:
     def _with_gradients(
         self, function: Callable, tensors: list[Tensor], results: list[Tensor]
     ) -> Callable[[list[Tensor]], list]:
-        count, wanted = len(tensors), [t.requires_grad for t in tensors]
+        count, requires_grad = len(tensors), [t.requires_grad for t in tensors]
         kept = [i for i, r in enumerate(results) if r.requires_grad]
         tangents = [r.detach().new_ones(r.shape) for r in (results[i] for i in kept)]
 
@@ -94,9 +94,9 @@ class _GraphCompilers:
             from ..autograd import grad
 
             results = function(*given[:count])
-            sources = [t for t, is_wanted in zip(given, wanted, strict=False) if is_wanted]
+            sources = [t for t, is_wanted in zip(given, requires_grad, strict=False) if is_wanted]
             found = iter(grad([results[i] for i in kept], sources, given[count:], allow_unused=True))  # type: ignore
-            return (*results, *(next(found) if is_wanted else None for is_wanted in wanted))
+            return (*results, *(next(found) if is_wanted else None for is_wanted in requires_grad))
 
         graph = _rename_placeholders(make_fx(joint, self.table)(*_copy_tensors(tensors), *tangents), count)
         first, second = self.part(graph, [*tensors, *tangents], num_fwd_outputs=len(results))
@@ -177,15 +177,15 @@ def aot_function(
         return (sin, primals_1)
     """
     compilers = _GraphCompilers(fw_compiler, bw_compiler, inference_compiler, partition_fn, decompositions)
-    made: dict[Any, tuple[Callable, list]] = {}
+    graphs: dict[Any, tuple[Callable, list]] = {}
 
     @functools.wraps(fn)
     def compiled(*args: Any, **kwargs: Any) -> Any:
         leaves, spec = pytree.tree_flatten((args, kwargs))
         key = (str(spec), is_grad_enabled(), *map(_leaf_key, leaves))
-        if key not in made:
-            made[key] = _compile_for(compilers, fn, leaves, spec)
-        run, shape = made[key]
+        if key not in graphs:
+            graphs[key] = _compile_for(compilers, fn, leaves, spec)
+        run, shape = graphs[key]
         return _unflatten_results(run([leaf for leaf in leaves if isinstance(leaf, Tensor)]), shape)
 
     return compiled

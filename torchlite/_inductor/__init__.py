@@ -23,7 +23,7 @@ def compile(gm: Any, example_inputs: list[Any], options: dict[str, Any] | None =
 
 
 def list_mode_options(mode: str | None = None, dynamic: bool | None = None) -> dict[str, Any]:
-    """What each `mode` of `torch.compile` stands for, or what one does.
+    """Return the options of each `mode` of `torch.compile`, or of one.
 
     >>> torchlite._inductor.list_mode_options("reduce-overhead")
     {'triton.cudagraphs': True}

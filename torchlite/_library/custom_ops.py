@@ -161,18 +161,18 @@ def custom_op(
     def make(function: Callable) -> CustomOpDef:
         text = infer_schema(function, mutates_args=mutates_args) if schema is None else schema.strip()
         namespace, op_name = name.split("::")
-        made = CustomOpDef(namespace, op_name, text, function, tags)
+        custom = CustomOpDef(namespace, op_name, text, function, tags)
         if schema is not None:
-            written = {a.name for a in made._op.schema.arguments if a.is_write}
+            written = {a.name for a in custom._op.schema.arguments if a.is_write}
             if mutates_args != "unknown" and written != set(mutates_args):
-                library_op.undefine_op(made._op)
-                del OPS[made._qualname]
+                library_op.undefine_op(custom._op)
+                del OPS[custom._qualname]
                 raise ValueError(
                     f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema={schema}. The "
                     f"schema suggests that the op mutates {written} which is different from what was provided to us in "
                     "`mutates_args`. Please make these consistent."
                 )
-        made.register_kernel(device_types)(function)
-        return made
+        custom.register_kernel(device_types)(function)
+        return custom
 
     return make if fn is None else make(fn)

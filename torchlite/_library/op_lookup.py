@@ -17,11 +17,11 @@ def resolve_op(op: Any) -> LibraryOp:
         return op._op
     if isinstance(op, str):
         return library_op.find_op(op)
-    made = getattr(op, "_op", None)
-    if made is None and getattr(op, "_overloads", None) is not None and op._namespace != "aten":
-        made = op.default._op
-    if isinstance(made, LibraryOp):
-        return made
+    record = getattr(op, "_op", None)
+    if record is None and getattr(op, "_overloads", None) is not None and op._namespace != "aten":
+        record = op.default._op
+    if isinstance(record, LibraryOp):
+        return record
     if hasattr(op, "overloadpacket") or hasattr(op, "_overloads"):
         raise NotImplementedError(f"torchlite computes {op} by its own kernels, which torch.library cannot change")
     raise ValueError(f"given unexpected type for op: {type(op)}")

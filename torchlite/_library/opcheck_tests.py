@@ -72,10 +72,10 @@ def _check_fake_tensor(op: LibraryOp, args: Any, kwargs: Any, rtol: Any, atol: A
         def on_meta(tensor: Any) -> Any:
             return tensor.detach().to("meta")
 
-        made = _flatten_tensors(op(*_tree_map(on_meta, args), **_tree_map(on_meta, kwargs)))
-    if len(real) != len(made):
-        raise RuntimeError(f"the fake impl returned {len(made)} tensors, the kernel {len(real)}")
-    for one, other in zip(made, real, strict=True):
+        fake = _flatten_tensors(op(*_tree_map(on_meta, args), **_tree_map(on_meta, kwargs)))
+    if len(real) != len(fake):
+        raise RuntimeError(f"the fake impl returned {len(fake)} tensors, the kernel {len(real)}")
+    for one, other in zip(fake, real, strict=True):
         for what in ("shape", "dtype"):
             a, b = getattr(one, what), getattr(other, what)
             if a != b:
@@ -151,7 +151,7 @@ def opcheck(
         try:
             TESTS[name](found, args, kwargs or {}, rtol, atol)
             answers[name] = "SUCCESS"
-        except Exception as error:  # the op may raise anything, which the report says
+        except Exception as error:  # the op may raise anything; the report contains it
             if raise_exception:
                 raise OpCheckError(
                     f"opcheck(op, ...): {name} failed with {error} (scroll up for stack trace)"

@@ -86,7 +86,7 @@ def as_tags(given: Any) -> list[Any]:
 def tags_of(name: str, overload: str, record: Any) -> list[Any]:
     """Return the tags of an ATen overload, given its record or None."""
     writes = name.endswith("_") and not name.endswith("__")
-    held = getattr(record, "tags", 0)
+    flags = getattr(record, "tags", 0)
     found = {
         "core": overload in _core_overloads().get(name, ()),
         "data_dependent_output": name in _DATA_DEPENDENT_OUTPUT,
@@ -94,7 +94,7 @@ def tags_of(name: str, overload: str, record: Any) -> list[Any]:
         "inplace": writes,
         "inplace_view": name in _VIEW_OPS,
         "nondeterministic_seeded": name.removesuffix("_") in _SEEDED,
-        "pointwise": bool(held & POINTWISE and (not writes or held & INPLACE)),
+        "pointwise": bool(flags & POINTWISE and (not writes or flags & INPLACE)),
         "pt2_compliant_tag": True,
         "reduction": name in _REDUCTIONS,
     }

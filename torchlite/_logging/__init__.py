@@ -1,4 +1,4 @@
-"""What a compiler tells of its work: `torch._logging.set_logs`."""
+"""Logs of the compiler: `torch._logging.set_logs`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .._settings.compiler_state import PROCESS_STATE
 
 __all__ = ["set_logs"]
 
-# PyTorch's names, and those of torchlite's that they stand for ("" for what nothing is told of).
+# PyTorch's names, and the names of torchlite that they stand for ("" if torchlite logs nothing under the name).
 _KINDS = {
     "graph_breaks": "graph_breaks", "recompiles": "recompiles", "recompiles_verbose": "recompiles",
     "output_code": "code", "graph_code": "code", "kernel_code": "code",

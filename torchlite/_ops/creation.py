@@ -109,7 +109,7 @@ def _inferred(*values) -> dtype_type:
 
 
 def _out_dtype(out, dtype, default):
-    """The dtype of a result that `out` may hold."""
+    """Return `out`'s dtype, or `default` without `out`. Raise RuntimeError if `dtype` differs from `out`'s."""
     if out is None:
         return default
     if dtype is not None and dtype is not out.dtype:

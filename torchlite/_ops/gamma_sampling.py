@@ -121,7 +121,7 @@ def _sample_dirichlet(F, input, generator):
 #     dx/da = -(1 / p(x)) * integral from the lower end to x of (d log p(t) / da) p(t) dt
 #           = +(1 / p(x)) * integral from x to the upper end of the same
 #
-# (the whole is 0), of which the one is taken whose integrand has one sign: below where d log p / da is 0 the lower one.
+# (the total is 0), of which the one is taken whose integrand has one sign: below where d log p / da is 0 the lower one.
 # With log(t / x), or the difference of log-odds, as the variable, both have one form, and the double exponential rule
 # (H. Takahasi and M. Mori, 1974) gives them to nearly all digits. Nothing is the difference of large numbers.
 

@@ -295,8 +295,8 @@ def linalg_cond(F, A, p):
     out=CASTABLE_OUT,
 )
 def linalg_matrix_rank(F, A, tol, atol, rtol, hermitian):
-    """Number of singular values (sizes of eigenvalues with `hermitian`) exceed max(atol, rtol * the greatest): int64.
-    `tol` is an absolute tolerance.
+    """Number of singular values (magnitudes of eigenvalues with `hermitian`) above max(atol, rtol * largest): int64.
+    `tol` replaces both tolerances by an absolute one.
     """
     if A.ndim < 2:
         raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")

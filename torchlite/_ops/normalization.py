@@ -348,7 +348,7 @@ def batch_norm(F, input, weight, bias, running_mean, running_var, training, mome
     In training the batch's statistics are used, and the running ones are moved towards them in place by ``momentum``;
     otherwise the running ones are used.
 
-    `cudnn_enabled` has no effect: `torch.backends.cudnn` says whether cuDNN is used.
+    `cudnn_enabled` has no effect: `torch.backends.cudnn` decides whether cuDNN is used.
     """
     if input.ndim < 2:
         if input.numel() == 0:
@@ -448,8 +448,8 @@ op(
     layout=memory_layout.contiguous,
 )
 def instance_norm(F, input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled):
-    """Batch norm of each sample on its own (Ulyanov et al., 2016). `cudnn_enabled` has no effect:
-    `torch.backends.cudnn` says whether cuDNN is used.
+    """Batch norm of each sample separately (Ulyanov et al., 2016). `cudnn_enabled` has no effect:
+    `torch.backends.cudnn` decides whether cuDNN is used.
     """
     if not use_input_stats:
         for name, tensor in (("running_mean", running_mean), ("running_var", running_var)):
@@ -501,7 +501,7 @@ def _check_groups(input, num_groups, weight, bias):
 )
 def group_norm(F, input, num_groups, weight, bias, eps, cudnn_enabled):
     """Mean 0 and variance 1 over each of ``num_groups`` groups of channels of each sample, then ``* weight + bias`` (Wu
-    and He, 2018). `cudnn_enabled` has no effect: `torch.backends.cudnn` says whether cuDNN is used.
+    and He, 2018). `cudnn_enabled` has no effect: `torch.backends.cudnn` decides whether cuDNN is used.
     """
     _check_groups(input, num_groups, weight, bias)
     if input.numel() == 0:

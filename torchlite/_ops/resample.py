@@ -422,8 +422,8 @@ def grid_sample(F, input, grid, mode, padding_mode, align_corners):
     """`input` (N, C, H, W) or (N, C, D, H, W) read at the positions in `grid` (N, ..., 2 or 3): x first, -1 and 1 being
     the image's first and last pixel centres (`align_corners`) or its edges.
 
-    Modes "bilinear", "nearest", "bicubic" (4-D input only); `padding_mode` "zeros", "border" or "reflection" says what
-    is outside.
+    Modes "bilinear", "nearest", "bicubic" (4-D input only); `padding_mode` "zeros", "border" or "reflection" defines
+    what is outside.
 
     >>> torch.nn.functional.grid_sample(torch.tensor([[[[1., 2.]]]]), torch.zeros(1, 1, 1, 2), align_corners=False)
     tensor([[[[1.5000]]]])

@@ -48,7 +48,7 @@ def _stable_argsort_rows(F, rows, size):
     return order, F.searchsorted(ordered, F._new_arange(ordered, 0, size + 1, 1, F.dtype_of(ordered)))
 
 
-# The columns come first, since the first tensor says whether the arrays are large.
+# The columns come first, since the first tensor decides whether the arrays are large.
 # A sparse matrix (m, k) times a dense one (k, n): the elements of row i are those from `starts[i]` to `starts[i + 1]`,
 # each with a column and a value.
 op(

@@ -184,7 +184,7 @@ op(
     tags=VIEW,
     vjp={"input": _as_strided_vjp},
 )
-# Elements laid out in memory as `source` says (shape, strides, offset), added up there, and read as `target` says;
+# Elements laid out in memory by `source` (shape, strides, offset), added up there, and read by `target`;
 # shares of elements that lie on one place of the source or the target are divided among them.
 op(
     "_move_strided(Tensor input, source, target, divide)",

@@ -147,9 +147,9 @@ def replace_file(path: str, plain: bool = False) -> Iterator:
     file cannot be opened: RuntimeError with PyTorch's message, or OSError if `plain`. A full or failing disk is always
     an OSError.
     """
-    wanted, path = path, os.path.realpath(path)
+    requested, path = path, os.path.realpath(path)
     folder = os.path.dirname(path)
-    found = _destination(wanted, path, folder, plain)
+    found = _destination(requested, path, folder, plain)
     if found is not None and not stat.S_ISREG(found.st_mode):
         with open(path, "wb") as stream:
             yield stream

@@ -64,22 +64,22 @@ def _unpickler_class(module, persistent_load):
 def _weights_only_message(reason: str) -> str:
     """Return PyTorch's error message around an unpickler's reason."""
     if "was not an allowed global by default" in reason:
-        said = (
+        prefix = (
             "Weights only load failed. This file can still be loaded, to do so you have two options, \033[1mdo those "
             f"steps only if you trust the source of the checkpoint\033[0m. \n\t(1) {UNSAFE}\n\t(2) Alternatively, to "
             "load with `weights_only=True` please check the recommended steps in the following error message.\n\t"
             f"WeightsUnpickler error: {reason}"
         )
     else:
-        said = f"Weights only load failed. {UNSAFE}\n"
+        prefix = f"Weights only load failed. {UNSAFE}\n"
         if "is blocked" not in reason:
-            said += (
+            prefix += (
                 "Please file an issue with the following so that we can make `weights_only=True` compatible with your "
                 "use case: WeightsUnpickler error: "
             )
-        said += f"\n\n{reason}"
+        prefix += f"\n\n{reason}"
     return (
-        f"{said}\n\nCheck the documentation of torch.load to learn more about types accepted by default with "
+        f"{prefix}\n\nCheck the documentation of torch.load to learn more about types accepted by default with "
         "weights_only https://pytorch.org/docs/stable/generated/torch.load.html."
     )
 

@@ -182,8 +182,8 @@ class RestrictedUnpickler:
             IndexError, KeyError, TypeError, ValueError, AttributeError, struct.error, UnicodeError, OverflowError,
         ) as error:  # fmt: skip
             # The message of a KeyError is its key.
-            said = "" if isinstance(error, KeyError) else f": {str(error)[:500]}"
-            raise pickle.UnpicklingError(f"the pickle is not well formed: {type(error).__name__}{said}") from error
+            detail = "" if isinstance(error, KeyError) else f": {str(error)[:500]}"
+            raise pickle.UnpicklingError(f"the pickle is not well formed: {type(error).__name__}{detail}") from error
 
     # -- reading and the stack ---------------------------------------------------
 

@@ -20,7 +20,7 @@ class BackendFlags:
         self.warn_always = False
         self.interop_threads = 1
         self.matmul_precision = (
-            "highest"  # as `set_float32_matmul_precision` said: "high" and "medium" mean TF32 on CUDA
+            "highest"  # set by `set_float32_matmul_precision`: "high" and "medium" mean TF32 on CUDA
         )
         self.precisions: dict[str, str | None] = dict.fromkeys(("all", "cuda", "matmul"), "none") | {
             "conv": None,

@@ -16,8 +16,8 @@ _MIN_AGE = 1.0  # seconds in which a process that is not seen from here may stil
 
 
 def unlink_mapped() -> None:
-    """Remove the names of this process's mappings once all ranks of this machine have mapped them. Then the memory is
-    freed when the processes end, even abnormally.
+    """Remove the names of this process's mappings. Call it when all ranks of this machine have mapped them. The memory
+    is then freed when the processes end, even abnormally.
     """
     with contextlib.suppress(OSError), open("/proc/self/maps", errors="replace") as maps:
         for name in {line.rstrip("\n").rpartition("/")[2] for line in maps if f" {_FOLDER}/" in line}:

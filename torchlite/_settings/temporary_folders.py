@@ -38,17 +38,17 @@ class _Folders:
     """The folders of this process by location and user, and the descriptors that it holds open for them."""
 
     def __init__(self) -> None:
-        self.by_place, self.held = dict[tuple[str, int], str](), list[int]()
+        self.by_place, self.descriptors = dict[tuple[str, int], str](), list[int]()
 
     def forget(self) -> None:
         """In a forked child: the folders are its parent's."""
-        for descriptor in self.held:
+        for descriptor in self.descriptors:
             os.close(descriptor)
 
     def add(self, place: str, user: int) -> str:
         folder, locked = _make_locked_folder(place)
         if locked >= 0:
-            self.held.append(locked)
+            self.descriptors.append(locked)
         self.by_place[place, user] = folder
         import multiprocessing.util as util
 
@@ -56,7 +56,7 @@ class _Folders:
         util.Finalize(None, shutil.rmtree, args=(folder, True), exitpriority=-200)  # type: ignore[attr-defined]
         if os.name == "posix":
             with contextlib.suppress(OSError):  # then the next process clears the folder
-                self.held.append(_start_remover(folder))
+                self.descriptors.append(_start_remover(folder))
         return folder
 
 

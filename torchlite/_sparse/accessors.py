@@ -111,19 +111,19 @@ def resize_(tensor, size, sparse_dim: int, dense_dim: int, clear: bool = False):
             f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = "
             f"{sparse_dim}, dense_dim = {dense_dim}"
         )
-    index, held = data.parts[0], data.values
+    index, values = data.parts[0], data.values
     if clear or not data.nnz:
         index = index.new_zeros((sparse_dim, 0))
-        held = held.new_zeros((0, *size[sparse_dim:]))
+        values = values.new_zeros((0, *size[sparse_dim:]))
         coalesced = True
     else:
         _check_resize(data, size, sparse_dim, dense_dim)
         coalesced = data.coalesced
         for dim, length in enumerate(size[sparse_dim:], 1):
-            if length > held.shape[dim]:
-                more = (*held.shape[:dim], length - held.shape[dim], *held.shape[dim + 1 :])
-                held = torch.cat([held, held.new_zeros(more)], dim)
-    tensor._tl_array = SparseData(data.layout, size, (index,), held, coalesced)
+            if length > values.shape[dim]:
+                more = (*values.shape[:dim], length - values.shape[dim], *values.shape[dim + 1 :])
+                values = torch.cat([values, values.new_zeros(more)], dim)
+    tensor._tl_array = SparseData(data.layout, size, (index,), values, coalesced)
     bump_version(tensor)
     return tensor
 

@@ -65,24 +65,24 @@ class _SparseBackwardPass(BackwardPass):
 
     def add_to_grad(self, tensor, found, g) -> None:
         sparse = g._tl_is_sparse if self.mode.differentiable else g.__class__ is SparseData
-        held = found.grad
-        if not sparse and (held is None or not held._tl_is_sparse):
+        existing = found.grad
+        if not sparse and (existing is None or not existing._tl_is_sparse):
             super().add_to_grad(tensor, found, g)
             return
         new: Any = g if self.mode.differentiable else self.mode.tensor(tensor._tl_kernels, g)
-        if held is None:
-            held = new._tl_array
-            alone = id(g) not in self.given and held.values.is_contiguous() and held.parts[0].is_contiguous()
+        if existing is None:
+            existing = new._tl_array
+            alone = id(g) not in self.given and existing.values.is_contiguous() and existing.parts[0].is_contiguous()
             found.grad = new if alone else new.clone()
-        elif self.mode.differentiable or held._tl_is_sparse and not new._tl_is_sparse:
-            found.grad = add_scaled(held, new)
+        elif self.mode.differentiable or existing._tl_is_sparse and not new._tl_is_sparse:
+            found.grad = add_scaled(existing, new)
         else:  # in place, as in PyTorch
-            total = add_scaled(held, new)
-            if held._tl_is_sparse:
-                held._tl_array = total._tl_array
-                bump_version(held)
+            total = add_scaled(existing, new)
+            if existing._tl_is_sparse:
+                existing._tl_array = total._tl_array
+                bump_version(existing)
             else:
-                held.copy_(total)
+                existing.copy_(total)
         self.given.add(id(g))
 
 

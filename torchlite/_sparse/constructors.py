@@ -186,8 +186,8 @@ def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=Non
     `layout`.
 
     >>> import torchlite as torch
-    >>> made = torch.sparse_compressed_tensor([0, 1, 2], [1, 0], [5.0, 6.0], layout=torch.sparse_csr)
-    >>> made.to_dense()
+    >>> x = torch.sparse_compressed_tensor([0, 1, 2], [1, 0], [5.0, 6.0], layout=torch.sparse_csr)
+    >>> x.to_dense()
     tensor([[0., 5.],
             [6., 0.]])
     """
@@ -215,9 +215,9 @@ def validate(data: SparseData) -> None:
 def _validate_coo(data: SparseData) -> None:
     indices, values, size = data.parts[0], data.values, data.shape
     sparse_dim = indices.shape[0]
-    wanted = [indices.shape[1], *size[sparse_dim:]]
-    if list(values.shape) != wanted:
-        raise RuntimeError(f"values has incorrect size, expected {wanted}, got {list(values.shape)}")
+    expected = [indices.shape[1], *size[sparse_dim:]]
+    if list(values.shape) != expected:
+        raise RuntimeError(f"values has incorrect size, expected {expected}, got {list(values.shape)}")
     if not indices.numel():
         return
     _no_negative(indices)
@@ -405,5 +405,5 @@ def spdiags(diagonals, offsets, shape, layout=None):
     rows = columns - offsets.unsqueeze(1)
     inside = (rows >= 0) & (rows < shape[0]) & (columns < shape[1])
     index = torch.stack([rows[inside], columns[inside]])
-    made = sparse_coo_tensor(index, diagonals[inside], tuple(shape))
-    return made if layout in (None, torch.sparse_coo) else made.to_sparse(layout=layout)
+    matrix = sparse_coo_tensor(index, diagonals[inside], tuple(shape))
+    return matrix if layout in (None, torch.sparse_coo) else matrix.to_sparse(layout=layout)

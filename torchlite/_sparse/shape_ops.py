@@ -301,16 +301,16 @@ def cat(tensors, dim=0):
     shape = [*first.shape[:dim], total, *first.shape[dim + 1 :]]
     parts, values, start = [], [], 0
     for tensor in tensors:
-        data, held = tensor._tl_array, values_of(tensor)
+        data, elements = tensor._tl_array, values_of(tensor)
         index = data.parts[0]
         if dim < cut:
             index = torch.cat([index[:dim], index[dim : dim + 1] + start, index[dim + 1 :]])
         else:
-            before, after = list(held.shape), list(held.shape)
+            before, after = list(elements.shape), list(elements.shape)
             before[dim - cut + 1], after[dim - cut + 1] = start, total - start - data.shape[dim]
-            held = torch.cat([held.new_zeros(before), held, held.new_zeros(after)], dim - cut + 1)
+            elements = torch.cat([elements.new_zeros(before), elements, elements.new_zeros(after)], dim - cut + 1)
         parts.append(index)
-        values.append(held)
+        values.append(elements)
         start += data.shape[dim]
     return _make_coo(shape, torch.cat(parts, 1), torch.cat(values), "CatBackward0")
 

@@ -1,4 +1,4 @@
-"""What nodes say of their values: tensors without elements, and sizes."""
+"""Constructors of fake values of graph nodes: tensors without elements, and sizes."""
 
 from __future__ import annotations
 

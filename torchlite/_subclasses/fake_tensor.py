@@ -12,7 +12,7 @@ __all__ = ["FakeTensor", "FakeTensorMode", "is_fake"]
 
 
 class UnsupportedFakeTensorException(RuntimeError):
-    """What a fake tensor cannot do."""
+    """Raised for an operation that fake tensors do not support."""
 
 
 class DynamicOutputShapeException(RuntimeError):
@@ -20,7 +20,7 @@ class DynamicOutputShapeException(RuntimeError):
 
 
 class FakeTensor(torch.Tensor):
-    """A tensor of the device "meta" that says it is on another one. Its size may have expressions (`torch.SymInt`)."""
+    """Tensor on "meta" whose `device` attribute is another device. Its size may have expressions (`torch.SymInt`)."""
 
     _is_plain = True
     fake_device: Any
@@ -71,7 +71,7 @@ class FakeTensor(torch.Tensor):
 
 
 class FakeTensorMode:
-    """NotImplementedError when it is made: the device "meta" computes without elements."""
+    """Creating one raises NotImplementedError: the device "meta" computes without elements."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise NotImplementedError("FakeTensorMode: torchlite has no such mode; use the device 'meta'")

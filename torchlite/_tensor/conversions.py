@@ -183,8 +183,8 @@ class ConversionMethods(PythonProtocols):
                 "torch.as_tensor(...) instead."
             )
         where = self.device if device is None and not of_tensor else device
-        made = legacy_tensor(args, self.dtype, where, size, self.device.type)
-        return made if made.device == self.device else made.to(self.device)
+        result = legacy_tensor(args, self.dtype, where, size, self.device.type)
+        return result if result.device == self.device else result.to(self.device)
 
     def type_as(self, other):
         """The tensor with the dtype and on the device of another."""

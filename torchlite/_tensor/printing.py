@@ -50,10 +50,10 @@ def set_printoptions(
     tensor([1.12])
     >>> torch.set_printoptions(profile="default")
     """
-    wanted = dict(_PROFILES.get(profile, {})) if profile is not None else {}
+    options = dict(_PROFILES.get(profile, {})) if profile is not None else {}
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    wanted.update({name: value for name, value in given.items() if value is not None})
-    for name, value in wanted.items():
+    options.update({name: value for name, value in given.items() if value is not None})
+    for name, value in options.items():
         setattr(OPTIONS, name, value)
     OPTIONS.sci_mode = sci_mode
 
@@ -78,7 +78,7 @@ class _NumberStyle:
     """Format of the numbers of one array, all of the same width."""
 
     def __init__(self, values: np.ndarray):
-        self.width, self.scientific, self.whole, self.floating = 1, False, True, values.dtype.kind not in "biu"
+        self.width, self.scientific, self.is_integral, self.floating = 1, False, True, values.dtype.kind not in "biu"
         if not self.floating:
             if values.size:
                 self.width = max(len(str(v)) for v in values.ravel().tolist())
@@ -89,18 +89,22 @@ class _NumberStyle:
             return
         size = np.abs(flat)
         low, high = float(size.min()), float(size.max())
-        self.whole = bool((flat == np.ceil(flat)).all())
-        wide = high / low > 1000 or high > 1e8 or (not self.whole and low < 1e-4)
+        self.is_integral = bool((flat == np.ceil(flat)).all())
+        wide = high / low > 1000 or high > 1e8 or (not self.is_integral and low < 1e-4)
         self.scientific = wide if OPTIONS.sci_mode is None else bool(OPTIONS.sci_mode)
-        digits = f".{OPTIONS.precision}e" if self.scientific else ".0f" if self.whole else f".{OPTIONS.precision}f"
-        self.width = max(1, *(len(format(v, digits)) for v in flat.tolist())) + (self.whole and not self.scientific)
+        digits = (
+            f".{OPTIONS.precision}e" if self.scientific else ".0f" if self.is_integral else f".{OPTIONS.precision}f"
+        )
+        self.width = max(1, *(len(format(v, digits)) for v in flat.tolist())) + (
+            self.is_integral and not self.scientific
+        )
 
     def text(self, value) -> str:
         if not self.floating:
             out = str(value)
         elif self.scientific:
             out = format(value, f".{OPTIONS.precision}e")
-        elif self.whole:
+        elif self.is_integral:
             out = format(value, ".0f") + ("." if math.isfinite(value) else "")
         else:
             out = format(value, f".{OPTIONS.precision}f")

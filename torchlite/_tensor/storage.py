@@ -204,13 +204,13 @@ def set_geometry(tensor: PropertyMethods, storage: UntypedStorage | None, size, 
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     span = storage_nbytes_for(size, stride, tensor.dtype.itemsize, offset)
-    held = (tensor.untyped_storage() if storage is None else storage).nbytes()
+    capacity = (tensor.untyped_storage() if storage is None else storage).nbytes()
     if storage is None:
         storage = grow_to(tensor, span)
-    elif span > held:
+    elif span > capacity:
         resize_storage(storage, span)
-    if span > held and FLAGS.deterministic and FLAGS.fill_uninitialized_memory:
-        first = held // tensor.dtype.itemsize
+    if span > capacity and FLAGS.deterministic and FLAGS.fill_uninitialized_memory:
+        first = capacity // tensor.dtype.itemsize
         call.fill_uninitialized(tensor_in(storage, tensor.dtype, (span // tensor.dtype.itemsize - first,), (1,), first))
     tensor._tl_array = strided_array(tensor._tl_kernels, storage._tensor._tl_array, tensor.dtype, size, stride, offset)
 

@@ -74,7 +74,7 @@ def typed_storage_over(storage: UntypedStorage, d: dtypes.dtype) -> TypedStorage
 
 
 def typed_storage_of(tensor: Any) -> TypedStorage:
-    """The elements of a tensor's storage."""
+    """Return a tensor's storage as a TypedStorage of the tensor's dtype."""
     return typed_storage_over(storage_of(tensor), tensor.dtype)
 
 

@@ -99,9 +99,9 @@ def comment(text: str) -> str:
 def parse(text: str, filename: str = "<unknown>", mode: str = "exec") -> Any:
     """The syntax tree of Python source; `ast.parse`, by one thread at a time.
 
-    CPython 3.11 and 3.12 keep one count of depth for all threads that make trees (gh-106905). Where the collector lets
-    another thread run meanwhile, both get `SystemError: AST constructor recursion depth mismatch`. A finalizer that
-    parses in this thread causes the same, so the tree is made again.
+    CPython 3.11 and 3.12 have one recursion depth for all threads that parse (gh-106905). If the collector lets
+    another thread run meanwhile, both raise `SystemError: AST constructor recursion depth mismatch`. A finalizer that
+    parses in this thread causes the same, so parsing is retried.
 
     >>> type(parse("a + 1", mode="eval").body).__name__
     'BinOp'

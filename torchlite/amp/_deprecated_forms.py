@@ -43,8 +43,8 @@ def deprecated_forms(device_type: str) -> Any:
         _deprecated(f"{place}.custom_bwd(args...)", f"custom_bwd(args..., device_type='{device_type}')")
         return autocast_mode.custom_bwd(bwd, device_type=device_type)
 
-    made = autocast, GradScaler, custom_fwd, custom_bwd
-    for item in made:
+    forms = autocast, GradScaler, custom_fwd, custom_bwd
+    for item in forms:
         item.__module__, item.__qualname__ = f"{package_name()}.{place}", item.__name__
         item.__doc__ = item.__doc__ or f"Deprecated: use `torch.amp.{item.__name__}(..., device_type={device_type!r})`."
-    return made
+    return forms

@@ -41,12 +41,12 @@ class _MultiDeviceReplicator:
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
-        self.made: dict = {}
+        self.copies: dict = {}
 
     def get(self, device: DeviceLike) -> Any:
-        if device not in self.made:
-            self.made[device] = self.tensor.to(device=device, non_blocking=True, copy=True)
-        return self.made[device]
+        if device not in self.copies:
+            self.copies[device] = self.tensor.to(device=device, non_blocking=True, copy=True)
+        return self.copies[device]
 
 
 class GradScaler:
@@ -187,7 +187,7 @@ class GradScaler:
             unscale(here, notes.get(device), factors.get(device))
             for grad in here:
                 bump_version(grad)
-        return notes.made
+        return notes.copies
 
     def _check_inf_per_device(self, optimizer) -> dict:
         """Check for infinities without changing a gradient."""

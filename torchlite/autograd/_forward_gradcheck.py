@@ -37,7 +37,7 @@ class ForwardCheck:
     """Checks of one function at given inputs, differentiated with respect to those at `wanted`."""
 
     def __init__(self, function, inputs, wanted: list[int], eps: float, atol: float, rtol: float, fail: Fail):
-        self.function, self.wanted, self.eps, self.fail = function, wanted, eps, fail
+        self.function, self.positions, self.eps, self.fail = function, wanted, eps, fail
         self.inputs = [x.detach() if isinstance(x, Tensor) else x for x in inputs]
         self.atol, self.rtol = atol, rtol
 
@@ -52,7 +52,7 @@ class ForwardCheck:
 
     def check_against_differences(self, directions: Callable[[int], Any]) -> None:
         """Compare with central differences in the directions of each input."""
-        for position in self.wanted:
+        for position in self.positions:
             for u in directions(position):
                 found = jvp_outputs(self.function, self.inputs, {position: self._like(position, u)})
                 step = self._like(position, u * self.eps)
@@ -73,11 +73,11 @@ class ForwardCheck:
 
     def without_tangents(self, rng) -> None:
         """An input without a tangent counts as one whose tangent is zero."""
-        for position in self.wanted:
+        for position in self.positions:
             mine = {position: self._random(position, rng)}
-            zeros = {i: self._like(i, np.zeros(self.inputs[i].shape)) for i in self.wanted}
+            zeros = {i: self._like(i, np.zeros(self.inputs[i].shape)) for i in self.positions}
             whole = jvp_outputs(self.function, self.inputs, zeros | mine)
-            if len(self.wanted) > 1:
+            if len(self.positions) > 1:
                 for a, b in zip(whole, jvp_outputs(self.function, self.inputs, mine), strict=True):
                     if not np.allclose(_numbers(a), _numbers(b), equal_nan=True):
                         raise self.fail(
@@ -87,7 +87,7 @@ class ForwardCheck:
 
     def at_once(self, rng) -> None:
         """Two tangents by `vmap` are each by itself."""
-        for position in self.wanted:
+        for position in self.positions:
             x = self.inputs[position]
             both = [self._random(position, rng) for _ in range(2)]
             apart = [jvp_outputs(self.function, self.inputs, {position: u}) for u in both]
@@ -103,8 +103,8 @@ class ForwardCheck:
                     f"While computing batched gradients, got: {error}\n\ngradcheck called vmap over the tangents of "
                     "forward mode (check_batched_forward_grad=True)"
                 ) from error
-            for number, made in enumerate(together):
-                for row, expected in zip(made, apart, strict=True):
+            for number, batched in enumerate(together):
+                for row, expected in zip(batched, apart, strict=True):
                     if not np.allclose(_numbers(row), _numbers(expected[number])):
                         raise self.fail(
                             f"For output {number} and input {position}: the tangents computed by vmap differ from "

@@ -131,9 +131,9 @@ class ForwardLevel(Interceptor):
         if result is source or tangent is None:
             return result
         with vmap_levels(tangent):
-            made = call_op(op, [tangent, *values[1:]])
+            moved = call_op(op, [tangent, *values[1:]])
         several = isinstance(result, (tuple, list))
-        for out, part in zip(result if several else (result,), made if several else (made,), strict=True):
+        for out, part in zip(result if several else (result,), moved if several else (moved,), strict=True):
             if out.dtype.category < 2:
                 continue
             if base_of(_innermost(out)) is not None and base_of(_innermost(part)) is not None:
@@ -162,14 +162,14 @@ class ForwardLevel(Interceptor):
         with ReenabledInterceptor(self), recording(MODE.grad):
             copy = F.clone(target)
             twins = [copy if value is target else value for value in args[1:]]
-            made = function_for(op)(copy, *twins, **kwargs)
+            written = function_for(op)(copy, *twins, **kwargs)
         if op.name not in _COPIES:  # what nodes save has the tangents of before
-            check_target_dtype(op, made.dtype, target.dtype)
-            if made.shape != target.shape:
-                check_output_shape(target, broadcast_shapes(tuple(made.shape), tuple(target.shape)))
+            check_target_dtype(op, written.dtype, target.dtype)
+            if written.shape != target.shape:
+                check_output_shape(target, broadcast_shapes(tuple(written.shape), tuple(target.shape)))
             with ReenabledInterceptor(self):
-                return call.in_place(REGISTRY["_copy"], (target, made), {})
-        tangent = tangent_of(made, self) if made.dtype.category >= 2 else None
+                return call.in_place(REGISTRY["_copy"], (target, written), {})
+        tangent = tangent_of(written, self) if written.dtype.category >= 2 else None
         result = function(*args, **kwargs)
         if tangent is None:
             return self._zeroed(target, result)
@@ -300,23 +300,23 @@ class _Jvp:
             value = copy_tangents(value, value.clone())
         if tangent is None:
             return value
-        made: Any = alias(value, self.tracked)
-        if made._tl_node is None:
-            made._tl_node = LEAF
-            made._scope = _LOCAL_LEVEL
-            self.leaves.append(made)
+        result: Any = alias(value, self.tracked)
+        if result._tl_node is None:
+            result._tl_node = LEAF
+            result._scope = _LOCAL_LEVEL
+            self.leaves.append(result)
         if tangent.dtype is not value.dtype:  # a tangent may have another dtype
             with vmap_levels(tangent):
                 tangent = F.to(tangent, value.dtype)
-        self.inputs.append(made)
-        if shape is not None and tuple(made.shape) != tuple(shape):
-            made = F.expand(made, shape)
-            self.inputs[-1] = made
+        self.inputs.append(result)
+        if shape is not None and tuple(result.shape) != tuple(shape):
+            result = F.expand(result, shape)
+            self.inputs[-1] = result
             with vmap_levels(tangent):
                 tangent = F.expand(tangent, shape)
         self.tangents.append(tangent)
-        assign_tangent(made, self.level, tangent)  # what the node saves is differentiated where backward is
-        return made
+        assign_tangent(result, self.level, tangent)  # what the node saves is differentiated where backward is
+        return result
 
     def _of(self, result: Any, shape: Any) -> list:
         several = isinstance(result, (tuple, list))

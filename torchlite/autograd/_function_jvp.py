@@ -46,14 +46,14 @@ class PendingTangents:
         for level, tangents in self.found:
             counts = [None if t is None else t._version for t in tangents]
             with level.below_level(), vmap_levels(*tangents):
-                made = self._called(node, tangents, saved)
-            made = made if isinstance(made, tuple) else (made,)
-            if len(made) != len(outs):
+                results = self._called(node, tangents, saved)
+            results = results if isinstance(results, tuple) else (results,)
+            if len(results) != len(outs):
                 raise RuntimeError(
                     f"Function {node.name()}'s jvp returned an incorrect number of gradients (expected {len(outs)}, "
-                    f"got {len(made)})"
+                    f"got {len(results)})"
                 )
-            for i, (out, tangent) in enumerate(zip(outs, made, strict=True)):
+            for i, (out, tangent) in enumerate(zip(outs, results, strict=True)):
                 if id(out) in dirty:
                     _in_place_tangent(level, self.args, tangents, counts, out, tangent)
                 else:

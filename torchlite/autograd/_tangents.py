@@ -182,13 +182,13 @@ def set_tangent(tensor: Any, level: Any, tangent: Any) -> None:
                 tangent = part
     elif not same_layout(tensor, tangent):
         with level.below_level(), vmap_levels(tangent):
-            made: Any = zeros_like(tensor, tangent)
+            copied: Any = zeros_like(tensor, tangent)
             if tensor.is_conj():
-                made = made.conj()
+                copied = copied.conj()
             if tensor.is_neg():
-                made = made._neg_view()
-            made.copy_(tangent)
-            tangent = made
+                copied = copied._neg_view()
+            copied.copy_(tangent)
+            tangent = copied
     return _store_tangent(tensor, level, tangent)
 
 

@@ -171,8 +171,8 @@ def _batched_grad(outputs, inputs, grads, create_graph, allow_unused, materializ
         used[:] = [g is not None for g in found]
         return tuple(g for g in found if g is not None)
 
-    made = iter(CALLBACKS.vmap(one)(*(grads[i] for i in given)))
-    return tuple(next(made) if is_used else None for is_used in used)
+    batched = iter(CALLBACKS.vmap(one)(*(grads[i] for i in given)))
+    return tuple(next(batched) if is_used else None for is_used in used)
 
 
 def _run_node(node, grads):

@@ -52,14 +52,14 @@ def raise_modified_error(value, node, have: int, expected: int):
     where = gradient_edge(value) if isinstance(value, Tensor) else node  # a view's, by what was written since
     index = where.index if where.__class__ is OutputEdge else 0
     where = where.node if where.__class__ is OutputEdge else where
-    made = ""
+    origin = ""
     if isinstance(where, Node):
         name = where.name()
-        made = f", which is output {index} of {name.rpartition('Backward')[0] or name},"
+        origin = f", which is output {index} of {name.rpartition('Backward')[0] or name},"
     d = value.dtype if isinstance(value, Tensor) else node._tl_kernels.dtype_of(value)
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[torch.{d.scalar_name}Tensor {list(value.shape)}]{made} is at version {have}; expected version {expected} "
+        f"[torch.{d.scalar_name}Tensor {list(value.shape)}]{origin} is at version {have}; expected version {expected} "
         "instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
         "torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
@@ -798,11 +798,11 @@ def _collect_input_grads(run, ends, accumulate):
         found[end] = run.captured.get(end)
     if accumulate:
         return None
-    made = []
+    input_grads = []
     for end in ends:
         g = found.get(end)
-        made.append(None if g is None else run.mode.tensor(end[0]._tl_kernels, g))
-    return made
+        input_grads.append(None if g is None else run.mode.tensor(end[0]._tl_kernels, g))
+    return input_grads
 
 
 def run_node(node, grads):

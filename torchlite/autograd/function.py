@@ -497,8 +497,8 @@ def _link(node, final, outs, positions, dirty) -> None:
         out = final[i]
         where = OutputEdge(node, i) if node._several else node
         if key in dirty:
-            made = call.new(Tensor)
-            made._tl_array, made._tl_kernels, made.dtype, made._tl_node, made._tl_meta = (
+            twin = call.new(Tensor)
+            twin._tl_array, twin._tl_kernels, twin.dtype, twin._tl_node, twin._tl_meta = (
                 out._tl_array,
                 out._tl_kernels,
                 out.dtype,
@@ -506,7 +506,7 @@ def _link(node, final, outs, positions, dirty) -> None:
                 None,
             )
             with recording(True):
-                rebase_history(out, made)
+                rebase_history(out, twin)
             continue
         out._tl_node = where
         if base_of(out) is not None:
@@ -529,14 +529,14 @@ def _set_saved_outputs(node, positions, several, wants) -> None:
             saved.append(None)
             versions.append(0)
             continue
-        made = id(item) in positions
+        is_output = id(item) in positions
         where = gradient_edge(item) if item._tl_node is not None else None
-        if made:
+        if is_output:
             where = positions[id(item)] if several else -1
         packed = pack_saved_tensor(item, where)
         if packed is not None:
             saved.append(packed)
-        elif made:
+        elif is_output:
             saved.append(_SavedOutput(item, positions[id(item)] if several else None))
         else:
             saved.append(item)

@@ -261,8 +261,8 @@ def _vectorized_forward_jacobian(func, inputs):
     result = []
     for column in columns:
         parts = column.movedim(0, -1).split(numels, -1)
-        made = tuple(p.reshape(*p.shape[:-1], *x.shape).detach() for p, x in zip(parts, inputs, strict=True))
-        result.append(made[0] if single else made)
+        jacobians = tuple(p.reshape(*p.shape[:-1], *x.shape).detach() for p, x in zip(parts, inputs, strict=True))
+        result.append(jacobians[0] if single else jacobians)
     return result[0] if single_out[0] else tuple(result)
 
 

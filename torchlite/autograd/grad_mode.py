@@ -66,8 +66,8 @@ class _DecoratorContextManager:
                 FutureWarning,
                 stacklevel=2,
             )
-            made: Any = function
-            made.__init__ = self(made.__init__)
+            cls: Any = function
+            cls.__init__ = self(cls.__init__)
             return function
         if inspect.isgeneratorfunction(function):
             return self._around_generator(function)
@@ -82,8 +82,8 @@ class _DecoratorContextManager:
     def _around_generator(self, function):
         @functools.wraps(function)
         def inside(*args, **kwargs):
-            made = function(*args, **kwargs)
-            step = functools.partial(made.send, None)
+            generator = function(*args, **kwargs)
+            step = functools.partial(generator.send, None)
             while True:
                 try:
                     with self.clone():
@@ -91,13 +91,13 @@ class _DecoratorContextManager:
                 except StopIteration as stop:
                     return stop.value
                 try:
-                    step = functools.partial(made.send, (yield item))
+                    step = functools.partial(generator.send, (yield item))
                 except GeneratorExit:
                     with self.clone():
-                        made.close()
+                        generator.close()
                     raise
                 except BaseException as error:  # thrown into the generator, as Python does
-                    step = functools.partial(made.throw, error)
+                    step = functools.partial(generator.throw, error)
 
         return inside
 
@@ -321,7 +321,7 @@ def _is_fwd_grad_enabled() -> bool:
 
 
 def is_grad_enabled() -> bool:
-    """True if ops are being recorded in this thread; in inference mode, what was said last (nothing is)."""
+    """True if ops are recorded in this thread; in inference mode, which records nothing, the value set last."""
     return MODE.asked if MODE.inference else MODE.grad
 
 

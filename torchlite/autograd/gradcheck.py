@@ -94,15 +94,15 @@ def _of_dense(function, inputs, masked: bool):
 
 def _prepare(inputs):
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-    wanted = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
-    if not wanted:
+    positions = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
+    if not positions:
         raise ValueError(
             "gradcheck expects at least one input tensor to require gradient, but none of the them have "
             "requires_grad=True."
         )
     import warnings
 
-    for i in wanted:
+    for i in positions:
         if inputs[i].dtype.name not in ("float64", "complex128"):
             warnings.warn(
                 f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
@@ -110,7 +110,7 @@ def _prepare(inputs):
                 UserWarning,
                 stacklevel=3,
             )
-    return inputs, wanted
+    return inputs, positions
 
 
 def _check_forward(func, inputs, wanted, eps, atol, rtol, fast_mode, rng, undefined: bool, batched: bool) -> None:
@@ -169,20 +169,29 @@ def gradcheck(
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
     func, inputs = _of_dense(func, inputs, bool(masked))
-    inputs, wanted = _prepare(inputs)
+    inputs, positions = _prepare(inputs)
     rng = np.random.default_rng(0)
     try:
-        for position in wanted if check_backward_ad else ():
+        for position in positions if check_backward_ad else ():
             _check_input(func, inputs, position, eps, atol, rtol, 1 if fast_mode else None, rng)
         if check_forward_ad:
             _check_forward(
-                func, inputs, wanted, eps, atol, rtol, fast_mode, rng, check_undefined_grad, check_batched_forward_grad
+                func,
+                inputs,
+                positions,
+                eps,
+                atol,
+                rtol,
+                fast_mode,
+                rng,
+                check_undefined_grad,
+                check_batched_forward_grad,
             )
         if check_backward_ad:
             from ._backward_gradcheck import BackwardCheck  # its modules are loaded with the first check
 
             check = BackwardCheck(
-                lambda: _outputs(func, inputs), [inputs[i] for i in wanted], bool(masked), GradcheckError, rng
+                lambda: _outputs(func, inputs), [inputs[i] for i in positions], bool(masked), GradcheckError, rng
             )
             check.check_deterministic(nondet_tol)
             if check_batched_grad:
@@ -193,8 +202,8 @@ def gradcheck(
         if check_grad_dtypes and check_backward_ad:
             outputs = _outputs(func, inputs)
             for x, g in zip(
-                [inputs[i] for i in wanted],
-                grad(outputs, [inputs[i] for i in wanted], [o.detach() for o in outputs], allow_unused=True),
+                [inputs[i] for i in positions],
+                grad(outputs, [inputs[i] for i in positions], [o.detach() for o in outputs], allow_unused=True),
                 strict=True,
             ):
                 if g is not None and g.dtype is not x.dtype:
@@ -248,21 +257,21 @@ def gradgradcheck(
         raise AssertionError("Setting check_batched_grad=True requires check_rev_over_rev to be True")
 
     func, inputs = _of_dense(func, inputs, masked)
-    inputs, wanted = _prepare(inputs)
+    inputs, positions = _prepare(inputs)
     outputs = _outputs(func, inputs)
     if grad_outputs is None:
         rng = np.random.default_rng(1)
         grad_outputs = [_random_like(o, rng, gen_non_contig_grad_outputs) for o in outputs]
     grad_outputs = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(grad_outputs)
     count = len(inputs)
-    differentiated = {*wanted, *(count + i for i, g in enumerate(grad_outputs) if g.requires_grad)}
+    differentiated = {*positions, *(count + i for i, g in enumerate(grad_outputs) if g.requires_grad)}
 
     def gradient(*everything):
         for i, value in enumerate(everything):  # forward mode gives them without
             if i in differentiated and not value.requires_grad:
                 value.requires_grad_()
         x, g = everything[:count], everything[count:]
-        found = grad(_outputs(func, x), [x[i] for i in wanted], g, create_graph=True, allow_unused=True)
+        found = grad(_outputs(func, x), [x[i] for i in positions], g, create_graph=True, allow_unused=True)
         return tuple(_dense(f) for f in found if f is not None and f.requires_grad)
 
     if not gradient(*inputs, *grad_outputs):
@@ -360,15 +369,15 @@ def get_analytical_jacobian(inputs, output, nondet_tol=0.0, grad_out=1.0):
     """
     _deprecated("get_analytical_jacobian", grad_out)
     _refuse_complex("get_analytical_jacobian", output)
-    wanted = _tensors_of(inputs)
-    jacobians = [[x.new_zeros((x.numel(), output.numel())) for x in wanted] for _ in range(2)]
+    input_tensors = _tensors_of(inputs)
+    jacobians = [[x.new_zeros((x.numel(), output.numel())) for x in input_tensors] for _ in range(2)]
     sizes = types = True
     for j in range(output.numel()):
         unit = output.detach().new_zeros(output.numel())
         unit[j] = 1
         for found in jacobians:
-            grads = grad([output], wanted, [unit.reshape(output.shape)], retain_graph=True, allow_unused=True)
-            for x, jacobian, g in zip(wanted, found, grads, strict=True):
+            grads = grad([output], input_tensors, [unit.reshape(output.shape)], retain_graph=True, allow_unused=True)
+            for x, jacobian, g in zip(input_tensors, found, grads, strict=True):
                 if g is not None:
                     sizes, types = sizes and g.shape == x.shape, types and g.dtype is x.dtype
                     jacobian[:, j] = g.detach().reshape(-1)

@@ -210,7 +210,7 @@ class _GraphedCallable:
             )
         self.parameters = tuple(function.parameters()) if is_module else ()  # type: ignore[attr-defined]
         self.inputs = (*self.arguments, *self.parameters)
-        self.wanted = tuple(t for t in self.inputs if t.requires_grad)
+        self.differentiable_inputs = tuple(t for t in self.inputs if t.requires_grad)
         self.forward, self.backward = CUDAGraph(), CUDAGraph()
         self.outputs: list[Tensor] = []
         self.grad_outputs: list[Tensor | None] = []
@@ -220,8 +220,10 @@ class _GraphedCallable:
     def gradients(self, outputs: list, grad_outputs: list) -> tuple:
         used = [(o, g) for o, g in zip(outputs, grad_outputs, strict=True) if o.requires_grad]
         return (
-            autograd.grad([o for o, _ in used], self.wanted, [g for _, g in used], allow_unused=self.allow_unused)
-            if used and self.wanted
+            autograd.grad(
+                [o for o, _ in used], self.differentiable_inputs, [g for _, g in used], allow_unused=self.allow_unused
+            )
+            if used and self.differentiable_inputs
             else ()
         )
 
@@ -236,7 +238,7 @@ class _GraphedCallable:
 
     def capture_backward(self, pool: Any) -> None:
         self.grad_outputs = [o.detach().clone() if o.requires_grad else None for o in self.outputs]
-        if not self.wanted or not any(o.requires_grad for o in self.outputs):
+        if not self.differentiable_inputs or not any(o.requires_grad for o in self.outputs):
             return
         # Gradients of parameters outlive the step, so their memory is not in the pool, which the next forward replay
         # may overwrite.
@@ -349,19 +351,19 @@ def make_graphed_callables(
         )
     several = isinstance(callables, tuple)
     pairs = zip(callables, sample_args, strict=True) if several else [(callables, sample_args)]
-    made = [_GraphedCallable(function, tuple(sample), allow_unused_input) for function, sample in pairs]
+    graphed = [_GraphedCallable(function, tuple(sample), allow_unused_input) for function, sample in pairs]
     pool = graph_pool_handle() if pool is None else pool
     cuda.synchronize()
     with StreamContext(Stream()):
-        for one in made:
+        for one in graphed:
             for _ in range(num_warmup_iters):
                 one.run_once()
     cuda.synchronize()
     for (
         one
-    ) in made:  # in the order of execution, since they share memory: forward passes, then backward ones in reverse
+    ) in graphed:  # in the order of execution, since they share memory: forward passes, then backward ones in reverse
         one.capture_forward(pool)
-    for one in reversed(made):
+    for one in reversed(graphed):
         one.capture_backward(pool)
-    found = tuple(one.callable() for one in made)
+    found = tuple(one.callable() for one in graphed)
     return found if several else found[0]

@@ -12,7 +12,7 @@ class DebugLevel(enum.IntEnum):
     OFF, INFO, DETAIL = range(3)
 
 
-_level: list[DebugLevel] = []  # that was set; empty while the environment says
+_level: list[DebugLevel] = []  # the level that was set; empty while the environment variable decides
 
 
 def get_debug_level() -> DebugLevel:

@@ -118,18 +118,18 @@ def init_process_group(
     devices = BackendConfig(name).get_device_backend_map()
     _check_backends(devices)
     place = find_rank(name, init_method, rank, world_size, store, timeout)
-    made = _make_group(
+    process_group = _make_group(
         "0", list(range(place.size)), place.rank, devices, timeout, "default_pg", place.store, pg_options, True
     )
     if place.store is None:
-        made._store = create_default_store(
-            place.rank, place.size, _host_communicator(made, place.size, timeout), timeout
+        process_group._store = create_default_store(
+            place.rank, place.size, _host_communicator(process_group, place.size, timeout), timeout
         )
     if device_id is not None:
-        made.bound_device_id = torch.device(device_id)
+        process_group.bound_device_id = torch.device(device_id)
     _world.group_count = 1
-    _register(made, name, "")
-    _world.default_pg = made
+    _register(process_group, name, "")
+    _world.default_pg = process_group
     if place.size > 1:
         sys.excepthook = _ExceptHook(sys.excepthook, place.rank)
 
@@ -170,19 +170,19 @@ def _make_group(
     everyone: bool = False,
 ) -> ProcessGroup:
     """Create a group, with a communication backend per device."""
-    made: dict[str, Any] = {}
+    backends: dict[str, Any] = {}
     parts: dict[str, Any] = {}
     title = f"group {name} ({desc})"
     for device, backend in devices.items():
-        if backend not in made:
+        if backend not in backends:
             if backend in _HOST_BACKENDS:
-                made[backend] = _make_host_backend(backend, ranks, name, timeout, title, everyone)
+                backends[backend] = _make_host_backend(backend, ranks, name, timeout, title, everyone)
             elif backend in _DEVICE_BACKENDS:
-                made[backend] = _make_device_backend(backend, ranks, rank, name, timeout, title)
+                backends[backend] = _make_device_backend(backend, ranks, rank, name, timeout, title)
             else:
-                made[backend] = _make_plugin_backend(backend, ranks, rank, name, timeout, store, options)
-        parts[device] = made[backend]
-    words = {"_desc": desc, "_store": store, "_timeout": timeout, "_backend_name": next(iter(made), "undefined")}
+                backends[backend] = _make_plugin_backend(backend, ranks, rank, name, timeout, store, options)
+        parts[device] = backends[backend]
+    words = {"_desc": desc, "_store": store, "_timeout": timeout, "_backend_name": next(iter(backends), "undefined")}
     return ProcessGroup._made(name, ranks, rank, parts, **words)
 
 
@@ -342,10 +342,10 @@ def _new_group_with_tag(
         return GroupMember.NON_GROUP_MEMBER
     mine = ranks.index(default.rank())
     desc = "undefined" if group_desc is None else group_desc
-    made = _make_group(title, ranks, mine, devices, timeout, desc, default._store, backend_options)
-    made.bound_device_id = default.bound_device_id if device_id is None else device_id
-    _register(made, name, f"user:{pg_tag}" if pg_tag else f"ptd:{title}")
-    return made
+    process_group = _make_group(title, ranks, mine, devices, timeout, desc, default._store, backend_options)
+    process_group.bound_device_id = default.bound_device_id if device_id is None else device_id
+    _register(process_group, name, f"user:{pg_tag}" if pg_tag else f"ptd:{title}")
+    return process_group
 
 
 def _checked_ranks(ranks: list[int], size: int, sort: bool) -> list[int]:
@@ -406,10 +406,10 @@ def new_subgroups_by_enumeration(
             seen[rank] = ranks
     mine, every = None, []
     for ranks in ranks_per_subgroup_list:
-        made = new_group(ranks, timeout, backend, pg_options, group_desc=group_desc)
-        every.append(made)
+        subgroup = new_group(ranks, timeout, backend, pg_options, group_desc=group_desc)
+        every.append(subgroup)
         if get_rank() in ranks:
-            mine = made
+            mine = subgroup
     return mine, every
 
 
@@ -448,9 +448,9 @@ def split_group(
     desc = f"{parent.group_desc}:split:{count}" if group_desc is None else group_desc
     limit = parent._timeout if timeout is None else timeout
     rank = mine.index(parent.rank())
-    made = _make_group(title, members, rank, devices, limit, desc, parent._store, pg_options)
-    _register(made, name, f"ptd:{title}")
-    return made
+    process_group = _make_group(title, members, rank, devices, limit, desc, parent._store, pg_options)
+    _register(process_group, name, f"ptd:{title}")
+    return process_group
 
 
 def _forget_prepared() -> None:

@@ -80,14 +80,14 @@ def output_buffer(tensor: torch.Tensor, read: bool = False) -> tuple[np.ndarray,
     own = _cpu_array(tensor)
     if own is not None and own.flags.writeable:
         return _transportable_view(own), lambda: autograd_graph.bump_version(tensor)
-    lent = _host_memory(tensor, True)
-    if lent is not None:
+    mapping = _host_memory(tensor, True)
+    if mapping is not None:
 
         def give_back() -> None:
-            lent.__exit__(None, None, None)
+            mapping.__exit__(None, None, None)
             autograd_graph.bump_version(tensor)
 
-        return _transportable_view(lent.__enter__().reshape(-1)), give_back
+        return _transportable_view(mapping.__enter__().reshape(-1)), give_back
     host = _copy_elements(tensor) if read else np.empty(tensor.numel(), tensor.dtype.np)
     if read and tensor.device.type == "cpu":
         host = host.copy() if np.may_share_memory(host, _raw(tensor)) else host

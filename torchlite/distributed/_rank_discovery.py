@@ -59,11 +59,11 @@ def find_rank(backend: str, init_method: str | None, rank: int, size: int, store
     if why:
         raise RuntimeError(f"Distributed package doesn't have MPI built in: {why}")
     place = _rank_from_transport(messages, timeout)
-    said = (place[0] if rank < 0 else rank, place[1] if size < 0 else size)
-    if said != place:
+    requested = (place[0] if rank < 0 else rank, place[1] if size < 0 else size)
+    if requested != place:
         raise ValueError(
-            f"rank {said[0]} of {said[1]} was asked for, but mpiexec started this process as rank {place[0]} of "
-            f"{place[1]}"
+            f"rank {requested[0]} of {requested[1]} was asked for, but mpiexec started this process as rank {place[0]} "
+            f"of {place[1]}"
         )
     return RankInfo(place[0], place[1], store)
 

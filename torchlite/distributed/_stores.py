@@ -562,7 +562,7 @@ def _serve(host: str, port: int, shared: bool, descriptor: int | None, secret: b
     if shared and port in _servers:
         return _servers[port]
     try:
-        made = TCPStoreServer(
+        server = TCPStoreServer(
             listen(host, port) if descriptor is None else [_socket_from_descriptor(descriptor)], secret
         )
     except OSError as error:
@@ -571,8 +571,8 @@ def _serve(host: str, port: int, shared: bool, descriptor: int | None, secret: b
             f"error: {error}"
         ) from None
     if shared:
-        _servers[made.port] = made
-    return made
+        _servers[server.port] = server
+    return server
 
 
 def _socket_from_descriptor(descriptor: int) -> socket.socket:

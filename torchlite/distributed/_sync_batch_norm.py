@@ -49,14 +49,14 @@ class _SyncBatchNorm(Function):
         mine = torch.cat([mean, var, mean.new_full((1,), float(count))])
         all_ = [torch.empty_like(mine) for _ in range(group.size())]
         dist.all_gather(all_, mine, group=group)
-        told = torch.stack(all_)
-        counts = told[:, -1:]
+        gathered = torch.stack(all_)
+        counts = gathered[:, -1:]
         total = counts.sum()
         if total.item() <= 1:
             raise ValueError(
                 f"Expected more than 1 value per channel when training, got input size {list(input.shape)}"
             )
-        means, variances = told[:, :channels], told[:, channels:-1]
+        means, variances = gathered[:, :channels], gathered[:, channels:-1]
         mean = (means * counts).sum(0) / total
         var = ((variances + (means - mean) ** 2) * counts).sum(0) / total
         if running_mean is not None:

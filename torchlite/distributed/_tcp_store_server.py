@@ -51,14 +51,14 @@ class _Peer:
     """One connection: received bytes, and bytes to send."""
 
     __slots__ = (
-        "end", "inside", "known", "lent", "nonce", "outside", "pinned", "since", "socket", "waits", "watched"
+        "end", "inside", "known", "nonce", "outside", "pinned", "since", "socket", "unconfirmed", "waits", "watched"
     )  # fmt: skip
 
     def __init__(self, channel: socket.socket) -> None:
         self.socket, self.inside = channel, bytearray()
         self.outside: deque[memoryview] = deque()
         self.pinned = 0  # bytes of `outside` objects, possibly partly sent
-        self.lent: tuple[bytes, bytes] | None = None  # key and value of a `pop` that it has not confirmed
+        self.unconfirmed: tuple[bytes, bytes] | None = None  # key and value of a `pop` that it has not confirmed
         self.known, self.nonce, self.watched = False, secrets.token_bytes(NONCE), selectors.EVENT_READ
         self.waits = False  # for its turn, with a complete frame
         self.since = time.monotonic()  # when it began to hold memory
@@ -92,7 +92,7 @@ class TCPStoreServer:
     def __init__(self, listeners: list[socket.socket], secret: bytes) -> None:
         self._listeners, self._secret, self._table = listeners, secret, KeyValueTable(limited=True)
         self.port: int = listeners[0].getsockname()[1]
-        self._process, self._closed, self._held = os.getpid(), False, 0
+        self._process, self._closed, self._buffered = os.getpid(), False, 0
         self._pins: dict[int, int] = {}  # number of connections per object of an answer, by identity
         self._again = self._next_look = 0.0
         self._strangers: dict[_Peer, None] = {}  # the oldest first
@@ -144,7 +144,7 @@ class TCPStoreServer:
         """Return the seconds until the next deadline: 0 if frames wait, at most a tenth of a second."""
         if self._turns:
             return 0
-        return _PAUSE if self._again or self._strangers or self._held else None
+        return _PAUSE if self._again or self._strangers or self._buffered else None
 
     def _look_at_the_time(self) -> None:
         now = time.monotonic()
@@ -155,7 +155,7 @@ class TCPStoreServer:
             self._again = 0.0
             for listener in self._listeners:
                 self._selector.register(listener, selectors.EVENT_READ, listener)
-        if self._strangers or self._held:
+        if self._strangers or self._buffered:
             late = [p for p in (*self._strangers, *self._peers) if p.end is not None and now >= p.end]
             for peer in late:
                 self._drop(peer)
@@ -221,7 +221,7 @@ class TCPStoreServer:
         if not peer.inside:
             peer.since = time.monotonic()
         peer.inside += data
-        self._held += len(data)
+        self._buffered += len(data)
         if peer.known:
             self._make_room()
         else:
@@ -229,7 +229,7 @@ class TCPStoreServer:
 
     def _make_room(self) -> None:
         """Close the connections with the largest burden until the others fit."""
-        while self._held > _MAX_HELD:
+        while self._buffered > _MAX_HELD:
             now = time.monotonic()
             self._drop(max(self._peers, key=lambda peer: peer.burden(now)))
 
@@ -241,7 +241,7 @@ class TCPStoreServer:
         self._used(peer, _HELLO)
         if not hmac.compare_digest(given, proof(self._secret, b"client", peer.nonce, nonce)):
             with contextlib.suppress(OSError):
-                peer.socket.send(bytes(32))  # it says that the secrets differ
+                peer.socket.send(bytes(32))  # it reports that the secrets differ
             raise _ConnectionClosed
         peer.socket.send(proof(self._secret, b"server", peer.nonce, nonce))
         del self._strangers[peer]
@@ -292,9 +292,9 @@ class TCPStoreServer:
         size = peer.complete()
         message = bytes(memoryview(peer.inside)[4:size])
         self._used(peer, size)
-        if peer.lent is not None:  # a client that continues has received the answer
-            self._table._took(peer.lent[1])
-            peer.lent = None
+        if peer.unconfirmed is not None:  # a client that continues has received the answer
+            self._table._took(peer.unconfirmed[1])
+            peer.unconfirmed = None
         if not message:
             return
         pieces = _make_frame(*self._run(message, peer))
@@ -317,7 +317,7 @@ class TCPStoreServer:
                 return [b""], self._table._names()
             if command == b"pop":
                 found = self._table._lend(*parts)
-                peer.lent = (parts[0], found[0]) if found else None
+                peer.unconfirmed = (parts[0], found[0]) if found else None
                 return [b"", *found], b""
             return [b"", *COMMANDS[command](self._table, *parts)], b""
         except LimitExceeded as error:
@@ -341,7 +341,7 @@ class TCPStoreServer:
         peer.pinned += len(data)
         self._pins[id(data)] = count = self._pins.get(id(data), 0) + 1
         if count == 1:
-            self._held += len(data)
+            self._buffered += len(data)
 
     def _unpin(self, peer: _Peer, view: memoryview) -> None:
         data: Any = view.obj
@@ -349,22 +349,22 @@ class TCPStoreServer:
         self._pins[id(data)] -= 1
         if not self._pins[id(data)]:
             del self._pins[id(data)]
-            self._held -= len(data)
+            self._buffered -= len(data)
 
     def _used(self, peer: _Peer, size: int) -> None:
         del peer.inside[:size]
-        self._held -= size
+        self._buffered -= size
 
     def _drop(self, peer: _Peer) -> None:
         self._strangers.pop(peer, None)
         self._peers.pop(peer, None)
-        self._held -= len(peer.inside)
+        self._buffered -= len(peer.inside)
         peer.inside = bytearray()
         while peer.outside:
             self._unpin(peer, peer.outside.popleft())
-        if peer.lent is not None:  # it may not have got the value
-            self._table._back(*peer.lent)
-            peer.lent = None
+        if peer.unconfirmed is not None:  # it may not have got the value
+            self._table._back(*peer.unconfirmed)
+            peer.unconfirmed = None
         with contextlib.suppress(KeyError, ValueError, OSError):
             self._selector.unregister(peer.socket)
         peer.socket.close()

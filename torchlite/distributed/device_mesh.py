@@ -253,9 +253,9 @@ class DeviceMesh:
                 raise ValueError(f"Flatten mesh with mesh_dim_name {name} has been created before.")
             return known
         dim = _Dim(name, axes, _line_group(self._array, axes, backend_override, f"mesh_{name}"))
-        made = DeviceMesh(self._device_type, _dims=[dim], _root=self._root)
-        self._root._flatten_mapping[name] = made
-        return made
+        flattened = DeviceMesh(self._device_type, _dims=[dim], _root=self._root)
+        self._root._flatten_mapping[name] = flattened
+        return flattened
 
     def _unflatten(
         self,
@@ -316,9 +316,9 @@ class DeviceMesh:
                     "Expects mesh with ndim equal to number of ProcessGroups but got mesh "
                     f"{_as_array(mesh).tolist()} and {len(groups)} ProcessGroups"
                 )
-        made = DeviceMesh(device_type, mesh, mesh_dim_names=mesh_dim_names, _init_backend=False)
-        made._dims = [dim._replace(group=each) for dim, each in zip(made._dims, groups, strict=True)]
-        return made
+        device_mesh = DeviceMesh(device_type, mesh, mesh_dim_names=mesh_dim_names, _init_backend=False)
+        device_mesh._dims = [dim._replace(group=each) for dim, each in zip(device_mesh._dims, groups, strict=True)]
+        return device_mesh
 
     # As a value.
 

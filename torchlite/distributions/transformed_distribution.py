@@ -49,9 +49,9 @@ class TransformedDistribution(Distribution):
         # The base is expanded to the batch shape of the transforms' parameters, and its event to the dimensions of the
         # first transform's domain.
         shape = whole.forward_shape(base_shape)
-        wanted = whole.inverse_shape(shape)
-        if base_shape != wanted:
-            base_batch_shape = wanted[: len(wanted) - len(base_distribution.event_shape)]
+        expected_shape = whole.inverse_shape(shape)
+        if base_shape != expected_shape:
+            base_batch_shape = expected_shape[: len(expected_shape) - len(base_distribution.event_shape)]
             base_distribution = base_distribution.expand(base_batch_shape)
         more = whole.domain.event_dim - len(base_distribution.event_shape)
         if more > 0:

@@ -45,7 +45,7 @@ class ExportTrace:
         preserved: tuple[str, ...] = (),
         sizes: dict[str, int] | None = None,
         places: dict[tuple[int, int], Expr] | None = None,
-        told: dict[tuple[int, int], Expr] | None = None,
+        known_sizes: dict[tuple[int, int], Expr] | None = None,
         bounds: dict[str, tuple[float, float]] | None = None,
     ) -> None:
         self.module = module
@@ -56,7 +56,7 @@ class ExportTrace:
         self._taken: set[str] = set()
         self.recorder = OpRecorder(self.graph, self._constant, whole=True)
         self.unbacked = self.recorder.unbacked = UnbackedSymbols(self.recorder, sizes)
-        self.unbacked.told, self.unbacked.bounds = told or {}, bounds or {}
+        self.unbacked.known_sizes, self.unbacked.bounds = known_sizes or {}, bounds or {}
         self.places = places or {}
         self.calls = ModuleStackTracker(module, self.recorder, preserved)
         self._lifted: Node | None = None
@@ -134,19 +134,19 @@ class ExportTrace:
     def _constant(self, tensor: Any) -> Node:
         """Return the node of a constant tensor, an input before the user's, copied at its use."""
         name = f"lifted_tensor_{len(self.constants)}"
-        held = tensor.detach()
-        self.constants[name] = held
+        detached = tensor.detach()
+        self.constants[name] = detached
         before = self._lifted
         with self.graph.inserting_before(before) if before is not None else contextlib.nullcontext():
             node = self._placeholder(self._name(f"c_{name}"))
-        node.meta["val"] = fake_tensor_like(held)
+        node.meta["val"] = fake_tensor_like(detached)
         place = next(
             (i for i, s in enumerate(self.input_specs) if s.kind is gs.InputKind.USER_INPUT), len(self.input_specs)
         )
         spec = gs.InputSpec(gs.InputKind.CONSTANT_TENSOR, gs.TensorArgument(node.name), name)
         self.input_specs.insert(place, spec)
         copy = self.graph.call_function(torch.ops.aten.lift_fresh_copy.default, (node,))
-        copy.meta["val"] = fake_tensor_like(held)
+        copy.meta["val"] = fake_tensor_like(detached)
         return copy
 
     def _output(self, leaf: Any) -> Any:

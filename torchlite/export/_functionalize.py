@@ -50,12 +50,12 @@ class AliasedValue:
 def functionalize(graph: Graph) -> tuple[Graph, dict[str, Node]]:
     """Return an equivalent graph without in-place ops, and the new values of mutated inputs by name."""
     run = _Functionalizer(graph)
-    return run.made, run.changed()
+    return run.new_graph, run.changed()
 
 
 class _Functionalizer:
     def __init__(self, graph: Graph) -> None:
-        self.made = Graph()
+        self.new_graph = Graph()
         self.values: dict[Node, Any] = {}
         self.inputs: dict[str, AliasedValue] = {}
         for node in graph.nodes:
@@ -88,7 +88,7 @@ class _Functionalizer:
         return made
 
     def _call(self, target: Any, args: tuple, kwargs: dict, meta: dict) -> Node:
-        node = self.made.create_node("call_function", target, args, kwargs, name=getattr(target, "_opname", None))
+        node = self.new_graph.create_node("call_function", target, args, kwargs, name=getattr(target, "_opname", None))
         node.meta.update({k: v for k, v in meta.items() if k != "list"})
         return node
 
@@ -104,15 +104,15 @@ class _Functionalizer:
 
     def _node(self, node: Node) -> None:
         if node.op == "placeholder":
-            made = self.made.node_copy(node)
-            made.name = node.name
-            self.values[node] = self.inputs[node.name] = self._fresh(made)
+            copied = self.new_graph.node_copy(node)
+            copied.name = node.name
+            self.values[node] = self.inputs[node.name] = self._fresh(copied)
             return
         if node.op == "get_attr":
-            self.values[node] = self._fresh(self.made.node_copy(node))
+            self.values[node] = self._fresh(self.new_graph.node_copy(node))
             return
         if node.op == "output":
-            self.made.output(tuple(self.argument(list(node.args[0])))).meta["val"] = None  # type: ignore[arg-type]
+            self.new_graph.output(tuple(self.argument(list(node.args[0])))).meta["val"] = None  # type: ignore[arg-type]
             return
         if node.target in _NATIVE_BATCH_NORMS and node.args[5] and node.args[3] is not None:
             self._normalization(node)
@@ -131,10 +131,10 @@ class _Functionalizer:
             if isinstance(listed, _MultiViewResult):
                 self.values[node] = listed.item(self, node)
                 return
-        made = self._call(
+        copied = self._call(
             node.target, tuple(self.argument(list(node.args))), self.argument(dict(node.kwargs)), node.meta
         )
-        self.values[node] = self._fresh(made)
+        self.values[node] = self._fresh(copied)
 
     def _normalization(self, node: Node) -> None:
         """Convert a batch norm that updates running statistics: the new statistics become two more results."""
@@ -172,13 +172,15 @@ class _Functionalizer:
             self.values[node] = value
             return
         if name == "zero_":
-            made = self._call(aten.full_like.default, (now, 0), {}, meta)
+            new_value = self._call(aten.full_like.default, (now, 0), {}, meta)
         elif name == "copy_":
-            made = args[1] if self._is_whole_copy(node) else self._call(aten.copy.default, tuple(args), kwargs, meta)
+            new_value = (
+                args[1] if self._is_whole_copy(node) else self._call(aten.copy.default, tuple(args), kwargs, meta)
+            )
         else:
             packet = getattr(aten, name.removesuffix("_"))
-            made = self._call(getattr(packet, target._overloadname), tuple(args), kwargs, meta)
-        self._put(value, made)
+            new_value = self._call(getattr(packet, target._overloadname), tuple(args), kwargs, meta)
+        self._put(value, new_value)
         self.values[node] = value
 
     def _is_whole_copy(self, node: Node) -> bool:

@@ -294,18 +294,18 @@ class _ArgumentUnpacker:
 
     def leaves(self, args: tuple, kwargs: dict) -> list:
         """Return the leaves. Raise ValueError if the structure differs from the export's."""
-        wanted = list(self.spec.child(1).context or ())
+        names = list(self.spec.child(1).context or ())
         count = self.spec.child(0).num_children
         if len(args) < count:  # positional arguments passed by keyword
             for name in self.names[len(args) : count]:
-                if name in kwargs and name not in wanted:
+                if name in kwargs and name not in names:
                     args = (*args, kwargs[name])
                     kwargs = {key: value for key, value in kwargs.items() if key != name}
-        if set(wanted) != set(kwargs):
+        if set(names) != set(kwargs):
             raise ValueError(
-                f"Ran into a kwarg keyword mismatch: Got the following keywords {list(kwargs)} but expected {wanted}"
+                f"Ran into a kwarg keyword mismatch: Got the following keywords {list(kwargs)} but expected {names}"
             )
-        leaves, found = pytree.tree_flatten((args, {name: kwargs[name] for name in wanted}))
+        leaves, found = pytree.tree_flatten((args, {name: kwargs[name] for name in names}))
         if found != self.spec:
             raise ValueError(
                 f"Trying to flatten user inputs with exported input tree spec: \n{self.spec}\nbut actually got inputs "

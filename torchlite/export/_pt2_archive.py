@@ -96,7 +96,7 @@ class Pt2Reader:
     def __init__(self, stream: Any) -> None:
         self.reader = ArchiveReader(stream)
         self._storages: dict[str, Any] = {}
-        self._made: dict[tuple, Any] = {}
+        self._tensors: dict[tuple, Any] = {}
 
     def has(self, name: str) -> bool:
         return self.reader.has(name)
@@ -144,7 +144,7 @@ class Pt2Reader:
         is_param, wants = typed_field(entry, "is_param", bool, where), typed_field(meta, "requires_grad", bool, where)
         kind = typed_field(typed_field(meta, "device", dict, where), "type", str, where)
         key = (path, *sizes, None, *strides, offset, dtype, is_param, wants, kind)
-        if key not in self._made:
+        if key not in self._tensors:
             if kind == "meta" or not self.has(path) and math.prod(sizes):
                 if kind != "meta":
                     raise format_error(where, f"there is no record {path[:100]}")
@@ -152,8 +152,8 @@ class Pt2Reader:
             else:
                 tensor = self._placed(path, dtype, sizes, strides, offset, where)
             wants = wants and (dtype.is_floating_point or dtype.is_complex)
-            self._made[key] = Parameter(tensor, wants) if is_param else tensor.requires_grad_(wants)
-        return self._made[key]
+            self._tensors[key] = Parameter(tensor, wants) if is_param else tensor.requires_grad_(wants)
+        return self._tensors[key]
 
     def _placed(self, path: str, dtype: Any, sizes: list, strides: list, offset: int, where: str) -> Any:
         """Return a tensor over a record's bytes."""
@@ -170,9 +170,9 @@ class Pt2Reader:
 
     def _pickled(self, path: str, where: str) -> Any:
         """Return a tensor stored as a nested checkpoint."""
-        if (path,) not in self._made:
+        if (path,) not in self._tensors:
             found = self.checkpoint(path)
             if not isinstance(found, torch.Tensor):
                 raise format_error(where, f"the record {path[:100]} holds no tensor")
-            self._made[path,] = found
-        return self._made[path,]
+            self._tensors[path,] = found
+        return self._tensors[path,]

@@ -30,11 +30,11 @@ _ALWAYS_DECOMPOSED = {torch.ops.aten.native_batch_norm.default: decomposition(to
 def decompose_program(program: Any, table: Any) -> Any:
     """Return a program in decomposed, functional form."""
     rows = _SizeSamples(program, table)
-    told: dict = {}
+    known_sizes: dict = {}
     if rows.names:
         rows.find()
-        told = rows.merged(told).found
-    graph = rows.merged(told).graphs[0] if rows.names else _retrace(program, table, rows.hints)[0]
+        known_sizes = rows.merged(known_sizes).found
+    graph = rows.merged(known_sizes).graphs[0] if rows.names else _retrace(program, table, rows.hints)[0]
     eliminate_unused(graph, _kept_values(graph))
     made, changed = functionalize(graph)
     if any(isinstance(node.target, CheckedCallable) for node in program.graph.nodes):  # the program comes from a file
@@ -83,9 +83,9 @@ class _SizeSamples:
             done = (add({n: o[(turn + i) % len(o)] for i, (n, o) in enumerate(few.items())}) for turn in turns)
             next(itertools.islice((True for one in done if one), wanted - 1, None), None)
 
-    def merged(self, told: dict) -> GraphMerger:
+    def merged(self, known_sizes: dict) -> GraphMerger:
         """Return the program traced with all rows, merged."""
-        traces = [_retrace(self.program, self.table, row, told) for row in self.rows]
+        traces = [_retrace(self.program, self.table, row, known_sizes) for row in self.rows]
         made = GraphMerger([graph for graph, _ in traces], self.rows, dict(traces[0][1].sources))
         made.run()
         return made
@@ -144,7 +144,7 @@ def _make_sample_tensor(value: Any, sizes: dict[str, int]) -> Any:
 
 
 @restores_modes
-def _retrace(program: Any, table: Any, sizes: dict[str, int], told: Any = None) -> tuple[Graph, UnbackedSymbols]:
+def _retrace(program: Any, table: Any, sizes: dict[str, int], known_sizes: Any = None) -> tuple[Graph, UnbackedSymbols]:
     """Return the decomposed graph for these sizes, and its unbacked symbols."""
     graph = Graph()
 
@@ -154,8 +154,8 @@ def _retrace(program: Any, table: Any, sizes: dict[str, int], told: Any = None) 
     recorder = OpRecorder(graph, unknown, decompositions=_ALWAYS_DECOMPOSED | table)
     recorder.decomposing = True
     unbacked = recorder.unbacked = UnbackedSymbols(recorder, sizes)
-    unbacked.told, unbacked.bounds = (
-        told or {},
+    unbacked.known_sizes, unbacked.bounds = (
+        known_sizes or {},
         {n: (low, high) for n, (low, high) in program.range_constraints.items()},
     )
     env: dict[Node, Any] = {}
@@ -169,7 +169,7 @@ def _retrace(program: Any, table: Any, sizes: dict[str, int], told: Any = None) 
                     place.meta.update(node.meta)
                     value = node.meta.get("val")
                     if isinstance(value, torch.Tensor):
-                        place.meta["told"] = value
+                        place.meta["known_sizes"] = value
                         fake, value = value, recorder.bind(place, _make_sample_tensor(value, sizes))
                         for dim, size in enumerate(fake.shape):
                             if isinstance(size, SymInt):
@@ -302,15 +302,15 @@ def _keep_higher_order_node(node: Node, env: dict[Node, Any], recorder: OpRecord
 
     from torchlite.fx.node import map_arg
 
-    made = recorder.graph.create_node(
+    new_node = recorder.graph.create_node(
         "call_function", node.target, map_arg(node.args, argument), map_arg(node.kwargs, argument), node.name
     )
-    made.meta.update(node.meta)
+    new_node.meta.update(node.meta)
     values = node.meta.get("val")
     if values is None:
         users = list(node.users)
         values = [u.meta.get("val") for u in sorted(users, key=lambda u: u.args[1])]  # type: ignore[arg-type, return-value]
-    env[node] = recorder.bind(made, tuple(_make_sample_tensor(v, _RetraceSizes(recorder)) for v in values))
+    env[node] = recorder.bind(new_node, tuple(_make_sample_tensor(v, _RetraceSizes(recorder)) for v in values))
 
 
 class _RetraceSizes(dict):
@@ -319,7 +319,7 @@ class _RetraceSizes(dict):
     def __init__(self, recorder: OpRecorder) -> None:
         super().__init__()
         for tensor, node in recorder.nodes.items():
-            value = node.meta.get("told")
+            value = node.meta.get("known_sizes")
             if node.op == "placeholder" and value is not None:
                 for size, number in zip(value.shape, tensor.shape, strict=True):
                     if isinstance(size, SymInt) and len(size.node.expr.free_symbols) == 1:
@@ -361,7 +361,7 @@ def _make_program(program: Any, graph: Graph, changed: dict[str, Node]) -> Any:
             root.add_module(str(node.target), getattr(program.graph_module, str(node.target)))
     eliminate_unused(graph, _kept_values(graph))
     inputs = [gs.InputSpec(s.kind, s.arg, s.target, s.persistent) for s in signature.input_specs]
-    made = GraphModule(root, graph)
-    made_program = program._update(made, gs.ExportGraphSignature(inputs, [*news, *olds]), dialect="ATEN")
+    module = GraphModule(root, graph)
+    made_program = program._update(module, gs.ExportGraphSignature(inputs, [*news, *olds]), dialect="ATEN")
     _rename_in_call_signatures(made_program, made_program.graph)
     return made_program

@@ -40,11 +40,13 @@ def export_program(
     return _make_program(mod, trace, varying, args, kwargs)
 
 
-def _trace_once(mod: Any, varying: DynamicSizes, spec: Any, sizes: dict[str, int], told: Any = None) -> ExportTrace:
+def _trace_once(
+    mod: Any, varying: DynamicSizes, spec: Any, sizes: dict[str, int], known_sizes: Any = None
+) -> ExportTrace:
     args, kwargs = pytree.tree_unflatten(varying.inputs({**varying.hints, **sizes}), spec)
     return ExportTrace(
-        mod, args, kwargs, preserved=varying.preserved, sizes=sizes, told=told, places=varying.expressions(),
-        bounds=varying.bounds(),
+        mod, args, kwargs, preserved=varying.preserved, sizes=sizes, known_sizes=known_sizes,
+        places=varying.expressions(), bounds=varying.bounds(),
     )  # fmt: skip
 
 
@@ -166,8 +168,8 @@ def _insert_sizes(mod: Any, trace: ExportTrace, varying: DynamicSizes, spec: Any
         if smaller is not None:
             rows, traces = [*rows, row], [*traces, smaller]
     try:
-        told = _merge_traces(traces, varying, rows).found
-        traces = [_trace_once(mod, varying, spec, row, told) for row in rows]
+        found_sizes = _merge_traces(traces, varying, rows).found
+        traces = [_trace_once(mod, varying, spec, row, found_sizes) for row in rows]
         _apply_guards(_merge_traces(traces, varying, rows), traces[0], varying)
     except NoExpressionError as error:
         names = ", ".join(map(varying.shown, base))

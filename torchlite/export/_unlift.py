@@ -74,8 +74,8 @@ def unlift(program: Any, check_guards: bool) -> GraphModule:
     signature = program._root()
     names = signature.forward_arg_names or _argument_names(signature.in_spec)
     graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(names, signature.in_spec, signature.out_spec)))
-    made = ProgramModule(root, graph)
-    return made
+    module = ProgramModule(root, graph)
+    return module
 
 
 def _write_outputs(program: Any, graph: Graph, values: dict, attributes: dict[str, Any]) -> None:

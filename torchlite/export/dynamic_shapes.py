@@ -119,14 +119,14 @@ class ShapesCollection:
 
     def __init__(self) -> None:
         self._shapes: dict[int, Any] = {}
-        self._kept: list[Any] = []
+        self._references: list[Any] = []
 
     def __setitem__(self, t: Any, shape: Any) -> None:
         if not isinstance(t, (Tensor, int)):
             raise AssertionError(f"Cannot assign shape to non-tensor type {type(t)}")
         if id(t) in self._shapes and self._shapes[id(t)] != shape:
             raise AssertionError(f"Shapes assigned to input is a mismatch: {self._shapes[id(t)]} != {shape}")
-        self._kept.append(t)
+        self._references.append(t)
         self._shapes[id(t)] = shape
 
     def __getitem__(self, t: Any) -> Any:
@@ -220,8 +220,8 @@ def _by_name(given: dict[str, Any], shapes: Any) -> Iterator[tuple[str, Any, Any
             "Detected mismatch between the structure of `inputs` and `dynamic_shapes`: `inputs` has "
             f"{len(given)} elements, but `dynamic_shapes` has {len(shapes)} elements"
         )
-    for (name, value), said in zip(given.items(), shapes, strict=True):
-        yield name, value, said
+    for (name, value), shape in zip(given.items(), shapes, strict=True):
+        yield name, value, shape
 
 
 def _is_shape_spec(said: Any) -> bool:

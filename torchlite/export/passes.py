@@ -33,13 +33,13 @@ def move_to_device_pass(ep: Any, location: Any) -> Any:
     graph = type(ep.graph)()
     copies: dict[Any, Any] = {}
     for node in ep.graph.nodes:
-        made = copies[node] = graph.node_copy(node, copies.__getitem__)
-        made.name = node.name
+        copied = copies[node] = graph.node_copy(node, copies.__getitem__)
+        copied.name = node.name
         if node.op == "call_function":
-            made.args = pytree.tree_map(value, made.args)
-            made.kwargs = pytree.tree_map(value, made.kwargs)
-        if "val" in made.meta:
-            made.meta["val"] = pytree.tree_map(value, made.meta["val"])
+            copied.args = pytree.tree_map(value, copied.args)
+            copied.kwargs = pytree.tree_map(value, copied.kwargs)
+        if "val" in copied.meta:
+            copied.meta["val"] = pytree.tree_map(value, copied.meta["val"])
     root = copy.deepcopy(ep.graph_module)
     for inner in root.children():
         if isinstance(inner, GraphModule):

@@ -146,24 +146,24 @@ class UnflattenedModule(_RunnableGraph):
 
     def process_forward_inputs(self, *args: Any, **kwargs: Any) -> list[Any]:
         """Return the adapted and checked leaves of a call's arguments."""
-        wanted = self._signature().in_spec
-        names = list(wanted.child(1).context or ())
+        in_spec = self._signature().in_spec
+        names = list(in_spec.child(1).context or ())
         if kwargs and set(names) == set(kwargs):
             kwargs = {name: kwargs[name] for name in names}
         leaves, found = pytree.tree_flatten((args, kwargs))
-        if found != wanted:
+        if found != in_spec:
             if self.flat_args_adapter is None:
                 raise TypeError(
                     "There is no flat args adapter specified. Are you sure you are calling this with the right "
-                    f"arguments? \nInput treespec: {found}. Exported module treespec: {wanted}"
+                    f"arguments? \nInput treespec: {found}. Exported module treespec: {in_spec}"
                 )
             leaves = self.flat_args_adapter.adapt(
-                target_spec=wanted, input_spec=found, input_args=leaves, metadata=self.meta, obj=args
+                target_spec=in_spec, input_spec=found, input_args=leaves, metadata=self.meta, obj=args
             )
-            if len(leaves) != wanted.num_leaves:
+            if len(leaves) != in_spec.num_leaves:
                 raise TypeError(
                     f"Flat args adaption failed, number of args mismatch Adapted: {len(leaves)} \n"
-                    f"Exported module: {wanted.num_leaves}"
+                    f"Exported module: {in_spec.num_leaves}"
                 )
             self.adapted = True
         if self.check_input_constraints:
@@ -257,7 +257,9 @@ class _ModuleTreeBuilder:
         self.signatures = {e.fqn: e.signature for e in program.module_call_graph if e.fqn and e.signature}
         self.home: dict[Node, _ModuleCallFrame] = {}
         self.by_name = {node.name: node for node in program.graph.nodes}
-        self.made: dict[str, list[tuple[Any, Any]]] = {}  # graph fingerprints and modules of the calls of a module
+        self.module_calls: dict[
+            str, list[tuple[Any, Any]]
+        ] = {}  # graph fingerprints and modules of the calls of a module
         self.frames: list[_ModuleCallFrame] = []
         self.tensors: dict[int, Any] = {}
         self.calls: dict[str, list[Any]] = {}  # by modules with preserved signatures, in order
@@ -370,21 +372,21 @@ class _ModuleTreeBuilder:
             return frame.values[node]
         spec = self.specs.get(node.name)
         if node.op == "get_attr":
-            made = frame.first("get_attr", str(node.target), node.meta)
+            attribute = frame.first("get_attr", str(node.target), node.meta)
             frame.attributes[str(node.target)] = getattr(self.program.graph_module, str(node.target))
         elif spec is not None and _is_submodule_name(str(spec.target), frame.name):
             own = str(spec.target)[len(frame.name) + 1 if frame.name else 0 :]
-            made = frame.first("get_attr", own, node.meta)
+            attribute = frame.first("get_attr", own, node.meta)
             frame.attributes[own] = spec
         elif frame.parent is None:
             raise RuntimeError(f"unflatten: {node.name} is used before it is computed")
         elif frame.signature is not None:
             raise RuntimeError(f"unflatten: the call of {frame.call} reads {node.name}, which it is not given")
         else:
-            made = frame.first("placeholder", node.name, node.meta)
+            attribute = frame.first("placeholder", node.name, node.meta)
             frame.inputs.append(node)
-        frame.values[node] = made
-        return made
+        frame.values[node] = attribute
+        return attribute
 
     def _copied(self, frame: _ModuleCallFrame, node: Node) -> None:
         made = frame.values[node] = frame.graph.node_copy(node, lambda n: self._resolved(frame, n))
@@ -470,7 +472,7 @@ class _ModuleTreeBuilder:
     def _module(self, frame: _ModuleCallFrame, inner: _ModuleCallFrame) -> str:
         """Create or reuse the module of a call; return its name in the caller."""
         does = _graph_fingerprint(inner.graph), {k: v for k, v in inner.attributes.items() if k.startswith("_spec_")}
-        calls = self.made.setdefault(inner.name, [])
+        calls = self.module_calls.setdefault(inner.name, [])
         number, found = next(((i, m) for i, (d, m) in enumerate(calls) if d == does), (len(calls), None))
         if found is None:
             found = inner.module = InterpreterModule(inner.graph, inner.kind)
@@ -511,7 +513,7 @@ class _ModuleTreeBuilder:
     def _attributes(self, frame: _ModuleCallFrame) -> None:
         """Add a call's module to its caller, and the tensors and subgraphs that it reads."""
         if frame.parent is not None:
-            target = next(i for i, (_, m) in enumerate(self.made[frame.name]) if m is frame.module)
+            target = next(i for i, (_, m) in enumerate(self.module_calls[frame.name]) if m is frame.module)
             own = frame.name[len(frame.parent.name) + 1 if frame.parent.name else 0 :]
             _set_submodule(frame.parent.module, f"{own}@{target}" if target else own, frame.module)
         for name, value in frame.attributes.items():

@@ -170,8 +170,8 @@ def jacfwd(func: Callable, argnums: Argnums = 0, has_aux: bool = False, *, rando
             more, aux_spec = tree_flatten(aux)
             aux = tree_unflatten([t[0] for t in more], aux_spec)
         columns, out_spec = tree_flatten(found)
-        made = tree_unflatten([tree_unflatten(_jacobian_from_columns(c, flat), spec) for c in columns], out_spec)
-        return (made, aux) if has_aux else made
+        jacobians = tree_unflatten([tree_unflatten(_jacobian_from_columns(c, flat), spec) for c in columns], out_spec)
+        return (jacobians, aux) if has_aux else jacobians
 
     return jacobian
 
@@ -223,10 +223,10 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
                         f"tangent:{i} with {what} {a} in flattened pytree doesn't match the {what} {b} of the "
                         "corresponding primal."
                     )
-        made = list(transposed(tangents))
+        pushed = list(transposed(tangents))
         if not any(t.requires_grad for t in (*outs, *found)):
-            made = [t.detach() for t in made]
-        return tree_unflatten(made, out_spec)
+            pushed = [t.detach() for t in pushed]
+        return tree_unflatten(pushed, out_spec)
 
     return output, push
 

@@ -59,11 +59,11 @@ def _wrap_outputs(level, cls, out, out_dims):
             f"structure {tree_flatten(out_dims)[1]} but output has structure {spec}. For more details, please see "
             "https://pytorch.org/docs/main/notes/extending.func.html"
         )
-    made = [
+    wrapped = [
         t if d is None or not isinstance(t, Tensor) else make_batched(t, d % t.ndim, level)
         for t, d in zip(flat, dims, strict=True)
     ]
-    return tree_unflatten(made, spec)
+    return tree_unflatten(wrapped, spec)
 
 
 class _BatchedContext:

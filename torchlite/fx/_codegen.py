@@ -232,8 +232,10 @@ class _Writer:
             default = f" = {self.value(node.args[0])}" if node.args else ""
             name = str(node.target)
             bare = identifier(name.lstrip("*"))
-            told = f"  {comment(str(node.meta['desc']))}" if self.style.expanded_def and node.meta.get("desc") else ""
-            self.parameters.append(f"{name}{kind}{default}{told}")
+            description = (
+                f"  {comment(str(node.meta['desc']))}" if self.style.expanded_def and node.meta.get("desc") else ""
+            )
+            self.parameters.append(f"{name}{kind}{default}{description}")
             return None if bare == repr(node) else f"{node!r} = {bare}\n"
         if node.op == "output":
             if node.type is not None:
@@ -392,14 +394,14 @@ class CodeGen:
     def _body(self, nodes: list[Node], writer: _Writer) -> list[str]:
         """Return the body's lines; each value is released after its last use."""
         ends = _last_uses(nodes)
-        said = None
+        last_summary = None
         body: list[str] = [*_placeholder_assignment(nodes)]
         together = bool(body)
         for place, node in enumerate(nodes):
             if writer.style.verbose and node.op not in ("placeholder", "output"):
                 summary = writer.summary(node)
-                if summary != said:
-                    said = summary
+                if summary != last_summary:
+                    last_summary = summary
                     body.append(_SourceLine.of(summary, place))
             identifier(node.name)
             text = writer.step(node, self)

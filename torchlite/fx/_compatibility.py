@@ -18,7 +18,7 @@ def compatibility(is_backward_compatible: bool) -> Callable[[_Marked], _Marked]:
 
     >>> from torchlite.fx._compatibility import compatibility
     >>> @compatibility(is_backward_compatible=True)
-    ... def kept(): ...
+    ... def function(): ...
     """
 
     def mark(thing: _Marked) -> _Marked:

@@ -57,17 +57,17 @@ def import_block(names: dict[str, Any]) -> str:
     imported.
     """
     lines = set()
-    for name, thing in names.items():
+    for name, value in names.items():
         if name in _custom_builtins:
             lines.add(_custom_builtins[name].import_str)
             continue
-        found = (getattr(thing, key, None) for key in ("__qualname__", "__name__", "_name"))
+        found = (getattr(value, key, None) for key in ("__qualname__", "__name__", "_name"))
         attribute = next((text for text in found if isinstance(text, str)), None)
         if attribute is None:
-            raise pickle.PicklingError(f"Can't import {thing!r}, which the code of a GraphModule names")
+            raise pickle.PicklingError(f"Can't import {value!r}, which the code of a GraphModule names")
         if "<locals>" in attribute or "<lambda>" in attribute:
             raise pickle.PicklingError(f"Can't get local object {attribute!r}: the code of a GraphModule imports it")
-        lines.add(_import_attribute(pickle.whichmodule(thing, attribute), attribute, name))  # type: ignore[attr-defined]
+        lines.add(_import_attribute(pickle.whichmodule(value, attribute), attribute, name))  # type: ignore[attr-defined]
     return "\n".join(sorted(lines))
 
 

@@ -449,12 +449,12 @@ class Tracer(TracerBase):
 
     def _assert_same(self, name: str, made: Proxy, value: Any) -> None:
         """Add a node that raises if an input differs from the value of the specialization."""
-        said = f"{name} has been specialized to have value {value} but got another value"
+        message = f"{name} has been specialized to have value {value} but got another value"
         if value is None:
-            self.create_proxy("call_function", _assert_is_none, (made, said), {})
+            self.create_proxy("call_function", _assert_is_none, (made, message), {})
         elif type(value) in base_types and type(value) is not Tensor:
             equal: Any = made == value
-            self.create_proxy("call_function", _assert, (equal, said), {})
+            self.create_proxy("call_function", _assert, (equal, message), {})
         else:
             import warnings
 

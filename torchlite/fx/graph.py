@@ -438,10 +438,10 @@ class Graph:
 
     def _check_target(self, node: Node) -> None:
         """Check that the owning module has a node's target."""
-        wanted = "a Callable" if node.op == "call_function" else "a str"
+        expected = "a Callable" if node.op == "call_function" else "a str"
         if not (callable(node.target) if node.op == "call_function" else isinstance(node.target, str)):
             raise ValueError(
-                f"Node {node} target {node.target} has type {torch.typename(node.target)} but {wanted} is expected"
+                f"Node {node} target {node.target} has type {torch.typename(node.target)} but {expected} is expected"
             )
         if node.op not in ("get_attr", "call_module"):
             return

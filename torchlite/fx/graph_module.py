@@ -80,13 +80,13 @@ def _deserialize_graph_module(
             node.meta["stack_trace"] = traces[node.name]
     if kept.get("_in_spec") is not None and isinstance(graph._codegen, _PyTreeCodeGen):
         graph._codegen.pytree_info = graph._codegen.pytree_info._replace(in_spec=kept["_in_spec"])
-    made = (graph_module_cls or GraphModule)(
+    graph_module = (graph_module_cls or GraphModule)(
         code_only, graph, class_name=kept.pop("_graphmodule_cls_name", "GraphModule")
     )
     for name, value in kept.items():
-        if not hasattr(made, name):
-            setattr(made, name, value)
-    return made
+        if not hasattr(graph_module, name):
+            setattr(graph_module, name, value)
+    return graph_module
 
 
 def _owner_of(module: Any, path: list[str]) -> Any:
@@ -393,14 +393,14 @@ class GraphModule(Module):
         whole: list[str] = []
         plain = (Linear, Conv1d, Conv2d, Conv3d, BatchNorm1d, BatchNorm2d, BatchNorm3d)
         for number, (name, child) in enumerate(self.named_children()):
-            made, note = repr(child), ""
+            expression, note = repr(child), ""
             if type(child) not in plain:
                 whole.append(name)
                 file = where / (f"{name}.pt" if is_identifier(name) or name.isdecimal() else f"_child_{number}.pt")
                 torch.save(child, file)
-                made = f"torch.load({str(file)!r}, weights_only=False)"
+                expression = f"torch.load({str(file)!r}, weights_only=False)"
                 note = f"  {comment(' '.join(repr(child).split()))}"
-            lines.append(f"{tab}setattr(self, {name!r}, {made}){note}")
+            lines.append(f"{tab}setattr(self, {name!r}, {expression}){note}")
         for name, value in self._buffers.items():
             if value is not None:
                 empty = f"torch.empty({list(value.shape)}, dtype={value.dtype})"

@@ -147,15 +147,15 @@ class Node:
         if op not in _legal_ops:
             raise AssertionError(f"op '{op}' is not in _legal_ops")
         if op == "call_function" and not callable(target):
-            wanted = "a Callable"
+            expected = "a Callable"
         elif op != "call_function" and not isinstance(target, str):
-            wanted = "a str"
+            expected = "a str"
         else:
-            wanted = None
-        if wanted:
+            expected = None
+        if expected:
             raise ValueError(
                 f"Node [graph = {graph}, name = '{name}'] target {target} has type {torch.typename(target)} "
-                f"but {wanted} is expected"
+                f"but {expected} is expected"
             )
         self.graph, self._name, self.op, self.target, self.type = graph, name, op, target, return_type
         self._input_nodes: dict[Node, None] = {}

@@ -84,9 +84,9 @@ def replace_pattern_with_filters(
     renewed: dict[Node, Any] = {}  # replacements of nodes so far
     done = []
     for match in matches:
-        made = common if replacement_callback is None else replacement_callback(match, graph, sought)
-        assert made is not None
-        new = _put(graph, match, made, renewed)
+        replacement_graph = common if replacement_callback is None else replacement_callback(match, graph, sought)
+        assert replacement_graph is not None
+        new = _put(graph, match, replacement_graph, renewed)
         for node in reversed(sought.nodes):
             if node.op not in ("placeholder", "output"):
                 graph.erase_node(match.nodes_map[node])

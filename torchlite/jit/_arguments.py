@@ -112,7 +112,7 @@ def _call_with_context(function: Any, args: tuple, kwargs: dict, script: Any) ->
         return function(*args, **kwargs)
     grad = MODE.grad
     try:
-        made = function(*args, **kwargs)
+        result = function(*args, **kwargs)
     except Exception as error:  # TorchScript's errors are RuntimeErrors
         found = as_runtime_error(error)
         if found is error:
@@ -121,9 +121,9 @@ def _call_with_context(function: Any, args: tuple, kwargs: dict, script: Any) ->
     finally:
         if MODE.grad is not grad and script.of_file:
             set_grad_enabled(grad)
-    if script.of_file and made.__class__ in CONTAINERS:
-        count_visited(made, tensor=0)
-    return made
+    if script.of_file and result.__class__ in CONTAINERS:
+        count_visited(result, tensor=0)
+    return result
 
 
 _NUMBERS = {"int": (int,), "float": (float, int), "bool": (bool,), "str": (str,)}
@@ -158,15 +158,15 @@ def _check(node: ast.FunctionDef, skip: int, given: list, kwargs: dict, script: 
 def _convert_argument(parameter: ast.arg, value: Any, script: Any, name: str, place: int | None) -> Any:
     """Return a value as its parameter's type, for example an int as float. Raise RuntimeError for other types."""
     kind = parameter.annotation
-    wanted = kind.id if isinstance(kind, ast.Name) else "Tensor" if kind is None else None
-    if wanted == "Tensor":
+    expected = kind.id if isinstance(kind, ast.Name) else "Tensor" if kind is None else None
+    if expected == "Tensor":
         fits = isinstance(value, Tensor)
-    elif wanted in _NUMBERS:
-        fits = isinstance(value, _NUMBERS[wanted]) and (wanted == "bool" or not isinstance(value, bool))
-        if wanted == "float" and fits:
+    elif expected in _NUMBERS:
+        fits = isinstance(value, _NUMBERS[expected]) and (expected == "bool" or not isinstance(value, bool))
+        if expected == "float" and fits:
             value = float(value)
         elif isinstance(value, Tensor) and value.numel() == 1:
-            return {"int": int, "float": float, "bool": bool}.get(wanted, str)(value.item())
+            return {"int": int, "float": float, "bool": bool}.get(expected, str)(value.item())
     else:
         fits, members = True, script.members_of(name, parameter)
         if members is not None:
@@ -174,11 +174,11 @@ def _convert_argument(parameter: ast.arg, value: Any, script: Any, name: str, pl
                 return members(value)
             except (TypeError, ValueError):
                 fits, path = False, _type_name(kind)
-                wanted = f"Enum<{path}>" if path.startswith("__torch__.") else path
+                expected = f"Enum<{path}>" if path.startswith("__torch__.") else path
     if not fits:
         at = "" if place is None else f"\nPosition: {place}"
         raise RuntimeError(
-            f"{name}() Expected a value of type '{wanted}' for argument '{parameter.arg}' but instead found type "
+            f"{name}() Expected a value of type '{expected}' for argument '{parameter.arg}' but instead found type "
             f"'{type(value).__name__}'.{at}\nDeclaration: {schema_of(script, name)}"
         )
     return value

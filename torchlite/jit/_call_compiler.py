@@ -55,13 +55,13 @@ class CallCompiler:
             if isinstance(node.func, ast.Attribute):
                 owner = self._resolved(node.func.value)
                 if isinstance(owner, types.ModuleType):
-                    said = (
+                    message = (
                         f"module '{owner.__name__.replace('torchlite', 'torch', 1)}' has no attribute "
                         f"'{node.func.attr}'"
                     )
-                    raise self.wrong(node, said, RuntimeError)
-                made = ast.Attribute(self.visit(node.func.value), node.func.attr, ast.Load())
-                return self._with(made, node)
+                    raise self.wrong(node, message, RuntimeError)
+                attribute = ast.Attribute(self.visit(node.func.value), node.func.attr, ast.Load())
+                return self._with(attribute, node)
             return self._with(self.visit(node.func), node)
         special = self._special(called, node)
         if special is not None:
@@ -96,9 +96,9 @@ class CallCompiler:
         if of_jit and name == "_unwrap_optional":
             return ast.Call(self._expr("ops.prim.unchecked_unwrap_optional"), [self.visit(node.args[0])], [])
         if of_jit and name == "fork":
-            made = self._with(ast.Name("fork", ast.Load()), ast.Call(node.func, node.args[1:], node.keywords))
-            made.args.insert(0, self._forked(node.args[0]))
-            return made
+            call = self._with(ast.Name("fork", ast.Load()), ast.Call(node.func, node.args[1:], node.keywords))
+            call.args.insert(0, self._forked(node.args[0]))
+            return call
         if of_jit and name == "wait":
             return ast.Call(self._expr("torch.wait"), [self.visit(node.args[0])], [])
         if called is len and len(node.args) == 1:

@@ -317,9 +317,9 @@ class ScriptProgram:
             while self._waiting:
                 path, piece = self._waiting.pop()
                 if isinstance(piece, LazyDefinition):
-                    made = self._translated(path, PythonTranslator(self, self._place(path)), piece.parsed())
-                    self._found[path] = self.globals[path] = made
-                    made.__qualname__ = path
+                    function = self._translated(path, PythonTranslator(self, self._place(path)), piece.parsed())
+                    self._found[path] = self.globals[path] = function
+                    function.__qualname__ = path
                 else:
                     self._method(*piece)
         except BaseException:
@@ -384,10 +384,10 @@ class ScriptProgram:
             self._found[path] = _make_enum(path, node, PythonTranslator(self, place))
         elif base in (None, "Module", "Interface", "ModuleInterface", "Exception"):
             kind = {None: "class", "Module": "Module", "Exception": "class"}.get(base, "interface")
-            made = ScriptClass(path, kind)
-            made.program, made.of_file = self, self.of_file
-            self._found[path] = made
-            self._fields(made, node, place, piece.methods)
+            script_class = ScriptClass(path, kind)
+            script_class.program, script_class.of_file = self, self.of_file
+            self._found[path] = script_class
+            self._fields(script_class, node, place, piece.methods)
         else:
             raise ProgramError(f"Unknown base {str(base)[:100]} of a class: {place}")
 
@@ -506,6 +506,6 @@ def _make_enum(path: str, node: ast.ClassDef, reader: PythonTranslator) -> Any:
         members.append((part.targets[0].id, value))
     if len({name for name, _ in members}) != len(members):
         raise reader.wrong(node, "two members have one name")
-    made: Any = enum.Enum(path.rpartition(".")[2], members, module=path.rpartition(".")[0])  # type: ignore[misc]
-    made._script_name = path  # type: ignore[attr-defined]
-    return made
+    enum_class: Any = enum.Enum(path.rpartition(".")[2], members, module=path.rpartition(".")[0])  # type: ignore[misc]
+    enum_class._script_name = path  # type: ignore[attr-defined]
+    return enum_class

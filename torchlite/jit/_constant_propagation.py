@@ -211,14 +211,14 @@ class ConstantPropagation(ast.NodeTransformer):
         ends = isinstance(node.op, ast.Or)
         out: list[ast.expr] = []
         for value in node.values:
-            made = self.visit(value)
-            if isinstance(made, ast.Constant) and made.value.__class__ is bool:
+            operand = self.visit(value)
+            if isinstance(operand, ast.Constant) and operand.value.__class__ is bool:
                 self.noted()
-                if made.value is ends:
-                    out.append(made)
+                if operand.value is ends:
+                    out.append(operand)
                     break
                 continue
-            out.append(made)
+            out.append(operand)
         if not out:
             return ast.Constant(not ends)
         return out[0] if len(out) == 1 else ast.BoolOp(node.op, out)
@@ -309,16 +309,16 @@ class ConstantPropagation(ast.NodeTransformer):
             value = function()
         except (ProgramError, RuntimeError, TypeError, ValueError, IndexError, ArithmeticError, MemoryError):
             return node  # the program raises this error when it runs
-        made = to_literal(value)
-        if made is None and isinstance(value, Tensor) and any(map(_is_constant, ast.walk(node))):
-            made = self._constants.of(value.detach())
-            number = self._constants.number(made)
+        literal = to_literal(value)
+        if literal is None and isinstance(value, Tensor) and any(map(_is_constant, ast.walk(node))):
+            literal = self._constants.of(value.detach())
+            number = self._constants.number(literal)
             assert number is not None
             self._constants.computed[number] = text
-        if made is None:
+        if literal is None:
             return node
         self.noted()
-        return made
+        return literal
 
 
 def count_stores(node: ast.AST) -> collections.Counter:

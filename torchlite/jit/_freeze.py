@@ -44,12 +44,12 @@ class _Freezer:
         self._programs = _ProgramCollector()
         self._programs.gather(module)
         first = module._script.program
-        self._whole = ScriptProgram(self._programs.sources, tuple(self._programs.constants), first.version)
-        self._whole.device, self._whole.of_file = first.device, first.of_file
+        self._merged = ScriptProgram(self._programs.sources, tuple(self._programs.constants), first.version)
+        self._merged.device, self._merged.of_file = first.device, first.of_file
         self._constants = ProgramConstants(self._programs.constants)
         self._methods = ["forward"] if "forward" in module._script.methods else []
         self._parts: set[Path] = set()  # submodules kept with their methods
-        self._kept: set[Path] = set()  # attributes that stay
+        self._kept_paths: set[Path] = set()  # attributes that stay
         self._fixed: set[str] = set()
         self._mutable = False
         self._plain: dict[int, Any] = {}  # parameters as tensors without gradient
@@ -65,7 +65,7 @@ class _Freezer:
         if isinstance(found, RecursiveScriptModule):
             self._parts.add(path)
         elif not isinstance(found, ScriptMethod):
-            self._kept.add(path)
+            self._kept_paths.add(path)
         elif len(path) == 1 and text not in self._methods:
             self._methods.append(text)
 
@@ -79,10 +79,10 @@ class _Freezer:
         methods = self._written_out()
         if methods is None:
             self._parts = {()}
-            return _ProgramBuilder(self._whole, self._programs, self._constants).all_of(self._root)
+            return _ProgramBuilder(self._merged, self._programs, self._constants).all_of(self._root)
         methods = self._simplified(methods)
-        return _ProgramBuilder(self._whole, self._programs, self._constants).root(
-            self._root, methods, self._kept, self._parts
+        return _ProgramBuilder(self._merged, self._programs, self._constants).root(
+            self._root, methods, self._kept_paths, self._parts
         )
 
     def _written_out(self) -> list[ast.FunctionDef] | None:
@@ -96,7 +96,7 @@ class _Freezer:
             self._parts |= hooked
             try:
                 return [
-                    Inliner(self._root, self._whole, self._name, self._parts).method(name) for name in self._methods
+                    Inliner(self._root, self._merged, self._name, self._parts).method(name) for name in self._methods
                 ]
             except CannotInline as error:
                 if not error.path or error.path in self._parts:
@@ -110,28 +110,28 @@ class _Freezer:
             for part in ast.walk(node)
         )
         while True:
-            run = ConstantPropagation(self._whole, self._constants, self._attribute, self._fixed)
-            made = [run.run(ast.fix_missing_locations(copy.deepcopy(node))) for node in methods]
-            unfit = [self._unfit(node) for node in made]  # check all methods, without early exit
+            run = ConstantPropagation(self._merged, self._constants, self._attribute, self._fixed)
+            simplified = [run.run(ast.fix_missing_locations(copy.deepcopy(node))) for node in methods]
+            unfit = [self._unfit(node) for node in simplified]  # check all methods, without early exit
             if not any(unfit):
                 break
-        for node in made:
+        for node in simplified:
             if self._numerics and _fold_batch_norm.fold_batch_norms(node, self._constants):
                 run.run(node)
             inline_single_use(node)
-        return made
+        return simplified
 
     def _stored(self, node: ast.FunctionDef) -> bool:
         """Collect the attributes that a method assigns. Return True if there are new ones."""
-        before = len(self._kept)
+        before = len(self._kept_paths)
         for part in walk_statements(node.body):
             for target in getattr(part, "targets", None) or [getattr(part, "target", None)]:
                 for inner in ast.walk(target) if isinstance(target, ast.AST) else ():
                     if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
                         path = path_of(inner)
                         if path:
-                            self._kept.add(path)
-        return len(self._kept) != before
+                            self._kept_paths.add(path)
+        return len(self._kept_paths) != before
 
     def _unfit(self, node: ast.FunctionDef) -> bool:
         """True if a mutated value was made a constant; keep it as attribute in the next round."""
@@ -139,14 +139,14 @@ class _Freezer:
         for number in mutated_constants(node, self._constants):
             text = self._constants.computed.get(number, "")
             paths = self._constants.paths.get(number, set())
-            again = again or bool(paths - self._kept) or (text != "" and text not in self._fixed)
-            self._kept |= paths
+            again = again or bool(paths - self._kept_paths) or (text != "" and text not in self._fixed)
+            self._kept_paths |= paths
             self._fixed.add(text)
         return again
 
     def _attribute(self, path: Path) -> ast.expr | None:
         """Return the constant at an attribute path, None for attributes that stay."""
-        if path in self._kept or any(path[: len(part)] == part for part in self._parts):
+        if path in self._kept_paths or any(path[: len(part)] == part for part in self._parts):
             return None
         try:
             owner, value = resolve_path(self._root, path[:-1]), resolve_path(self._root, path)
@@ -165,22 +165,22 @@ class _Freezer:
         if value.__class__ is tuple or value.__class__ is list and value and not self._mutable:
             items = [self._constant(path, item) for item in value]
             if any(item is None for item in items) or any(isinstance(item, Tensor) for item in value):
-                self._kept.add(path)
+                self._kept_paths.add(path)
                 return None
             return (ast.Tuple if value.__class__ is tuple else ast.List)(items, ast.Load())  # type: ignore[arg-type]
-        made = to_literal(value)
-        if made is None and not isinstance(value, (RecursiveScriptModule, ScriptMethod)):
-            self._kept.add(path)
-        return made
+        literal = to_literal(value)
+        if literal is None and not isinstance(value, (RecursiveScriptModule, ScriptMethod)):
+            self._kept_paths.add(path)
+        return literal
 
 
 class _ProgramBuilder:
     """Builder of the new program and module."""
 
     def __init__(self, whole: ScriptProgram, programs: _ProgramCollector, constants: ProgramConstants):
-        self._whole, self._programs, self._constants = whole, programs, constants
+        self._merged, self._programs, self._constants = whole, programs, constants
         self._texts: dict[str, str] = {}  # texts of new classes
-        self._made: dict[int, Any] = {}
+        self._copies: dict[int, Any] = {}
 
     def all_of(self, module: Any) -> Any:
         """Return a copy of a module that keeps submodules, with plain attributes for weights."""
@@ -202,8 +202,8 @@ class _ProgramBuilder:
             module: _CONSTANT.sub(lambda found: f"CONSTANTS.c{places[int(found[1])]}", text)
             for module, text in sources.items()
         }
-        program = ScriptProgram(texts, tuple(self._constants.values[n] for n in used), self._whole.version)
-        program.device, program.of_file = self._whole.device, self._whole.of_file
+        program = ScriptProgram(texts, tuple(self._constants.values[n] for n in used), self._merged.version)
+        program.device, program.of_file = self._merged.device, self._merged.of_file
         return program
 
     def _class(
@@ -224,10 +224,10 @@ class _ProgramBuilder:
                 lines.append(_field(child, self._programs.name(module._modules[child]._script)))
             elif any(p[: len(below)] == below for p in (*kept, *parts)):
                 part = module._modules[child]
-                made = self._programs._free(self._programs.name(part._script))
-                self._programs._taken.add(made)
-                inner[child] = self._class(part, made, [], below, kept, parts)
-                lines.append(_field(child, made))
+                class_name = self._programs._free(self._programs.name(part._script))
+                self._programs._taken.add(class_name)
+                inner[child] = self._class(part, class_name, [], below, kept, parts)
+                lines.append(_field(child, class_name))
         for node in methods:
             lines.append(textwrap.indent(ast.unparse(ast.fix_missing_locations(node)), "  "))
         self._texts[name] = "\n".join(lines) + "\n"
@@ -250,10 +250,10 @@ class _ProgramBuilder:
             done.add(path)
             text = self._texts.get(path)
             if text is None:
-                node = self._whole.definition(path)
+                node = self._merged.definition(path)
                 if node is None:
                     continue
-                text = _PARAMETER_LIST.sub(r"\1[]", self._whole.text_of(path, node))
+                text = _PARAMETER_LIST.sub(r"\1[]", self._merged.text_of(path, node))
                 self._texts[path] = text
             order.append(path)
             for found in _QUALIFIED_NAME.findall(text):
@@ -281,9 +281,9 @@ class _ProgramBuilder:
         return out
 
     def _copied(self, module: Any, program: ScriptProgram) -> Any:
-        if id(module) in self._made:
-            return self._made[id(module)]
-        out = self._made[id(module)] = RecursiveScriptModule(program.find(self._programs.name(module._script)))
+        if id(module) in self._copies:
+            return self._copies[id(module)]
+        out = self._copies[id(module)] = RecursiveScriptModule(program.find(self._programs.name(module._script)))
         for name, value in (*module._parameters.items(), *module._buffers.items(), *module._attributes.items()):
             out._attributes[name] = _detach(value)
         for name, child in module._modules.items():

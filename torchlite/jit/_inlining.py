@@ -140,7 +140,7 @@ class Inliner:
     """Inliner of one module method. `kept`: paths of submodules that stay."""
 
     def __init__(self, root: Any, program: Any, classes: Any, kept: set[tuple[str, ...]]):
-        self._root, self._program, self._classes, self._kept = root, program, classes, kept
+        self._root, self._program, self._classes, self._kept_paths = root, program, classes, kept
         self._taken: set[str] = {"self"}
         self._out: list[ast.stmt] = []
         self._deep = 0
@@ -199,31 +199,31 @@ class Inliner:
             return
         if isinstance(node, ast.FunctionDef):
             raise CannotInline("an inner function", scope.part)
-        made = copy.copy(node)
+        copied = copy.copy(node)
         for field, value in reversed(list(ast.iter_fields(node))):  # evaluate values before targets
             if isinstance(value, ast.expr):
                 kept = field == "annotation" or isinstance(node, ast.Assert)
-                setattr(made, field, value if field == "annotation" else self._expression(value, scope, not kept))
+                setattr(copied, field, value if field == "annotation" else self._expression(value, scope, not kept))
             elif isinstance(value, list) and field == "targets":
-                setattr(made, field, [self._expression(item, scope) for item in value])
-        self._out.append(made)
+                setattr(copied, field, [self._expression(item, scope) for item in value])
+        self._out.append(copied)
 
     def _nested(self, node: Any, scope: _InlinedScope) -> None:
-        made = copy.copy(node)
+        copied = copy.copy(node)
         if isinstance(node, ast.For):
-            made.iter = self._expression(node.iter, scope)
-            made.target = self._expression(node.target, scope, False)
+            copied.iter = self._expression(node.iter, scope)
+            copied.target = self._expression(node.target, scope, False)
         elif isinstance(node, ast.While):
-            made.test = self._expression(node.test, scope, False)
+            copied.test = self._expression(node.test, scope, False)
         else:
             items = []
             for item in node.items:
                 value = self._expression(item.context_expr, scope)
                 bound = None if item.optional_vars is None else self._expression(item.optional_vars, scope, False)
                 items.append(ast.withitem(value, bound))
-            made.items = items
-        made.body = self._block(node.body, scope) or [ast.Pass()]
-        self._out.append(made)
+            copied.items = items
+        copied.body = self._block(node.body, scope) or [ast.Pass()]
+        self._out.append(copied)
 
     def _alias(self, target: str, value: ast.expr, scope: _InlinedScope) -> bool:
         """True if an assignment only aliases a submodule or function."""
@@ -277,7 +277,7 @@ class Inliner:
         return None if getter is None else (owner, self._definition(resolve_path(self._root, owner), getter))
 
     def _stays(self, path: tuple[str, ...]) -> bool:
-        return any(path[: len(part)] == part for part in self._kept)
+        return any(path[: len(part)] == part for part in self._kept_paths)
 
     def _callee(self, node: ast.Call, scope: _InlinedScope) -> tuple[tuple[str, ...] | None, ast.FunctionDef] | None:
         """Return the method or function that a call runs, None for one that stays."""
@@ -315,25 +315,25 @@ class Inliner:
 
     def _in_order(self, node: Any, scope: _InlinedScope) -> Any:
         """Evaluate subexpressions in order."""
-        made = copy.copy(node)
-        fields = [(made, f) for f, v in ast.iter_fields(node) if isinstance(v, (ast.expr, ast.Slice))]
+        copied = copy.copy(node)
+        fields = [(copied, f) for f, v in ast.iter_fields(node) if isinstance(v, (ast.expr, ast.Slice))]
         for field, value in ast.iter_fields(node):
             if isinstance(value, list) and value and isinstance(value[0], (ast.expr, ast.keyword)):
-                setattr(made, field, [copy.copy(item) for item in value])
+                setattr(copied, field, [copy.copy(item) for item in value])
         todo: list[tuple[Any, str, ast.expr]] = []
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Attribute) and dotted_name(node.func) is None:
-                made.func = copy.copy(node.func)
-                todo.append((made.func, "value", node.func.value))
+                copied.func = copy.copy(node.func)
+                todo.append((copied.func, "value", node.func.value))
             else:
-                made.func = self._renamed(node.func, scope)
+                copied.func = self._renamed(node.func, scope)
         else:
             todo += [(owner, f, getattr(node, f)) for owner, f in fields]
         for field in ("elts", "keys", "values", "args", "comparators"):
             items = getattr(node, field, None)
             if isinstance(items, list):
-                todo += [(getattr(made, field), str(i), item) for i, item in enumerate(items)]
-        todo += [(made.keywords[i], "value", k.value) for i, k in enumerate(getattr(node, "keywords", ()))]
+                todo += [(getattr(copied, field), str(i), item) for i, item in enumerate(items)]
+        todo += [(copied.keywords[i], "value", k.value) for i, k in enumerate(getattr(node, "keywords", ()))]
         last = max(i for i, (_, _, v) in enumerate(todo) if self._calls_parts(v, scope))
         typed = isinstance(node, ast.Call) and dotted_name(node.func) in (*ANNOTATED, "isinstance")
         for place, (owner, field, value) in enumerate(todo):
@@ -347,7 +347,7 @@ class Inliner:
                 owner[int(field)] = done
             else:
                 setattr(owner, field, done)
-        return made
+        return copied
 
     def _chosen(self, test: ast.expr, body: ast.expr, orelse: ast.expr, scope: _InlinedScope) -> ast.expr:
         result = self._fresh("_0")
@@ -387,7 +387,7 @@ class Inliner:
             return ast.Name(scope.names.get(node.id, node.id), node.ctx)
         if isinstance(node, ast.Lambda):
             raise CannotInline("a function within a function", scope.part)
-        made = copy.copy(node)
+        copied = copy.copy(node)
         if isinstance(node, (ast.ListComp, ast.DictComp)):
             for loop in node.generators:
                 self._renamed(loop.target, scope)
@@ -396,12 +396,12 @@ class Inliner:
                 if value.id not in scope.names and not isinstance(scope.aliases.get(value.id), str):
                     continue
             if isinstance(node, ast.Call) and field == "args" and dotted_name(node.func) in ANNOTATED:
-                made.args = [node.args[0], *(self._renamed(item, scope) for item in value[1:])]
+                copied.args = [node.args[0], *(self._renamed(item, scope) for item in value[1:])]
             elif isinstance(value, ast.AST) and not isinstance(value, (ast.expr_context, ast.operator, ast.cmpop)):
-                setattr(made, field, self._renamed(value, scope))
+                setattr(copied, field, self._renamed(value, scope))
             elif isinstance(value, list):
-                setattr(made, field, [self._renamed(v, scope) if isinstance(v, ast.AST) else v for v in value])
-        return made
+                setattr(copied, field, [self._renamed(v, scope) if isinstance(v, ast.AST) else v for v in value])
+        return copied
 
     def _stored(self, path: tuple[str, ...]) -> ast.expr:
         return ast.Attribute(path_expression(path[:-1]), path[-1], ast.Store())
@@ -433,9 +433,9 @@ class Inliner:
             if p.arg not in given and value is not None:
                 self._given(p, value, inner)
         self._deep += 1
-        made = self._block(body, inner)
+        statements = self._block(body, inner)
         self._deep -= 1
-        self._out += made
+        self._out += statements
         return load_name(result)
 
     def _argument(self, node: ast.expr, scope: _InlinedScope) -> Any:

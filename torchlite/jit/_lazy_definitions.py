@@ -77,7 +77,7 @@ def parse_definitions(text: str, where: str, longest: int | None) -> dict[str, L
     at once.
     """
     found = list(_BEGIN.finditer(text))
-    made: dict[str, LazyDefinition] = {}
+    definitions: dict[str, LazyDefinition] = {}
     line, before = 1, 0
     for begin, end in zip(found, [*found[1:], None], strict=False):
         if begin[1] is None:
@@ -87,8 +87,8 @@ def parse_definitions(text: str, where: str, longest: int | None) -> dict[str, L
         line += text.count("\n", before, begin.start())
         before = begin.start()
         part = text[before : len(text) if end is None else end.start()]
-        made[begin[2]] = LazyDefinition(begin[2], part, line, where, longest, begin[1] == "class")
-    return made
+        definitions[begin[2]] = LazyDefinition(begin[2], part, line, where, longest, begin[1] == "class")
+    return definitions
 
 
 class DefinitionTable(dict):

@@ -117,17 +117,17 @@ def _unpickle_record(reader: Any, record: str, folder: str, program: Any, how: A
     except RecursionError:
         raise RuntimeError(f"its values lie too deep in each other (in the record {record})") from None
     except _RAW as error:
-        told = f"{type(error).__name__}: {str(error)[:500]}"
-        raise RuntimeError(f"this is no program of TorchScript ({told}; in the record {record})") from error
+        reason = f"{type(error).__name__}: {str(error)[:500]}"
+        raise RuntimeError(f"this is no program of TorchScript ({reason}; in the record {record})") from error
     except _ERRORS as error:
-        said = str(error)
-        if "record" not in said:
-            said = f"{said} (in the record {record})"
+        message = str(error)
+        if "record" not in message:
+            message = f"{message} (in the record {record})"
         if type(error) in (pickle.UnpicklingError, EOFError):
-            raise RuntimeError(said) from None
-        if said == str(error):
+            raise RuntimeError(message) from None
+        if message == str(error):
             raise
-        raise type(error)(said) from None
+        raise type(error)(message) from None
 
 
 def _check_values(values: Any, size: int, record: str) -> None:

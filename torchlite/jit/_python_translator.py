@@ -96,8 +96,8 @@ class PythonTranslator:
             first = arguments.args[0].arg
             self._self = first if first not in stored else None
         body = insert_deletions(self._block(node.body))
-        made = ast.FunctionDef(node.name, arguments, body or [ast.Pass()], [], None, None)
-        tree = ast.Module([made], [])
+        definition = ast.FunctionDef(node.name, arguments, body or [ast.Pass()], [], None, None)
+        tree = ast.Module([definition], [])
         inner = self._compiled(tree, node)
         positional = arguments.args
         keyword = {a.arg: d for a, d in zip(arguments.kwonlyargs, defaults[len(positional) :], strict=True)}
@@ -557,8 +557,8 @@ class PythonTranslator:
             attr = node.args[1].value
             if not isinstance(attr, str):
                 raise self.wrong(node, "an attribute's name is text")
-            made = ast.copy_location(ast.Attribute(node.args[0], attr, ast.Load()), node)
-            return self.expression(made)
+            attribute = ast.copy_location(ast.Attribute(node.args[0], attr, ast.Load()), node)
+            return self.expression(attribute)
         args = [self.expression(a) for a in node.args]
         keywords = [ast.keyword(k.arg, self.expression(k.value)) for k in node.keywords]
         for k in keywords:

@@ -160,7 +160,7 @@ class _ModuleTypes:
         self._written: set[str] = set()
         self._attributes: dict[int, dict[str, Any]] = {}
         self._methods: dict[int, list[str]] = {}
-        self._made: dict[int, Any] = {}
+        self._modules_by_id: dict[int, Any] = {}
 
     def add(self, module: Any) -> str:
         """Return the class name of a module."""
@@ -236,14 +236,14 @@ class _ModuleTypes:
     def _method_texts(self, module: Any, name: str) -> str:
         cls = type(module)
         library = _library_class(cls)
-        wanted = [] if library is not None else _exported_methods(module)
+        pending = [] if library is not None else _exported_methods(module)
         texts = []
         if library is not None and library.__name__ not in WITHOUT_FORWARD:
             texts.append(self._library_text(module, library, name))
-            wanted = [n for n in _exported_methods(module) if n != "forward"]
+            pending = [n for n in _exported_methods(module) if n != "forward"]
         done: list[str] = []
-        while wanted:
-            method = wanted.pop(0)
+        while pending:
+            method = pending.pop(0)
             if method in done:
                 continue
             done.append(method)
@@ -252,7 +252,7 @@ class _ModuleTypes:
             path = f"{name}.__{method}_getter" if is_property else f"{name}.{method}"
             text, printer = self.writer.definition(path, found.fget if is_property else found, module)
             texts.append(text)
-            wanted += sorted(printer.used) if printer is not None else ()
+            pending += sorted(printer.used) if printer is not None else ()
         self._methods[id(module)] = done
         return textwrap.indent("".join(texts), "  ")
 
@@ -273,20 +273,20 @@ class _ModuleTypes:
         """Return the scripted module."""
         if isinstance(module, RecursiveScriptModule):
             return module
-        if id(module) in self._made:
-            return self._made[id(module)]
+        if id(module) in self._modules_by_id:
+            return self._modules_by_id[id(module)]
         script = program.find(self._names[id(module)])
-        made = self._made[id(module)] = RecursiveScriptModule(script)
-        made.__dict__["_original"] = module
+        script_module = self._modules_by_id[id(module)] = RecursiveScriptModule(script)
+        script_module.__dict__["_original"] = module
         for name, value in (*module._parameters.items(), *module._buffers.items()):
             if value is not None:
-                set_attribute(made, name, value)
-        made.__dict__["_non_persistent_buffers_set"] = set(module._non_persistent_buffers_set)
+                set_attribute(script_module, name, value)
+        script_module.__dict__["_non_persistent_buffers_set"] = set(module._non_persistent_buffers_set)
         for name, child in module._modules.items():
             if child is not None:
-                made._modules[name] = self.object(child, program)
-        made._attributes.update(self._attributes[id(module)])
-        object.__setattr__(made, "training", module.training)
+                script_module._modules[name] = self.object(child, program)
+        script_module._attributes.update(self._attributes[id(module)])
+        object.__setattr__(script_module, "training", module.training)
         script.by_python = True
         cls = type(module)
         written = module.__dict__.get("_definitions", {})
@@ -295,7 +295,7 @@ class _ModuleTypes:
             if isinstance(found, types.FunctionType):
                 left = is_ignored_fn(found)
                 script.methods[name] = _python_method(found, name) if left else run_as_scripted(found)
-        return made
+        return script_module
 
 
 def _attribute_types(cls: type) -> dict[str, Any]:

@@ -46,10 +46,10 @@ def host_entry(function: Callable, *args: Any, **kwargs: Any) -> Any:
     """
     grad = MODE.grad
     try:
-        made = function(*args, **kwargs)
-        if made.__class__ in CONTAINERS:
-            _value_limits.count_visited(made, tensor=0)
-        return made
+        result = function(*args, **kwargs)
+        if result.__class__ in CONTAINERS:
+            _value_limits.count_visited(result, tensor=0)
+        return result
     except Exception as error:  # TorchScript's errors are RuntimeErrors
         found = as_runtime_error(error)
         if found is error:

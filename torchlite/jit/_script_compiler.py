@@ -240,8 +240,8 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
             if base is not None and isinstance(owner, torch.nn.Module):
                 key: Any = node.slice.value
                 if isinstance(key, int):
-                    held = owner._parameters if isinstance(owner, torch.nn.ParameterList) else owner._modules
-                    key = list(held)[key]
+                    children = owner._parameters if isinstance(owner, torch.nn.ParameterList) else owner._modules
+                    key = list(children)[key]
                 return path_of((str(key),), base)
         return None
 
@@ -288,8 +288,8 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         """Rewrite an attribute of a value; resolve attributes of captured modules and classes."""
         self._check_typed(node)
         value = self._resolved(node)
-        made = self._objects.get(node.value.id) if isinstance(node.value, ast.Name) else None
-        if isinstance(getattr(made, node.attr, None), property):
+        instance_class = self._objects.get(node.value.id) if isinstance(node.value, ast.Name) else None
+        if isinstance(getattr(instance_class, node.attr, None), property):
             return self._expr(f"{node.value.id}.__{node.attr}_getter()")  # type: ignore[attr-defined]
         if value is DEFERRED:
             owner = self._resolved(node.value)
@@ -546,8 +546,8 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         if isinstance(target, ast.Name) and self._is_bound(target.id, node.value):
             return ast.Pass()
         if isinstance(target, ast.Name):
-            made = self._resolved(node.value.func) if isinstance(node.value, ast.Call) else None
-            self._objects[target.id] = made if isinstance(made, type) else None
+            constructed = self._resolved(node.value.func) if isinstance(node.value, ast.Call) else None
+            self._objects[target.id] = constructed if isinstance(constructed, type) else None
         value = self.visit(node.value)
         return ast.Assign([self.visit(target)], value, lineno=0)
 

@@ -112,12 +112,12 @@ class Budget:
             makes = not own and function not in _FREE
             if makes:
                 self._plain(given)
-        made = function(*args, **kwargs)
-        if makes and made.__class__ in (list, tuple, dict) and not any(made is value for value in given):
-            self.take(_BYTES_PER_ITEM * len(made))
-        elif makes and made.__class__ is str:
-            self.take(len(made))
-        return made
+        result = function(*args, **kwargs)
+        if makes and result.__class__ in (list, tuple, dict) and not any(result is value for value in given):
+            self.take(_BYTES_PER_ITEM * len(result))
+        elif makes and result.__class__ is str:
+            self.take(len(result))
+        return result
 
     def _place(self, place: tuple[str, list, list], given: list) -> bool:
         name, items, keywords = place

@@ -103,9 +103,9 @@ def class_definitions(text: str, names: Mapping[str, Any]) -> list[FunctionDefin
     for node in body:
         if not isinstance(node, ast.FunctionDef):
             raise RuntimeError(f"expected def but found '{type(node).__name__}' here:\n{ast.unparse(node)[:200]}")
-        made = FunctionDefinition(node, text, seen, 1)
-        own[node.name] = made
-        found.append(made)
+        definition = FunctionDefinition(node, text, seen, 1)
+        own[node.name] = definition
+        found.append(definition)
     return found
 
 

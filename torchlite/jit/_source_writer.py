@@ -74,10 +74,10 @@ def _initializer(cls: Any, generated: Any) -> Any:
     lines += ["    self.__post_init__()"] * hasattr(cls, "__post_init__") or ["    pass"] * (not names)
     text = "\n".join(lines) + "\n"
     place = f"<__init__ of {cls.__module__}.{cls.__qualname__}>"
-    made = compile_function("__init__", text, place, dict(generated.__globals__))
+    initializer = compile_function("__init__", text, place, dict(generated.__globals__))
     hints = {field.name: field.type for field in dataclasses.fields(cls)}
-    made.__annotations__ = {name: hints[name] for name in names}
-    return made
+    initializer.__annotations__ = {name: hints[name] for name in names}
+    return initializer
 
 
 def _placeholder_source(function: Any, name: str, owner: str | None) -> str:

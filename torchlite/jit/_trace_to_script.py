@@ -106,7 +106,7 @@ def _as_inputs(given: Any) -> tuple:
 
 class _TraceCheck:
     def __init__(self, wanted: bool, inputs: Any, tolerance: float, strict: bool):
-        self.wanted, self.inputs, self.tolerance, self.strict = wanted, inputs, tolerance, strict
+        self.is_enabled, self.inputs, self.tolerance, self.strict = wanted, inputs, tolerance, strict
 
 
 # -- names of classes -------------------------------------------------------------------------------
@@ -197,10 +197,10 @@ def _traced_module(mod: Any, inputs: dict[str, tuple[tuple, dict]], checking: _T
     classes.texts[root] = owner
     program = ScriptProgram(classes.sources(), tuple(constants))
     program.device = _device_of(tensors, inputs)
-    made = _object(mod, classes, program, {}, TopLevelTracedModule)
+    traced = _object(mod, classes, program, {}, TopLevelTracedModule)
     for name, (args, kwargs) in inputs.items():
-        _check(mod if name == "forward" else getattr(mod, name), _bind_arguments(made, name), args, kwargs, checking)
-    return made
+        _check(mod if name == "forward" else getattr(mod, name), _bind_arguments(traced, name), args, kwargs, checking)
+    return traced
 
 
 def _bind_arguments(made: Any, name: str) -> Callable:
@@ -227,7 +227,7 @@ def _walk(mod: Any, names: tuple[str, ...] = (), done: Any = None) -> Any:
 def _object(
     module: Any, classes: _TracedClasses, program: ScriptProgram, made: dict[int, Any], kind: type = TracedModule
 ) -> Any:
-    """Return the module of a program that shares another's parameters, buffers and submodules."""
+    """Return the program's module that shares the parameters and buffers of another one and its submodules."""
     if id(module) in made:
         return made[id(module)]
     out = made[id(module)] = kind(program.find(classes.names[id(module)]))
@@ -416,7 +416,7 @@ def _output_expression(recorder: TraceRecorder, value: Any, strict: bool) -> str
 
 def _check(run: Any, made: Any, args: tuple, kwargs: dict, checking: _TraceCheck) -> None:
     """Compare a traced program with another run; give a TracerWarning if they differ."""
-    if not checking.wanted:
+    if not checking.is_enabled:
         return
     sets = [(args, kwargs)]
     for extra in checking.inputs or ():
@@ -428,8 +428,8 @@ def _check(run: Any, made: Any, args: tuple, kwargs: dict, checking: _TraceCheck
                 results.append(
                     program(*[_copy_tensors(v) for v in given], **{n: _copy_tensors(v) for n, v in named.items()})
                 )
-        wanted, found = results
-        for number, (a, b) in enumerate(zip(_tensors(wanted), _tensors(found), strict=False), 1):
+        expected, found = results
+        for number, (a, b) in enumerate(zip(_tensors(expected), _tensors(found), strict=False), 1):
             try:
                 torch.testing.assert_close(b.double(), a.double(), rtol=checking.tolerance, atol=1e-5, equal_nan=True)
             except AssertionError as error:

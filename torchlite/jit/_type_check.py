@@ -113,7 +113,7 @@ class _UnreadableVariable:
     """Variable whose read raises an error."""
 
     def __init__(self, said: str):
-        self.said = said
+        self.message = said
 
 
 class TypeChecker:
@@ -159,8 +159,8 @@ class TypeChecker:
         if self._result is not None:
             number = kind == _TENSOR and isinstance(self._result, (IntType, FloatType, ComplexType, BoolType))
             if _is_certain_mismatch(kind, self._result) and not number:
-                said = f"Return value was annotated as having type {self._result} but is actually of type {kind}"
-                raise self._wrong(node, said)
+                message = f"Return value was annotated as having type {self._result} but is actually of type {kind}"
+                raise self._wrong(node, message)
         elif "return" not in self._given:
             for before in self._returned:
                 if _unify_types(before, kind) is False:
@@ -208,10 +208,10 @@ class TypeChecker:
             owner = self._type(target.value, env)
             if isinstance(owner, _NUMBERS) and not hasattr(Tensor, target.attr):
                 raise self._wrong(target, f"Tried to set an attribute: {target.attr} on a non-class: {owner}")
-            wanted = self._of_module(target)
-            if _is_certain_mismatch(kind, wanted):
-                said = f"Wrong type for attribute assignment. Expected {wanted} but got {kind}"
-                raise self._wrong(target, said)
+            expected = self._of_module(target)
+            if _is_certain_mismatch(kind, expected):
+                message = f"Wrong type for attribute assignment. Expected {expected} but got {kind}"
+                raise self._wrong(target, message)
 
     def _unpack(self, target: Any, kind: Type | None, env: dict[str, Any], outer: dict[str, Any]) -> None:
         parts: tuple = (None,) * len(target.elts)
@@ -363,7 +363,7 @@ class TypeChecker:
     def _name(self, node: ast.Name, env: dict[str, Any]) -> Type | None:
         kind = env.get(node.id)
         if isinstance(kind, _UnreadableVariable):
-            raise self._wrong(node, kind.said)
+            raise self._wrong(node, kind.message)
         return kind
 
     def _tuple(self, node: ast.Tuple, env: dict[str, Any]) -> Type | None:
@@ -493,8 +493,8 @@ class TypeChecker:
         owner, index = self._type(node.value, env), self._type(node.slice, env)
         if isinstance(owner, OptionalType):
             raise self._wrong(node, f"'{owner}' object is not subscriptable")
-        held = self._printer._resolved(node.value) if isinstance(node.value, ast.Attribute) else None
-        if isinstance(held, (torch.nn.ModuleList, torch.nn.Sequential)) and isinstance(node.slice, ast.Name):
+        container = self._printer._resolved(node.value) if isinstance(node.value, ast.Attribute) else None
+        if isinstance(container, (torch.nn.ModuleList, torch.nn.Sequential)) and isinstance(node.slice, ast.Name):
             if node.slice.id in self._parameters:
                 raise self._wrong(
                     node, "Expected integer literal for index but got a variable or non-integer. ModuleList/Sequential "
@@ -597,25 +597,26 @@ class TypeChecker:
         if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or "# type:" in source.text:
             return None
         names = [a.arg for a in arguments.args]
-        said = f"{called.__name__}({', '.join(names)})"
+        signature = f"{called.__name__}({', '.join(names)})"
         if len(given) > len(names):
             raise self._wrong(
-                node, f"{said}:\nExpected at most {len(names)} arguments but found {len(given)} positional arguments."
+                node,
+                f"{signature}:\nExpected at most {len(names)} arguments but found {len(given)} positional arguments.",
             )
         taken = dict(zip(names, given, strict=False)) | named
         blank = len(names) - len(source.defaults())
         for name in names[:blank]:
             if name not in taken:
-                raise self._wrong(node, f"{said}:\nArgument {name} not provided.")
+                raise self._wrong(node, f"{signature}:\nArgument {name} not provided.")
         for name, kind in taken.items():
             if name not in names:
-                raise self._wrong(node, f"{said}:\nUnknown keyword argument '{name}'.")
-            wanted = self._hinted(hints.get(name, Tensor))
-            number = kind == _TENSOR and isinstance(wanted, (IntType, FloatType, ComplexType, BoolType))
-            if _is_certain_mismatch(kind, wanted) and not number:
+                raise self._wrong(node, f"{signature}:\nUnknown keyword argument '{name}'.")
+            expected = self._hinted(hints.get(name, Tensor))
+            number = kind == _TENSOR and isinstance(expected, (IntType, FloatType, ComplexType, BoolType))
+            if _is_certain_mismatch(kind, expected) and not number:
                 raise self._wrong(
                     node,
-                    f"{said}:\nExpected a value of type '{wanted}' for argument '{name}' but instead found type "
+                    f"{signature}:\nExpected a value of type '{expected}' for argument '{name}' but instead found type "
                     f"'{kind}'.",
                 )
         return self._hinted(hints["return"]) if "return" in hints else None

@@ -52,13 +52,12 @@ def export(
     and the op's arguments; `graph.op("domain::Name", *inputs, attribute_i=1)` adds a node. Functions of
     `register_custom_op_symbolic` have the same form. `verify` runs the model and compares the results.
 
-    `verbose`, `report`, `optimize`, `profile`, `dump_exported_program`, `artifacts_dir`, `operator_export_type`,
-    `do_constant_folding`, `export_modules_as_functions` and `autograd_inlining` are accepted and have no effect. Raise
-    OnnxExporterError if the export fails, UnsupportedOperatorError for an op that ONNX cannot express.
+    Raise OnnxExporterError if the export fails, UnsupportedOperatorError for an op that ONNX cannot express, and
+    NotImplementedError for `report`, `profile`, `dump_exported_program`, `export_modules_as_functions` and an
+    `operator_export_type` other than ONNX.
 
     `verbose`, `optimize`, `do_constant_folding` and `autograd_inlining` have no effect: they change how PyTorch gets to
-    the model, not what it computes. `artifacts_dir` has no effect: NotImplementedError for `report`, `profile`,
-    `dump_exported_program`, `export_modules_as_functions` and other types of operators than ONNX's.
+    the model, not what it computes. `artifacts_dir` has no effect: it is the folder of reports, which are not written.
 
     >>> import io, torchlite as torch
     >>> file = io.BytesIO()
@@ -81,16 +80,16 @@ def export(
     STATE.depth += 1
     try:
         exported = _capture_program(model, args, kwargs, dynamic_shapes, dynamic_axes, input_names, training, dynamo)
-        wanted = ExportOptions(
+        options = ExportOptions(
             version, list(input_names or []), list(output_names or []), _dynamic_axis_names(dynamic_axes),
             _custom_rules(custom_translation_table, version), dict(custom_opsets or {}), export_params,
             keep_initializers_as_inputs, "main_graph",
         )  # fmt: skip
         try:
-            message = translate(program_to_export(exported), wanted)
+            message = translate(program_to_export(exported), options)
         except WrittenViewError:
             exported = exported.run_decompositions({})
-            message = translate(program_to_export(exported), wanted)
+            message = translate(program_to_export(exported), options)
     finally:
         STATE.depth -= 1
     program = ONNXProgram(message, exported)

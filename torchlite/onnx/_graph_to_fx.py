@@ -91,18 +91,19 @@ class ModelBuilder:
         self.lists: dict[int, tuple[list, Any]] = {}
         count = len(model.graph.node) + len(model.graph.input)
         count += sum(len(f.node) + len(f.input) for f in model.functions)
-        self.left = max(_FREE_NODES + _TIMES * count + size // _NODE, max_elements // _ELEMENTS)
-        self.most = self.left * _ELEMENTS
+        self.nodes_left = max(_FREE_NODES + _TIMES * count + size // _NODE, max_elements // _ELEMENTS)
+        self.max_elements = self.nodes_left * _ELEMENTS
         self.items = _FREE_ITEMS + size
         self.code = _COMPILED
 
     def spend(self, count: int = 1) -> None:
         """Count nodes or similar. Raise OnnxFileError if nested functions create too many."""
-        self.left -= count
+        self.nodes_left -= count
         self.code -= count
-        if self.left < 0:
+        if self.nodes_left < 0:
             raise OnnxFileError(
-                f"functions inside functions make more nodes than a file of this size may; {more_with(self.most)}"
+                "functions inside functions make more nodes than a file of this size may; "
+                f"{more_with(self.max_elements)}"
             )
 
     def spend_items(self, count: int) -> None:
@@ -660,11 +661,11 @@ def _sequence_map(scope: GraphBuilder, values: list, attributes: dict, outputs: 
 def _gradient(scope: GraphBuilder, values: list, attributes: dict, outputs: int, what: str) -> list:
     """Add the gradient of an earlier value: its nodes are run again with gradients recorded."""
     known = {name: attribute_value(item, what) for name, item in attributes.items()}
-    wanted, result = list(known.get("xs", [])), known.get("y")
+    input_names, result = list(known.get("xs", [])), known.get("y")
     inner = GraphBuilder(scope.model, scope.opsets, scope, scope.attributes)
-    for name in wanted:
+    for name in input_names:
         inner.add(name, inner.placeholder(name), what)
-    needed, given = {result}, set(wanted)
+    needed, given = {result}, set(input_names)
     steps: list[Message] = []
     scope.model.spend_items(len(scope.before))
     for node in reversed(scope.before):
@@ -672,9 +673,9 @@ def _gradient(scope: GraphBuilder, values: list, attributes: dict, outputs: int,
             steps.append(node)
             needed |= {*node.input, *(n for item in node.attribute if item.g is not None for n in free_names(item.g))}
     steps.reverse()
-    made = {name for node in steps for name in node.output}
+    defined = {name for node in steps for name in node.output}
     reads = []
-    for name in sorted(name for name in needed if name and name not in made and name not in given):
+    for name in sorted(name for name in needed if name and name not in defined and name not in given):
         value = scope.value(name, what)
         inner.values[name] = value if isinstance(value, FileConstant) and value.small else inner.placeholder(name)
         if isinstance(inner.values[name], Node):
@@ -682,7 +683,7 @@ def _gradient(scope: GraphBuilder, values: list, attributes: dict, outputs: int,
     inner.nodes(steps)
     inner.finish([str(result)], what)
     body = scope.graph.get_attr(scope.keep("gradient", inner.module("Gradient")))
-    xs = tuple(scope.tensor(scope.value(name, what)) for name in wanted)
+    xs = tuple(scope.tensor(scope.value(name, what)) for name in input_names)
     return scope.parts(scope.call(control_flow.gradient, body, xs, tuple(reads)), len(xs), False)
 
 

@@ -144,14 +144,14 @@ def _is_narrow(type: Message | None) -> bool:
 def _check_ops(model: Message, custom: Mapping[tuple[str, str], Any]) -> None:
     """Raise OnnxFileError that names all unknown ops."""
     own = {("" if f.domain == "ai.onnx" else f.domain, f.name) for f in model.functions}
-    asked: dict[tuple[str, str, int], None] = {}
+    used: dict[tuple[str, str, int], None] = {}
 
     def look(nodes: list[Message], opsets: dict[str, int]) -> None:
         for node in nodes:
             domain = "" if node.domain == "ai.onnx" else node.domain
             key = (domain, node.op_type)
             if key not in own and key not in custom and key not in SPECIAL:
-                asked[(*key, opsets.get(domain, 0))] = None
+                used[(*key, opsets.get(domain, 0))] = None
             for item in node.attribute:
                 for graph in (*([item.g] if item.g is not None else []), *item.graphs):
                     look(graph.node, opsets)
@@ -159,7 +159,7 @@ def _check_ops(model: Message, custom: Mapping[tuple[str, str], Any]) -> None:
     look(model.graph.node, opset_versions(model.opset_import))
     for function in model.functions:
         look(function.node, opset_versions(function.opset_import))
-    gone = [missing_op_error(*key) for key in asked if key[2] and _import.find_op(*key) is None]
+    gone = [missing_op_error(*key) for key in used if key[2] and _import.find_op(*key) is None]
     if gone:
         rest = f", and {len(gone) - 10} others" if len(gone) > 10 else ""
         raise OnnxFileError("; ".join(text[:200] for text in gone[:10]) + rest)

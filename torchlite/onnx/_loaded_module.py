@@ -212,13 +212,13 @@ def _rebuild_module(name: str, body: dict[str, Any], nodes: list[tuple], compile
     """Return the module of a pickle."""
     graph = Graph()
     graph.set_codegen(CountingCode(compiled))
-    made: list[Node] = []
+    rebuilt: list[Node] = []
 
     def node(value: Any) -> Any:
-        return made[value.number] if isinstance(value, _NodeReference) else value
+        return rebuilt[value.number] if isinstance(value, _NodeReference) else value
 
     for op, target, args, kwargs, called in nodes:
-        made.append(graph.create_node(op, target, map_aggregate(args, node), map_aggregate(kwargs, node), called))
+        rebuilt.append(graph.create_node(op, target, map_aggregate(args, node), map_aggregate(kwargs, node), called))
     root = Module()
     root.__dict__.update(body)
     module = LoadedModule(root, graph, name)

@@ -156,8 +156,8 @@ def _typed_field_data(tensor: Message, name: str, shape: tuple, where: str) -> n
     values = np.asarray(getattr(tensor, field), {"float_data": "<f4", "double_data": "<f8", "uint64_data": "<u8"}.get(
         field, "<i8"))  # fmt: skip
     count = math.prod(shape)
-    held = _size(name, shape) if name in NARROW else count * (2 if name.startswith("complex") else 1)
-    if values.size != held:
+    expected_size = _size(name, shape) if name in NARROW else count * (2 if name.startswith("complex") else 1)
+    if values.size != expected_size:
         raise OnnxFileError(f"{where}: it has {values.size} numbers in {field}, and {name} of shape {list(shape)}")
     if name in NARROW:
         return unpack((values & 255).astype(np.uint8), name, count)

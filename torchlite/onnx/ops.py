@@ -4,7 +4,7 @@
 >>> class Net(torch.nn.Module):
 ...     def forward(self, x):
 ...         return torch.onnx.ops.symbolic("own::Cube", (x,), {"power": 3}, dtype=x.dtype, shape=x.shape, version=1)
->>> Net()(torch.ones(2))  # nobody says here what the op does
+>>> Net()(torch.ones(2))  # the op is unknown here
 tensor([0., 0.])
 >>> program = torch.onnx.export(Net(), (torch.ones(2),))
 >>> torch.onnx.load(program.to_bytes(), custom_ops={("own", "Cube"): lambda x, power: x**power})(torch.full((2,), 2.0))
@@ -129,11 +129,11 @@ def _attributes(attrs: Mapping[str, Any] | None) -> dict[str, Any]:
             kind = "f"
         if not kind:
             raise ValueError(f"Unsupported attribute type for {key}: {type(value)}")
-        held = found[fields[kind]]
+        values = found[fields[kind]]
         found["attr_keys"].append(key)
         found["attr_types"].append(kind + "s" * several)
-        found["attr_pos"].append([len(held), len(held) + len(items)])
-        held += [_KINDS[kind](item) for item in items]
+        found["attr_pos"].append([len(values), len(values) + len(items)])
+        values += [_KINDS[kind](item) for item in items]
     return found
 
 

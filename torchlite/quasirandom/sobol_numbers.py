@@ -35,13 +35,13 @@ class _BitReader:
 
     def __init__(self, file):
         self.file = file
-        self.left = np.empty(0, np.uint8)
+        self.unread_bits = np.empty(0, np.uint8)
 
     def take(self, rows: int, width: int) -> np.ndarray:
         wanted = rows * width
-        more = np.frombuffer(self.file.read(-(-(wanted - self.left.size) // 8)), np.uint8)
-        bits = np.concatenate((self.left, np.unpackbits(more)))
-        self.left = bits[wanted:]
+        more = np.frombuffer(self.file.read(-(-(wanted - self.unread_bits.size) // 8)), np.uint8)
+        bits = np.concatenate((self.unread_bits, np.unpackbits(more)))
+        self.unread_bits = bits[wanted:]
         return bits[:wanted].reshape(rows, width)
 
 

@@ -204,12 +204,12 @@ def register_dataclass(
             "field_names must be specified with a list of all fields used to initialize the class, as it is not a "
             "dataclass."
         )
-    wanted = list(field_names)
+    registered_names = list(field_names)
 
     def parts(obj):
         full: list[str] = []
         empty: list[str] = []
-        for name in wanted:
+        for name in registered_names:
             (full if getattr(obj, name) is not None else empty).append(name)
         return full, empty
 
@@ -377,16 +377,16 @@ def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[[Any], Any]], 
     chosen = type_or_types_or_pred
     if isinstance(chosen, (type, tuple, types.UnionType)):
 
-        def wanted(value):
+        def predicate(value):
             return isinstance(value, chosen)
 
     elif callable(chosen):
-        wanted = chosen
+        predicate = chosen
     else:
         raise TypeError("Argument must be a type, a tuple of types, or a callable.")
 
     def wrap(func):
-        return lambda value: func(value) if wanted(value) else value
+        return lambda value: func(value) if predicate(value) else value
 
     return wrap
 

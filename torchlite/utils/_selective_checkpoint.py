@@ -53,15 +53,16 @@ class SelectiveCheckpointContext:
 
 
 class _SelectiveCheckpointMode(Interceptor):
-    """Base of both runs: the policy is called for each op, then for the ops that a composite op consists of. `whole` is
-    true inside a composite op whose result is saved.
+    """Base of both runs: the policy is called for each op, then for the ops that a composite op consists of.
+
+    `in_saved_composite` is True inside a composite op whose result is saved.
     """
 
     is_recompute = False
 
     def __init__(self, policy: Any, storage: Any, may_change: bool) -> None:
         self.policy, self.storage, self.may_change = policy, storage, may_change
-        self.whole = False
+        self.in_saved_composite = False
 
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
         if isinstance(op, LibraryOp):
@@ -73,15 +74,15 @@ class _SelectiveCheckpointMode(Interceptor):
             return function(*args, **kwargs)  # it writes in place, or is a factory
         kwargs = {key: value for key, value in kwargs.items() if key != "out" or value is not None}
         name = _aten_overload(op, args, kwargs)
-        wanted = self.whole or self.keeps(name, args, kwargs)
+        saves = self.in_saved_composite or self.keeps(name, args, kwargs)
         if op.is_implicit:
-            before, self.whole = self.whole, wanted
+            before, self.in_saved_composite = self.in_saved_composite, saves
             try:
                 with self:
                     return call.without_interceptors(op, function, args, kwargs)
             finally:
-                self.whole = before
-        if not wanted or op.aux_outputs:
+                self.in_saved_composite = before
+        if not saves or op.aux_outputs:
             return function(*args, **kwargs)
         return self.kept(op, name, function, args, kwargs)
 

@@ -269,12 +269,12 @@ class _OpLogger(Interceptor):
 
 
 class _Holder:
-    """Placeholder of one saved tensor. `made` maps each backward pass that needs it to the tensor (None once taken)."""
+    """Placeholder of one saved tensor. `recomputed` maps each backward pass to its tensor (None once taken)."""
 
-    __slots__ = ("made", "__weakref__")
+    __slots__ = ("recomputed", "__weakref__")
 
     def __init__(self) -> None:
-        self.made: dict[Any, Tensor | None] = {}
+        self.recomputed: dict[Any, Tensor | None] = {}
 
 
 def _metadata(tensor: Tensor) -> dict[str, Any]:
@@ -295,7 +295,7 @@ class _CheckpointFrame:
         self.names: list[_OpLogger] = []  # for debugging, the ops of the first run and of the second
         self.complete = False  # whether the first run came to its end
         self.places: list[Any] = []
-        self.told: list[Any] = []
+        self.saved: list[Any] = []
         self.runs: dict[Any, list] = {}  # by pass, the tensors saved in the recomputation
         values = [*args, *kwargs.values()]
         tensors = [v for v in values if isinstance(v, Tensor)]
@@ -314,7 +314,7 @@ class _CheckpointFrame:
     def pack(self, tensor: Tensor) -> Any:
         place = _Holder()
         self.places.append(weakref.ref(place))
-        self.told.append(self.check(tensor))
+        self.saved.append(self.check(tensor))
         return place
 
     def unpack(self, place: _Holder) -> Any:
@@ -323,9 +323,9 @@ class _CheckpointFrame:
         key = group if group is not None else next(_passes) if inside == -1 else inside
         if key not in self.runs:
             self.run_again(key)
-        if key not in place.made:
+        if key not in place.recomputed:
             raise CheckpointError("torch.utils.checkpoint: the second run did not save what the first one did.")
-        found = place.made[key]
+        found = place.recomputed[key]
         if found is None:
             raise CheckpointError(
                 "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. "
@@ -333,29 +333,29 @@ class _CheckpointFrame:
                 f"sure to do "
                 "so only once. Otherwise please open an issue with details on your use case."
             )
-        place.made[key] = None
+        place.recomputed[key] = None
         if inside == -1 and group is None:
             for other in self.places:
                 if other() is not None:
-                    other().made.pop(key, None)
+                    other().recomputed.pop(key, None)
             del self.runs[key]
         return found
 
     def run_again(self, key: Any) -> None:
-        made = self.runs[key] = []
+        recomputed = self.runs[key] = []
         frame = self
 
         def pack(tensor):
             tensor = tensor.detach() if tensor.requires_grad else tensor
-            number = len(made)
+            number = len(recomputed)
             if number < len(frame.places):
                 place = frame.places[number]()
                 if place is not None:
-                    place.made[key] = tensor
+                    place.recomputed[key] = tensor
             elif not frame.complete:
                 return tensor  # a backward within the first run sees only a part of it
-            made.append(frame.check(tensor))
-            if frame.early_stop and len(made) == len(frame.places):
+            recomputed.append(frame.check(tensor))
+            if frame.early_stop and len(recomputed) == len(frame.places):
                 raise _StopRecomputationError
             return tensor
 
@@ -364,7 +364,7 @@ class _CheckpointFrame:
         hooks = saved_tensors_hooks(pack, lambda tensor: tensor)
         with stop, hooks, enable_grad(), self.surroundings.replay(), self.context, self.noting():
             self.function(*args, **kwargs)
-        self.compare(made)
+        self.compare(recomputed)
 
     def noting(self) -> Any:
         """Note the ops of a run, for debugging."""
@@ -381,15 +381,15 @@ class _CheckpointFrame:
 
     def compare(self, made: list) -> None:
         """CheckpointError unless the recomputation saved the same tensors as the first run."""
-        if len(made) != len(self.told):
+        if len(made) != len(self.saved):
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
-                f"recomputation.\nNumber of tensors saved during forward: {len(self.told)}\nNumber of tensors saved "
+                f"recomputation.\nNumber of tensors saved during forward: {len(self.saved)}\nNumber of tensors saved "
                 f"during recomputation: {len(made)}.{self.tip()}"
             )
         other = [
             f"tensor at position {i}:\nsaved metadata: {first}\nrecomputed metadata: {second}\n"
-            for i, (first, second) in enumerate(zip(self.told, made, strict=True))
+            for i, (first, second) in enumerate(zip(self.saved, made, strict=True))
             if first != second
         ]
         if other:

@@ -275,7 +275,7 @@ TEMME = (
 )  # fmt: skip
 
 # P of the normal distribution function (1 + tanh(x P(x^2))) / 2 in single precision, fitted on [0, 5.6];
-# torchlite_backends.numpy.fused says how.
+# torchlite_backends.numpy.fused explains how.
 NORMAL_TANH = (
     1.8056164186616151e-09,
     -1.3344640966921836e-07,

@@ -42,27 +42,27 @@ struct Total {
 };
 enum { MANY = 1 << 14 };
 // Calls many(i, k) for each W of n places, k in 0 ... 3 in turns, and one(i) for those that are left.
-template <class Many, class One> static inline void along(whole n, Many many, One one) {
-    whole i = 0;
+template <class Many, class One> static inline void along(i64 n, Many many, One one) {
+    i64 i = 0;
     for (; i + 4 * W <= n; i += 4 * W) for (int k = 0; k < 4; k++) many(i + k * W, k);
     for (int k = 0; i + W <= n; i += W, k++) many(i, k);
     for (; i < n; i++) one(i);
 }
 // out[i] = f(operands[i]) for n places, W of them at once. Stores lie within lines of cache, which takes half the time
 // of stores across them: the first and the last few places are written twice.
-template <class F, class... X> static inline void each(whole n, float* out, F f, const X*... x) {
+template <class F, class... X> static inline void each(i64 n, float* out, F f, const X*... x) {
     if (n < W) {
         const auto few = [&](const float* from) {
             V v{};
-            for (whole i = 0; i < n; i++) v[i] = from[i];
+            for (i64 i = 0; i < n; i++) v[i] = from[i];
             return v;
         };
         const V v = f(few(x)...);
-        for (whole i = 0; i < n; i++) out[i] = v[i];
+        for (i64 i = 0; i < n; i++) out[i] = v[i];
         return;
     }
     *(V*)out = f(at(x)...);
-    whole i = W - ((uintptr_t)out / 4) % W;
+    i64 i = W - ((uintptr_t)out / 4) % W;
     for (; i + W <= n; i += W) *(V*)(out + i) = f(at(x + i)...);
     if (i < n) *(V*)(out + n - W) = f(at(x + n - W)...);
 }
@@ -71,28 +71,28 @@ static inline V limited(V v, V least, V most) {
     return v > most ? most : v;
 }
 
-struct Train { const float *x, *weight, *bias; float *out, *mean, *var; whole samples, channels, length; double eps; };
-static int norm_train(const Train& of, whole begin, whole end) {
-    const whole n = of.length, step = of.channels * n;
-    for (whole c = begin; c < end; c++) {
+struct Train { const float *x, *weight, *bias; float *out, *mean, *var; i64 samples, channels, length; double eps; };
+static int norm_train(const Train& of, i64 begin, i64 end) {
+    const i64 n = of.length, step = of.channels * n;
+    for (i64 c = begin; c < end; c++) {
         const float* x = of.x + c * n;
         Total sum, squares;
-        for (whole s = 0, held = 0; s < of.samples; s++, held += n) {
+        for (i64 s = 0, held = 0; s < of.samples; s++, held += n) {
             const float* row = x + s * step;
             if (held >= MANY) held = (sum.value(), 0);
-            along(n, [&](whole i, int k) { sum.sums[k] += at(row + i); }, [&](whole i) { sum.rest += row[i]; });
+            along(n, [&](i64 i, int k) { sum.sums[k] += at(row + i); }, [&](i64 i) { sum.rest += row[i]; });
         }
         const float mean = (float)(sum.value() / (of.samples * n));
-        for (whole s = 0, held = 0; s < of.samples; s++, held += n) {
+        for (i64 s = 0, held = 0; s < of.samples; s++, held += n) {
             const float* row = x + s * step;
             if (held >= MANY) held = (squares.value(), 0);
-            along(n, [&](whole i, int k) { const V d = at(row + i) - mean; squares.sums[k] += d * d; },
-                  [&](whole i) { const float d = row[i] - mean; squares.rest += d * d; });
+            along(n, [&](i64 i, int k) { const V d = at(row + i) - mean; squares.sums[k] += d * d; },
+                  [&](i64 i) { const float d = row[i] - mean; squares.rest += d * d; });
         }
         const float var = (float)(squares.value() / (of.samples * n));
         const float scale = (of.weight ? of.weight[c] : 1.0f) / sqrtf(var + (float)of.eps);
         const float shift = (of.bias ? of.bias[c] : 0.0f) - mean * scale;
-        for (whole s = 0; s < of.samples; s++) {
+        for (i64 s = 0; s < of.samples; s++) {
             const float* row = x + s * step;
             each(n, of.out + c * n + s * step, [=](V v) { return v * scale + shift; }, row);
         }
@@ -105,33 +105,33 @@ static int norm_train(const Train& of, whole begin, whole end) {
 struct Back {
     const float *grad, *x, *weight, *mean, *var;
     float *out, *of_weight, *of_bias;
-    whole samples, channels, length;
+    i64 samples, channels, length;
     double eps;
 };
-static int norm_backward(const Back& of, whole begin, whole end) {
-    const whole n = of.length, step = of.channels * n;
-    for (whole c = begin; c < end; c++) {
+static int norm_backward(const Back& of, i64 begin, i64 end) {
+    const i64 n = of.length, step = of.channels * n;
+    for (i64 c = begin; c < end; c++) {
         const float mean = of.mean[c], rstd = 1.0f / sqrtf(of.var[c] + (float)of.eps);
         Total totals, products;
-        for (whole s = 0, held = 0; s < of.samples; s++, held += n) {
+        for (i64 s = 0, held = 0; s < of.samples; s++, held += n) {
             const float *g = of.grad + c * n + s * step, *x = of.x + c * n + s * step;
             if (held >= MANY) held = (totals.value(), products.value(), 0);
-            along(n, [&](whole i, int k) {
+            along(n, [&](i64 i, int k) {
                 const V grad = at(g + i);
                 totals.sums[k] += grad;
                 products.sums[k] += grad * (at(x + i) - mean);
-            }, [&](whole i) { totals.rest += g[i]; products.rest += g[i] * (x[i] - mean); });
+            }, [&](i64 i) { totals.rest += g[i]; products.rest += g[i] * (x[i] - mean); });
         }
         const double total = totals.value(), product = products.value() * rstd;
         of.of_weight[c] = (float)product;
         of.of_bias[c] = (float)total;
         if (!of.out) continue;
         // (g - mean(g) - xhat mean(g xhat)) w / std, as a line in g and x.
-        const whole count = of.samples * n;
+        const i64 count = of.samples * n;
         const float of_grad = rstd * (of.weight ? of.weight[c] : 1.0f);
         const float of_x = -of_grad * rstd * (float)(product / count);
         const float constant = -of_grad * (float)(total / count) - of_x * mean;
-        for (whole s = 0; s < of.samples; s++) {
+        for (i64 s = 0; s < of.samples; s++) {
             const float *g = of.grad + c * n + s * step, *x = of.x + c * n + s * step;
             each(n, of.out + c * n + s * step, [=](V g, V x) { return g * of_grad + (x * of_x + constant); }, g, x);
         }
@@ -142,14 +142,14 @@ static int norm_backward(const Back& of, whole begin, whole end) {
 struct Eval {
     const float *x, *weight, *bias, *mean, *var;
     float* out;
-    whole channels, length;
+    i64 channels, length;
     double eps, least, most;
 };
-static int norm_eval(const Eval& of, whole begin, whole end) {
-    const whole n = of.length;
+static int norm_eval(const Eval& of, i64 begin, i64 end) {
+    const i64 n = of.length;
     const V low = (float)of.least + V{}, high = (float)of.most + V{};
-    for (whole plane = begin; plane < end; plane++) {
-        const whole c = plane % of.channels;
+    for (i64 plane = begin; plane < end; plane++) {
+        const i64 c = plane % of.channels;
         const float scale = (of.weight ? of.weight[c] : 1.0f) / sqrtf(of.var[c] + (float)of.eps);
         const float shift = (of.bias ? of.bias[c] : 0.0f) - of.mean[c] * scale;
         const auto line = [=](V v) { return limited(v * scale + shift, low, high); };
@@ -160,26 +160,26 @@ static int norm_eval(const Eval& of, whole begin, whole end) {
 
 // Pieces of PIECE elements are items.
 enum { PIECE = 4096 };
-struct Limits { const float *x, *grad; float* out; whole count; double least, most; };
-template <class F> static int over_pieces(const Limits& of, whole begin, whole end, F f) {
-    const whole first = begin * PIECE, count = least(of.count, end * PIECE) - first;
+struct Limits { const float *x, *grad; float* out; i64 count; double least, most; };
+template <class F> static int over_pieces(const Limits& of, i64 begin, i64 end, F f) {
+    const i64 first = begin * PIECE, count = least(of.count, end * PIECE) - first;
     const V low = (float)of.least + V{}, high = (float)of.most + V{};
     f(count, of.x + first, of.grad + first, of.out + first, low, high);
     return 0;
 }
-static int limit(const Limits& of, whole begin, whole end) {
-    return over_pieces(of, begin, end, [](whole n, const float* x, const float*, float* out, V low, V high) {
+static int limit(const Limits& of, i64 begin, i64 end) {
+    return over_pieces(of, begin, end, [](i64 n, const float* x, const float*, float* out, V low, V high) {
         each(n, out, [=](V v) { return limited(v, low, high); }, x);
     });
 }
-static int limit_backward(const Limits& of, whole begin, whole end) {
-    return over_pieces(of, begin, end, [](whole n, const float* x, const float* grad, float* out, V low, V high) {
+static int limit_backward(const Limits& of, i64 begin, i64 end) {
+    return over_pieces(of, begin, end, [](i64 n, const float* x, const float* grad, float* out, V low, V high) {
         each(n, out, [=](V v, V g) { return v > low & v < high ? g : V{}; }, x, grad);
     });
 }
 // Zero where the result was zero or less; the gradient where it was NaN.
-static int relu_backward(const Limits& of, whole begin, whole end) {
-    return over_pieces(of, begin, end, [](whole n, const float* x, const float* grad, float* out, V, V) {
+static int relu_backward(const Limits& of, i64 begin, i64 end) {
+    return over_pieces(of, begin, end, [](i64 n, const float* x, const float* grad, float* out, V, V) {
         each(n, out, [](V v, V g) { return v <= V{} ? V{} : g; }, x, grad);
     });
 }

@@ -18,14 +18,14 @@ _CHUNK, _FORCE_THREADS = 1 << 12, 1 << 30
 _SOURCE = (
     TYPE_DEFINITIONS
     + r"""
-struct Pair { const void *a, *b; void* out; whole count, piece; };
+struct Pair { const void *a, *b; void* out; i64 count, piece; };
 #define PAIRS(name, op) \
-    template <class T> static int name(const Pair& of, whole begin, whole end) { \
+    template <class T> static int name(const Pair& of, i64 begin, i64 end) {     \
         const T *a = (const T*)of.a, *b = (const T*)of.b; \
         T* out = (T*)of.out; \
-        const whole last = least(end * of.piece, of.count); \
+        const i64 last = least(end * of.piece, of.count);   \
         _Pragma("GCC ivdep") \
-        for (whole i = begin * of.piece; i < last; i++) out[i] = a[i] op b[i]; \
+        for (i64 i = begin * of.piece; i < last; i++) out[i] = a[i] op b[i];   \
         return 0; \
     } \
     ENTRY_PER_DTYPE(name, Pair)

@@ -16,14 +16,14 @@ _CAT_SOURCE = (
     + NONTEMPORAL_STORE
     + r"""
 // Arrays side by side: `count` of them, of `widths[k]` bytes in each of the rows of `out`, which have `width`.
-struct Cat { const char* const* arrays; const whole* widths; char* out; whole width, size, piece, past_caches; };
-static int cat(const Cat& of, whole begin, whole end) {
-    whole at = begin * of.piece;
+struct Cat { const char* const* arrays; const i64* widths; char* out; i64 width, size, piece, past_caches; };
+static int cat(const Cat& of, i64 begin, i64 end) {
+    i64 at = begin * of.piece;
     end = least(end * of.piece, of.size);
-    whole row = at / of.width, inside = at % of.width, k = 0;
+    i64 row = at / of.width, inside = at % of.width, k = 0;
     while (inside >= of.widths[k]) inside -= of.widths[k++];
     while (at < end) {
-        const whole n = least(of.widths[k] - inside, end - at);
+        const i64 n = least(of.widths[k] - inside, end - at);
         const char* from = of.arrays[k] + row * of.widths[k] + inside;
         if (of.past_caches) stream(of.out + at, from, n);
         else memcpy(of.out + at, from, n);

@@ -16,25 +16,25 @@ _GATHER_SOURCE = (
     TYPE_DEFINITIONS
     + r"""
 // out[b, k, a] = input[b, index[b, k, a], a]; a row has all a of one b and k.
-struct Gather { const void* input; const whole* index; void* out; whole length, picked, after; };
+struct Gather { const void* input; const i64* index; void* out; i64 length, picked, after; };
 template <class T> static inline T one_of(const T* from, uint64_t at, uint64_t length, int& bad) {
     bad |= at >= length;
     return from[at < length ? at : 0];
 }
-template <class T> static int gather(const Gather& of, whole begin, whole end) {
+template <class T> static int gather(const Gather& of, i64 begin, i64 end) {
     const uint64_t length = of.length;
     int bad = 0;
     if (of.after == 1) {
         // Memory is asked for AHEAD elements before it is read: rows before, or in rows that are longer within them.
-        const whole AHEAD = 128, picked = of.picked, rows = AHEAD / picked, reach = rows ? rows * picked : AHEAD;
+        const i64 AHEAD = 128, picked = of.picked, rows = AHEAD / picked, reach = rows ? rows * picked : AHEAD;
         const uintptr_t distance = rows * of.length * sizeof(T);
-        for (whole row = begin; row < end; row++) {
+        for (i64 row = begin; row < end; row++) {
             const T* from = (const T*)of.input + row * of.length;
             const void* later = (const void*)((uintptr_t)from + distance);
-            const whole* index = of.index + row * picked;
+            const i64* index = of.index + row * picked;
             T* out = (T*)of.out + row * picked;
-            const whole asked = !rows ? picked - AHEAD : row + rows < end ? picked : 0;
-            whole k = 0;
+            const i64 asked = !rows ? picked - AHEAD : row + rows < end ? picked : 0;
+            i64 k = 0;
             for (; k < asked; k++) {
                 ask(later, index[k + reach] * sizeof(T));
                 out[k] = one_of(from, index[k], length, bad);
@@ -43,11 +43,11 @@ template <class T> static int gather(const Gather& of, whole begin, whole end) {
         }
         return bad;
     }
-    for (whole row = begin; row < end; row++) {
+    for (i64 row = begin; row < end; row++) {
         const T* from = (const T*)of.input + row / of.picked * of.length * of.after;
-        const whole* index = of.index + row * of.after;
+        const i64* index = of.index + row * of.after;
         T* out = (T*)of.out + row * of.after;
-        for (whole a = 0; a < of.after; a++) {
+        for (i64 a = 0; a < of.after; a++) {
             const uint64_t at = index[a];
             bad |= at >= length;
             out[a] = from[(at < length ? at : 0) * of.after + a];
@@ -55,10 +55,10 @@ template <class T> static int gather(const Gather& of, whole begin, whole end) {
     }
     return bad;
 }
-static int gather_1(const Gather& of, whole b, whole e) { return gather<uint8_t>(of, b, e); }
-static int gather_2(const Gather& of, whole b, whole e) { return gather<uint16_t>(of, b, e); }
-static int gather_4(const Gather& of, whole b, whole e) { return gather<uint32_t>(of, b, e); }
-static int gather_8(const Gather& of, whole b, whole e) { return gather<uint64_t>(of, b, e); }
+static int gather_1(const Gather& of, i64 b, i64 e) { return gather<uint8_t>(of, b, e); }
+static int gather_2(const Gather& of, i64 b, i64 e) { return gather<uint16_t>(of, b, e); }
+static int gather_4(const Gather& of, i64 b, i64 e) { return gather<uint32_t>(of, b, e); }
+static int gather_8(const Gather& of, i64 b, i64 e) { return gather<uint64_t>(of, b, e); }
 ENTRY(gather_1, Gather)
 ENTRY(gather_2, Gather)
 ENTRY(gather_4, Gather)
@@ -71,16 +71,16 @@ _TAKE_ROWS_SOURCE = (
     TYPE_DEFINITIONS
     + r"""
 // out[b, k, :] = table[b, index[k], :]; a row is one k of one b, and has `width` bytes.
-struct Rows { const char* table; const void* index; char* out; whole length, picked, width, wide; };
+struct Rows { const char* table; const void* index; char* out; i64 length, picked, width, wide; };
 template <class T> static inline void copied(char* to, const char* from) {
     T x;
     memcpy(&x, from, sizeof x);
     memcpy(to, &x, sizeof x);
 }
 // A copy that writes whole lines of cache: rows of 4 KiB take 0.85 of the time of memcpy's.
-static inline void in_lines(char* to, const char* from, whole n) {
+static inline void in_lines(char* to, const char* from, i64 n) {
     typedef int64_t Line __attribute__((vector_size(64)));
-    whole i = -(uintptr_t)to & 63;
+    i64 i = -(uintptr_t)to & 63;
     memcpy(to, from, i);
     for (; i + 256 <= n; i += 256) {
         Line lines[4];
@@ -89,20 +89,20 @@ static inline void in_lines(char* to, const char* from, whole n) {
     }
     memcpy(to + i, from + i, n - i);
 }
-template <class I> static int picked(const Rows& of, whole begin, whole end) {
+template <class I> static int picked(const Rows& of, i64 begin, i64 end) {
     const I* index = (const I*)of.index;
-    const whole ahead = of.width < 512 ? 8 : 1, asked = least(of.width, 8192);
-    whole k = begin % of.picked;
+    const i64 ahead = of.width < 512 ? 8 : 1, asked = least(of.width, 8192);
+    i64 k = begin % of.picked;
     const char* table = of.table + begin / of.picked * of.length * of.width;
-    for (whole row = begin; row < end; row++, k++) {
+    for (i64 row = begin; row < end; row++, k++) {
         if (k == of.picked) {
             k = 0;
             table += of.length * of.width;
         }
-        const uint64_t at = (whole)index[k];
+        const uint64_t at = (i64)index[k];
         if (at >= (uint64_t)of.length) return 1;
         if (k + ahead < of.picked)
-            for (whole i = 0; i < asked; i += 64) ask(table, (whole)index[k + ahead] * of.width + i);
+            for (i64 i = 0; i < asked; i += 64) ask(table, (i64)index[k + ahead] * of.width + i);
         char* out = of.out + row * of.width;
         const char* from = table + at * of.width;
         if (of.width == 4) copied<uint32_t>(out, from);
@@ -112,7 +112,7 @@ template <class I> static int picked(const Rows& of, whole begin, whole end) {
     }
     return 0;
 }
-static int rows_at(const Rows& of, whole begin, whole end) {
+static int rows_at(const Rows& of, i64 begin, i64 end) {
     return of.wide ? picked<int64_t>(of, begin, end) : picked<int32_t>(of, begin, end);
 }
 ENTRY(rows_at, Rows)
@@ -127,25 +127,25 @@ _INDEX_ADD_SOURCE = (
 // out[index[k], :] += grad[k, :] in the order of k, where out begins as `from`, or with zeros. An item is some rows of
 // `out`: it looks at all of the index, which is little beside the rows.
 struct Added {
-    const void *grad, *index, *from; void* out; whole picked, rows, width, padding, wide, items;
+    const void *grad, *index, *from; void* out; i64 picked, rows, width, padding, wide, items;
 };
-template <class T, class I> static int added_rows(const Added& of, whole begin, whole end) {
-    const whole first = of.rows * begin / of.items, last = of.rows * end / of.items;
+template <class T, class I> static int added_rows(const Added& of, i64 begin, i64 end) {
+    const i64 first = of.rows * begin / of.items, last = of.rows * end / of.items;
     const I* index = (const I*)of.index;
-    const whole start = first * of.width, size = (last - first) * of.width * sizeof(T);
+    const i64 start = first * of.width, size = (last - first) * of.width * sizeof(T);
     if (of.from) memcpy((T*)of.out + start, (const T*)of.from + start, size);
     else memset((T*)of.out + start, 0, size);
-    for (whole k = 0; k < of.picked; k++) {
-        const whole at = index[k];
+    for (i64 k = 0; k < of.picked; k++) {
+        const i64 at = index[k];
         if (at < 0 || at >= of.rows) return 1;
         if (at < first || at >= last || at == of.padding) continue;
         T* __restrict to = (T*)of.out + at * of.width;
         const T* __restrict from = (const T*)of.grad + k * of.width;
-        for (whole i = 0; i < of.width; i++) to[i] += from[i];
+        for (i64 i = 0; i < of.width; i++) to[i] += from[i];
     }
     return 0;
 }
-template <class T> static int added(const Added& of, whole b, whole e) {
+template <class T> static int added(const Added& of, i64 b, i64 e) {
     return of.wide ? added_rows<T, int64_t>(of, b, e) : added_rows<T, int32_t>(of, b, e);
 }
 ENTRY_PER_DTYPE(added, Added)

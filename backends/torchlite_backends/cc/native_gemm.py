@@ -28,7 +28,7 @@ typedef float V __attribute__((vector_size(64), aligned(4), may_alias));
 struct Matrices {
     const float *a, *b, *bias;
     float* out;
-    whole rows, columns, depth, a_row, a_column, b_row, b_column, out_row;
+    i64 rows, columns, depth, a_row, a_column, b_row, b_column, out_row;
 };
 
 // 16 vectors as the columns of the matrix that they are the rows of.
@@ -54,17 +54,17 @@ static inline void turn(__m512 r[16]) {
 }
 
 // packed[k][j] = b[k, j] for `columns` of at most WIDE, with zeros up to a whole vector.
-static void pack(const Matrices& m, whole from, whole depth, whole column, whole columns, float* packed) {
+static void pack(const Matrices& m, i64 from, i64 depth, i64 column, i64 columns, float* packed) {
     const float* b = m.b + from * m.b_row + column * m.b_column;
     if (m.b_column == 1) {
-        for (whole k = 0; k < depth; k++, b += m.b_row, packed += WIDE) for (whole j = 0; j < columns; j += W) {
+        for (i64 k = 0; k < depth; k++, b += m.b_row, packed += WIDE) for (i64 j = 0; j < columns; j += W) {
             const __mmask16 some = columns - j < W ? (1u << (columns - j)) - 1 : 0xffff;
             _mm512_store_ps(packed + j, _mm512_maskz_loadu_ps(some, b + j));
         }
         return;
     }
-    for (whole j = 0; j < columns; j += W) for (whole k = 0; k < depth; k += W) {
-        const whole deep = least(W, depth - k), many = least(W, columns - j);
+    for (i64 j = 0; j < columns; j += W) for (i64 k = 0; k < depth; k += W) {
+        const i64 deep = least(W, depth - k), many = least(W, columns - j);
         const __mmask16 some = (1u << deep) - 1;
         __m512 r[16];
         for (int i = 0; i < 16; i++)
@@ -75,36 +75,36 @@ static void pack(const Matrices& m, whole from, whole depth, whole column, whole
 }
 
 // Columns of `a` for a tile or two of rows, one behind the other.
-static void lay(const float* a, whole a_column, whole rows, whole depth, float* few) {
+static void lay(const float* a, i64 a_column, i64 rows, i64 depth, float* few) {
     if (rows == 2 * TALL) {
-        for (whole k = 0; k < depth; k++, a += a_column) {
+        for (i64 k = 0; k < depth; k++, a += a_column) {
             memcpy(few + k * TALL, a, 4 * TALL);
             memcpy(few + (DEPTH + k) * TALL, a + TALL, 4 * TALL);
         }
         return;
     }
-    const whole first = least(TALL, rows), second = rows - first;
-    for (whole k = 0; k < depth; k++, a += a_column) {
-        for (whole r = 0; r < first; r++) few[k * first + r] = a[r];
-        for (whole r = 0; r < second; r++) few[DEPTH * TALL + k * second + r] = a[TALL + r];
+    const i64 first = least(TALL, rows), second = rows - first;
+    for (i64 k = 0; k < depth; k++, a += a_column) {
+        for (i64 r = 0; r < first; r++) few[k * first + r] = a[r];
+        for (i64 r = 0; r < second; r++) few[DEPTH * TALL + k * second + r] = a[TALL + r];
     }
 }
 
 template <int M, int N>
-static void tile(const float* a, whole a_row, bool turned, const float* b, whole depth, float* out, whole out_row,
+static void tile(const float* a, i64 a_row, bool turned, const float* b, i64 depth, float* out, i64 out_row,
     const float* bias, bool add, __mmask16 some) {
     V sums[M][N];
     for (int i = 0; i < M; i++) for (int j = 0; j < N; j++) sums[i][j] = V{};
     const float* rows[M];
     for (int i = 0; i < M; i++) rows[i] = a + i * a_row;
     if (!turned) {
-        for (whole k = 0; k < depth; k++, b += WIDE) {
+        for (i64 k = 0; k < depth; k++, b += WIDE) {
             V right[N];
             for (int j = 0; j < N; j++) right[j] = *(const V*)(b + j * W);
             for (int i = 0; i < M; i++) for (int j = 0; j < N; j++) sums[i][j] += rows[i][k] * right[j];
         }
     } else {
-        for (whole k = 0; k < depth; k++, b += WIDE, a += M) {
+        for (i64 k = 0; k < depth; k++, b += WIDE, a += M) {
             V right[N];
             for (int j = 0; j < N; j++) right[j] = *(const V*)(b + j * W);
             for (int i = 0; i < M; i++) for (int j = 0; j < N; j++) sums[i][j] += a[i] * right[j];
@@ -118,7 +118,7 @@ static void tile(const float* a, whole a_row, bool turned, const float* b, whole
         _mm512_mask_storeu_ps(out + j * W, here, sum);
     }
 }
-typedef void (*Tile)(const float*, whole, bool, const float*, whole, float*, whole, const float*, bool, __mmask16);
+typedef void (*Tile)(const float*, i64, bool, const float*, i64, float*, i64, const float*, bool, __mmask16);
 static const Tile tiles[8][3] = {
     {tile<1, 1>, tile<1, 2>, tile<1, 3>}, {tile<2, 1>, tile<2, 2>, tile<2, 3>}, {tile<3, 1>, tile<3, 2>, tile<3, 3>},
     {tile<4, 1>, tile<4, 2>, tile<4, 3>}, {tile<5, 1>, tile<5, 2>, tile<5, 3>}, {tile<6, 1>, tile<6, 2>, tile<6, 3>},
@@ -128,31 +128,31 @@ static const Tile tiles[8][3] = {
 static void multiply(const Matrices& m, bool added = false) {
     static thread_local float kept[PANELS * DEPTH * WIDE + 16];
     float* packed = (float*)(((uintptr_t)kept + 63) & ~(uintptr_t)63);
-    const whole blocks = (m.depth + DEPTH - 1) / DEPTH;
+    const i64 blocks = (m.depth + DEPTH - 1) / DEPTH;
     // Rows that are whole pages apart would lie in the same few lines of the cache.
     const bool turned = m.a_column != 1, copied = turned || m.a_row % 512 == 0 && m.columns > WIDE;
     enum { STEP = DEPTH + W };
     float few[2 * TALL * STEP];
-    for (whole c = 0; c < m.columns; c += PANELS * WIDE) {
-        const whole wide = least(PANELS * WIDE, m.columns - c);
-        for (whole block = 0; block < blocks; block++) {
-            const whole from = m.depth * block / blocks, depth = m.depth * (block + 1) / blocks - from;
-            for (whole j = 0; j < wide; j += WIDE)
+    for (i64 c = 0; c < m.columns; c += PANELS * WIDE) {
+        const i64 wide = least(PANELS * WIDE, m.columns - c);
+        for (i64 block = 0; block < blocks; block++) {
+            const i64 from = m.depth * block / blocks, depth = m.depth * (block + 1) / blocks - from;
+            for (i64 j = 0; j < wide; j += WIDE)
                 pack(m, from, depth, c + j, least(WIDE, wide - j), packed + j * DEPTH);
-            for (whole i = 0; i < m.rows; i += TALL) {
-                const whole tall = least(TALL, m.rows - i);
+            for (i64 i = 0; i < m.rows; i += TALL) {
+                const i64 tall = least(TALL, m.rows - i);
                 const float* a = m.a + i * m.a_row + from * m.a_column;
-                whole a_row = m.a_row;
+                i64 a_row = m.a_row;
                 if (turned) {  // two tiles at a time, which a line of the cache has
                     if (i / TALL % 2 == 0) lay(a, m.a_column, least(2 * TALL, m.rows - i), depth, few);
                     a = few + i / TALL % 2 * TALL * DEPTH;
                 } else if (copied) {
-                    for (whole r = 0; r < tall; r++) memcpy(few + r * STEP, a + r * a_row, 4 * depth);
+                    for (i64 r = 0; r < tall; r++) memcpy(few + r * STEP, a + r * a_row, 4 * depth);
                     a = few;
                     a_row = STEP;
                 }
-                for (whole j = 0; j < wide; j += WIDE) {
-                    const whole n = least(WIDE, wide - j), vectors = (n + W - 1) / W;
+                for (i64 j = 0; j < wide; j += WIDE) {
+                    const i64 n = least(WIDE, wide - j), vectors = (n + W - 1) / W;
                     const __mmask16 some = n % W ? (1u << n % W) - 1 : 0xffff;
                     tiles[tall - 1][vectors - 1](a, a_row, turned, packed + j * DEPTH, depth,
                         m.out + i * m.out_row + c + j, m.out_row, m.bias ? m.bias + c + j : nullptr, added || block,
@@ -169,11 +169,11 @@ _SOURCE = (
     + MICRO_KERNEL
     + r"""
 // A cell of the result is an item: `tall` rows and `wide` columns, `across` cells side by side.
-struct Product { Matrices all; whole tall, wide, across; };
-static int cells(const Product& of, whole begin, whole end) {
+struct Product { Matrices all; i64 tall, wide, across; };
+static int cells(const Product& of, i64 begin, i64 end) {
 #if defined(__AVX512F__)
-    for (whole cell = begin; cell < end; cell++) {
-        const whole row = cell / of.across * of.tall, column = cell % of.across * of.wide;
+    for (i64 cell = begin; cell < end; cell++) {
+        const i64 row = cell / of.across * of.tall, column = cell % of.across * of.wide;
         Matrices m = of.all;
         m.a += row * m.a_row;
         m.b += column * m.b_column;

@@ -19,14 +19,14 @@ _SOURCE = (
     + VECTOR_TEMPLATES
     + r"""
 // out[j] = row . lines[j, :] + bias[j]; an item is some of them.
-struct Vectors { const void *row, *lines, *bias; void* out; whole count, depth, step; };
-template <class T, int R> static inline void dots(const T* row, const T* const* lines, whole depth, whole ahead,
+struct Vectors { const void *row, *lines, *bias; void* out; i64 count, depth, step; };
+template <class T, int R> static inline void dots(const T* row, const T* const* lines, i64 depth, i64 ahead,
     T* out) {
     typedef Vector<T> X;
     typedef typename X::V V;
     const int W = X::W;
     V sums[R] = {}, more[R] = {};
-    whole k = 0;
+    i64 k = 0;
     for (; k + 2 * W <= depth; k += 2 * W) {
         const V x = X::at(row + k), next = X::at(row + k + W);
         #pragma GCC unroll 4
@@ -40,14 +40,14 @@ template <class T, int R> static inline void dots(const T* row, const T* const* 
     #pragma GCC unroll 4
     for (int r = 0; r < R; r++) {
         T rest = 0;
-        for (whole i = k; i < depth; i++) rest += row[i] * lines[r][i];
+        for (i64 i = k; i < depth; i++) rest += row[i] * lines[r][i];
         out[r] = added_up<T>(sums[r] + more[r]) + rest;
     }
 }
-template <class T> static int gemv(const Vectors& of, whole begin, whole end) {
+template <class T> static int gemv(const Vectors& of, i64 begin, i64 end) {
     const T *row = (const T*)of.row, *bias = (const T*)of.bias;
-    const whole last = least(end * LINES, of.count);
-    for (whole j = begin * LINES; j < last;) {
+    const i64 last = least(end * LINES, of.count);
+    for (i64 j = begin * LINES; j < last;) {
         const T* lines[4];
         const int n = least(4, last - j);
         T found[4];

@@ -6,8 +6,8 @@ sequentially, keep the best k of a row, or call BLAS between steps.
 
 A source has its kernels between `TYPE_DEFINITIONS` and the end:
 
-    struct Given { const float* x; float* out; whole n; };
-    static int name(const Given& of, whole begin, whole end) { ...; return 0; }
+    struct Given { const float* x; float* out; i64 n; };
+    static int name(const Given& of, i64 begin, i64 end) { ...; return 0; }
     ENTRY(name, Given)
 
 The members of the struct are 8 bytes each: addresses, integers and doubles. The work is items from 0 to a count, which
@@ -38,26 +38,26 @@ TYPE_DEFINITIONS = r"""
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
-typedef long long whole;
+typedef long long i64;
 #define ENTRY(name, Given) \
-    extern "C" __attribute__((visibility("default"))) int run_##name(const void* given, const int*, whole begin, \
-        whole end) { return name(*(const Given*)given, begin, end); } \
-    extern "C" __attribute__((visibility("default"))) int share_##name(const void* given, const int*, whole count, \
-        whole parts, int* taken) { \
+    extern "C" __attribute__((visibility("default"))) int run_##name(const void* given, const int*, i64 begin,   \
+        i64 end) { return name(*(const Given*)given, begin, end); }   \
+    extern "C" __attribute__((visibility("default"))) int share_##name(const void* given, const int*, i64 count,   \
+        i64 parts, int* taken) {   \
         int failed = 0; \
-        for (whole k; (k = __atomic_fetch_add(taken, 1, __ATOMIC_RELAXED)) < parts;) \
+        for (i64 k; (k = __atomic_fetch_add(taken, 1, __ATOMIC_RELAXED)) < parts;)   \
             failed |= name(*(const Given*)given, count * k / parts, count * (k + 1) / parts); \
         return failed; \
     }
 // The kernels name_f32 and name_f64 of a template `name`.
 #define ENTRY_PER_DTYPE(name, Given) \
-    static int name##_f32(const Given& of, whole begin, whole end) { return name<float>(of, begin, end); } \
-    static int name##_f64(const Given& of, whole begin, whole end) { return name<double>(of, begin, end); } \
+    static int name##_f32(const Given& of, i64 begin, i64 end) { return name<float>(of, begin, end); } \
+    static int name##_f64(const Given& of, i64 begin, i64 end) { return name<double>(of, begin, end); } \
     ENTRY(name##_f32, Given) \
     ENTRY(name##_f64, Given)
-static inline whole least(whole a, whole b) { return a < b ? a : b; }
+static inline i64 least(i64 a, i64 b) { return a < b ? a : b; }
 // Asks for the memory `bytes` behind a place, which may be none of the program's.
-static inline void ask(const void* from, whole bytes) {
+static inline void ask(const void* from, i64 bytes) {
     __builtin_prefetch((const void*)((uintptr_t)from + (uintptr_t)bytes));
 }
 // Of NaN and of the larger one there is one order: that of these whole numbers. Zeros are equal.
@@ -77,12 +77,12 @@ static inline int64_t ordered(double x) {
 
 # Copies past the caches, for results that they would not hold; `streamed` once behind a part's last.
 NONTEMPORAL_STORE = r"""
-static void stream(char* to, const char* from, whole n) {
+static void stream(char* to, const char* from, i64 n) {
 #if defined(__SSE2__)
-    const whole head = least(n, -(uintptr_t)to & 15);
+    const i64 head = least(n, -(uintptr_t)to & 15);
     memcpy(to, from, head);
     to += head, from += head, n -= head;
-    whole i = 0;
+    i64 i = 0;
     for (; i + 64 <= n; i += 64) {
         const __m128i* p = (const __m128i*)(from + i);
         const __m128i a = _mm_loadu_si128(p), b = _mm_loadu_si128(p + 1), c = _mm_loadu_si128(p + 2),

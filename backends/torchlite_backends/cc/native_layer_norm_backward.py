@@ -27,16 +27,16 @@ _SOURCE = (
 struct Norms {
     const void *grad, *x, *weight, *mean, *rstd;
     void *out, *of_weight, *of_bias;
-    whole rows, columns, parts, past_caches;
+    i64 rows, columns, parts, past_caches;
 };
 // The means of g w and of g w d over a row.
-template <class T> static inline void means(const T* g, const T* x, const T* weight, T centre, whole n, T* average,
+template <class T> static inline void means(const T* g, const T* x, const T* weight, T centre, i64 n, T* average,
     T* product) {
     typedef Vector<T> X;
     typedef typename X::V V;
     const int W = X::W;
     V totals[2] = {}, products[2] = {};
-    whole i = 0;
+    i64 i = 0;
     for (; i + 2 * W <= n; i += 2 * W) {
         for (int k = 0; k < 2; k++) {
             V v = X::at(g + i + k * W);
@@ -54,26 +54,26 @@ template <class T> static inline void means(const T* g, const T* x, const T* wei
     *average = (added_up<T>(totals[0] + totals[1]) + total) / n;
     *product = (added_up<T>(products[0] + products[1]) + more) / n;
 }
-template <class T, bool WEIGHT> static void layer_norm_backward(const Norms& of, whole begin, whole end) {
+template <class T, bool WEIGHT> static void layer_norm_backward(const Norms& of, i64 begin, i64 end) {
     const int BLOCK = 1024;
     T line[BLOCK];
-    const whole n = of.columns;
-    for (whole item = begin; item < end; item++) {
+    const i64 n = of.columns;
+    for (i64 item = begin; item < end; item++) {
         T *of_weight = (T*)of.of_weight + item * n, *of_bias = (T*)of.of_bias + item * n;
-        for (whole i = 0; i < n; i++) of_weight[i] = of_bias[i] = 0;
-        const whole last = of.rows * (item + 1) / of.parts;
-        for (whole row = of.rows * item / of.parts; row < last; row++) {
+        for (i64 i = 0; i < n; i++) of_weight[i] = of_bias[i] = 0;
+        const i64 last = of.rows * (item + 1) / of.parts;
+        for (i64 row = of.rows * item / of.parts; row < last; row++) {
             const T *g = (const T*)of.grad + row * n, *x = (const T*)of.x + row * n;
             const T *weight = WEIGHT ? (const T*)of.weight : nullptr;
             const T centre = ((const T*)of.mean)[row], inverse = ((const T*)of.rstd)[row];
             T average, slope;
             means<T>(g, x, weight, centre, n, &average, &slope);
             slope *= inverse * inverse;
-            for (whole start = 0; start < n; start += BLOCK) {
-                const whole count = least(BLOCK, n - start);
+            for (i64 start = 0; start < n; start += BLOCK) {
+                const i64 count = least(BLOCK, n - start);
                 T *out = (T*)of.out + row * n + start, *to = of.past_caches ? line : out;
                 #pragma GCC ivdep
-                for (whole i = 0; i < count; i++) {
+                for (i64 i = 0; i < count; i++) {
                     const T v = g[start + i], d = x[start + i] - centre;
                     of_bias[start + i] += v;
                     of_weight[start + i] += v * d * inverse;
@@ -85,7 +85,7 @@ template <class T, bool WEIGHT> static void layer_norm_backward(const Norms& of,
     }
     if (of.past_caches) streamed();
 }
-template <class T> static int layer_norm_backward(const Norms& of, whole begin, whole end) {
+template <class T> static int layer_norm_backward(const Norms& of, i64 begin, i64 end) {
     if (of.weight) layer_norm_backward<T, true>(of, begin, end);
     else layer_norm_backward<T, false>(of, begin, end);
     return 0;

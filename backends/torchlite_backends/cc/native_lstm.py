@@ -31,7 +31,7 @@ _SOURCE = (
 const int W = 16;
 // c = a @ b + beta * c: few columns, for which BLAS would copy all of `a` each time (of 256 units, 64 steps and 32
 // sequences a training step takes 0.88 of the time with BLAS).
-template <class T> static inline void multiplied(const void* blas, whole m, whole n, whole k, const T* a, const T* b,
+template <class T> static inline void multiplied(const void* blas, i64 m, i64 n, i64 k, const T* a, const T* b,
     T beta, T* c) {
 #if defined(__AVX512F__)
     if constexpr (sizeof(T) == 4) if (n % W == 0) {
@@ -56,10 +56,10 @@ template <class T> INLINE void put(T* p, int n, Vector<T, W> v) {
 struct Steps {
     const void *gemm, *recurrent, *first, *sums;
     void *gates, *cells, *states, *last;
-    whole steps, hidden, columns;
+    i64 steps, hidden, columns;
 };
 // `size` numbers from place e on of each gate: all, or the last few.
-template <class T> INLINE void step(T* gates, T* squashed, T* state, T* next, whole size, whole e, int n) {
+template <class T> INLINE void step(T* gates, T* squashed, T* state, T* next, i64 size, i64 e, int n) {
     typedef Vector<T, W> V;
     const V half(T(0.5));
     const V o = tanh(some(gates + e, n)) * half + half, i = tanh(some(gates + size + e, n)) * half + half;
@@ -73,17 +73,17 @@ template <class T> INLINE void step(T* gates, T* squashed, T* state, T* next, wh
     put(squashed + e, n, small);
     put(state + e, n, o * small);
 }
-template <class T> static int steps(const Steps& of, whole, whole) {
-    const whole size = of.hidden * of.columns, n = of.columns;
+template <class T> static int steps(const Steps& of, i64, i64) {
+    const i64 size = of.hidden * of.columns, n = of.columns;
     const T* state = (const T*)of.first;
-    for (whole t = 0; t < of.steps; t++) {
+    for (i64 t = 0; t < of.steps; t++) {
         T *gates = (T*)of.gates + t * 5 * size, *squashed = (T*)of.cells + t * size, *now = (T*)of.states + t * size;
         const T* sums = (const T*)of.sums + t * n;
-        for (whole row = 0; row < 4 * of.hidden; row++)
+        for (i64 row = 0; row < 4 * of.hidden; row++)
             memcpy(gates + row * n, sums + row * of.steps * n, n * sizeof(T));
         T* next = t + 1 < of.steps ? gates + 9 * size : (T*)of.last;
         multiplied<T>(of.gemm, 4 * of.hidden, n, of.hidden, (const T*)of.recurrent, state, 1, gates);
-        whole e = 0;
+        i64 e = 0;
         for (; e + W <= size; e += W) step(gates, squashed, now, next, size, e, W);
         if (e < size) step(gates, squashed, now, next, size, e, int(size - e));
         state = now;
@@ -95,10 +95,10 @@ template <class T> static int steps(const Steps& of, whole, whole) {
 struct Back {
     const void *gemm, *back, *grads, *gates, *cells;
     void *dh, *dc, *made, *out;
-    whole steps, hidden, columns, together, out_row;
+    i64 steps, hidden, columns, together, out_row;
 };
 template <class T> INLINE void step_back(const T* grad, const T* gates, const T* squashed, T* dh, T* dc, T* sums,
-    whole size, whole e, int n) {
+    i64 size, i64 e, int n) {
     typedef Vector<T, W> V;
     const V one(T(1));
     const V o = some(gates + e, n), i = some(gates + size + e, n), f = some(gates + 2 * size + e, n);
@@ -112,20 +112,20 @@ template <class T> INLINE void step_back(const T* grad, const T* gates, const T*
     put(sums + 3 * size + e, n, of_state * ((o - o * o) * s));
     put(dc + e, n, of_cell * f);
 }
-template <class T> static int back(const Back& of, whole, whole) {
-    const whole size = of.hidden * of.columns, n = of.columns;
+template <class T> static int back(const Back& of, i64, i64) {
+    const i64 size = of.hidden * of.columns, n = of.columns;
     T *dh = (T*)of.dh, *dc = (T*)of.dc;
-    for (whole t = of.steps - 1; t >= 0; t--) {
+    for (i64 t = of.steps - 1; t >= 0; t--) {
         const T *gates = (const T*)of.gates + t * 5 * size, *squashed = (const T*)of.cells + t * size;
         const T* grad = of.grads ? (const T*)of.grads + t * size : nullptr;
-        const whole place = t % of.together, count = least(of.together, of.steps - t);
+        const i64 place = t % of.together, count = least(of.together, of.steps - t);
         T* sums = (T*)of.made + place * 4 * size;
-        whole e = 0;
+        i64 e = 0;
         for (; e + W <= size; e += W) step_back(grad, gates, squashed, dh, dc, sums, size, e, W);
         if (e < size) step_back(grad, gates, squashed, dh, dc, sums, size, e, int(size - e));
         multiplied<T>(of.gemm, of.hidden, n, 4 * of.hidden, (const T*)of.back, sums, 0, dh);
         if (place) continue;
-        for (whole row = 0; row < 4 * of.hidden; row++) for (whole k = 0; k < count; k++)
+        for (i64 row = 0; row < 4 * of.hidden; row++) for (i64 k = 0; k < count; k++)
             memcpy((T*)of.out + row * of.out_row + (t + k) * n, sums + k * 4 * size + row * n, n * sizeof(T));
     }
     return 0;

@@ -18,11 +18,11 @@ static inline uint32_t next(uint32_t here, uint32_t after, uint32_t far) {
     const uint32_t y = (here & 0x80000000u) | (after & 0x7fffffffu);
     return far ^ (y >> 1) ^ (-(y & 1) & 0x9908b0dfu);
 }
-static int words(const Words& of, whole begin, whole end) {
+static int words(const Words& of, i64 begin, i64 end) {
     uint32_t x[N];
     if ((int)of.state[N] != N) return 1;  // some of the block are unread
     memcpy(x, of.state, sizeof x);
-    for (whole block = begin; block < end; block++) {
+    for (i64 block = begin; block < end; block++) {
         for (int k = 0; k < N - M; k++) x[k] = next(x[k], x[k + 1], x[k + M]);
         for (int k = N - M; k < N - 1; k++) x[k] = next(x[k], x[k + 1], x[k + M - N]);
         x[N - 1] = next(x[N - 1], x[0], x[M - 1]);

@@ -24,13 +24,13 @@ _SOURCE = (
     + r"""
 template <class T> static inline T largest(T before, T v) { return v > before || v != v ? v : before; }
 // Parameters and gradients lie apart, their states behind one another: parameter k has those from starts[k] on.
-template <class T> struct Lists { T* const* params; const T* const* grads; const whole* starts; whole count, block; };
-template <class T, class Run> static inline void each_run(const Lists<T>& of, whole begin, whole end, Run run) {
-    whole at = begin * of.block, k = 0;
+template <class T> struct Lists { T* const* params; const T* const* grads; const i64* starts; i64 count, block; };
+template <class T, class Run> static inline void each_run(const Lists<T>& of, i64 begin, i64 end, Run run) {
+    i64 at = begin * of.block, k = 0;
     end = least(end * of.block, of.starts[of.count]);
     while (of.starts[k + 1] <= at) k++;
     for (; at < end; k++) {
-        const whole stop = least(end, of.starts[k + 1]), inside = at - of.starts[k];
+        const i64 stop = least(end, of.starts[k + 1]), inside = at - of.starts[k];
         if (stop > at) run(of.params[k] + inside, of.grads[k] + inside, at, stop - at);
         at = stop > at ? stop : at;
     }
@@ -41,16 +41,16 @@ template <class T, class Run> static inline void each_run(const Lists<T>& of, wh
 # Parameters of a kernel: {states} and {numbers} are the formula's.
 _KERNEL = r"""
 struct Given_{name} {
-    void* const* params; const void* const* grads; const whole* starts; whole count, block;
+    void* const* params; const void* const* grads; const i64* starts; i64 count, block;
     void *{states};
     double {numbers};
 };
-template <class T> static int {name}(const Given_{name}& of, whole begin, whole end) {
+template <class T> static int {name}(const Given_{name}& of, i64 begin, i64 end) {
     const T {constants};
     const Lists<T>& lists = *(const Lists<T>*)&of;
-    each_run(lists, begin, end, [&](T* __restrict params, const T* __restrict grads, whole at, whole n) {
+    each_run(lists, begin, end, [&](T* __restrict params, const T* __restrict grads, i64 at, i64 n) {
         {pointers}
-        for (whole i = 0; i < n; i++) {
+        for (i64 i = 0; i < n; i++) {
             {loads}
             {update}
             {stores}

@@ -22,11 +22,11 @@ from .native_kernel import FLOATS, TYPE_DEFINITIONS, NativeKernel
 # has the address of BLAS's function for T.
 GEMM_TEMPLATE = r"""
 template <class T> struct Blas {
-    typedef void (*Gemm)(int order, int turned_a, int turned_b, whole m, whole n, whole k, T alpha, const T* a,
-        whole a_row, const T* b, whole b_row, T beta, T* c, whole c_row);
+    typedef void (*Gemm)(int order, int turned_a, int turned_b, i64 m, i64 n, i64 k, T alpha, const T* a,
+        i64 a_row, const T* b, i64 b_row, T beta, T* c, i64 c_row);
 };
-template <class T> static inline void product(const void* gemm, bool turned_a, bool turned_b, whole m, whole n,
-    whole k, const T* a, whole a_row, const T* b, whole b_row, T beta, T* c, whole c_row) {
+template <class T> static inline void product(const void* gemm, bool turned_a, bool turned_b, i64 m, i64 n,
+    i64 k, const T* a, i64 a_row, const T* b, i64 b_row, T beta, T* c, i64 c_row) {
     ((typename Blas<T>::Gemm)gemm)(101, turned_a ? 112 : 111, turned_b ? 112 : 111, m, n, k, 1, a, a_row, b, b_row,
         beta, c, c_row);
 }
@@ -38,15 +38,15 @@ _SOURCE = (
 // A part is some rows of the result, or some columns.
 struct Product {
     const void* gemm; const void *a, *b; void* out; const void* bias;
-    whole rows, columns, depth, turned_a, a_row, turned_b, b_row, out_row, by_rows, parts;
+    i64 rows, columns, depth, turned_a, a_row, turned_b, b_row, out_row, by_rows, parts;
 };
-template <class T> static int product(const Product& of, whole begin, whole end) {
-    for (whole k = begin; k < end; k++) {
-        const whole length = of.by_rows ? of.rows : of.columns;
-        const whole start = length * k / of.parts, n = length * (k + 1) / of.parts - start;
+template <class T> static int product(const Product& of, i64 begin, i64 end) {
+    for (i64 k = begin; k < end; k++) {
+        const i64 length = of.by_rows ? of.rows : of.columns;
+        const i64 start = length * k / of.parts, n = length * (k + 1) / of.parts - start;
         const T *a = (const T*)of.a, *b = (const T*)of.b, *bias = (const T*)of.bias;
         T* out = (T*)of.out;
-        whole rows = of.rows, columns = of.columns;
+        i64 rows = of.rows, columns = of.columns;
         if (of.by_rows) {
             a += of.turned_a ? start : start * of.a_row;
             out += start * of.out_row;
@@ -60,7 +60,7 @@ template <class T> static int product(const Product& of, whole begin, whole end)
         product<T>(of.gemm, of.turned_a, of.turned_b, rows, columns, of.depth, a, of.a_row, b, of.b_row, 0, out,
             of.out_row);
         if (!bias) continue;
-        for (whole i = 0; i < rows; i++, out += of.out_row) for (whole j = 0; j < columns; j++) out[j] += bias[j];
+        for (i64 i = 0; i < rows; i++, out += of.out_row) for (i64 j = 0; j < columns; j++) out[j] += bias[j];
     }
     return 0;
 }

@@ -33,17 +33,17 @@ template <class T, int N> INLINE T added_up(Vector<T, N> v) {
 template <class T> INLINE Vector<T, W> at(const T* p) { return load_cells<W>(p, 0); }
 
 // Rows of `columns`: (x - mean) / sqrt(var + eps) * weight + bias, with the means and what they are multiplied by.
-struct Norms { const void *x, *weight, *bias; void *out, *mean, *rstd; whole columns; double eps; };
-template <class T> static int layer_norm(const Norms& of, whole begin, whole end) {
+struct Norms { const void *x, *weight, *bias; void *out, *mean, *rstd; i64 columns; double eps; };
+template <class T> static int layer_norm(const Norms& of, i64 begin, i64 end) {
     typedef Vector<T, W> V;
-    const whole n = of.columns;
+    const i64 n = of.columns;
     const T *weight = (const T*)of.weight, *bias = (const T*)of.bias;
-    for (whole row = begin; row < end; row++) {
+    for (i64 row = begin; row < end; row++) {
         const T* x = (const T*)of.x + row * n;
         T* out = (T*)of.out + row * n;
         V sums[2] = {V(T(0)), V(T(0))}, squares[2] = {V(T(0)), V(T(0))};
         T total = 0, square = 0;
-        whole i = 0;
+        i64 i = 0;
         for (; i + 2 * W <= n; i += 2 * W) for (int k = 0; k < 2; k++) sums[k] += at(x + i + k * W);
         for (; i < n; i++) total += x[i];
         const T mean = (added_up(sums[0] + sums[1]) + total) / n;
@@ -69,7 +69,7 @@ template <class T> static int layer_norm(const Norms& of, whole begin, whole end
     return 0;
 }
 
-struct Numbers { const float* x; float* out; whole n; };
+struct Numbers { const float* x; float* out; i64 n; };
 static INLINE Vector<float, W> gelu(Vector<float, W> x) {
     typedef Vector<float, W> V;
     const float powers[] = {POWERS};
@@ -78,8 +78,8 @@ static INLINE Vector<float, W> gelu(Vector<float, W> x) {
     for (int k = 1; k < int(sizeof powers / sizeof *powers); k++) p = p * square + V(powers[k]);
     return x / (exp2(p * x) + V(1.0f));
 }
-static int gelu_f32(const Numbers& of, whole begin, whole end) {
-    whole i = begin;
+static int gelu_f32(const Numbers& of, i64 begin, i64 end) {
+    i64 i = begin;
     for (; i + W <= end; i += W) store_cells(of.out + i, 0, gelu(at(of.x + i)));
     if (i < end) {
         Vector<float, W> v(0.0f);
@@ -94,27 +94,27 @@ static int gelu_f32(const Numbers& of, whole begin, whole end) {
 // steps between groups, heads and rows; features lie side by side.
 struct Attention {
     const void *query, *key, *value; void *out, *lse;
-    whole heads, rows, columns, width, features, causal;
+    i64 heads, rows, columns, width, features, causal;
     double scale;
-    whole of_query[3], of_key[3], of_value[3], of_out[3];
+    i64 of_query[3], of_key[3], of_value[3], of_out[3];
 };
-template <class T> static T dot(const T* a, const T* b, whole n) {
+template <class T> static T dot(const T* a, const T* b, i64 n) {
     typedef Vector<T, W> V;
     V sums[2] = {V(T(0)), V(T(0))};
     T rest = 0;
-    whole i = 0;
+    i64 i = 0;
     for (; i + 2 * W <= n; i += 2 * W) for (int k = 0; k < 2; k++) sums[k] += at(a + i + k * W) * at(b + i + k * W);
     for (; i + W <= n; i += W) sums[0] += at(a + i) * at(b + i);
     for (; i < n; i++) rest += a[i] * b[i];
     return added_up(sums[0] + sums[1]) + rest;
 }
 // Scores become exp(scores - largest); their sum. Where all are minus infinity the weights are zero and the sum is 1.
-template <class T> static T weights(T* scores, whole n, T* largest) {
+template <class T> static T weights(T* scores, i64 n, T* largest) {
     typedef Vector<T, W> V;
     T most = scores[0], sum = 0;
-    for (whole j = 1; j < n; j++) most = scores[j] <= most ? most : scores[j];
+    for (i64 j = 1; j < n; j++) most = scores[j] <= most ? most : scores[j];
     if (most == -(T)__builtin_inf()) most = 0;
-    for (whole j = 0; j < n; j += W) {
+    for (i64 j = 0; j < n; j += W) {
         V v(T(0));
         const int some = n - j < W ? n - j : W;
         memcpy((void*)&v, scores + j, some * sizeof(T));
@@ -126,36 +126,36 @@ template <class T> static T weights(T* scores, whole n, T* largest) {
     return sum == 0 ? 1 : sum;
 }
 // out = weights . values / sum, of K vectors of features.
-template <class T, int K> static INLINE void weighed(const T* weights, const T* values, whole step, whole n, T sum,
+template <class T, int K> static INLINE void weighed(const T* weights, const T* values, i64 step, i64 n, T sum,
     T* out) {
     typedef Vector<T, W> V;
     V sums[K];
     for (int k = 0; k < K; k++) sums[k] = V(T(0));
-    for (whole j = 0; j < n; j++, values += step) for (int k = 0; k < K; k++)
+    for (i64 j = 0; j < n; j++, values += step) for (int k = 0; k < K; k++)
         sums[k] += V(weights[j]) * at(values + k * W);
     for (int k = 0; k < K; k++) store_cells(out + k * W, 0, sums[k] / V(sum));
 }
-template <class T> static int attention(const Attention& of, whole begin, whole end) {
+template <class T> static int attention(const Attention& of, i64 begin, i64 end) {
     T scores[KEYS];
-    for (whole item = begin; item < end; item++) {
-        const whole group = item / of.heads, head = item % of.heads;
+    for (i64 item = begin; item < end; item++) {
+        const i64 group = item / of.heads, head = item % of.heads;
         const T *keys = (const T*)of.key + group * of.of_key[0] + head * of.of_key[1];
         const T *values = (const T*)of.value + group * of.of_value[0] + head * of.of_value[1];
-        for (whole row = 0; row < of.rows; row++) {
+        for (i64 row = 0; row < of.rows; row++) {
             const T* query = (const T*)of.query + group * of.of_query[0] + head * of.of_query[1] + row * of.of_query[2];
             T* out = (T*)of.out + group * of.of_out[0] + head * of.of_out[1] + row * of.of_out[2];
-            const whole seen = of.causal ? least(of.columns, row + 1) : of.columns;
-            for (whole j = 0; j < seen; j++) scores[j] = dot(query, keys + j * of.of_key[2], of.width) * T(of.scale);
+            const i64 seen = of.causal ? least(of.columns, row + 1) : of.columns;
+            for (i64 j = 0; j < seen; j++) scores[j] = dot(query, keys + j * of.of_key[2], of.width) * T(of.scale);
             T largest;
             const T sum = weights(scores, seen, &largest);
             ((T*)of.lse)[item * of.rows + row] = std::log(sum) + largest;
-            const whole step = of.of_value[2];
-            whole i = 0;
+            const i64 step = of.of_value[2];
+            i64 i = 0;
             for (; i + 4 * W <= of.features; i += 4 * W) weighed<T, 4>(scores, values + i, step, seen, sum, out + i);
             for (; i + W <= of.features; i += W) weighed<T, 1>(scores, values + i, step, seen, sum, out + i);
             for (; i < of.features; i++) {
                 T rest = 0;
-                for (whole j = 0; j < seen; j++) rest += scores[j] * values[j * step + i];
+                for (i64 j = 0; j < seen; j++) rest += scores[j] * values[j * step + i];
                 out[i] = rest / sum;
             }
         }

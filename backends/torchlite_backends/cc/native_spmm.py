@@ -16,55 +16,55 @@ _SOURCE = (
     + r"""
 // out[r, :] adds up values[k] * dense[columns[k], :] for k from starts[r] to starts[r + 1], in this order.
 struct Times {
-    const whole *starts, *columns; const void *values, *dense; void* out; whole nonzeros, height, width;
+    const i64 *starts, *columns; const void *values, *dense; void* out; i64 nonzeros, height, width;
 };
 // Of K vectors of columns, which stay in registers.
-template <class T, int K> static inline void times_columns(const Times& of, whole first, whole last, whole column,
+template <class T, int K> static inline void times_columns(const Times& of, i64 first, i64 last, i64 column,
     T* out) {
     typedef Vector<T> X;
     const T *values = (const T*)of.values, *dense = (const T*)of.dense + column;
     typename X::V sums[K] = {};
-    for (whole k = first; k < last; k++) {
+    for (i64 k = first; k < last; k++) {
         const T* row = dense + of.columns[k] * of.width;
         for (int i = 0; i < K; i++) sums[i] += X::at(row + i * X::W) * values[k];
     }
     memcpy(out + column, sums, sizeof sums);
 }
-template <class T> static int rows_times(const Times& of, whole begin, whole end) {
+template <class T> static int rows_times(const Times& of, i64 begin, i64 end) {
     const int W = Vector<T>::W;
     const T *values = (const T*)of.values, *dense = (const T*)of.dense;
-    for (whole r = begin; r < end; r++) {
-        const whole first = of.starts[r], last = of.starts[r + 1];
+    for (i64 r = begin; r < end; r++) {
+        const i64 first = of.starts[r], last = of.starts[r + 1];
         if (first < 0 || last < first || last > of.nonzeros) return 1;
-        for (whole k = first; k < last; k++) if ((uint64_t)of.columns[k] >= (uint64_t)of.height) return 1;
+        for (i64 k = first; k < last; k++) if ((uint64_t)of.columns[k] >= (uint64_t)of.height) return 1;
         T* out = (T*)of.out + r * of.width;
-        whole c = 0;
+        i64 c = 0;
         for (; c + 4 * W <= of.width; c += 4 * W) times_columns<T, 4>(of, first, last, c, out);
         for (; c + W <= of.width; c += W) times_columns<T, 1>(of, first, last, c, out);
         if (c == of.width) continue;
-        for (whole i = c; i < of.width; i++) out[i] = 0;
-        for (whole k = first; k < last; k++) {
+        for (i64 i = c; i < of.width; i++) out[i] = 0;
+        for (i64 k = first; k < last; k++) {
             const T* row = dense + of.columns[k] * of.width;
-            for (whole i = c; i < of.width; i++) out[i] += row[i] * values[k];
+            for (i64 i = c; i < of.width; i++) out[i] += row[i] * values[k];
         }
     }
     return 0;
 }
 // out[k] = left[rows[k], :] . right[columns[k], :]
 struct Products {
-    const whole *rows, *columns; const void *left, *right; void* out; whole left_rows, right_rows, width;
+    const i64 *rows, *columns; const void *left, *right; void* out; i64 left_rows, right_rows, width;
 };
-template <class T> static int products_at(const Products& of, whole begin, whole end) {
+template <class T> static int products_at(const Products& of, i64 begin, i64 end) {
     typedef Vector<T> X;
     const int W = X::W;
-    const whole AHEAD = 8, line = of.width * sizeof(T);
-    for (whole k = begin; k < end; k++) {
-        if (k + AHEAD < end) for (whole i = 0; i < line; i += 64) ask(of.right, of.columns[k + AHEAD] * line + i);
+    const i64 AHEAD = 8, line = of.width * sizeof(T);
+    for (i64 k = begin; k < end; k++) {
+        if (k + AHEAD < end) for (i64 i = 0; i < line; i += 64) ask(of.right, of.columns[k + AHEAD] * line + i);
         const uint64_t one = of.rows[k], two = of.columns[k];
         if (one >= (uint64_t)of.left_rows || two >= (uint64_t)of.right_rows) return 1;
         const T *a = (const T*)of.left + one * of.width, *b = (const T*)of.right + two * of.width;
         typename X::V sums[2] = {};
-        whole i = 0;
+        i64 i = 0;
         for (; i + 2 * W <= of.width; i += 2 * W) {
             sums[0] += X::at(a + i) * X::at(b + i);
             sums[1] += X::at(a + i + W) * X::at(b + i + W);
@@ -76,22 +76,22 @@ template <class T> static int products_at(const Products& of, whole begin, whole
     return 0;
 }
 // The order that sorts numbers below `size`, equal ones as they were, and where each number's begin.
-struct Order { const whole* rows; whole *order, *starts; whole count, size; };
-static int rows_in_order(const Order& of, whole, whole) {
-    memset(of.starts, 0, (of.size + 1) * sizeof(whole));
-    for (whole k = 0; k < of.count; k++) {
+struct Order { const i64* rows; i64 *order, *starts; i64 count, size; };
+static int rows_in_order(const Order& of, i64, i64) {
+    memset(of.starts, 0, (of.size + 1) * sizeof(i64));
+    for (i64 k = 0; k < of.count; k++) {
         if ((uint64_t)of.rows[k] >= (uint64_t)of.size) return 1;
         of.starts[of.rows[k]]++;
     }
-    whole at = 0;
-    for (whole r = 0; r <= of.size; r++) {
-        const whole n = of.starts[r];
+    i64 at = 0;
+    for (i64 r = 0; r <= of.size; r++) {
+        const i64 n = of.starts[r];
         of.starts[r] = at;
         at += n;
     }
     // Each start moves to the end of its own, which is the next one's start.
-    for (whole k = 0; k < of.count; k++) of.order[of.starts[of.rows[k]]++] = k;
-    memmove(of.starts + 1, of.starts, of.size * sizeof(whole));
+    for (i64 k = 0; k < of.count; k++) of.order[of.starts[of.rows[k]]++] = k;
+    memmove(of.starts + 1, of.starts, of.size * sizeof(i64));
     of.starts[0] = 0;
     return 0;
 }

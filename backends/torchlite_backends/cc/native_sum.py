@@ -21,16 +21,16 @@ _SOURCE = (
     + VECTOR_TEMPLATES
     + r"""
 // Rows of `length`, each in pieces of `step`.
-struct Rows { const void* x; void* out; whole length, pieces, step; };
-template <class T> static int row_sums(const Rows& of, whole begin, whole end) {
+struct Rows { const void* x; void* out; i64 length, pieces, step; };
+template <class T> static int row_sums(const Rows& of, i64 begin, i64 end) {
     typedef Vector<T> X;
     typedef typename X::V V;
     const int W = X::W;
-    for (whole item = begin; item < end; item++) {
-        const whole start = item % of.pieces * of.step, n = least(of.step, of.length - start);
+    for (i64 item = begin; item < end; item++) {
+        const i64 start = item % of.pieces * of.step, n = least(of.step, of.length - start);
         const T* x = (const T*)of.x + item / of.pieces * of.length + start;
         V sums[8] = {};
-        whole i = 0;
+        i64 i = 0;
         for (; i + 8 * W <= n; i += 8 * W) {
             for (int k = 0; k < 8; k++) {
                 ask(x + i + k * W, 4096);  // a page ahead: the processor itself asks for none of the next page
@@ -46,21 +46,21 @@ template <class T> static int row_sums(const Rows& of, whole begin, whole end) {
     return 0;
 }
 // out[b, piece, :] adds up `height` of the `count` rows of `after` columns; a block of columns is an item.
-struct Columns { const void* x; void* out; whole count, after, pieces, height, blocks; };
-template <class T> static int column_sums(const Columns& of, whole begin, whole end) {
+struct Columns { const void* x; void* out; i64 count, after, pieces, height, blocks; };
+template <class T> static int column_sums(const Columns& of, i64 begin, i64 end) {
     const int BLOCK = 1024;
     T sums[BLOCK];
-    for (whole item = begin; item < end; item++) {
-        const whole first = item % of.blocks * BLOCK, n = least(BLOCK, of.after - first), place = item / of.blocks;
-        const whole row = place % of.pieces * of.height, rows = least(of.height, of.count - row);
+    for (i64 item = begin; item < end; item++) {
+        const i64 first = item % of.blocks * BLOCK, n = least(BLOCK, of.after - first), place = item / of.blocks;
+        const i64 row = place % of.pieces * of.height, rows = least(of.height, of.count - row);
         const T* x = (const T*)of.x + (place / of.pieces * of.count + row) * of.after + first;
-        for (whole i = 0; i < n; i++) sums[i] = 0;
-        whole k = 0;
+        for (i64 i = 0; i < n; i++) sums[i] = 0;
+        i64 k = 0;
         for (; k + 4 <= rows; k += 4, x += 4 * of.after) {
             const T *a = x, *b = x + of.after, *c = b + of.after, *d = c + of.after;
-            for (whole i = 0; i < n; i++) sums[i] += (a[i] + b[i]) + (c[i] + d[i]);
+            for (i64 i = 0; i < n; i++) sums[i] += (a[i] + b[i]) + (c[i] + d[i]);
         }
-        for (; k < rows; k++, x += of.after) for (whole i = 0; i < n; i++) sums[i] += x[i];
+        for (; k < rows; k++, x += of.after) for (i64 i = 0; i < n; i++) sums[i] += x[i];
         memcpy((T*)of.out + place * of.after + first, sums, n * sizeof(T));
     }
     return 0;

@@ -15,21 +15,21 @@ _SOURCE = (
     TYPE_DEFINITIONS
     + r"""
 // The `kept` largest elements of rows, or the smallest, in order, and where they are: of equals the first.
-struct Firsts { const void* x; void* values; whole* places; whole length, kept, largest; };
-template <class T, class Key> static inline Key key_of(T x, whole largest) {
+struct Firsts { const void* x; void* values; i64* places; i64 length, kept, largest; };
+template <class T, class Key> static inline Key key_of(T x, i64 largest) {
     const Key key = ordered(x);
     return largest ? key : ~key;
 }
-template <class T, class Key, int KEPT> static int firsts(const Firsts& of, whole begin, whole end) {
+template <class T, class Key, int KEPT> static int firsts(const Firsts& of, i64 begin, i64 end) {
     const int STEP = 64;
     Key best[KEPT + 1];
     int32_t places[KEPT + 1];
-    for (whole row = begin; row < end; row++) {
+    for (i64 row = begin; row < end; row++) {
         const T* x = (const T*)of.x + row * of.length;
         int held = 0;
         const int kept = of.kept;
-        for (whole first = 0; first < of.length; first += STEP) {
-            const whole n = least(STEP, of.length - first);
+        for (i64 first = 0; first < of.length; first += STEP) {
+            const i64 n = least(STEP, of.length - first);
             Key keys[STEP];
             int any = held < kept;
             if (n == STEP) {
@@ -39,10 +39,10 @@ template <class T, class Key, int KEPT> static int firsts(const Firsts& of, whol
                 for (int k = 0; k < STEP; k++) any |= keys[k] > bound;
             } else {
                 any = 1;
-                for (whole k = 0; k < n; k++) keys[k] = key_of<T, Key>(x[first + k], of.largest);
+                for (i64 k = 0; k < n; k++) keys[k] = key_of<T, Key>(x[first + k], of.largest);
             }
             if (!any) continue;
-            for (whole k = 0; k < n; k++) {
+            for (i64 k = 0; k < n; k++) {
                 const Key key = keys[k];
                 if (held == kept && key <= best[kept - 1]) continue;
                 int at = held < kept ? held++ : kept - 1;
@@ -61,8 +61,8 @@ template <class T, class Key, int KEPT> static int firsts(const Firsts& of, whol
     }
     return 0;
 }
-static int firsts_f32(const Firsts& of, whole b, whole e) { return firsts<float, int32_t, 128>(of, b, e); }
-static int firsts_f64(const Firsts& of, whole b, whole e) { return firsts<double, int64_t, 128>(of, b, e); }
+static int firsts_f32(const Firsts& of, i64 b, i64 e) { return firsts<float, int32_t, 128>(of, b, e); }
+static int firsts_f64(const Firsts& of, i64 b, i64 e) { return firsts<double, int64_t, 128>(of, b, e); }
 ENTRY(firsts_f32, Firsts)
 ENTRY(firsts_f64, Firsts)
 """

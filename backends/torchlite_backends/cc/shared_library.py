@@ -34,7 +34,7 @@ _libraries: dict[bytes, ctypes.CDLL] = {}  # by the digest of their bytes
 def is_complete(data: bytes) -> bool:
     """True if a library's segments lie within its bytes: reading a mapped file beyond its end raises SIGBUS.
 
-    Libraries of other formats than ELF are left to their loader.
+    Systems other than Linux accept every file that is not empty.
     """
     if not sys.platform.startswith("linux"):
         return bool(data)

@@ -151,8 +151,8 @@ def select_engine() -> Selection:
             return Selection(load_engine(name), missing)
     else:
         if names:
-            said = "; ".join(f"{name}: {why}" for name, why in missing.items())
-            warnings.warn(f"{VARIABLE}={','.join(names)}, but NumPy's kernels serve. {said}", stacklevel=2)
+            reasons = "; ".join(f"{name}: {why}" for name, why in missing.items())
+            warnings.warn(f"{VARIABLE}={','.join(names)}, but NumPy's kernels serve. {reasons}", stacklevel=2)
     return Selection(None, missing)
 
 

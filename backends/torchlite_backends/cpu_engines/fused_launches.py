@@ -124,16 +124,18 @@ def fuse_launches(
         planner.waiting.start()
         if any(r.__class__ is not Array or (r.shape, r.dtype) != out for r, out in zip(results, outs, strict=True)):
             return None
-        launches, held = _launches(device, planner.waiting.chains, arrays)
-        places = [held.index(r) for r in results]
+        launches, all_arrays = _launches(device, planner.waiting.chains, arrays)
+        places = [all_arrays.index(r) for r in results]
     except (_Unfusable, NotBuiltError, KeyError, RuntimeError, TypeError, ValueError, AttributeError):
         return None
-    return FusedLaunches(engine, device, launches, [(x.shape, x.dtype) for x in held[len(arrays) :]], places, otherwise)
+    return FusedLaunches(
+        engine, device, launches, [(x.shape, x.dtype) for x in all_arrays[len(arrays) :]], places, otherwise
+    )
 
 
 def _launches(device: Any, chains: list, arrays: list[Array]) -> tuple[list, list[Array]]:
     """Return the launches of the deferred chains, and a call's arrays: the inputs, then those to allocate."""
-    held, launches = list(arrays), []
+    all_arrays, launches = list(arrays), []
     for steps, (inputs, results, written) in chains:
         chain = fused_chain(device, steps, inputs, written)
         if not chain.fits:
@@ -143,11 +145,11 @@ def _launches(device: Any, chains: list, arrays: list[Array]) -> tuple[list, lis
         )
         places = []
         for x in used:
-            if not any(x is y for y in held):
-                held.append(x)
-            places.append(next(i for i, y in enumerate(held) if y is x))
+            if not any(x is y for y in all_arrays):
+                all_arrays.append(x)
+            places.append(next(i for i, y in enumerate(all_arrays) if y is x))
         launches.append((chain._start, whole, local, places, values))
-    return launches, held
+    return launches, all_arrays
 
 
 __all__ = ["FusedLaunches", "fuse_launches"]

@@ -2,10 +2,10 @@
 
 NumPy keeps views, matrix products (OpenBLAS is the fastest there is), convolutions, which call an engine themselves
 (`torchlite_backends.numpy.conv_native`), random numbers (they equal PyTorch's), creation, in-place writes by index (an
-invalid index must leave the array as it was), and the ops of which the measurements below say so.
+invalid index must leave the array as it was), and the ops for which the measurements below favour it.
 
 Measured on two Zen 4 cores with AVX-512, NumPy 2.4 and its ufuncs over threads, float32, 2**15, 2**18 and 2**22
-elements: ratios of an engine's time to NumPy's, "cc" (g++ 12) and "opencl" (Intel's runtime) alike unless said.
+elements: ratios of an engine's time to NumPy's, for both "cc" (g++ 12) and "opencl" (Intel's runtime) unless noted.
 """
 
 from __future__ import annotations

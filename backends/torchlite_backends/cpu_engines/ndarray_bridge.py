@@ -48,7 +48,7 @@ def engine_kernel(engine: CpuEngine, name: str, plain: Callable, least: dict[np.
                 return run_on_device(device, name, args, options)
         except NotBuiltError:
             missing[_signature(args, options)] = True
-        except Exception:  # a driver's error, or an argument's, for which NumPy's kernel has the words
+        except Exception:  # a driver's error, or a wrong argument, for which NumPy's kernel raises
             return plain(*args, **options)
         return plain(*args, **options)
 

@@ -79,10 +79,10 @@ class CapturedFunction:
         places = {id(x): i for i, x in enumerate(self._given)}
         owners = {id(owner_of(x)): i for i, x in enumerate(self._given)}
         copies: dict[int, Array] = {}
-        made = []
+        results = []
         for x in self._returned:
             if id(x) in places:
-                made.append(given[places[id(x)]])
+                results.append(given[places[id(x)]])
                 continue
             owner = owner_of(x)
             if id(owner) in owners:
@@ -93,12 +93,12 @@ class CapturedFunction:
                 if base is None:
                     base = copies[id(owner)] = _copy_owner(owner)
             if x is owner:
-                made.append(base)
+                results.append(base)
                 continue
             view = empty_like_layout(x)
             view.base, view.buffer, view.offset = base, base.buffer, x.offset + shift
-            made.append(view)
-        return tuple(made)
+            results.append(view)
+        return tuple(results)
 
 
 def _empty_like_layout(x: Array) -> Array:

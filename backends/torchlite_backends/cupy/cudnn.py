@@ -183,7 +183,7 @@ class Library:
     def _fastest(self, graph: Any, pointers: dict[int, int]) -> Plan:
         """Return the fastest plan that the heuristics propose, timed on the given arrays.
 
-        The winner runs last, so that the results are its own.
+        The returned graph is built for the winner.
         """
         found: list[tuple[float, int]] = []
         for index in range(graph.get_execution_plan_count()):

@@ -85,7 +85,7 @@ def describe_backward(
     row.
     """
     query, key, value, out, grad, lse = map(graph.take, inputs)
-    made = graph.made.sdpa_backward(
+    gradients = graph.made.sdpa_backward(
         q=query,
         k=key,
         v=value,
@@ -97,7 +97,7 @@ def describe_backward(
         use_deterministic_algorithm=same_bits,
         compute_data_type=graph.float,
     )
-    for output, like in zip(made, outputs, strict=True):
+    for output, like in zip(gradients, outputs, strict=True):
         graph.give(output, like)
 
 
@@ -125,17 +125,17 @@ def _sdpa_backward(ours: Callable, grad, query, key, value, attn_mask, out, lse,
     cudnn = library(query.device) if _is_supported(query, key, value, attn_mask) else None
     if cudnn is not None and is_aligned(lse) and lse.contiguous:
         grad, result = (x if _is_walkable(x) else clone_row_major(x) for x in (grad, out))
-        made = [empty_in_order_of(x, x.shape[-1]) for x in (query, key, value)]
+        gradients = [empty_in_order_of(x, x.shape[-1]) for x in (query, key, value)]
         if _run(
             cudnn,
             describe_backward,
             [query, key, value, result, grad, lse],
-            made,
+            gradients,
             float(scale),
             bool(is_causal),
             is_deterministic(),
         ):
-            return tuple(x if need else None for x, need in zip(made, needs, strict=True))
+            return tuple(x if need else None for x, need in zip(gradients, needs, strict=True))
     return ours(grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs)
 
 

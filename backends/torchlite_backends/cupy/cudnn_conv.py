@@ -68,7 +68,7 @@ def describe_convolution(graph: Graph, what: str, g: ConvShape, kind: str, last:
     )
     call, first_name, second_name = _CALLS[what]
     operands = {first_name: graph.take(first), second_name: graph.take(second)}
-    made = getattr(graph.made, call)(
+    result = getattr(graph.made, call)(
         **operands,
         pre_padding=padding,
         post_padding=padding,
@@ -76,7 +76,7 @@ def describe_convolution(graph: Graph, what: str, g: ConvShape, kind: str, last:
         dilation=dilation,
         compute_data_type=graph.float,
     )
-    graph.give(made, out)
+    graph.give(result, out)
 
 
 def _run_conv(
@@ -115,23 +115,23 @@ def _convolution_backward(
     cudnn = library(input.device) if input.kind in TYPES else None
     g, x, y = validated_gradient(grad_output, input, weight, stride, padding, dilation, transposed, groups)
     last = _is_channels_last(input, weight)
-    made: list[Any] = [None, None, None]
+    gradients: list[Any] = [None, None, None]
     if cudnn is not None and _is_supported(g, input.kind) and input.size and weight.size and grad_output.size:
         grad_output = _aligned_layout(grad_output, last)
         x, y = (grad_output, input) if transposed else (input, grad_output)
         if needs[0]:
-            made[0] = _run_conv(
+            gradients[0] = _run_conv(
                 cudnn, "forward" if transposed else "backward", g, grad_output, weight, input.shape, last
             )
         if needs[1]:
-            made[1] = _run_conv(cudnn, "weight", g, x, y, weight.shape, last)
+            gradients[1] = _run_conv(cudnn, "weight", g, x, y, weight.shape, last)
         if needs[2]:
-            made[2] = reduced_sum(grad_output, (0, *range(2, grad_output.ndim)))
-    rest = tuple(bool(need) and found is None for need, found in zip(needs, made, strict=True))
+            gradients[2] = reduced_sum(grad_output, (0, *range(2, grad_output.ndim)))
+    rest = tuple(bool(need) and found is None for need, found in zip(needs, gradients, strict=True))
     if any(rest):
         others = ours(grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups, rest)
-        made = [found if other is None else other for found, other in zip(made, others, strict=True)]
-    return tuple(made)
+        gradients = [found if other is None else other for found, other in zip(gradients, others, strict=True)]
+    return tuple(gradients)
 
 
 def kernels(table: dict[str, Any]) -> dict[str, Any]:

@@ -158,7 +158,7 @@ class CUDAFunction:
         )
 
     def _lay_out(self, values: tuple) -> _ParameterBlock:
-        """Return the parameter memory for such values: buffers and then bytes, or as the signature says."""
+        """Return the parameter memory for such values: buffers and then bytes, or the order of the signature."""
         letters = self.signature.replace("p", "Qi") if self.signature else "Q" * len(values)
         letters += "x" * (len(values) - len(letters))  # a guard
         codes = [

@@ -58,7 +58,7 @@ def _vector_access(name: str, kind: str, acc: str, w: int, as_name: str) -> str:
 def _defines(kind: str, out: str, vectors: int) -> str:
     sums = accumulation_of(kind)
     acc = KINDS[sums.kind].computed
-    # The hint says that the kernel is vectorised: without it Intel's compiler also tries to vectorise over work-items,
+    # The hint declares the kernel vectorised: without it Intel's compiler also tries to vectorise over work-items,
     # which takes seconds.
     lines = [
         "#define VECTORS VECTOR_HINT(V)",

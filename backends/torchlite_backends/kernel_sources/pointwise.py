@@ -270,11 +270,11 @@ def chain_source(device, links, kind: str, width: int, written) -> ChainSource:
                 _function(rule, rule.text(kind), ComputeTypes(device, rule, kind), [kind] * operands, kind, w, str(at))
             )
         for parameters, w in ((found.scalar, ""), (found.vector, str(width))):
-            said = []
+            arguments = []
             for place, word in enumerate(given):
                 number = f"n{at}_{place}_"
-                said.append((f"({KINDS[kind].computed}{w})({number})" if w else number) if word == "n" else word)
-            call = f"{'many' if w else 'one'}{at}({', '.join(said)})"
+                arguments.append((f"({KINDS[kind].computed}{w})({number})" if w else number) if word == "n" else word)
+            call = f"{'many' if w else 'one'}{at}({', '.join(arguments)})"
             parameters.append(f"const {KINDS[kind].computed}{w} r{at} = {f'{fenced}({call})' if fenced else call};")
         places = [place for place, word in enumerate(given) if word == "n"]
         found.numbers.extend(f"const {KINDS[kind].computed} n{at}_{place}_" for place in places)

@@ -66,12 +66,12 @@ class CollectiveQueue:
         different headers (without it they are an error), and always if there is no `start`.
         """
         with self.lock:
-            said = Header(head, self.size) if isinstance(head, bytes) else head
-            words = self._words(said)
-            words.begin(_read(*kept) if said.small is not None else None)
-            made = self._queue(words, said, start, kept, written, differing)
+            header = Header(head, self.size) if isinstance(head, bytes) else head
+            words = self._words(header)
+            words.begin(_read(*kept) if header.small is not None else None)
+            request = self._queue(words, header, start, kept, written, differing)
             self.advance()
-            return made
+            return request
 
     def run_blocking(
         self,
@@ -126,10 +126,10 @@ class CollectiveQueue:
                 head.spare.append(words)
             return request
 
-        made = CheckedCollective(self, steps(), (kept, head, words), written)
-        self._waiting.append(made)
+        collective = CheckedCollective(self, steps(), (kept, head, words), written)
+        self._waiting.append(collective)
         active_queues.add(self)
-        return made
+        return collective
 
     def advance(self) -> None:
         """Start the transfers that can start."""

@@ -67,13 +67,13 @@ class MPITransport:
         self._begin(MPI)
         if self._meeting is None:
             self._meeting = Meeting(MPI)
-        made = self._meeting.wait(limit)
-        if made is None:
+        world_communicator = self._meeting.wait(limit)
+        if world_communicator is None:
             rank_state.write_state(rank_state.ALONE)
             raise TimeoutError(f"not all of the {MPI.COMM_WORLD.size} processes came within {limit} seconds")
         self._meeting = None
         mpich_shared_memory.unlink_mapped()
-        return Communicator(made, range(made.size))
+        return Communicator(world_communicator, range(world_communicator.size))
 
     def group(self, ranks: Sequence[int], name: str, limit: float | None = None) -> Communicator:
         """Return a group of some ranks of the world, in this order; only members call it, all with the same name."""

@@ -36,7 +36,7 @@ _NEEDS_FLOAT32 = """
 # The kernels of many calls of NumPy each, in whose place an engine may have one for arrays of any size.
 _MULTI_CALL_KERNELS = "_layer_norm", "_sdpa", "gelu"
 
-# Elements from which a copy is asked of the kernels for large arrays.
+# Minimum number of elements of a copy by the kernels for large arrays.
 _MIN_SIZE_TO_COPY_THREADED = 1 << 16
 
 
@@ -220,8 +220,8 @@ class NumpyBackend:
 
 
 def _deferred_engine_kernel(name: str, plain: Callable) -> Callable:
-    """A kernel that is an engine's, if it has one for arrays of any size; which engine serves is asked by the first
-    call, since `import` must not wait for it.
+    """Return a kernel that calls an engine's, if it has one for arrays of any size; the first call selects the
+    engine, since `import` must not wait for it.
     """
     serving: Callable | None = None
 

@@ -161,7 +161,7 @@ def _sdpa(query, key, value, attn_mask, is_causal, scale):
     else:
         tiles, chunks = _tiles(*a.groups, a.rows, a.columns, a.is_causal)
         runs = 1 if len(tiles) >= get_threads() else min(len(chunks), _TASKS // len(tiles))
-        # Rows that see the most keys come first, so that threads end together.
+        # Rows that see the most keys come first, so that threads end at about the same time.
         tasks = [(heads, chunks[k::runs]) for k in reversed(range(runs)) for heads in tiles]
         with single_threaded:
             parallel_for(lambda heads, chunks: _forward_tile(a, out, sums, shifts, heads, chunks), tasks)

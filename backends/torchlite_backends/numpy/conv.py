@@ -505,7 +505,7 @@ def _spatial(value, count):
 
 
 def _normalize_geometry(input, weight, stride, padding, dilation):
-    """Return the geometry as tuples. The record's shape function words any error raised here."""
+    """Return the geometry as tuples. The record's shape function replaces the message of errors raised here."""
     count = input.ndim - 2
     stride, padding, dilation = (_spatial(v, count) for v in (stride, padding, dilation))
     if (

@@ -1,7 +1,7 @@
 """Depthwise convolution in one or two dimensions: a multiply-add over shifted inputs for each kernel position.
 
 With one input channel per filter there are no matrix products. Large images with rows that are not short use
-`conv_banded`. Blocks of images and channels are transposed so that positions come first: a shift is then a whole number
+`conv_banded`. Blocks of images and channels are transposed so that positions come first: a shift is then a number
 of long runs, an image's edge shortens the range of positions, and a stride is a step between runs. A block stays in a
 core's cache while all kernel positions are added.
 """

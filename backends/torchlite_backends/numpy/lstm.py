@@ -172,14 +172,14 @@ def _backward_steps(grad_output, dh, dc, gates, cells, back, sums):
     Fills (4H, T, n), the gradients of the sums.
     """
     steps, hidden, columns = cells.shape
-    made, factors = (np.empty((min(_STEPS, steps), 6 * hidden, columns), dh.dtype) for _ in range(2))
+    work, factors = (np.empty((min(_STEPS, steps), 6 * hidden, columns), dh.dtype) for _ in range(2))
     of_dc, of_dh = (
         a.reshape(len(a), k, hidden, columns) for k, a in ((4, factors[:, : 4 * hidden]), (2, factors[:, 4 * hidden :]))
     )
     by_dc, by_dh = (
-        a.reshape(len(a), k, hidden, columns) for k, a in ((4, made[:, : 4 * hidden]), (2, made[:, 4 * hidden :]))
+        a.reshape(len(a), k, hidden, columns) for k, a in ((4, work[:, : 4 * hidden]), (2, work[:, 4 * hidden :]))
     )
-    gradients, summands = made[:, hidden : 5 * hidden], made[:, 5 * hidden :]
+    gradients, summands = work[:, hidden : 5 * hidden], work[:, 5 * hidden :]
     total = np.empty_like(dc)
     for stop in range(steps, 0, -_STEPS):
         start = max(stop - _STEPS, 0)

@@ -241,21 +241,21 @@ def serial_normals(engine: Engine, count: int, exact: bool) -> np.ndarray:
         start = 0
         if engine.next_normal is not None:
             out[0], engine.next_normal, start = engine.next_normal, None, 1
-        wanted = count - start
+        remaining = count - start
         here = engine.position
-        end = here + 2 * (wanted + wanted % 2)
+        end = here + 2 * (remaining + remaining % 2)
         if end <= WORDS:  # as `Engine.words`, whose lock this thread has
             engine.position = end
             uniform = _words_to_doubles(engine._block[here:end]).reshape(-1, 2)
         else:
-            uniform = uniform_doubles(engine, wanted + wanted % 2).reshape(-1, 2)
+            uniform = uniform_doubles(engine, remaining + remaining % 2).reshape(-1, 2)
         if count < BLOCK or (exact and count <= SCALAR_LIMIT):
             pairs = np.array([x for u, v in uniform.tolist() for x in _box_muller_pair(u, v)])
         else:
             radius, angle = np.sqrt(-2.0 * np.log1p(-uniform[:, 1])), 2.0 * np.pi * uniform[:, 0]
             pairs = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).ravel()
-        out[start:] = pairs[:wanted]
-        if wanted % 2:
+        out[start:] = pairs[:remaining]
+        if remaining % 2:
             engine.next_normal = _box_muller_pair(*uniform[-1].tolist())[1]
     return out
 

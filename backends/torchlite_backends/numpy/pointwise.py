@@ -130,9 +130,9 @@ def _where(condition, input, other):
         if array.dtype.kind != "f" or number.__class__ not in (int, float):
             return plain_where(condition, input, other)
         number = np.asarray(number).astype(array.dtype)
-    held = np.asarray(number).view(bits)
+    number_bits = np.asarray(number).view(bits)
     return _select_blockwise(
-        _select_or_scalar if first else _scalar_where, condition, [array.view(bits), held], bits
+        _select_or_scalar if first else _scalar_where, condition, [array.view(bits), number_bits], bits
     ).view(array.dtype)
 
 

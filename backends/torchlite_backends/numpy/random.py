@@ -31,7 +31,7 @@ from .normal_deviates import (
 CHUNK = 1 << 15  # values computed at a time, so that temporaries stay in cache
 SINGLE, DOUBLE, INT32 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int32)
 LOW24, STEP = np.uint32(0xFFFFFF), np.float32(SCALE24)
-SWAPS = 256  # permutations of up to so many entries are made by successive exchanges
+SWAPS = 256  # permutations of up to so many entries are computed by successive exchanges
 STEPS = 1 << 14  # exchanges per step
 WIDE = 1 << 28  # spans from this size take a 64-bit draw each
 

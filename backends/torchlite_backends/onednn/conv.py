@@ -105,16 +105,16 @@ class Convolutions:
         if planned is None:
             return False
         alone, plain = self.library.alone, [p.address_of(a) for a in operands]
-        laid, held = plain, None
+        laid, reordered = plain, None
         if planned.weight_reorder is not None:
             laid = plain.copy()
-            held, laid[1] = alone(planned.weight_reorder.run, plain[1])
+            reordered, laid[1] = alone(planned.weight_reorder.run, plain[1])
 
         def one(task: Task, offsets: tuple[int, ...], ready: bool) -> None:
             alone(task.run, [a + o for a, o in zip(laid if ready else plain, offsets, strict=True)])
 
         self._share(one, planned.tasks)
-        del held
+        del reordered
         return True
 
     def _plan(
@@ -181,7 +181,7 @@ class Convolutions:
         ]
         free = [MemoryDesc(library, s) for s in shapes]
         extra = MemoryDesc(library, (filters,), (1,)) if bias else None
-        made = self._primitive(kind, g, piece, plain if last else free, free, extra)
+        primitive = self._primitive(kind, g, piece, plain if last else free, free, extra)
         which = {
             FORWARD: (p.SOURCE, p.WEIGHTS, p.TARGET),
             DATA: (p.D_SOURCE, p.WEIGHTS, p.D_TARGET),
@@ -190,7 +190,7 @@ class Convolutions:
         operands = [Operand(w, d, ready and i == 1) for i, (w, d) in enumerate(zip(which, plain, strict=True))]
         if extra is not None:
             operands.append(Operand(p.BIAS, extra))
-        return Task(library, self._scratch, made, operands)
+        return Task(library, self._scratch, primitive, operands)
 
     def _primitive(
         self, kind: str, g: ConvShape, piece: Piece, outer: list[MemoryDesc], free: list[MemoryDesc],

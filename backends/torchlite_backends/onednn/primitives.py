@@ -142,14 +142,14 @@ class Task:
         self._layouts: list[tuple[int, int]] = []
         for place, operand in enumerate(self._operands):
             plain = operand.plain.handle
-            wanted = primitive.query_memory_desc(operand.which) if operand.which in _QUERIES else plain
-            self._layouts.append((operand.which, wanted))
-            if operand.ready or library.same_description(plain, wanted):
+            layout = primitive.query_memory_desc(operand.which) if operand.which in _QUERIES else plain
+            self._layouts.append((operand.which, layout))
+            if operand.ready or library.same_description(plain, layout):
                 self._offsets.append(-1)
                 continue
-            self._offsets.append(self._more(library.description_bytes(wanted)))
+            self._offsets.append(self._more(library.description_bytes(layout)))
             result = operand.which in _RESULTS
-            there_and_back = (wanted, plain) if result else (plain, wanted)
+            there_and_back = (layout, plain) if result else (plain, layout)
             (self._behind if result else self._before).append((place, _reorder(library, *there_and_back)))
         inner = max((p.scratch for _, p in self._before + self._behind), default=0)
         self._scratch = self._more(max(inner, primitive.scratch))

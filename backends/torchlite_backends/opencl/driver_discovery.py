@@ -237,8 +237,8 @@ def _probe(drivers: list[Driver] | None) -> tuple[list[dict[str, Any]], str]:
         return [], lines[0]
     if done.returncode < 0:
         return [], f"crashes ({signal.Signals(-done.returncode).name})"
-    said = [line for line in done.stderr.splitlines() if line.strip()]
-    return [], f"fails: {said[-1][:300]}" if said else f"ends the process with status {done.returncode}"
+    error_lines = [line for line in done.stderr.splitlines() if line.strip()]
+    return [], f"fails: {error_lines[-1][:300]}" if error_lines else f"ends the process with status {done.returncode}"
 
 
 def _probe_all(drivers: list[Driver]) -> ProbeResult:

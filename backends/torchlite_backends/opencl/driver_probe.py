@@ -125,7 +125,7 @@ def run_probe(device: Any) -> None:
 def main(arguments: list[str]) -> None:
     import warnings
 
-    warnings.simplefilter("ignore")  # a compiler that says something has not failed
+    warnings.simplefilter("ignore")  # compiler output is not a failure
     try:
         import pyopencl  # noqa: F401
     except Exception as problem:  # a broken installation raises anything: the probe reports it

@@ -162,11 +162,11 @@ def test_winograd(program, plan, monkeypatch):
 
 
 @pytest.mark.usefixtures("filtering")
-def test_winograd_leaves_what_is_not_finite(program):
-    test_what_is_not_finite_stays_where_it_is(program)
+def test_nonfinite_inputs_with_winograd(program):
+    test_nonfinite_inputs_reach_only_their_windows(program)
 
 
-def test_what_is_not_finite_stays_where_it_is(program):
+def test_nonfinite_inputs_reach_only_their_windows(program):
     plan = plan_of(1, 4, 8, (20, 20), 3, padding=1)
     x, weight = np.zeros((1, 4, 20, 20), np.float32), np.ones((8, 4, 3, 3), np.float32)
     x[0, 1, 19, 19], x[0, 2, 0, 0] = np.nan, np.inf

@@ -88,7 +88,7 @@ def test_limits(engine, numbers, count):
     np.testing.assert_array_equal(found, np.where(x <= 0, 0, grad))
 
 
-def test_what_others_compute(engine, numbers):
+def test_unsupported_arguments_are_declined(engine, numbers):
     x, v = numbers(4, 6, 5, 5), numbers(6)
     assert native_batch_norm.batch_norm_train(engine, x.transpose(0, 1, 3, 2), v, v, 1e-5) is None
     assert native_batch_norm.batch_norm_train(engine, x.astype("f8"), v.astype("f8"), None, 1e-5) is None

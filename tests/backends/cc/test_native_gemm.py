@@ -62,7 +62,7 @@ def test_how_it_is_cut_changes_nothing(engine, monkeypatch):
     assert (_multiplied(engine, a[96:200], b[:, 100:208]) == whole[96:200, 100:208]).all()
 
 
-def test_nan_and_infinity_stay_in_their_rows_and_columns(engine):
+def test_nan_and_infinity_reach_only_their_rows_and_columns(engine):
     a, b = np.ones((50, 60), "f4"), np.ones((60, 90), "f4")
     a[3, 4], a[5, 6], b[8, 89] = np.nan, np.inf, -np.inf
     with np.errstate(invalid="ignore"):
@@ -71,7 +71,7 @@ def test_nan_and_infinity_stay_in_their_rows_and_columns(engine):
     assert (_multiplied(engine, tiny, np.ones((1, 48), "f4")) == tiny).all()
 
 
-def test_what_is_left_to_others(engine):
+def test_unsupported_operands_are_declined(engine):
     a, b = np.ones((64, 64), "f4"), np.ones((64, 64), "f4")
     out = np.zeros((64, 64), "f4")
     assert not native_gemm.gemm(engine, a[:15], b, out[:15], None)

@@ -41,7 +41,7 @@ def test_products(engine, dtype, near, depth, columns):
     np.testing.assert_allclose(found, row[:, : len(part)].astype("f8") @ part, rtol=0, atol=near * depth**0.5)
 
 
-def test_what_is_not_finite_stays(engine):
+def test_nonfinite_inputs_propagate(engine):
     row, matrix, bias = _given(200, 64)
     row[0, 3], matrix[:, 2] = np.inf, 0
     out = native_gemv.gemv(engine, row, matrix, bias)
@@ -60,7 +60,7 @@ def test_products_are_the_same_for_any_threads(engine):
         torch.set_num_threads(before)
 
 
-def test_what_is_left_to_others(engine):
+def test_unsupported_operands_are_declined(engine):
     row, matrix, bias = _given(64, 40)
     assert native_gemv.gemv(engine, row, np.ascontiguousarray(matrix), bias) is None
     assert native_gemv.gemv(engine, row[:, :10], matrix, bias) is None

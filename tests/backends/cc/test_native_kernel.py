@@ -41,7 +41,7 @@ def _places(*shape, below):
     return np.random.default_rng(4).integers(0, below, shape)
 
 
-def test_what_is_not_built_keeps_no_array(numbers, monkeypatch):
+def test_a_refused_build_keeps_no_reference_to_its_arguments(numbers, monkeypatch):
     engine = Device(may_build=False)
     monkeypatch.setattr(program_build, "load", refused := Refused())
     x = numbers(3, 4)
@@ -77,7 +77,7 @@ def test_gather(engine, numbers, dtype, dim):
 
 @pytest.mark.parametrize("picked", [1, 3, 64, 128, 129, 700])
 def test_gather_asks_ahead_within_its_rows(engine, numbers, picked):
-    """What is read later is asked for rows before, or within long rows: any number of rows may be left then."""
+    """Prefetching works across rows and within long rows, with any number of remaining rows."""
     for rows in (1, 2, 50, 130):
         x, index = numbers(rows, 33), _places(rows, picked, below=33)
         assert (native_gather.gather(engine, x, 1, index) == np.take_along_axis(x, index, 1)).all()
@@ -153,7 +153,7 @@ def test_rows_are_added_by_index(engine, numbers, dtype, kind, shape):
     assert native_gather.index_add(engine, x.astype("i4"), 0, index, source) is None
 
 
-def test_what_picking_leaves_to_others(engine, numbers):
+def test_unsupported_gathers_are_declined(engine, numbers):
     x, index = numbers(8, 8), _places(8, 8, below=8)
     assert native_gather.gather(engine, x.T, 0, index) is None
     assert native_gather.gather(engine, x, 0, index.astype("i4")) is None
@@ -179,7 +179,7 @@ def test_cat(engine, numbers, monkeypatch, dtype, cached):
     assert (out == np.concatenate([x[:, :3], x, x[:, 1:3]], 1)).all()
 
 
-def test_what_cat_leaves_to_others(engine, numbers):
+def test_unsupported_cats_are_declined(engine, numbers):
     x = numbers(4, 6)
     for given, dim in (([x, x.T], 0), ([x, x[:, :5].copy()], 0), ([x, x.astype("f8")], 0), ([x, x[0]], 0), ([x], 2),
                        ([np.empty(0, "f4")], 0), ([x[:, ::2], x[:, ::2]], 0), ([x], None)):  # fmt: skip
@@ -220,7 +220,7 @@ def test_sums_of_turned_arrays(engine, numbers):
     assert native_sum.sum(engine, x[0].T, 0) is not None
 
 
-def test_sums_keep_what_is_no_number(engine):
+def test_sums_propagate_nan(engine):
     x = np.ones((64, 200), np.float32)
     x[3, 7], x[5, 9], x[5, 10] = np.nan, np.inf, -np.inf
     with np.errstate(invalid="ignore"):
@@ -243,7 +243,7 @@ def test_sums_are_the_same_for_any_threads(engine, numbers):
         torch.set_num_threads(before)
 
 
-def test_what_sums_leave_to_others(engine, numbers):
+def test_unsupported_sums_are_declined(engine, numbers):
     x = numbers(40, 50, 60)
     assert native_sum.sum(engine, x, (0, 2)) is None  # not neighbours
     assert native_sum.sum(engine, x.astype("i4"), 0) is None
@@ -273,7 +273,7 @@ def test_topk(engine, dtype, largest, length):
         assert (np.signbit(values) == np.signbit(np.take_along_axis(x, expected, 1))).all()
 
 
-def test_what_topk_leaves_to_others(engine, numbers):
+def test_unsupported_topk_is_declined(engine, numbers):
     x = numbers(40, 600)
     for given, k, dim in (
         (x, 200, 1),
@@ -356,7 +356,7 @@ def test_lstm_layers(engine, numbers, dtype, near, reverse, sizes):
                     np.testing.assert_allclose(a, b, rtol=100 * near, atol=near * (1 + 30 * np.abs(b).max()))
 
 
-def test_what_lstms_leave_to_others(engine, numbers):
+def test_unsupported_lstms_are_declined(engine, numbers):
     given = [numbers(2, 3, 4), numbers(3, 5), numbers(3, 5), numbers(20, 4), numbers(20, 5), None, None, False]
     halves = [a.astype("f2") for a in given[:5]]
     assert native_lstm._lstm_layer(engine, *halves, None, None, False) is None
@@ -367,7 +367,7 @@ def test_what_lstms_leave_to_others(engine, numbers):
 
 
 def test_errors_are_numpys(engine):
-    """What a kernel cannot take, or refuses, goes to the kernel below it."""
+    """NumPy's kernel runs if a native kernel declines or fails."""
     from torchlite_backends.cc.native_kernel import override_kernels
 
     class Served:
@@ -438,7 +438,7 @@ def test_steps_of_optimizers(engine, dtype, shapes, name, count, options):
         np.testing.assert_allclose(a, b, rtol=2e-6 if dtype == "f4" else 1e-13, atol=1e-6 if dtype == "f4" else 1e-14)
 
 
-def test_what_optimizers_leave_to_others(engine, numbers):
+def test_unsupported_sgd_steps_are_declined(engine, numbers):
     p, buffer = numbers(4, 5), numbers(20)
     options = (False, 0.1, 0.9, 0.2, 0.01, True, False, None, None)
     for params, grads, state in (
@@ -475,7 +475,7 @@ def test_a_losses_gradient_is_served_by_the_scores_size(monkeypatch):
 
 
 @pytest.mark.parametrize("before", [0, 1, 624, 700])
-def test_words_are_the_twisters(engine, monkeypatch, before):
+def test_random_words_equal_numpys_twister(engine, monkeypatch, before):
     from torchlite_backends.numpy import mt19937
 
     filled = []
@@ -496,7 +496,7 @@ def test_words_are_the_twisters(engine, monkeypatch, before):
     assert (other.words(9000) == mine.words(9000)).all()
 
 
-def test_a_twister_with_unread_words_is_refused(engine):
+def test_a_partly_read_twister_is_declined(engine):
     twister = np.random.MT19937(3)
     twister.random_raw(5)
     out, state = np.zeros(624, "u4"), twister.state["state"]["key"].copy()

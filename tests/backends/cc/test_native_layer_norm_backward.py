@@ -51,7 +51,7 @@ def test_gradients(engine, monkeypatch, cached, weighted, shape, dtype, near):
         )
 
 
-def test_dimensions_that_are_normalised_together(engine):
+def test_several_normalised_dimensions(engine):
     grad, x, weight, mean, rstd = _given(60, 35 * 16, "f4")
     given = grad.reshape(20, 3, 35, 16), x.reshape(20, 3, 35, 16), weight.reshape(35, 16), mean, rstd
     found = native_layer_norm_backward._layer_norm_backward(engine, *given, 2, 1e-5, (True, True, True))
@@ -72,7 +72,7 @@ def test_gradients_are_the_same_for_any_threads(engine):
         torch.set_num_threads(before)
 
 
-def test_what_is_left_to_others(engine):
+def test_unsupported_operands_are_declined(engine):
     given = _given(300, 100, "f4")
     grad, x, weight, mean, rstd = given
     assert _backward(engine, given, (True, False, True)) is None

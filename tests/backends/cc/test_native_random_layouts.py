@@ -331,7 +331,7 @@ def _scratch(_, shape, dtype):
 
 @pytest.fixture
 def program(monkeypatch):
-    """Convolutions of any shape, with scratch memory that is as long as what was asked for."""
+    """Convolutions of any shape, with scratch memory of exactly the requested size."""
     for name in ("_MIN_USEFUL_SHARE", "_MIN_MULS", "_MIN_MULS_PER_THREAD", "_MIN_MOVES_PER_THREAD"):
         monkeypatch.setattr(convolution, name, 0)
     monkeypatch.setattr(convolution, "scratch_buffer", _scratch)

@@ -51,7 +51,7 @@ def test_layer_norm_of_few_rows(engine, numbers, dtype, columns, affine):
         np.testing.assert_allclose(rstd, factor, rtol=1e-4 if dtype == "f4" else 1e-10)
 
 
-def test_layer_norm_over_several_dimensions_and_what_it_leaves(engine, numbers):
+def test_layer_norm_over_several_dimensions_and_declined_arguments(engine, numbers):
     x = numbers(4, 5, 6)
     out, mean, _ = native_small_arrays._layer_norm(engine, x, None, None, 2, 0.0)
     wide = x.reshape(4, 30).astype("f8")
@@ -74,7 +74,7 @@ def test_gelu_of_few_numbers(engine, numbers, count):
     np.testing.assert_allclose(native_small_arrays.gelu(engine, x), expected, rtol=2e-6, atol=3e-7)
 
 
-def test_gelu_of_what_is_not_finite_and_what_it_leaves(engine):
+def test_gelu_of_nonfinite_values_and_declined_arguments(engine):
     x = np.array([np.nan, np.inf, 200, -200, 1e30, -0.0], "f4")
     np.testing.assert_array_equal(
         native_small_arrays.gelu(engine, x), np.array([np.nan, np.inf, 200, -0.0, 1e30, -0.0], "f4")
@@ -107,7 +107,7 @@ def test_attention_of_few_queries(engine, numbers, dtype, causal, rows, columns,
     assert out.dtype == query.dtype and (rows == 1 or out.strides[1] < out.strides[2])  # as the heads of the queries
 
 
-def test_attention_of_what_is_far_apart_or_not_finite(engine, numbers):
+def test_attention_of_distant_and_nonfinite_scores(engine, numbers):
     query, key, value = numbers(1, 1, 1, 8) * 100, numbers(1, 1, 30, 8) * 100, numbers(1, 1, 30, 8)
     out, _ = native_small_arrays._sdpa(engine, query, key, value, None, False, 1.0)
     np.testing.assert_allclose(out, _attention(query, key, value, False, 1.0)[0], rtol=1e-5, atol=1e-5)
@@ -118,7 +118,7 @@ def test_attention_of_what_is_far_apart_or_not_finite(engine, numbers):
     assert np.isnan(native_small_arrays._sdpa(engine, query, key, value, None, False, 1.0)[0]).all()
 
 
-def test_what_attention_leaves_to_numpy(engine, numbers):
+def test_unsupported_attention_is_declined(engine, numbers):
     query, key = numbers(2, 3, 1, 8), numbers(2, 3, 5, 8)
     many = numbers(2, 3, 9, 8)
     assert native_small_arrays._sdpa(engine, many, many, many, None, False, 1.0) is None

@@ -67,7 +67,7 @@ def test_indices_that_do_not_fit_are_refused(engine, bad):
     assert native_spmm._stable_argsort_rows(engine, wrong, 4) is None
 
 
-def test_what_is_left_to_others(engine):
+def test_unsupported_operands_are_declined(engine):
     dense, values, at, starts = np.ones((4, 3), "f4"), np.ones(2, "f4"), np.array([1, 3]), np.array([0, 1, 2])
     for given in (
         (at.astype("i4"), starts, values, dense),

@@ -152,7 +152,7 @@ def test_views_are_not_copied(engine, kernels, rng):
 
 
 @compiled
-def test_results_own_their_memory(engine, kernels):
+def test_results_are_base_arrays(engine, kernels):
     assert engine.unwrap(kernels["neg"](engine.wrap(np.ones((3, 4), np.float32)))).base is None
 
 
@@ -222,7 +222,7 @@ def test_items_that_share_memory_run_in_groups_of_one(engine):
 
 
 @compiled
-def test_what_does_not_compile_is_shown_with_its_lines(engine):
+def test_compile_errors_show_the_source_line(engine):
     with pytest.raises(RuntimeError, match=r"(?s)could not build a kernel.*nonsense.*2 KERNEL void f"):
         engine.function("KERNEL void f(OUT(int, out)) { nonsense; }", "f", "p")
 
@@ -413,7 +413,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), all([_squares(device) 
 
 @compiled
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted by Linux's /proc")
-def test_a_forked_child_starts_its_own_threads(tmp_path):
+def test_a_forked_child_starts_new_threads(tmp_path):
     path = os.pathsep.join([os.getcwd(), *filter(None, sys.path)])
     found = _python(_FORKED, tmp_path, PYTHONPATH=path)
     assert found.stdout.split() == ["0", "True"], found.stderr

@@ -126,7 +126,7 @@ def prepared(monkeypatch, tmp_path):
     return note
 
 
-def test_numpy_serves_where_nobody_chose(asked, engines, prepared):
+def test_numpy_is_the_default_engine(asked, engines, prepared):
     engines["opencl"], engines["cc"] = named("opencl"), named("cc", by_default=True)
     assert asked(None).name == asked("").name == "numpy"
     prepared("opencl")
@@ -161,7 +161,7 @@ def test_a_name_of_no_engine(asked, engines):
         asked("cc,mkl")
 
 
-def test_what_a_broken_package_says(asked, monkeypatch):
+def test_a_broken_package_warns_and_falls_back_to_numpy(asked, monkeypatch):
     def load(name):
         raise OSError(f"lib{name}.so: cannot open")
 
@@ -182,7 +182,7 @@ def test_the_report_names_each_engine(engines, monkeypatch):
     assert ("opencl", "serves: Python functions") in engine_selection.report()
 
 
-def test_what_users_are_told():
+def test_report_names_the_engine():
     assert torch.backends.cpu.get_kernel_engine() == engine_selection.select_engine().name == backend.engine()
     assert "TORCHLITE_CPU_KERNELS" in report()
 
@@ -224,7 +224,7 @@ def test_arrays_that_share_memory_share_a_buffer(host):
 @pytest.mark.parametrize(
     "x", [whole.astype(">f4"), np.zeros(9, "S3"), np.frombuffer(b"x" * 41, np.uint8)[1:].view(np.float32)[1:]]
 )
-def test_what_devices_do_not_have_is_declined(host, x):
+def test_unsupported_arrays_raise(host, x):
     if x.dtype == np.float32 and x.dtype.isnative:
         x = np.lib.stride_tricks.as_strided(x, (3,), (6,))
     with pytest.raises(ndarray_bridge.UnsupportedArray):
@@ -239,7 +239,7 @@ def new(device, array):
     return out
 
 
-def test_results_own_their_memory(host):
+def test_results_are_base_arrays(host):
     made = np.empty((4, 3), np.float32)
     host.kernels["neg"] = lambda x: view_of(new(host, np.negative(host.unwrap(x), out=made)), (12,), (1,), 0)
     out = ndarray_bridge.run_on_device(host, "neg", (whole[:4, :3],), {})
@@ -251,7 +251,7 @@ def serving(host, plain):
     return ndarray_bridge.engine_kernel(Engine(host), "neg", plain, {np.dtype("f4"): 8})
 
 
-def test_what_the_engine_does_not_take_goes_to_numpy(host):
+def test_unsupported_calls_fall_back_to_numpy(host):
     host.kernels["neg"] = lambda x, *rest: x  # tells who served
     kernel = serving(host, np.negative)
     x = np.ones(8, np.float32)

@@ -1,4 +1,4 @@
-"""What `device="cuda"` says where it cannot be used: one sentence that tells apart what is missing."""
+"""Without a usable device, `device="cuda"` raises one sentence that names the missing part."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_no_compiler(machine):
     assert machine(Library(), missing="CUDA's compiler NVRTC is not found") == "CUDA's compiler NVRTC is not found"
 
 
-def test_the_compiler_is_asked_for_what_it_lacks(monkeypatch):
+def test_a_missing_nvrtc_is_explained(monkeypatch):
     import sys
     import types
 

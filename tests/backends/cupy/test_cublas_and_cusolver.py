@@ -1,4 +1,4 @@
-"""What is said of cuBLAS and cuSOLVER, whose functions are called by ctypes, is what NVIDIA's headers say, and the
+"""The ctypes signatures of cuBLAS and cuSOLVER functions match NVIDIA's headers, and the
 libraries have these functions. Nothing here needs a GPU.
 """
 

@@ -226,7 +226,7 @@ def test_operands_where_they_do_not_lie_right(cudnn, rng):
 
 
 @simulated
-def test_plans_are_kept(cudnn, rng):
+def test_plans_are_cached(cudnn, rng):
     for _ in range(2):
         compare(rng, (2, 3, 6, 6), (4, 3, 3, 3))
     compare(rng, (1, 3, 6, 6), (4, 3, 3, 3))
@@ -240,7 +240,7 @@ def test_plans_are_kept(cudnn, rng):
 
 
 @simulated
-def test_switches_choose_among_ways(cudnn, rng):
+def test_switches_select_the_implementation(cudnn, rng):
     def unwanted(dtype=torch.float32):
         x, weight = (torch.ones(*shape, device="cuda", dtype=dtype) for shape in ((2, 3, 6, 6), (4, 3, 3, 3)))
         before = len(cudnn.graphs)
@@ -270,7 +270,7 @@ def test_benchmark_takes_the_fastest(cudnn, rng):
 
 
 @simulated
-def test_what_cudnn_refuses_runs_on_our_kernels(cudnn, rng):
+def test_refused_graphs_fall_back_to_torchlites_kernels(cudnn, rng):
     asked = []
     cudnn.refuses = lambda graph: asked.append(graph.call) or graph.call != "conv_fprop"
     for _ in range(2):
@@ -284,7 +284,7 @@ def test_what_cudnn_refuses_runs_on_our_kernels(cudnn, rng):
 
 
 @simulated
-def test_what_fails_for_a_time_is_tried_again(cudnn, rng, monkeypatch):
+def test_temporary_failures_are_retried(cudnn, rng, monkeypatch):
     x, weight = torch.ones(2, 3, 6, 6, device="cuda"), torch.ones(4, 3, 3, 3, device="cuda")
     with switches.flags(enabled=False):
         F.conv2d(x, weight)  # our own kernel writes a table, which a capture forbids
@@ -304,7 +304,7 @@ def test_what_fails_for_a_time_is_tried_again(cudnn, rng, monkeypatch):
 
 
 @simulated
-def test_work_goes_in_the_threads_stream(cudnn):
+def test_work_runs_in_the_threads_stream(cudnn):
     x, weight = torch.ones(2, 3, 6, 6, device="cuda"), torch.ones(4, 3, 3, 3, device="cuda")
     F.conv2d(x, weight)
     stream = torch.cuda.Stream()
@@ -401,7 +401,7 @@ def test_attention_not_for_cudnn(cudnn, rng):
 
 
 @simulated
-def test_attention_waits_for_shapes_that_come_again(cudnn, rng):
+def test_attention_uses_cudnn_for_repeated_shapes(cudnn, rng):
     for _ in range(2):
         attention(rng, (2,), 5, 6, 8, 8)
     assert cudnn.graphs == []

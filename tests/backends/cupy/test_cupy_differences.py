@@ -48,7 +48,7 @@ def on(values, dtype=None):
 
 def test_results_without_dimensions(backend):
     """A CuPy reduction gives a 0-d array on the device where NumPy gives a scalar on the host. Ours gives a 0-d Array,
-    and nothing comes to the host before it is asked for.
+    and nothing is copied to the host before it is read.
     """
     from torchlite_backends.device_runtime.core.host_transfer import TRANSFER_COUNTS
 
@@ -119,7 +119,7 @@ def test_writes_out_of_bounds(backend):
 
 
 def test_an_index_that_occurs_twice(backend):
-    """With CuPy which of the values is kept at an index that occurs twice is not said, and `x[i] += y` adds one of
+    """With CuPy it is undefined which value is stored at an index that occurs twice, and `x[i] += y` adds one of
     them. Adding here adds them all, gradients too.
     """
     i = on([1, 3, 1, 1])
@@ -205,8 +205,8 @@ def test_sums_of_half_precision(libraries, dtype):
 
 
 def test_functions_that_are_missing(backend):
-    """CuPy lacks some of NumPy's functions, and those of SciPy that PyTorch has are in another package. None is asked
-    for: each of these ops has a kernel of its own.
+    """CuPy lacks some of NumPy's functions, and those of SciPy that PyTorch has are in another package. None is needed:
+    each of these ops has a kernel in the backend.
     """
     from torchlite._dispatch.backend_registry import has_kernel, table_of
 
@@ -247,7 +247,7 @@ def test_functions_that_are_missing(backend):
 
 def test_host_arrays_and_lists(backend):
     """CuPy's ufuncs refuse NumPy arrays and lists; PyTorch takes a number or a 0-d tensor of the CPU beside a CUDA
-    tensor, and refuses others with its own words.
+    tensor, and raises its own errors for others.
     """
     x = on([1.0, 2.0])
     assert (
@@ -266,9 +266,9 @@ def test_host_arrays_and_lists(backend):
     assert x[np.array([1])].tolist() == [6.0] and x[torch.tensor([0])].tolist() == [5.0]
 
 
-def test_each_device_works_with_its_own(backend):
-    """CuPy allocates and launches on the thread's current device, whatever the arrays are on. Here an array says where
-    its op runs; the current device is where new ones go.
+def test_each_device_uses_its_memory_pool(backend):
+    """CuPy allocates and launches on the thread's current device, whatever the arrays are on. Here an array decides
+    where its op runs; the current device is where new ones go.
     """
     first, second = (backend.device(i).driver for i in (0, 1))
     x = torch.ones(2000, device="cuda:1")
@@ -289,7 +289,7 @@ def test_each_device_works_with_its_own(backend):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64, torch.complex128])
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
 def test_long_transforms_are_cuffts(backend, dtype, norm):
-    """CuPy's transforms take no bfloat16, and give arrays whose dimensions lie in an order of their own; ours take them
+    """CuPy's transforms take no bfloat16, and return arrays with permuted strides; ours take them
     as they are.
     """
     driver = backend.device(0).driver
@@ -310,7 +310,7 @@ def test_long_transforms_are_cuffts(backend, dtype, norm):
         assert driver.transforms > before or not dtype.is_complex  # a whole transform of real numbers is our own
 
 
-def test_short_transforms_and_those_of_graphs_are_our_own(backend):
+def test_short_and_captured_transforms_avoid_cufft(backend):
     driver, x = backend.device(0).driver, torch.randn(40, 512, dtype=torch.complex64, device="cuda")
     before = driver.transforms
     torch.fft.fft(x[:2])
@@ -346,8 +346,8 @@ def matrices(dtype, *shape):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64, torch.complex128])
 def test_factors_of_large_matrices(cusolver, dtype):
-    """CuPy's solvers give NaN where a matrix cannot be factored, and are refused while a graph is captured; cuSOLVER
-    says which step failed, and so do ours.
+    """CuPy's solvers return NaN if a matrix cannot be factored, and raise during capture; cuSOLVER
+    reports the step that failed, and so do ours.
     """
 
     def near(got, wanted):
@@ -381,7 +381,7 @@ def test_factors_of_large_matrices(cusolver, dtype):
     assert cusolver.calls == calls + 8 and calls == 14
 
 
-def test_small_matrices_stay_with_our_own(backend):
+def test_small_matrices_avoid_cusolver(backend):
     assert backend.device(0).library_factorise("lu", torch.ones(255, 300, device="cuda")._tl_array) is None
     assert not backend.device(0)._solver.takes(torch.ones(300, 300, device="cuda", dtype=torch.float16)._tl_array)
     assert not backend.device(0)._solver.takes(torch.ones(17, 256, 256, device="cuda")._tl_array)
@@ -447,7 +447,7 @@ def test_batches(cublas):
     assert torch.allclose((y @ y.transpose(-1, -2)).cpu(), x @ x.transpose(-1, -2), atol=1e-5)
 
 
-def test_tf32_only_when_it_is_asked_for(cublas, monkeypatch):
+def test_tf32_only_with_allow_tf32(cublas, monkeypatch):
     """CuPy's switch for TF32 is private, and read once; PyTorch's can be set at any time."""
     monkeypatch.setattr(FLAGS, "precisions", dict(FLAGS.precisions))
     monkeypatch.setattr(FLAGS, "matmul_precision", FLAGS.matmul_precision)
@@ -473,7 +473,7 @@ def test_reduced_sums_can_be_forbidden(cublas, monkeypatch):
     assert set(cublas.modes.values()) == {0}
 
 
-def test_a_stream_has_a_workspace_of_its_own(cublas):
+def test_streams_have_separate_workspaces(cublas):
     x, stream = torch.full((2, 2), 2.0, device="cuda"), torch.cuda.Stream()
     x @ x
     with torch.cuda.stream(stream):
@@ -485,7 +485,7 @@ def test_a_stream_has_a_workspace_of_its_own(cublas):
     assert cublas.workspaces[stream.cuda_stream] == first != cublas.workspaces[0]
 
 
-def test_threads_in_streams_of_their_own(backend, monkeypatch):
+def test_threads_in_separate_streams(backend, monkeypatch):
     """A handle has one stream at a time, and alpha and beta lie in one place: a product is not interrupted by another
     thread's.
     """
@@ -512,7 +512,7 @@ def test_threads_in_streams_of_their_own(backend, monkeypatch):
     assert wrong == []
 
 
-def test_what_cublas_cannot_compute(backend):
+def test_unsupported_gemms_are_declined(backend):
     """A conjugate is free only with a transposition; without an inner dimension there is nothing to sum."""
     made = backend.device(0).blas
     plain = GemmShape(4, 5, 3, (3, 1), (5, 1), (5, 1))

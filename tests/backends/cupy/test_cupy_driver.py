@@ -1,4 +1,4 @@
-"""What `torchlite_backends/cupy/cupy_driver.py` asks of CuPy exists there under these names and with these parameters.
+"""The CuPy functions that `torchlite_backends/cupy/cupy_driver.py` calls exist with these names and parameters.
 CuPy imports without a driver; nothing here needs a GPU.
 """
 
@@ -138,7 +138,7 @@ def test_properties_are_those_that_the_runtime_shows():
     assert {*module._PROPERTIES, "name", "uuid"} == {field.name for field in dataclasses.fields(DeviceProperties)}
 
 
-def test_what_cupy_gives_has_the_attributes_that_are_read():
+def test_cupy_objects_have_the_attributes_that_the_driver_reads():
     assert {"ptr", "device_id", "mem"} <= set(dir(cupy.cuda.MemoryPointer))
     assert "ptr" in dir(cupy.cuda.Function) and {"data", "strides", "device", "__dlpack__"} <= set(dir(cupy.ndarray))
     assert module.stream.Stream.null.ptr == 0
@@ -146,7 +146,7 @@ def test_what_cupy_gives_has_the_attributes_that_are_read():
     assert issubclass(module.driver.CUDADriverError, RuntimeError) and issubclass(module.nvrtc.NVRTCError, RuntimeError)
 
 
-def test_a_foreign_stream_goes_by_its_address():
+def test_foreign_streams_are_passed_by_address():
     made = module.Driver.stream_from(object.__new__(module.Driver), 0x1230)
     assert made.ptr == 0x1230
     assert module.Driver.stream_from(object.__new__(module.Driver), 0) is module.stream.Stream.null
@@ -176,11 +176,11 @@ def test_programs_compile_without_flushing_small_numbers():
 @pytest.mark.parametrize(
     "capability, wanted", [(90, "sm_90"), (87, "sm_87"), (121, "compute_120"), (103, "compute_100")]
 )
-def test_the_compiler_is_told_of_the_device(capability, wanted):
+def test_compiler_options_name_the_architecture(capability, wanted):
     assert module.compiler_options(capability, (75, 80, 86, 87, 89, 90, 100, 120)) == ("--std=c++17", f"-arch={wanted}")
 
 
-def test_the_device_is_made_current_where_there_are_several(monkeypatch):
+def test_calls_select_the_current_device(monkeypatch):
     """A difference: CuPy's functions work on the thread's current device, whatever the memory they are given belongs
     to.
     """

@@ -113,7 +113,7 @@ def test_a_kernel_that_is_guarded_gets_one_more_parameter():
 # -- parameters --
 
 
-def test_parameters_lie_where_their_pointers_say():
+def test_parameter_block_layout():
     made = _ParameterBlock(["Q", "i", "5s", "d", "q"])
     made.pack(0x1122334455667788, -7, b"abcde", 1.5, -(1 << 60))
     pointers = np.frombuffer(kernel_compiler.view(made.address, 5 * 8), np.uint64)
@@ -211,7 +211,7 @@ def test_threads_share_a_kernel(simulated):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_forked_child_is_told(simulated):
+def test_a_forked_child_raises(simulated):
     x = torch.ones(3, device="cuda") + 1
     reader, writer = os.pipe()
     if not (child := os.fork()):
@@ -235,7 +235,7 @@ def test_a_forked_child_is_told(simulated):
     assert x.tolist() == [2.0] * 3
 
 
-def test_blocking_is_what_the_environment_says(simulated, monkeypatch):
+def test_cuda_launch_blocking_makes_launches_blocking(simulated, monkeypatch):
     assert not simulated.blocking
     monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
     assert simulated.blocking
@@ -247,7 +247,7 @@ def test_blocking_is_what_the_environment_says(simulated, monkeypatch):
 
 
 def test_peaks_are_exact(simulated, rng):
-    """What is in use is counted only where it may be more than ever, which misses no peak."""
+    """Memory in use is counted only if it may exceed the peak, and no peak is missed."""
     memory, blocks, peak = simulated.memory, [], 0
     for step in range(400):
         if step % 100 == 0:

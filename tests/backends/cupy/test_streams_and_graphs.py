@@ -86,7 +86,7 @@ def test_a_limit(backend):
     assert torch.empty(10_000, device="cuda").numel() == 10_000
 
 
-def test_memory_in_use_by_another_stream_is_kept(backend, monkeypatch):
+def test_memory_in_use_by_another_stream_is_not_freed(backend, monkeypatch):
     done = []
     monkeypatch.setattr(Event, "done", lambda self: bool(done), raising=False)
     monkeypatch.setattr(type(backend.device(0).driver), "event_query", lambda self, event: bool(done))
@@ -112,7 +112,7 @@ def test_pinned_memory(backend):
 # -- streams and events --
 
 
-def test_launches_go_to_the_chosen_stream(backend, monkeypatch):
+def test_launches_use_the_current_stream(backend, monkeypatch):
     queues, driver = [], backend.device(0).driver
     x = torch.ones(10, device="cuda")
 
@@ -130,7 +130,7 @@ def test_launches_go_to_the_chosen_stream(backend, monkeypatch):
     assert queues == [stream.cuda_stream, 0] and stream.cuda_stream != 0
 
 
-def test_what_waits_starts_in_its_stream_before_another_one_is_chosen(backend):
+def test_pending_work_starts_before_the_stream_changes(backend):
     driver, launches = backend.device(0).driver, []
     x = torch.ones(1 << 17, device="cuda")
 
@@ -158,7 +158,7 @@ def test_events(backend):
 # -- graphs --
 
 
-def test_a_graph_runs_what_was_recorded_on_what_its_memory_holds_now(backend):
+def test_replay_reads_the_current_memory(backend):
     x, w = torch.ones(4, 4, device="cuda"), torch.full((4, 4), 2.0, device="cuda")
     out = (x @ w).relu().sum()
     graph = torch.cuda.CUDAGraph()
@@ -183,7 +183,7 @@ def test_nothing_runs_while_a_graph_is_captured(backend):
     assert x[0].item() == 2
 
 
-def test_what_needs_the_host_is_refused_while_a_graph_is_captured(backend):
+def test_host_reads_raise_during_capture(backend):
     x = torch.ones(10, device="cuda")
     x.sum()
     with torch.cuda.graph(torch.cuda.CUDAGraph()):
@@ -194,7 +194,7 @@ def test_what_needs_the_host_is_refused_while_a_graph_is_captured(backend):
 
 
 def test_a_graph_keeps_its_memory(backend):
-    """What was freed while it was captured is used again inside it, and by nothing else."""
+    """Memory freed during capture is reused inside the graph, and nowhere else."""
     x = torch.ones(256, device="cuda")
     (x * 2 + 1) * 3
     graph = torch.cuda.CUDAGraph()
@@ -230,7 +230,7 @@ def test_graphs_share_a_pool(backend):
     assert z.tolist() == [3.0] * 8 and first.pool() == second.pool() == pool
 
 
-def test_an_index_that_does_not_fit_is_told_after_the_replay(backend):
+def test_an_index_out_of_bounds_raises_after_the_replay(backend):
     x, at = torch.arange(4.0, device="cuda"), torch.tensor([1], device="cuda")
     x[at]
     torch.cuda.synchronize()
@@ -279,7 +279,7 @@ class Foreign:
         self.__cuda_array_interface__ = tensor.__cuda_array_interface__
 
 
-def test_what_waits_has_started_when_an_address_is_given_away(backend):
+def test_pending_work_starts_before_an_address_is_exported(backend):
     x = torch.ones(1 << 17, device="cuda")
     y = x * 2
     assert np.frombuffer(kernel_compiler.view(y.data_ptr(), 16), np.float32).tolist() == [2.0] * 4

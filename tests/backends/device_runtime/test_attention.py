@@ -88,9 +88,9 @@ def test_masks(opencl, rng, shape, mask):
     compare(opencl, rng, *shape, None if mask == "causal" else mask, mask == "causal")
 
 
-def test_kept_launches(device, rng):
-    """What is kept of an attention holds for others of its shapes only where all that the launch is
-    told is the same.
+def test_cached_launches(device, rng):
+    """A cached launch of attention is reused for equal shapes only if all other
+    launch arguments are equal too.
     """
     for _ in range(2):
         for layout, mask, is_causal, scale in itertools.product(

@@ -142,7 +142,7 @@ def test_sizes_of_zero(device):
     assert u.shape == (2, 0, 0) and s.shape == (2, 0) and vh.tolist() == torch.eye(3).expand(2, 3, 3).tolist()
 
 
-def test_what_is_not_finite(device):
+def test_nonfinite_matrices(device):
     bad = torch.tensor([[[1.0, float("nan")], [0.0, 1.0]], [[2.0, 0.0], [0.0, 1.0]]], device=device)
     with pytest.raises(torch.linalg.LinAlgError, match="failed to converge"):
         torch.linalg.svd(bad)

@@ -84,7 +84,7 @@ def test_reads_and_writes(opencl, rng, dtype):
         want = x[index]
         for y in layouts(x, opencl):
             same(y[on(opencl, index)], want)
-        # Places that occur more than once get the same value here: which write is last is nobody's business.
+        # Places that occur more than once get the same value here, as the order of writes is undefined.
         for value in (3, torch.full(want.shape[-1:], 2).to(dtype), torch.full(want.shape, 7).to(dtype)):
             changed = x.clone()
             changed[index] = value

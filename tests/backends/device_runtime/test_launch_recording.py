@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("opencl", "on_device")
 
 
 class Function:
-    """A function of arrays made of one of tensors."""
+    """Function of arrays that calls a function of tensors."""
 
     touched = ()
 
@@ -46,7 +46,7 @@ def elements(raw):
     return TABLE[0].to_numpy(raw)
 
 
-def test_elementwise_ops_are_one_launch_and_what_only_they_read_has_no_memory(recorded):
+def test_elementwise_ops_share_a_launch_without_intermediate_memory(recorded):
     x, y, scale = torch.randn(64, 128), torch.randn(64, 128), torch.randn(128)
     launches, given = recorded(lambda a, b, c: ((a * c + b).tanh() * a - b).relu(), x, y, scale)
     assert len(launches.launches) == 1 and not launches._kept
@@ -61,7 +61,7 @@ def test_recording_runs_nothing(recorded):
     assert launches.run(given)[0] is x._tl_array and x.sum().item() == 300
 
 
-def test_memory_is_used_again_and_results_have_their_own(recorded):
+def test_memory_is_reused_and_results_are_separate(recorded):
     x = torch.randn(40, 40)
 
     def powers(a):
@@ -78,7 +78,7 @@ def test_memory_is_used_again_and_results_have_their_own(recorded):
     assert second.buffer is not first.buffer and (elements(second) == 0).all() and (elements(first) == kept).all()
     where = second.buffer.int_ptr
     del second
-    assert launches.run(given)[0].buffer.int_ptr == where  # nobody has it any more
+    assert launches.run(given)[0].buffer.int_ptr == where  # no reference is left
 
 
 def test_results_do_not_live_on(recorded):
@@ -101,7 +101,7 @@ def test_arrays_that_lie_otherwise_are_refused(recorded):
     assert (elements(launches.run((memory[0]._tl_array,))[0]) == (memory[0].exp() + 1).cpu().numpy()).all()
 
 
-def test_what_asks_the_host_is_refused_and_everything_is_as_before(recorded):
+def test_host_reads_are_refused_and_state_is_restored(recorded):
     x = torch.randn(300)
     device = x._tl_array.device
     before = {name: getattr(device, name) for name in ("allocate", "draws")}

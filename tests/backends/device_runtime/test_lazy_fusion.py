@@ -53,7 +53,7 @@ def test_a_chain_is_one_launch_from_its_second_time_on(pair, launches):
     assert counts == [6, 1, 1]
 
 
-def test_numbers_of_each_call_are_its_own(pair):
+def test_fused_kernels_take_new_scalars(pair):
     a, _, x, _ = pair
     for scale, shift in ((2, 0.5), (3, -1.0), (-1, 7.25)):
         np.testing.assert_allclose(
@@ -61,7 +61,7 @@ def test_numbers_of_each_call_are_its_own(pair):
         )
 
 
-def test_whatever_is_kept_is_stored(pair, launches):
+def test_referenced_intermediates_are_stored(pair, launches):
     a, b, x, y = pair
     for _ in range(2):
         launches.clear()
@@ -119,7 +119,7 @@ def test_a_view_of_a_result_that_waits(pair):
         np.testing.assert_array_equal((first.t() + 1).cpu().numpy(), expected.T + 1)
 
 
-def test_ops_that_do_not_belong_together(pair):
+def test_unrelated_ops_are_not_fused(pair):
     a, b, x, y = pair
     for _ in range(2):
         first, other, half = x.exp(), y.exp(), x[:256] + y[:256]
@@ -170,7 +170,7 @@ def test_gradients(pair):
         torch.testing.assert_close(found, results[0], rtol=1e-4, atol=1e-9)
 
 
-def test_events_and_memory_counts_see_what_waits(pair):
+def test_events_and_memory_counts_include_pending_work(pair):
     _, _, x, y = pair
     before = torch.opencl.memory_allocated()
     result = (x + y) * 2
@@ -182,7 +182,7 @@ def test_events_and_memory_counts_see_what_waits(pair):
     assert torch.opencl.memory_allocated() == before
 
 
-def test_threads_share_what_waits(pair):
+def test_threads_share_pending_work(pair):
     a, b, x, y = pair
     failures = []
 

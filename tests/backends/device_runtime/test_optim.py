@@ -79,7 +79,7 @@ def test_fused_step_is_the_composites(opencl, rng, name, case, shapes, dtype):
 
 
 @pytest.mark.parametrize("name", ["AdamW", "SGD", "RMSprop", "Adagrad"])
-def test_parameters_and_states_stay_where_they_are(opencl, name):
+def test_parameters_and_states_are_updated_in_place(opencl, name):
     """Views of parameters and of states see every step; parameters that are views of one tensor, and gradients of any
     layout, are taken.
     """

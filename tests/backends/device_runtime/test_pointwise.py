@@ -363,10 +363,10 @@ def test_in_place_of_one(name, opencl, rng):
             agree(getattr(target, name)(), want)
 
 
-def test_writing_over_what_is_read(opencl):
+def test_out_may_be_an_operand(opencl):
     """An operand that shares memory with the target, but lies otherwise, is read before it is written over."""
     x = torch.arange(10000.0, device=opencl)[::2]
-    x[1:] += x[:-1]  # with gaps, so that nobody looks for an overlap
+    x[1:] += x[:-1]  # with gaps, so that no overlap is looked for
     want = np.arange(10000.0)[::2]
     want[1:] = want[1:] + want[:-1]
     assert x.tolist() == want.tolist()

@@ -136,7 +136,7 @@ def test_resampling_of_lines_and_volumes(opencl, rng):
     compare(lambda t: F.interpolate(t, scale_factor=2, mode="trilinear"), image(rng, 1, 2, 5, 6, 20), opencl)
 
 
-def test_whole_numbers_round(opencl, rng):
+def test_interpolated_integers_are_rounded(opencl, rng):
     x = torch.from_numpy(rng.integers(0, 256, (1, 2, 12, 20))).to(torch.uint8)
     for mode in ("bilinear", "bicubic"):
         found = F.interpolate(x.to(opencl), size=(30, 33), mode=mode).cpu().to(torch.int32)

@@ -1,4 +1,4 @@
-"""Random numbers on OpenCL devices: Philox' words, the distributions made of them, generators."""
+"""Random numbers on OpenCL devices: Philox, the distributions computed from it, and generators."""
 
 import math
 
@@ -32,7 +32,7 @@ def filled(device, name, *parameters, dtype=torch.float32, seed=5):
     return getattr(torch.empty(COUNT, device=device, dtype=dtype), name)(*parameters, generator=generator).cpu().numpy()
 
 
-def test_words_are_those_of_the_published_test(opencl):
+def test_philox_matches_random123s_known_answers(opencl):
     """Random123's known answers for philox4x32-10 with counter and key zero, and with both all ones."""
     generator = torch.Generator(opencl).manual_seed(0)
     words = torch.empty(64, device=opencl, dtype=torch.int32).random_(0, 1 << 27, generator=generator).cpu().numpy()
@@ -77,7 +77,7 @@ def test_distributions(opencl, dtype):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
-def test_half_uniforms_stay_below_the_end(opencl, dtype):
+def test_half_uniforms_are_below_the_upper_bound(opencl, dtype):
     generator = torch.Generator(opencl).manual_seed(1)
     x = torch.empty(COUNT, device=opencl, dtype=dtype).uniform_(-1, 3, generator=generator).float()
     assert -1 <= x.min().item() and x.max().item() < 3 and abs(x.mean().item() - 1) < 0.02

@@ -10,7 +10,7 @@ import torchlite.nn.functional as F
 
 
 def both(function, *arrays, device):
-    """What a function gives on the device and on the CPU, as NumPy arrays."""
+    """Return a function's results on the device and on the CPU, as NumPy arrays."""
     results = [function(*[torch.from_numpy(a).to(where) for a in arrays]) for where in (device, "cpu")]
     return [r.detach().cpu().numpy() for r in results]
 

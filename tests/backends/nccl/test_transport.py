@@ -38,7 +38,7 @@ def test_numbers_are_those_of_nvidias_header():
     assert HEADER["id_bytes"] == constants.ID_BYTES
 
 
-# What CuPy's methods take, and the C function of each, whose parameters are the same but for the group.
+# Parameters of CuPy's methods, and the C function of each, with the same parameters except the group.
 CUPY = {
     "allReduce": ("ncclAllReduce", "sendbuf recvbuf count datatype op stream"),
     "reduce": ("ncclReduce", "sendbuf recvbuf count datatype op root stream"),
@@ -185,7 +185,7 @@ def test_collectives(library, size, dtype):
     assert kinds >= {"allReduce", "broadcast", "reduce", "allGather", "send", "recv", "group"}
 
 
-def test_reductions_and_what_is_refused(library):
+def test_reductions_and_unsupported_arguments(library):
     def reductions(messages, rank):
         for op, wanted in (
             (ReduceOp.MAX, 3.0),
@@ -257,7 +257,7 @@ def test_errors_by_name(library, number, words):
     ranks(1, failing)
 
 
-def test_an_error_that_comes_later(library):
+def test_asynchronous_errors(library):
     def failing(messages, rank):
         work = messages.allreduce([torch.ones(1)], AllreduceOptions(reduceOp=ReduceOp.SUM))
         library.error = 2
@@ -267,7 +267,7 @@ def test_an_error_that_comes_later(library):
     ranks(1, failing)
 
 
-def test_without_cupy_it_says_what_is_missing(monkeypatch):
+def test_missing_cupy_is_named(monkeypatch):
     import importlib.util
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)

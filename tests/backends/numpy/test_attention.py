@@ -84,7 +84,7 @@ def test_operands_are_broadcast(length):
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-def test_heads_that_come_from_a_linear_layer(batch):
+def test_heads_from_a_linear_layer(batch):
     (packed,) = arrays((batch, 140, 3, 4, 32))
     parts = [packed[:, :, k].swapaxes(1, 2) for k in range(3)]
     found = both(*parts, causal=True)
@@ -117,7 +117,7 @@ def test_numbers_that_are_none():
 @pytest.mark.parametrize(
     "needs", [(True, False, False), (False, True, False), (False, False, True), (True, False, True)]
 )
-def test_only_what_is_needed(needs):
+def test_only_needed_gradients_are_computed(needs):
     q, k, v, g = arrays(*[(2, 2, 150, 32)] * 4)
     out, lse = CPU._sdpa(q, k, v, None, True, 0.2)
     every = CPU._sdpa_backward(g, q, k, v, None, out, lse, True, 0.2, (True, True, True))

@@ -157,7 +157,7 @@ def test_winograd_is_as_good_as_sums_of_products(rng, monkeypatch, batch, channe
 
 
 @pytest.mark.usefixtures("transforms_for_nothing")
-def test_winograd_error_is_at_most_three_times_that_of_the_plain_way(rng, monkeypatch):
+def test_winograd_error_is_at_most_three_times_that_of_direct_convolution(rng, monkeypatch):
     x, w = case(rng, 4, 128, 128, (14, 14), 3)
     g = rng.standard_normal(x.shape).astype("f4")
     wanted = plain(x, w, g, (1, 1), (1, 1), (1, 1), 1)
@@ -176,7 +176,7 @@ def test_winograd_error_is_at_most_three_times_that_of_the_plain_way(rng, monkey
 
 @pytest.mark.usefixtures("transforms_for_nothing")
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38])
-def test_what_is_not_finite_stays_where_it_belongs(rng, monkeypatch, value):
+def test_nonfinite_inputs_reach_only_their_windows(rng, monkeypatch, value):
     x, w = case(rng, 2, 128, 128, (16, 16), 3)
     x[1, 3, 5, 6] = value
     g = rng.standard_normal(x.shape).astype("f4")
@@ -260,7 +260,7 @@ def test_bands_where_they_pay():
 @pytest.mark.usefixtures("bands_for_all")
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
 @pytest.mark.parametrize("stride", [1, 2])
-def test_what_is_not_finite_stays_at_its_places(rng, monkeypatch, value, stride):
+def test_nonfinite_inputs_of_depthwise_reach_only_their_windows(rng, monkeypatch, value, stride):
     x, w = case(rng, 2, 8, 8, (11, 30), 3, 8)
     arguments = ((stride,) * 2, (1, 1), (1, 1), False, (0, 0), 8)
     g = rng.standard_normal(conv.convolution(x, w, None, *arguments).shape).astype("f4")

@@ -12,7 +12,7 @@ from torchlite_backends.numpy.activation import relu
 
 @pytest.mark.parametrize("within", ["run", "share"])
 @pytest.mark.parametrize("outside", ["run", "share"])
-def test_work_shared_within_shared_work_waits_for_nobody(monkeypatch, outside, within):
+def test_nested_parallel_work_does_not_wait(monkeypatch, outside, within):
     monkeypatch.setattr(thread_count, "_count", 2)
     main, started, finished = threading.current_thread(), threading.Event(), threading.Event()
     waited, inner = [], []
@@ -63,7 +63,7 @@ def test_threads_that_do_not_wake_are_not_waited_for(monkeypatch, how):
     assert set(seen) == {threading.current_thread()}
 
 
-def test_errors_of_other_threads_come_to_the_one_that_waits(monkeypatch):
+def test_errors_of_workers_are_raised_in_the_waiting_thread(monkeypatch):
     monkeypatch.setattr(thread_count, "_count", 2)
     main, other = threading.current_thread(), threading.Event()
 
@@ -81,7 +81,7 @@ def test_errors_of_other_threads_come_to_the_one_that_waits(monkeypatch):
     assert sorted(done) == [0, 1, 2, 3]
 
 
-def test_what_is_not_worth_a_second_thread_stays_on_the_first(monkeypatch):
+def test_small_work_stays_on_one_thread(monkeypatch):
     monkeypatch.setattr(thread_count, "_count", 2)
     submitted, submit = [], cache_blocking._workers.submit
     monkeypatch.setattr(cache_blocking._workers, "submit", lambda *task: submitted.append(task) or submit(*task))

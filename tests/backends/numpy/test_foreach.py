@@ -96,7 +96,7 @@ def test_a_norm_within_its_limit_changes_no_number():
 
 
 @pytest.mark.parametrize("kind", ["two dtypes", "half", "subclass", "mode", "wants a gradient"])
-def test_what_goes_one_by_one(kind):
+def test_unsupported_tensors_are_updated_one_by_one(kind):
     params = with_gradients([(3,), (2, 2)])
     if kind == "two dtypes":
         params += with_gradients([(4,)], torch.float64)

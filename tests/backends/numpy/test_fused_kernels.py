@@ -16,7 +16,7 @@ SIZES = [(3, 5), (1, 1), (300, 400)]
 
 
 def both(name, *args):
-    """What the kernel and the composite of an op return, as tuples."""
+    """Return the results of an op's kernel and of its composite, as tuples."""
     record = REGISTRY[name]
     positional = [p.name for p in record.params if not p.kwonly]
     keywords = {p.name: a for p, a in list(zip(record.params, args, strict=False))[len(positional) :]}
@@ -189,7 +189,7 @@ def test_half_precision_is_computed_in_single():
     np.testing.assert_allclose(out.float().numpy(), torch.layer_norm(x, (4,)).numpy(), atol=5e-3)
 
 
-def test_threads_give_what_one_thread_gives(rng):
+def test_results_do_not_depend_on_threads(rng):
     x = data(rng, (2000, 300))
     before = torch.get_num_threads()
     try:

@@ -50,7 +50,7 @@ def test_random_formulas(number):
         np.testing.assert_array_equal(array, given[name])
 
 
-def test_calls_reuse_the_buffers_of_what_is_read_no_more():
+def test_calls_reuse_the_buffers_of_dead_values():
     statements = parse("gate = reciprocal(exp(-x) + 1)\nout = ((1 - gate) * x + 1) * gate * grad").body
     calls = InPlaceCalls(statements, {"x": None, "grad": None}, ["out"], temporaries=1)
     calls.finish(statements[-1].value, "out")

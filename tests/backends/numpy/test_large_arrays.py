@@ -65,7 +65,7 @@ def test_copies_in_row_major_order_are_exact(rng, shape, order, dtype):
     assert copied.tobytes() == x.tobytes()
 
 
-def test_a_signalling_nan_stays_one(rng):
+def test_signalling_nans_are_preserved(rng):
     x = rng.integers(0x7F800001, 0x7FC00000, (300, 300), np.uint32).view(np.float32)
     assert threaded_copy.row_major(x.T).tobytes() == x.T.tobytes()
 
@@ -172,7 +172,7 @@ def test_index_select(rng, shape, dtype, monkeypatch):
 
 
 @pytest.mark.parametrize("wrong", [-1, 300])
-def test_index_select_refuses_what_is_out_of_bounds(rng, wrong):
+def test_index_select_raises_for_indices_out_of_bounds(rng, wrong):
     index = rng.integers(0, 300, 5000)
     index[77] = wrong
     with pytest.raises(IndexError, match="index out of range in self"):
@@ -202,7 +202,7 @@ def test_order_of(rng, size):
 
 
 @pytest.mark.parametrize("wrong", [-1, 200, -(1 << 63)])
-def test_gather_refuses_what_is_out_of_bounds(rng, wrong):
+def test_gather_raises_for_indices_out_of_bounds(rng, wrong):
     index = rng.integers(0, 200, (90, 300))
     index[40, 7] = wrong
     with pytest.raises(RuntimeError, match="out of bounds"):
@@ -240,7 +240,7 @@ def test_layer_norm_of_rows_near_and_far_from_zero(rng, shape, weighted, offset,
         np.testing.assert_allclose(got, want, rtol=0, atol=(rough + 1e-6) * np.abs(want).max() * 4)
 
 
-def test_layer_norm_of_what_is_no_number_or_too_large(rng):
+def test_layer_norm_of_nan_and_large_values(rng):
     x = rng.standard_normal((300, 256)).astype("f4")
     x[3, 4], x[7, 8], x[9] = np.nan, np.inf, 3e19
     x[11] = 5.0
@@ -302,7 +302,7 @@ def test_the_numbers_are_those_of_one_thread(rng, count, monkeypatch):
         np.testing.assert_array_equal(first, second)
 
 
-def test_what_is_computed_first_and_written_then():
+def test_in_place_ops_without_a_kernel_copy_their_results():
     """Ops in place without a kernel that writes: their results are copied over threads."""
     x, y = (torch.randn(1 << 20) for _ in "xy")
     expected = x.numpy() + np.float32(0.5) * y.numpy()

@@ -1,4 +1,4 @@
-"""What the NumPy backend computes in parts on several threads is, bit for bit, what NumPy computes in one."""
+"""Results that the NumPy backend computes on several threads equal NumPy's bit for bit."""
 
 import functools
 import threading
@@ -17,7 +17,7 @@ SMALL = torchlite_backends.numpy.backend.kernels(0)
 
 
 def kernels_for_large(least):
-    """The kernels for large arrays, made so that they hand out parts from fewer elements on."""
+    """The kernels for large arrays, with a lower threshold for starting threads."""
     usual, threaded_ufuncs.MIN_SIZE_CHEAP = threaded_ufuncs.MIN_SIZE_CHEAP, least
     try:
         return {**SMALL, **torchlite_backends.numpy.backend.own_large_kernels(0)}
@@ -139,7 +139,7 @@ def test_dtypes_and_numbers(rng, dtype):
             agree(LARGE["to"](x, target), SMALL["to"](x, target))
 
 
-def test_in_place_and_what_overlaps(rng):
+def test_in_place_with_overlapping_operands(rng):
     x, y = numbers(rng, (70000, 3)), numbers(rng, (70000, 3))
     for source in (
         lambda target: y,
@@ -215,7 +215,7 @@ def test_joined_arrays(rng, layout, dim):
         LARGE["cat"]([x, np.concatenate([x, x], (dim + 1) % x.ndim)], dim)
 
 
-def test_small_arrays_have_kernels_of_their_own():
+def test_small_arrays_use_separate_kernels():
     for name in ("add", "clone", "cat", "exp"):
         assert LARGE[name] is not SMALL[name] and "large" not in getattr(SMALL[name], "__module__", "")
 
@@ -346,7 +346,7 @@ def test_clamps(rng, dtype):
     np.testing.assert_array_equal(x, before)
 
 
-def test_arrays_of_finished_work_are_not_kept_for_threads_that_have_not_come_to_it():
+def test_closed_tasks_release_their_arrays():
     gate, workers = threading.Event(), cache_blocking._workers
     occupied = workers.submit(gate.wait, max(1, workers.count))
     try:

@@ -294,7 +294,7 @@ def test_ways_that_oned_nn_is_slow_at_are_left_to_numpy(monkeypatch, counted):
 
 
 @installed
-def test_what_the_openmp_runtime_was_told_holds_again():
+def test_the_openmp_thread_count_is_restored():
     served = FOUND.library
     served._set_threads(3)
     F.conv2d(torch.ones(1, 16, 8, 8), torch.ones(16, 16, 3, 3))
@@ -313,7 +313,7 @@ def test_what_the_openmp_runtime_was_told_holds_again():
     ],
     ids=str,
 )
-def test_what_it_is_asked_for(case, served, monkeypatch):
+def test_only_large_convolutions_use_onednn(case, served, monkeypatch):
     from torchlite_backends.onednn.primitives import Task
 
     runs, run = [], Task.run
@@ -353,8 +353,8 @@ def test_rules(case, kinds):
 
 @pytest.mark.parametrize("kind", [conv_partition.FORWARD, conv_partition.DATA, conv_partition.WEIGHTS])
 @pytest.mark.parametrize("case", SHAPES, ids=str)
-def test_pieces_are_convolutions_that_cover_the_whole(case, kind):
-    """Each piece computed by NumPy as a convolution of its own."""
+def test_pieces_cover_the_convolution(case, kind):
+    """NumPy computes each piece as a separate convolution."""
     batch, channels, filters, size, kernel, stride, padding, dilation, groups = geometry(case)
     plan = conv_geometry.conv_geometry(batch, channels, filters, size, kernel, stride, padding, dilation, groups)
     g = conv_partition.ConvShape(batch, channels, filters, size, kernel, stride, padding, dilation, groups, plan.out)
@@ -391,14 +391,14 @@ def test_a_file_that_will_not_do_is_an_error():
     assert run.returncode and "TORCHLITE_ONEDNN" in run.stderr and "/nowhere/libdnnl.so.3" in run.stderr
 
 
-def test_information_names_it_or_says_how_to_get_it():
+def test_info_names_the_library_or_the_reason():
     from torchlite._cli.info import report
 
     (line,) = [line for line in report().splitlines() if line.startswith("  oneDNN ")]
     assert (FOUND.library.path if FOUND.library else FOUND.why_not) in line
 
 
-def test_what_is_not_there_says_what_to_install(monkeypatch):
+def test_a_missing_library_names_the_extra(monkeypatch):
     monkeypatch.setattr(library, "_candidate_paths", lambda: ["libnone.so.3"])
     monkeypatch.delenv("TORCHLITE_ONEDNN", raising=False)
     found = library.find_library.__wrapped__()
@@ -414,7 +414,7 @@ def test_importing_torchlite_looks_for_nothing():
 
 
 class Version:
-    """What a library says of itself."""
+    """Version struct of a library."""
 
     def __init__(self, major, runtime):
         self.contents = library._Version(major, 1, 2, b"", runtime, 0)

@@ -39,15 +39,15 @@ def x(rng):
 
 
 def run_on_device(name, *args, **options):
-    """What the engine's kernel of an op makes of ndarrays."""
+    """Return the result of the engine's kernel of an op for ndarrays."""
     return ndarray_bridge.run_on_device(engine.device(), name, args, options)
 
 
-def test_what_kernels_write_is_an_arrays_own_memory(x):
+def test_results_own_their_memory(x):
     out = run_on_device("exp", x)
     assert out.__class__ is np.ndarray and out.flags.owndata and out.base is None
     np.testing.assert_allclose(out, np.exp(x), rtol=1e-6)
-    x[:] = 0  # nothing of what a buffer may have kept is read again
+    x[:] = 0  # no stale contents of a buffer are read
     assert np.all(run_on_device("exp", x) == 1)
 
 

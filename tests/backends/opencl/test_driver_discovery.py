@@ -66,7 +66,7 @@ def test_platforms_are_chosen_and_ordered_by_the_variable(monkeypatch):
     )
 
 
-def test_why_not_says_what_to_install(monkeypatch):
+def test_why_not_names_the_package_to_install(monkeypatch):
     found(monkeypatch)
     assert (
         driver_discovery.why_not().startswith("no OpenCL driver with a device was found; install one:")
@@ -114,7 +114,7 @@ class Machine:
         return ([], error) if error else ([{**CPU, "platform": d.name} for d in chosen or ()], "")
 
 
-def test_all_drivers_are_tried_at_once_and_the_outcome_is_kept(monkeypatch):
+def test_drivers_are_probed_at_once_and_results_are_cached(monkeypatch):
     machine = Machine(monkeypatch)
     assert [d["platform"] for d in driver_discovery.usable_devices()] == ["a", "b", "c"] and machine.trials == ["abc"]
     driver_discovery._cached_probe.cache_clear()  # another process
@@ -208,7 +208,7 @@ def test_a_memory_that_is_not_as_it_was_written_is_written_anew(monkeypatch):
 
 
 def test_devices_that_are_not_there_are_looked_for_again(monkeypatch):
-    """What was remembered names a device that the loader does not show: the drivers are tried anew."""
+    """If the cache names a device that the loader does not list, the drivers are probed again."""
     machine = Machine(monkeypatch)
     assert len(driver_discovery.usable_devices()) == 3
     machine.fails = lambda names: "fails: removed" if "b" in names else ""
@@ -264,7 +264,7 @@ def test_other_systems_ask_their_loader(monkeypatch):
         ("print('device ' + __import__('json').dumps({'platform': 'P'})); print('done')", ""),
     ],
 )
-def test_what_a_trial_says(monkeypatch, tmp_path, body, expected):
+def test_probe_errors(monkeypatch, tmp_path, body, expected):
     script = tmp_path / "script.py"
     script.write_text(body)
     monkeypatch.setattr(driver_probe, "__file__", str(script))
@@ -301,7 +301,7 @@ def test_icd_files(monkeypatch, tmp_path):
     assert [d.library for d in driver_discovery.installed()] == ["libintelocl.so"]
 
 
-def test_intels_runtime_is_found_in_any_prefix(monkeypatch, tmp_path):
+def test_intels_runtime_is_located_in_any_prefix(monkeypatch, tmp_path):
     monkeypatch.setattr(driver_discovery, "_from_package_metadata", list)
     for prefix in ("user", "system"):
         (tmp_path / prefix / "lib").mkdir(parents=True)

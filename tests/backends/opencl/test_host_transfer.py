@@ -101,7 +101,7 @@ def test_uploads_take_a_copy(where):
     assert x.sum().item() == 499500 and y.sum().item() == 1 << 20
 
 
-def test_copy_both_ways(where):
+def test_copies_to_and_from_the_device(where):
     x = torch.zeros(2, 3, device=where)
     x.copy_(torch.tensor([1, 2, 3]))  # broadcast, cast, from the host
     assert x.tolist() == [[1, 2, 3]] * 2
@@ -332,7 +332,7 @@ def test_batches_of_a_data_loader(where):
 
 
 def test_worker_processes(where):
-    """Forked workers load on the host while the parent uses the device, and are told when they touch it themselves."""
+    """Forked workers load on the host while the parent uses the device; touching the device in a worker raises."""
     data = torch.arange(12.0).reshape(6, 2)
     with torch.no_grad():
         model = nn.Linear(2, 1).to(where)

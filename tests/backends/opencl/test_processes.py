@@ -1,4 +1,4 @@
-"""Several processes and threads on one device, damaged caches, and children that a fork made."""
+"""Several processes and threads on one device, damaged caches, and forked children."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_binaries_under_each_others_names_are_built_again(where, tmp_path):
     assert finished(start(SMALL, where, TORCHLITE_CACHE_DIR=str(tmp_path))) == expected
 
 
-def test_a_changed_letter_in_what_is_known_of_drivers(where, tmp_path):
+def test_cached_probes_with_a_changed_byte(where, tmp_path):
     expected = finished(start(SMALL, where, TORCHLITE_CACHE_DIR=str(tmp_path)))
     [file] = tmp_path.rglob("drivers-*.json")
     whole = file.read_text()
@@ -86,7 +86,7 @@ def test_a_changed_letter_in_what_is_known_of_drivers(where, tmp_path):
     assert finished(start(SMALL, where, TORCHLITE_CACHE_DIR=str(tmp_path))) == expected and file.read_text() == whole
 
 
-def test_what_a_killed_process_left_in_the_cache_is_cleared(where, tmp_path):
+def test_partial_files_of_killed_processes_are_removed(where, tmp_path):
     from torchlite._settings import cache_files
 
     place = tmp_path / "some" / "name.bin"
@@ -96,7 +96,9 @@ def test_what_a_killed_process_left_in_the_cache_is_cleared(where, tmp_path):
         left.touch()
     os.utime(old, (1e9, 1e9))
     cache_files.write(place, b"2")
-    assert place.read_bytes() == b"2" and not old.exists() and new.exists()  # somebody may be writing the new one
+    assert (
+        place.read_bytes() == b"2" and not old.exists() and new.exists()
+    )  # another process may be writing the new one
 
 
 @pytest.mark.parametrize("cache", [True, False], ids=["a folder for the cache", "no place that can be written"])
@@ -121,7 +123,7 @@ UNREAD = """
 SMALL = "import sys, torchlite as torch; print((torch.ones(3, device=sys.argv[1]) + 1).tolist())"
 
 
-def test_a_process_may_end_with_work_that_nobody_read(where, tmp_path):
+def test_a_process_may_exit_with_unread_work(where, tmp_path):
     cold = {"TORCHLITE_CACHE_DIR": str(tmp_path), "POCL_CACHE_DIR": str(tmp_path / "pocl")}
     assert finished(start(UNREAD, where, **cold)) == ""
 
@@ -204,7 +206,7 @@ FORKED = """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_forked_child_is_told(where):
+def test_a_forked_child_raises(where):
     said = finished(start(FORKED, where)).splitlines()
     refused = (
         "Cannot re-initialize OpenCL in forked subprocess. To use OpenCL with multiprocessing, you must use the "
@@ -254,8 +256,8 @@ def test_a_spawned_child_uses_the_device(where, tmp_path):
 
 
 def test_a_program_may_use_pyopencl_first(where):
-    """The loader reads its drivers once in a process. What pip's own runtime needs is then not there, and an error says
-    so.
+    """The loader reads its drivers once per process. The settings of pip's runtime then come too late, and an error
+    says so.
     """
     said = finished(
         start(
@@ -279,7 +281,7 @@ def test_a_program_may_use_pyopencl_first(where):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
-def test_what_is_no_file_in_the_cache_is_not_read(where, tmp_path):
+def test_pipes_in_the_cache_are_not_read(where, tmp_path):
     """A pipe would never end."""
     expected = finished(start(SMALL, where, TORCHLITE_CACHE_DIR=str(tmp_path)))
     for file in [found for found in tmp_path.rglob("*") if found.is_file()]:
@@ -289,7 +291,7 @@ def test_what_is_no_file_in_the_cache_is_not_read(where, tmp_path):
 
 
 @pytest.mark.parametrize("field, value", [("keep", "ab"), ("devices", {}), ("failed", []), ("keep", {"a": 1})])
-def test_what_is_known_of_drivers_has_its_types(field, value, tmp_path):
+def test_cached_probes_with_wrong_types_are_ignored(field, value, tmp_path):
     from torchlite_backends.opencl import driver_discovery
 
     path = tmp_path / "drivers-1.json"

@@ -65,7 +65,7 @@ def failure(function, *args, **kwargs):
 
 
 @pytest.mark.parametrize("options", [{}, {"thread_count": 3}, {"single_file_per_rank": False, "thread_count": 2}])
-def test_what_is_saved_is_loaded(tmp_path, options):
+def test_save_then_load(tmp_path, options):
     saved = state()
     described = dcp.save(saved, storage_writer=dcp.FileSystemWriter(tmp_path / "new" / "one", **options))
     assert "model.weight" in described.state_dict_metadata and "plain.empty" not in described.planner_data
@@ -205,7 +205,7 @@ def test_boxes_that_meet():
             assert all(torch.equal(box(whole, p.offsets, p.sizes), g) for p, g in zip(wanted, got, strict=True))
 
 
-# -- files that somebody else made
+# -- files of other origin
 
 
 class Runs:
@@ -264,7 +264,7 @@ def test_metadata_that_lead_astray(tmp_path):
     for far, said in ((1 << 24, "places that no path leads to"), (1 << 70, "no names and numbers")):
         assert said in changed(lambda found, far=far: found.planner_data.update(x=("x", far)))
     assert "neither a tensor" in changed(lambda found: found.state_dict_metadata.update(x=5))
-    # What is true of the file but not of what it names.
+    # Metadata that describe the file but not its contents.
     metadata = _metadata_file.read(good, filesystem._OWN)
     del metadata.storage_data[MetadataIndex("x", (0,))]
     (place / ".metadata").write_bytes(_metadata_file.write(metadata))
@@ -279,7 +279,7 @@ def test_pipes_are_no_files(tmp_path, name):
     assert "is a pipe" in str(failure(dcp.load, {"x": torch.zeros(4)}, checkpoint_id=tmp_path))
 
 
-def test_objects_that_nobody_allowed(tmp_path):
+def test_objects_outside_the_safe_globals_are_refused(tmp_path):
     dcp.save({"x": torch.zeros(4), "n": pathlib.Path("a")}, checkpoint_id=tmp_path)
     error = failure(dcp.load, {"x": torch.zeros(4), "n": None}, checkpoint_id=tmp_path)
     assert type(error) is pickle.UnpicklingError and "add_safe_globals" in str(error)
@@ -418,7 +418,7 @@ def test_checkpoints_are_no_larger_than_their_files(tmp_path):
     assert "elements that are not in its file" in error({}, place)
 
 
-def test_parts_are_of_the_dtype_that_the_metadata_say(tmp_path):
+def test_parts_with_another_dtype_than_the_metadata_are_refused(tmp_path):
     """A part of complex numbers would lose its imaginary parts without a word."""
     dcp.save({"x": torch.zeros(4)}, checkpoint_id=tmp_path)
     metadata = _metadata_file.read((tmp_path / ".metadata").read_bytes(), filesystem._OWN)

@@ -34,7 +34,7 @@ def load(folder):
         ({"save_distributed": True, "enable_consolidation": True}, ["model-00001-of-00001"]),
     ],
 )
-def test_what_is_written_is_read(tmp_path, options, files):
+def test_save_then_load(tmp_path, options, files):
     save(tmp_path, **options)
     assert sorted(path.stem for path in tmp_path.glob("*.safetensors")) == files
     for name, value in load(tmp_path).items():
@@ -89,7 +89,7 @@ def test_damaged_files(tmp_path):
         load(tmp_path)
 
 
-def test_what_the_format_has_not(tmp_path):
+def test_save_rejects_unsupported_values(tmp_path):
     for value, words in ((3, "'x' is no tensor"), (torch.ones(1, dtype=torch.complex128), "has no dtype for 'x'")):
         with pytest.raises(dcp.api.CheckpointException, match=words):
             dcp.save({"x": value}, storage_writer=HuggingFaceStorageWriter(str(tmp_path)), no_dist=True)

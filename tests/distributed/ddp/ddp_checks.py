@@ -1,4 +1,4 @@
-"""What ranks compare: gradients and losses with those of one process on the whole batch."""
+"""Checks that ranks run: gradients and losses equal those of one process on the full batch."""
 
 from __future__ import annotations
 

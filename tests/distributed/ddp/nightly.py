@@ -61,7 +61,7 @@ def losses_agree(rank, size):
 
 
 def compare(parallel, alone, make, rank, size, name=""):
-    """Fifty steps with the optimizers that `make` gives, of this rank's part of a batch against the whole."""
+    """Compare fifty steps on this rank's part of a batch with steps on the full batch; `make` creates optimizers."""
     text = isinstance(alone, GPT)
     nets = [(net, make(net.parameters())) for net in (parallel, alone)]
     for step in range(STEPS):

@@ -1,4 +1,4 @@
-"""What ranks compare: a sharded model with one process on the whole batch."""
+"""Checks that ranks run: a sharded model equals one process on the full batch."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ def made_without_memory(rank, size):
 
 
 def meshes_of_two_dimensions(rank, size):
-    """On four ranks: copies of shards, a whole kept by two ranks, and shards of tensor parallel layers."""
+    """On four ranks: replicated shards, a tensor replicated on two ranks, and shards of tensor-parallel layers."""
     mesh = init_device_mesh("cpu", (2, size // 2), mesh_dim_names=("copies", "shards"))
     alone = Net()
     model = sharded(copy.deepcopy(alone), mesh=mesh)

@@ -171,7 +171,7 @@ def _made(rank, size):
 
 
 def _steps(model, optimizer, rank, size, steps):
-    """The losses of the whole batch in some steps, each of its own data."""
+    """Return the losses of the full batch in some steps, each with other data."""
     found = []
     for step in steps:
         draw = torch.Generator().manual_seed(step)

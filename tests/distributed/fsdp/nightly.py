@@ -46,7 +46,7 @@ def losses_agree(rank, size):
 
 
 def killed(folder: pathlib.Path, kill: bool) -> str:
-    """The last loss that a job of three ranks says, one of which may be killed in its first run."""
+    """Return the last loss that a job of three ranks prints; one rank may be killed in its first run."""
     command = [sys.executable, "-m", "torchlite.distributed.run", "--nproc-per-node", "3", "--max-restarts", "1",
                "-m", "tests.distributed.fsdp.checkpoint_restart", str(folder), str(int(kill))]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, env=environment(), check=False)

@@ -1,4 +1,4 @@
-"""What a DTensor is: `mpiexec -n 3 python -m tests.distributed.tensor.dtensor_checks`."""
+"""Checks of DTensor: `mpiexec -n 3 python -m tests.distributed.tensor.dtensor_checks`."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def leaves_and_parameters(mesh):
 
 
 def writes(mesh):
-    """What is written is recorded, or refused."""
+    """Writes in place are recorded or refused."""
     leaf = distribute_tensor(whole(4, 3), mesh, [Shard(0)]).requires_grad_()
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
         leaf.mul_(2)
@@ -298,7 +298,7 @@ def functions(mesh):
 
 
 def parts_that_need_no_messages(mesh):
-    """What is cut where neither indices nor kernels look stays there."""
+    """Tensors sharded in dimensions that neither indices nor kernels use stay sharded."""
     size = mesh.size()
     rows = distribute_tensor(torch.randn(2 * size, 4), mesh, [Shard(0)])
     places = distribute_tensor(torch.randint(4, (2 * size, 3)), mesh, [Shard(0)])

@@ -22,5 +22,5 @@ def test_networks(size):
 
 
 @pytest.mark.parametrize("size", [1, 3])
-def test_what_a_dtensor_is(size):
+def test_dtensor_on_several_ranks(size):
     assert start(size, "dtensor_checks").count("agrees") == size

@@ -227,7 +227,7 @@ def collectives_are_counted(mesh):
 
 
 def plans(mesh):
-    """What plans refuse, and warn of."""
+    """Plans raise and warn for wrong arguments."""
     with pytest.warns(UserWarning, match="could not be resolved: no submodule matching token 'nowhere'"):
         parallelize_module(nn.Sequential(nn.Linear(2, 2)), mesh, {"nowhere": ColwiseParallel()})
     with pytest.raises(NotImplementedError, match="ColwiseParallel currently only support nn.Linear and nn.Embedding"):

@@ -54,7 +54,7 @@ def headline(run: Run) -> list[str]:
         engine = f", {c['engine']}" if c["engine"] else ""
         who.append(f"{label} {c['version']} (Python {c['python']}{numpy}{engine})")
     spreads = [(label, run.spread(label)) for label in about["contestants"]]
-    told = ", ".join(f"{label} {value:.2f}" for label, value in spreads if value)
+    extremes = ", ".join(f"{label} {value:.2f}" for label, value in spreads if value)
     others = about["others"]
     load = "unknown" if others is None else f"{others:.0%} of the cores"
     average = "" if about["load_before"] is None else f" (the load average before was {about['load_before']:.2f})"
@@ -63,7 +63,7 @@ def headline(run: Run) -> list[str]:
         f"{about['cpu']}, {about['cores']} cores, {about['threads']} threads each; other processes used {load}"
         + average,
         f"{about['date'][:10]}, medians of {about['rounds']} rounds"
-        + (f" (slowest by fastest: {told})" if told else "")
+        + (f" (slowest by fastest: {extremes})" if extremes else "")
         + (f", torchlite at {about['commit']}" if about["commit"] else ""),
     ]
 

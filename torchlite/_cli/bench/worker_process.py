@@ -77,7 +77,7 @@ class Worker:
             assert self.process.stdin is not None
             self.process.stdin.write(json.dumps(request) + "\n")
             self.process.stdin.flush()
-        except OSError:  # it has ended: the answer says how
+        except OSError:  # it has ended: the answer gives the reason
             pass
         return self._answer()
 

@@ -48,8 +48,8 @@ def _write_saved_values(source: Source, op: Op) -> None:
         source.comment("The outputs.")
     everyone = {name for formula in op.formulas for name in formula.targets}
     for i, users in plan.keeps.items():
-        wanted = [f"edges[{n}] is not None" for n, p in enumerate(op.tensor_params) if p.name in users]
-        test = [] if users == everyone else ["if", *join_tests(wanted, "or"), "else None"]
+        edge_tests = [f"edges[{n}] is not None" for n, p in enumerate(op.tensor_params) if p.name in users]
+        test = [] if users == everyone else ["if", *join_tests(edge_tests, "or"), "else None"]
         source.expression(f"{_output(op, i)} = ", [f"get_out(node, {i})", *test])
 
 
@@ -73,14 +73,14 @@ def _write_formulas(source: Source, op: Op) -> dict[str, str]:
         source.comment("The formulas, each where a gradient of its is wanted.")
     for number, (key, formula) in enumerate(zip(op.vjp or (), op.formulas, strict=True)):
         call = Listing(f"{op.name}__vjp{number}(", ["F", "g", *_needs(op, formula)])
-        wanted = join_tests([f"edges[{_position(op, name)}] is not None" for name in formula.targets], "or")
+        edge_tests = join_tests([f"edges[{_position(op, name)}] is not None" for name in formula.targets], "or")
         if isinstance(key, str):
             result = gradients[key] = f"{key}_grad_"
             absent = "None"
         else:
             result, absent = f"grads{number}_", f"({'None, ' * len(key)})"
             gradients.update({name: f"{result}[{i}]" for i, name in enumerate(key)})
-        source.expression(f"{result} = ", [call, ["if", *wanted], f"else {absent}"])
+        source.expression(f"{result} = ", [call, ["if", *edge_tests], f"else {absent}"])
     return gradients
 
 

@@ -69,13 +69,13 @@ def _write_other(source: Source, op: Op, other: str) -> None:
         ]
         with source.condition("if", tests, "and"):
             source.line("return None")
-    held = f"dtype_ in self._tl_kernels.{'exact_' if op.scalar_rounding == 'always' else ''}scalar_dtypes"
-    with source.block(f"elif {other}.__class__ is float and {held}:"):
+    dtype_test = f"dtype_ in self._tl_kernels.{'exact_' if op.scalar_rounding == 'always' else ''}scalar_dtypes"
+    with source.block(f"elif {other}.__class__ is float and {dtype_test}:"):
         source.line(f"raw_ = {other}")
     with source.block(f"elif {other}.__class__ is int and {INT64_MIN} <= {other} < {INT64_END}:"):
         with source.block("if dtype_ is int64:"):
             source.line(f"raw_ = {other}")
-        with source.block(f"elif {held}:"):
+        with source.block(f"elif {dtype_test}:"):
             source.line(f"raw_ = float({other})")
         with source.block("else:"):
             source.line("return None")

@@ -44,13 +44,13 @@ def function_text(op: Op, name: str, constants: dict[str, Any], intercepted: boo
 
 # -- parameters ---------------------------------------------------------------------
 
-# What a call has beyond the record's arguments, in deprecated forms or by mistake, lands here.
+# Receives arguments beyond those of the record: deprecated forms and mistakes.
 _SURPLUS = ("surplus", "surplus2")
 
 
 def needs_arg_parser(op: Op) -> bool:
     """True if the function accepts all of PyTorch's signatures (deprecated ones, NumPy's names, missing arguments) and
-    lets the slow path parse them. Views do not, because they must be fast.
+    lets the slow path parse them: public ops with `out=`, `dim` or `keepdim`.
     """
     names = {p.name for p in op.params}
     return (
@@ -161,7 +161,7 @@ def _write_alias_call(source: Source, op: Op) -> None:
         source.write(Listing("return call_with_aliases(", [f"{op.name}__op", f"{op.name}__function", given, also]))
 
 
-# -- the general path -----------------------------------------------------------------
+# -- the generic path -----------------------------------------------------------------
 
 
 def _write_slow_path(source: Source, op: Op, function: str) -> None:
@@ -253,10 +253,10 @@ def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequenc
     if first is not None and first.is_tensor:
         if first.kind not in ("tensor", "number"):
             return
-        wanted = [p.name for p in op.params if p is first or p.kind == "tensor" and p.default is EMPTY]
-        named = " and ".join(f"`{name}`" for name in wanted) if len(wanted) < 3 else f"all {len(wanted)}"
-        subject = f"{named} {_plain_words(len(wanted))}"
-        tests += map(plain_tensor_test, wanted)
+        required = [p.name for p in op.params if p is first or p.kind == "tensor" and p.default is EMPTY]
+        named = " and ".join(f"`{name}`" for name in required) if len(required) < 3 else f"all {len(required)}"
+        subject = f"{named} {_plain_words(len(required))}"
+        tests += map(plain_tensor_test, required)
     several = next((p.name for p in op.params if p.kind == "varargs" and p.name in TENSOR_VARARGS), None)
     if several is not None:
         subject = f"no class of `{several}` has a say"
@@ -295,11 +295,11 @@ def _write_for_tensors(source: Source, op: Op, free: Sequence[str], unset: Seque
     if op.promote == INT_TO_FLOAT:
         subject += " of floating point"
         tests.append(f"{first.name}.dtype.category >= 2")
-    held = [p.name for p in op.params if p.kind == "plain" and p.name in op.numbers]
-    if held:
+    numbers = [p.name for p in op.params if p.kind == "plain" and p.name in op.numbers]
+    if numbers:
         subject += " that holds all numbers"
         tests.append(f"{first.name}.dtype in {first.name}._tl_kernels.exact_scalar_dtypes")
-        tests += [_small_number_test(name) for name in held]
+        tests += [_small_number_test(name) for name in numbers]
     if op.sparse_grad_param:
         subject += " without a sparse gradient"
         tests.append(f"not {op.sparse_grad_param}")
@@ -375,10 +375,10 @@ def write_scalar_branch(
     part in promotion.
     """
     name = number.name
-    held = f"dtype_ in table_.{'exact_' if op.scalar_rounding == 'always' else ''}scalar_dtypes"
-    integers = held + " or dtype_ is int64" * (op.promote != INT_TO_FLOAT)
+    dtype_test = f"dtype_ in table_.{'exact_' if op.scalar_rounding == 'always' else ''}scalar_dtypes"
+    integers = dtype_test + " or dtype_ is int64" * (op.promote != INT_TO_FLOAT)
     pieces = [
-        f"({name}.__class__ is float and {held}",
+        f"({name}.__class__ is float and {dtype_test}",
         f"or {name}.__class__ is int and {INT64_MIN} <= {name} < {INT64_END}",
         f"and ({integers}))",
     ]

@@ -72,11 +72,11 @@ def _samples(start: np.ndarray, size: np.ndarray, bins: int, sampling: int, leng
     bin_size = size / kind(bins)
     grid = np.full(len(start), sampling) if sampling > 0 else np.ceil(size / kind(bins)).astype(np.int64)
     points = np.arange(max(grid.max(initial=0), 0), dtype=start.dtype)
-    wanted = points < grid[:, None]
+    in_grid = points < grid[:, None]
     spread = (points + kind(0.5)) * bin_size[:, None] / np.maximum(grid, 1)[:, None].astype(start.dtype)
     corner = start[:, None] + np.arange(bins, dtype=start.dtype) * bin_size[:, None]
     at = corner[:, :, None] + spread[:, None, :]
-    valid = wanted[:, None, :] & (at >= -1) & (at <= length)
+    valid = in_grid[:, None, :] & (at >= -1) & (at <= length)
     at = np.clip(np.where(valid, at, 0), 0, length - 1)
     low = at.astype(np.int64)
     part = np.where(valid, at - low, 0).astype(np.float64)

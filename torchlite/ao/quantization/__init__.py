@@ -1,4 +1,4 @@
-"""What programs name of quantisation. There is none: modules that mark where it would happen pass tensors on, as
+"""Names of quantization. torchlite does not quantize: modules that mark where it would happen pass tensors on, as
 PyTorch's do until a model is converted.
 """
 
@@ -43,14 +43,14 @@ class QuantWrapper(Module):
 
 
 class ObserverBase(Module):
-    """A class for programs that ask whether a module is one: none is. It cannot be made."""
+    """Class for `isinstance` checks: no module is one, and creating one raises."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise NotImplementedError(f"torch.ao.quantization.{type(self).__name__}: torchlite does not quantise models")
 
 
 class FakeQuantizeBase(ObserverBase):
-    """A class for programs that ask whether a module is one: none is. It cannot be made."""
+    """Class for `isinstance` checks: no module is one, and creating one raises."""
 
 
 _ABSENT = (

@@ -220,14 +220,14 @@ class Reducer:
                 if self._count[number] == 1:
                     self.order.append(number)
                 return
-            wanted = self.times.get(number, 0)
-            if not wanted:
+            expected = self.times.get(number, 0)
+            if not expected:
                 raise RuntimeError(
                     "Your training graph has changed in this iteration, e.g., one parameter is unused in first "
                     "iteration, but then got used in the second iteration. this is not compatible with static_graph "
                     "set to True."
                 )
-            if self._count[number] < wanted:
+            if self._count[number] < expected:
                 return
         elif number in self._ready:
             self._raise_marked_twice(number)

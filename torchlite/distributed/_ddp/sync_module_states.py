@@ -16,17 +16,18 @@ def verify_shapes(group: Any, parameters: Sequence[Any]) -> None:
     rank, size = group.rank(), group.size()
     if size == 1:
         return
-    told: list[Any] = [None] * size
-    dist.all_gather_object(told, [tuple(parameter.shape) for parameter in parameters], group=group)
-    for other, shapes in enumerate(told):
-        if len(shapes) != len(told[0]):
-            me, they = (rank, other) if len(told[rank]) != len(shapes) else (0, other)
+    gathered: list[Any] = [None] * size
+    dist.all_gather_object(gathered, [tuple(parameter.shape) for parameter in parameters], group=group)
+    for other, shapes in enumerate(gathered):
+        if len(shapes) != len(gathered[0]):
+            me, they = (rank, other) if len(gathered[rank]) != len(shapes) else (0, other)
             raise RuntimeError(
-                f"DDP expects same model across all ranks, but Rank {me} has {len(told[me])} params, while rank {they} "
-                f"has inconsistent {len(told[they])} params."
+                f"DDP expects same model across all ranks, but Rank {me} has {len(gathered[me])} params, while rank "
+                f"{they} "
+                f"has inconsistent {len(gathered[they])} params."
             )
-    for other, shapes in enumerate(told):
-        for number, (shape, first) in enumerate(zip(shapes, told[0], strict=True)):
+    for other, shapes in enumerate(gathered):
+        for number, (shape, first) in enumerate(zip(shapes, gathered[0], strict=True)):
             if shape != first:
                 raise RuntimeError(
                     f"[{other}]: params[{number}] in this process with sizes {list(shape)} appears not to match sizes "

@@ -22,7 +22,7 @@ from .process_watcher import ProcessWatchers
 from .rank_wrapper import ENDED, MARK, ends_with_parent
 
 _PATIENCE = 10.0  # seconds for mpiexec to end the other processes after a failure
-_NOTE = 3.0  # seconds after which a note says that only some processes have ended
+_NOTE = 3.0  # seconds after which a note reports that only some processes have ended
 _SIGNALED = 30.0  # seconds to end after a signal, as in torchrun
 _MISSED = 2.0  # seconds that processes may wait for a world that another has left
 _HELPER = 1.0  # seconds that processes may outlive mpiexec's proxy that started them
@@ -106,12 +106,12 @@ class LaunchedWorld:
         self.signaled = 0.0  # when the launcher got a signal
         self._signal = 0  # the last one
         self._states: dict[int, str] = {}  # by rank, of those that came to their end
-        self._left: list[dict[str, Any]] = []  # of those that ended without the others
+        self._departed: list[dict[str, Any]] = []  # of those that ended without the others
         self._since, self._quiet = 0.0, False
         self._joining: set[int] = set()  # ranks that wait for all to join the world
         self._absent: list[dict[str, Any]] = []  # of those that ended before they had joined
         self._missed = 0.0  # since when the former wait for the latter
-        self._first, self._noted = 0.0, False  # when the first came to its end, and whether that was said
+        self._first, self._noted = 0.0, False  # time at which the first process ended, and whether that was reported
         self._process = subprocess.Popen(
             command,
             env={**os.environ, SECRET: os.environ.get(SECRET) or secrets.token_hex(32)},
@@ -199,7 +199,7 @@ class LaunchedWorld:
         self._states[rank] = state
         self._first = self._first or time.monotonic()
         if state == "inside":
-            self._left.append(told)
+            self._departed.append(told)
             self._since = self._since or time.monotonic()
         elif told["what"] == "end" and (state == "joining" or not told["joined"]):
             self._absent.append(told)
@@ -213,7 +213,7 @@ class LaunchedWorld:
         if time.monotonic() - self._missed < _MISSED:
             return False
         waiting = sorted(self._joining)
-        self._left += [{**told, "waiting": waiting} for told in self._absent]
+        self._departed += [{**told, "waiting": waiting} for told in self._absent]
         return True
 
     def _all_ended(self) -> bool:
@@ -249,8 +249,8 @@ class LaunchedWorld:
                 self.end()
                 return 0
             self._note()
-            if told := self._lost_helper():
-                self.failures.append({**told, "code": 1})
+            if failure := self._lost_helper():
+                self.failures.append({**failure, "code": 1})
                 self._send(signal.SIGKILL)  # it waits for the one that has ended
                 self._watchers.kill()
                 break
@@ -265,9 +265,9 @@ class LaunchedWorld:
             time.sleep(0.05)
         code = self._process.wait()
         self._listener.join(5)
-        self.failures[:0] = self._left if code or self.failures else []
-        if not self.failures and not self.signaled and (told := self._unsaid(code)):
-            self.failures.append(told)
+        self.failures[:0] = self._departed if code or self.failures else []
+        if not self.failures and not self.signaled and (failure := self._unsaid(code)):
+            self.failures.append(failure)
         return code
 
     def _lost_helper(self) -> dict[str, Any] | None:

@@ -26,7 +26,7 @@ from typing import Any, BinaryIO
 MARK = "\x1etorchlite-run {} "
 _PART = 1 << 16  # bytes of a line forwarded at a time
 _LONGER = 10.0  # seconds for mpiexec to end this process after the launcher's end
-ENDED = "ended"  # the file in a rank's folder that says that its program came to an end
+ENDED = "ended"  # file in a rank's folder that marks the end of its program
 _NAMES = {
     "rank": ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"),
     "size": ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"),
@@ -51,7 +51,7 @@ def rank_and_size() -> dict[str, int]:
 def environment(options: dict[str, Any], at: dict[str, int], error_file: str) -> dict[str, str]:
     """Return the environment variables of the program's process."""
     node = at["rank"] // options["per_node"]
-    said = {
+    variables = {
         "RANK": at["rank"], "WORLD_SIZE": at["size"], "LOCAL_RANK": at["local_rank"],
         "LOCAL_WORLD_SIZE": at["local_size"], "GROUP_RANK": node, "GROUP_WORLD_SIZE": options["nodes"],
         "ROLE_RANK": at["rank"], "ROLE_WORLD_SIZE": at["size"], "ROLE_NAME": options["role"],
@@ -61,11 +61,11 @@ def environment(options: dict[str, Any], at: dict[str, int], error_file: str) ->
         "TORCHELASTIC_ERROR_FILE": error_file, "TORCHLITE_RANK_FOLDER": os.path.dirname(error_file),
     }  # fmt: skip
     if _is_shared(options):
-        said["TORCHLITE_RANK_FOLDERS"] = os.path.dirname(os.path.dirname(error_file))
-    made = {**os.environ, **{name: str(value) for name, value in said.items()}}
+        variables["TORCHLITE_RANK_FOLDERS"] = os.path.dirname(os.path.dirname(error_file))
+    result = {**os.environ, **{name: str(value) for name, value in variables.items()}}
     if at["local_size"] > 1:
-        made.setdefault("OMP_NUM_THREADS", "1")
-    return made
+        result.setdefault("OMP_NUM_THREADS", "1")
+    return result
 
 
 def _is_shared(options: dict[str, Any]) -> bool:
@@ -213,8 +213,8 @@ def main(options: dict[str, Any], command: list[str]) -> int:
         try:
             streams = _streams(options, at)
         except OSError as error:
-            told = {**_failure(1, at, os.getpid(), error_file), "error": str(error), "traceback": str(error)}
-            _report_to_launcher(options, {**told, "what": "end", "state": "", "joined": False})
+            failure = {**_failure(1, at, os.getpid(), error_file), "error": str(error), "traceback": str(error)}
+            _report_to_launcher(options, {**failure, "what": "end", "state": "", "joined": False})
             return 1
         plain = [shown and file is None for shown, file in streams]
         child = subprocess.Popen(

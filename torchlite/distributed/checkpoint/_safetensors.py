@@ -39,10 +39,10 @@ def read_header(stream: IO[bytes], name: str) -> tuple[dict[str, TensorEntry], d
 
 
 def _header(stream: IO[bytes]) -> tuple[dict[str, TensorEntry], dict[str, str]]:
-    held = stream.seek(0, 2)
+    size = stream.seek(0, 2)
     stream.seek(0)
     (length,) = struct.unpack("<Q", stream.read(8))
-    if length > min(_LONGEST, held - 8):
+    if length > min(_LONGEST, size - 8):
         raise ValueError(f"its header has {length} bytes")
     found = json.loads(stream.read(length), object_pairs_hook=_unique_keys)
     words = found.pop("__metadata__", {})
@@ -54,7 +54,7 @@ def _header(stream: IO[bytes]) -> tuple[dict[str, TensorEntry], dict[str, str]]:
         begin, end = about["data_offsets"]
         if not are_valid_sizes(shape) or not are_valid_sizes((begin, end)):
             raise ValueError(f"{name!r} has a shape or a place that is none")
-        if end - begin != math.prod(shape) * dtype.itemsize or 8 + length + end > held:
+        if end - begin != math.prod(shape) * dtype.itemsize or 8 + length + end > size:
             raise ValueError(f"{name!r} does not lie in it")
         places[name] = TensorEntry(dtype, shape, 8 + length + begin, 8 + length + end)
     after = 8 + length
@@ -62,8 +62,8 @@ def _header(stream: IO[bytes]) -> tuple[dict[str, TensorEntry], dict[str, str]]:
         if begin != after:
             raise ValueError(f"{name!r} does not begin where the tensor before it ends")
         after = end
-    if after != held:
-        raise ValueError(f"{held - after} bytes at its end belong to no tensor")
+    if after != size:
+        raise ValueError(f"{size - after} bytes at its end belong to no tensor")
     return places, words
 
 

@@ -97,15 +97,15 @@ def create_read_items_for_chunk_list(
 ) -> list[ReadItem]:
     """Return read items that fill local parts from a tensor's stored parts, for any sharding of either."""
     items = []
-    for place, wanted in enumerate(local_chunks):
+    for place, chunk in enumerate(local_chunks):
         for number, stored in enumerate(checkpoint_md.chunks):
-            source, target, lengths = _overlap(stored, wanted)
+            source, target, lengths = _overlap(stored, chunk)
             if any(length <= 0 for length in lengths):
                 continue
             items.append(
                 ReadItem(
                     LoadItemType.TENSOR,
-                    MetadataIndex(fqn, wanted.offsets, place),
+                    MetadataIndex(fqn, chunk.offsets, place),
                     torch.Size(target),
                     MetadataIndex(fqn, stored.offsets, number),
                     torch.Size(source),

@@ -166,13 +166,13 @@ def _broadcast_from_rank_0(state: dict[str, Any], take: Callable[[str, Any], Any
     """Broadcast rank 0's flat state dict tensor by tensor; `take(name, tensor)` returns the part to keep."""
     first = dist.get_rank() == 0
     shown = lambda value: (value.shape, value.dtype) if isinstance(value, torch.Tensor) else None
-    told: list[Any] = [None]
+    message: list[Any] = [None]
     if first:
-        told = [[(name, shown(value), None if shown(value) else value) for name, value in state.items()]]
-    dist.broadcast_object_list(told, 0)
+        message = [[(name, shown(value), None if shown(value) else value) for name, value in state.items()]]
+    dist.broadcast_object_list(message, 0)
     device = dist.distributed_c10d._get_pg_default_device()
     found: dict[str, Any] = {}
-    for name, tensor, value in told[0]:
+    for name, tensor, value in message[0]:
         if tensor is None:
             found[name] = value
             continue
@@ -326,21 +326,21 @@ def _to_positional_state(
 ) -> dict[str, Any]:
     """Return an optimizer's own state dict, keyed by number, from one keyed by name."""
     own = optimizer.state_dict()
-    made: dict[str, Any] = {_STATE: {}, _GROUPS: []}
+    positional: dict[str, Any] = {_STATE: {}, _GROUPS: []}
     flat = _is_flat(state)
     for group, saved in zip(optimizer.param_groups, own[_GROUPS], strict=True):
         known = [names[id(parameter)] for parameter in group[_PARAMS]]
         settings = _settings(state, known, saved, flat)
-        made[_GROUPS].append({**saved, **settings, _PARAMS: saved[_PARAMS]})
+        positional[_GROUPS].append({**saved, **settings, _PARAMS: saved[_PARAMS]})
         for number, name, parameter in zip(saved[_PARAMS], known, group[_PARAMS], strict=True):
             if flat:
                 keys = own[_STATE].get(number, {})
-                held = {key: state[f"{_STATE}.{name}.{key}"] for key in keys if f"{_STATE}.{name}.{key}" in state}
+                entries = {key: state[f"{_STATE}.{name}.{key}"] for key in keys if f"{_STATE}.{name}.{key}" in state}
             else:
-                held = state[_STATE].get(name, {})
-            if held:
-                made[_STATE][number] = {key: fit(value, parameter) for key, value in held.items()}
-    return made
+                entries = state[_STATE].get(name, {})
+            if entries:
+                positional[_STATE][number] = {key: fit(value, parameter) for key, value in entries.items()}
+    return positional
 
 
 def _settings(state: dict[str, Any], known: list[str], saved: dict[str, Any], flat: bool) -> dict[str, Any]:

@@ -195,6 +195,6 @@ def _save_state_dict(
         return whole
 
     mine = alone.reduce_scatter("plan", local_plan, by_itself)
-    made = alone.all_reduce("write", lambda: write(mine), finish)
+    result = alone.all_reduce("write", lambda: write(mine), finish)
     ranks.barrier()
-    return made
+    return result

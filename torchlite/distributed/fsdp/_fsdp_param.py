@@ -59,7 +59,7 @@ class FSDPParam:
         self.places, self.lanes, self.device, self.offload = places, lanes, device, offload
         self.precision = precision
         self.name = ""  # in the root, once that is known
-        self._whole: UnshardedStorage | None = None
+        self._unsharded: UnshardedStorage | None = None
         self._parameter: Any = None  # the unsharded parameter
         self._gathered: Any = None  # where the dimension is not the first: parts of all ranks
         self._part: Any = None  # shard over a subset of ranks, between forward and backward
@@ -136,10 +136,10 @@ class FSDPParam:
         """Start the all-gather over all ranks, or over a subset with larger shards."""
         part = self._mine() if few is None else self._part
         count = part.numel() * (self.lanes.size if few is None else few.size())
-        if self._whole is None or self._whole.target.dtype is not self.dtype:
-            self._whole = UnshardedStorage(count, self.dtype, self.device)
+        if self._unsharded is None or self._unsharded.target.dtype is not self.dtype:
+            self._unsharded = UnshardedStorage(count, self.dtype, self.device)
             self._parameter = None
-        target = self._whole.target
+        target = self._unsharded.target
         if self.dim and few is None:
             target = self._gathered = torch.empty(count, dtype=self.dtype, device=self.device)
         return dist.all_gather_into_tensor(
@@ -148,10 +148,10 @@ class FSDPParam:
 
     def finish_gather(self) -> None:
         """Finish the all-gather: the unsharded parameter replaces the shard."""
-        assert self._whole is not None
+        assert self._unsharded is not None
         if self._gathered is not None:
             parts = self._gathered.view(self.lanes.size, *self._shape).unbind(0)
-            torch.cat(parts, self.dim, out=self._whole.target.view(self.local_size))
+            torch.cat(parts, self.dim, out=self._unsharded.target.view(self.local_size))
             self._gathered = None
         if self._parameter is None:
             self._parameter = self._made()
@@ -161,8 +161,8 @@ class FSDPParam:
 
     def _made(self) -> Any:
         """Return the unsharded parameter. Padding rows follow it in memory."""
-        assert self._whole is not None
-        rows = self._whole.seen
+        assert self._unsharded is not None
+        rows = self._unsharded.seen
         seen = rows[: torch.Size(self.local_size).numel()].view(self.local_size)
         if self.tensor_parallel is not None:
             like = self.tensor_parallel
@@ -178,13 +178,13 @@ class FSDPParam:
     def to_sharded(self) -> None:
         """Replace the unsharded parameter by the shard, and free its memory."""
         self._put(self.sharded)
-        if self._whole is not None:
-            self._whole.release()
+        if self._unsharded is not None:
+            self._unsharded.release()
 
     def keep_part(self, few: Any) -> None:
         """Before resharding, keep a larger shard over a subset of ranks."""
-        assert self._whole is not None
-        self._part = self._whole.target.view(few.size(), -1)[few.rank()].clone()
+        assert self._unsharded is not None
+        self._part = self._unsharded.target.view(few.size(), -1)[few.rank()].clone()
 
     def _put(self, parameter: Any) -> None:
         for module, name in self.places:

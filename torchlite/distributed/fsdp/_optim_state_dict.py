@@ -66,9 +66,9 @@ class OptimStateDictMixin:
         state = optim_state_dict
         config = StateDictTypeMixin.get_state_dict_type(model).optim_state_dict_config
         if isinstance(config, FullOptimStateDictConfig) and config.rank0_only:
-            held = [state if dist.get_rank() == 0 else None]
-            dist.broadcast_object_list(held, 0)
-            state = held[0] or {}
+            message = [state if dist.get_rank() == 0 else None]
+            dist.broadcast_object_list(message, 0)
+            state = message[0] or {}
         found = localize_optim_state(model, optim, state)
         if load_directly:
             optim.load_state_dict(found)

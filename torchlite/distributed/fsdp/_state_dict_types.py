@@ -60,9 +60,9 @@ class StateDictTypeMixin:
         kind, of_optimizers = _CONFIGS[state_dict_type]
         config = kind() if state_dict_config is None else state_dict_config
         optim_config = of_optimizers() if optim_state_dict_config is None else optim_state_dict_config
-        for given, wanted in ((config, kind), (optim_config, of_optimizers)):
-            if type(given) is not wanted:
-                raise RuntimeError(f"Expected state_dict_config of type {wanted} but got {type(given)}")
+        for given, expected in ((config, kind), (optim_config, of_optimizers)):
+            if type(given) is not expected:
+                raise RuntimeError(f"Expected state_dict_config of type {expected} but got {type(given)}")
         before = StateDictTypeMixin.get_state_dict_type(module)
         for one in _wrappers(module):
             one.__dict__["_state_dict_settings"] = StateDictSettings(state_dict_type, config, optim_config)

@@ -190,10 +190,10 @@ def _recursive_wrap(
         for name, child in list(module.named_children()):
             if child in ignored_modules:
                 continue
-            made, inner = _recursive_wrap(
+            wrapped_child, inner = _recursive_wrap(
                 child, auto_wrap_policy, wrapper_cls, ignored_modules, ignored_params, **kwargs
             )
-            setattr(module, name, made)
+            setattr(module, name, wrapped_child)
             wrapped += inner
     left = count - wrapped
     if not only_wrap_children and auto_wrap_policy(module=module, recurse=False, nonwrapped_numel=left):
@@ -205,15 +205,15 @@ def _post_order_apply(
     root: nn.Module, chosen: dict[nn.Module, dict[str, Any]], wrapper: Callable[..., nn.Module]
 ) -> None:
     """Wrap the modules that a `_Policy` selected below a root, innermost first; a shared module once."""
-    made: dict[int, nn.Module] = {}
+    replacements: dict[int, nn.Module] = {}
 
     def visit(module: nn.Module) -> None:
         for name, child in list(module._modules.items()):
             if child is None:
                 continue
-            if id(child) not in made:
+            if id(child) not in replacements:
                 visit(child)
-                made[id(child)] = wrapper(child, **copy.copy(chosen[child])) if child in chosen else child
-            setattr(module, name, made[id(child)])
+                replacements[id(child)] = wrapper(child, **copy.copy(chosen[child])) if child in chosen else child
+            setattr(module, name, replacements[id(child)])
 
     visit(root)

@@ -57,7 +57,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         groups = _verify_params(params)
         self.process_group = dist.distributed_c10d._get_default_group() if process_group is None else process_group
         self.rank, self.world_size = self.process_group.rank(), self.process_group.size()
-        self._made = False
+        self._initialized = False
         Joinable.__init__(self)
         Optimizer.__init__(self, groups, defaults)
         self._optim_constructor, self._optim_defaults = optimizer_class, defaults
@@ -71,7 +71,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             ],
             **defaults,
         )
-        self._made = True
+        self._initialized = True
         self._sync_groups(self.optim.param_groups, self.param_groups)
         self._make_buckets()
 
@@ -126,7 +126,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Partition the parameters of a new group. RuntimeError while the optimizer steps with DDP's hooks."""
         super().add_param_group(param_group)
-        if not self._made:
+        if not self._initialized:
             return
         before = len(self.optim.param_groups)
         self._share_out()
@@ -186,10 +186,10 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         whole = super().state_dict()
         numbers = {id(parameter): number for number, parameter in enumerate(self._parameters())}
         whole["state"] = {}
-        for rank, told in enumerate(self._all_state_dicts):
+        for rank, rank_state in enumerate(self._all_state_dicts):
             for local, parameter in enumerate(self._of_rank(rank)):
-                if local in told["state"]:
-                    whole["state"][numbers[id(parameter)]] = told["state"][local]
+                if local in rank_state["state"]:
+                    whole["state"][numbers[id(parameter)]] = rank_state["state"][local]
         whole["state"] = dict(sorted(whole["state"].items()))
         return whole
 

@@ -90,10 +90,10 @@ def interleaved(ranks: int, each: int, microbatches: int, halves: bool = False) 
         turn = each - 1 - turn if backward else turn
         return rank + turn * ranks, cycle * length + m
 
-    made: PipelineOrder = {}
+    order: PipelineOrder = {}
     for rank in range(ranks):
         ahead = min(total, (each - 1) * length + (1 if halves else 2) * (ranks - 1 - rank))
-        actions = made[rank] = []
+        actions = order[rank] = []
         owed: list[tuple[int, int]] = []
         for number in range(ahead):
             stage, m = piece(number, rank, False)
@@ -110,7 +110,7 @@ def interleaved(ranks: int, each: int, microbatches: int, halves: bool = False) 
                     stage, m = owed.pop(0)
                     actions.append(Action(stage, WEIGHTS, m))
         actions += [Action(stage, WEIGHTS, m) for stage, m in owed]
-    return made
+    return order
 
 
 def zero_bubble_v(ranks: int, microbatches: int) -> PipelineOrder:

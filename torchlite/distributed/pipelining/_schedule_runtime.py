@@ -130,7 +130,7 @@ class P2PMessenger:
         words = f"Stage {work.stage_index}: {what}"
         if len(before) != len(tensors):
             raise PipeliningMetadataError(f"{words}s changed: there were {len(before)}, now {len(tensors)}")
-        made = []
+        outputs = []
         for i, (kind, tensor) in enumerate(zip(before, tensors, strict=True)):
             if tensor is None and kind is not None:
                 tensor = torch.zeros(kind.shape, dtype=kind.dtype, device=self.device)
@@ -142,8 +142,8 @@ class P2PMessenger:
                         raise PipeliningMetadataError(
                             f"{words}[{i}] has a {name} mismatch: expected {want} actual {have}"
                         )
-            made.append(tensor)
-        return tuple(made)
+            outputs.append(tensor)
+        return tuple(outputs)
 
     def _isend(self, tensor: torch.Tensor, to: int) -> None:
         self.leaving.append(dist.isend(tensor, group=self.group, group_dst=to, tag=_TAG))

@@ -126,8 +126,8 @@ def split_args_kwargs_into_chunks(
     ([(tensor([0, 1]), 7), (tensor([2, 3]), 7)], [{}, {}])
     """
     kwargs = {} if kwargs is None else kwargs
-    for given, said in ((dict(enumerate(args)), args_chunk_spec), (kwargs, kwargs_chunk_spec)):
-        named = dict(enumerate(said)) if isinstance(said, tuple) else said
+    for given, chunk_spec in ((dict(enumerate(args)), args_chunk_spec), (kwargs, kwargs_chunk_spec)):
+        named = dict(enumerate(chunk_spec)) if isinstance(chunk_spec, tuple) else chunk_spec
         if named is not None and given and list(given) != list(named):
             raise AssertionError(f"args_dict.keys() = {list(given)} args_chunk_spec.keys() = {list(named)}")
     first = _leaves(args, args_chunk_spec)

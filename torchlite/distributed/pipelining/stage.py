@@ -213,22 +213,24 @@ class PipelineStage(_PipelineStageBase):
         super().__init__(submodule, stage_index, num_stages, device, group, dw_builder)
         if get_mesh is not None:
             raise NotImplementedError("PipelineStage(): get_mesh: stages pass plain tensors on, not DTensors")
-        self._said = {
+        self._expected = {
             "input": None if input_args is None else as_tuple(input_args),
             "output": None if output_args is None else as_tuple(output_args),
         }
 
     def check(self, kind: str, values: Tensors) -> None:
         """Raise PipeliningMetadataError if tensors differ from the stage's examples."""
-        said = self._said[kind]
-        if said is None:
+        expected = self._expected[kind]
+        if expected is None:
             return
-        if len(said) != len(values):
-            raise PipeliningMetadataError(f"Stage {self.stage_index}: expected {len(said)} {kind}s, got {len(values)}")
-        for i, (wanted, value) in enumerate(zip(said, values, strict=True)):
+        if len(expected) != len(values):
+            raise PipeliningMetadataError(
+                f"Stage {self.stage_index}: expected {len(expected)} {kind}s, got {len(values)}"
+            )
+        for i, (reference, value) in enumerate(zip(expected, values, strict=True)):
             for what, want, have in (
-                ("shape", tuple(wanted.shape), tuple(value.shape)),
-                ("dtype", wanted.dtype, value.dtype),
+                ("shape", tuple(reference.shape), tuple(value.shape)),
+                ("dtype", reference.dtype, value.dtype),
             ):
                 if want != have:
                     raise PipeliningMetadataError(

@@ -109,8 +109,8 @@ class DTensor(torch.Tensor):
                 f"{self.shape}."
             )
         spec = gradient._spec
-        wanted = gradient_placements(self.placements)
-        part = redistribute_local_tensor(gradient._local_tensor, spec.shape, spec.mesh, spec.placements, wanted)
+        placements = gradient_placements(self.placements)
+        part = redistribute_local_tensor(gradient._local_tensor, spec.shape, spec.mesh, spec.placements, placements)
         for number, placement in enumerate(self.placements):
             if placement.is_partial():
                 part = sum_gradients(part, spec.mesh.get_group(number))
@@ -419,8 +419,8 @@ class DTensor(torch.Tensor):
             assert stride is not None
             whole = TensorMeta(torch.Size(shape), tuple(stride), local_tensor.dtype)
         if grad_placements is not None:
-            wanted = _normalize_placements(grad_placements, mesh, local_tensor.ndim)
-            local = _SetGradPlacements.apply(local, whole.shape, mesh, gradient_placements(places), wanted)
+            grad_places = _normalize_placements(grad_placements, mesh, local_tensor.ndim)
+            local = _SetGradPlacements.apply(local, whole.shape, mesh, gradient_placements(places), grad_places)
         return wrap_local(local, DTensorSpec(mesh, places, whole))
 
     def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> torch.Tensor:
@@ -457,8 +457,8 @@ class DTensor(torch.Tensor):
             raise RuntimeError("placements is needed for redistribute!")
         if mesh != self._spec.mesh:
             raise NotImplementedError("Cross device mesh comm not supported yet!")
-        wanted = _normalize_placements(placements, mesh, self.ndim)
-        for now, then in zip(self.placements, wanted, strict=True):
+        target = _normalize_placements(placements, mesh, self.ndim)
+        for now, then in zip(self.placements, target, strict=True):
             if then.is_partial() and now != then:
                 raise RuntimeError(
                     f"Can not redistribute from {now} to {then}, redistributing to Partial is for internal use only!"
@@ -467,10 +467,10 @@ class DTensor(torch.Tensor):
         if backward_dtype is not None and backward_dtype is not local.dtype:
             local = _CastGradient.apply(local, backward_dtype)
         dtype = forward_dtype or self.dtype
-        local = redistribute_local_tensor(local.to(dtype), self.shape, mesh, self.placements, wanted)
+        local = redistribute_local_tensor(local.to(dtype), self.shape, mesh, self.placements, target)
         if local is self._local_tensor:
             local = local.view_as(local)
-        return wrap_local(local, DTensorSpec(mesh, wanted, TensorMeta(self.shape, self._spec.stride, local.dtype)))
+        return wrap_local(local, DTensorSpec(mesh, target, TensorMeta(self.shape, self._spec.stride, local.dtype)))
 
     def full_tensor(self, *, grad_placements: Sequence[Placement] | None = None) -> torch.Tensor:
         """Return the full tensor, the same on all processes, differentiably."""
@@ -591,10 +591,10 @@ def distribute_tensor(
         local = _distribute_local(local, mesh, places, src_data_rank)
     else:
         local = local.new_empty(compute_local_shape(tensor.shape, mesh, places))
-    made = wrap_local(local, DTensorSpec(mesh, places, meta))
+    dtensor = wrap_local(local, DTensorSpec(mesh, places, meta))
     if requires_grad:
-        made.requires_grad_()
-    return made
+        dtensor.requires_grad_()
+    return dtensor
 
 
 def _distribute_local(

@@ -146,9 +146,9 @@ def _index_put(level, op, values):
         and not accumulate
         and value.numel() == 1
     ):
-        made = F.clone(to_batch(level, x))
-        write_item(level, level.wrap(made), index, value)
-        return level.wrap(made)
+        copied = F.clone(to_batch(level, x))
+        write_item(level, level.wrap(copied), index, value)
+        return level.wrap(copied)
     items = tuple(slice(None) if i is None else i for i in index) if index.__class__ in (tuple, list) else (index,)
     places = BatchedIndex(level, x.shape, items, x._tl_kernels, True)
     base = places.arranged(to_batch(level, x))

@@ -72,11 +72,11 @@ class BatchedIndex:
         arrays = [item for _, item in items]
         self.ndim = max(_ndim(level, a) for a in arrays)  # dimensions of the index arrays of one example
         self.adjacent = self._adjacent(index)
-        made = [self._aligned(a, table) for a in arrays]
+        aligned = [self._aligned(a, table) for a in arrays]
         if examples:
             rows = table._arange(0, level.size, 1, _int64())
-            made.insert(0, table.reshape(rows, (level.size, *[1] * self.ndim)))
-        self.arrays = tuple(made)
+            aligned.insert(0, table.reshape(rows, (level.size, *[1] * self.ndim)))
+        self.arrays = tuple(aligned)
 
     def _adjacent(self, index) -> bool:
         kinds = [isinstance(item, slice) for item in index]

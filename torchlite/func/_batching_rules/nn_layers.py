@@ -165,12 +165,12 @@ def _recurrent(level, op, values):
     if any(is_batched_at(v, level) for v in values[1 + states : -1]):
         return decomposed_rule(level, op, values)
     x, *rest = values
-    made = [
+    batched = [
         merge_batch_into_dim(to_batch(level, x), 1),
         *(merge_batch_into_dim(to_batch(level, s)) for s in rest[:states]),
         *rest[states:],
     ]
-    found = run_below_level(op, made)
+    found = run_below_level(op, batched)
     results = [
         level.wrap(split_batch_from_dim(t, level.size, d)) for t, d in zip(found, [1, *[0] * states], strict=False)
     ]

@@ -222,8 +222,8 @@ def loop_fallback(level, op, values):
         tree_flatten(run_below_level(op, [_select_example(level, v, i) for v in values])) for i in range(level.size)
     ]
     columns = zip(*(leaves for leaves, _ in results), strict=True)
-    made = [make_batched(F.stack(list(c), 0), 0, level) if isinstance(c[0], Tensor) else c[0] for c in columns]
-    return tree_unflatten(made, results[0][1])
+    stacked = [make_batched(F.stack(list(c), 0), 0, level) if isinstance(c[0], Tensor) else c[0] for c in columns]
+    return tree_unflatten(stacked, results[0][1])
 
 
 loop_fallback.kind = "loop"  # type: ignore[attr-defined]

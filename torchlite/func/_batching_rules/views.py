@@ -51,18 +51,18 @@ def along_view_rule(level, op, values):
     """Apply a view op with shifted dimensions."""
     x = batch_dim_first(values[0])
     ndim = x.ndim - 1
-    made: list[Any] = [x]
+    shifted: list[Any] = [x]
     for param, value in zip(op.params[1:], values[1:], strict=True):
-        made.append(shift_dims(value, ndim) if param.name in ("dim", "dim0", "dim1", "dim2", "dimension") else value)
+        shifted.append(shift_dims(value, ndim) if param.name in ("dim", "dim0", "dim1", "dim2", "dimension") else value)
     if not ndim:
         if op.name == "transpose":
             return values[0]
         if op.name == "unfold":
-            return level.wrap(F.narrow(F.unsqueeze(x, 1), 1, 0, made[2]))
+            return level.wrap(F.narrow(F.unsqueeze(x, 1), 1, 0, shifted[2]))
         if op.name == "unbind":
             raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
         raise IndexError(f"{op.name}() cannot be applied to a 0-dim tensor.")
-    return level.wrap(run_below_level(op, made))
+    return level.wrap(run_below_level(op, shifted))
 
 
 @rule("permute", kind="view")
@@ -176,11 +176,11 @@ def _diag_embed(level, op, values):
 
 def _check_within(x, size, stride, offset: int) -> None:
     """Raise RuntimeError if the strides reach elements of other examples."""
-    start, own, wanted = x.storage_offset(), _memory_span(x.shape[1:], x.stride()[1:]), _memory_span(size, stride)
-    if not wanted or start <= offset and offset + wanted <= start + own:
+    start, own, span = x.storage_offset(), _memory_span(x.shape[1:], x.stride()[1:]), _memory_span(size, stride)
+    if not span or start <= offset and offset + span <= start + own:
         return
     what = (
-        f"`result` can access some memory in range [{offset}, {offset + wanted}], but `tensor` can only access some "
+        f"`result` can access some memory in range [{offset}, {offset + span}], but `tensor` can only access some "
         f"memory in range [{start}, {start + own}]"
         if own
         else "`tensor` has no storage but the passed-in (size, stride, storage_offset) imply a result with some storage"

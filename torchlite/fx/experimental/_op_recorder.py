@@ -477,17 +477,17 @@ class OpRecorder(DispatchMode):
                 result = call.without_interceptors(op, function, args, kwargs)
         finally:
             self.is_inside = before
-        made = self._after(node)
+        new_nodes = self._after(node)
         results = [value for value in pytree.tree_leaves(result) if isinstance(value, Tensor)]
         own = {self.node_of(value) for value in results}
         kept = [leaf for one in nodes_created_since(start, results) for leaf in saved_values_of(one)]
         found = [self.arrays.get(leaf._tl_array if isinstance(leaf, Tensor) else leaf) for leaf in kept]
-        if any(one in made and one not in own for one in found):
+        if any(one in new_nodes and one not in own for one in found):
             self.graph.erase_node(node)
             return result
-        for part in made:
+        for part in new_nodes:
             self.graph.erase_node(part)
-        for array in [array for array, known in self.arrays.items() if known in made]:
+        for array in [array for array, known in self.arrays.items() if known in new_nodes]:
             del self.arrays[array]
         return self.bind(node, result)
 
@@ -519,10 +519,10 @@ class OpRecorder(DispatchMode):
         result: Any = NotImplemented
         with contextlib.suppress(GuardOnDataDependentSymNode):
             result = run()
-        made = self._after(last)
-        if result is not NotImplemented and not any(_is_unknown(node.target) for node in made):
+        new_nodes = self._after(last)
+        if result is not NotImplemented and not any(_is_unknown(node.target) for node in new_nodes):
             return result
-        for node in made:
+        for node in new_nodes:
             self.graph.erase_node(node)
         self.nodes.data, self.arrays.data = before
         return NotImplemented

@@ -138,7 +138,7 @@ class GraphMerger:
         self.own: dict[str, Expr] = {}  # symbols of single sizes
         self.found: dict[tuple[int, int], Expr] = {}  # sizes by value number and dimension
         self.near: dict[Node, list[tuple[Expr, tuple[int, ...]]]] = {}  # argument sizes by node
-        self.made: dict[Expr, Node] = {}
+        self.nodes: dict[Expr, Node] = {}
         for name in sizes[0]:
             self.known.setdefault(tuple(s[name] for s in sizes), Expr.symbol(name))
 
@@ -194,9 +194,9 @@ class GraphMerger:
         if all(type(v) is int for v in values):
             return self.node(self.expression(tuple(values), self._around(user)), user)
         if all(type(v) is float for v in values):
-            made = self._fraction(tuple(values), user)
-            if made is not None:
-                return made
+            fraction = self._fraction(tuple(values), user)
+            if fraction is not None:
+                return fraction
             raise NoExpressionError(f"a number of {user.target} depends on sizes:\n{user.meta.get('stack_trace', '')}")
         raise NoExpressionError(f"an argument of {user.target} depends on sizes")
 
@@ -228,11 +228,11 @@ class GraphMerger:
                 )
                 of.meta["val"] = value
             args = (number, of) if turned else (of, number)
-            made = self.graphs[0].call_function(operator.truediv if turned else operator.mul, args)
+            node = self.graphs[0].call_function(operator.truediv if turned else operator.mul, args)
         parts = (number, value) if turned else (value, number)
-        held = number / float(value) if turned else number * float(value)
-        made.meta["val"] = SymFloat.of(held, (made.target, *parts), self)
-        return made
+        scaled = number / float(value) if turned else number * float(value)
+        node.meta["val"] = SymFloat.of(scaled, (node.target, *parts), self)
+        return node
 
     open = False  # if symbols depend on the trace
 
@@ -307,8 +307,8 @@ class GraphMerger:
         """Return the node of an expression, inserted before its first user."""
         if expr.is_number:
             return int(expr)
-        if expr in self.made:
-            return self.made[expr]
+        if expr in self.nodes:
+            return self.nodes[expr]
         graph = self.graphs[0]
 
         def call(target: Any, *args: Any) -> Any:
@@ -328,21 +328,21 @@ class GraphMerger:
             term = count if term is None else term if count == 1 else call(operator.mul, term, count)
             total = term if total is None else call(operator.add, total, term)
         total.meta["val"] = SymInt.of(expr, expr.value(self.sizes[0]))
-        self.made[expr] = total
+        self.nodes[expr] = total
         self._noted(total)
         return total
 
     def _atom(self, atom: Any, user: Node, call: Any) -> Any:
         if len(atom) == 1:
             single = Expr.symbol(atom[0])
-            if single not in self.made:
+            if single not in self.nodes:
                 source, dim = self.sources[atom[0]]
                 if dim is None:
                     return source
                 made = call(torch.ops.aten.sym_size.int, source, dim)
                 made.meta["val"] = SymInt.of(single, self.sizes[0][atom[0]])
-                self.made[single] = made
-            return self.made[single]
+                self.nodes[single] = made
+            return self.nodes[single]
         parts = [self.node(part, user) for part in atom[1:]]
         target = {"FloorDiv": operator.floordiv, "PythonMod": operator.mod, "Max": sym_max, "Min": sym_min}[atom[0]]
         return call(target, *parts)

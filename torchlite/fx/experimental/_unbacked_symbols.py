@@ -50,7 +50,7 @@ class UnbackedSymbols:
     def __init__(self, recorder: Any, sizes: dict[str, int] | None = None) -> None:
         self.recorder, self.sizes = recorder, sizes or {}
         self.follows = False  # True if tensor sizes are expressions
-        self.told: dict[tuple[int, int], Expr] = {}  # known sizes by value number and dimension
+        self.known_sizes: dict[tuple[int, int], Expr] = {}  # by value number and dimension
         self.bounds: dict[str, tuple[float, float]] = {}  # ranges of size symbols
         self.given: dict[tuple[Any, int], Expr] = {}  # input sizes
         self.count = 0  # number of values
@@ -101,7 +101,7 @@ class UnbackedSymbols:
         elif "number" not in node.meta:  # a constant of the program
             expr = Expr.of(size)
         else:
-            expr = self.counts.get((node, dim)) or self.told.get((node.meta["number"], dim))
+            expr = self.counts.get((node, dim)) or self.known_sizes.get((node.meta["number"], dim))
         if expr is None:
             name = f"{node.name}.{dim}"
             self.sources[name], self.numbers[name] = (node, dim), size
@@ -137,18 +137,18 @@ class UnbackedSymbols:
         if type(result) is bool:
             self.names[node] = self._symbol()
             self.ranges[self.names[node]] = 0, 1
-            made: Any = SymBool.of("item", node, None, result, self)
+            symbol: Any = SymBool.of("item", node, None, result, self)
         elif type(result) is float:
-            made = SymFloat.of(result, (f"zuf{self.floats}",), self, True)
+            symbol = SymFloat.of(result, (f"zuf{self.floats}",), self, True)
             self.ranges[f"zuf{self.floats}"] = -math.inf, math.inf
             self.floats += 1
-            self.nodes[id(made)] = made, node
+            self.nodes[id(symbol)] = symbol, node
         else:
             name, hint = self._fresh(node, None, result, -math.inf, math.inf)
             self.nodes[Expr.symbol(name)] = node
-            made = SymInt.of(Expr.symbol(name), hint, self)
-        node.meta["val"] = made
-        return made
+            symbol = SymInt.of(Expr.symbol(name), hint, self)
+        node.meta["val"] = symbol
+        return symbol
 
     def result(self, node: Any, result: Any) -> Any:
         """Return a node's result with a symbol for a data-dependent size."""
@@ -192,10 +192,10 @@ class UnbackedSymbols:
             if not plain.shape[dim]:
                 shape = list(plain.shape)
                 shape[dim] = hint
-                made = torch.zeros(shape, dtype=plain.dtype, device=plain.device)
+                resized = torch.zeros(shape, dtype=plain.dtype, device=plain.device)
             else:
-                made = plain.index_select(dim, torch.arange(hint, device=plain.device) % plain.shape[dim])
-            return made.requires_grad_(result.requires_grad)
+                resized = plain.index_select(dim, torch.arange(hint, device=plain.device) % plain.shape[dim])
+            return resized.requires_grad_(result.requires_grad)
 
     # -- conditions ---------------------------------------------------------------------------------
 
@@ -319,16 +319,16 @@ class UnbackedSymbols:
         if isinstance(value, SymBool):
             if value.name == "item":
                 return value.a
-            made = self._call(sym_not, value.a) if value.name == "not" else (
+            new_node = self._call(sym_not, value.a) if value.name == "not" else (
                 self._call(_OPERATORS.get(value.name) or getattr(operator, value.name), value.a, value.b)
             )  # fmt: skip
-            made.meta["val"] = value
-            return made
+            new_node.meta["val"] = value
+            return new_node
         if isinstance(value, SymFloat):
             if id(value) not in self.nodes:
-                made = self._call(*value.parts)
-                made.meta["val"] = value
-                self.nodes[id(value)] = value, made
+                new_node = self._call(*value.parts)
+                new_node.meta["val"] = value
+                self.nodes[id(value)] = value, new_node
             return self.nodes[id(value)][1]
         expr = value.node.expr
         if expr not in self.nodes:

@@ -162,9 +162,9 @@ def split_const_subgraphs(
     inner.owning_module = split  # it has all attributes that the nodes name
     for node, given in zip(inner.find_nodes(op="placeholder"), call.args, strict=True):
         with inner.inserting_before(node):
-            made = inner.get_attr(str(given.target))
-        made.meta = dict(node.meta)
-        node.replace_all_uses_with(made)
+            new_node = inner.get_attr(str(given.target))
+        new_node.meta = dict(node.meta)
+        node.replace_all_uses_with(new_node)
         inner.erase_node(node)
     name = get_unique_attr_name_in_module(traced, "_FX_CONST_FOLDED_ATTRS")
     several = isinstance(inner.output_node().args[0], tuple)

@@ -65,7 +65,7 @@ class _MakeFxTrace:
     @restores_modes
     def __init__(self, f: Callable, args: tuple, table: Any, pre_dispatch: bool) -> None:
         self.f, self.root, self.graph = f, Module(), Graph()
-        self.held: dict[int, str] = {}
+        self.names: dict[int, str] = {}
         leaves, self.spec = pytree.tree_flatten(args)
         self.recorder = OpRecorder(self.graph, self._constant, whole=True, decompositions=table)
         self.recorder.decomposing = not pre_dispatch
@@ -87,15 +87,15 @@ class _MakeFxTrace:
 
     def _constant(self, tensor: Any) -> Node:
         """Return the node of a constant tensor."""
-        if id(tensor) not in self.held:
+        if id(tensor) not in self.names:
             kind = "param" if isinstance(tensor, Parameter) else "tensor"
-            number = sum(name.startswith(f"_{kind}") for name in self.held.values())
-            name = self.held[id(tensor)] = f"_{kind}_constant{number}"
+            number = sum(name.startswith(f"_{kind}") for name in self.names.values())
+            name = self.names[id(tensor)] = f"_{kind}_constant{number}"
             if isinstance(tensor, Parameter):
                 self.root.register_parameter(name, tensor)
             else:
                 self.root.register_buffer(name, tensor)
-        name = self.held[id(tensor)]
+        name = self.names[id(tensor)]
         return self.graph.create_node("get_attr", name, (), {}, name)
 
     def module(self) -> GraphModule:

@@ -39,13 +39,13 @@ class AST_Rewriter(ast.NodeTransformer):
             shell.body[0].body[0] = definition  # type: ignore[attr-defined]
             tree = ast.fix_missing_locations(shell)
         names = compile_source(tree, inspect.getsourcefile(fn) or "", dict(fn.__globals__), {})
-        made = names["_outer"](*[None] * len(free)) if free else names[definition.name]
+        rewritten = names["_outer"](*[None] * len(free)) if free else names[definition.name]
         by_name = dict(zip(free, fn.__closure__ or (), strict=True))
-        cells = tuple(by_name[name] for name in made.__code__.co_freevars)
-        made = FunctionType(made.__code__, fn.__globals__, fn.__name__, fn.__defaults__, cells)
-        functools.update_wrapper(made, fn)
-        made.__kwdefaults__ = copy.copy(fn.__kwdefaults__)
-        return made
+        cells = tuple(by_name[name] for name in rewritten.__code__.co_freevars)
+        rewritten = FunctionType(rewritten.__code__, fn.__globals__, fn.__name__, fn.__defaults__, cells)
+        functools.update_wrapper(rewritten, fn)
+        rewritten.__kwdefaults__ = copy.copy(fn.__kwdefaults__)
+        return rewritten
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         """Replace the statement by `torch._assert(test, message)`."""

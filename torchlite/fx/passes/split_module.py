@@ -98,13 +98,13 @@ class _Splitter:
         for name in sorted(partition.inputs, key=is_module):
             node = self.nodes[name]
             if is_module(name):
-                made = partition.graph.get_attr(str(node.target))
+                new_node = partition.graph.get_attr(str(node.target))
                 partition.targets[str(node.target)] = _get_attr(self.module, str(node.target))
             else:
-                made = partition.graph.placeholder(name if keep_names else f"arg_{len(given)}", type_expr=node.type)
+                new_node = partition.graph.placeholder(name if keep_names else f"arg_{len(given)}", type_expr=node.type)
                 given[name] = None
-            made.meta = dict(node.meta)
-            partition.environment[node] = made
+            new_node.meta = dict(node.meta)
+            partition.environment[node] = new_node
         partition.inputs = given
 
     def copy_nodes(self, keep_names: bool, qualname_map: dict[str, str] | None) -> None:
@@ -118,7 +118,7 @@ class _Splitter:
                 partition.targets[target] = _get_attr(self.module, str(node.target))
                 if qualname_map is not None:
                     qualname_map[f"{partition.submod_name}.{target}"] = str(node.target)
-            made = partition.graph.create_node(
+            new_node = partition.graph.create_node(
                 node.op,
                 target,
                 map_arg(node.args, lambda n, env=env: env[n]),
@@ -126,8 +126,8 @@ class _Splitter:
                 name=node.name if keep_names else None,
                 type_expr=node.type,
             )
-            made.meta = dict(node.meta)
-            env[node] = made
+            new_node.meta = dict(node.meta)
+            env[node] = new_node
 
 
 class _RootModule:
@@ -222,6 +222,6 @@ def split_module(
                 if used.op == "get_attr":
                     base.outer(used)
             base.graph.output(map_arg(node.args[0], lambda n: base.env[n.name])).meta = dict(node.meta)
-    made = GraphModule(base.attributes, base.graph)
-    made.meta = dict(m.meta)
-    return made
+    split = GraphModule(base.attributes, base.graph)
+    split.meta = dict(m.meta)
+    return split

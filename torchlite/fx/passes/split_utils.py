@@ -120,8 +120,8 @@ def split_by_tags(
     for node in main.nodes:
         if node.op == "get_attr":
             setattr(root, str(node.target), getattr_recursive(gm, str(node.target)))
-    made = GraphModuleCls(root, main)
-    return (made, names) if return_fqn_mapping else made
+    split = GraphModuleCls(root, main)
+    return (split, names) if return_fqn_mapping else split
 
 
 def _take(node: Node, components: dict[str, Component], home: dict[Node, Component], copies: dict[Node, Node]) -> None:

@@ -54,12 +54,14 @@ class _NormBase(Module):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        made: dict[str, Any] = {"device": device, "dtype": dtype}
-        self.register_parameter("weight", Parameter(torch.empty(num_features, **made)) if affine else None)
-        self.register_parameter("bias", Parameter(torch.empty(num_features, **made)) if affine and bias else None)
+        factory_kwargs: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.register_parameter("weight", Parameter(torch.empty(num_features, **factory_kwargs)) if affine else None)
+        self.register_parameter(
+            "bias", Parameter(torch.empty(num_features, **factory_kwargs)) if affine and bias else None
+        )
         tracked = track_running_stats
-        self.register_buffer("running_mean", torch.zeros(num_features, **made) if tracked else None)
-        self.register_buffer("running_var", torch.ones(num_features, **made) if tracked else None)
+        self.register_buffer("running_mean", torch.zeros(num_features, **factory_kwargs) if tracked else None)
+        self.register_buffer("running_var", torch.ones(num_features, **factory_kwargs) if tracked else None)
         self.register_buffer(
             "num_batches_tracked", torch.tensor(0, dtype=torch.long, device=device) if tracked else None
         )
@@ -243,14 +245,14 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         super().__init__(0, eps, momentum, False, False, device, dtype)
         self.affine = affine
         self.track_running_stats = track_running_stats
-        made: dict[str, Any] = {"device": device, "dtype": dtype}
+        factory_kwargs: dict[str, Any] = {"device": device, "dtype": dtype}
         if affine:
-            self.weight = UninitializedParameter(**made)
+            self.weight = UninitializedParameter(**factory_kwargs)
             if bias:
-                self.bias = UninitializedParameter(**made)
+                self.bias = UninitializedParameter(**factory_kwargs)
         if track_running_stats:
-            self.running_mean = UninitializedBuffer(**made)
-            self.running_var = UninitializedBuffer(**made)
+            self.running_mean = UninitializedBuffer(**factory_kwargs)
+            self.running_var = UninitializedBuffer(**factory_kwargs)
             self.num_batches_tracked = torch.tensor(0, dtype=torch.long, device=device)
 
     def reset_parameters(self) -> None:

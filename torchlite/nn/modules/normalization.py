@@ -92,12 +92,13 @@ class LayerNorm(Module):
         self.normalized_shape: tuple[int, ...] = tuple(sizes)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        made: dict[str, Any] = {"device": device, "dtype": dtype}
+        factory_kwargs: dict[str, Any] = {"device": device, "dtype": dtype}
         self.register_parameter(
-            "weight", Parameter(torch.empty(self.normalized_shape, **made)) if elementwise_affine else None
+            "weight", Parameter(torch.empty(self.normalized_shape, **factory_kwargs)) if elementwise_affine else None
         )
         self.register_parameter(
-            "bias", Parameter(torch.empty(self.normalized_shape, **made)) if elementwise_affine and bias else None
+            "bias",
+            Parameter(torch.empty(self.normalized_shape, **factory_kwargs)) if elementwise_affine and bias else None,
         )
         self.reset_parameters()
 
@@ -142,9 +143,11 @@ class GroupNorm(Module):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        made: dict[str, Any] = {"device": device, "dtype": dtype}
-        self.register_parameter("weight", Parameter(torch.empty(num_channels, **made)) if affine else None)
-        self.register_parameter("bias", Parameter(torch.empty(num_channels, **made)) if affine and bias else None)
+        factory_kwargs: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.register_parameter("weight", Parameter(torch.empty(num_channels, **factory_kwargs)) if affine else None)
+        self.register_parameter(
+            "bias", Parameter(torch.empty(num_channels, **factory_kwargs)) if affine and bias else None
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

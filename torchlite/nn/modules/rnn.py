@@ -523,11 +523,15 @@ class RNNCellBase(Module):
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.bias = bias
-        made: dict[str, Any] = {"device": device, "dtype": dtype}
-        self.weight_ih = Parameter(torch.empty((num_chunks * hidden_size, input_size), **made))
-        self.weight_hh = Parameter(torch.empty((num_chunks * hidden_size, hidden_size), **made))
-        self.register_parameter("bias_ih", Parameter(torch.empty(num_chunks * hidden_size, **made)) if bias else None)
-        self.register_parameter("bias_hh", Parameter(torch.empty(num_chunks * hidden_size, **made)) if bias else None)
+        factory_kwargs: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.weight_ih = Parameter(torch.empty((num_chunks * hidden_size, input_size), **factory_kwargs))
+        self.weight_hh = Parameter(torch.empty((num_chunks * hidden_size, hidden_size), **factory_kwargs))
+        self.register_parameter(
+            "bias_ih", Parameter(torch.empty(num_chunks * hidden_size, **factory_kwargs)) if bias else None
+        )
+        self.register_parameter(
+            "bias_hh", Parameter(torch.empty(num_chunks * hidden_size, **factory_kwargs)) if bias else None
+        )
         self.reset_parameters()
 
     def extra_repr(self) -> str:

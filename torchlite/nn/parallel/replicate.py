@@ -21,22 +21,22 @@ def replicate(network: Module, devices: Sequence[Any], detach: bool = False) -> 
 def _replicate_module(module: Module, device: Any, detach: bool, known: dict[int, Any]) -> Module:
     if id(module) in known:
         return known[id(module)]
-    made = known[id(module)] = copy.copy(module)
-    made._modules = {
+    replica = known[id(module)] = copy.copy(module)
+    replica._modules = {
         name: child if child is None else _replicate_module(child, device, detach, known)
         for name, child in module._modules.items()
     }
-    made._parameters = {}
+    replica._parameters = {}
     for name, value in module._parameters.items():
         if value is not None and id(value) not in known:
             moved = value.to(device)
             known[id(value)] = moved.detach() if detach else moved.view_as(moved)
         found = None if value is None else known[id(value)]
         if found is None:
-            made._parameters[name] = None
+            replica._parameters[name] = None
         else:
-            made.__dict__[name] = found
-    made._buffers = {
+            replica.__dict__[name] = found
+    replica._buffers = {
         name: value if value is None else value.detach().to(device) for name, value in module._buffers.items()
     }
-    return made
+    return replica

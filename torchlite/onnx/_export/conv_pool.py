@@ -180,10 +180,10 @@ def _pools(rank: int) -> None:
 
 
 def _adaptive(w: OnnxGraphBuilder, x: WriterValue, rank: int, size: Any, kind: str) -> Any:
-    """Pool adaptively by equal windows if they fit, else by a product with a weight matrix."""
-    wanted, now = _repeat_value(size, rank), x.sizes[x.ndim - rank :]
-    wanted = [n if n is not None else now[i] for i, n in enumerate(wanted)]
-    if all(n == 1 for n in wanted):
+    """Pool adaptively: globally, by equal windows if they fit, else by products (average) or gathers (maximum)."""
+    target, now = _repeat_value(size, rank), x.sizes[x.ndim - rank :]
+    target = [n if n is not None else now[i] for i, n in enumerate(target)]
+    if all(n == 1 for n in target):
         dims = list(range(x.ndim - rank, x.ndim))
         if kind == "AveragePool":
             return reduce_with(w, "ReduceMean", x, dims, True)
@@ -192,18 +192,18 @@ def _adaptive(w: OnnxGraphBuilder, x: WriterValue, rank: int, size: Any, kind: s
         whole = w.op("Concat", w.op("Shape", x, end=x.ndim - rank), w.ints([1] * rank), axis=0)
         return [reduce_with(w, "ReduceMax", x, dims, True), w.op("Reshape", place, whole)]
     if any(n is None for n in now):
-        raise OnnxExporterError(f"adaptive pooling to {wanted} of images of no fixed size")
-    if all(n % k == 0 for n, k in zip(now, wanted, strict=True)):  # type: ignore[operator]
-        kernel = [n // k for n, k in zip(now, wanted, strict=True)]  # type: ignore[operator]
+        raise OnnxExporterError(f"adaptive pooling to {target} of images of no fixed size")
+    if all(n % k == 0 for n, k in zip(now, target, strict=True)):  # type: ignore[operator]
+        kernel = [n // k for n, k in zip(now, target, strict=True)]  # type: ignore[operator]
         if kind == "MaxPool":
             return _max_pool(w, x, rank, kernel, kernel, 0, 1, False, 2)
         value, alone = _with_batch(w, x, rank)
         pooled = w.op("AveragePool", value, kernel_shape=kernel, strides=kernel)
         return w.squeeze(pooled, 0) if alone else pooled
     if kind == "MaxPool":
-        return _adaptive_max(w, x, now, wanted)
+        return _adaptive_max(w, x, now, target)
     out: Any = x
-    for i, (n, k) in enumerate(zip(now, wanted, strict=True)):
+    for i, (n, k) in enumerate(zip(now, target, strict=True)):
         shares = np.zeros((n, k))  # type: ignore[type-var]
         for j in range(k):
             begin, end = _window(n, k, j)  # type: ignore[arg-type]

@@ -292,8 +292,8 @@ def translate(program: ExportedGraph, wanted: ExportOptions) -> Message:
     ]
     known = {info.name for info in inputs} | set(writer.initializers)
     for i, (value, meta) in enumerate(kept):
-        asked = wanted.output_names[i] if i < len(wanted.output_names) else None
-        name = _output(writer, value, asked, known | {info.name for info in outputs})
+        requested_name = wanted.output_names[i] if i < len(wanted.output_names) else None
+        name = _output(writer, value, requested_name, known | {info.name for info in outputs})
         outputs.append(value_info(name, meta, wanted.axes.get(name)))
     return _model(writer, inputs, outputs, weights, wanted)
 

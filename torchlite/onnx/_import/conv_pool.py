@@ -98,14 +98,14 @@ def conv_transpose(
     check_objects("ConvTranspose", math.prod(kernel))  # positions of the kernel, one at a time
     check_steps("ConvTranspose", 8 * math.prod(kernel))
     check_products("ConvTranspose", x.numel() * 2 * math.prod(w.shape[1:]), x, _fast(w, w.shape[1]))
-    wanted = output_shape[-rank:] if output_shape else None
-    if auto_pad in ("SAME_UPPER", "SAME_LOWER") and wanted is None:
-        wanted = [n * s for n, s in zip(x.shape[2:], strides, strict=True)]
-    if wanted is not None:
-        total = [a - b for a, b in zip(whole, wanted, strict=True)]
+    target = output_shape[-rank:] if output_shape else None
+    if auto_pad in ("SAME_UPPER", "SAME_LOWER") and target is None:
+        target = [n * s for n, s in zip(x.shape[2:], strides, strict=True)]
+    if target is not None:
+        total = [a - b for a, b in zip(whole, target, strict=True)]
         begin = [t // 2 if auto_pad == "SAME_UPPER" else t - t // 2 for t in total]
         end = [t - a for t, a in zip(total, begin, strict=True)]
-        check_elements("ConvTranspose", x.shape[0], w.shape[1] * group, *(max(n, 1) for n in wanted))
+        check_elements("ConvTranspose", x.shape[0], w.shape[1] * group, *(max(n, 1) for n in target))
     if (
         begin == end
         and min(begin) >= 0

@@ -22,15 +22,15 @@ def check_tensor_input(value: Any, name: str, type: str, sizes: list[int | None]
             value = torch.as_tensor(value)
         if not isinstance(value, Tensor):
             raise TypeError(f"the input {name!r} is a tensor of {type}, but got {value.__class__.__name__}")
-        held = NARROW[type][0] if type in NARROW else type
-        if str(value.dtype).rpartition(".")[2] != held:
+        stored_type = NARROW[type][0] if type in NARROW else type
+        if str(value.dtype).rpartition(".")[2] != stored_type:
             raise TypeError(f"the input {name!r} is a tensor of {type}, but got one of {value.dtype}")
         shape = value.shape
     if sizes is not None and (
         len(shape) != len(sizes) or any(n is not None and n != m for n, m in zip(sizes, shape, strict=True))
     ):
-        wanted = ", ".join("?" if n is None else str(n) for n in sizes)
-        raise ValueError(f"the input {name!r} has the shape [{wanted}], but got {list(shape)}")
+        expected = ", ".join("?" if n is None else str(n) for n in sizes)
+        raise ValueError(f"the input {name!r} has the shape [{expected}], but got {list(shape)}")
     return NarrowTensor(value, type) if type in NARROW else value
 
 

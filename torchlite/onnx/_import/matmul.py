@@ -65,17 +65,17 @@ def einsum(*operands: Tensor, equation: str) -> Tensor:
     terms = [_LETTERS.findall(term) for term in left.split(",")]
     if len(terms) != len(operands) or "".join(map("".join, terms)) != left.replace(",", ""):
         raise ValueError(f"Einsum: {equation[:100]!r} is no equation of {len(operands)} operands")
-    said = collections.Counter(c for term in terms for c in term)
-    out = _LETTERS.findall(right) if arrow else sorted(c for c, count in said.items() if c == "..." or count == 1)
+    counts = collections.Counter(c for term in terms for c in term)
+    out = _LETTERS.findall(right) if arrow else sorted(c for c, count in counts.items() if c == "..." or count == 1)
     tensors = list(to_common_device(*operands))
     result, term = tensors[0], terms[0]
-    said.update(out)
+    counts.update(out)
     for c in term:
-        said[c] -= 1
+        counts[c] -= 1
     for i in range(1, len(terms)):  # pairwise, so the size of each step is known
         for c in terms[i]:
-            said[c] -= 1
-        kept = [c for c in dict.fromkeys([*term, *terms[i]]) if said[c]] if i + 1 < len(terms) else out
+            counts[c] -= 1
+        kept = [c for c in dict.fromkeys([*term, *terms[i]]) if counts[c]] if i + 1 < len(terms) else out
         result = _einsum_pair((term, terms[i]), (result, tensors[i]), kept)
         term = kept
     return _einsum_pair((terms[0],), (result,), out) if len(terms) == 1 else result

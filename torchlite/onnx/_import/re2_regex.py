@@ -69,7 +69,7 @@ class RE2Pattern:
         self.end = self._state("end")
         self.begin = self._built(self.tree, self.end)
         self.known: dict[tuple, frozenset[int]] = {}
-        self.held = 0
+        self.cached_states = 0
 
     # Parse tree nodes: ("char", test), ("at", assertion), ("all", parts), ("any", parts), ("times", part, a, b).
 
@@ -298,10 +298,10 @@ class RE2Pattern:
                 reached = self._reached(now, before, c)
                 then = frozenset(n for s in reached if callable(self.states[s][0]) and self.states[s][0](c)
                                  for n in self.states[s][1])  # fmt: skip
-                self.held += len(now) + len(then)
-                if self.held > _CACHE_SIZE:
+                self.cached_states += len(now) + len(then)
+                if self.cached_states > _CACHE_SIZE:
                     self.known.clear()
-                    self.held = 0
+                    self.cached_states = 0
                 self.known[key] = then
             if not then:
                 return False

@@ -33,10 +33,10 @@ _PRODUCT, _PRODUCT_OF_FILE = 1 << 28, 50
 _WORK = 256  # total elements of all results, as a multiple of the limit
 _TIME = 800  # CPU time per element in nanoseconds
 _STEP = 5_000  # CPU time per Python step in nanoseconds
-_ALONE = 1 << 28  # maximum elements of a result outside loaded models
-_BETWEEN = 1 << 16  # elements between counts of live values
+_MAX_UNLIMITED = 1 << 28  # maximum elements of a result outside loaded models
+_COUNT_INTERVAL = 1 << 16  # elements between counts of live values
 _OBJECT, _OBJECTS = 64, 256  # additional elements per value, beyond this number of values
-_LOOK = 4 * _OBJECT  # elements between clock checks
+_CLOCK_INTERVAL = 4 * _OBJECT  # elements between clock checks
 _FREE = 1 << 16  # elements of broadcast results without check
 
 
@@ -61,23 +61,28 @@ class TrackedSequence(list):
 
 
 class RunLimits:
-    """Counter of one call of a module. `most` bounds live elements and CPU time. `kept` returns memory that does not
-    count: inputs and module tensors.
+    """Counter of one call of a module.
 
-    The first `free` elements are counted without checking which values are alive, as a typical run creates no more.
+    `max_elements` bounds live elements and CPU time. `uncounted` returns the values that do not count: inputs and
+    module tensors.
+
+    The first `free` elements are counted without checking which values are alive, since a typical run creates no more.
     """
 
-    __slots__ = ("base", "end", "free", "kept", "left", "look", "made", "most", "next", "own")
+    __slots__ = (
+        "base", "created", "deadline", "free", "live_refs", "max_elements", "next_clock_check", "next_count",
+        "uncounted", "uncounted_ids",
+    )  # fmt: skip
 
-    def __init__(self, most: int, free: int, kept: Callable[[], Iterable[Any]] = tuple) -> None:
-        self.most, self.free, self.kept = most, free, kept
-        self.end = time.thread_time_ns() + int(_TIME * max(most, MAX_ELEMENTS) * slowness())
-        self.look = 0  # element count of the next clock check
-        self.made = 0  # elements created, including work
-        self.left: list[weakref.ref] | None = None  # weak references to memory of possibly live values
-        self.own: set[int] = set()
+    def __init__(self, max_elements: int, free: int, uncounted: Callable[[], Iterable[Any]] = tuple) -> None:
+        self.max_elements, self.free, self.uncounted = max_elements, free, uncounted
+        self.deadline = time.thread_time_ns() + int(_TIME * max(max_elements, MAX_ELEMENTS) * slowness())
+        self.next_clock_check = 0  # element count of the next clock check
+        self.created = 0  # elements created, including work
+        self.live_refs: list[weakref.ref] | None = None  # weak references to memory of possibly live values
+        self.uncounted_ids: set[int] = set()
         # At most the elements created since `base` are alive. `next` is the next count.
-        self.base, self.next = 0, free
+        self.base, self.next_count = 0, free
 
     def hold(self, value: Any) -> None:
         """Count a new value. Raise OnnxFileError if too many elements are alive."""
@@ -85,62 +90,68 @@ class RunLimits:
         if kind is Tensor or kind is Parameter:
             array = value._tl_array
             size = array.nbytes >> 2 if array.itemsize > 2 else _narrow_elements(array)
-            made = self.made = self.made + (size or _array_elements(array)) + _OBJECT
+            created = self.created = self.created + (size or _array_elements(array)) + _OBJECT
         elif kind is np.ndarray or kind is TrackedSequence:
             array = value
-            made = self.made = self.made + _array_elements(array) + _OBJECT
+            created = self.created = self.created + _array_elements(array) + _OBJECT
         else:
             if isinstance(value, tuple):  # several results, or a narrow tensor; lists contain counted values
                 for item in value:
                     self.hold(item)
             return
-        if self.left is not None:
-            self.left.append(weakref.ref(_base_array(array)))
-        if made > self.next:
+        if self.live_refs is not None:
+            self.live_refs.append(weakref.ref(_base_array(array)))
+        if created > self.next_count:
             self.count("the values", 0)
-        if made > self.look:
+        if created > self.next_clock_check:
             self.check_time("the model")
 
     def replace(self, value: Any) -> None:
         """Count the time of a value that replaces a freed one of equal size."""
-        self.look -= _OBJECT + (value._tl_array.nbytes >> 2)
-        if self.made > self.look:
+        self.next_clock_check -= _OBJECT + (value._tl_array.nbytes >> 2)
+        if self.created > self.next_clock_check:
             self.check_time("the model")
 
     def check_time(self, what: str, steps: int = 0) -> None:
         """Raise OnnxFileError if so many Python steps would exceed the time limit."""
-        self.look = self.made + _LOOK
-        if time.thread_time_ns() + _STEP * steps > self.end:
+        self.next_clock_check = self.created + _CLOCK_INTERVAL
+        if time.thread_time_ns() + _STEP * steps > self.deadline:
             raise OnnxFileError(
-                f"{what}: more CPU time than a run on {self.most} elements may take; "
-                f"{more_with(max(self.most, MAX_ELEMENTS))}"
+                f"{what}: more CPU time than a run on {self.max_elements} elements may take; "
+                f"{more_with(max(self.max_elements, MAX_ELEMENTS))}"
             )
 
     def count(self, what: str, more: int) -> None:
         """Count live elements. Raise OnnxFileError if they and `more` exceed the limit."""
-        if self.left is None:
-            self.left, live = [], min(self.made - self.base, self.free)
-            self.own = {id(_base_array(_to_array(x))) for x in self.kept()}
+        if self.live_refs is None:
+            self.live_refs, live = [], min(self.created - self.base, self.free)
+            self.uncounted_ids = {id(_base_array(_to_array(x))) for x in self.uncounted()}
         else:
-            alive = {id(memory): (memory, ref) for ref in self.left if (memory := ref()) is not None}
-            self.left = [ref for _, ref in alive.values()]
-            live = self.free + sum(_array_elements(memory) for key, (memory, _) in alive.items() if key not in self.own)
+            alive = {id(memory): (memory, ref) for ref in self.live_refs if (memory := ref()) is not None}
+            self.live_refs = [ref for _, ref in alive.values()]
+            live = self.free + sum(
+                _array_elements(memory) for key, (memory, _) in alive.items() if key not in self.uncounted_ids
+            )
             live += _OBJECT * max(len(alive) - _OBJECTS, 0)
-        if live + more > self.most:
-            raise _raise_excess(what, live + more, self.most, live if more else 0)
-        self.base = self.made - live
+        if live + more > self.max_elements:
+            raise _raise_excess(what, live + more, self.max_elements, live if more else 0)
+        self.base = self.created - live
         # Allow some progress before the next count, as counts take time; and keep lists short.
-        self.next = self.made + min(max(self.most - live, self.most // 16), _OBJECT * (len(self.left) + _BETWEEN))
+        self.next_count = self.created + min(
+            max(self.max_elements - live, self.max_elements // 16), _OBJECT * (len(self.live_refs) + _COUNT_INTERVAL)
+        )
         self.spend("the results", 0)
 
     def spend(self, what: str, work: int) -> None:
         """Count work as created elements."""
-        self.made += work
+        self.created += work
         self.base += work
-        self.next += work
-        if self.made > _WORK * self.most:
-            raise OnnxFileError(f"{what}: more work than on {_WORK * self.most} elements; {more_with(self.most)}")
-        if self.made > self.look:
+        self.next_count += work
+        if self.created > _WORK * self.max_elements:
+            raise OnnxFileError(
+                f"{what}: more work than on {_WORK * self.max_elements} elements; {more_with(self.max_elements)}"
+            )
+        if self.created > self.next_clock_check:
             self.check_time(what)
 
 
@@ -182,10 +193,10 @@ def check_elements(what: str, *sizes: int, each: int = 1) -> int:
     count, limits = math.prod(sizes), RUN.limits
     more = (count or nonzero_numel(sizes)) * each
     if limits is None:
-        if more > _ALONE:
-            raise _raise_excess(what, more, _ALONE, 0)
+        if more > _MAX_UNLIMITED:
+            raise _raise_excess(what, more, _MAX_UNLIMITED, 0)
     else:
-        if more + limits.made - limits.base > limits.most:
+        if more + limits.created - limits.base > limits.max_elements:
             limits.count(what, more)
         if more > count:
             limits.spend(what, more - count)
@@ -294,15 +305,15 @@ def _array_elements(array: Any) -> int:
     return math.prod(array.shape) * max(getattr(getattr(array, "dtype", None), "itemsize", 4), 4) // 4
 
 
-def _raise_excess(what: str, count: int, most: int, alive: int) -> OnnxFileError:
+def _raise_excess(what: str, count: int, max_elements: int, alive: int) -> OnnxFileError:
     least = count if count < 1 << 40 else 0
     number = str(count) if count < 1 << 64 else "more than 2**64"
     beside = f" with {alive} that are alive" if alive else ""
     return OnnxFileError(
-        f"{what}: {number} elements{beside}, where a run may hold {most}; {more_with(max(most, least))}"
+        f"{what}: {number} elements{beside}, where a run may hold {max_elements}; {more_with(max(max_elements, least))}"
     )
 
 
-def more_with(most: int) -> str:
+def more_with(max_elements: int) -> str:
     """Return the hint of an error message to raise the limit: a power of two, at least four times as much."""
-    return f"torch.onnx.load(f, max_elements={1 << (4 * most - 1).bit_length()}) allows more"
+    return f"torch.onnx.load(f, max_elements={1 << (4 * max_elements - 1).bit_length()}) allows more"

@@ -195,16 +195,16 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _receive(self) -> None:
         """Receive one reply. RuntimeError if a worker died or the timeout expired."""
-        wanted = {self._pipes[w] for w in self._waiting.values()}
+        pipes = {self._pipes[w] for w in self._waiting.values()}
         # A worker whose stream has ended may exit.
         sentinels = [p.sentinel for p, active in zip(self._workers, self._active, strict=True) if active]
-        found = connections.wait([*wanted, *sentinels], self._timeout or None)
+        found = connections.wait([*pipes, *sentinels], self._timeout or None)
         if not found:
             for process in self._workers:
                 process.terminate()  # they are busy with something endless and would not listen
             self._shutdown_workers()
             raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
-        pipe = next((item for item in found if item in wanted), None)
+        pipe = next((item for item in found if item in pipes), None)
         if pipe is None:
             self._lost()
         try:

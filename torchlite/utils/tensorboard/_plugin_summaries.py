@@ -77,7 +77,7 @@ def custom_scalars(layout: dict[str, Any]) -> Any:
     """Return a layout of charts: `{category: {chart: ["Multiline" or "Margin", [tags]]}}`. ValueError for a margin
     chart whose tags are not three.
     """
-    made = import_proto("layout_pb2")
+    layout_proto = import_proto("layout_pb2")
     categories = []
     for name, charts in layout.items():
         drawn = []
@@ -85,12 +85,12 @@ def custom_scalars(layout: dict[str, Any]) -> Any:
             if kind == "Margin":
                 if len(tags) != 3:
                     raise ValueError(f"a chart with margins shows three tags: the value and its limits, got {tags}")
-                series = made.MarginChartContent.Series(value=tags[0], lower=tags[1], upper=tags[2])
-                drawn.append(made.Chart(title=title, margin=made.MarginChartContent(series=[series])))
+                series = layout_proto.MarginChartContent.Series(value=tags[0], lower=tags[1], upper=tags[2])
+                drawn.append(layout_proto.Chart(title=title, margin=layout_proto.MarginChartContent(series=[series])))
             else:
-                drawn.append(made.Chart(title=title, multiline=made.MultilineChartContent(tag=tags)))
-        categories.append(made.Category(title=name, chart=drawn))
-    content = made.Layout(category=categories).SerializeToString()
+                drawn.append(layout_proto.Chart(title=title, multiline=layout_proto.MultilineChartContent(tag=tags)))
+        categories.append(layout_proto.Category(title=name, chart=drawn))
+    content = layout_proto.Layout(category=categories).SerializeToString()
     sizes = import_proto("tensor_shape_pb2").TensorShapeProto()
     tensor = import_proto("tensor_pb2").TensorProto(dtype="DT_STRING", string_val=[content], tensor_shape=sizes)
     return plugin_summary("custom_scalars__config__", "custom_scalars", tensor)

@@ -122,11 +122,11 @@ def audio(tag: str, tensor: Any, sample_rate: int = 44100) -> Any:
         file.setsampwidth(2)
         file.setframerate(sample_rate)
         file.writeframes(samples.tobytes())
-    made = import_proto("summary_pb2").Summary.Audio(
+    clip = import_proto("summary_pb2").Summary.Audio(
         sample_rate=sample_rate, num_channels=1, length_frames=len(samples), encoded_audio_string=buffer.getvalue(),
         content_type="audio/wav",
     )  # fmt: skip
-    return _summary(tag=tag, audio=made)
+    return _summary(tag=tag, audio=clip)
 
 
 def text(tag: str, text: str) -> Any:
@@ -154,8 +154,8 @@ def hparams(
     for key, value in hparam_dict.items():
         if value is None:
             continue
-        kind, made = _hparam(value, structs)
-        values[key] = made
+        kind, proto = _hparam(value, structs)
+        values[key] = proto
         info = {"name": key, "type": api.DataType.Value(kind)}
         if key in domains:
             info["domain_discrete"] = structs.ListValue(values=[_hparam(v, structs)[1] for v in domains[key]])
@@ -171,8 +171,8 @@ def hparams(
         ),
     }
     begin = plugin.SessionStartInfo()
-    for key, made in values.items():
-        begin.hparams[key].CopyFrom(made)
+    for key, proto in values.items():
+        begin.hparams[key].CopyFrom(proto)
     content["session_start_info"] = plugin.HParamsPluginData(session_start_info=begin, version=0)
     messages = import_proto("summary_pb2")
 

@@ -39,9 +39,9 @@ class _ScanPlan:
                 wide = 16 if inner >= 256 else 4 if inner >= 64 else 1
                 lanes = 16 * wide
         strips = rows // inner * -(-inner // lanes)
-        wanted, least = (4 * device.units, 16384) if device.is_cpu else (8 * device.units, 2048)
+        target, least = (4 * device.units, 16384) if device.is_cpu else (8 * device.units, 2048)
         parts = (
-            max(min(-(-wanted // strips), x.size // (least * strips)), 1)
+            max(min(-(-target // strips), x.size // (least * strips)), 1)
             if strips < 2 * device.units or not device.is_cpu
             else 1
         )

@@ -192,8 +192,8 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
 def _select_topk(rows: SortRows, k: int, largest: bool) -> tuple[Array, int]:
     """Return the items of the first k of each row in order, and the distance of two rows of items."""
     device = rows.device
-    wanted, least = (4 * device.units, 16384) if device.is_cpu else (1024 * device.units, max(64, 8 * k))
-    parts = max(1, min(-(-wanted // rows.count), rows.length // least)) if rows.count < wanted else 1
+    target, least = (4 * device.units, 16384) if device.is_cpu else (1024 * device.units, max(64, 8 * k))
+    parts = max(1, min(-(-target // rows.count), rows.length // least)) if rows.count < target else 1
     chunk = max(-(-rows.length // parts), k)
     parts = -(-rows.length // chunk)
     vectors = device.is_cpu and rows.inner == 1 and rows.length > 2 * k + 32
@@ -263,7 +263,7 @@ def kthvalue(input, k, dim=-1, keepdim=False):
 
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None):
     right = searches_right(right, side)
-    if sorter is not None:  # the kernel reads where it says
+    if sorter is not None:  # the kernel reads at these offsets
         check_sorter(sorted_sequence.shape, sorter.shape, from_np(sorter.dtype), to_numpy(sorter))
     keys, values = as_contiguous(sorted_sequence), input
     device = keys.device

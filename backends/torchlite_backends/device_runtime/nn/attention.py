@@ -230,8 +230,8 @@ def backward(
 ) -> tuple[Array | None, ...]:
     """Return the gradients of query, key and value, None for those not needed."""
     if not (a.heads and a.rows and a.columns):
-        made = (fill_with(empty_in_order_of(x, x.shape[-1]), 0) for x in (a.query, a.key, a.value))
-        return tuple(x if need else None for x, need in zip(made, needs, strict=True))
+        gradients = (fill_with(empty_in_order_of(x, x.shape[-1]), 0) for x in (a.query, a.key, a.value))
+        return tuple(x if need else None for x, need in zip(gradients, needs, strict=True))
     grad, out, mask = a.operand(grad), a.operand(out), a.mask or a.query
     delta = a.exact((*a.lead, a.rows))
     a.start("dots", (grad, out, delta), grad, out)

@@ -231,5 +231,5 @@ def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> torch.fut
     state.total_numel_after_compression += side * state.matrix_approximation_rank * 2
     state._report(bucket)
     state.maybe_increase_iter(bucket)
-    made = _allreduce_compressed(state, bucket.index(), [padded.view(1, side, side)], [], padded, copied)
-    return made.then(lambda done: buffer.copy_(done.value()[:length]))
+    future = _allreduce_compressed(state, bucket.index(), [padded.view(1, side, side)], [], padded, copied)
+    return future.then(lambda done: buffer.copy_(done.value()[:length]))

@@ -42,10 +42,10 @@ def visualize_sharding(dtensor: Any, header: str = "", use_rich: bool = False) -
     ranks = mesh.mesh
     cells: dict[tuple[str, str], list[str]] = {}
     for where in itertools.product(*(range(n) for n in mesh.shape)):
-        held = local_ranges(dtensor.shape, mesh, dtensor.placements, where)
-        if not all(held):
+        ranges = local_ranges(dtensor.shape, mesh, dtensor.placements, where)
+        if not all(ranges):
             continue
-        names = [_words(part) for part in held]
+        names = [_words(part) for part in ranges]
         row, column = ("", names[0]) if dtensor.ndim == 1 else (names[0], names[1])
         cells.setdefault((row, column), []).append(f"{mesh.device_type}:{int(ranks[where])}")
     rows, columns = list(dict.fromkeys(r for r, _ in cells)), list(dict.fromkeys(c for _, c in cells))

@@ -59,21 +59,21 @@ def local_map(
                 raise AssertionError(f"{name} length {len(given)} does not match the number of input args {len(flat)}!")
         mesh, parts = device_mesh, []
         for i, value in enumerate(flat):
-            wanted = None if in_placements is None else in_placements[i]
+            target = None if in_placements is None else in_placements[i]
             if not isinstance(value, DTensor):
-                if isinstance(value, torch.Tensor) and wanted is not None and any(not p.is_replicate() for p in wanted):
-                    raise ValueError(f"the plain tensor at place {i} is taken to be replicated, not {wanted}")
+                if isinstance(value, torch.Tensor) and target is not None and any(not p.is_replicate() for p in target):
+                    raise ValueError(f"the plain tensor at place {i} is taken to be replicated, not {target}")
                 parts.append(value)
                 continue
             mesh = mesh or value.device_mesh
-            if wanted is not None and tuple(wanted) != value.placements:
+            if target is not None and tuple(target) != value.placements:
                 if not redistribute_inputs:
                     raise ValueError(
                         f"arg {value} in local_map has a mismatched placements: arg placements is {value.placements} "
-                        f"but the input placements is {wanted}! If redistribute_inputs is wanted, set "
+                        f"but the input placements is {target}! If redistribute_inputs is wanted, set "
                         "redistribute_inputs=True to local_map."
                     )
-                value = value.redistribute(mesh, wanted)
+                value = value.redistribute(mesh, target)
             grads = None if in_grad_placements is None else in_grad_placements[i]
             parts.append(value.to_local(grad_placements=grads))
         found = func(*pytree.tree_unflatten(parts, spec), **kwargs)
@@ -89,16 +89,16 @@ def local_map(
                 f"local_map requires one PlacementType be provided for each output value, got {len(each)} "
                 f"out_placements but {len(results)} is expected!"
             )
-        made = []
+        outputs = []
         for value, places in zip(results, each, strict=True):
             if isinstance(value, torch.Tensor):
                 if isinstance(value, DTensor):
                     raise AssertionError(f"torch.Tensor output expected but received {type(value)}: {value}")
-                made.append(value if places is None else DTensor.from_local(value, mesh, places, run_check=False))
+                outputs.append(value if places is None else DTensor.from_local(value, mesh, places, run_check=False))
             else:
                 if places is not None:
                     raise AssertionError(f"Non-tensor output expects None placements but received {places}!")
-                made.append(value)
-        return pytree.tree_unflatten(made, shape)
+                outputs.append(value)
+        return pytree.tree_unflatten(outputs, shape)
 
     return mapped

@@ -16,16 +16,16 @@ def _pre_dp_module_transform(module: nn.Module) -> None:
 
     During forward the modules have them as DTensors.
     """
-    held: list[tuple[nn.Module, str, Any]] = []
+    specs: list[tuple[nn.Module, str, Any]] = []
     for part in module.modules():
         for name, parameter in list(part.named_parameters(recurse=False)):
             if isinstance(parameter, DTensor):
                 own = nn.Parameter(parameter.to_local().detach(), requires_grad=parameter.requires_grad)
                 part.register_parameter(name, own)
-                held.append((part, name, parameter._spec))
+                specs.append((part, name, parameter._spec))
 
     def whole(mod: nn.Module, inputs: Any) -> None:
-        for part, name, spec in held:
+        for part, name, spec in specs:
             local = part._parameters[name]
             assert local is not None
             part.__dict__[name] = DTensor.from_local(
@@ -33,7 +33,7 @@ def _pre_dp_module_transform(module: nn.Module) -> None:
             )
 
     def parts(mod: nn.Module, inputs: Any, outputs: Any) -> None:
-        for part, name, _ in held:
+        for part, name, _ in specs:
             part.__dict__.pop(name, None)
 
     module.register_forward_pre_hook(whole)

@@ -58,7 +58,7 @@ class _LayerStyle(ParallelStyle):
     def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
         if not isinstance(module, nn.Linear | nn.Embedding):
             raise NotImplementedError(f"{type(self).__name__} currently only support nn.Linear and nn.Embedding!")
-        wanted = self._wanted(module)
+        layout = self._wanted(module)
 
         def partition(name: str, part: nn.Module, mesh: DeviceMesh) -> None:
             for key, parameter in part.named_parameters(recurse=False):
@@ -66,7 +66,7 @@ class _LayerStyle(ParallelStyle):
                 _set_parameter(part, key, parameter, mesh, place, self.src_data_rank)
 
         def prepare(mod: nn.Module, inputs: Any, mesh: DeviceMesh) -> Any:
-            return (_as_dtensor(inputs[0], mesh, self.input_layouts[0], wanted), *inputs[1:])
+            return (_as_dtensor(inputs[0], mesh, self.input_layouts[0], layout), *inputs[1:])
 
         def finish(mod: nn.Module, output: Any, mesh: DeviceMesh) -> Any:
             if output.placements != self.output_layouts:

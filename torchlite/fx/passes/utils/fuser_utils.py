@@ -95,8 +95,8 @@ def fuse_as_graphmodule(
     found = tuple(copies[node] for node in outputs)
     graph.output(found[0] if len(found) == 1 and not always_return_tuple else found)
     graph.lint()
-    made, _ = lift_subgraph_as_module(gm, graph, comp_name="", class_name=module_name)
-    return made, tuple(inputs), tuple(outputs)
+    fused, _ = lift_subgraph_as_module(gm, graph, comp_name="", class_name=module_name)
+    return fused, tuple(inputs), tuple(outputs)
 
 
 @compatibility(is_backward_compatible=False)

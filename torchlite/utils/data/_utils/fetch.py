@@ -40,7 +40,7 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
         return self.collate_fn(fetch(index) if callable(fetch) and fetch else [dataset[i] for i in index])
 
     def _rows(self, dataset, index):
-        """Return rows of a TensorDataset by one index: the same as stacking them one by one."""
+        """Return rows of a TensorDataset by one index, equal to stacking them one by one; None for other data sets."""
         while type(dataset) is Subset:
             index, dataset = [dataset.indices[i] for i in index], dataset.dataset
         return [tensor[index] for tensor in dataset.tensors] if type(dataset) is TensorDataset and index else None
