@@ -13,7 +13,7 @@ ROOMS = {
     "linear": (
         "matmul", "einsum", "fft", "linalg_decomp", "linalg_norm", "linalg_solve", "linalg_spectral",
     ),
-    "arrangement": ("internal", "inplace", "manipulation", "gather_scatter", "views"),
+    "arrangement": ("internal_view_ops", "inplace", "manipulation", "gather_scatter", "views"),
     "making": ("creation", "random", "gamma_sampling", "window_functions"),
 }  # fmt: skip
 

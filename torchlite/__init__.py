@@ -56,20 +56,23 @@ moved_modules.install()
 
 
 @functools.cache
-def _of_sparse(name: str) -> Any:
+def _resolve_sparse_module(name: str) -> Any:
     return getattr(importlib.import_module("._sparse", __name__), name)
 
 
-def _of_overloads(name: str) -> Any:
+def _resolve_overload_module(name: str) -> Any:
     if name == "ops":
         return importlib.import_module("._aten", __name__).ops
     return getattr(importlib.import_module("._library.op_overload", __name__), name)
 
 
-CALLBACKS.sparse, CALLBACKS.overloads = _of_sparse, _of_overloads
+CALLBACKS.sparse, CALLBACKS.overloads = _resolve_sparse_module, _resolve_overload_module
 # Callbacks of modules that are loaded when one is first called.
 _CALLBACK_HOMES = {
-    **{name: ("_aten.torch_dispatch", name) for name in ("copied_to", "detached", "dispatched", "make_wrapper")},
+    "copied_to": ("_aten.torch_dispatch", "copy_subclass_to_device"),
+    "detached": ("_aten.torch_dispatch", "detach_subclass"),
+    "dispatched": ("_aten.torch_dispatch", "run_through_torch_dispatch"),
+    "make_wrapper": ("_aten.torch_dispatch", "make_wrapper"),
     "array_function": ("_interop.numpy_protocols", "array_function"),
     "array_namespace": ("_interop.array_namespace", "array_namespace"),
     "array_ufunc": ("_interop.numpy_protocols", "array_ufunc"),
@@ -202,18 +205,18 @@ def __getattr__(name: str) -> Any:
     # One thread at a time imports modules: their mutual imports would find partly initialised modules in other threads.
     # A thread inside such an import does not wait, because another thread may wait for it.
     if fork_locks.is_importing(here=True):
-        return _loaded(name)
+        return _load_attribute(name)
     with _loading:
-        return globals()[name] if name in globals() else _loaded(name)
+        return globals()[name] if name in globals() else _load_attribute(name)
 
 
-def _loaded(name: str) -> Any:
+def _load_attribute(name: str) -> Any:
     if name in NAMESPACES["torch"]:
         found = namespace_function("torch", name)
     elif name in _LAZY:
         found = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
     elif name == "Storage":
-        found = _loaded("FloatStorage")
+        found = _load_attribute("FloatStorage")
     elif name in _REFUSED:
         found = unsupported_function(f"torch.{name}")
     elif name.startswith("_foreach_"):

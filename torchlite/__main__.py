@@ -45,9 +45,9 @@ def main(arguments: list[str] | None = None) -> int:
     if options.command == "build-kernels":
         return build_kernels.run(options)
     if options.command == "info":
-        from ._cli.info import report
+        from ._cli.info import format_report
 
-        print(report())
+        print(format_report())
         return 0
     from ._cli.demo import run
 

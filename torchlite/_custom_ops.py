@@ -69,15 +69,15 @@ def custom_op(qualname: str, func_or_schema: Callable | str | None = None) -> An
                 f"'{function.__name__}'. Please either change the name of `func` or the qualname that is passed to "
                 "`custom_op`"
             )
-        _declare(namespace, name, infer_schema(function, mutates_args=()))
+        _declare_op(namespace, name, infer_schema(function, mutates_args=()))
         return function
 
     if isinstance(func_or_schema, str):
-        return _declare(namespace, name, func_or_schema)
+        return _declare_op(namespace, name, func_or_schema)
     return declare if func_or_schema is None else declare(func_or_schema)
 
 
-def _declare(namespace: str, name: str, text: str) -> None:
+def _declare_op(namespace: str, name: str, text: str) -> None:
     try:
         schema = FunctionSchema(f"{namespace}::{name}{text.strip()}")
     except RuntimeError as error:
@@ -150,7 +150,7 @@ def impl_save_for_backward(qualname: str, *, func: Callable | None = None) -> An
     """
 
     def register(function: Callable) -> Callable:
-        _derivative(qualname).keep("save_for_backward", function)
+        _find_derivative(qualname).set_part("save_for_backward", function)
         return function
 
     return register if func is None else register(func)
@@ -165,7 +165,7 @@ def impl_backward(
     """
 
     def register(function: Callable) -> Callable:
-        made = _derivative(qualname)
+        made = _find_derivative(qualname)
         count = len(made.op.schema.returns)
         flags = output_differentiability
         if flags is not None and (
@@ -175,33 +175,33 @@ def impl_backward(
                 "impl_backward(output_differentiability): expected output_differentiability to be a list of bools with "
                 f"length equal to the number of outputs of this CustomOp got: {flags}"
             )
-        made.keep("backward", function)
+        made.set_part("backward", function)
         made.differentiable = flags
         return function
 
     return register if func is None else register(func)
 
 
-def _derivative(qualname: str) -> _Derivative:
+def _find_derivative(qualname: str) -> _Derivative:
     """Return an op's derivative. Raise RuntimeError if the op can have none, or has one registered by other means."""
     op = _find_custom_op(qualname, also_check_torch_library=True)
     schema = op.schema
 
-    def refuse(what: str) -> RuntimeError:
+    def raise_conflict(what: str) -> RuntimeError:
         return RuntimeError(
             f"Cannot use torch._custom_ops APIs to register backward formula for {what}. Got operator {qualname} with "
             f"schema: {schema}"
         )
 
     if schema.is_mutable:
-        raise refuse("non-functional operator")
+        raise raise_conflict("non-functional operator")
     if not schema.returns:
-        raise refuse("operator with no returns")
+        raise raise_conflict("operator with no returns")
     if not schema.is_functional:
-        raise refuse("operator that returns views")
+        raise raise_conflict("operator that returns views")
     for result in schema.returns:
         if result.type.text not in _RESULTS:
-            raise refuse(f"operator with return not in {sorted(_RESULTS)} ")
+            raise raise_conflict(f"operator with return not in {sorted(_RESULTS)} ")
     if "CompositeImplicitAutograd" in op.kernels:
         raise RuntimeError(
             f"impl_backward/impl_save_for_backward: the operator {qualname} already has an implementation for this "
@@ -229,17 +229,17 @@ class _Derivative:
         self.op = op
         self.parts: dict[str, tuple[Callable, str]] = {}  # with the places where they were given
         self.differentiable: list[bool] | None = None
-        self.inputs = collections.namedtuple(f"{op.schema.name.rpartition('::')[2]}_args", self._names())  # type: ignore[misc]
+        self.inputs = collections.namedtuple(f"{op.schema.name.rpartition('::')[2]}_args", self._argument_names())  # type: ignore[misc]
 
-    def _names(self) -> list[str]:
+    def _argument_names(self) -> list[str]:
         return [argument.name for argument in self.op.schema.arguments]
 
-    def _destroy(self) -> None:
+    def _undefine_op(self) -> None:
         """Take the op away, with what was given to it."""
         library_op.undefine_op(self.op)
         del global_registry[self.op.schema.name]
 
-    def keep(self, kind: str, function: Callable) -> None:
+    def set_part(self, kind: str, function: Callable) -> None:
         """Take a part. RuntimeError where there is one."""
         if kind in self.parts:
             raise RuntimeError(
@@ -249,12 +249,12 @@ class _Derivative:
         code = getattr(function, "__code__", None)
         place = f"{code.co_filename}:{code.co_firstlineno}" if code is not None else repr(function)
         self.parts[kind] = function, place
-        self.op.setup_context, self.op.backward = self._saved, self._derived
+        self.op.setup_context, self.op.backward = self._setup_context, self._run_backward
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         op = self.op
         values = op.schema.bind(args, kwargs)
-        tensors = [*library_op.tensors_in(values)]
+        tensors = [*library_op.find_tensors_in(values)]
         if len(self.parts) == 1:
             (there, (_, place)) = next(iter(self.parts.items()))
             absent = "backward" if there == "save_for_backward" else "save_for_backward"
@@ -267,12 +267,12 @@ class _Derivative:
         if not (MODE.grad and any(t.requires_grad for t in tensors)):
             where = tensors[0].device.type if tensors else "cpu"
             with recording(False):
-                return op._called(op.kernel_for(where), values)
+                return op._call_kernel(op.kernel_for(where), values)
         if not self.parts:
             raise RuntimeError("Autograd has not been implemented for operator")
-        return op._recorded(values)
+        return op._run_as_autograd_node(values)
 
-    def _saved(self, ctx: Any, inputs: tuple, output: Any, keyword_only_inputs: dict | None = None) -> None:
+    def _setup_context(self, ctx: Any, inputs: tuple, output: Any, keyword_only_inputs: dict | None = None) -> None:
         """`setup_context` of `register_autograd`, from what the program wants to keep."""
         from .utils import _pytree as pytree
 
@@ -291,10 +291,10 @@ class _Derivative:
                         f"object of type {type(result)} that is not a Tensor, so it cannot have be marked as "
                         "differentiable in output_differentiability."
                     )
-                parts += [] if is_differentiable else library_op.tensors_in([result])
+                parts += [] if is_differentiable else library_op.find_tensors_in([result])
             ctx.mark_non_differentiable(*parts)
 
-    def _derived(self, ctx: Any, *grads: Any) -> Any:
+    def _run_backward(self, ctx: Any, *grads: Any) -> Any:
         """`backward` of `register_autograd`, from the program's dictionary."""
         from .utils import _pytree as pytree
 
@@ -302,23 +302,23 @@ class _Derivative:
         leaves = [next(tensors) if rest is None else rest[0] for rest in ctx.saved_rest]
         found = self.parts["backward"][0](object(), pytree.tree_unflatten(leaves, ctx.saved_form), *grads)
         arguments = self.op.schema.arguments
-        self._check(found, arguments, ctx.kinds)
+        self._check_gradient_dict(found, arguments, ctx.kinds)
         return tuple(found.get(argument.name) for argument in arguments if not argument.kwarg_only)
 
-    def _check(self, found: Any, arguments: list[Argument], kinds: list) -> None:
+    def _check_gradient_dict(self, found: Any, arguments: list[Argument], kinds: list) -> None:
         """RuntimeError for what is no dictionary of the gradients."""
 
-        def wrong(what: str) -> RuntimeError:
+        def gradient_error(what: str) -> RuntimeError:
             return RuntimeError(
                 f"In the backward function defined for {self.op.shown or self.op.schema.name} at "
                 f"{self.parts['backward'][1]} using the CustomOp API, {what}"
             )
 
         if not isinstance(found, dict):
-            raise wrong(f"expected the output of the backward function to be a dict but got {type(found)}")
+            raise gradient_error(f"expected the output of the backward function to be a dict but got {type(found)}")
         expected = {argument.name for argument in arguments if argument.type.base == "Tensor"}
         if expected != set(found):
-            raise wrong(
+            raise gradient_error(
                 f"expected the returned grad_input dict to have keys {expected} but got {found.keys()}. The backward "
                 "function must return a gradient (can be None) for each arg to the CustomOp that may be a Tensor or "
                 "Sequence[Tensor]. Args declared to be non-Tensor-like types should not appear in the grad_input dict"
@@ -328,29 +328,29 @@ class _Derivative:
             several = isinstance(kind, list)
             if several and argument.name in found:
                 if not isinstance(grad, (tuple, list)):
-                    raise wrong(
+                    raise gradient_error(
                         f"for input '{argument.name}' expected the grad_input dict to hold a list of gradients but got "
                         f"object of type {type(grad)}."
                     )
                 if len(grad) != len(kind):
-                    raise wrong(
+                    raise gradient_error(
                         f"for input '{argument.name}' expected the grad_input dict to hold a list of {len(kind)} "
                         f"gradients but got {len(grad)}"
                     )
             for each, its in zip(grad or [] if several else [grad], kind if several else [kind], strict=False):
                 if each is not None and not isinstance(each, call.Tensor):
-                    raise wrong(
+                    raise gradient_error(
                         f"got object of type {type(each)} as the gradient for input '{argument.name}', but expected "
                         "the gradient to be either None or a Tensor"
                     )
                 if each is not None and not issubclass(its, call.Tensor):
-                    raise wrong(
+                    raise gradient_error(
                         f"got a Tensor as the gradient for input '{argument.name}' but expected None as the gradient "
                         f"because input '{argument.name}' was not a Tensor (it was type {its})."
                     )
 
 
-def _destroy(qualname: str) -> None:
+def _undefine_op(qualname: str) -> None:
     """Take an op of `custom_op` away."""
     _find_custom_op(qualname)
-    global_registry[qualname]._destroy()
+    global_registry[qualname]._undefine_op()

@@ -48,7 +48,7 @@ def lobpcg(
     """
     found = (k, B, X, n, iK, niter, tol, largest, method, tracker, ortho_iparams, ortho_fparams, ortho_bparams)
     if not torch.is_grad_enabled() or not (A.requires_grad or B is not None and B.requires_grad):
-        return _lobpcg(A, *found)
+        return _lobpcg_batch(A, *found)
     sparse, complex_ = A.is_sparse or B is not None and B.is_sparse, A.is_complex()
     if not sparse:
         A = (A + A.mT) / 2
@@ -61,7 +61,7 @@ class LOBPCGAutogradFunction(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, A: Tensor, sparse: bool, complex_: bool, k: Any, B: Tensor | None, *more: Any) -> Any:
-        values, vectors = _lobpcg(A, k, B, *more)
+        values, vectors = _lobpcg_batch(A, k, B, *more)
         ctx.save_for_backward(A, values, vectors)
         ctx.of_b = B is not None
         for refused, what in ((sparse, "sparse"), (complex_, "complex")):
@@ -93,7 +93,7 @@ class LOBPCGAutogradFunction(torch.autograd.Function):
         return (vectors @ (torch.diag_embed(g_values) + inner) + outer) @ vectors.mT, *[None] * 15
 
 
-def _lobpcg(
+def _lobpcg_batch(
     A: Tensor,
     k: int | None,
     B: Tensor | None,
@@ -191,7 +191,7 @@ class LOBPCG:
             for name, matrix in (("A_norm", self.A), ("B_norm", self.B)):
                 self.fvars[name] = float(torch.linalg.vector_norm(matmul(matrix, self.X))) / size
             self.fvars["X_norm"] = size
-            self._choose([self._orthonormal(self.X, None)])
+            self._rayleigh_ritz([self._orthonormal_basis(self.X, None)])
             while not self.stop_iteration():
                 self.update()
                 if self.tracker is not None:
@@ -214,12 +214,12 @@ class LOBPCG:
         steepest = matmul(self.iK, self.R[:, self.ivars["converged_count"] :])
         known = torch.cat([self.X, self._others], -1)
         if self.method == "ortho":
-            steepest = self._orthonormal(steepest, known)
+            steepest = self._orthonormal_basis(steepest, known)
         else:
             steepest = steepest / torch.linalg.vector_norm(steepest, dim=0)
-        self._choose([known, steepest])
+        self._rayleigh_ritz([known, steepest])
 
-    def _choose(self, parts: list[Tensor]) -> None:
+    def _rayleigh_ritz(self, parts: list[Tensor]) -> None:
         """Rayleigh and Ritz: the pairs within what the parts' columns span."""
         n, largest = self.iparams["n"], self.bparams["largest"]
         self.S = S = torch.cat(parts, -1)
@@ -238,7 +238,7 @@ class LOBPCG:
         moving = mixed[:, self.update_converged_count() :]
         directions = S[:, n:] @ moving[n:]
         if self.method == "ortho":
-            self._others = self._orthonormal(directions, self.X)
+            self._others = self._orthonormal_basis(directions, self.X)
         else:
             self._others = directions / torch.linalg.vector_norm(directions, dim=0) if S.shape[-1] > n else S[:, n:]
 
@@ -254,7 +254,7 @@ class LOBPCG:
         self.ivars["converged_count"] = int(below.cumprod(0).sum())
         return self.ivars["converged_count"]
 
-    def _orthonormal(self, U: Tensor, V: Tensor | None) -> Tensor:
+    def _orthonormal_basis(self, U: Tensor, V: Tensor | None) -> Tensor:
         """A basis, orthonormal by B, of what U's columns span beside V's; columns that add nothing are left out."""
         if self.method != "ortho":
             return U

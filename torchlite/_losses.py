@@ -9,7 +9,7 @@ from .nn import functional as F
 _REDUCTIONS = ("none", "mean", "sum")
 
 
-def _reduction(number: int) -> str:
+def _reduction_from_number(number: int) -> str:
     if not isinstance(number, int) or not 0 <= number < 3:
         raise ValueError(f"{number} is not a valid value for reduction")
     return _REDUCTIONS[number]
@@ -25,34 +25,36 @@ def binary_cross_entropy_with_logits(
     tensor(1.3863)
     """
     return F.binary_cross_entropy_with_logits(
-        input, target, weight, reduction=_reduction(reduction), pos_weight=pos_weight
+        input, target, weight, reduction=_reduction_from_number(reduction), pos_weight=pos_weight
     )
 
 
 def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 1) -> Any:
     """`torch.nn.functional.cosine_embedding_loss`."""
-    return F.cosine_embedding_loss(input1, input2, target, margin, reduction=_reduction(reduction))
+    return F.cosine_embedding_loss(input1, input2, target, margin, reduction=_reduction_from_number(reduction))
 
 
 def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: int = 1) -> Any:
     """`torch.nn.functional.hinge_embedding_loss`."""
-    return F.hinge_embedding_loss(input, target, margin, reduction=_reduction(reduction))
+    return F.hinge_embedding_loss(input, target, margin, reduction=_reduction_from_number(reduction))
 
 
 def kl_div(input: Any, target: Any, reduction: int = 1, *, log_target: bool = False) -> Any:
     """`torch.nn.functional.kl_div`; the mean is that of all elements, without the other's warning."""
     summed = F.kl_div(input, target, reduction="none", log_target=log_target)
-    return (lambda x: x, lambda x: x.mean(), lambda x: x.sum())[_REDUCTIONS.index(_reduction(reduction))](summed)
+    return (lambda x: x, lambda x: x.mean(), lambda x: x.sum())[_REDUCTIONS.index(_reduction_from_number(reduction))](
+        summed
+    )
 
 
 def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 1) -> Any:
     """`torch.nn.functional.margin_ranking_loss`."""
-    return F.margin_ranking_loss(input1, input2, target, margin, reduction=_reduction(reduction))
+    return F.margin_ranking_loss(input1, input2, target, margin, reduction=_reduction_from_number(reduction))
 
 
 def poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int) -> Any:
     """`torch.nn.functional.poisson_nll_loss`."""
-    return F.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=_reduction(reduction))
+    return F.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=_reduction_from_number(reduction))
 
 
 def triplet_margin_loss(
@@ -60,4 +62,6 @@ def triplet_margin_loss(
     swap: bool = False, reduction: int = 1,
 ) -> Any:  # fmt: skip
     """`torch.nn.functional.triplet_margin_loss`."""
-    return F.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=_reduction(reduction))
+    return F.triplet_margin_loss(
+        anchor, positive, negative, margin, p, eps, swap, reduction=_reduction_from_number(reduction)
+    )

@@ -164,7 +164,7 @@ def elementwise_dtypes(*_args: Any, type_promotion_kind: ELEMENTWISE_TYPE_PROMOT
             )
     if not given:
         raise ValueError("elementwise_dtypes: there is no tensor and no number")
-    result = _promoted(given)
+    result = _promote_dtype(given)
     kind = ELEMENTWISE_TYPE_PROMOTION_KIND
     if type_promotion_kind is kind.NO_OPMATH:
         return result, result
@@ -178,7 +178,7 @@ def elementwise_dtypes(*_args: Any, type_promotion_kind: ELEMENTWISE_TYPE_PROMOT
     return computed, torch.bool if type_promotion_kind is kind.ALWAYS_BOOL else result
 
 
-def _promoted(given: list) -> dtype:
+def _promote_dtype(given: list) -> dtype:
     """The dtype of a result: tensors with dimensions decide, then those without, then numbers, unless what comes later
     is of a higher kind.
     """
@@ -194,14 +194,14 @@ def _promoted(given: list) -> dtype:
                 found = torch.promote_types(found, other)
             if result is None:
                 result = found
-            elif _rank(found) > _rank(result):
+            elif _category_rank(found) > _category_rank(result):
                 both_real = found.is_complex and result.is_floating_point
                 result = corresponding_complex_dtype(result) if both_real else found
     assert result is not None  # something was given
     return result
 
 
-def _rank(kind: dtype) -> int:
+def _category_rank(kind: dtype) -> int:
     return [bool, int, float, complex].index(dtype_to_type(kind))
 
 

@@ -20,7 +20,7 @@ class Atom(tuple):
     """Atom of an expression: a symbol `(name,)`, or a function application `("FloorDiv", a, b)`."""
 
     def __repr__(self) -> str:
-        return self[0] if len(self) == 1 else _written(self)
+        return self[0] if len(self) == 1 else _format_atom(self)
 
 
 # Limits of an expression, whatever its origin: number of parts, nesting depth, bits of its numbers and value. Sizes
@@ -28,7 +28,7 @@ class Atom(tuple):
 _LARGEST, _DEEPEST, _BITS = 10_000, 100, 256
 
 
-def bounded(number: int) -> int:
+def check_bit_length(number: int) -> int:
     """Return the number if it has at most 256 bits, else raise OverflowError."""
     if number.bit_length() > _BITS:
         raise OverflowError(f"a size of {number.bit_length()} bits is too large")
@@ -41,7 +41,7 @@ _FUNCTIONS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _written(atom: Atom) -> str:
+def _format_atom(atom: Atom) -> str:
     plain = [str(part) for part in atom[1:]]  # format each part once: they are deeply nested
     parts = [f"({text})" if part.is_sum else text for part, text in zip(atom[1:], plain, strict=True)]
     if atom[0] in ("FloorDiv", "CleanDiv"):
@@ -69,7 +69,7 @@ class Expr:
         self.parts, self.depth = 0, 0  # number of symbols and functions, and nesting depth
         for atoms, count in terms.items():
             self.parts += 1
-            bounded(count)
+            check_bit_length(count)
             for atom in atoms:
                 self.parts += 1
                 for part in atom[1:]:
@@ -77,7 +77,7 @@ class Expr:
                     self.depth = max(self.depth, part.depth + 1)
         if self.parts > _LARGEST or self.depth > _DEEPEST:
             raise OverflowError(f"an expression of {self.parts} parts, {self.depth} of them deep, is too large")
-        self.terms = tuple(sorted(((k, v) for k, v in terms.items() if v), key=_order))
+        self.terms = tuple(sorted(((k, v) for k, v in terms.items() if v), key=_term_sort_key))
 
     @staticmethod
     def sum(parts: Iterable[Expr]) -> Expr:
@@ -153,10 +153,10 @@ class Expr:
         for atoms, count in self.terms:
             for atom in atoms:
                 if len(atom) == 1:
-                    count = bounded(count * sizes[atom[0]])
+                    count = check_bit_length(count * sizes[atom[0]])
                 else:
-                    count = bounded(count * _FUNCTIONS[atom[0]](*(part.value(sizes) for part in atom[1:])))
-            total = bounded(total + count)
+                    count = check_bit_length(count * _FUNCTIONS[atom[0]](*(part.value(sizes) for part in atom[1:])))
+            total = check_bit_length(total + count)
         return total
 
     def __add__(self, other: Any) -> Expr:
@@ -201,10 +201,10 @@ class Expr:
 
     def __repr__(self) -> str:
         if not self.shown:
-            self.shown = self._written()
+            self.shown = self._format()
         return self.shown
 
-    def _written(self) -> str:
+    def _format(self) -> str:
         parts = []
         for atoms, count in self.terms:
             factors = [repr(atom) + (f"**{n}" if n > 1 else "") for atom, n in collections.Counter(atoms).items()]
@@ -220,19 +220,19 @@ class Expr:
         for atoms, count in self.terms:
             factors = [] if count == 1 and atoms else [f"Integer({count})"]
             factors += [
-                f"Pow({_srepr(atom)}, Integer({n}))" if n > 1 else _srepr(atom)
+                f"Pow({_format_srepr(atom)}, Integer({n}))" if n > 1 else _format_srepr(atom)
                 for atom, n in collections.Counter(atoms).items()
             ]
             terms.append(factors[0] if len(factors) == 1 else f"Mul({', '.join(factors)})")
         return "Integer(0)" if not terms else terms[0] if len(terms) == 1 else f"Add({', '.join(terms)})"
 
 
-def _order(term: tuple) -> tuple:
+def _term_sort_key(term: tuple) -> tuple:
     atoms, _ = term
     return -len(atoms), repr(atoms)
 
 
-def _srepr(atom: Atom) -> str:
+def _format_srepr(atom: Atom) -> str:
     if len(atom) > 1:
         return f"{atom[0]}({', '.join(part.srepr() for part in atom[1:])})"
     if "(" in atom[0]:
@@ -240,18 +240,18 @@ def _srepr(atom: Atom) -> str:
     return f"Symbol('{atom[0]}', {'positive=True, ' * atom[0].startswith('s')}integer=True)"
 
 
-def read(text: str, budget: Any = None) -> Expr | None:
+def parse_srepr(text: str, budget: Any = None) -> Expr | None:
     """Parse an expression from `srepr`. Return None for unsupported forms, and for powers and products of long sums.
     `budget`: work limit of the file.
 
-    >>> from torchlite._symbolic_shapes import read
-    >>> read("Mul(Integer(2), Symbol('s39', positive=True, integer=True))")
+    >>> from torchlite._symbolic_shapes import parse_srepr
+    >>> parse_srepr("Mul(Integer(2), Symbol('s39', positive=True, integer=True))")
     2*s39
     """
     if len(text) > 10_000:
         return None
     try:
-        return _read(parse(text, mode="eval").body, 0, budget)
+        return _parse_srepr_node(parse(text, mode="eval").body, 0, budget)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError, ZeroDivisionError):
         return None
 
@@ -259,11 +259,11 @@ def read(text: str, budget: Any = None) -> Expr | None:
 _FORMS = (ast.Expression, ast.Call, ast.Name, ast.Load, ast.Constant, ast.keyword, ast.UnaryOp, ast.USub)
 
 
-def opaque(text: str) -> Expr | None:
+def make_opaque_symbol(text: str) -> Expr | None:
     """Return an unsupported expression as one symbol named by its text, None for text that is no `srepr`.
 
-    >>> from torchlite._symbolic_shapes import opaque
-    >>> opaque("TruncToInt(Symbol('zuf0'))").srepr()
+    >>> from torchlite._symbolic_shapes import make_opaque_symbol
+    >>> make_opaque_symbol("TruncToInt(Symbol('zuf0'))").srepr()
     "TruncToInt(Symbol('zuf0'))"
     """
     if len(text) > 10_000 or "(" not in text:
@@ -275,7 +275,7 @@ def opaque(text: str) -> Expr | None:
     return Expr.symbol(text) if all(isinstance(node, _FORMS) for node in nodes) else None
 
 
-def _read(node: Any, depth: int, budget: Any) -> Expr:
+def _parse_srepr_node(node: Any, depth: int, budget: Any) -> Expr:
     if depth > _DEEPEST or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         raise ValueError
     name = node.func.id
@@ -286,13 +286,13 @@ def _read(node: Any, depth: int, budget: Any) -> Expr:
         if name == "Integer" and type(value) is int:
             return Expr.of(value)
         raise ValueError
-    parts = [_read(part, depth + 1, budget) for part in node.args]
+    parts = [_parse_srepr_node(part, depth + 1, budget) for part in node.args]
     if name == "Add":
         return Expr.sum(parts)
     if name == "Mul":
-        return _expanded(parts, budget)
+        return _expand_product(parts, budget)
     if name == "Pow" and len(parts) == 2 and parts[1].is_number and 0 <= int(parts[1]) <= 8:
-        return _expanded([parts[0]] * int(parts[1]), budget)
+        return _expand_product([parts[0]] * int(parts[1]), budget)
     if name in _FUNCTIONS and len(parts) == 2:
         return Expr.function(name, *parts)
     raise ValueError
@@ -302,7 +302,7 @@ def _read(node: Any, depth: int, budget: Any) -> Expr:
 _LARGEST_PRODUCT, _STEPS_OF_A_PART = 1_000, 10
 
 
-def _expanded(parts: Iterable[Expr], budget: Any) -> Expr:
+def _expand_product(parts: Iterable[Expr], budget: Any) -> Expr:
     """Return an expanded product. Raise OverflowError for long sums."""
     found = Expr.of(1)
     for part in parts:
@@ -315,7 +315,7 @@ def _expanded(parts: Iterable[Expr], budget: Any) -> Expr:
     return found
 
 
-def _product(parts: Iterable[Expr]) -> Expr:
+def _multiply_expressions(parts: Iterable[Expr]) -> Expr:
     found = Expr.of(1)
     for part in parts:
         found = found * part
@@ -362,13 +362,13 @@ class SymInt(int):
         return int, (int(self),)
 
 
-def _power(base: SymInt, exponent: int, found: int) -> Any:
+def _raise_to_power(base: SymInt, exponent: int, found: int) -> Any:
     if isinstance(exponent, SymInt) or not 0 <= exponent <= 8:
         return found
-    return SymInt.of(_product([base.node.expr] * exponent), found, base.node.trace)
+    return SymInt.of(_multiply_expressions([base.node.expr] * exponent), found, base.node.trace)
 
 
-def _arithmetic(name: str, run: Any) -> None:
+def _make_arithmetic_method(name: str, run: Any) -> None:
     whole = getattr(int, f"__{name}__")
 
     def method(self: SymInt, other: Any) -> Any:
@@ -376,7 +376,7 @@ def _arithmetic(name: str, run: Any) -> None:
         if found is NotImplemented or not isinstance(other, int) or type(found) is not int:
             return found
         if name.endswith("pow"):
-            return _power(self, other, found) if name == "pow" else found
+            return _raise_to_power(self, other, found) if name == "pow" else found
         return SymInt.of(run(self.node.expr, Expr.of(other)), found, self.node.trace or _trace_of(other))
 
     method.__name__ = f"__{name}__"
@@ -388,7 +388,7 @@ for _name, _run in {
     "mul": lambda a, b: a * b, "rmul": lambda a, b: b * a, "floordiv": lambda a, b: a // b,
     "rfloordiv": lambda a, b: b // a, "mod": lambda a, b: a % b, "rmod": lambda a, b: b % a, "pow": None, "rpow": None,
 }.items():  # fmt: skip
-    _arithmetic(_name, _run)
+    _make_arithmetic_method(_name, _run)
 SymInt.__neg__ = lambda self: SymInt.of(-self.node.expr, -int(self), self.node.trace)  # type: ignore
 
 
@@ -407,12 +407,12 @@ class UnbackedInt(SymInt):
         return bool(self.node.trace.compared("ne", self, 0))
 
 
-def compare(name: str, a: float, b: float) -> bool:
+def compare_by_name(name: str, a: float, b: float) -> bool:
     """Compare by a function name of `operator`."""
     return bool(getattr(operator, name)(a, b))
 
 
-def _comparison(name: str) -> None:
+def _make_comparison_method(name: str) -> None:
     def method(self: UnbackedInt, other: Any) -> Any:
         if not isinstance(other, (int, float)):
             return getattr(int, f"__{name}__")(self, other)
@@ -423,7 +423,7 @@ def _comparison(name: str) -> None:
 
 
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
-    _comparison(_name)
+    _make_comparison_method(_name)
 
 
 class SymFloat(float):
@@ -445,7 +445,7 @@ class SymFloat(float):
     @staticmethod
     def by(function: Any, *args: Any) -> Any:
         """Return a function's value on numbers of which at least one belongs to a trace."""
-        value = function(*(_bare(a) for a in args))
+        value = function(*(_to_plain_number(a) for a in args))
         trace = next(t for a in args if (t := _trace_of(a)) is not None)
         if not isinstance(value, float):
             return value
@@ -468,8 +468,8 @@ class SymFloat(float):
         name = _TEXTS.get(function.__name__, function.__name__)
         name = "IntTrueDiv" if name == "FloatTrueDiv" and whole else name
         if function is operator.sub:
-            return f"Add({_text(args[0])}, Mul(Integer(-1), {_text(args[1])}))"
-        return f"{name}({', '.join(map(_text, args))})"
+            return f"Add({_format_value(args[0])}, Mul(Integer(-1), {_format_value(args[1])}))"
+        return f"{name}({', '.join(map(_format_value, args))})"
 
     def __bool__(self) -> bool:
         return float.__bool__(self) if self.trace is None else bool(self.trace.compared("ne", self, 0.0))
@@ -490,7 +490,7 @@ _TEXTS = {
 }  # fmt: skip
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, SymInt):
         return value.node.expr.srepr()
     if isinstance(value, SymFloat) and value.parts:
@@ -498,18 +498,18 @@ def _text(value: Any) -> str:
     return f"Float('{float(value)!r}', precision=53)" if isinstance(value, float) else f"Integer({int(value)})"
 
 
-def _bare(value: Any) -> Any:
+def _to_plain_number(value: Any) -> Any:
     """Return the plain number."""
     return int(value) if isinstance(value, SymInt) else float(value) if isinstance(value, SymFloat) else value
 
 
-def _fractions(name: str, run: Any, turned: bool) -> None:
+def _make_fraction_method(name: str, run: Any, turned: bool) -> None:
     of_float = getattr(float, name)
 
     def method(self: Any, other: Any, *rest: Any) -> Any:
         traced = _trace_of(self) is not None or _trace_of(other) is not None
         if rest or not traced or not isinstance(other, (int, float)):
-            return of_float(_bare(self), _bare(other), *rest)
+            return of_float(_to_plain_number(self), _to_plain_number(other), *rest)
         # convert an int operand to float by a node, except in int / int
         both = run is operator.truediv and isinstance(self, int) and isinstance(other, int)
         a, b = (self, other) if both else (sym_float(self), sym_float(other))
@@ -522,13 +522,13 @@ def _fractions(name: str, run: Any, turned: bool) -> None:
     else:
         whole = getattr(UnbackedInt, name)
 
-        def mixed(self: UnbackedInt, other: Any, *rest: Any) -> Any:
+        def mixed_method(self: UnbackedInt, other: Any, *rest: Any) -> Any:
             if isinstance(other, float) or run is operator.pow and _is_fraction(self, other, turned):
                 return method(self, other, *rest)
             return whole(self, other, *rest)
 
-        mixed.__name__ = name
-        setattr(UnbackedInt, name, mixed)
+        mixed_method.__name__ = name
+        setattr(UnbackedInt, name, mixed_method)
 
 
 def _is_fraction(a: Any, b: Any, turned: bool) -> bool:
@@ -541,17 +541,17 @@ for _name, _run in {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": operator.truediv, "pow": operator.pow,
 }.items():  # fmt: skip
     for _turned in (False, True):
-        _fractions(f"__{'r' * _turned}{_name}__", _run, _turned)
+        _make_fraction_method(f"__{'r' * _turned}{_name}__", _run, _turned)
 
 
-def _negative(self: SymFloat) -> Any:
+def _negate(self: SymFloat) -> Any:
     return -float(self) if self.trace is None else SymFloat.by(operator.mul, -1.0, self)
 
 
-SymFloat.__neg__ = _negative  # type: ignore[method-assign, assignment]
+SymFloat.__neg__ = _negate  # type: ignore[method-assign, assignment]
 
 
-def _float_comparison(name: str) -> None:
+def _make_float_comparison_method(name: str) -> None:
     def method(self: SymFloat, other: Any) -> Any:
         if not isinstance(other, (int, float)) or (self.trace is None and _trace_of(other) is None):
             return getattr(float, f"__{name}__")(self, other)
@@ -562,7 +562,7 @@ def _float_comparison(name: str) -> None:
 
 
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
-    _float_comparison(_name)
+    _make_float_comparison_method(_name)
 
 
 class SymBool:
@@ -605,14 +605,14 @@ class SymBool:
         return hash(bool(self))
 
     def __and__(self, other: Any) -> Any:
-        return _both("and", self, other)
+        return _combine_conditions("and", self, other)
 
     def __or__(self, other: Any) -> Any:
-        return _both("or", self, other)
+        return _combine_conditions("or", self, other)
 
     __rand__, __ror__ = __and__, __or__
 
-    def _assumed(self) -> bool:
+    def _assume(self) -> bool:
         """Add an assertion to the program, as `torch._check` does. Return False if it does not hold in this trace."""
         if self.place is not None:
             return bool(self)
@@ -645,10 +645,10 @@ class SymBool:
             return f"Not({self.a.srepr()})"
         if self.name in _JOINED:
             return f"{_JOINED[self.name][1]}({self.a.srepr()}, {self.b.srepr()})"
-        return f"{_CLASSES[self.name]}({_text(self.a)}, {_text(self.b)})"
+        return f"{_CLASSES[self.name]}({_format_value(self.a)}, {_format_value(self.b)})"
 
 
-def _both(name: str, a: Any, b: Any) -> Any:
+def _combine_conditions(name: str, a: Any, b: Any) -> Any:
     """Return the combination of two conditions. Conditions on sizes are decided, since only data-dependent ones need a
     node.
     """
@@ -661,7 +661,7 @@ def _both(name: str, a: Any, b: Any) -> Any:
     return SymBool.of(name, a, b, a.holds and b.holds if name == "and" else a.holds or b.holds, a.trace)
 
 
-def _counting(name: str, turned: bool) -> None:
+def _make_condition_arithmetic_method(name: str, turned: bool) -> None:
     """Return an arithmetic method on conditions: as 0 and 1 with numbers, by an op with tensors."""
     run = getattr(operator, name)
 
@@ -678,8 +678,8 @@ def _counting(name: str, turned: bool) -> None:
 
 
 for _name in ("add", "sub", "mul"):
-    _counting(_name, False)
-    _counting(_name, True)
+    _make_condition_arithmetic_method(_name, False)
+    _make_condition_arithmetic_method(_name, True)
 _JOINED = {"and": ("&", "And"), "or": ("|", "Or")}
 _CLASSES = {
     "lt": "StrictLessThan", "le": "LessThan", "gt": "StrictGreaterThan", "ge": "GreaterThan", "eq": "Equality",
@@ -708,15 +708,15 @@ def sym_not(a: Any) -> Any:
 
 def sym_max(a: Any, b: Any) -> Any:
     """Return the larger number, a float if either is one."""
-    return _extreme("Max", max, a, b)
+    return _max_or_min("Max", max, a, b)
 
 
 def sym_min(a: Any, b: Any) -> Any:
     """Return the smaller number, a float if either is one."""
-    return _extreme("Min", min, a, b)
+    return _max_or_min("Min", min, a, b)
 
 
-def _extreme(name: str, run: Any, a: Any, b: Any) -> Any:
+def _max_or_min(name: str, run: Any, a: Any, b: Any) -> Any:
     if isinstance(a, int) and isinstance(b, int) and (isinstance(a, SymInt) or isinstance(b, SymInt)):
         return SymInt.of(Expr.function(name, a, b), run(int(a), int(b)), _trace_of(a) or _trace_of(b))
     if _trace_of(a) is not None or _trace_of(b) is not None:

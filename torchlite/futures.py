@@ -51,7 +51,7 @@ class Future(Generic[_T]):
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
         """A future of `callback(self)`, which runs when this one is done."""
-        made = self._following()
+        made = self._make_chained_future()
 
         def run(done: Future) -> None:
             try:
@@ -59,10 +59,10 @@ class Future(Generic[_T]):
             except Exception as error:  # raised by the future's wait
                 made.set_exception(error)
 
-        self._when_done(run)
+        self._call_when_done(run)
         return made
 
-    def _following(self) -> Future:
+    def _make_chained_future(self) -> Future:
         return Future()
 
     def add_done_callback(self, callback: Callable[[Future], None]) -> None:
@@ -76,9 +76,9 @@ class Future(Generic[_T]):
 
                 logging.getLogger(__name__).error("Got the following error when running the callback: %s", error)
 
-        self._when_done(run)
+        self._call_when_done(run)
 
-    def _when_done(self, callback: Callable[[Future], Any]) -> None:
+    def _call_when_done(self, callback: Callable[[Future], Any]) -> None:
         with self._condition:
             if not self._done:
                 self._callbacks.append(callback)
@@ -87,15 +87,15 @@ class Future(Generic[_T]):
 
     def set_result(self, result: Any) -> None:
         """Give the value. RuntimeError where there is one already."""
-        self._settle(result, None)
+        self._complete(result, None)
 
     def set_exception(self, result: BaseException) -> None:
         """Give an error, which `wait` raises. AssertionError for what is no exception."""
         if not isinstance(result, Exception):
             raise AssertionError(f"{result} is of type {type(result)}, not an Exception.")
-        self._settle(None, result)
+        self._complete(None, result)
 
-    def _settle(self, value: Any, error: BaseException | None) -> None:
+    def _complete(self, value: Any, error: BaseException | None) -> None:
         with self._condition:
             if self._done:
                 raise RuntimeError("Future has already been marked completed, but got another result")
@@ -121,7 +121,7 @@ def collect_all(futures: list[Future]) -> Future:
             combined.set_result(futures)
 
     for future in futures:
-        future._when_done(one_done)
+        future._call_when_done(one_done)
     if not futures:
         combined.set_result(futures)
     return combined

@@ -46,7 +46,7 @@ def set_dir(d: str | os.PathLike) -> None:
     _hub_dir = os.path.expanduser(d)
 
 
-def _configuration(folder: str) -> Any:
+def _import_hubconf(folder: str) -> Any:
     """Return the module of a repository's hubconf.py, with the repository on the import path."""
     path = os.path.join(folder, "hubconf.py")
     if not os.path.exists(path):
@@ -66,7 +66,7 @@ def _configuration(folder: str) -> Any:
     return module
 
 
-def _entry(module: Any, name: Any) -> Any:
+def _load_entrypoint(module: Any, name: Any) -> Any:
     if not isinstance(name, str):
         raise ValueError("Invalid input: model should be a string of function name")
     function = getattr(module, name, None)
@@ -75,7 +75,7 @@ def _entry(module: Any, name: Any) -> Any:
     return function
 
 
-def _parts(github: str) -> tuple[str, str, str]:
+def _parse_repo_name(github: str) -> tuple[str, str, str]:
     """(owner, repository, branch) of "owner/repository[:branch]"."""
     repository, _, branch = github.partition(":")
     owner, slash, name = repository.partition("/")
@@ -84,7 +84,7 @@ def _parts(github: str) -> tuple[str, str, str]:
     return owner, name, branch or "main"
 
 
-def _trusted(owner: str, name: str, trust: Any) -> None:
+def _check_trust(owner: str, name: str, trust: Any) -> None:
     """Check or record whether a repository is trusted, according to `trust_repo`."""
     path = os.path.join(get_dir(), "trusted_list")
     known = set()
@@ -127,12 +127,12 @@ def _check_ref(owner: str, name: str, ref: str) -> None:
     )
 
 
-def _downloaded(github: str, reload: bool, trust: Any, verbose: bool, skip_validation: bool) -> str:
+def _download_repo(github: str, reload: bool, trust: Any, verbose: bool, skip_validation: bool) -> str:
     """Return the folder of a GitHub repository, downloaded if it is missing."""
-    owner, name, branch = _parts(github)
+    owner, name, branch = _parse_repo_name(github)
     os.makedirs(get_dir(), exist_ok=True)
     folder = os.path.join(get_dir(), "_".join((owner, name, branch.replace("/", "_"))))
-    _trusted(owner, name, trust)
+    _check_trust(owner, name, trust)
     if os.path.exists(folder) and not reload:
         if verbose:
             sys.stderr.write(f"Using cache found in {folder}\n")
@@ -155,9 +155,9 @@ def _downloaded(github: str, reload: bool, trust: Any, verbose: bool, skip_valid
     return folder
 
 
-def _folder(repo: Any, source: str, reload: bool, trust: Any, verbose: bool, skip_validation: bool) -> str:
+def _find_repo_folder(repo: Any, source: str, reload: bool, trust: Any, verbose: bool, skip_validation: bool) -> str:
     if source == "github":
-        return _downloaded(repo, reload, trust, verbose, skip_validation)
+        return _download_repo(repo, reload, trust, verbose, skip_validation)
     if source == "local":
         return os.fspath(repo)
     raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
@@ -171,7 +171,7 @@ def list(
     verbose: bool = True,
 ) -> Any:
     """Return the names of the entry points in a repository's hubconf.py."""
-    module = _configuration(_downloaded(github, force_reload, trust_repo, verbose, skip_validation))
+    module = _import_hubconf(_download_repo(github, force_reload, trust_repo, verbose, skip_validation))
     return [name for name in dir(module) if callable(getattr(module, name)) and not name.startswith("_")]
 
 
@@ -179,7 +179,9 @@ def help(
     github: str, model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = "check"
 ) -> Any:
     """Return the docstring of an entry point in a repository's hubconf.py."""
-    return _entry(_configuration(_downloaded(github, force_reload, trust_repo, True, skip_validation)), model).__doc__
+    return _load_entrypoint(
+        _import_hubconf(_download_repo(github, force_reload, trust_repo, True, skip_validation)), model
+    ).__doc__
 
 
 def load(
@@ -206,19 +208,19 @@ def load(
     tensor([1., 1.])
     """
     source = source.lower()
-    folder = _folder(repo_or_dir, source, force_reload, trust_repo, verbose, skip_validation)
+    folder = _find_repo_folder(repo_or_dir, source, force_reload, trust_repo, verbose, skip_validation)
     return _load_local(folder, model, *args, **kwargs)
 
 
 def _load_local(hubconf_dir: str, model: str, *args: Any, **kwargs: Any) -> Any:
-    return _entry(_configuration(hubconf_dir), model)(*args, **kwargs)
+    return _load_entrypoint(_import_hubconf(hubconf_dir), model)(*args, **kwargs)
 
 
-def _bar(length: str | None, progress: bool) -> Any:
-    from .utils._progress_bar import progress_bar
+def _make_progress_bar(length: str | None, progress: bool) -> Any:
+    from .utils._progress_bar import make_progress_bar
 
     total = int(length) if length else None
-    return progress_bar(total, unit="B", unit_scale=True, disable=not progress)
+    return make_progress_bar(total, unit="B", unit_scale=True, disable=not progress)
 
 
 def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
@@ -234,7 +236,7 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
         # In the destination's folder, and moved into place when complete.
         handle, partial = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(dst)), suffix=".partial")
         try:
-            with os.fdopen(handle, "wb") as file, _bar(length, progress) as bar:
+            with os.fdopen(handle, "wb") as file, _make_progress_bar(length, progress) as bar:
                 while chunk := answer.read(READ_DATA_CHUNK):
                     file.write(chunk)
                     digest.update(chunk)

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ._aten import ops as _ops
-from ._aten.kernel_overrides import check_key, overriding_kernels, set_overrides_active
+from ._aten.kernel_overrides import check_key, find_overriding_kernels, set_overrides_active
 from ._library import library_op
 from ._library.custom_ops import CustomOpDef, custom_op
-from ._library.custom_ops import no_keyword_tensors as _no_keyword_tensors
+from ._library.custom_ops import reject_keyword_only_tensors as _no_keyword_tensors
 from ._library.function_schema import infer_schema
 from ._library.op_lookup import find_custom_op_def as _definition_of
 from ._library.op_lookup import resolve_op as _op_of
@@ -73,7 +73,7 @@ class Library:
                 )
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self._undo: list[Callable] = []
-        self._finalizer = weakref.finalize(self, _undone, self._undo, ns if kind == "DEF" else None)
+        self._finalizer = weakref.finalize(self, _undo_registration, self._undo, ns if kind == "DEF" else None)
         self._finalizer.atexit = False
 
     def __repr__(self) -> str:
@@ -92,11 +92,11 @@ class Library:
         self._undo.append(functools.partial(library_op.undefine_op, op))
         return schema.partition("(")[0].strip()
 
-    def _kernels(self, op_name: Any) -> Any:
+    def _kernels_of_op(self, op_name: Any) -> Any:
         """The kernels of an op, by key; they wait where the op is not declared yet."""
         own = self.ns == "aten" if isinstance(op_name, str) else getattr(op_name, "namespace", "") == "aten"
         if own:
-            return overriding_kernels(op_name if isinstance(op_name, str) else op_name.name())
+            return find_overriding_kernels(op_name if isinstance(op_name, str) else op_name.name())
         if not isinstance(op_name, str):
             return _op_of(op_name).kernels
         name = op_name if "::" in op_name else f"{self.ns}::{op_name}"
@@ -135,7 +135,7 @@ class Library:
             raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
         if key not in library_op.KEYS:
             raise RuntimeError(f"could not parse dispatch key: {key}")
-        kernels = self._kernels(op_name)
+        kernels = self._kernels_of_op(op_name)
         if self.ns == "aten":
             check_key(key)
             self._undo.append(set_overrides_active)
@@ -150,7 +150,7 @@ class Library:
                 f"{name}'s behavior for {key} dispatch key and {self.ns} namespace."
             )
         kernel = kernels[key] = functools.partial(fn, None) if with_keyset else fn
-        self._undo.append(functools.partial(_put_back, kernels, key, kernel, before))
+        self._undo.append(functools.partial(_remove_kernel, kernels, key, kernel, before))
         if self.ns == "aten":
             set_overrides_active()
 
@@ -163,7 +163,7 @@ class Library:
         self._finalizer()
 
 
-def _put_back(kernels: dict[str, Callable], key: str, kernel: Callable, before: Callable | None) -> None:
+def _remove_kernel(kernels: dict[str, Callable], key: str, kernel: Callable, before: Callable | None) -> None:
     """Take a kernel away, unless another one has its place by now."""
     if kernels.get(key) is kernel:
         kernels.pop(key)
@@ -171,7 +171,7 @@ def _put_back(kernels: dict[str, Callable], key: str, kernel: Callable, before: 
             kernels[key] = before
 
 
-def _undone(undo: list[Callable], name: str | None) -> None:
+def _undo_registration(undo: list[Callable], name: str | None) -> None:
     while undo:
         undo.pop()()
     if name is not None:
@@ -189,13 +189,13 @@ def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
 
 
 # Libraries of the functions below, when they are given none: they stay.
-_KEPT: list[Library] = []
+_FRAGMENTS: list[Library] = []
 
 
-def _library(namespace: str, lib: Library | None) -> Library:
+def _library_or_new_fragment(namespace: str, lib: Library | None) -> Library:
     if lib is None:
         lib = Library(namespace, "FRAGMENT")
-        _KEPT.append(lib)
+        _FRAGMENTS.append(lib)
     return lib
 
 
@@ -227,7 +227,7 @@ def define(qualname: Any, schema: str, alias_analysis: str = "", *, lib: Library
             'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got '
             f'"{schema}"'
         )
-    _library(namespace, lib).define(f"{name}{schema}", tags=tags)
+    _library_or_new_fragment(namespace, lib).define(f"{name}{schema}", tags=tags)
     return None
 
 
@@ -244,14 +244,14 @@ def impl(qualname: Any, types: Any, func: Callable | None = None, *, lib: Librar
         return wrap
 
     names = (types,) if isinstance(types, str) else tuple(types)
-    keys = ["CompositeExplicitAutograd" if each == "default" else _key(each) for each in names]
+    keys = ["CompositeExplicitAutograd" if each == "default" else _to_dispatch_key(each) for each in names]
 
     def register(function: Callable) -> Callable:
         name = qualname if isinstance(qualname, str) else _op_of(qualname).overload
         home = lib
         if home is None:
             home = Library(library_op.split_qualname(name)[0] if isinstance(name, str) else name.namespace, "IMPL")
-            _KEPT.append(home)
+            _FRAGMENTS.append(home)
         for key in keys:
             home.impl(name, function, key)
         return function
@@ -259,7 +259,7 @@ def impl(qualname: Any, types: Any, func: Callable | None = None, *, lib: Librar
     return register if func is None else register(func)
 
 
-def _key(name: str) -> str:
+def _to_dispatch_key(name: str) -> str:
     return name if name in library_op.KEYS else library_op.dispatch_key_of(device(name).type)
 
 
@@ -284,7 +284,7 @@ def register_kernel(op: Any, device_types: Any, func: Callable | None = None, /,
         before = dict(found.kernels)
         types = (device_types,) if isinstance(device_types, str) or device_types is None else tuple(device_types)
         for each in types:
-            key = "CompositeExplicitAutograd" if each is None else _key(each)
+            key = "CompositeExplicitAutograd" if each is None else _to_dispatch_key(each)
             found.kernels[key] = function
             _undo_with(lib, _restore_item, found.kernels, key, before.get(key))
         return function

@@ -14,8 +14,8 @@ from ._dispatch.interceptors import (
     call_torch_function,
     find_torch_function_override,
     put_back,
-    show,
-    showing,
+    show_only,
+    show_only_within,
     stack,
     strip_default_args,
     torch_function_disabled,
@@ -37,7 +37,7 @@ _METHODS = {"_slice_index": "__getitem__", "_index": "__getitem__", "_setitem": 
 
 
 @functools.cache
-def _public(op: Any, writes: bool) -> Any:
+def _public_function_of(op: Any, writes: bool) -> Any:
     """The function or method by which programs name an op; None where that is the op's own function."""
     if op.name in _METHODS:
         return getattr(Tensor, _METHODS[op.name])
@@ -49,7 +49,7 @@ def _public(op: Any, writes: bool) -> Any:
     space = next((space for space in op.where.split() if NAMESPACES.get(space, {}).get(op.name) is op), None)
     if space == "Tensor" or space is None and name not in NAMESPACES["torch"]:
         return getattr(Tensor, name, None)
-    return getattr(torch if space is None else _module(space), op.name if space else name, None)
+    return getattr(torch if space is None else _module_of(space), op.name if space else name, None)
 
 
 class TorchFunctionMode(Interceptor):
@@ -81,7 +81,7 @@ class TorchFunctionMode(Interceptor):
             function = op.overload
         else:
             args, kwargs = strip_default_args(op, args, kwargs)
-            function = _public(op, function.__class__ is InPlaceCall) or function
+            function = _public_function_of(op, function.__class__ is InPlaceCall) or function
         return self.called(function, args, kwargs)
 
     def called(self, function: Any, args: Any, kwargs: Any) -> Any:
@@ -123,7 +123,7 @@ def _get_current_function_mode() -> TorchFunctionMode | None:
 def _pop_mode_temporarily() -> Iterator[TorchFunctionMode]:
     """Without the innermost mode, for a block."""
     mode = _get_current_function_mode_stack()[-1]
-    with showing([item for item in stack.items if item is not mode]):
+    with show_only_within([item for item in stack.items if item is not mode]):
         yield mode
 
 
@@ -208,7 +208,7 @@ def redispatch_function(func: Callable, types: Any, args: Any, kwargs: Any) -> A
 _SPACES = ("torch", "nn.functional", "linalg", "fft", "special")
 
 
-def _module(space: str) -> Any:
+def _module_of(space: str) -> Any:
     import torchlite as torch
 
     found: Any = torch
@@ -218,7 +218,7 @@ def _module(space: str) -> Any:
 
 
 @functools.cache
-def _overridable() -> tuple[dict[Any, list], dict[Any, str]]:
+def _collect_overridable() -> tuple[dict[Any, list], dict[Any, str]]:
     functions: dict[Any, list] = {}
     names: dict[Any, str] = {}
 
@@ -228,7 +228,7 @@ def _overridable() -> tuple[dict[Any, list], dict[Any, str]]:
 
     ignored = get_ignored_functions()
     for space in _SPACES:
-        module = _module(space)
+        module = _module_of(space)
         prefix = "torch" if space == "torch" else f"torch.{space}"
         hand_written = dir(module) if space == "nn.functional" else ()
         for name in sorted({*NAMESPACES.get(space, {}), *hand_written}):
@@ -286,7 +286,7 @@ def get_overridable_functions() -> dict[Any, list[Callable]]:
     >>> torch.add in torch.overrides.get_overridable_functions()[torch]
     True
     """
-    return {owner: list(functions) for owner, functions in _overridable()[0].items()}
+    return {owner: list(functions) for owner, functions in _collect_overridable()[0].items()}
 
 
 def get_testing_overrides() -> dict[Callable, Callable]:
@@ -296,10 +296,10 @@ def get_testing_overrides() -> dict[Callable, Callable]:
     >>> torch.overrides.get_testing_overrides()[torch.add](1, 2)
     -1
     """
-    return {f: _dummy(f) for functions in _overridable()[0].values() for f in functions}
+    return {f: _make_dummy_override(f) for functions in _collect_overridable()[0].values() for f in functions}
 
 
-def _dummy(function: Any) -> Callable:
+def _make_dummy_override(function: Any) -> Callable:
     def override(*args: Any, **kwargs: Any) -> int:
         return -1
 
@@ -315,8 +315,8 @@ def is_tensor_method_or_property(func: Callable) -> bool:
     >>> torch.overrides.is_tensor_method_or_property(torch.Tensor.exp_)
     True
     """
-    functions, _ = _overridable()
-    shared = _module("torch")
+    functions, _ = _collect_overridable()
+    shared = _module_of("torch")
     return (
         func in functions.get(Tensor, ())
         and getattr(shared, getattr(func, "__name__", ""), None) is not func
@@ -329,7 +329,7 @@ def resolve_name(f: Any) -> str | None:
     if hasattr(f, "overloadpacket") or hasattr(f, "_qualified_op_name"):
         return str(f)
     try:
-        return _overridable()[1].get(f)
+        return _collect_overridable()[1].get(f)
     except TypeError:  # what cannot be a key is no function
         return None
 
@@ -339,7 +339,7 @@ class DisableTorchFunction(torch_function_disabled):
 
     def __enter__(self) -> None:
         super().__enter__()
-        self._view = show([item for item in stack.items if not isinstance(item, TorchFunctionMode)])
+        self._view = show_only([item for item in stack.items if not isinstance(item, TorchFunctionMode)])
 
     def __exit__(self, *error: Any) -> None:
         put_back(self._view)

@@ -7,7 +7,7 @@ from typing import Any
 from ._dispatch import NAMESPACES, REGISTRY
 
 
-def _classes() -> dict[str, Any]:
+def _load_classes() -> dict[str, Any]:
     """Return the classes by name; they are created at the first access."""
     public = {id(op) for names in NAMESPACES.values() for op in names.values()}
     return {
@@ -19,10 +19,10 @@ def _classes() -> dict[str, Any]:
 
 def __getattr__(name: str) -> Any:
     if name == "all_return_types":
-        return list(_classes().values())
+        return list(_load_classes().values())
     if name == "__all__":
-        return sorted(_classes())
-    found = None if name.startswith("__") else _classes().get(name.removesuffix("_out"))
+        return sorted(_load_classes())
+    found = None if name.startswith("__") else _load_classes().get(name.removesuffix("_out"))
     if found is None:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     globals()[name] = found
@@ -30,4 +30,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*sorted(_classes()), "all_return_types"]
+    return [*sorted(_load_classes()), "all_return_types"]

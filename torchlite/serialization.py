@@ -180,10 +180,10 @@ def get_unsafe_globals_in_checkpoint(f) -> list[str]:
                 "Expected input to be a checkpoint returned by torch.save but got a torchscript checkpoint"
             )
         data = reader.get_record("data.pkl")
-    from ._serialization.pickle_globals import globals_in
+    from ._serialization.pickle_globals import find_globals
 
     try:
-        names = globals_in(data)
+        names = find_globals(data)
     except pickle.UnpicklingError as error:
         raise pickle.UnpicklingError(f"{error} (in the record data.pkl)") from None
     return sorted(f"{module}.{name}" for module, name in names if not weights_only_unpickler.is_allowed(module, name))
@@ -416,11 +416,11 @@ def _get_restore_location(map_location) -> Callable:
     if isinstance(map_location, (str, device_type)):
         return lambda storage, location: default_restore_location(storage, str(map_location))
 
-    def ask(storage, location):
+    def restore_by_map_location(storage, location):
         out = map_location(storage, location)
         return default_restore_location(storage, location) if out is None else out
 
-    return ask
+    return restore_by_map_location
 
 
 # -- saving ----------------------------------------------------------------------------------
@@ -475,13 +475,16 @@ def _save_legacy(obj: Any, f: Any, pickle_module: Any, pickle_protocol: int) -> 
 # -- loading ---------------------------------------------------------------------------------
 
 
-def _flag(name: str) -> bool:
+def _read_environment_flag(name: str) -> bool:
     return os.environ.get(name, "").lower() in ("1", "y", "yes", "true")
 
 
-def _only_weights(weights_only: bool | None, pickle_module: Any) -> bool:
+def _resolve_weights_only(weights_only: bool | None, pickle_module: Any) -> bool:
     """Return whether to load weights only, from `load`'s argument and the environment."""
-    force, force_not = _flag("TORCH_FORCE_WEIGHTS_ONLY_LOAD"), _flag("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
+    force, force_not = (
+        _read_environment_flag("TORCH_FORCE_WEIGHTS_ONLY_LOAD"),
+        _read_environment_flag("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"),
+    )
     if force and force_not:
         raise RuntimeError(
             "Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` should be set, but both "
@@ -518,7 +521,7 @@ def load(
     mmap: True maps the file into memory (path only); tensors are then read when used. UnpicklingError for names that
     are not allowed, RuntimeError for damaged files, FileNotFoundError.
     """
-    weights_only = _only_weights(weights_only, pickle_module)
+    weights_only = _resolve_weights_only(weights_only, pickle_module)
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     _check_dill_version(pickle_module)

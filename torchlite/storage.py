@@ -12,7 +12,7 @@ from ._tensor.typed_storage import (
     _set_always_warn_typed_storage_removal,
     _storage_type_to_dtype_map,
 )
-from ._tensor.typed_storage import _warn as _warn_typed_storage_removal
+from ._tensor.typed_storage import _warn_deprecated as _warn_typed_storage_removal
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 

@@ -18,7 +18,7 @@ _FORM = re.compile(
 _STAGES = {"a": 0, "alpha": 0, "b": 1, "beta": 1, "c": 2, "rc": 2, "pre": 2, "preview": 2}
 
 
-def _key(version: str) -> tuple[Any, ...]:
+def _version_sort_key(version: str) -> tuple[Any, ...]:
     """Return the sort key of a version (PEP 440). Raise ValueError for an invalid version."""
     found = _FORM.fullmatch(version)
     if found is None:
@@ -53,7 +53,7 @@ class TorchVersion(str):
         elif not isinstance(other, str) and not hasattr(other, "release"):  # a Version of `packaging` has that
             return None
         try:
-            return _key(str(self)), _key(str(other))
+            return _version_sort_key(str(self)), _version_sort_key(str(other))
         except ValueError:  # what is no version is a text
             return str(self), str(other)
 

@@ -141,7 +141,7 @@ def test_install_and_remove(tmp_path):
     }
     for file in found.files:
         assert file.hash is None or file.size == len(file.read_binary())
-    assert torch_alias._foreign_torch(site) == ""
+    assert torch_alias._find_foreign_torch(site) == ""
     if os.name == "posix":
         done = subprocess.run([os.path.join(scripts, "torchrun"), "--help"], capture_output=True, text=True)
         assert "--nproc-per-node" in done.stdout, done.stderr

@@ -6,7 +6,7 @@ import pytest
 
 import torchlite as torch
 from tests.aten.test_overload_calls import OTHERS, RANDOM, overload, recorded, same, value
-from torchlite._aten.decompositions import decomposition, is_core
+from torchlite._aten.decompositions import find_decomposition, is_core
 from torchlite._decomp import (
     core_aten_decompositions,
     get_decompositions,
@@ -32,7 +32,7 @@ class Seeing(TorchDispatchMode):
 
 def names():
     chosen = sorted(set(recorded()) - OTHERS - PLAIN)
-    return [name for name in chosen if decomposition(overload(name)) is not None]
+    return [name for name in chosen if find_decomposition(overload(name)) is not None]
 
 
 @pytest.mark.parametrize("name", names())
@@ -40,7 +40,7 @@ def test_decompositions_match_the_op(name):
     args, kwargs, result, after = recorded()[name]
     args = value(args)
     with Seeing() as mode:
-        found = decomposition(overload(name))(*args, **value(kwargs))
+        found = find_decomposition(overload(name))(*args, **value(kwargs))
     assert overload(name) not in mode.seen and all(hasattr(func, "entry") for func in mode.seen)
     drawn = any(word in name for word in RANDOM)
     same(found, value(result), drawn)

@@ -238,7 +238,7 @@ def test_an_engine_that_does_not_serve_fails(monkeypatch):
 
 def test_a_torch_that_is_torchlite_is_no_rival(tmp_path, monkeypatch):
     fake_torch(tmp_path, "from torchlite import *", monkeypatch)
-    found = contestants.rivals(None, [], "cpu")
+    found = contestants.find_rivals(None, [], "cpu")
     assert "torch" not in [c.module for c in found if c.python == sys.executable]
 
 
@@ -283,11 +283,11 @@ def test_only_runs_of_the_same_settings_are_compared():
     )
     slower = {**alike, "rows": {row: {who: {"wall": 2 * f["wall"]} for who, f in labels.items()}
                                 for row, labels in alike["rows"].items()}}  # fmt: skip
-    assert run_history.mean_change(slower, run, "torch") == pytest.approx(0.5)
+    assert run_history.mean_time_ratio(slower, run, "torch") == pytest.approx(0.5)
 
 
 def test_the_picture_has_a_bar_for_each_row_and_both_backgrounds():
-    text = svg_chart.svg(a_run(small__add=0.5, mlp__train=0.04, big__gelu=12.0), ["torchlite"], "torch")
+    text = svg_chart.draw_ratio_chart(a_run(small__add=0.5, mlp__train=0.04, big__gelu=12.0), ["torchlite"], "torch")
     root = ElementTree.fromstring(text)
     assert text.count("<rect") == 3 and text.count('class="c0"') == 3
     assert "prefers-color-scheme:dark" in text and "a &lt;CPU&gt;" in text
@@ -300,7 +300,7 @@ def test_the_picture_has_a_bar_for_each_row_and_both_backgrounds():
 def test_the_picture_tells_engines_apart():
     run = a_run(small__add=0.5, mlp__train=0.04)
     run.add("small.add", "torchlite cc", {"wall": 0.25})
-    text = svg_chart.svg(run, ["torchlite", "torchlite cc"], "torch")
+    text = svg_chart.draw_ratio_chart(run, ["torchlite", "torchlite cc"], "torch")
     ElementTree.fromstring(text)
     assert text.count("<rect") == 3 and text.count("<circle") == 2 and ">torchlite cc</text>" in text
 
@@ -312,7 +312,7 @@ def test_busy_machines_show_cpu_times():
     assert report_tables.is_busy(run)
     ((_, table),) = report_tables.comparison_tables(run, ["torchlite"], "torch", True)
     assert table[0] == ["row", "torchlite", "torch", "ratio", "of thread's CPU", "of process's CPU"]
-    assert "50% of the cores" in report_tables.headline(run)[1]
+    assert "50% of the cores" in report_tables.host_summary_lines(run)[1]
 
 
 def test_medians_are_of_ratios_of_one_round():
@@ -320,7 +320,7 @@ def test_medians_are_of_ratios_of_one_round():
     for mine, theirs in ((1.0, 2.0), (30.0, 10.0), (4.0, 5.0)):
         run.add("small.add", "a", {"wall": mine})
         run.add("small.add", "b", {"wall": theirs})
-    assert run.ratio("small.add", "a", "b") == 0.8 and run.figure("small.add", "a") == 4.0
+    assert run.ratio("small.add", "a", "b") == 0.8 and run.median_time("small.add", "a") == 4.0
     assert report_tables.summarize(run, ["a"], "b") == ["a: geometric mean 0.80 over 1 rows; no row is slower than b's"]
 
 
@@ -381,8 +381,8 @@ def test_parts_of_a_function_are_named_by_its_comments():
     assert all(ns >= 0 for _, ns in found)
     assert torch.equal(x + x, 2 * x)
     g = x.clone().requires_grad_()
-    recorded = [what for what, _ in overhead_breakdown.cut_at_comments(torch.Tensor.__add__, (g, g))]
-    assert len(recorded) > len(overhead_breakdown.cut_at_comments(torch.Tensor.__add__, (x, x)))
+    recorded = [what for what, _ in overhead_breakdown.truncate_at_comments(torch.Tensor.__add__, (g, g))]
+    assert len(recorded) > len(overhead_breakdown.truncate_at_comments(torch.Tensor.__add__, (x, x)))
 
 
 def test_everything_one_after_the_other(bench, monkeypatch):

@@ -56,7 +56,7 @@ def test_info_survives_a_broken_backend(monkeypatch):
 
     monkeypatch.setitem(REGISTERED, "cuda", Broken())
     backend_registry._tables.pop("cuda", None)
-    assert "the driver fell over" in _info.devices()["cuda"] and "an NVIDIA driver" in _info.devices()["cuda"]
+    assert "the driver fell over" in _info.find_devices()["cuda"] and "an NVIDIA driver" in _info.find_devices()["cuda"]
     assert "cpu" in _info.usable_devices() and not any(name.startswith("cuda") for name in _info.usable_devices())
 
 

@@ -9,8 +9,8 @@ import pytest
 import torchlite as torch
 from torchlite import __main__ as program
 from torchlite._cli.models import is_model_command
-from torchlite._cli.models.layered_layout import layout
-from torchlite._cli.models.svg_graph import Box, svg
+from torchlite._cli.models.layered_layout import layout_boxes
+from torchlite._cli.models.svg_graph import Box, draw_graph
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -146,7 +146,7 @@ def test_which_command_is_meant(words, meant):
 def test_layers_are_drawn_below_their_inputs_without_overlap():
     random = np.random.default_rng(3)
     edges = [(int(random.integers(0, end)), end) for end in range(1, 40) for _ in range(2)]
-    found = layout([float(width) for width in random.integers(40, 120, 40)], edges)
+    found = layout_boxes([float(width) for width in random.integers(40, 120, 40)], edges)
     for (start, end), path in zip(edges, found.paths, strict=True):
         assert found.places[start].layer < found.places[end].layer
         layers = [found.places[place].layer for place in path]
@@ -159,7 +159,7 @@ def test_layers_are_drawn_below_their_inputs_without_overlap():
 
 
 def test_pictures_escape_names():
-    text = svg([Box("a<b>", "x & y", "input"), Box("out", "", "output", (0,))], "<model>")
+    text = draw_graph([Box("a<b>", "x & y", "input"), Box("out", "", "output", (0,))], "<model>")
     tree = ElementTree.fromstring(text)
     assert [found.text for found in tree.iter(f"{SVG}text")] == ["a<b>", "out"]
     assert len(list(tree.iter(f"{SVG}path"))) == 1

@@ -55,7 +55,7 @@ def test_info_lists_the_devices(fake):
 
     fake.describe = lambda index: f"a fake of compute capability 8.{index}"
     fake.problems = lambda: ["the third device is broken"]
-    lines = [line for line in _info._device_lines() if line[0].startswith("cuda")]
+    lines = [line for line in _info._format_device_lines() if line[0].startswith("cuda")]
     assert lines == [
         ("cuda", "left out: the third device is broken"),
         ("cuda:0", "ready: a fake of compute capability 8.0"),

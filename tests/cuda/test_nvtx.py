@@ -26,7 +26,7 @@ def calls(request, monkeypatch):
             end_range=lambda r: said.append(("end", r)),
         )
     )
-    monkeypatch.setattr(nvtx, "_library", lambda: library)
+    monkeypatch.setattr(nvtx, "_load_nvtx", lambda: library)
     return said
 
 

@@ -16,7 +16,7 @@ import pytest
 import torchlite as torch
 from torchlite._dispatch import GLOBALS, INPLACE, REGISTRY, function_for
 from torchlite._dispatch.codegen.backward import backward_function, backward_text
-from torchlite._dispatch.codegen.in_place import has_fast_path, in_place_text
+from torchlite._dispatch.codegen.in_place_fast_path import has_fast_path, in_place_text
 from torchlite._dispatch.codegen.public_function import function_text, operator_text, reflected_text
 from torchlite._dispatch.codegen.source_builder import WIDTH, Listing, Source, generated_text, tuple_literal
 from torchlite._dispatch.op_functions import binary_operator_for, in_place_fast_path, unintercepted_function_for

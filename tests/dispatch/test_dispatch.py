@@ -14,12 +14,12 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch import REGISTRY, Interceptor, function_for, register_backend
-from torchlite._dispatch.op_record import parse
+from torchlite._dispatch.op_record import parse_schema
 from torchlite._dispatch.shapes import broadcast_shapes, infer_size, reduced_shape, wrap_dim, wrap_dims
 
 
 def test_schemas_parse_to_signatures():
-    params = parse(
+    params = parse_schema(
         'f(Tensor input, Tensor|Number other, dim=None, mode="a,b", size=(1, 2), *, Tensor? weight=None, alpha=1)'
     )
     assert [(p.name, p.kind, p.kwonly) for p in params] == [

@@ -185,8 +185,8 @@ def test_a_hook_of_a_deep_backward_pass_may_end_and_begin_modes():
 def test_a_view_that_an_interrupt_left_open_ends_with_the_one_around_it():
     mode, other = Plain(), Plain()
     with mode, other:
-        view = interceptors.show([mode])
-        interceptors.show([])  # the list is never restored
+        view = interceptors.show_only([mode])
+        interceptors.show_only([])  # the list is never restored
         interceptors.put_back(view)
         assert interceptors.stack.items == [mode, other]
         interceptors.put_back(view)  # has ended

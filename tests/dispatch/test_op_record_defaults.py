@@ -3,7 +3,7 @@
 import pytest
 
 import torchlite as torch
-from torchlite._dispatch.op_record import parse
+from torchlite._dispatch.op_record import parse_schema
 
 
 @pytest.mark.parametrize(
@@ -20,10 +20,10 @@ from torchlite._dispatch.op_record import parse
     ],
 )
 def test_defaults_are_parsed(text, value):
-    (param,) = parse(f"example(option={text})")
+    (param,) = parse_schema(f"example(option={text})")
     assert param.name == "option" and param.default == value
 
 
 def test_an_unknown_constant_is_an_error():
     with pytest.raises(KeyError):
-        parse("example(option=torch.nonsense)")
+        parse_schema("example(option=torch.nonsense)")

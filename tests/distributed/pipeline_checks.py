@@ -313,7 +313,10 @@ def orders_have_no_circle(rank, size):
             for microbatches in (1, 2, ranks, 2 * ranks, 5 * ranks):
                 rank_of = {stage: stage % ranks for stage in range(ranks * each)}
                 orders = [_pipeline_orders.looped_breadth_first(ranks, each, microbatches)]
-                orders += [_pipeline_orders.interleaved(ranks, each, microbatches, halves) for halves in (False, True)]
+                orders += [
+                    _pipeline_orders.interleaved_one_forward_one_backward(ranks, each, microbatches, halves)
+                    for halves in (False, True)
+                ]
                 ends = [max(simulate_times(order, rank_of, costs).values()) for order in orders]
                 assert ends[2] <= ends[1] and ends[2] >= 3 * each * microbatches
                 for order in orders:

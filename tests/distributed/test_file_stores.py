@@ -149,7 +149,7 @@ def test_a_file_with_many_keys(tmp_path):
         table.set(b"%d" % i, b"")
     store.set("a", "1")
     with _file_store_format.File(path, "r+b") as file:
-        _file_store_format.StoreFile(file).replace(_key_value_table.dump(table))
+        _file_store_format.StoreFile(file).replace(_key_value_table.serialize_table(table))
     store.set("b", "1")
     assert store.num_keys() == 70_001 and store.check([str(i) for i in range(70_000)])
     assert store.multi_get(["b", *map(str, range(5000)), "b"]) == [b"1", *[b""] * 5000, b"1"]

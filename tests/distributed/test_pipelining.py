@@ -38,7 +38,7 @@ def test_ranks(tmp_path, size):
 def test_orders():
     pipeline_checks.orders_have_no_circle(0, 1)
     with pytest.raises(ValueError, match=r"a multiple of the number of rounds \(2\), but got 9"):
-        _pipeline_orders.interleaved(4, 2, 9)
+        _pipeline_orders.interleaved_one_forward_one_backward(4, 2, 9)
     with pytest.raises(RuntimeError, match="wait for each other"):
         pipeline_checks.simulate_times({0: [_pipeline_orders.Action(0, "B", 0)]}, {0: 0}, {"B": 1.0})
 

@@ -207,7 +207,9 @@ class Peer:
             nonce = bytes(_tcp_store_protocol.NONCE)
             channel.sendall(_tcp_store_protocol.MAGIC + _tcp_store_protocol.OPEN + nonce)
             theirs = channel.recv(_tcp_store_protocol.NONCE + 32, socket.MSG_WAITALL)
-            channel.sendall(_tcp_store_protocol.proof(b"", b"server", nonce, theirs[: _tcp_store_protocol.NONCE]))
+            channel.sendall(
+                _tcp_store_protocol.compute_proof(b"", b"server", nonce, theirs[: _tcp_store_protocol.NONCE])
+            )
             channel.recv(4096)
             self.answer(channel)
 
@@ -340,13 +342,13 @@ class Pipelining:
         self.socket.settimeout(20)
 
     def send(self, *messages):
-        packed = [_byte_string_packing.pack([part.encode() for part in message]) for message in messages]
+        packed = [_byte_string_packing.pack_byte_strings([part.encode() for part in message]) for message in messages]
         self.socket.sendall(b"".join(struct.pack("<I", len(one)) + one for one in packed))
 
     def receive(self):
         end = time.monotonic() + 20
         (size,) = struct.unpack("<I", self.channel._read(4, end))
-        return _byte_string_packing.unpack(bytes(self.channel._read(size, end)))
+        return _byte_string_packing.unpack_byte_strings(bytes(self.channel._read(size, end)))
 
 
 @pytest.mark.parametrize("clients", [1, 20])
@@ -440,13 +442,16 @@ def test_a_message_names_few_keys_and_a_call_many():
     assert master.check(names) and not master.check([*names, "absent"])
     with pytest.raises(dist.DistStoreError, match="wait timeout after 50ms"):
         master.wait([*names, "absent"], SHORT)
-    for message in (bytes(32 << 20), _byte_string_packing.pack([b"check"] + [b""] * (_key_value_table.MAX_NAMED + 1))):
+    for message in (
+        bytes(32 << 20),
+        _byte_string_packing.pack_byte_strings([b"check"] + [b""] * (_key_value_table.MAX_NAMED + 1)),
+    ):
         assert b"a damaged message" in master._idle[-1].ask(message, time.monotonic() + 20)
     for command in (b"x" * (32 << 20), b"_count", b"values", b"__init__"):
-        message = _byte_string_packing.pack([command[: (32 << 20) - 8]])
+        message = _byte_string_packing.pack_byte_strings([command[: (32 << 20) - 8]])
         assert b"no command" in master._idle[-1].ask(message, time.monotonic() + 20)
     assert b"a number of" in master._idle[-1].ask(
-        _byte_string_packing.pack([b"add", b"a", b"1" * 65]), time.monotonic() + 20
+        _byte_string_packing.pack_byte_strings([b"add", b"a", b"1" * 65]), time.monotonic() + 20
     )
 
 
@@ -465,7 +470,7 @@ def test_the_table_counts_its_bytes():
         values = sum(len(key) + len(value) for key, value in table.values.items())
         queues = sum(len(key) + sum(len(one) + 64 for one in waiting) for key, waiting in table.queues.items())
         assert table._total == values + queues, seed
-    again = _key_value_table.load(_key_value_table.dump(table))
+    again = _key_value_table.parse_table(_key_value_table.serialize_table(table))
     assert again.values == table.values and again.queues == table.queues
 
 
@@ -575,13 +580,15 @@ def test_append_to_a_hash_store_does_not_copy_the_value():
 
 
 def test_a_value_whose_pop_was_not_answered_in_time_stays_in_its_queue(monkeypatch):
-    lend = _key_value_table.KeyValueTable._lend
+    lend = _key_value_table.KeyValueTable._pop_tentatively
     master = dist.TCPStore("127.0.0.1", 0, 1, True, timedelta(seconds=20))
     for i in range(3):
         master.queue_push("q", str(i))
     other = dist.TCPStore("127.0.0.1", master.port, None, False, timedelta(seconds=20))
     other.set_timeout(SHORT)
-    monkeypatch.setattr(_key_value_table.KeyValueTable, "_lend", lambda *args: (time.sleep(0.2), lend(*args))[1])
+    monkeypatch.setattr(
+        _key_value_table.KeyValueTable, "_pop_tentatively", lambda *args: (time.sleep(0.2), lend(*args))[1]
+    )
     for block in (True, False):
         with pytest.raises(dist.DistError, match="timeout|did not answer|timed out"):
             other.queue_pop("q", block)

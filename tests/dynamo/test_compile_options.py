@@ -10,7 +10,7 @@ import pytest
 
 import torchlite as torch
 from torchlite import nn
-from torchlite._dynamo.compile_options import mode_of
+from torchlite._dynamo.compile_options import compile_mode_of
 from torchlite._dynamo.exc import BackendCompilerFailed, InvalidBackend, Unsupported
 from torchlite._dynamo.testing import CompileCounter, EagerAndRecordGraphs, same
 
@@ -128,9 +128,12 @@ def test_modes_and_options_are_checked(options, message):
     with pytest.raises(RuntimeError, match=message):
         torch.compile(lambda x: x, **options)
     torch.compile(lambda x: x, options={"triton.cudagraphs": True, "epilogue-fusion": False})
-    assert mode_of(None, {"triton.cudagraphs": True}) == "reduce-overhead" and mode_of("default", None) == "default"
-    assert mode_of(None, {"max_autotune": True}) == "max-autotune-no-cudagraphs"
-    assert mode_of(None, {"max-autotune": True, "triton.cudagraphs": True}) == "max-autotune"
+    assert (
+        compile_mode_of(None, {"triton.cudagraphs": True}) == "reduce-overhead"
+        and compile_mode_of("default", None) == "default"
+    )
+    assert compile_mode_of(None, {"max_autotune": True}) == "max-autotune-no-cudagraphs"
+    assert compile_mode_of(None, {"max-autotune": True, "triton.cudagraphs": True}) == "max-autotune"
     with pytest.raises(AssertionError, match="A callable function is expected, but <class 'int'> is provided"):
         torch.compile(3)
     with pytest.raises(AssertionError, match="Expected enable to be a bool, got <class 'int'>"):
@@ -294,10 +297,15 @@ def test_settings_of_pytorchs_compiler(monkeypatch):
     assert config.epilogue_fusion is True and config.max_autotune is False and config.triton.cudagraph_trees is True
     assert set(list_options()) >= {"max_autotune", "triton.cudagraphs"} and "max-autotune" in list_mode_options()
     assert list_mode_options("reduce-overhead") == {"triton.cudagraphs": True}
-    assert mode_of(None, None) is None
+    assert compile_mode_of(None, None) is None
     with config.patch(max_autotune=True):
-        assert mode_of(None, None) == "max-autotune-no-cudagraphs" and mode_of("default", None) == "default"
+        assert (
+            compile_mode_of(None, None) == "max-autotune-no-cudagraphs"
+            and compile_mode_of("default", None) == "default"
+        )
     monkeypatch.setattr(config.triton, "cudagraphs", True)
-    assert mode_of(None, None) == "reduce-overhead" and mode_of(None, {"triton.cudagraphs": False}) is None
+    assert (
+        compile_mode_of(None, None) == "reduce-overhead" and compile_mode_of(None, {"triton.cudagraphs": False}) is None
+    )
     with pytest.raises(AttributeError, match="does not exist"), config.patch(nothing_of_the_kind=True):
         raise AssertionError

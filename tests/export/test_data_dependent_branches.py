@@ -9,7 +9,7 @@ import pytest
 import torchlite as torch
 from torchlite._dispatch import interceptors
 from torchlite._dispatch.dispatch_state import GLOBALS
-from torchlite._symbolic_shapes import read
+from torchlite._symbolic_shapes import parse_srepr
 from torchlite.export import Dim, export
 from torchlite.func import _predispatch
 from torchlite.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
@@ -174,7 +174,7 @@ def test_unknown_expressions_are_preserved_as_text():
     program = export(Module(lambda m, x, k: torch.zeros(torch.sym_ite(k.item(), 3, 5))), (X, tensor(True)))
     held, name, model = model_of(program)
     text = "Piecewise(ExprCondPair(Integer(3), Equality(Symbol('u0', integer=True), Integer(1))), ExprCondPair(true))"
-    assert read(text) is None
+    assert parse_srepr(text) is None
     model["graph_module"]["graph"]["sym_int_values"]["sym_ite"] = {"as_expr": {"expr_str": text, "hint": None}}
     changed = io.BytesIO()
     with zipfile.ZipFile(held) as before, zipfile.ZipFile(changed, "w") as after:

@@ -354,9 +354,9 @@ def test_custom_functions():
 
 
 def test_op_without_a_rule_warns_and_loops():
-    from torchlite.func._batching_rules.rule_helpers import _told
+    from torchlite.func._batching_rules.rule_helpers import _WARNED_OPS
 
-    _told.discard("histc")
+    _WARNED_OPS.discard("histc")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = vmap(lambda t: torch.histc(t, 3, 0, 6))(x())

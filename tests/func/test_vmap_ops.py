@@ -12,7 +12,7 @@ import pytest
 import torchlite as torch
 from tests.ops.op_db import ROWS, load_rows
 from torchlite._dispatch import REGISTRY
-from torchlite.func._batching_rules import LOOPS, kind_of
+from torchlite.func._batching_rules import LOOPS, rule_kind
 from torchlite.utils._pytree import tree_flatten, tree_unflatten
 
 load_rows()
@@ -155,5 +155,5 @@ def test_vmap_is_a_loop(family):
 
 
 def test_only_the_listed_ops_loop():
-    looping = {op.name for op in REGISTRY.values() if kind_of(op) == "loop"}
+    looping = {op.name for op in REGISTRY.values() if rule_kind(op) == "loop"}
     assert looping == set(LOOPS)

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import torchlite as torch
-from torchlite.onnx._protobuf import Message, encode, parse
+from torchlite.onnx._protobuf import Message, encode_message, parse_message
 
 from .exported_programs import _FORBIDDEN
 from .onnx_files import files as onnx_files
@@ -246,7 +246,7 @@ def _unicodes(data: bytes) -> Iterator[tuple[int, bytes]]:
 def onnx() -> Iterator[Attack]:
     """Attacks on ONNX: each text of each message."""
     for number, data in enumerate(onnx_files()):
-        for place in _message_texts(parse(data, "Model")):
+        for place in _message_texts(parse_message(data, "Model")):
             for payload in PAYLOADS:
                 yield f"onnx {number} {place}", payload, lambda d=data, a=place, p=payload: _with_text(d, a, p)
 
@@ -261,7 +261,7 @@ def _message_texts(message: Message, place: tuple = ()) -> Iterator[tuple]:
 
 
 def _with_text(data: bytes, place: tuple, payload: str) -> bytes:
-    whole = message = parse(data, "Model")
+    whole = message = parse_message(data, "Model")
     for name, i in place[:-1]:
         value = message._set[name]
         message = value[i] if isinstance(value, list) else value
@@ -270,7 +270,7 @@ def _with_text(data: bytes, place: tuple, payload: str) -> bytes:
         message._set[name][i] = payload
     else:
         message._set[name] = payload
-    return b"".join(encode(whole))
+    return b"".join(encode_message(whole))
 
 
 def _first(x: Any, *_: Any) -> Any:

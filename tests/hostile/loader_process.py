@@ -127,12 +127,12 @@ def _unlisted(path: str, data: bytes) -> str:
         Unpickler(io.BytesIO(corpus.records(data)["data.pkl"])).load()
     except Exception:  # what it asked for before counts
         asked.discard(("", ""))
-    from torchlite._serialization.pickle_globals import python3_name
+    from torchlite._serialization.pickle_globals import to_python3_name
     from torchlite._serialization.weights_only_unpickler import is_allowed
 
     missing = [
         f"{m}.{n}"
-        for m, n in (python3_name(*names) for names in asked)
+        for m, n in (to_python3_name(*names) for names in asked)
         if not is_allowed(m, n) and f"{m}.{n}" not in told
     ]
     return f"not told: {missing}" if missing and not any("?" in name for name in told) else ""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from torchlite.onnx._export.graph_builder import make_tensor
-from torchlite.onnx._protobuf import Message, encode, parse
+from torchlite.onnx._protobuf import Message, encode_message, parse_message
 
 from .onnx_files import info, model, node
 
@@ -57,9 +57,9 @@ def of_domain(kind: str, domain: str, inputs: list[Message], **attributes: Any) 
     def made() -> tuple[bytes, str]:
         item = node(kind, [part.name for part in inputs], ["y"], **attributes)
         item.domain = domain
-        whole = parse(model([item], [], ["y"], inputs))
+        whole = parse_message(model([item], [], ["y"], inputs))
         whole.opset_import.append(Message("OperatorSetId", domain=domain, version=3))
-        return b"".join(encode(whole)), RUN
+        return b"".join(encode_message(whole)), RUN
 
     return made
 
@@ -230,9 +230,9 @@ def trained(kind: str, inputs: int, outputs: int, **attributes: Any) -> Bomb:
         step = node(kind, ["r", "t", *["x"] * (300 * inputs)], names, **attributes)
         step.domain = "ai.onnx.preview.training"
         data, said = from_nothing((200_000,), [step], floats("r", 0.1), one("t", 1), outputs=names)()
-        whole = parse(data)
+        whole = parse_message(data)
         whole.opset_import.append(Message("OperatorSetId", domain=step.domain, version=1))
-        return b"".join(encode(whole)), said
+        return b"".join(encode_message(whole)), said
 
     return made
 
@@ -339,9 +339,9 @@ def of_learning(kind: str, shape: Sequence[int], **attributes: Any) -> Bomb:
     def made() -> tuple[bytes, str]:
         item = node(kind, ["x"], ["y"], **attributes)
         item.domain = _ML
-        whole = parse(model([node("ConstantOfShape", ["s"], ["x"]), item], [], ["y"], [ints("s", *shape)]))
+        whole = parse_message(model([node("ConstantOfShape", ["s"], ["x"]), item], [], ["y"], [ints("s", *shape)]))
         whole.opset_import.append(Message("OperatorSetId", domain=_ML, version=3))
-        return b"".join(encode(whole)), RUN
+        return b"".join(encode_message(whole)), RUN
 
     return made
 
@@ -354,9 +354,9 @@ def steps_of_many_nodes(count: int) -> Bomb:
 def wide_graph(count: int) -> tuple[bytes, str]:
     """Nodes that all read one value, attributes and descriptions of values."""
     nodes = [node("Neg", ["x"], [f"y{i}"]) for i in range(count)]
-    whole = parse(model(nodes, [], [f"y{i}" for i in range(count)], [shaped("x", 1)]))
+    whole = parse_message(model(nodes, [], [f"y{i}" for i in range(count)], [shaped("x", 1)]))
     whole.graph.value_info = [info(f"y{i}") for i in range(count)]
-    return b"".join(encode(whole)), RUN
+    return b"".join(encode_message(whole)), RUN
 
 
 def tfidf(**changed: Any) -> Bomb:

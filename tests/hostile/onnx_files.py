@@ -21,8 +21,8 @@ import numpy as np
 
 import torchlite as torch
 from torchlite.onnx._export.graph_builder import make_attribute, make_tensor
-from torchlite.onnx._protobuf import Message, encode, parse
-from torchlite.onnx._schema import BY_NAME, MESSAGES, SCALARS
+from torchlite.onnx._protobuf import Message, encode_message, parse_message
+from torchlite.onnx._protobuf_schema import BY_NAME, MESSAGES, SCALARS
 
 from .damage import changed
 
@@ -64,7 +64,7 @@ def model(
         "Model", ir_version=10, graph=body, functions=list(functions),
         opset_import=[Message("OperatorSetId", version=version), Message("OperatorSetId", domain="own", version=1)],
     )  # fmt: skip
-    return b"".join(encode(whole))
+    return b"".join(encode_message(whole))
 
 
 def weight(name: str, *shape: int, dtype: str = "float32") -> Message:
@@ -235,7 +235,7 @@ def _value(dice: random.Random, field: Any, others: list[Message]) -> Any:
 
 def _change_fields(dice: random.Random, data: bytes) -> bytes:
     """Fields of a right file changed, left out, written twice, exchanged."""
-    whole = parse(data)
+    whole = parse_message(data)
     for _ in range(dice.randrange(1, 4)):
         every = _messages(whole)
         one = dice.choice(every)
@@ -261,7 +261,7 @@ def _change_fields(dice: random.Random, data: bytes) -> bytes:
             case _:
                 dice.shuffle(items)
         setattr(one, field.name, items)
-    return b"".join(bytes(piece) for piece in encode(whole))
+    return b"".join(bytes(piece) for piece in encode_message(whole))
 
 
 def file(number: int, seed: int = 0) -> tuple[str, bytes]:

@@ -21,7 +21,7 @@ from datetime import timedelta
 from typing import Any
 
 import torchlite.distributed as dist
-from torchlite.distributed._tcp_store_protocol import GREETING, NONCE, SECRET, proof
+from torchlite.distributed._tcp_store_protocol import GREETING, NONCE, SECRET, compute_proof
 
 _MASTER = """
 import sys, time
@@ -71,7 +71,7 @@ def stranger(master: Master, known: bool = False) -> socket.socket:
         if known:
             greeting = made.recv(GREETING, socket.MSG_WAITALL)
             ours = bytes(NONCE)
-            made.sendall(ours + proof(master.secret, b"client", greeting[-NONCE:], ours))
+            made.sendall(ours + compute_proof(master.secret, b"client", greeting[-NONCE:], ours))
             if len(made.recv(32, socket.MSG_WAITALL)) < 32:
                 raise ConnectionError("the master closed the connection")
     except OSError:

@@ -20,7 +20,7 @@ import pytest
 import torchlite as torch
 from tests.hostile import corpus, damage
 from torchlite._serialization.pickle_costs import Meter
-from torchlite._serialization.pickle_globals import globals_in
+from torchlite._serialization.pickle_globals import find_globals
 from torchlite._serialization.resource_budget import Budget, BudgetExceeded
 
 HARM = {**{name: corpus.around(code) for name, code in corpus.harm().items()}, **corpus.old_harm()}
@@ -164,7 +164,7 @@ def kind_of_error(data: bytes):
 
 def test_every_opcode_is_known():
     assert (
-        globals_in(pickle.dumps([{1: (2, "a", b"b", 3.5)}, {4}, frozenset((5,)), bytearray(b"c"), None, True], 5))
+        find_globals(pickle.dumps([{1: (2, "a", b"b", 3.5)}, {4}, frozenset((5,)), bytearray(b"c"), None, True], 5))
         == set()
     )
 

@@ -126,10 +126,10 @@ def test_extra_files_and_wrong_ones(tmp_path):
 
 
 def test_a_program_s_named_tuple_is_one_to_pytree():
-    from torchlite.jit._runtime import named_tuple
+    from torchlite.jit._runtime import make_namedtuple_class
     from torchlite.utils import _pytree
 
-    cls = named_tuple("__torch__.Pair", {"left": "Tensor", "right": "Optional[int]"}, (None,))
+    cls = make_namedtuple_class("__torch__.Pair", {"left": "Tensor", "right": "Optional[int]"}, (None,))
     pair = cls(torch.ones(2))
     assert _pytree.tree_map(lambda value: 7, pair) == cls(7, 7)
     assert pair._replace(right=3).right == 3 and cls._make([1, 2])._asdict() == {"left": 1, "right": 2}

@@ -203,7 +203,7 @@ def test_files_do_not_fill_the_caches_of_calls():
         _run(f"a = [{', '.join(['x'] * (i + 1))}]", f"b = torch.cat([{'x, ' * i} x])", f"c = [{names}]", "return b")
     kept = _inline_cache._make_function.cache_info()
     assert kept.maxsize is not None and kept.currsize <= kept.maxsize
-    found = _builtin_ops.lookup("torch.format", 10)
+    found = _builtin_ops.find_operator("torch.format", 10)
     for i in range(500):
         found("{}" * i, *[1] * i)
     assert len(found._runs) <= _builtin_ops._CACHE_SIZE

@@ -11,7 +11,7 @@ import pytest
 
 import torchlite as torch
 from torchlite.fx.experimental.proxy_tensor import make_fx
-from torchlite.jit._liveness import insert_deletions
+from torchlite.jit._insert_deletions import insert_deletions
 
 
 def shown(text):

@@ -122,7 +122,7 @@ class Place:
         tree = os.walk(self.temporary)  # which goes over folders that go meanwhile
         files = [os.path.join(where, name) for where, folders, names in tree for name in (*folders, *names)]
         # Jobs of other tests, whose memory this is, may run at the same time.
-        others = mpich_shared_memory._files_in_use({f"/dev/shm/{name}" for name in os.listdir("/dev/shm")})
+        others = mpich_shared_memory._find_files_in_use({f"/dev/shm/{name}" for name in os.listdir("/dev/shm")})
         shared = set(os.listdir("/dev/shm")) - self.before - {path.removeprefix("/dev/shm/") for path in others}
         return files + sorted(shared), self.processes()
 

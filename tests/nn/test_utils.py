@@ -6,7 +6,7 @@ import pytest
 
 import torchlite as torch
 from torchlite import nn
-from torchlite._ops import multi_tensor
+from torchlite._ops import multi_tensor_clip
 from torchlite.nn.utils import parametrizations, parametrize
 
 from .cases import data
@@ -24,8 +24,8 @@ def test_clipping_by_foreach(monkeypatch, foreach):
     """False handles one tensor at a time; the results are the same."""
     calls = []
     for name in ("norm_of_all", "scale_all", "clamp_all"):
-        function = getattr(multi_tensor, name)
-        monkeypatch.setattr(multi_tensor, name, lambda *a, name=name, f=function: (calls.append(name), f(*a))[1])
+        function = getattr(multi_tensor_clip, name)
+        monkeypatch.setattr(multi_tensor_clip, name, lambda *a, name=name, f=function: (calls.append(name), f(*a))[1])
     params = with_grads(3.0, 4.0)
     assert nn.utils.clip_grad_norm_(params, 1.0, foreach=foreach).item() == pytest.approx(5)
     assert [p.grad.max().item() for p in params] == pytest.approx([0.6, 0.8])

@@ -205,7 +205,7 @@ class Ops:
 
 def unusual(torch: Any) -> dict[str, Any]:
     """Return programs that depend on a GPU's size or on values: {name: function that runs it}."""
-    from torchlite._device.generators import engine_of
+    from torchlite._device.generators import engine_for_table
     from torchlite_backends.kernel_sources.reduce import OPS
 
     calls = {"max_dim": "max", "min_dim": "min", "norm1": "norm", "norm2": "norm", "normp": "norm"}
@@ -222,7 +222,7 @@ def unusual(torch: Any) -> dict[str, Any]:
     def with_replacement() -> None:
         for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
             weights = torch.ones((2, 5), dtype=dtype, device="cuda")
-            weights._tl_kernels._random_multinomial(weights._tl_array, 3, engine_of(weights._tl_kernels, None))
+            weights._tl_kernels._random_multinomial(weights._tl_array, 3, engine_for_table(weights._tl_kernels, None))
 
     return {"large reductions": large_reductions, "with replacement": with_replacement}
 

@@ -9,7 +9,7 @@ import pytest
 import torchlite as torch
 from tests.graph_models import MODELS
 from torchlite.nn import functional as F
-from torchlite.onnx._protobuf import parse
+from torchlite.onnx._protobuf import parse_message
 
 SAMPLE = ("mlp", "resnet", "gru", "gpt", "detection")
 
@@ -160,7 +160,7 @@ def test_names_and_dynamic_axes(tmp_path):
     axes = {"left": {0: "batch"}, "right": {0: "batch"}}
     given = {"input_names": ["left"], "output_names": ["right"], "dynamic_axes": axes}
     assert torch.onnx.export(net, x, path, dynamo=False, **given) is None
-    graph = parse(path.read_bytes()).graph
+    graph = parse_message(path.read_bytes()).graph
     for part, name in ((graph.input[0], "left"), (graph.output[0], "right")):
         assert part.name == name and part.type.tensor_type.shape.dim[0].dim_param == "batch"
     module = torch.onnx.load(path)
@@ -172,7 +172,7 @@ def test_export_uses_eval_mode_and_restores_the_mode():
     net = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2), torch.nn.Dropout(0.5))
     file = io.BytesIO()
     torch.onnx.export(net, (torch.ones(1, 1, 5, 5),), file, dynamo=False)
-    found = [node.op_type for node in parse(file.getvalue()).graph.node]
+    found = [node.op_type for node in parse_message(file.getvalue()).graph.node]
     assert found == ["Conv", "BatchNormalization"] and net.training and net[1].training
 
 

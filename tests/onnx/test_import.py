@@ -14,7 +14,7 @@ from tests.graph_models import MODELS
 from tests.hostile.onnx_files import info, model, node, weight
 from torchlite.onnx import OnnxFileError
 from torchlite.onnx._export.graph_builder import make_tensor
-from torchlite.onnx._protobuf import Message, encode, parse
+from torchlite.onnx._protobuf import Message, encode_message, parse_message
 
 FILES = pathlib.Path(__file__).parent / "files"
 NAMES = sorted(path.stem for path in FILES.glob("*.onnx"))
@@ -67,8 +67,8 @@ def test_which_tensors_are_parameters():
 
 def test_messages_are_written_as_they_were_read():
     data = (FILES / "recsys.onnx").read_bytes()
-    again = b"".join(bytes(piece) for piece in encode(parse(data)))
-    assert b"".join(bytes(piece) for piece in encode(parse(again))) == again and len(again) == len(data)
+    again = b"".join(bytes(piece) for piece in encode_message(parse_message(data)))
+    assert b"".join(bytes(piece) for piece in encode_message(parse_message(again))) == again and len(again) == len(data)
 
 
 def test_unknown_fields_are_skipped():
@@ -246,10 +246,10 @@ def test_a_module_in_a_pickle(name):
 def test_numbers_in_many_pieces():
     """A field that repeats may come as numbers and as arrays by turns: its cost is that of its bytes."""
     packed, plain = b"\x3a\x02\x01\x02", b"\x38\x03"  # of int64_data
-    assert list(parse((packed + plain) * 50_000, "Tensor").int64_data) == [1, 2, 3] * 50_000
-    halves = parse(b"\x22\x04\x00\x00\x00\x3f" * 50_000, "Tensor")  # of float_data
+    assert list(parse_message((packed + plain) * 50_000, "Tensor").int64_data) == [1, 2, 3] * 50_000
+    halves = parse_message(b"\x22\x04\x00\x00\x00\x3f" * 50_000, "Tensor")  # of float_data
     assert halves.float_data == [0.5] * 50_000
-    assert parse(packed, "Tensor").int64_data.tolist() == [1, 2]
+    assert parse_message(packed, "Tensor").int64_data.tolist() == [1, 2]
 
 
 def test_input_names_may_equal_generated_names():
@@ -321,10 +321,10 @@ def _contradictions():
     neg = [node("Neg", ["x"], ["y"])]
 
     def changed(tensor=x, nodes=neg, **fields):
-        found = parse(model(nodes, [], ["y"], [tensor]))
+        found = parse_message(model(nodes, [], ["y"], [tensor]))
         for name, value in fields.items():
             setattr(found, name, value)
-        return b"".join(encode(found))
+        return b"".join(encode_message(found))
 
     versions = [Message("OperatorSetId", version=20)]
     f = Message("Function", name="f", domain="own", input=["a"], output=["b"], node=[node("Neg", ["a"], ["b"])],

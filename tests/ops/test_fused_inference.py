@@ -7,7 +7,7 @@ import pytest
 
 import torchlite as torch
 from torchlite import nn
-from torchlite._ops.fused_inference import NO_CLAMP, can_fold_batch_norm, can_fuse_dtypes, clamp_range
+from torchlite._ops.fused_inference import NO_CLAMP, can_fold_batch_norm, can_fuse_dtypes, clamp_range_of_activation
 from torchlite.fx.experimental.optimization import fuse
 
 LAYERS = {
@@ -54,10 +54,10 @@ def test_all_fusions_agree_with_the_modules(way, layer, bias, affine):
 
 
 def test_bounds_of_activations():
-    assert clamp_range("relu") == (0.0, math.inf) and clamp_range("relu6") == (0.0, 6.0)
-    assert clamp_range("hardtanh", (-1, 2.5)) == (-1.0, 2.5)
-    assert clamp_range("hardtanh", (torch.tensor(-1.0), 2.5)) is None
-    assert clamp_range("gelu") is None and clamp_range("hardtanh") is None
+    assert clamp_range_of_activation("relu") == (0.0, math.inf) and clamp_range_of_activation("relu6") == (0.0, 6.0)
+    assert clamp_range_of_activation("hardtanh", (-1, 2.5)) == (-1.0, 2.5)
+    assert clamp_range_of_activation("hardtanh", (torch.tensor(-1.0), 2.5)) is None
+    assert clamp_range_of_activation("gelu") is None and clamp_range_of_activation("hardtanh") is None
     assert NO_CLAMP == (-math.inf, math.inf)
 
 

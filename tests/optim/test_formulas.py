@@ -12,7 +12,7 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch import REGISTRY, table_of
-from torchlite._types.optimizer_formulas import ADAGRAD, ADAM, RMSPROP, SGD, names_in
+from torchlite._types.optimizer_formulas import ADAGRAD, ADAM, RMSPROP, SGD, find_names
 from torchlite_backends.cc import native_optim
 from torchlite_backends.cc.device import Device
 
@@ -237,7 +237,7 @@ def test_the_language(formula):
 
     *_, last = walk(formula.update)
     assert last.targets[0].id == "param" and isinstance(last.value.op, ast.Sub)
-    assert "param" not in names_in(last.value.right)
+    assert "param" not in find_names(last.value.right)
     kept = last.value.left
     assert isinstance(kept, ast.Name) or isinstance(kept.op, ast.Mult) and isinstance(kept.right, ast.Name)
     assert set(formula.numbers) == {

@@ -454,7 +454,7 @@ def test_hub_names_that_packages_use():
     import torchlite.utils.model_zoo as zoo
 
     assert torch.hub.get_dir().startswith(torch.hub._get_torch_home()) and torch.hub.HASH_REGEX.search("a-0b1c.pth")
-    assert zoo.load_url is torch.hub.load_state_dict_from_url and torch.hub._bar("3", False).n == 0
+    assert zoo.load_url is torch.hub.load_state_dict_from_url and torch.hub._make_progress_bar("3", False).n == 0
     with torch.hub.tqdm(total=3, disable=True) as bar:
         bar.update(2)
 

@@ -207,7 +207,7 @@ def test_odd_memory():
         from torchlite._dispatch import call, table_of
 
         table = table_of(torch.device("cpu"))
-        tensor = call.wrap(table, array)
+        tensor = call.wrap_array(table, array)
         assert np.array_equal(round_trip(tensor).numpy(), array)
 
 

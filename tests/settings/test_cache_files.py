@@ -36,7 +36,7 @@ def cache(tmp_path, monkeypatch):
     """An empty cache; what other tests were warned of is forgotten."""
     folder = tmp_path / "cache"
     monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(folder))
-    cache_files._warn.cache_clear()
+    cache_files._warn_once_per_folder.cache_clear()
     program_cache._warn.cache_clear()
     return folder
 

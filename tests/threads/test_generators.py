@@ -130,7 +130,7 @@ def test_generators_of_first_use_in_threads_are_one(device):
     table = table_of(torch.device(device))
     kept = generators._defaults.pop(table, None)
     try:
-        made = in_threads(lambda _: generators.default_of(table))
+        made = in_threads(lambda _: generators.default_generator_of(table))
         assert len({id(g) for g in made}) == 1
     finally:
         if kept is not None:

@@ -8,9 +8,9 @@ import sys
 import pytest
 
 import torchlite as torch
-from torchlite._cli.bench.measurement_rounds import Progress
+from torchlite._cli.bench.measurement_rounds import ProgressLine
 from torchlite.utils import _progress_bar
-from torchlite.utils._progress_bar import PlainProgress, progress_bar
+from torchlite.utils._progress_bar import PlainProgress, make_progress_bar
 
 
 class Terminal(io.StringIO):
@@ -21,7 +21,7 @@ class Terminal(io.StringIO):
 def test_tqdm_on_a_terminal():
     tqdm = pytest.importorskip("tqdm").tqdm
     stream = Terminal()
-    with progress_bar(10, desc="work", file=stream, mininterval=0) as bar:
+    with make_progress_bar(10, desc="work", file=stream, mininterval=0) as bar:
         assert isinstance(bar, tqdm)
         bar.update(5)
         bar.set_postfix_str("half")
@@ -31,7 +31,7 @@ def test_tqdm_on_a_terminal():
 @pytest.mark.parametrize("stream", [io.StringIO(), Terminal(), None])
 def test_lines_without_a_terminal_or_tqdm(monkeypatch, capsys, stream):
     monkeypatch.setitem(sys.modules, "tqdm", None)
-    bar = progress_bar(10, desc="work", file=stream)
+    bar = make_progress_bar(10, desc="work", file=stream)
     assert isinstance(bar, PlainProgress)
     bar.update(5)  # no line: ten seconds have not passed
     bar.set_postfix_str("half")
@@ -43,7 +43,7 @@ def test_a_line_every_ten_seconds(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(_progress_bar.time, "monotonic", lambda: now[0])
     stream = io.StringIO()
-    bar = progress_bar(100, file=stream, unit="B", unit_scale=True)
+    bar = make_progress_bar(100, file=stream, unit="B", unit_scale=True)
     for _ in range(30):
         now[0] += 1
         bar.update()
@@ -52,17 +52,17 @@ def test_a_line_every_ten_seconds(monkeypatch):
 
 def test_unknown_totals_and_disabled_bars():
     stream = io.StringIO()
-    bar = progress_bar(None, file=stream, unit="B", unit_scale=True)
+    bar = make_progress_bar(None, file=stream, unit="B", unit_scale=True)
     bar.update(3_000_000)
     bar.refresh()
     assert stream.getvalue().startswith("3 MB, ")
-    quiet = progress_bar(3, file=stream, disable=True)
+    quiet = make_progress_bar(3, file=stream, disable=True)
     quiet.refresh()
     assert stream.getvalue().count("\n") == 1
 
 
 def test_a_line_for_each_stage_of_a_measurement(capsys):
-    progress = Progress(4)
+    progress = ProgressLine(4)
     for stage in ("round 1", "round 1", "round 2"):
         progress.step(stage, "add")
     progress.say("add failed")

@@ -52,7 +52,7 @@ _HOMES = {
         "DispatchKey", "DispatchKeySet", "_AutoDispatchBelowAutograd", "_ExcludeDispatchKeyGuard",
         "_dispatch_has_kernel_for_dispatch_key",
     ),
-    "._C._schemas": (
+    "._C._op_lookup": (
         "_get_operation_overload", "_jit_get_schemas_for_operator", "_jit_resolve_packet", "parse_schema",
     ),
     "._C._fuser_flags": (

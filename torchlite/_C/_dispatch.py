@@ -7,7 +7,7 @@ import enum
 from typing import Any
 
 _DEVICES = ("CPU CUDA HIP XLA MPS IPU XPU HPU VE Lazy MTIA MAIA PrivateUse1 PrivateUse2 PrivateUse3 Meta").split()
-_ALONE = (
+_BASE_KEYS = (
     "Undefined Dense _ _ _ Quantized _ _ Sparse SparseCsr NestedTensor BackendSelect _ Python "
     "FuncTorchDynamicLayerBackMode Functionalize Conjugate Negative ZeroTensor ADInplaceOrView AutogradOther "
     "AutogradFunctionality AutogradNestedTensor _ AutocastCPU _ _ AutocastXPU AutocastIPU AutocastHPU _ AutocastMPS "
@@ -22,7 +22,7 @@ _GROUPS = (
 
 def _keys() -> dict[str, int]:
     """PyTorch's numbers: single keys, then for each kind one a device, then keys that stand for several."""
-    found = {name: i for i, name in enumerate(_ALONE) if name != "_"}
+    found = {name: i for i, name in enumerate(_BASE_KEYS) if name != "_"}
     for kind in ("", "Quantized", "Sparse", "SparseCsr", "NestedTensor", "Autograd"):
         start = max(found.values()) + (2 if not kind else 1)
         found |= {f"{kind}{device}": start + 1 + i for i, device in enumerate(_DEVICES)}

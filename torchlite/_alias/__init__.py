@@ -46,9 +46,9 @@ def as_torch() -> ModuleType:
         )
     for name, module in list(sys.modules.items()):
         if name == _HERE or name.startswith(_HERE + "."):
-            _rename(module)
+            _rename_module_to_torch(module)
             sys.modules[_theirs(name)] = module
-    for cls in _classes():
+    for cls in _iterate_all_classes():
         _rename_contents(cls)
     _rename_functions(importlib.import_module(f"{_THERE}._dispatch.dispatch_state").GLOBALS)
     sys.meta_path.insert(0, _Finder())
@@ -70,7 +70,7 @@ def _is_named_here(module: Any) -> bool:
     return isinstance(module, str) and (module == _HERE or module.startswith(_HERE + "."))
 
 
-def _rename(module: ModuleType) -> None:
+def _rename_module_to_torch(module: ModuleType) -> None:
     """Give a module that is loaded its name in PyTorch, and its functions."""
     module.__name__ = _theirs(module.__name__)
     if module.__package__ is not None:
@@ -92,7 +92,7 @@ def _rename_functions(names: dict[str, Any]) -> None:
 _FUNCTIONS = (FunctionType, functools._lru_cache_wrapper)
 
 
-def _classes() -> list[type]:
+def _iterate_all_classes() -> list[type]:
     """Every class that there is."""
     found: dict[type, None] = {}
     pending: list[Any] = [object]

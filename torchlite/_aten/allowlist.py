@@ -73,7 +73,7 @@ def check_split_count(tensor: Any, count: int) -> None:
         raise RuntimeError(f"a tensor of {tensor.untyped_storage().nbytes()} bytes cannot become {count} pieces")
 
 
-def _largest_value(value: Any) -> Any:
+def _largest_count(value: Any) -> Any:
     """Return a number, or the maximum of a tensor."""
     if isinstance(value, Tensor) and value.numel() and value.device.type != "meta" and not value.is_complex():
         return value.detach().max().item()
@@ -88,7 +88,7 @@ def _check_combinations(self: Any, r: int = 2, with_replacement: bool = False, *
         )
 
 
-def _count_check_for(overload: OpOverload) -> Any:
+def _make_count_check(overload: OpOverload) -> Any:
     """Return a function of (args, kwargs) that checks the repeat counts of an overload, None if it has none."""
     name = overload._opname
     if overload.namespace != "aten" or name not in (*_COUNTS, *_CHAINS, *_SPLIT_OPS, "combinations"):
@@ -107,7 +107,7 @@ def _count_check_for(overload: OpOverload) -> Any:
         return check_length
     if name in _SPLIT_OPS:
 
-        def check(args: tuple, kwargs: dict[str, Any]) -> None:
+        def check_counts(args: tuple, kwargs: dict[str, Any]) -> None:
             given = dict(zip(places, args, strict=False)) | kwargs
             tensor, dim, step = given.get("self"), given.get("dim", 0), given.get("split_size", 1)
             shape = getattr(tensor, "shape", ())
@@ -115,7 +115,7 @@ def _count_check_for(overload: OpOverload) -> Any:
                 chunks = given.get("chunks", shape[dim])
                 check_split_count(tensor, min(shape[dim], chunks) // step if shape[dim] else chunks)
 
-        return check
+        return check_counts
     counted, most = _COUNTS[name]
 
     def check_count(args: tuple, kwargs: dict[str, Any]) -> None:
@@ -124,24 +124,24 @@ def _count_check_for(overload: OpOverload) -> Any:
         if counted == "sections" and number is None:  # split positions, if the tensor has a dimension
             sections = given.get("tensor_indices_or_sections")
             number = sections if getattr(sections, "ndim", 1) == 0 else None
-        number = _largest_value(number)
+        number = _largest_count(number)
         if isinstance(number, (int, float)) and not number <= most:  # NaN hides a tensor's other elements
             raise RuntimeError(f"{overload.name()}: a program may ask for {counted}={most} at most, but got {number}")
 
     return check_count
 
 
-def limit_run(overload: OpOverload, run: Any) -> Any:
+def limit_repeat_counts(overload: OpOverload, run: Any) -> Any:
     """Return an overload's implementation with bounded repeat counts."""
-    check = _count_check_for(overload)
+    check = _make_count_check(overload)
     if check is None:
         return run
 
-    def checked(*args: Any, **kwargs: Any) -> Any:
+    def run_checked(*args: Any, **kwargs: Any) -> Any:
         check(args, kwargs)
         return run(*args, **kwargs)
 
-    return checked
+    return run_checked
 
 
 class BoundedOverload(CheckedCallable, AtenOverload):
@@ -149,7 +149,7 @@ class BoundedOverload(CheckedCallable, AtenOverload):
 
     def __init__(self, plain: AtenOverload) -> None:
         super().__init__(plain.overloadpacket, plain._overloadname, plain.entry)  # type: ignore[arg-type]
-        self.plain, self.check = plain, _count_check_for(plain)  # type: ignore[method-assign]
+        self.plain, self.check = plain, _make_count_check(plain)  # type: ignore[method-assign]
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         self.check(args, kwargs)
@@ -162,6 +162,6 @@ class BoundedOverload(CheckedCallable, AtenOverload):
 @functools.cache
 def bounded_overload(overload: OpOverload) -> OpOverload:
     """Return the bounded form of an overload."""
-    if isinstance(overload, AtenOverload) and _count_check_for(overload) is not None:
+    if isinstance(overload, AtenOverload) and _make_count_check(overload) is not None:
         return BoundedOverload(overload)
     return overload

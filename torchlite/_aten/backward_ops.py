@@ -63,7 +63,7 @@ def _make_backward(schema: Any, forward: Any, arguments: list, size: str | None)
     tensors = [a.name for a in arguments if a.type.base == "Tensor" and a.type.suffixes[:1] != ["[]"]]
     several = len(forward._schema.returns) > 1
 
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run_backward(*args: Any, **kwargs: Any) -> Any:
         names = [argument.name for argument in schema.arguments]
         values = dict(zip(names, schema.bind(args, kwargs), strict=True))
         grad = args[0]
@@ -72,18 +72,18 @@ def _make_backward(schema: Any, forward: Any, arguments: list, size: str | None)
         mask = values.get("output_mask") or [True] * len(tensors)
         needs = [*mask, *[False] * len(tensors)][: len(tensors)]
 
-        def called(*inputs: Any) -> Any:
+        def call_forward(*inputs: Any) -> Any:
             given = {a.name: values[a.name] for a in arguments if a.name in values}
             result = forward(**(given | dict(zip(tensors, inputs, strict=True))))
             return result[0] if several else result
 
-        found = gradients_of(called, [values.get(name) for name in tensors], grad, needs)
+        found = gradients_of(call_forward, [values.get(name) for name in tensors], grad, needs)
         count = len(schema.returns)
         if count == 1:
             return found[0]
         return tuple([*found, *[None] * count][:count])
 
-    return run
+    return run_backward
 
 
 def _max_pool_backward(

@@ -26,20 +26,20 @@ aten = ops.aten
 def _decompose_composite(overload: Any) -> Callable:
     """Decompose by the record's composite implementation, although a mode would see the op itself."""
 
-    def decomposed(*args: Any, **kwargs: Any) -> Any:
-        args, kwargs = overload._schema.placed(args, kwargs)
+    def run_decomposed(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = overload._schema.place_by_position(args, kwargs)
         with decompose_next(overload):
-            return (overload._run or overload._found())(*args, **kwargs)
+            return (overload._run or overload._find_run())(*args, **kwargs)
 
-    decomposed.__name__ = decomposed.__qualname__ = f"{overload._opname}_{overload._overloadname}"
-    return decomposed
+    run_decomposed.__name__ = run_decomposed.__qualname__ = f"{overload._opname}_{overload._overloadname}"
+    return run_decomposed
 
 
-def _visible_parts(overload: Any) -> Callable:
+def _decompose_via_mode(overload: Any) -> Callable:
     """Decompose by calling the op, of which a mode sees the composite's calls."""
     running = threading.local()
 
-    def decomposed(*args: Any, **kwargs: Any) -> Any:
+    def run_decomposed(*args: Any, **kwargs: Any) -> Any:
         if getattr(running, "inside", False):
             return NotImplemented
         running.inside = True
@@ -48,8 +48,8 @@ def _visible_parts(overload: Any) -> Callable:
         finally:
             running.inside = False
 
-    decomposed.__name__ = decomposed.__qualname__ = f"{overload._opname}_{overload._overloadname}"
-    return decomposed
+    run_decomposed.__name__ = run_decomposed.__qualname__ = f"{overload._opname}_{overload._overloadname}"
+    return run_decomposed
 
 
 # -- written here ---------------------------------------------------------------------------------
@@ -64,12 +64,12 @@ def _split(self: Any, split_size: int, dim: int = 0) -> Any:
 def _real_or_imag(place: int) -> Callable:
     """Return the real or imaginary part of complex numbers as a view."""
 
-    def part(self: Any) -> Any:
+    def select_part(self: Any) -> Any:
         if not self.dtype.is_complex:
             return aten.alias.default(self)
         return aten.select.int(aten.view_as_real.default(self), self.ndim, place)
 
-    return part
+    return select_part
 
 
 def _squeeze(self: Any) -> Any:
@@ -96,11 +96,11 @@ def _baddbmm(self: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any =
 
 
 def _full_like(value: Any) -> Callable:
-    def filled(size: Any, **options: Any) -> Any:
+    def make_filled(size: Any, **options: Any) -> Any:
         dtype = options.pop("dtype", None) or torch.get_default_dtype()
         return aten.full.default(size, value, dtype=dtype, **options)
 
-    return filled
+    return make_filled
 
 
 def _new_full(value: Any) -> Callable:
@@ -342,7 +342,7 @@ def _roll(self: Any, shifts: Any, dims: Any = ()) -> Any:
 def _logaddexp(base: Any) -> Callable:
     """Return log(exp(a) + exp(b)), in base 2 if given, computed from the maximum for stability."""
 
-    def found(self: Any, other: Any) -> Any:
+    def compute_logaddexp(self: Any, other: Any) -> Any:
         apart = aten.neg.default(aten.abs.default(aten.sub.Tensor(self, other)))
         power = aten.exp.default(apart) if base is None else aten.exp.default(aten.mul.Tensor(apart, math.log(base)))
         more = aten.log1p.default(power)
@@ -352,7 +352,7 @@ def _logaddexp(base: Any) -> Callable:
         infinite = aten.logical_and.default(aten.isinf.default(self), aten.eq.Tensor(self, other))
         return aten.where.self(infinite, self, total)
 
-    return found
+    return compute_logaddexp
 
 
 def _logit(self: Any, eps: float | None = None) -> Any:
@@ -426,10 +426,10 @@ def _decompose_in_place(overload: Any) -> Callable | None:
         return None
     function = getattr(base, overload._overloadname)
 
-    def written_back(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def copy_result_back(self: Any, *args: Any, **kwargs: Any) -> Any:
         return aten.copy_.default(self, function(self, *args, **kwargs))
 
-    return written_back
+    return copy_result_back
 
 
 WRITTEN: dict[str, Callable] = {
@@ -570,7 +570,7 @@ _ALWAYS_DECOMPOSED = frozenset(
 )
 
 
-def stays_one_op(overload: Any) -> bool:
+def is_kept_as_one_op(overload: Any) -> bool:
     """True if a composite op is kept as one op unless a decomposition is requested."""
     if not getattr(overload, "is_implicit", False) or overload._opname in _ALWAYS_DECOMPOSED:
         return False
@@ -579,7 +579,7 @@ def stays_one_op(overload: Any) -> bool:
     return bool(returned) and not any(a.alias_info is not None for a in (*schema.arguments, *schema.returns))
 
 
-def decomposition(overload: Any) -> Callable | None:
+def find_decomposition(overload: Any) -> Callable | None:
     """Return the decomposition of an overload, None for core ATen ops and ops without one."""
     name = str(overload).removeprefix("aten.")
     if name in WRITTEN:
@@ -587,7 +587,7 @@ def decomposition(overload: Any) -> Callable | None:
     if is_core(overload):
         return None
     if overload.is_implicit:
-        return _visible_parts(overload)
+        return _decompose_via_mode(overload)
     if name in _COMPOSITES:
         return _decompose_composite(overload)
     return _decompose_in_place(overload)
@@ -602,7 +602,7 @@ def all_decompositions() -> dict[Any, Callable]:
             overload = getattr(packet, which)
             if overload.entry.is_script:
                 continue
-            made = decomposition(overload)
+            made = find_decomposition(overload)
             if made is not None:
                 found[overload] = made
     return found

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .._dispatch import call
-from .._dispatch.interceptors import InPlaceCall, enter, entered, leave, torch_dispatch_classes
-from .._library.library_op import BACKENDS, LibraryOp, dispatch_key_of, tensors_in
+from .._dispatch.interceptors import InPlaceCall, enter, leave, list_entered, torch_dispatch_classes
+from .._library.library_op import BACKENDS, LibraryOp, dispatch_key_of, find_tensors_in
 from .._types.devices import get_default_device
 from . import ops
 from .record_to_overload import match_overload
@@ -25,7 +25,7 @@ _KEYS = {
 }  # fmt: skip
 
 
-def overriding_kernels(name: str) -> dict[str, Callable]:
+def find_overriding_kernels(name: str) -> dict[str, Callable]:
     """Return the kernel table of a PyTorch op by name, with the overload name unless it is "default". Raise
     RuntimeError for an unknown op.
     """
@@ -49,7 +49,7 @@ def _kernel(overload: Any, args: Any, kwargs: Any) -> Callable | None:
     kernels = KERNELS.get(overload.name())
     if not kernels:
         return None
-    found = next((t.device.type for t in tensors_in([*args, *kwargs.values()])), None)
+    found = next((t.device.type for t in find_tensors_in([*args, *kwargs.values()])), None)
     key = dispatch_key_of(found or get_default_device().type)
     names = (
         f"Autograd{key}", "Autograd", key, "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional",
@@ -86,7 +86,7 @@ _INTERCEPTOR = _OverrideInterceptor()
 def set_overrides_active() -> None:
     """Activate the interceptor in this thread if there are kernels, else deactivate it."""
     wanted = any(KERNELS.values())
-    there = _INTERCEPTOR in entered()
+    there = _INTERCEPTOR in list_entered()
     if wanted and not there:
         enter(_INTERCEPTOR, 0)
     elif there and not wanted:

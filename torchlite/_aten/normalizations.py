@@ -81,13 +81,13 @@ def _layer_norm_backward(
     of_input, normalized = _normalized_rows_backward(scaled, rows, mean.reshape(*lead, 1), rstd.reshape(*lead, 1))
     leading = tuple(range(len(lead)))
 
-    def summed(x: Any) -> Any:
+    def sum_leading_dims(x: Any) -> Any:
         return x.sum(leading) if leading else x
 
     return (
         of_input.reshape(input.shape).to(input.dtype) if output_mask[0] else None,
-        summed(grad_out * normalized.reshape(input.shape)) if output_mask[1] and weight is not None else None,
-        summed(grad_out) if output_mask[2] and bias is not None else None,
+        sum_leading_dims(grad_out * normalized.reshape(input.shape)) if output_mask[1] and weight is not None else None,
+        sum_leading_dims(grad_out) if output_mask[2] and bias is not None else None,
     )
 
 

@@ -324,26 +324,26 @@ def _encoder_layer(
 ) -> Any:  # fmt: skip
     """Return a transformer encoder layer for inference."""
 
-    def attended(x: Any) -> Any:
+    def self_attention(x: Any) -> Any:
         return torch._native_multi_head_attention(
             x, x, x, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, mask, False, True, mask_type
         )[0]
 
-    def fed(x: Any) -> Any:
+    def feed_forward(x: Any) -> Any:
         inner = F.linear(x, ffn_weight_1, ffn_bias_1)
         return F.linear(F.gelu(inner) if use_gelu else torch.relu(inner), ffn_weight_2, ffn_bias_2)
 
-    def first(x: Any) -> Any:
+    def normalize_first(x: Any) -> Any:
         return F.layer_norm(x, (embed_dim,), norm_weight_1, norm_bias_1, eps)
 
-    def second(x: Any) -> Any:
+    def normalize_second(x: Any) -> Any:
         return F.layer_norm(x, (embed_dim,), norm_weight_2, norm_bias_2, eps)
 
     if norm_first:
-        src = src + attended(first(src))
-        return src + fed(second(src))
-    src = first(src + attended(src))
-    return second(src + fed(src))
+        src = src + self_attention(normalize_first(src))
+        return src + feed_forward(normalize_second(src))
+    src = normalize_first(src + self_attention(src))
+    return normalize_second(src + feed_forward(src))
 
 
 # -- losses -----------------------------------------------------------------------------------------
@@ -420,12 +420,12 @@ def _check_info(info: Any, api_name: str, *, is_matrix: bool) -> None:
 def _trilinear(
     i1: Any, i2: Any, i3: Any, expand1: Any, expand2: Any, expand3: Any, sumdim: Any, unroll_dim: int = 1
 ) -> Any:
-    def spread(x: Any, dims: Any) -> Any:
+    def unsqueeze_to_output(x: Any, dims: Any) -> Any:
         for dim in sorted(dims):
             x = x.unsqueeze(dim)
         return x
 
-    product = spread(i1, expand1) * spread(i2, expand2) * spread(i3, expand3)
+    product = unsqueeze_to_output(i1, expand1) * unsqueeze_to_output(i2, expand2) * unsqueeze_to_output(i3, expand3)
     return product.sum(tuple(sumdim)) if sumdim else product
 
 

@@ -72,7 +72,7 @@ def find_implementation(overload: Any) -> tuple[Callable, bool]:
     if adapter is not None:
         return adapter, True
     if any(argument.is_write and argument.kwarg_only for argument in schema.arguments):
-        return _out_variant(overload, schema), True
+        return _make_out_variant(overload, schema), True
     adapter = ADAPTERS.get(name)
     if adapter is not None:
         return adapter, True
@@ -85,9 +85,9 @@ def find_implementation(overload: Any) -> tuple[Callable, bool]:
     if found is not None:
         return _convert_results(found, schema), True
     if name.endswith("_") and not name.endswith("__"):
-        return _in_place_variant(overload), True
+        return _make_in_place_variant(overload), True
     if name.endswith("_copy"):
-        return _view_copy(overload), True
+        return _make_view_copy(overload), True
     if name.endswith("_backward"):
         from .backward_ops import backward_via_autograd
 
@@ -109,7 +109,7 @@ def _convert_results(function: Callable, schema: FunctionSchema) -> Callable:
         return function
 
     @functools.wraps(function)
-    def returning(*args: Any, **kwargs: Any) -> Any:
+    def run_and_convert(*args: Any, **kwargs: Any) -> Any:
         for name in surplus:
             kwargs.pop(name, None)
         result = function(*args, **kwargs)
@@ -117,7 +117,7 @@ def _convert_results(function: Callable, schema: FunctionSchema) -> Callable:
             return None
         return kind(result) if kind is not None and isinstance(result, (tuple, list)) else result
 
-    return returning
+    return run_and_convert
 
 
 def _call_by_schema_names(record: Op, schema: FunctionSchema) -> Callable | None:
@@ -131,7 +131,7 @@ def _call_by_schema_names(record: Op, schema: FunctionSchema) -> Callable | None
         places.append((name, argument.name == "reduction" and argument.type.base == "int"))
     function = function_for(record)
 
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def call_with_schema_names(*args: Any, **kwargs: Any) -> Any:
         given = {place[0]: value for place, value in zip(places, args, strict=False)} | kwargs
         for name, is_reduction in places:
             if is_reduction:
@@ -142,8 +142,8 @@ def _call_by_schema_names(record: Op, schema: FunctionSchema) -> Callable | None
         is_reduction for _, is_reduction in places
     ):
         return _convert_results(function, schema)
-    run.op = record  # type: ignore[attr-defined]
-    return _convert_results(run, schema)
+    call_with_schema_names.op = record  # type: ignore[attr-defined]
+    return _convert_results(call_with_schema_names, schema)
 
 
 def _signature_key(schema: FunctionSchema) -> list[tuple]:
@@ -174,12 +174,12 @@ def write_to_out(out: Any, value: Any) -> Any:
     return out
 
 
-def _out_variant(overload: Any, schema: FunctionSchema) -> Callable:
+def _make_out_variant(overload: Any, schema: FunctionSchema) -> Callable:
     """Return the out variant of an op: compute, then write to `out`."""
     base = _base_overload(overload, overload.overloadpacket)
     names = [a.name for a in schema.arguments if a.is_write and a.kwarg_only]
 
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run_and_write_out(*args: Any, **kwargs: Any) -> Any:
         outs = [kwargs.pop(name, None) for name in names]
         if any(out is None for out in outs):
             raise TypeError(f"{schema.name}() is missing value for argument '{names[outs.index(None)]}'")
@@ -190,15 +190,15 @@ def _out_variant(overload: Any, schema: FunctionSchema) -> Callable:
         written = [write_to_out(out, value) for out, value in zip(flat, result, strict=True)]
         return None if not schema.returns else tuple(written)
 
-    return run
+    return run_and_write_out
 
 
-def _in_place_variant(overload: Any) -> Callable:
+def _make_in_place_variant(overload: Any) -> Callable:
     """Return the in-place variant of an op: compute, then write to the first argument."""
     packet = getattr(CALLBACKS.overloads("ops").aten, overload._opname[:-1])
     base = _base_overload(overload, packet)
 
-    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def run_and_write_self(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = base(self, *args, **kwargs)
         if isinstance(self, (list, tuple)):
             for own, value in zip(self, result, strict=True):
@@ -206,20 +206,20 @@ def _in_place_variant(overload: Any) -> Callable:
             return None
         return self.copy_(result)
 
-    return run
+    return run_and_write_self
 
 
-def _view_copy(overload: Any) -> Callable:
+def _make_view_copy(overload: Any) -> Callable:
     """Return the copying variant of a view op."""
     base = _base_overload(overload, getattr(CALLBACKS.overloads("ops").aten, overload._opname.removesuffix("_copy")))
 
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run_and_clone(*args: Any, **kwargs: Any) -> Any:
         result = base(*args, **kwargs)
         if isinstance(result, (list, tuple)):
             return [part.clone(memory_format=torch.contiguous_format) for part in result]
         return result.clone(memory_format=torch.contiguous_format)
 
-    return run
+    return run_and_clone
 
 
 def record_for_library_name(name: str) -> Op | None:

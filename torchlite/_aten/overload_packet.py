@@ -13,7 +13,7 @@ from .._dispatch.tracing import TRACES, trace_function
 from .._library.function_schema import FunctionSchema
 from .._library.op_overload import OpOverload, OpOverloadPacket
 from .._library.tags import Tag
-from .._settings.cached import cached_property
+from .._settings.cached_property import cached_property
 from .recorded_schemas import SchemaEntry, schema_entries
 
 _TAGS = {chr(ord("a") + tag.value): tag for tag in Tag}  # type: ignore[attr-defined]
@@ -47,10 +47,10 @@ class AtenOverload(OpOverload):
             top = stack.items[-1]
             if top.intercepts_overloads:
                 return top.overload(self, args, kwargs)
-        run = self._run or self._found()
+        run = self._run or self._find_run()
         try:
             if kwargs and self._by_position:
-                args, kwargs = self._schema.placed(args, kwargs)
+                args, kwargs = self._schema.place_by_position(args, kwargs)
             return run(*args, **kwargs)
         except (TypeError, AttributeError, ValueError, IndexError):
             self._schema.bind(args, kwargs, self.accepts_scalars)  # raises for arguments that do not match
@@ -71,31 +71,35 @@ class AtenOverload(OpOverload):
         """Call the op; there are no dispatch keys to exclude."""
         return self(*args, **kwargs)
 
-    def _found(self) -> Any:
+    def _find_run(self) -> Any:
         from .overload_impl import find_implementation
 
         run, self._by_position = find_implementation(self)
         self._plain = run
         if not self.is_implicit:
             record = getattr(run, "op", None)
-            run = run if record is not None and not record.is_implicit else self._seen(run, record is not None)
+            run = (
+                run
+                if record is not None and not record.is_implicit
+                else self._make_dispatching_run(run, record is not None)
+            )
         self._run = run
         return run
 
-    def _seen(self, run: Any, has_record: bool) -> Any:
+    def _make_dispatching_run(self, run: Any, has_record: bool) -> Any:
         """Return the op's implementation below `__torch_dispatch__`. A record that needs a gradient runs as usual, so
         its parts reach the subclass and record their own history.
         """
 
         @functools.wraps(run)
-        def seen(*args: Any, **kwargs: Any) -> Any:
+        def run_with_torch_dispatch(*args: Any, **kwargs: Any) -> Any:
             values = (*args, *kwargs.values())
             classes = tuple(cls for cls in torch_dispatch_classes(values) if not cls._takes_records)
-            if classes and not (has_record and MODE.grad and call._any_requires_grad(values)):
+            if classes and not (has_record and MODE.grad and call.any_requires_grad(values)):
                 return classes[0].__torch_dispatch__(self, classes, args, kwargs)
             return run(*args, **kwargs)
 
-        return seen
+        return run_with_torch_dispatch
 
 
 class AtenPacket(OpOverloadPacket):
@@ -126,9 +130,9 @@ class AtenPacket(OpOverloadPacket):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if TRACES and (found := trace_function(self, *args, **kwargs)) is not NotImplemented:
             return found
-        return self.resolved(args, kwargs)(*args, **kwargs)
+        return self.resolve_overload(args, kwargs)(*args, **kwargs)
 
-    def resolved(self, args: tuple, kwargs: dict) -> AtenOverload:
+    def resolve_overload(self, args: tuple, kwargs: dict) -> AtenOverload:
         """Return the first overload whose schema matches a call. Raise RuntimeError with each mismatch if none does."""
         found: list[AtenOverload] = [getattr(self, name) for name in self._entries]
         if len(found) == 1:

@@ -38,12 +38,12 @@ def _as_list(value: Any, count: int) -> list:
 # -- pools --------------------------------------------------------------------------------------
 
 
-def _unsqueezed_size(value: Any) -> list:
+def _unsqueeze_pool_size(value: Any) -> list:
     """Return a one-dimensional pool's parameter for two dimensions, with 1 or 0 for the added one."""
     return [0, *_as_list(value, 1)]
 
 
-def _unsqueezed_ones(value: Any) -> list:
+def _unsqueeze_pool_parameter(value: Any) -> list:
     return [1, *_as_list(value, 1)] if value is not None and value != () and value != [] else []
 
 
@@ -54,10 +54,14 @@ def _max_pool(dims: int, always: bool = False) -> Callable:
         if dims == 1:
             wide = call_overload(aten.unsqueeze.default, input, -2)
             found = call_overload(
-                aten.max_pool2d_with_indices.default, wide, _unsqueezed_ones(kernel), _unsqueezed_ones(stride),
-                _unsqueezed_size(padding),
-                _unsqueezed_ones(dilation), ceil_mode,
-            )  # fmt: skip
+                aten.max_pool2d_with_indices.default,
+                wide,
+                _unsqueeze_pool_parameter(kernel),
+                _unsqueeze_pool_parameter(stride),
+                _unsqueeze_pool_size(padding),
+                _unsqueeze_pool_parameter(dilation),
+                ceil_mode,
+            )
             found = tuple(call_overload(aten.squeeze.dim, part, -2) for part in found)
         else:
             overload = getattr(aten, f"max_pool{dims}d_with_indices").default
@@ -84,8 +88,8 @@ def _avg_pool(
         return call_overload(pool, input, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
     wide = call_overload(aten.unsqueeze.default, input, -2)
     found = call_overload(
-        aten.avg_pool2d.default, wide, _unsqueezed_ones(kernel), _unsqueezed_ones(stride or kernel),
-        _unsqueezed_size(padding), ceil_mode,
+        aten.avg_pool2d.default, wide, _unsqueeze_pool_parameter(kernel), _unsqueeze_pool_parameter(stride or kernel),
+        _unsqueeze_pool_size(padding), ceil_mode,
         count_include_pad,
     )  # fmt: skip
     return call_overload(aten.squeeze.dim, found, -2)
@@ -358,7 +362,7 @@ def _as_tensor(value: Any, other: Any) -> Any:
     )
 
 
-def _choose(input: Any, other: Any, condition: Any) -> Any:
+def _select_overload_results(input: Any, other: Any, condition: Any) -> Any:
     if not isinstance(input, call.Tensor) and not isinstance(other, call.Tensor):
         return NotImplemented
     first, second = _as_tensor(input, other), _as_tensor(other, input)
@@ -369,7 +373,7 @@ def _var_or_std(name: str) -> Callable:
     """Return the lowering of var or std."""
     overload = getattr(aten, name).correction
 
-    def spread(input: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
+    def var_or_std(input: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
         if isinstance(dim, bool):  # deprecated signature with `unbiased` first
             dim, unbiased = None, dim
         if correction is None and unbiased is not None:
@@ -378,7 +382,7 @@ def _var_or_std(name: str) -> Callable:
             correction = 1
         return call_overload(overload, input, None if dim == () else dim, correction=correction, keepdim=keepdim)
 
-    return spread
+    return var_or_std
 
 
 def _embedding_bag(
@@ -403,11 +407,11 @@ def _select_results(name: str, *places: int) -> Callable:
     """Return the lowering to an ATen op with more results: those at `places`, or the first alone."""
     overload = getattr(aten, name).default
 
-    def take(*values: Any) -> Any:
+    def call_and_select(*values: Any) -> Any:
         found = call_overload(overload, *values)
         return tuple(found[place] for place in places) if places else found[0]
 
-    return take
+    return call_and_select
 
 
 def _pinv(input: Any, rtol: Any, atol: Any, hermitian: bool) -> Any:
@@ -533,7 +537,7 @@ LOWERED: dict[str, Callable] = {
     "_embedding_backward": lambda grad, indices, rows, padding_idx, scale_grad_by_freq: call_overload(
         aten.embedding_dense_backward.default, grad, indices, rows, padding_idx, scale_grad_by_freq
     ),
-    "split": _split, "chunk": _chunk, "_choose": _choose,
+    "split": _split, "chunk": _chunk, "_choose": _select_overload_results,
     "var": _var_or_std("var"), "std": _var_or_std("std"), "var_mean": _var_or_std("var_mean"),
     "std_mean": _var_or_std("std_mean"),
     "square": lambda input: call_overload(aten.pow.Tensor_Scalar, input, 2),

@@ -41,14 +41,14 @@ _RECORDS = {
     "to": "_to_copy", "_elu": "elu", "_slice_backward": "slice_backward", "_conj": "_conj", "conj": "_conj",
 }  # fmt: skip
 # Values of arguments that the record lacks, by op.
-_GIVEN: dict[str, dict[str, Any]] = {
+_FIXED_ARGUMENTS: dict[str, dict[str, Any]] = {
     "_softmax": {"half_to_float": False}, "_log_softmax": {"half_to_float": False},
     "_floor_divide": {"rounding_mode": "floor"}, "_trunc_divide": {"rounding_mode": "trunc"},
 }  # fmt: skip
 _ADAPT_VALUES = {"linalg": "linalg_", "fft": "fft_", "special": "special_"}
 _PYTHON_TYPES = {float: float64, int: int64, bool: bool_, complex: complex64}
 REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
-_UNFIT: Any = object()
+_NO_VALUE: Any = object()
 
 
 @functools.cache
@@ -136,7 +136,7 @@ def _is_default(value: Any, default: Any) -> bool:
     )
 
 
-def _same_default(value: Any, own: Any, argument: Argument) -> bool:
+def _is_same_default(value: Any, own: Any, argument: Argument) -> bool:
     """True if a value equals the record's default and the schema's up to type: `1.0` and `1`, `()` and None."""
     if not argument.has_default or not _is_default(value, own):
         return False
@@ -184,7 +184,7 @@ _SCALAR_FIRST_OPS = {
 }  # fmt: skip
 
 
-def _aten(name: str) -> Any:
+def _find_aten_overload(name: str) -> Any:
     from . import ops
 
     packet, _, overload = name.partition(".")
@@ -197,7 +197,7 @@ def match_overload(op: Op, values: list, writes: bool = False, whole: bool = Fal
     if other and not writes and not isinstance(values[0], call.Tensor):
         target, first, second = other
         if all(_is_default(value, p.default) for value, p in zip(values[2:], op.params[2:], strict=True)):
-            return _aten(target), (values[first], values[second]), {}
+            return _find_aten_overload(target), (values[first], values[second]), {}
     arranged = _ARRANGED.get(op.name)
     values = values if arranged is None else arranged(*values)
     for name in library_names(op, whole):
@@ -205,7 +205,7 @@ def match_overload(op: Op, values: list, writes: bool = False, whole: bool = Fal
             name += "_"
         if not schema_entries(name):
             continue
-        given = {} if whole else _GIVEN.get(op.name, {})
+        given = {} if whole else _FIXED_ARGUMENTS.get(op.name, {})
         for reads in (False, True):
             for overload, places, rest in _candidate_overloads(op, name, whole):
                 bound = _bind_overload(op, overload, places, rest, values, given, reads)
@@ -227,14 +227,14 @@ def _bind_overload(
     bound = []
     for argument, place in places:
         if place is None:
-            value = given.get(argument.name, argument.default_value if argument.has_default else _UNFIT)
+            value = given.get(argument.name, argument.default_value if argument.has_default else _NO_VALUE)
         else:
             value = values[place]
             unset = value is None and argument.has_default and "?" not in argument.type.suffixes[:1]
-            if unset or _same_default(value, op.params[place].default, argument):
+            if unset or _is_same_default(value, op.params[place].default, argument):
                 value = argument.default_value
             value = to_library_argument(value, argument, reads)
-        if value is _UNFIT or not _has_argument_type(value, argument, overload.accepts_scalars):
+        if value is _NO_VALUE or not _has_argument_type(value, argument, overload.accepts_scalars):
             if place is None or not argument.has_default or not _is_default(values[place], op.params[place].default):
                 return None
             value = argument.default_value

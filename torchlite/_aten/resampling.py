@@ -24,16 +24,16 @@ def _resize(input: Any, size: Any, mode: str, align_corners: bool, factors: Any,
     return run(input, tuple(size), mode, align_corners, tuple(factors), antialias)
 
 
-def _ops_for_mode(mode: str, has_corners: bool, dims: int, antialias: bool) -> tuple[Callable, Callable, Callable]:
+def _make_ops_for_mode(mode: str, has_corners: bool, dims: int, antialias: bool) -> tuple[Callable, Callable, Callable]:
     """Return the op by size, the op by size or scales, and the backward op."""
 
-    def sized(self: Any, output_size: Any, *rest: Any, **keywords: Any) -> Any:
+    def resize_by_size(self: Any, output_size: Any, *rest: Any, **keywords: Any) -> Any:
         rest = (*rest, *keywords.values())
         corners = bool(rest[0]) if has_corners else False
         scales = rest[has_corners:]
         return _resize(self, output_size, mode, corners, [*scales, *[None] * dims][:dims], antialias)
 
-    def either(input: Any, output_size: Any, *rest: Any, **keywords: Any) -> Any:
+    def resize_by_size_or_scale(input: Any, output_size: Any, *rest: Any, **keywords: Any) -> Any:
         rest = (*rest, *keywords.values())
         corners = bool(rest[0]) if has_corners else False
         factors: Any = rest[-1] if len(rest) > has_corners else None
@@ -42,14 +42,14 @@ def _ops_for_mode(mode: str, has_corners: bool, dims: int, antialias: bool) -> t
         size = [math.floor(n * factor) for n, factor in zip(input.shape[2:], factors, strict=True)]
         return _resize(input, size, mode, corners, factors, antialias)
 
-    def backward(grad_output: Any, output_size: Any, input_size: Any, *rest: Any, **keywords: Any) -> Any:
+    def resize_backward(grad_output: Any, output_size: Any, input_size: Any, *rest: Any, **keywords: Any) -> Any:
         rest = (*rest, *keywords.values())
         corners = bool(rest[0]) if has_corners else False
         scales = [*rest[has_corners:], *[None] * dims][:dims]
         run = function_for(REGISTRY["_resize_backward"])
         return run(grad_output, tuple(input_size[2:]), mode, corners, tuple(scales), antialias)
 
-    return sized, either, backward
+    return resize_by_size, resize_by_size_or_scale, resize_backward
 
 
 def _adapter_table() -> dict[str, Callable]:
@@ -57,7 +57,7 @@ def _adapter_table() -> dict[str, Callable]:
     for pattern, (mode, has_corners, sizes) in _MODES.items():
         for dims in sizes:
             name = pattern.format(dims)
-            sized, either, backward = _ops_for_mode(mode, has_corners, dims, name.endswith("_aa"))
+            sized, either, backward = _make_ops_for_mode(mode, has_corners, dims, name.endswith("_aa"))
             found |= {name: sized, f"{name}.vec": either, f"{name}_backward": backward}
     return found
 

@@ -17,7 +17,15 @@ from .._dispatch.backend_registry import table_of
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import HAS_WRAPPERS, MODE, REQUIRES_GRAD_DETACHED, recording
 from .._dispatch.hooks import PackedTensor
-from .._dispatch.interceptors import InPlaceCall, Interceptor, put_back, show, showing, stack, torch_dispatch_classes
+from .._dispatch.interceptors import (
+    InPlaceCall,
+    Interceptor,
+    put_back,
+    show_only,
+    show_only_within,
+    stack,
+    torch_dispatch_classes,
+)
 from .._dispatch.meta_backend import MetaArray
 from .._dispatch.op_record import ABSENT, MAYBE_VIEW, NONDIFF, VIEW, Op
 from .._library.library_op import LibraryOp
@@ -52,7 +60,7 @@ def _linear_via_addmm(F: Any, input: Any, weight: Any, bias: Any = None) -> Any:
     return out.view([*input.shape[:-1], weight.shape[0]])
 
 
-def _unsafe_view(out: Any, shape: list) -> Any:
+def _present_as_unsafe_view(out: Any, shape: list) -> Any:
     """Return a result as a view of another shape; there are no other references."""
     return ops.aten._unsafe_view.default(out, shape)
 
@@ -71,7 +79,7 @@ def _matmul_via_mm(F: Any, input: Any, other: Any) -> Any:
     if a > 2 and b <= 2:
         matrix = F.unsqueeze(other, 1) if b == 1 else other
         out = F.mm(input.reshape(math.prod(input.shape[:-1]), input.shape[-1]), matrix)
-        return _unsafe_view(out, [*input.shape[:-1], *([] if b == 1 else [other.shape[-1]])])
+        return _present_as_unsafe_view(out, [*input.shape[:-1], *([] if b == 1 else [other.shape[-1]])])
     if a == 1:
         return F.squeeze(F.matmul(F.unsqueeze(input, 0), other), -2)
     lead = call.broadcast_shapes(tuple(input.shape[:-2]), tuple(other.shape[:-2]))
@@ -79,7 +87,7 @@ def _matmul_via_mm(F: Any, input: Any, other: Any) -> Any:
     count = math.prod(lead)
     left = input.expand(*lead, n, k).reshape(count, n, k)
     right = other.expand(*lead, k, m).reshape(count, k, m)
-    return _unsafe_view(F.bmm(left, right), [*lead, n, m])
+    return _present_as_unsafe_view(F.bmm(left, right), [*lead, n, m])
 
 
 # Records that ATen decomposes.
@@ -117,7 +125,7 @@ def _as_tensors(values: list) -> list:
     """Return an index's arrays as tensors."""
     table = values[0]._tl_kernels
     items = values[1] if isinstance(values[1], tuple) else (values[1],)
-    return [call.wrap(table, i) if i.__class__ is table.array else i for i in items]
+    return [call.wrap_array(table, i) if i.__class__ is table.array else i for i in items]
 
 
 def _present_index(args: tuple, values: list) -> tuple[Any, tuple]:
@@ -187,7 +195,7 @@ _PRESENTED: dict[str, Callable[[tuple, list], tuple[Any, tuple]]] = {
 _FIRST = frozenset(("_layer_norm", "_max_pool", "_dropout", "_sdpa"))
 
 
-def library_call_for(op: Op, values: list, writes: bool = False) -> tuple[Any, tuple, dict]:
+def find_library_call(op: Op, values: list, writes: bool = False) -> tuple[Any, tuple, dict]:
     """Return the ATen overload for a record's call on bound values, with its arguments."""
     found = match_overload(op, values, writes)
     if found is not None and op.name not in _PRESENTED:
@@ -256,19 +264,19 @@ def run_handler(handler: Handler, types: tuple, op: Op, values: list, writes: bo
     if op.name == "_setitem":
         with _ReenterMode(handler):
             return _set_item(handler, values[0] if writes else values[0].clone(), *values[1:])
-    func, args, kwargs = library_call_for(op, values, writes)
-    wants = MODE.grad and not op.tags & NONDIFF and call._any_requires_grad(values)
+    func, args, kwargs = find_library_call(op, values, writes)
+    wants = MODE.grad and not op.tags & NONDIFF and call.any_requires_grad(values)
     own = any(getattr(v.__class__, "_wraps", False) for v in _flatten(values))
     if own and any(getattr(v.__class__, "_takes_records", False) for v in _flatten(values)):
-        return _first_result(op, handler(func, types, args, kwargs), values)  # the parts are recorded
+        return _take_record_result(op, handler(func, types, args, kwargs), values)  # the parts are recorded
     if not wants or writes or op.aux_outputs or op.is_implicit or (op.tags & (VIEW | MAYBE_VIEW) and not own):
-        return _first_result(op, handler(func, types, args, kwargs), values)
+        return _take_record_result(op, handler(func, types, args, kwargs), values)
     with recording(False):
-        result = _first_result(op, handler(func, types, args, kwargs), values)
+        result = _take_record_result(op, handler(func, types, args, kwargs), values)
     return record_handled(op, values, result)
 
 
-def _first_result(op: Op, result: Any, values: list | None = None) -> Any:
+def _take_record_result(op: Op, result: Any, values: list | None = None) -> Any:
     """Return the record's result given the ATen op's result. `values` are the arguments of a record's own call."""
     if isinstance(result, list):
         result = tuple(result)
@@ -283,7 +291,7 @@ def _first_result(op: Op, result: Any, values: list | None = None) -> Any:
     return result
 
 
-def _number(value: Any, target: Any) -> Any:
+def _scalar_tensor_for(value: Any, target: Any) -> Any:
     return ops.aten.scalar_tensor.default(value, dtype=target.dtype, device=target.device)
 
 
@@ -294,7 +302,7 @@ def _set_item(handler: Handler, target: Any, index: tuple, value: Any) -> Any:
         place.copy_(value) if isinstance(value, call.Tensor) else place.fill_(value)
         return target
     items = [None if i.__class__ is slice else i for i in _as_tensors([target, index])]
-    value = value if isinstance(value, call.Tensor) else _number(value, target)
+    value = value if isinstance(value, call.Tensor) else _scalar_tensor_for(value, target)
     arguments = (target, items, value)
     return handler(ops.aten.index_put_.default, torch_dispatch_classes(arguments), arguments, {})
 
@@ -315,7 +323,7 @@ class _ReenterMode:
 
     def __enter__(self) -> None:
         mode = [self.mode] if isinstance(self.mode, Interceptor) else []
-        self.view = show([*stack.items, *mode])
+        self.view = show_only([*stack.items, *mode])
 
     def __exit__(self, *exc: object) -> None:
         put_back(self.view)
@@ -348,24 +356,24 @@ def record_handled(op: Op, values: list, result: Any) -> Any:
     return result
 
 
-def dispatched(op: Op, values: list, classes: tuple, writes: bool = False) -> Any:
+def run_through_torch_dispatch(op: Op, values: list, classes: tuple, writes: bool = False) -> Any:
     """Run an op through `__torch_dispatch__` of its arguments' classes, subclasses first, each once. A class that
     accepts records sees the record.
     """
     for cls in classes:
         if cls._takes_records:
             return cls._run_record(op, values, writes)
-    lowered = None if writes or (MODE.grad and call._any_requires_grad(values)) else _load_lowerings().get(op.name)
+    lowered = None if writes or (MODE.grad and call.any_requires_grad(values)) else _load_lowerings().get(op.name)
     if lowered is not None:  # overloads that the classes see; an op that needs a gradient stays one op with its history
         result = lowered(*values)
         if result is not NotImplemented:
-            return _first_result(op, result)
+            return _take_record_result(op, result)
     ordered: list = []
     for cls in classes:
         place = next((i for i, other in enumerate(ordered) if issubclass(cls, other)), len(ordered))
         ordered.insert(place, cls)
 
-    def handler(func: Any, types: tuple, args: tuple, kwargs: dict) -> Any:
+    def call_handler(func: Any, types: tuple, args: tuple, kwargs: dict) -> Any:
         for cls in ordered:
             result = cls.__torch_dispatch__(func, types, args, kwargs)
             if result is not NotImplemented:
@@ -376,7 +384,7 @@ def dispatched(op: Op, values: list, classes: tuple, writes: bool = False) -> An
             + "\nFor more information, try re-running with TORCH_LOGS=not_implemented"
         )
 
-    return run_handler(handler, tuple(ordered), op, values, writes)
+    return run_handler(call_handler, tuple(ordered), op, values, writes)
 
 
 # -- modes ----------------------------------------------------------------------------------
@@ -390,7 +398,7 @@ class DispatchMode(Interceptor):
 
     def overload(self, func: Any, args: tuple, kwargs: dict) -> Any:
         """Handle a call of an ATen overload, which is passed unchanged."""
-        with showing(stack.items[:-1]):
+        with show_only_within(stack.items[:-1]):
             return self._handle(func, torch_dispatch_classes((*args, *kwargs.values())), args, kwargs)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -406,41 +414,41 @@ class DispatchMode(Interceptor):
                 return rule(self, op.overload, classes, args, kwargs)
             return self._handle(op.overload, classes, args, kwargs)
         if function.__class__ is InPlaceCall:
-            return self._writing(op, function, args, kwargs)
+            return self._handle_in_place_op(op, function, args, kwargs)
         if function is not op.function:  # a factory kernel
             return function(*args, **kwargs)
         if op.name == "normal" and any(isinstance(value, call.Tensor) for value in args):
             pass  # random factories
         elif op.name in CREATES or op.name.removeprefix("_") in CREATES:
-            return self._creating(op, args, kwargs)
+            return self._handle_factory_op(op, args, kwargs)
         out = kwargs.pop("out", None) if op.has_out else None
         if out is not None:
             return call.write_out(op, self.intercept(op, function, args, kwargs), out, (*args,))
         values = call.bind(op, args, dict(kwargs))
         if call.find_torch_function_override(values) is not None:
-            with self._again():
+            with self._reenter():
                 return call.without_interceptors(op, function, args, kwargs)
         classes = torch_dispatch_classes(values)
         if op.composite is not None and _is_expanded(op, values):
-            with self._again():
-                return _first_result(op, run_composite(op, values))
+            with self._reenter():
+                return _take_record_result(op, run_composite(op, values))
         lowered = None if classes else _load_lowerings().get(op.name)
         if lowered is not None:
-            with self._again():
+            with self._reenter():
                 result = lowered(*values)
             if result is not NotImplemented:
-                return _first_result(op, result)
+                return _take_record_result(op, result)
         if (
             op.is_implicit
             and op.name not in DECOMPOSED
             and op.name[-1] != "_"
             and not _is_single_library_op(op, values)
         ):
-            with self._again():
+            with self._reenter():
                 return call.without_interceptors(op, function, args, kwargs)
         return run_handler(self._handle, classes, op, values)
 
-    def _again(self) -> Any:
+    def _reenter(self) -> Any:
         return _ReenterMode(self._handle)
 
     def _handle(self, func: Any, types: tuple, args: tuple, kwargs: dict) -> Any:
@@ -456,7 +464,7 @@ class DispatchMode(Interceptor):
             )
         return result
 
-    def _writing(self, op: Op, function: Any, args: tuple, kwargs: dict) -> Any:
+    def _handle_in_place_op(self, op: Op, function: Any, args: tuple, kwargs: dict) -> Any:
         """Handle an in-place op."""
         if op.name == "_setitem":
             return run_handler(self._handle, (), op, list(args), writes=True)
@@ -464,10 +472,10 @@ class DispatchMode(Interceptor):
             values = call.bind(op, args, dict(kwargs))
         except TypeError:
             return function(*args, **kwargs)
-        func, args, kwargs = library_call_for(op, values, True)
+        func, args, kwargs = find_library_call(op, values, True)
         return self._handle(func, torch_dispatch_classes(values), args, kwargs)
 
-    def _creating(self, op: Op, args: tuple, kwargs: dict) -> Any:
+    def _handle_factory_op(self, op: Op, args: tuple, kwargs: dict) -> Any:
         """Handle a factory op."""
         kwargs = {name: v for name, v in kwargs.items() if v is not None and v is not ABSENT}
         wants = kwargs.pop("requires_grad", False)
@@ -482,7 +490,7 @@ class DispatchMode(Interceptor):
             pass  # passed as an argument
         else:
             kwargs.setdefault("device", get_default_device())
-        overload = packet.resolved(args, kwargs)
+        overload = packet.resolve_overload(args, kwargs)
         result = self._handle(overload, torch_dispatch_classes(args), args, kwargs)
         return result.requires_grad_() if wants else result
 
@@ -522,7 +530,7 @@ def make_wrapper(
         raise RuntimeError(
             f"{cls} must define __torch_dispatch__ to use _make_wrapper_subclass, which makes tensors without data"
         )
-    where = call._device(device) if device is not None else get_default_device()
+    where = call._resolve_device(device) if device is not None else get_default_device()
     d = dtype or get_default_dtype()
     out = object.__new__(cls)
     out._tl_array = MetaArray(tuple(size), d, None if strides is None else tuple(strides), storage_offset or 0)
@@ -550,13 +558,13 @@ def copy_for_node(out: Any, where: Any) -> PackedTensor:
     return PackedTensor(shallow, _shallow_copy, where)
 
 
-def copied_to(tensor: Any, where: device) -> Any:
+def copy_subclass_to_device(tensor: Any, where: device) -> Any:
     """Copy a subclass tensor to another device by an op that the class sees."""
     cls = type(tensor)
     return cls.__torch_dispatch__(ops.aten._to_copy.default, (cls,), (tensor,), {"device": where})
 
 
-def detached(tensor: Any) -> Any:
+def detach_subclass(tensor: Any) -> Any:
     """Detach a subclass tensor by an op that the class sees."""
     cls = type(tensor)
     with recording(False):

@@ -41,10 +41,10 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     if options.list:
-        Path(options.list).write_text(json.dumps(programs()))
+        Path(options.list).write_text(json.dumps(record_programs()))
         return 0
     from torchlite._dispatch.backend_registry import backend_of
-    from torchlite.utils._progress_bar import progress_bar
+    from torchlite.utils._progress_bar import make_progress_bar
 
     backend: Any = backend_of("cpu")
     why = backend.why_not_buildable()
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
             [sys.executable, "-m", "torchlite", "build-kernels", "--list", str(place)], env=environment, check=True
         )
         texts = json.loads(place.read_text())
-    with progress_bar(len(texts), desc="programs") as bar:
+    with make_progress_bar(len(texts), desc="programs") as bar:
         failed = backend.build_kernels(texts, lambda done, _: bar.update(done - bar.n))
     for message in failed:
         print(message)
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def programs() -> list[str]:
+def record_programs() -> list[str]:
     """Return the sources of the programs, in a process started with `TORCHLITE_CPU_KERNELS=cc`."""
     from torchlite._dispatch.backend_registry import backend_of
 
@@ -76,24 +76,24 @@ def programs() -> list[str]:
 
 
 def _run_all() -> None:
-    for step in _steps():
+    for step in _run_all_workloads():
         with contextlib.suppress(Exception):  # results are meaningless here, so an op may reject them
             step()
 
 
-def _steps() -> Iterator[Callable[[], Any]]:
+def _run_all_workloads() -> Iterator[Callable[[], Any]]:
     import torchlite as torch
 
     for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
-        yield from _elementwise(torch, dtype)
-        yield from _along_dimensions(torch, dtype)
+        yield from _run_elementwise_ops(torch, dtype)
+        yield from _run_reductions_and_scans(torch, dtype)
     for dtype in (torch.int64, torch.int32, torch.uint8, torch.bool):
-        yield from _integers(torch, dtype)
-    yield from _networks(torch)
+        yield from _run_integer_ops(torch, dtype)
+    yield from _run_networks(torch)
 
 
-def _with_gradient(function: Callable, *inputs: Any) -> Callable[[], None]:
-    def step() -> None:
+def _run_with_gradient(function: Callable, *inputs: Any) -> Callable[[], None]:
+    def run_forward_backward() -> None:
         leaves = [x.detach().requires_grad_() if x.is_floating_point() else x for x in inputs]
         for one in (False, True):  # separate gradients, and one number for all
             out = function(*leaves)
@@ -101,18 +101,18 @@ def _with_gradient(function: Callable, *inputs: Any) -> Callable[[], None]:
             if out.requires_grad:
                 out.sum().backward() if one else out.backward(out.detach())
 
-    return step
+    return run_forward_backward
 
 
-def _elementwise(torch: Any, dtype: Any) -> Iterator[Callable[[], Any]]:
+def _run_elementwise_ops(torch: Any, dtype: Any) -> Iterator[Callable[[], Any]]:
     F = torch.nn.functional
     x, y = torch.ones(256, 512, dtype=dtype), torch.ones(256, 512, dtype=dtype)
     for name in _UNARY:
-        yield _with_gradient(getattr(torch, name), x)
+        yield _run_with_gradient(getattr(torch, name), x)
         yield lambda name=name: getattr(torch, name)(x.t())
     for name in _ACTIVATIONS:
-        yield _with_gradient(getattr(F, name), x)
-    yield _with_gradient(lambda v: F.gelu(v, approximate="tanh"), x)
+        yield _run_with_gradient(getattr(F, name), x)
+    yield _run_with_gradient(lambda v: F.gelu(v, approximate="tanh"), x)
     images = torch.ones(8, 32, 32, 32, dtype=dtype)
     scores = torch.ones(4, 8, 64, 64, dtype=dtype)
     pairs = (
@@ -125,7 +125,7 @@ def _elementwise(torch: Any, dtype: Any) -> Iterator[Callable[[], Any]]:
         for a, b in pairs if name in ("add", "sub", "mul", "div", "maximum") else pairs[:6]:
             yield lambda name=name, a=a, b=b: getattr(torch, name)(a, b) if torch.is_tensor(a) else a * b - b / a
             if torch.is_tensor(b):
-                yield _with_gradient(getattr(torch, name), a, b)
+                yield _run_with_gradient(getattr(torch, name), a, b)
     for name in _COMPARISONS:
         for b in (y, 0.5, y[0]):
             yield lambda name=name, b=b: getattr(torch, name)(x, b)
@@ -144,7 +144,7 @@ def _elementwise(torch: Any, dtype: Any) -> Iterator[Callable[[], Any]]:
             yield lambda in_place=in_place, b=b: getattr(x.clone(), in_place)(b)
 
 
-def _along_dimensions(torch: Any, dtype: Any) -> Iterator[Callable[[], Any]]:
+def _run_reductions_and_scans(torch: Any, dtype: Any) -> Iterator[Callable[[], Any]]:
     F = torch.nn.functional
     x, images = torch.ones(256, 512, dtype=dtype), torch.ones(8, 32, 32, 32, dtype=dtype)
     scores = torch.ones(4, 8, 64, 64, dtype=dtype)
@@ -157,26 +157,28 @@ def _along_dimensions(torch: Any, dtype: Any) -> Iterator[Callable[[], Any]]:
     for v in (x, images, scores):
         for dim in (1, -1):
             for name in ("softmax", "log_softmax", "cumsum", "cumprod"):
-                yield _with_gradient(lambda t, name=name, dim=dim: getattr(torch, name)(t, dim), v)
+                yield _run_with_gradient(lambda t, name=name, dim=dim: getattr(torch, name)(t, dim), v)
             for name in ("sort", "max", "min", "cummax", "logcumsumexp", "median"):
                 yield lambda name=name, v=v, dim=dim: getattr(torch, name)(v, dim)
             yield lambda v=v, dim=dim: v.sort(dim, descending=True)
             yield lambda v=v, dim=dim: v.topk(10, dim)
             yield lambda v=v, dim=dim: v.topk(1, dim)
     rows, weight = torch.zeros(256, 64, dtype=torch.int64), torch.ones(512, dtype=dtype)
-    yield _with_gradient(lambda t: t.gather(1, rows), x)
-    yield _with_gradient(lambda t: t.index_select(0, rows[0]), x)
-    yield _with_gradient(lambda t: F.embedding(rows, t), x)
+    yield _run_with_gradient(lambda t: t.gather(1, rows), x)
+    yield _run_with_gradient(lambda t: t.index_select(0, rows[0]), x)
+    yield _run_with_gradient(lambda t: F.embedding(rows, t), x)
     yield lambda: x.index_add(0, rows[0], x[:64])
     for given in ((weight, weight), (weight, None), (None, None)):
-        yield _with_gradient(lambda t, w=given[0], b=given[1]: F.layer_norm(t, (512,), w, b), x)
-    yield _with_gradient(lambda t, w: F.layer_norm(t, (512,), w, w), x, weight)
-    yield _with_gradient(lambda t, w: F.rms_norm(t, (512,), w), x, weight)
+        yield _run_with_gradient(lambda t, w=given[0], b=given[1]: F.layer_norm(t, (512,), w, b), x)
+    yield _run_with_gradient(lambda t, w: F.layer_norm(t, (512,), w, w), x, weight)
+    yield _run_with_gradient(lambda t, w: F.rms_norm(t, (512,), w), x, weight)
     channel = torch.ones(32, dtype=dtype)
-    yield _with_gradient(lambda t, w: F.batch_norm(t, channel.clone(), channel.clone(), w, w, True), images, channel)
+    yield _run_with_gradient(
+        lambda t, w: F.batch_norm(t, channel.clone(), channel.clone(), w, w, True), images, channel
+    )
     yield lambda: F.batch_norm(images, channel, channel, channel, channel, False)
-    yield _with_gradient(lambda t, w: F.group_norm(t, 8, w, w), images, channel)
-    yield _with_gradient(lambda t: F.cross_entropy(t, rows[:, 0]), x)
+    yield _run_with_gradient(lambda t, w: F.group_norm(t, 8, w, w), images, channel)
+    yield _run_with_gradient(lambda t: F.cross_entropy(t, rows[:, 0]), x)
     yield lambda: x.t().contiguous()
     yield lambda: scores.transpose(1, 2).contiguous()
     yield lambda: images.permute(0, 2, 3, 1).contiguous()
@@ -189,7 +191,7 @@ def _along_dimensions(torch: Any, dtype: Any) -> Iterator[Callable[[], Any]]:
     yield lambda: x.to(torch.int64)
 
 
-def _integers(torch: Any, dtype: Any) -> Iterator[Callable[[], Any]]:
+def _run_integer_ops(torch: Any, dtype: Any) -> Iterator[Callable[[], Any]]:
     x = torch.ones(512, 512, dtype=dtype)
     for name in ("add", "mul", "sub", *_COMPARISONS):
         for b in (x, 1, x[0]):
@@ -207,7 +209,7 @@ def _integers(torch: Any, dtype: Any) -> Iterator[Callable[[], Any]]:
     yield lambda: x.gather(1, torch.zeros(512, 64, dtype=torch.int64))
 
 
-def _networks(torch: Any) -> Iterator[Callable[[], Any]]:
+def _run_networks(torch: Any) -> Iterator[Callable[[], Any]]:
     nn = torch.nn
     layers = (
         (nn.TransformerEncoderLayer(64, 4, 256, batch_first=True), torch.ones(16, 64, 64)),
@@ -223,11 +225,11 @@ def _networks(torch: Any) -> Iterator[Callable[[], Any]]:
         (nn.Sequential(nn.Linear(64, 512), nn.SiLU(), nn.Dropout(0.1), nn.Linear(512, 64)), torch.ones(512, 64)),
     )  # fmt: skip
     for layer, x in layers:
-        yield _with_gradient(layer, x)
+        yield _run_with_gradient(layer, x)
         yield lambda layer=layer, x=x: layer.eval()(x)
     starts, columns = torch.arange(513) * 64, torch.arange(1 << 15) % 64
     sparse, dense = torch.sparse_csr_tensor(starts, columns, torch.ones(1 << 15), (512, 512)), torch.ones(512, 64)
-    yield _with_gradient(lambda x: torch.sparse.mm(sparse, x), dense)
+    yield _run_with_gradient(lambda x: torch.sparse.mm(sparse, x), dense)
     yield lambda: torch.sparse.sampled_addmm(sparse, dense, dense.t())
     square = torch.ones(512, 512, dtype=torch.float64)
     yield lambda: square @ square
@@ -237,10 +239,10 @@ def _networks(torch: Any) -> Iterator[Callable[[], Any]]:
     yield lambda: torch.nn.functional.scaled_dot_product_attention(query, query, query)
     yield lambda: torch.rand(1 << 16)
     for optimizer in (torch.optim.AdamW, torch.optim.SGD):
-        yield lambda optimizer=optimizer: _optimizer_steps(torch, optimizer)
+        yield lambda optimizer=optimizer: _run_optimizer_steps(torch, optimizer)
 
 
-def _optimizer_steps(torch: Any, optimizer: Any) -> None:
+def _run_optimizer_steps(torch: Any, optimizer: Any) -> None:
     weight = torch.nn.Parameter(torch.ones(256, 512))
     weight.grad = torch.ones(256, 512)
     optimizer([weight], lr=0.1).step()

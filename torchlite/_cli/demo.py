@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import torchlite as torch
 from torchlite import nn
-from torchlite.utils._progress_bar import progress_bar
+from torchlite.utils._progress_bar import make_progress_bar
 from torchlite.utils.data import DataLoader, TensorDataset
 
 TARGET = 0.97
@@ -44,7 +44,7 @@ def load_digits():
     return images[order], torch.tensor(data.target)[order]
 
 
-def network() -> nn.Module:
+def make_network() -> nn.Module:
     """Return two convolutions and two linear layers: 38,000 parameters."""
     return nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1),
@@ -68,11 +68,11 @@ def train(device: str, epochs: int, seed: int, images, labels) -> Result:
     result = Result(device)
     test_images, test_labels = images[TRAINING_ROWS:].to(device), labels[TRAINING_ROWS:].to(device)
     loader = DataLoader(TensorDataset(images[:TRAINING_ROWS], labels[:TRAINING_ROWS]), batch_size=64, shuffle=True)
-    model = network().to(device)
+    model = make_network().to(device)
     criterion = nn.CrossEntropyLoss()
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * len(loader))
-    bar, start = progress_bar(epochs * len(loader), desc=device, file=sys.stdout), time.perf_counter()
+    bar, start = make_progress_bar(epochs * len(loader), desc=device, file=sys.stdout), time.perf_counter()
     for epoch in range(epochs):
         model.train()
         tested = f"{100 * result.accuracy:5.2f}%" if epoch else "  ... "
@@ -101,13 +101,13 @@ def train(device: str, epochs: int, seed: int, images, labels) -> Result:
     return result
 
 
-def table(results: list[Result]) -> str:
+def format_results_table(results: list[Result]) -> str:
     """Return a table of device, seconds and accuracy."""
     lines = [f"{'device':<12}{'seconds':>9}{'accuracy':>10}", "-" * 31]
     return "\n".join(lines + [f"{r.device:<12}{r.seconds:>9.1f}{100 * r.accuracy:>9.2f}%" for r in results])
 
 
-def _curves(axes, results: list[Result]) -> None:
+def _plot_training_curves(axes, results: list[Result]) -> None:
     import numpy as np
 
     loss, accuracy = axes
@@ -133,7 +133,7 @@ def _curves(axes, results: list[Result]) -> None:
         axis.grid(alpha=0.2)
 
 
-def _grid(figure, result: Result, rows: int = 4, columns: int = 12) -> None:
+def _plot_prediction_grid(figure, result: Result, rows: int = 4, columns: int = 12) -> None:
     """Draw test images with their predictions; mistakes first, in red."""
     wrong = (result.predictions != result.labels).nonzero().flatten().tolist()  # type: ignore[attr-defined]
     right = (result.predictions == result.labels).nonzero().flatten().tolist()  # type: ignore[attr-defined]
@@ -160,7 +160,7 @@ def _grid(figure, result: Result, rows: int = 4, columns: int = 12) -> None:
     )
 
 
-def picture(results: list[Result], path: str) -> None:
+def save_picture(results: list[Result], path: str) -> None:
     """Save the training curves and a grid of predictions as a PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -168,8 +168,10 @@ def picture(results: list[Result], path: str) -> None:
     figure = Figure(figsize=(11, 8), layout=None)
     FigureCanvasAgg(figure)
     top, bottom = figure.subfigures(2, 1, height_ratios=[1, 1.1])  # type: ignore[misc]
-    _curves(top.subplots(1, 2, gridspec_kw={"left": 0.07, "right": 0.97, "bottom": 0.15, "top": 0.9}), results)
-    _grid(bottom, results[0])
+    _plot_training_curves(
+        top.subplots(1, 2, gridspec_kw={"left": 0.07, "right": 0.97, "bottom": 0.15, "top": 0.9}), results
+    )
+    _plot_prediction_grid(bottom, results[0])
     figure.savefig(path, dpi=110)
 
 
@@ -188,8 +190,8 @@ def run(devices: list[str] | None, epochs: int, seed: int, output: str) -> int:
         f"{len(labels) - TRAINING_ROWS} to test on"
     )
     results = [train(name, epochs, seed, images, labels) for name in devices or usable_devices()]
-    picture(results, output)
-    print(f"\n{table(results)}\n\ntraining curves and predictions: {output}")
+    save_picture(results, output)
+    print(f"\n{format_results_table(results)}\n\ntraining curves and predictions: {output}")
     short = [r.device for r in results if r.accuracy < TARGET]
     if short:
         print(f"below {TARGET:.0%} on {', '.join(short)}", file=sys.stderr)

@@ -24,14 +24,14 @@ _DRIVERS = {
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TORCHLITE_NUM_THREADS")
 
 
-def devices() -> dict[str, str]:
+def find_devices() -> dict[str, str]:
     """Return {device type: ""}, or the reason why it cannot be used and the package to install. Never raises."""
     from .. import __torchlite_version__
     from .._dispatch.backend_registry import table_of
-    from .._types.devices import PIP_EXTRAS, REGISTERED, device, installed_backends, known_types
+    from .._types.devices import PIP_EXTRAS, REGISTERED, device, installed_backends, list_known_device_types
 
     out = {}
-    for name in known_types():
+    for name in list_known_device_types():
         runtime = f"pip install 'torchlite-nd[{PIP_EXTRAS[name]}]' and {_DRIVERS[name]}" if PIP_EXTRAS.get(name) else ""
         if name not in installed_backends() and name not in REGISTERED:
             out[name] = "torchlite is not installed (its backends are found by entry point): pip install -e ."
@@ -55,33 +55,33 @@ def usable_devices() -> list[str]:
     from .._dispatch.backend_registry import backend_of
 
     out = []
-    for name, missing in devices().items():
+    for name, missing in find_devices().items():
         if not missing and name != "meta":
             out += [name] if name == "cpu" else [f"{name}:{i}" for i in range(backend_of(name).device_count())]
     return out
 
 
-def _version(package: str) -> str:
+def _find_package_version(package: str) -> str:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return "not installed"
 
 
-def _blas() -> str:
+def _describe_blas() -> str:
     found = np.show_config(mode="dicts")
     blas = (found or {}).get("Build Dependencies", {}).get("blas", {})
     return f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip()
 
 
-def _onednn() -> str:
+def _describe_onednn() -> str:
     from .._dispatch.backend_registry import backend_of
 
     found = backend_of("cpu").onednn()
     return f"{found.library.version} in {found.library.path}" if found.library else f"absent: {found.why_not}"
 
 
-def _blas_threads() -> str:
+def _describe_blas_threads() -> str:
     try:
         from threadpoolctl import threadpool_info
     except ImportError:
@@ -89,12 +89,12 @@ def _blas_threads() -> str:
     return ", ".join(f"{pool['internal_api']} {pool['num_threads']}" for pool in threadpool_info()) or "none found"
 
 
-def _device_lines() -> list[tuple[str, str]]:
+def _format_device_lines() -> list[tuple[str, str]]:
     from .._dispatch.backend_registry import backend_of
 
     left_out = _unusable_devices()  # first: it retries earlier failures
     lines = []
-    for name, missing in devices().items():
+    for name, missing in find_devices().items():
         lines += [(name, f"left out: {what}") for what in left_out.get(name, []) if what != missing]
         if missing:
             lines.append((name, f"absent: {missing}"))
@@ -140,7 +140,7 @@ def cache_folders() -> dict[str, str]:
     }
 
 
-def report() -> str:
+def format_report() -> str:
     """Return the text of `python -m torchlite info`."""
     import torchlite
 
@@ -153,19 +153,19 @@ def report() -> str:
                 ("torchlite", f"{torchlite.__torchlite_version__} in {os.path.dirname(torchlite.__file__)}"),
                 ("Python", sys.version.split()[0]),
                 ("system", platform.platform()),
-                *((name, _version(name)) for name in _PACKAGES),
+                *((name, _find_package_version(name)) for name in _PACKAGES),
             ],
         ),
-        ("devices", _device_lines()),
+        ("devices", _format_device_lines()),
         ("kernels for large tensors on the CPU (TORCHLITE_CPU_KERNELS)", backend_of("cpu").engines()),
         (
             "threads",
             [
                 ("cores", str(os.cpu_count())),
                 ("torchlite", str(torchlite.get_num_threads())),
-                ("BLAS", _blas()),
-                ("BLAS threads", _blas_threads()),
-                ("oneDNN", _onednn()),
+                ("BLAS", _describe_blas()),
+                ("BLAS threads", _describe_blas_threads()),
+                ("oneDNN", _describe_onednn()),
                 *((name, os.environ[name]) for name in _THREAD_VARIABLES if name in os.environ),
             ],
         ),

@@ -75,14 +75,14 @@ def show_op(name: str, devices: list[str]) -> str:
     op, in_place = find(name)
     texts = generated_sources(op)
     if in_place:
-        texts = {title: text for title, text in texts.items() if title == _in_place_name(op)}
-    kinds = {device: kind_on(op, device) for device in dict.fromkeys(devices)}
-    texts["devices"] = _columns([*kinds.items(), *_unopened_backends(op, kinds)])
+        texts = {title: text for title, text in texts.items() if title == _find_in_place_name(op)}
+    kinds = {device: execution_kind_on_device(op, device) for device in dict.fromkeys(devices)}
+    texts["devices"] = _format_columns([*kinds.items(), *_unopened_backends(op, kinds)])
     parts = [f"{f'-- {title} '.ljust(WIDTH, '-')}\n{text.rstrip()}" for title, text in texts.items()]
-    return "\n\n".join([op.schema, _columns(_describe_record(op)), *parts])
+    return "\n\n".join([op.schema, _format_columns(_describe_record(op)), *parts])
 
 
-def _columns(rows: list[tuple[str, str]]) -> str:
+def _format_columns(rows: list[tuple[str, str]]) -> str:
     return "\n".join(f"  {name:<12} {value}" for name, value in rows)
 
 
@@ -91,17 +91,17 @@ def _columns(rows: list[tuple[str, str]]) -> str:
 
 def find(name: str) -> tuple[Op, bool]:
     """Return the record of a name, and whether it is an in-place op's. LookupError for an unknown name."""
-    op = _record(name)
+    op = _find_record(name)
     if op is not None:
         return op, False
-    op = _record(name[:-1]) if name.endswith("_") else None
-    if op is not None and _in_place(op) is not None:
+    op = _find_record(name[:-1]) if name.endswith("_") else None
+    if op is not None and _find_in_place_record(op) is not None:
         return op, True
     near = difflib.get_close_matches(name, _all_names("." in name))
     raise LookupError(f"there is no op '{name}'" + (f": did you mean {' or '.join(near)}?" if near else ""))
 
 
-def _record(name: str) -> Op | None:
+def _find_record(name: str) -> Op | None:
     """Return a record by its own name, or a public one: `linear`, `nn.functional.linear`,
     `torch.nn.functional.linear`.
     """
@@ -112,7 +112,7 @@ def _record(name: str) -> Op | None:
     return next((NAMESPACES[each][last] for each in spaces if last in NAMESPACES.get(each, {})), None)
 
 
-def _public_names(op: Op) -> list[str]:
+def _list_public_names(op: Op) -> list[str]:
     names = [(space, name) for space, found in NAMESPACES.items() for name, record in found.items() if record is op]
     return [f"{space}.{name}" for space, name in names]
 
@@ -131,10 +131,10 @@ def _describe_record(op: Op) -> list[tuple[str, str]]:
     part = f", of {', '.join(op.promote_args)}" if op.promote_args else ""
     facts = [
         ("declared", f"torchlite/{op.file.rpartition('/torchlite/')[2]}:{op.line}"),
-        ("names", ", ".join(_public_names(op)) or "none: other ops call it"),
+        ("names", ", ".join(_list_public_names(op)) or "none: other ops call it"),
         ("promotion", f"{_PROMOTIONS[op.promote]}{part}"),
         ("tags", ", ".join(tags) or "none"),
-        ("derivative", _derivative(op)),
+        ("derivative", _describe_derivative(op)),
     ]
     if op.outputs:
         facts.append(("results", ", ".join(op.outputs)))
@@ -145,7 +145,7 @@ def _describe_record(op: Op) -> list[tuple[str, str]]:
     return facts
 
 
-def _derivative(op: Op) -> str:
+def _describe_derivative(op: Op) -> str:
     if op.formulas:
         return f"formulas for {', '.join(name for formula in op.formulas for name in formula.targets)}"
     return "that of the ops in which it is written" if op.is_implicit else "none"
@@ -161,10 +161,10 @@ def generated_sources(op: Op) -> dict[str, str]:
     from .._dispatch.op_functions import in_place_fast_path
 
     texts = {op.name: generated_text(function_for(op))}
-    simple = _in_place(op)
+    simple = _find_in_place_record(op)
     short_way = None if simple is None else in_place_fast_path(simple)
     if simple is not None:
-        texts[_in_place_name(op)] = (
+        texts[_find_in_place_name(op)] = (
             "# No text of its own: the op is computed, and its result written into the tensor.\n"
             if short_way is None
             else generated_text(short_way)
@@ -174,22 +174,22 @@ def generated_sources(op: Op) -> dict[str, str]:
     return texts
 
 
-def _in_place(op: Op) -> Op | None:
+def _find_in_place_record(op: Op) -> Op | None:
     """Return the record whose in-place kernel `op_` runs; None if there is no such method."""
     from .._dispatch.op_functions import op_without_alpha
 
     return op_without_alpha(op) if op.tags & INPLACE else None
 
 
-def _in_place_name(op: Op) -> str:
-    simple = _in_place(op)
+def _find_in_place_name(op: Op) -> str:
+    simple = _find_in_place_record(op)
     return "" if simple is None else f"{simple.name}_"
 
 
 # -- devices -----------------------------------------------------------------------------
 
 
-def kind_on(op: Op, name: str) -> str:
+def execution_kind_on_device(op: Op, name: str) -> str:
     """Return how a device runs an op: by a kernel, a composite, on the host, or not at all."""
     from .._dispatch.backend_registry import table_of
     from .._types.devices import device
@@ -198,8 +198,8 @@ def kind_on(op: Op, name: str) -> str:
         table = table_of(device(name))
     except (RuntimeError, AssertionError) as error:
         return f"cannot be used: {error}"
-    kind = _kind(op, getattr(table, op.name))
-    simple = _in_place(op)
+    kind = _entry_kind(op, getattr(table, op.name))
+    simple = _find_in_place_record(op)
     kernel = None if simple is None else getattr(table, f"{simple.name}_", None)
     return kind if kernel is None else f"{kind}; in place: {_source_location(kernel)}"
 
@@ -215,7 +215,7 @@ def _unopened_backends(op: Op, shown: Collection[str]) -> list[tuple[str, str]]:
         if name in shown or not hasattr(backend, "kernel_location"):
             continue
         place = backend.kernel_location(op.name)
-        simple = _in_place(op)
+        simple = _find_in_place_record(op)
         in_place = "" if simple is None else backend.kernel_location(f"{simple.name}_")
         if place:
             kind = f"kernel ({place})"
@@ -227,7 +227,7 @@ def _unopened_backends(op: Op, shown: Collection[str]) -> list[tuple[str, str]]:
     return rows
 
 
-def _kind(op: Op, entry: Any) -> str:
+def _entry_kind(op: Op, entry: Any) -> str:
     from .._dispatch.fallback import HostFallback, MissingKernel
 
     if isinstance(entry, MissingKernel):

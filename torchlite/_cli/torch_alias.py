@@ -58,7 +58,7 @@ def as_torch(options: argparse.Namespace) -> int:
     paths = sysconfig.get_paths()
     site, scripts = paths["purelib"], paths["scripts"]
     try:
-        stranger = _foreign_torch(site)
+        stranger = _find_foreign_torch(site)
         if stranger:
             print(f"as-torch: {stranger} is PyTorch itself; nothing was changed", file=sys.stderr)
             return 1
@@ -69,7 +69,7 @@ def as_torch(options: argparse.Namespace) -> int:
     return 0
 
 
-def _foreign_torch(site: str) -> str:
+def _find_foreign_torch(site: str) -> str:
     """Return the path of a foreign package `torch`; "" if there is none."""
     for found in importlib.metadata.distributions(name="torch"):
         if "torchlite" not in found.version:
@@ -79,10 +79,10 @@ def _foreign_torch(site: str) -> str:
 
 
 def _is_ours(place: str) -> bool:
-    return _contains(os.path.join(place, "__init__.py"), "HANDS_OVER")
+    return _file_starts_with_word(os.path.join(place, "__init__.py"), "HANDS_OVER")
 
 
-def _contains(path: str, word: str) -> bool:
+def _file_starts_with_word(path: str, word: str) -> bool:
     """True if the beginning of an existing file contains a word."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -135,6 +135,6 @@ def remove(site: str, scripts: str) -> str:
     for place in ours:
         shutil.rmtree(place)
     torchrun = os.path.join(scripts, "torchrun")
-    if _contains(torchrun, "torchlite"):
+    if _file_starts_with_word(torchrun, "torchlite"):
         os.remove(torchrun)
     return f"removed {', '.join(ours)}" if ours else f"there is no `torch` of torchlite in {site}"

@@ -20,7 +20,7 @@ pre_autograd_decomposition_table: dict[Any, Callable] = global_decomposition_tab
 meta_table: dict[Any, Callable] = global_decomposition_table["meta"]
 
 
-def _overloads(op: Any) -> list[Any]:
+def _collect_overloads(op: Any) -> list[Any]:
     """Return the overloads of an op or packet. Raise TypeError for another object."""
     if isinstance(op, OpOverload):
         return [op]
@@ -53,7 +53,7 @@ def register_decomposition(
 
     def register(function: Callable) -> Callable:
         for op in aten_op if isinstance(aten_op, (list, tuple)) else (aten_op,):
-            for overload in _overloads(op):
+            for overload in _collect_overloads(op):
                 if overload in target:
                     raise RuntimeError(f"duplicate registrations for {overload}")
                 target[overload] = function
@@ -70,13 +70,13 @@ def get_decompositions(aten_ops: Sequence[Any], type: str = "post_autograd") -> 
     >>> sorted(map(str, get_decompositions([torch.ops.aten.addcmul.default, torch.ops.aten.mm.default])))
     ['aten.addcmul.default']
     """
-    from .._aten.decompositions import decomposition
+    from .._aten.decompositions import find_decomposition
 
     registered = global_decomposition_table[type]
     found = {}
     for op in aten_ops:
-        for overload in _overloads(op):
-            own = decomposition(overload) if hasattr(overload, "entry") and not overload.entry.is_script else None
+        for overload in _collect_overloads(op):
+            own = find_decomposition(overload) if hasattr(overload, "entry") and not overload.entry.is_script else None
             function = registered.get(overload) or own
             if function is not None:
                 found[overload] = function
@@ -86,7 +86,7 @@ def get_decompositions(aten_ops: Sequence[Any], type: str = "post_autograd") -> 
 def remove_decompositions(decompositions: dict[Any, Callable], aten_ops: Sequence[Any]) -> None:
     """Remove ops from a decomposition table."""
     for op in aten_ops:
-        for overload in _overloads(op):
+        for overload in _collect_overloads(op):
             decompositions.pop(overload, None)
 
 

@@ -91,7 +91,7 @@ class Accelerator:
 
     def is_initialized(self) -> bool:
         """True if a device of this type is in use."""
-        return bool(backend_registry.tables(self.name))
+        return bool(backend_registry.tables_in_use(self.name))
 
     def init(self) -> None:
         """Initialise the current device; functions that need one do this automatically. RuntimeError that names what is
@@ -159,7 +159,7 @@ class Accelerator:
         """The stream for work when none is selected."""
         index = self.index(device)
         runtime = self.runtime(index)
-        return self.Stream._over(index, runtime.default_stream() if self.has_streams(runtime) else None)
+        return self.Stream._from_handle(index, runtime.default_stream() if self.has_streams(runtime) else None)
 
     def current_stream(self, device=None) -> Stream:
         """The stream that receives the calling thread's work."""
@@ -168,7 +168,9 @@ class Accelerator:
         if self.has_streams(runtime):
             handle = runtime.current_stream()  # another library may have chosen it
             return (
-                chosen if chosen is not None and chosen._handle.ptr == handle.ptr else self.Stream._over(index, handle)
+                chosen
+                if chosen is not None and chosen._handle.ptr == handle.ptr
+                else self.Stream._from_handle(index, handle)
             )
         return chosen or self.default_stream(index)
 
@@ -225,7 +227,7 @@ class Accelerator:
 
     def empty_cache(self) -> None:
         """Release cached memory to the devices in use."""
-        for table in backend_registry.tables(self.name):
+        for table in backend_registry.tables_in_use(self.name):
             table.backend.runtime(table.device.index or 0).empty_cache()
 
     def mem_get_info(self, device=None) -> tuple[int, int]:
@@ -236,12 +238,12 @@ class Accelerator:
 
     # -- random numbers --
 
-    def _generator(self, device=None) -> generators.Generator:
-        return generators.default_of(backend_registry.table_of(device_type(self.name, self.index(device))))
+    def _default_generator(self, device=None) -> generators.Generator:
+        return generators.default_generator_of(backend_registry.table_of(device_type(self.name, self.index(device))))
 
     def default_generators(self) -> tuple:
         """The default generators of all devices; none before a device is in use."""
-        return tuple(self._generator(i) for i in range(self.device_count())) if self.is_initialized() else ()
+        return tuple(self._default_generator(i) for i in range(self.device_count())) if self.is_initialized() else ()
 
     def manual_seed(self, seed: int) -> None:
         """Seed the current device's generator; nothing happens without a device."""
@@ -256,20 +258,20 @@ class Accelerator:
     def seed(self) -> None:
         """Seed the current device's generator from the operating system."""
         if self.is_available():
-            self._generator().seed()
+            self._default_generator().seed()
 
     def seed_all(self) -> None:
         """Seed the generators of all devices alike, from the operating system."""
         if self.is_available():
-            self.manual_seed_all(self._generator().seed())
+            self.manual_seed_all(self._default_generator().seed())
 
     def initial_seed(self) -> int:
         """The seed of the current device's generator."""
-        return self._generator().initial_seed()
+        return self._default_generator().initial_seed()
 
     def get_rng_state(self, device=None):
         """The state of a device's generator as a uint8 tensor (on the CPU)."""
-        return self._generator(device).get_state()
+        return self._default_generator(device).get_state()
 
     def get_rng_state_all(self) -> list:
         """The states of all devices' generators."""
@@ -278,7 +280,7 @@ class Accelerator:
     def set_rng_state(self, new_state, device=None) -> None:
         """Set the state of a device's generator; nothing happens without a device."""
         if self.is_available():
-            self._generator(device).set_state(new_state)
+            self._default_generator(device).set_state(new_state)
 
     def set_rng_state_all(self, new_states) -> None:
         """Set the states of all devices' generators."""

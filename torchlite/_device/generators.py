@@ -13,10 +13,10 @@ import warnings
 import numpy as np
 
 from .._dispatch import GLOBALS, call, table_of
-from .._dispatch.argument_checks import set_requires_grad
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.kernel_recorder import call_recorded
 from .._dispatch.memory_overlap import check_no_internal_overlap
+from .._dispatch.shape_and_value_checks import set_requires_grad
 from .._settings import fork_locks
 from .._types.devices import device as device_type
 from .._types.devices import get_default_device
@@ -26,7 +26,7 @@ DEFAULT_SEED = 67280421310721
 _LIMIT = 1 << 64
 
 
-def _unsigned(seed: int) -> int:
+def _to_unsigned_seed(seed: int) -> int:
     """A seed as an unsigned 64-bit integer; negative ones count from 2**64."""
     if not -(_LIMIT >> 1) <= seed < _LIMIT:
         raise ValueError("Overflow when unpacking long long")
@@ -69,7 +69,7 @@ class Generator:
         """Start the stream of `seed` (64 bits; negative seeds count from 2**64); returns the generator."""
         if type(seed) is not int:
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
-        self._engine.manual_seed(_unsigned(seed))
+        self._engine.manual_seed(_to_unsigned_seed(seed))
         return self
 
     def seed(self) -> int:
@@ -84,7 +84,7 @@ class Generator:
         """The state as a uint8 tensor; on "cpu" in PyTorch's layout of 5056 bytes."""
         table = table_of(device_type("cpu"))
         raw = call_recorded("get_state", _state_of, self)
-        return call.wrap(table, raw, uint8)
+        return call.wrap_array(table, raw, uint8)
 
     def set_state(self, new_state) -> Generator:
         """Go back to a state that `get_state` gave, here or (on "cpu") in PyTorch. Returns the generator.
@@ -109,13 +109,13 @@ class Generator:
 
     def get_offset(self) -> int:
         """Offset of a counter-based random stream (on a GPU). RuntimeError on "cpu"."""
-        return self._counted().get_offset()
+        return self._engine_with_offset().get_offset()
 
     def set_offset(self, offset: int) -> None:
         """Go to another place of a counter-based stream. RuntimeError on "cpu"."""
-        self._counted().set_offset(offset)
+        self._engine_with_offset().set_offset(offset)
 
-    def _counted(self):
+    def _engine_with_offset(self):
         if not hasattr(self._engine, "get_offset"):
             raise RuntimeError(f"{self._device.type.upper()} Generator does not use offset")
         return self._engine
@@ -180,7 +180,7 @@ def use_copied_generators(start: dict | None = None):
 
 def copy_default_generators() -> dict:
     """The default generators in use, by kernel table, as they are now."""
-    return {table: default_of(table).clone_state() for table in list(_defaults)}
+    return {table: default_generator_of(table).clone_state() for table in list(_defaults)}
 
 
 @contextlib.contextmanager
@@ -188,16 +188,16 @@ def exclusive_default_generators(copies: dict):
     """Inside, other threads do not draw from the default generators in use, whose copies `copies` gets at first."""
     with contextlib.ExitStack() as held:
         for table in list(_defaults):
-            held.enter_context(default_of(table)._engine.lock)
+            held.enter_context(default_generator_of(table)._engine.lock)
         copies.update(copy_default_generators())
         yield
 
 
-def original_engine(value):
+def unwrap_engine_copy(value):
     """A value that a recorded program keeps: the engine of a default generator in the place of a copy's."""
     for table, generator in (_THREAD.copies or {}).items():
         if generator._engine is value:
-            return _default_of(table)._engine
+            return _find_default_generator(table)._engine
     return value
 
 
@@ -205,18 +205,18 @@ def _copy_of(table, copies: dict) -> Generator:
     """The copy of a default generator within `use_copied_generators`."""
     found = copies.get(table)
     if found is None:
-        found = copies[table] = _default_of(table).clone_state()
+        found = copies[table] = _find_default_generator(table).clone_state()
     return found
 
 
-def default_of(table) -> Generator:
+def default_generator_of(table) -> Generator:
     """The default generator of a device's random functions."""
     if THREADS_WITH_COPIES and _THREAD.copies is not None:
         return _copy_of(table, _THREAD.copies)
-    return _default_of(table)
+    return _find_default_generator(table)
 
 
-def _default_of(table) -> Generator:
+def _find_default_generator(table) -> Generator:
     found = _defaults.get(table)
     if found is None:
         with _lock:
@@ -231,16 +231,16 @@ def _default_of(table) -> Generator:
 def default_generators(tensors) -> list[Generator]:
     """The default generators of the CPU and of the devices that the tensors are on."""
     tables = {table_of(device_type("cpu")), *(t._tl_kernels for t in tensors if t._tl_kernels.device.type != "meta")}
-    return [default_of(table) for table in tables]
+    return [default_generator_of(table) for table in tables]
 
 
-def engine_of(table, generator: Generator | None):
+def engine_for_table(table, generator: Generator | None):
     """The engine that a random op on the table's device draws from."""
     if generator is None:
         found = _defaults.get(table)
         if found is not None and not THREADS_WITH_COPIES:
             return found._engine
-        return None if table.device.type == "meta" else default_of(table)._engine
+        return None if table.device.type == "meta" else default_generator_of(table)._engine
     if not isinstance(generator, Generator):
         raise TypeError(f"argument 'generator' must be torch.Generator, not {type(generator).__name__}")
     if generator._device != table.device and table.device.type != "meta":
@@ -248,19 +248,19 @@ def engine_of(table, generator: Generator | None):
             f"Expected a '{table.device.type}' device type for generator but found '{generator._device.type}'"
         )
     if THREADS_WITH_COPIES and generator is _defaults.get(table):
-        return default_of(table)._engine
+        return default_generator_of(table)._engine
     return generator._engine
 
 
 def new_random_tensor(kernel: str, size, dtype, *parameters, device=None, generator=None, requires_grad=False):
     """A new tensor from a random kernel `kernel(size, dtype, *parameters, engine)`."""
-    where = get_default_device() if device is None else call._device(device)
+    where = get_default_device() if device is None else call._resolve_device(device)
     table = table_of(where)
-    engine = engine_of(table, generator)
+    engine = engine_for_table(table, generator)
     if GLOBALS["INTERCEPTORS"]:
-        return call.create(kernel, size, dtype, *parameters, engine, device=where, requires_grad=requires_grad)
+        return call.create_tensor(kernel, size, dtype, *parameters, engine, device=where, requires_grad=requires_grad)
     try:
-        out = call.wrap(table, getattr(table, kernel)(size, dtype, *parameters, engine), dtype)
+        out = call.wrap_array(table, getattr(table, kernel)(size, dtype, *parameters, engine), dtype)
     except Exception as error:  # every error of a kernel becomes PyTorch's
         values = [size, dtype, *parameters, engine]
         raise call.translate_error(call.REGISTRY[kernel], error, values) from error.__cause__
@@ -280,7 +280,7 @@ def fill_random(record, tensor, kernel: str, *parameters, generator=None):
     check_in_place_random(tensor)
     check_no_internal_overlap(tensor)
     table = tensor._tl_kernels
-    engine = engine_of(table, generator)
+    engine = engine_for_table(table, generator)
     draws = getattr(table, kernel)
     if tensor.is_contiguous():
         values = draws(tensor._tl_array.shape, tensor.dtype, *parameters, engine)
@@ -288,7 +288,7 @@ def fill_random(record, tensor, kernel: str, *parameters, generator=None):
         order = dims_by_stride(tensor)
         values = draws(tuple(tensor._tl_array.shape[d] for d in order), tensor.dtype, *parameters, engine)
         values = table.permute(values, tuple(order.index(d) for d in range(len(order))))
-    return write_random_values(record, tensor, call.wrap(table, values, tensor.dtype))
+    return write_random_values(record, tensor, call.wrap_array(table, values, tensor.dtype))
 
 
 def check_in_place_random(tensor) -> None:
@@ -309,11 +309,11 @@ def write_random_values(record, tensor, values):
 def manual_seed(seed) -> Generator:
     """Seed the default generators of all devices; returns the CPU's."""
     global _seed_of_later_devices
-    value = _unsigned(int(seed))
-    first = _default_of(table_of(device_type("cpu")))
+    value = _to_unsigned_seed(int(seed))
+    first = _find_default_generator(table_of(device_type("cpu")))
     if THREADS_WITH_COPIES and _THREAD.copies is not None:
         for table in list(_defaults):
-            default_of(table)._engine.manual_seed(value)
+            default_generator_of(table)._engine.manual_seed(value)
         return first
     with _lock:
         _seed_of_later_devices = value
@@ -328,13 +328,13 @@ def seed_device(where: device_type, seed: int) -> None:
     with _lock:
         table = next((table for table in list(_defaults) if table.device == where), None)
         if table is None:
-            _seeds_of_later_devices[where] = _unsigned(seed)
+            _seeds_of_later_devices[where] = _to_unsigned_seed(seed)
         else:
-            default_of(table)._engine.manual_seed(_unsigned(seed))
+            default_generator_of(table)._engine.manual_seed(_to_unsigned_seed(seed))
 
 
 def _cpu_generator() -> Generator:
-    return default_of(table_of(device_type("cpu")))
+    return default_generator_of(table_of(device_type("cpu")))
 
 
 def seed() -> int:
@@ -377,9 +377,11 @@ def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="device
                 stacklevel=3,
             )
     else:
-        chosen = [table_of(call._device(f"{device_type or 'cuda'}:{d}" if isinstance(d, int) else d)) for d in devices]
+        chosen = [
+            table_of(call._resolve_device(f"{device_type or 'cuda'}:{d}" if isinstance(d, int) else d)) for d in devices
+        ]
     cpu = _cpu_generator()
-    forked = {id(g): g for g in [cpu, *(default_of(t) for t in chosen)]}.values()
+    forked = {id(g): g for g in [cpu, *(default_generator_of(t) for t in chosen)]}.values()
     saved = [(g, call_recorded("get_state", _state_of, g)) for g in forked]
     try:
         yield
@@ -390,5 +392,5 @@ def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="device
 
 def __getattr__(name: str):
     if name == "default_generator":
-        return _default_of(table_of(device_type("cpu")))
+        return _find_default_generator(table_of(device_type("cpu")))
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -45,10 +45,10 @@ def accelerator_for(device: Any = None) -> Accelerator:
 class _Generic(type):
     """Lets `torch.Stream(…)` and `torch.Event(…)` make an object of the device type's own class."""
 
-    _generic: Callable[..., Any]
+    _make_for_device_type: Callable[..., Any]
 
     def __call__(cls, *args, **kwargs):
-        return super().__call__(*args, **kwargs) if hasattr(cls, "_of") else cls._generic(*args, **kwargs)
+        return super().__call__(*args, **kwargs) if hasattr(cls, "_of") else cls._make_for_device_type(*args, **kwargs)
 
 
 class Stream(metaclass=_Generic):
@@ -65,7 +65,7 @@ class Stream(metaclass=_Generic):
     _last = 0
 
     @staticmethod
-    def _generic(device=None, priority: int = 0, **kwargs):
+    def _make_for_device_type(device=None, priority: int = 0, **kwargs):
         return accelerator_for(kwargs.get("device_type") or device).Stream(device, priority, **kwargs)
 
     def __init__(
@@ -90,21 +90,21 @@ class Stream(metaclass=_Generic):
                 if pointer == default.ptr
                 else runtime.stream_from(pointer)
             )
-            self._set(index, priority, handle.ptr, handle)
+            self._set_fields(index, priority, handle.ptr, handle)
         else:
             if pointer is None:
                 pointer = Stream._last = Stream._last + 1
-            self._set(index, priority, pointer, None)
+            self._set_fields(index, priority, pointer, None)
 
-    def _set(self, index: int, priority: int, stream_id: int, handle: Any) -> Any:
+    def _set_fields(self, index: int, priority: int, stream_id: int, handle: Any) -> Any:
         self.device = device_type(self._of.name, index)
         self.priority, self.stream_id, self._handle = priority, stream_id, handle
         return self
 
     @classmethod
-    def _over(cls, index: int, handle: Any, stream_id: int = 0) -> Any:
+    def _from_handle(cls, index: int, handle: Any, stream_id: int = 0) -> Any:
         """The stream of a runtime's handle."""
-        return object.__new__(cls)._set(index, 0, handle.ptr if handle is not None else stream_id, handle)
+        return object.__new__(cls)._set_fields(index, 0, handle.ptr if handle is not None else stream_id, handle)
 
     @property
     def device_index(self) -> int:
@@ -185,7 +185,7 @@ class Event(metaclass=_Generic):
     _of: Accelerator
 
     @staticmethod
-    def _generic(device=None, **kwargs):
+    def _make_for_device_type(device=None, **kwargs):
         of = accelerator_for(device)
         made = of.Event(**kwargs)
         made.device = device_type(of.name, of.index(device))

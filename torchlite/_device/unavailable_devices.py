@@ -31,11 +31,11 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
 
 def make_functions(names: str, wants: str, error: Callable[[str], Exception]) -> dict[str, Any]:
     """A module's functions: `names` answer without a device; `wants` raise `error(name)`."""
-    made = {name: _named_function(name, _ANSWERS[name]) for name in names.split()}
-    return made | {name: _raising_function(name, error) for name in wants.split()}
+    made = {name: _make_named_function(name, _ANSWERS[name]) for name in names.split()}
+    return made | {name: _make_raising_function(name, error) for name in wants.split()}
 
 
-def _named_function(name: str, answer: Callable[..., Any]) -> Any:
+def _make_named_function(name: str, answer: Callable[..., Any]) -> Any:
     def function(*args: Any, **kwargs: Any) -> Any:
         return answer(*args, **kwargs)
 
@@ -45,7 +45,7 @@ def _named_function(name: str, answer: Callable[..., Any]) -> Any:
     return function
 
 
-def _raising_function(name: str, error: Callable[[str], Exception]) -> Any:
+def _make_raising_function(name: str, error: Callable[[str], Exception]) -> Any:
     def function(*args: Any, **kwargs: Any) -> Any:
         raise error(name)
 

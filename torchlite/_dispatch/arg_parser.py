@@ -121,7 +121,7 @@ class Signature:
         self.deprecated = text.endswith("|deprecated")
         self.arguments: list[Argument] = []
         kwonly = False
-        for part in _split(text.removesuffix("|deprecated")):
+        for part in _split_at_commas(text.removesuffix("|deprecated")):
             if part == "*":
                 kwonly = True
             else:
@@ -138,11 +138,11 @@ class Signature:
             shown.append(str(a))
         return f"({', '.join(shown)})"
 
-    def fits(self, count: int) -> bool:
+    def accepts_count(self, count: int) -> bool:
         """True if this signature can take that many arguments."""
         return not self.deprecated and self.least <= count <= len(self.arguments)
 
-    def _too_many(self, count: int) -> TypeError:
+    def _too_many_arguments_error(self, count: int) -> TypeError:
         least = sum(not a.kwonly and not a.optional for a in self.arguments)
         if least < self.positional:
             takes = f"from {least} to {self.positional} positional arguments"
@@ -150,14 +150,14 @@ class Signature:
             takes = f"{self.positional} positional argument{'s' * (self.positional != 1)}"
         return TypeError(f"{self.name}() takes {takes} but {count} {'was' if count == 1 else 'were'} given")
 
-    def _missing(self, given: int) -> TypeError:
+    def _missing_arguments_error(self, given: int) -> TypeError:
         names = [a.name for a in self.arguments[given:] if not a.optional and not a.kwonly]
         names = names or [a.name for a in self.arguments[given:] if not a.optional]
         plural = "s" if len(names) == 1 else ""
         shown = ", ".join(f'"{name}"' for name in names)
         return TypeError(f"{self.name}() missing {len(names)} required positional argument{plural}: {shown}")
 
-    def _wrong(self, a: Argument, value, place: int | None) -> TypeError:
+    def _wrong_type_error(self, a: Argument, value, place: int | None) -> TypeError:
         want = f"{_TYPE_DISPLAY.get(a.type, a.type)}"
         where = f"{self.name}(): argument '{a.name}'" + (f" (position {place + 1})" if place is not None else "")
         if isinstance(value, (list, tuple)) and value and a.type in _ITEMS:
@@ -168,7 +168,7 @@ class Signature:
         """The arguments by parameter name, or the error."""
         several = self.positional == 1 and self.arguments[0].type == "ints"
         if len(args) > self.positional and not several:
-            return self._too_many(len(args))
+            return self._too_many_arguments_error(len(args))
         found: dict[str, Any] = {}
         used: set[str] = set()
         place = 0
@@ -176,7 +176,7 @@ class Signature:
             value, at = ABSENT, None
             if place < len(args):
                 if a.kwonly:
-                    return self._too_many(len(args))
+                    return self._too_many_arguments_error(len(args))
                 value, at, place = args[place], place, place + 1
             else:
                 for name in (a.name, *NUMPY_NAMES.get(a.name, ())):
@@ -186,7 +186,7 @@ class Signature:
                         break
             if value is ABSENT or value is None and a.nullable:
                 if value is ABSENT and not a.optional:
-                    return self._missing(i)
+                    return self._missing_arguments_error(i)
                 if value is None:
                     found[a.name] = None
             elif a.takes(value, self.numbers):
@@ -195,7 +195,7 @@ class Signature:
                 found[a.name] = args
                 place = len(args)
             else:
-                return self._wrong(a, value, at)
+                return self._wrong_type_error(a, value, at)
         for name in kwargs:
             if name not in used:
                 known = any(a.name == name for a in self.arguments)
@@ -203,7 +203,7 @@ class Signature:
                 return TypeError(f"{self.name}() got {what} argument '{name}'")
         return found
 
-    def mismatch(self, args: tuple, kwargs: dict) -> str:
+    def describe_mismatch(self, args: tuple, kwargs: dict) -> str:
         """The line with marks that PyTorch prints below this signature in an error; empty if the number of arguments
         differs. The star counts as one argument, and types are compared by name, as PyTorch does.
         """
@@ -224,7 +224,7 @@ class Signature:
         return f"      didn't match because some of the arguments have invalid types: ({', '.join(shown)})\n"
 
 
-def _split(text: str) -> list[str]:
+def _split_at_commas(text: str) -> list[str]:
     """Split at the commas outside brackets."""
     parts, depth, start = [], 0, 0
     for i, letter in enumerate(text):
@@ -279,26 +279,26 @@ def match_signature(public: str, args: tuple, kwargs: dict) -> dict[str, Any] | 
         found = form.match(args, kwargs)
         if isinstance(found, dict):
             if form.deprecated:
-                _warn(form, forms)
+                _warn_deprecated_form(form, forms)
             return found
         errors.append(found)
     if len(forms) == 1:
         raise errors[0]
     count = len(args) + len(kwargs)
-    plausible = [error for form, error in zip(forms, errors, strict=True) if form.fits(count)]
+    plausible = [error for form, error in zip(forms, errors, strict=True) if form.accepts_count(count)]
     if len(plausible) == 1:
         raise plausible[0]
     got = ", ".join([*map(type_name, args), *(f"{name}={type_name(value)}" for name, value in kwargs.items())])
     got += ", " if kwargs and not args else ""  # as PyTorch writes it
     shown = [form for form in forms if not form.deprecated]
-    listed = "".join(f" * {form}\n{form.mismatch(args, kwargs)}" for form in shown)
+    listed = "".join(f" * {form}\n{form.describe_mismatch(args, kwargs)}" for form in shown)
     expected = f"one of:\n{listed}" if len(shown) > 1 else str(shown[0])
     raise TypeError(
         f"{forms[0].name}() received an invalid combination of arguments - got ({got}), but expected {expected}"
     )
 
 
-def _warn(form: Signature, forms: list[Signature]) -> None:
+def _warn_deprecated_form(form: Signature, forms: list[Signature]) -> None:
     """PyTorch's warning of deprecated forms, once in a process."""
     global _has_warned
     if _has_warned and not FLAGS.warn_always:

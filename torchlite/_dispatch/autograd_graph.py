@@ -80,7 +80,7 @@ def base_of(tensor) -> Any:
     return None if found is None else found[0] if found.__class__ is tuple else found.base
 
 
-def view_kind_of(tensor) -> str | None:
+def why_view_is_not_writable(tensor) -> str | None:
     """Reason in-place writes through this view are refused; None if they are allowed."""
     found = tensor._tl_meta
     if found.__class__ is tuple:
@@ -91,7 +91,7 @@ def view_kind_of(tensor) -> str | None:
 def view_meta(source, kind: str | None = None) -> tuple:
     """Metadata of a view of `source`, as a tuple; `autograd_meta_of` turns it into an AutogradMeta."""
     base = base_of(source)
-    kind = kind or view_kind_of(source)
+    kind = kind or why_view_is_not_writable(source)
     base = source if base is None else base
     return (base, GLOBALS["HISTORY_COUNTER"]) if kind is None else (base, GLOBALS["HISTORY_COUNTER"], kind)
 
@@ -113,7 +113,7 @@ def is_inference(tensor) -> bool:
     return found is not None and (found.inference if found.root is None else found.root.inference)
 
 
-def version(tensor) -> int:
+def version_of(tensor) -> int:
     """Number of in-place changes of the tensor's memory, through it or a view. RuntimeError for an inference tensor,
     which has no version counter.
     """
@@ -232,7 +232,7 @@ class Node:
     @property
     def metadata(self) -> dict:
         """Dictionary for arbitrary user annotations of the node."""
-        return node_hooks(self).metadata
+        return find_node_hooks(self).metadata
 
     def _sequence_nr(self) -> int:
         return self._seq
@@ -244,13 +244,13 @@ class Node:
         """Register `hook(grad_inputs, grad_outputs)` to run after this node; its result replaces grad_inputs. Returns a
         handle with `remove()`.
         """
-        return RemovableHandle(node_hooks(self).post, hook)
+        return RemovableHandle(find_node_hooks(self).post, hook)
 
     def register_prehook(self, hook):
         """Register `hook(grad_outputs)` to run before this node; its result replaces grad_outputs. Returns a handle
         with `remove()`.
         """
-        return RemovableHandle(node_hooks(self).pre, hook)
+        return RemovableHandle(find_node_hooks(self).pre, hook)
 
 
 class NodeHooks:
@@ -268,7 +268,7 @@ class NodeHooks:
         self.metadata: dict = {}
 
 
-def node_hooks(node: Node) -> NodeHooks:
+def find_node_hooks(node: Node) -> NodeHooks:
     if node._hooks is None:
         node._hooks = NodeHooks()
     return node._hooks
@@ -291,17 +291,17 @@ def nodes_created_since(start: int, tensors: list) -> list[Node]:
         node = where.node if where.__class__ is OutputEdge else where
         if isinstance(node, Node) and node._seq > start and node not in found:
             found[node] = None
-            pending += _leaves(node._edges)
+            pending += _find_leaves(node._edges)
     return list(found)
 
 
 def saved_values_of(node: Node) -> list:
     """The values that a node saved for its derivative: tensors, arrays, numbers and others."""
-    return [*_leaves(node._saved or ()), *_leaves(node._out or ())]
+    return [*_find_leaves(node._saved or ()), *_find_leaves(node._out or ())]
 
 
-def _leaves(items: Any) -> list:
-    return [leaf for item in items for leaf in (_leaves(item) if item.__class__ is tuple else (item,))]
+def _find_leaves(items: Any) -> list:
+    return [leaf for item in items for leaf in (_find_leaves(item) if item.__class__ is tuple else (item,))]
 
 
 # Not empty once a leaf has hooks. Then backward passes run a leaf's hooks as soon as its gradient is complete.
@@ -339,7 +339,7 @@ class AccumulateGrad(Node):
         return f"<AccumulateGrad object at {id(self):#x}>"
 
 
-def accumulator(leaf) -> AccumulateGrad:
+def accumulator_of(leaf) -> AccumulateGrad:
     """The leaf's AccumulateGrad; the same object as long as a reference to it exists."""
     found = autograd_meta_of(leaf)
     made = found.accumulator and found.accumulator()
@@ -353,7 +353,7 @@ def edge_to_pair(where) -> tuple:
     """(node, output index) of an edge, as PyTorch shows them."""
     if where.__class__ is OutputEdge:
         return to_python_node(where.node), where.index
-    return (to_python_node(where), 0) if isinstance(where, Node) else (accumulator(where), 0)
+    return (to_python_node(where), 0) if isinstance(where, Node) else (accumulator_of(where), 0)
 
 
 def to_python_node(node: Node) -> Node:
@@ -411,7 +411,7 @@ def regenerate_grad_fn(view) -> None:
     found = autograd_meta_of(view)
     if found.base._tl_node is not None:
         if found.kind is not None:
-            from .argument_checks import raise_view_write_error
+            from .shape_and_value_checks import raise_view_write_error
 
             raise_view_write_error(found.kind, view, "its base or another view of its base has been")
         F, base, old = CALLBACKS.F, found.base, view._tl_node
@@ -458,12 +458,12 @@ def move_retain_grad(tensor, node, old=None) -> None:
     for where, put in ((old or tensor._tl_node, False), (node, True)):
         at, index = (where.node, where.index) if where.__class__ is OutputEdge else (where, 0)
         if put:
-            node_hooks(at).retain[index] = weakref.ref(tensor)
+            find_node_hooks(at).retain[index] = weakref.ref(tensor)
         elif at._hooks is not None:
             at._hooks.retain.pop(index, None)
 
 
-def without_hooks(where) -> Any:
+def copy_without_hooks(where) -> Any:
     """grad_fn for an in-place write; the view's hooks stay on the old one."""
     node = where.node if where.__class__ is OutputEdge else where
     if node is None or node is LEAF or node is REQUIRES_GRAD_DETACHED or node._hooks is None or node._is_custom:

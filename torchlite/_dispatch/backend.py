@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._settings.cached import cached_property
+from .._settings.cached_property import cached_property
 from .._types.devices import device
 from .._types.dtypes import float16, float32, float64
 from .dispatch_state import GLOBALS

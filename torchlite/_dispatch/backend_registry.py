@@ -41,7 +41,7 @@ def _check_members(name: str, backend: Backend) -> AnyBackend:
 
 
 @functools.cache
-def _load(name: str) -> AnyBackend:
+def _load_backend(name: str) -> AnyBackend:
     point = installed_backends().get(name)
     if point is None:
         if name in PYTORCH_ONLY_TYPES:
@@ -58,7 +58,7 @@ def _load(name: str) -> AnyBackend:
 
 def backend_of(name: str) -> AnyBackend:
     """The backend of a device type. RuntimeError saying what to install when it is absent."""
-    return REGISTERED.get(name) or _load(name)
+    return REGISTERED.get(name) or _load_backend(name)
 
 
 def table_of(where: device) -> KernelTable:
@@ -81,7 +81,7 @@ def _reduce_table(table: KernelTable):
 copyreg.pickle(KernelTable, _reduce_table)  # a kernel table is its device's, wherever it is unpickled
 
 
-def tables(name: str) -> list[KernelTable]:
+def tables_in_use(name: str) -> list[KernelTable]:
     """The tables of a device type that are in use."""
     return [table for where, table in list(_tables.items()) if where.type == name]
 
@@ -168,7 +168,7 @@ def _refuse_dtypes(record: Op, kernel, table: KernelTable):
     """A kernel behind the test of what its op refuses."""
     refuses, dtype_of = record.refuses, table.dtype_of
 
-    def checked(input, *args, dtype=None, **kwargs):
+    def run_if_dtype_is_accepted(input, *args, dtype=None, **kwargs):
         d, which = (dtype_of(input), "input") if dtype is None else (dtype, "dtype")
         word = refuses.get((which, d.category))
         if isinstance(word, Exception):
@@ -177,7 +177,7 @@ def _refuse_dtypes(record: Op, kernel, table: KernelTable):
             raise NotImplementedError(f"\"{word}\" not implemented for '{d.scalar_name}'")
         return kernel(input, *args, **kwargs) if dtype is None else kernel(input, *args, dtype=dtype, **kwargs)
 
-    return checked
+    return run_if_dtype_is_accepted
 
 
 def has_kernel(table: KernelTable, name: str) -> bool:

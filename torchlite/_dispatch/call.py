@@ -13,7 +13,6 @@ from .._types.devices import device, get_default_device
 from .._types.dtypes import _EXTRA, FLOAT, bool_, dtype, float16, get_default_dtype
 from .._types.layouts import Size
 from . import type_promotion
-from .argument_checks import set_requires_grad
 from .autograd_graph import (
     AutogradMeta,
     OutputEdge,
@@ -21,6 +20,7 @@ from .autograd_graph import (
     autograd_meta_of,
     base_of,
     bump_version,
+    copy_without_hooks,
     flat_view_indices,
     gradient_edge,
     invalidate_views,
@@ -32,10 +32,9 @@ from .autograd_graph import (
     regenerate_stale_views,
     root_meta_of,
     track_stale_views,
-    version,
-    view_kind_of,
+    version_of,
     view_meta,
-    without_hooks,
+    why_view_is_not_writable,
     write_raw,
 )
 from .backend import is_view
@@ -76,6 +75,7 @@ from .out_variants import (
     try_out_kernel,
     write_outputs,
 )
+from .shape_and_value_checks import set_requires_grad
 from .shapes import broadcast_shapes
 
 new = object.__new__
@@ -93,7 +93,7 @@ def set_tensor_classes(tensor: type, parameter: type) -> None:
     GLOBALS.update(Tensor=tensor, Parameter=parameter, Size=Size, bool_=bool_)
 
 
-def wrap(table, data, d: dtype | None = None):
+def wrap_array(table, data, d: dtype | None = None):
     """A Tensor over a raw array, without checks."""
     if data.__class__ is not table.array:
         data = table.as_array(data)
@@ -123,7 +123,7 @@ def without_interceptors(op: Op, function, args: tuple, kwargs: dict, more: tupl
     return _run_bound(op, function, *normalize_args(op, args, kwargs, more))
 
 
-def _parser():
+def _load_arg_parser():
     """PyTorch's signatures: loaded when a call is not in the record's form."""
     from . import arg_parser
 
@@ -137,7 +137,7 @@ def normalize_args(op: Op, args: tuple, kwargs: dict, more: tuple) -> tuple[tupl
         or any(value is ABSENT for value in args)
         or any(value is ABSENT for value in kwargs.values())
     ):
-        return _parser().to_record_args(op, args, kwargs, op.numpy_names, more)
+        return _load_arg_parser().to_record_args(op, args, kwargs, op.numpy_names, more)
     return args, kwargs
 
 
@@ -256,7 +256,7 @@ def to_raw(value):
     return value
 
 
-def homogeneous_arrays(items):
+def arrays_of_one_dtype(items):
     """The raw arrays of plain tensors of one dtype on one device; None for any others."""
     first = items[0]
     if first.__class__ is not Tensor and first.__class__ is not Parameter:
@@ -300,11 +300,11 @@ def check_composite_args(op: Op, values: list) -> list:
     for position, (param, value) in enumerate(zip(op.params, values, strict=True)):
         if param.kind == "tensor" and not isinstance(value, Tensor) and not (value is None and param.default is None):
             if not isinstance(value, np.ndarray):
-                raise _parser().parser_error(op, values) or type_error(op, param, position, value)
+                raise _load_arg_parser().parser_error(op, values) or type_error(op, param, position, value)
             values = [*values[:position], array_to_tensor(value, values), *values[position + 1 :]]
         elif param.kind == "list":
             if not isinstance(value, (list, tuple)):
-                raise _parser().parser_error(op, values) or type_error(op, param, position, value)
+                raise _load_arg_parser().parser_error(op, values) or type_error(op, param, position, value)
             check_tensor_list(param, position, value)
     return values
 
@@ -338,7 +338,7 @@ def check_tensors(op: Op, values: list) -> list:
             continue
         if param.kind == "list":
             if not isinstance(value, (list, tuple)):
-                raise _parser().parser_error(op, values) or type_error(op, param, position, value)
+                raise _load_arg_parser().parser_error(op, values) or type_error(op, param, position, value)
             items = tuple(value)
             check_tensor_list(param, position, items)
             values[position] = items
@@ -358,7 +358,7 @@ def check_tensors(op: Op, values: list) -> list:
         elif param.kind == "number" and hasattr(value, "__float__") and hasattr(value, "dtype"):
             values[position] = value.item()
         else:
-            raise _parser().parser_error(op, values) or type_error(op, param, position, value)
+            raise _load_arg_parser().parser_error(op, values) or type_error(op, param, position, value)
     if len(found) > 1 and any(t._tl_kernels is not found[0]._tl_kernels for t in found):
         return to_common_device(op, values, found)
     return values
@@ -387,7 +387,7 @@ def cast_to_common_dtype(op: Op, values: list) -> list:
     if not flat:
         return values
     if not any(isinstance(v, Tensor) for v in flat):
-        refused = _parser().parser_error(op, values)  # most ops want one tensor at least
+        refused = _load_arg_parser().parser_error(op, values)  # most ops want one tensor at least
         if refused is not None:
             raise refused
     to = type_promotion.result_dtype(flat)
@@ -410,7 +410,7 @@ def cast_to_common_dtype(op: Op, values: list) -> list:
     if not any(isinstance(v, Tensor) for v in flat):
         first = chosen[0]
         table = table_of_values(values) or table_of(get_default_device())
-        values[first] = wrap(table, table._full((), values[first], to), to)
+        values[first] = wrap_array(table, table._full((), values[first], to), to)
     elif op.tags & POINTWISE and len(chosen) == 2 and (to.name in _EXTRA or to is float16):
         _round_scalars_to_half(op, values, chosen, to)
     return values
@@ -419,14 +419,14 @@ def cast_to_common_dtype(op: Op, values: list) -> list:
 def _unwrap_wide_scalars(values: list, chosen: list, to: dtype) -> list:
     """On the CPU, convert a 0-d tensor that is wider than half-precision operands to its number."""
 
-    def number(value):
+    def unwrap_scalar(value):
         if not isinstance(value, Tensor) or value._tl_node is not None or value.dtype.category != FLOAT:
             return value
         return value if value._tl_array.ndim or value.dtype.itemsize <= 2 else value.item()
 
     if table_of_values(values).in_float32 is None:
         return values
-    return [number(value) if i in chosen else value for i, value in enumerate(values)]
+    return [unwrap_scalar(value) if i in chosen else value for i, value in enumerate(values)]
 
 
 def _round_scalars_to_half(op: Op, values: list, chosen: list, to: dtype) -> None:
@@ -442,25 +442,25 @@ def _round_scalars_to_half(op: Op, values: list, chosen: list, to: dtype) -> Non
         return
     for i in chosen:
         if not isinstance(values[i], Tensor):
-            values[i] = wrap(table, table._full((), values[i], to), to)
+            values[i] = wrap_array(table, table._full((), values[i], to), to)
 
 
 def wrap_and_record(op: Op, table, values, data):
     """Wrap a kernel's result and record how it came about."""
-    wants = MODE.grad and not op.tags & NONDIFF and _any_requires_grad(values)
+    wants = MODE.grad and not op.tags & NONDIFF and any_requires_grad(values)
     if op.tags & (VIEW | MAYBE_VIEW):
         return _wrap_view_and_record(op, table, values, data, wants)
     if op.aux_outputs:
-        out = wrap(table, data[0])
+        out = wrap_array(table, data[0])
         if wants and out.dtype.category >= 2:
             record_node(op, table, values, (out,), tuple(data[1:]))
         return out
     if op.outputs is None and data.__class__ is not tuple and data.__class__ is not list:
-        out = wrap(table, data)
+        out = wrap_array(table, data)
         if wants and out.dtype.category >= 2:
             record_node(op, table, values, (out,))
         return out
-    outs = tuple(None if d is None else wrap(table, d) for d in data)
+    outs = tuple(None if d is None else wrap_array(table, d) for d in data)
     if wants:
         record_node(op, table, values, outs)
     return op.result_type(outs) if op.outputs else outs
@@ -471,7 +471,7 @@ def _wrap_view_and_record(op, table, values, data, wants):
     if data is source._tl_array and op.tags & MAYBE_VIEW:
         return source
     several = data.__class__ in (tuple, list)
-    outs = tuple(wrap(table, d) for d in (data if several else (data,)))
+    outs = tuple(wrap_array(table, d) for d in (data if several else (data,)))
     kind = "inference" if MODE.inference else None if MODE.grad else "no_grad"
     for out in outs:
         if op.tags & VIEW or is_view(out._tl_array, source._tl_array):
@@ -495,7 +495,7 @@ def finish_unrecorded(op: Op, table, values, result, hidden: tuple = ()) -> None
         record_node(op, table, values, (result,), hidden)
 
 
-def _any_requires_grad(values) -> bool:
+def any_requires_grad(values) -> bool:
     if STALE_VIEW_CHECKS:
         regenerate_stale_views(values)
     for value in values:
@@ -509,9 +509,9 @@ def _any_requires_grad(values) -> bool:
     return False
 
 
-def names_requiring_grad(op: Op, values) -> set:
+def find_names_requiring_grad(op: Op, values) -> set:
     """The tensor arguments that want a gradient, by name."""
-    return {p.name for p, value in zip(op.params, values, strict=True) if p.is_tensor and _any_requires_grad((value,))}
+    return {p.name for p, value in zip(op.params, values, strict=True) if p.is_tensor and any_requires_grad((value,))}
 
 
 def record_node(op: Op, table, values, outs, hidden: tuple = ()) -> None:
@@ -552,9 +552,9 @@ def record_node(op: Op, table, values, outs, hidden: tuple = ()) -> None:
         if kind == "value" and GLOBALS["INTERCEPTORS"] and isinstance(value, Tensor):
             value = pack_saved_tensor(value, None if value._tl_node is None else gradient_edge(value)) or value
         if kind == "value" and value.__class__ is tuple:
-            versions.append(tuple(version(v) if isinstance(v, Tensor) else 0 for v in value))
+            versions.append(tuple(version_of(v) if isinstance(v, Tensor) else 0 for v in value))
         else:
-            versions.append(version(value) if isinstance(value, Tensor) else 0)
+            versions.append(version_of(value) if isinstance(value, Tensor) else 0)
         saved.append(value)
     node = make_node(op, tuple(edges), tuple(saved), tuple(versions), table)
     set_outputs(node, op, outs, differentiable, hidden)
@@ -575,7 +575,7 @@ def set_outputs(node, op: Op, outs, wanted: set, hidden: tuple = ()) -> None:
             ),
         )
         node._counter = tuple(
-            (autograd_meta_of(out), version(out)) if i in keeps else None for i, out in enumerate(outs)
+            (autograd_meta_of(out), version_of(out)) if i in keeps else None for i, out in enumerate(outs)
         ) + (None,) * len(hidden)
     if len(outs) == 1 and op.outputs is None and not op.multi_output:
         node._shape = outs[0]._tl_array.shape
@@ -597,20 +597,20 @@ def _save_output(op, index, out):
 def _save_aux_output(table, raw):
     if not GLOBALS["INTERCEPTORS"] or raw.__class__ is not table.array:
         return raw
-    return pack_saved_tensor(wrap(table, raw), None) or raw
+    return pack_saved_tensor(wrap_array(table, raw), None) or raw
 
 
 # -- in place and out= ---------------------------------------------------------
 
 
-def in_place(op: Op, args: tuple, kwargs: dict):
+def run_in_place(op: Op, args: tuple, kwargs: dict):
     """`self.op_(...)`: the result of the op written into its first argument."""
     if GLOBALS["INTERCEPTORS"] and stack.items:
-        return call_interceptor(op, InPlaceCall(in_place, op), args, kwargs)
+        return call_interceptor(op, InPlaceCall(run_in_place, op), args, kwargs)
     try:
         values = bind(op, args, dict(kwargs))
     except TypeError:
-        values = bind(op, *_parser().parse_in_place_args(op, args, kwargs))
+        values = bind(op, *_load_arg_parser().parse_in_place_args(op, args, kwargs))
     target = values[0]
     plain = target.__class__ is Tensor or target.__class__ is Parameter
     if (not plain or GLOBALS["DISPATCHES"]) and (classes := torch_dispatch_classes(values)):
@@ -619,7 +619,7 @@ def in_place(op: Op, args: tuple, kwargs: dict):
         check_before_write(target)
     if GLOBALS["SPARSE"] and has_sparse(values):
         return CALLBACKS.sparse("run_in_place")(op, values)
-    wants = MODE.grad and (target._tl_node is not None or (_any_requires_grad(values) and not op.tags & NONDIFF))
+    wants = MODE.grad and (target._tl_node is not None or (any_requires_grad(values) and not op.tags & NONDIFF))
     if wants:
         check_in_place_autograd(target)
     together = check_in_place(op, values)
@@ -629,7 +629,7 @@ def in_place(op: Op, args: tuple, kwargs: dict):
         return target
     table, name = target._tl_kernels, op.name + "_"
     direct = getattr(table, name, None)
-    touches = wants and op.saved_variables.reads_or_saves_target(names_requiring_grad(op, values))
+    touches = wants and op.saved_variables.reads_or_saves_target(find_names_requiring_grad(op, values))
     if direct is not None and not touches and not target._tl_signs:
         found = _run_in_place_kernel(op, values, target, table, direct, wants)
         if found is not None:
@@ -734,7 +734,7 @@ def _shallow_copy(tensor):
         if out._tl_node is tensor:
             out._tl_node = LEAF
         elif base_of(tensor) is not None:
-            out._tl_node = without_hooks(out._tl_node)
+            out._tl_node = copy_without_hooks(out._tl_node)
     out._tl_meta = alias_meta(tensor)
     return out
 
@@ -743,9 +743,9 @@ def check_in_place_autograd(target) -> None:
     """Raise PyTorch's errors for in-place ops on leaves, and torchlite's for writes that `rebase_history` does not
     support, before anything is written.
     """
-    kind = view_kind_of(target)
+    kind = why_view_is_not_writable(target)
     if kind is not None:
-        from .argument_checks import raise_view_write_error
+        from .shape_and_value_checks import raise_view_write_error
 
         raise_view_write_error(kind, target, "is being")
     base = base_of(target)
@@ -759,7 +759,7 @@ def write_result_in_place(op: Op, target, result, before):
     """Write a computed result into `target` with its history."""
     sending = GLOBALS["INTERCEPTORS"] and any(item.is_forward for item in stack.items)
     if target._tl_level is not None or result._tl_level is not None or sending:
-        return in_place(CALLBACKS.copy, (target, result), {})
+        return run_in_place(CALLBACKS.copy, (target, result), {})
     check_target_dtype(op, result.dtype, target.dtype)
     if result._tl_array.shape != target._tl_array.shape:
         check_output_shape(target, broadcast_shapes(result._tl_array.shape, target._tl_array.shape))
@@ -820,21 +820,21 @@ def write_out(op: Op, result, out, values=()):
 # -- creation -------------------------------------------------------------------
 
 
-def create(name: str, *args, device: device | str | None = None, requires_grad: bool = False, **kwargs):
+def create_tensor(name: str, *args, device: device | str | None = None, requires_grad: bool = False, **kwargs):
     """A new Tensor from the creation kernel `name` of a device: `create("_full", (2, 3), 1.0,
     float32, device=None)`.
     """
     if GLOBALS["INTERCEPTORS"] and stack.items:
         return call_interceptor(
             REGISTRY[name],
-            lambda *a, **k: create(name, *a, **k),
+            lambda *a, **k: create_tensor(name, *a, **k),
             args,
             {"device": device, "requires_grad": requires_grad, **kwargs},
         )
-    where = get_default_device() if device is None else _device(device)
+    where = get_default_device() if device is None else _resolve_device(device)
     table = table_of(where)
     try:
-        out = wrap(table, getattr(table, name)(*args, **kwargs))
+        out = wrap_array(table, getattr(table, name)(*args, **kwargs))
     except Exception as error:  # every error of a kernel becomes PyTorch's
         op = REGISTRY[name]
         raise translate_error(op, error, bind(op, args, dict(kwargs))) from error.__cause__
@@ -843,5 +843,5 @@ def create(name: str, *args, device: device | str | None = None, requires_grad: 
     return set_requires_grad(out) if requires_grad else out
 
 
-def _device(where) -> device:
+def _resolve_device(where) -> device:
     return where if where.__class__ is device else device(where)

@@ -96,10 +96,12 @@ def register_lazily(callbacks: Any, package: dict[str, Any], homes: dict[str, tu
     and the function's name in it.
     """
     for slot, (module, name) in homes.items():
-        setattr(callbacks, slot, _first_call(callbacks, package, slot, module, name))
+        setattr(callbacks, slot, _make_lazy_callback(callbacks, package, slot, module, name))
 
 
-def _first_call(callbacks: Any, package: dict[str, Any], slot: str, module: str, name: str) -> Callable[..., Any]:
+def _make_lazy_callback(
+    callbacks: Any, package: dict[str, Any], slot: str, module: str, name: str
+) -> Callable[..., Any]:
     """A callback that imports its function, registers it in its own place and calls it."""
 
     def load_and_call(*args: Any, **kwargs: Any) -> Any:

@@ -35,7 +35,7 @@ class SharedBuffer:
     def __array_interface__(self) -> dict[str, Any]:
         return self.memory.__array_interface__
 
-    def lease(self) -> np.ndarray:
+    def share_with_owner(self) -> np.ndarray:
         """Another owner of the same bytes."""
         made = np.asarray(self)
         self.leases.append(weakref.ref(made))
@@ -59,4 +59,4 @@ def shared_buffer_of(owner: Any) -> SharedBuffer | None:
 def new_cow_reference(owner: np.ndarray, memory: np.ndarray) -> np.ndarray:
     """New owner of a storage's flat bytes `memory`, for a lazy clone."""
     found = owner.base if owner.base.__class__ is SharedBuffer else _buffers.get(id(owner))
-    return (SharedBuffer(owner, memory) if found is None else found).lease()
+    return (SharedBuffer(owner, memory) if found is None else found).share_with_owner()

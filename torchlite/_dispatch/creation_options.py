@@ -7,8 +7,8 @@ from typing import Any
 
 from .._types.layouts import layout as layout_type
 from .._types.layouts import strided
-from .argument_checks import set_requires_grad
 from .callbacks import CALLBACKS
+from .shape_and_value_checks import set_requires_grad
 
 OPTIONS = ("layout", "pin_memory")
 
@@ -35,7 +35,7 @@ def with_options(composite: Callable, op: Any) -> Callable:
             _refuse_sparse(op, given["layout"])
         pins = given.get("pin_memory")
         if pins:
-            given.update(_unpinned(given))
+            given.update(_drop_pin_memory(given))
         made = composite(F, *(value for name, value in given.items() if name not in handled))
         if not pins or given.get("out") is not None:
             return made
@@ -45,7 +45,7 @@ def with_options(composite: Callable, op: Any) -> Callable:
     return run
 
 
-def _unpinned(given: dict[str, Any]) -> dict[str, Any]:
+def _drop_pin_memory(given: dict[str, Any]) -> dict[str, Any]:
     """The arguments for the unpinned tensor, which is pinned afterwards: a copy without history."""
     CALLBACKS.check_pinning(given.get("device"))
     return {"requires_grad": False} if given.get("out") is None else {}

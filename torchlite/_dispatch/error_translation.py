@@ -135,11 +135,11 @@ def coerce_values(op: Op, values) -> list | None:
     """Convert NumPy numbers and 0-d tensors to Python numbers, Python types to dtypes, and subclasses of list to lists;
     None if no value changes.
     """
-    plain = [_coerce(p, v) for p, v in zip(op.params, values, strict=True)]
+    plain = [_coerce_value(p, v) for p, v in zip(op.params, values, strict=True)]
     return plain if any(a is not b for a, b in zip(plain, values, strict=True)) else None
 
 
-def _coerce(param, value):
+def _coerce_value(param, value):
     if isinstance(value, np.generic):
         return value.item()
     if param.kind in ("plain", "varargs"):

@@ -43,7 +43,7 @@ class HostFallback:
                 stacklevel=3,
             )
         run = getattr(self.host, self.name)
-        return self._back(
+        return self._to_device(
             run(*map(self._to_host, args), **{name: self._to_host(value) for name, value in kwargs.items()})
         )
 
@@ -55,12 +55,12 @@ class HostFallback:
             return type(value)(map(self._to_host, value))
         return value
 
-    def _back(self, value: Any) -> Any:
+    def _to_device(self, value: Any) -> Any:
         """A result with the host's arrays as the device's."""
         if value is None:
             return None
         if value.__class__ in (tuple, list):
-            return type(value)(map(self._back, value))
+            return type(value)(map(self._to_device, value))
         return self.table.from_numpy(self.host.to_numpy(self.host.as_array(value)))
 
 

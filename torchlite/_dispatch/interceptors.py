@@ -63,13 +63,13 @@ def count_active(change: int) -> None:
         stack.share.active += change
 
 
-def _after_in_child() -> None:
+def _reset_after_fork() -> None:
     """The threads that the others' share was of are not there."""
     GLOBALS["INTERCEPTORS"] = max(stack.active, 0)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_in_child)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 class Interceptor:
@@ -119,7 +119,7 @@ def enter(item: Interceptor, place: int | None = None) -> None:
     """Push an interceptor on this thread's stack, or insert it at an index."""
     now = stack.items
     place = len(now) if place is None else place
-    items = _as(now, [*now[:place], item, *now[place:]])
+    items = _with_same_view(now, [*now[:place], item, *now[place:]])
     counted = stack.share.active
     try:
         count_active(1)
@@ -133,7 +133,7 @@ def leave(item: Interceptor) -> bool:
     """Remove an interceptor from this thread's stack, at any position: a profiler may end within a trace that began
     after it, or while a mode that hides it handles an op. False if it is not on the stack.
     """
-    if not _taken(item):
+    if not _remove_item(item):
         return False
     with _lock:  # inlined `count_active(-1)`: an interrupt could prevent the call
         GLOBALS["INTERCEPTORS"] -= 1
@@ -141,7 +141,7 @@ def leave(item: Interceptor) -> bool:
     return True
 
 
-def entered() -> Iterator[Interceptor]:
+def list_entered() -> Iterator[Interceptor]:
     """The interceptors on this thread's stack, active or hidden; some occur more than once."""
     items = stack.items
     while items.__class__ is _View:
@@ -150,7 +150,7 @@ def entered() -> Iterator[Interceptor]:
     yield from items
 
 
-def _as(now: list, items: list) -> list:
+def _with_same_view(now: list, items: list) -> list:
     """Items that take the place of others, in the same view."""
     if now.__class__ is not _View:
         return items
@@ -159,12 +159,12 @@ def _as(now: list, items: list) -> list:
     return view
 
 
-def _taken(item: Interceptor) -> bool:
+def _remove_item(item: Interceptor) -> bool:
     above, items = None, stack.items
     while True:
         for place in range(len(items) - 1, -1, -1):
             if items[place] is item:
-                rest = _as(items, [*items[:place], *items[place + 1 :]])
+                rest = _with_same_view(items, [*items[:place], *items[place + 1 :]])
                 if above is None:
                     stack.items = rest
                 else:
@@ -175,7 +175,7 @@ def _taken(item: Interceptor) -> bool:
         above, items = items, items.under
 
 
-def show(items: list) -> _View:
+def show_only(items: list) -> _View:
     """Make only these interceptors, a new list, active in this thread until `put_back` receives the returned view."""
     view = _View(items)
     view.first, view.under = items, stack.items
@@ -197,13 +197,13 @@ def put_back(view: _View) -> None:
     if found.__class__ is not _View:  # another thread's, or ended before
         return
     while now.__class__ is _View:
-        _close(now)
+        _close_top_view(now)
         if now.first is view.first:
             return
         now = stack.items
 
 
-def settle(items: list) -> None:
+def close_stale_views(items: list) -> None:
     """End views that were opened after a list was active and are still open."""
     first = items.first if items.__class__ is _View else None
     found = stack.items
@@ -212,10 +212,10 @@ def settle(items: list) -> None:
     if (found.first if found.__class__ is _View else None) is not first:
         return  # the list's view itself has ended
     while stack.items.__class__ is _View and stack.items.first is not first:
-        _close(stack.items)
+        _close_top_view(stack.items)
 
 
-def _close(view: Any) -> None:
+def _close_top_view(view: Any) -> None:
     """End the topmost view, in which something was entered or left."""
     fresh, gone = list(enumerate(view)), []
     for item in view.first:
@@ -226,12 +226,12 @@ def _close(view: Any) -> None:
             gone.append(item)
     stack.items = view.under
     for item in gone:
-        _taken(item)
+        _remove_item(item)
     for place, item in fresh:  # above what it was entered above, below what was hidden
         now = stack.items
         below = [i for i, other in enumerate(now) if place and other is view[place - 1]]
         at = 0 if not place else below[-1] + 1 if below else len(now)
-        stack.items = _as(now, [*now[:at], item, *now[at:]])
+        stack.items = _with_same_view(now, [*now[:at], item, *now[at:]])
 
 
 def take_over(items: list, active: int = 0) -> None:
@@ -240,20 +240,20 @@ def take_over(items: list, active: int = 0) -> None:
     count_active(active)
 
 
-class showing:
+class show_only_within:
     """Context manager in which only these interceptors are active."""
 
     def __init__(self, items: list):
         self.items = items
 
     def __enter__(self) -> None:
-        self.view = show(self.items)
+        self.view = show_only(self.items)
 
     def __exit__(self, *exc: Any) -> None:
         put_back(self.view)
 
 
-class ReenabledInterceptor(showing):
+class ReenabledInterceptor(show_only_within):
     """Context manager for the handling of an op: the interceptor is active again, for the ops that it is composed
     of.
     """
@@ -265,7 +265,7 @@ class ReenabledInterceptor(showing):
 def call_interceptor(op, function, args, kwargs):
     """Call the topmost interceptor, with the stack below it active."""
     items = stack.items
-    view = show(items[:-1])
+    view = show_only(items[:-1])
     try:
         return items[-1].intercept(op, function, args, kwargs)
     finally:
@@ -280,7 +280,7 @@ def vmap_custom_function(function, args, kwargs):
     items = stack.items
     for position in range(len(items) - 1, -1, -1):
         if items[position].batches and items[position].has(args):
-            with showing(items[:position]):
+            with show_only_within(items[:position]):
                 return items[position].custom(function, args, kwargs)
     return None
 
@@ -297,7 +297,7 @@ def call_library_interceptor(op, function, args, kwargs):
     items = stack.items
     for place in range(len(items) - 1, -1, -1):
         if items[place].intercepts_library:
-            with showing([*items[:place], *items[place + 1 :]]):
+            with show_only_within([*items[:place], *items[place + 1 :]]):
                 return items[place].intercept(op, function, args, kwargs)
     return NotImplemented
 
@@ -329,7 +329,7 @@ def call_function_mode(function, args, kwargs):
     for place in range(len(items) - 1, -1, -1):
         if items[place].intercepts_functions:
             given = {name: value for name, value in kwargs.items() if value is not None and value is not False}
-            with showing([*items[:place], *items[place + 1 :]]):
+            with show_only_within([*items[:place], *items[place + 1 :]]):
                 return items[place].called(function, args, given)
     return NotImplemented
 

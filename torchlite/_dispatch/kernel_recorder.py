@@ -80,7 +80,7 @@ class KernelRecorder:
     def __enter__(self) -> Any:
         if not _lock.acquire(blocking=False):
             raise UnrecordableError("another thread records")
-        self._before = [(table, dict(table.__dict__)) for table in _tables(self.table)]
+        self._before = [(table, dict(table.__dict__)) for table in _table_and_large_table(self.table)]
         RECORDERS[self.thread] = self
         for table, before in self._before:
             recorded = {
@@ -91,12 +91,12 @@ class KernelRecorder:
             recorded.update(
                 to_numpy=functools.partial(_read_recorded, self, table.to_numpy),
                 copy_into=functools.partial(_call_recorded, self, "copy_into", table.copy_into),
-                _move=functools.partial(_fail_on_move, self, table._move),
+                _move=functools.partial(_fail_on_device_copy, self, table._move),
             )
             if before.get("in_float32") is not None:
                 recorded.update(
-                    in_float32=functools.partial(_in_float32, self, table.in_float32),
-                    backward_in_float32=functools.partial(_backward_in_float32, self, table.backward_in_float32),
+                    in_float32=functools.partial(_record_in_float32, self, table.in_float32),
+                    backward_in_float32=functools.partial(_record_backward_in_float32, self, table.backward_in_float32),
                 )
             table.__dict__.update(recorded)
         return self
@@ -108,7 +108,7 @@ class KernelRecorder:
         _lock.release()
 
 
-def _after_fork() -> None:
+def _reset_after_fork() -> None:
     """In a forked child: a recorder of another thread of the parent ends, and its lock is free."""
     here = threading.get_ident()
     for thread, recorder in list(RECORDERS.items()):
@@ -119,10 +119,10 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
-def _tables(table: KernelTable) -> list[KernelTable]:
+def _table_and_large_table(table: KernelTable) -> list[KernelTable]:
     return [table] if table.large is table else [table, table.large]
 
 
@@ -176,26 +176,26 @@ def _wrap_cached(wrap: Any, kernel: Any) -> Any:
     return wrap(kernel)
 
 
-def _in_float32(recorder: KernelRecorder, wrap: Any, kernel: Any) -> Any:
+def _record_in_float32(recorder: KernelRecorder, wrap: Any, kernel: Any) -> Any:
     """A kernel that computes half precision in float32, recorded as one call."""
     if getattr(kernel, "func", None) is _call_recorded:
         return functools.partial(_call_recorded, recorder, kernel.args[1], _wrap_cached(wrap, kernel.args[2]))
     return wrap(kernel)
 
 
-def _backward_in_float32(recorder: Any, run: Any, *arguments: Any) -> Any:
+def _record_backward_in_float32(recorder: Any, run: Any, *arguments: Any) -> Any:
     """A node's backward in float32; the recorder receives its casts."""
     casts = run.__kwdefaults__ or dict(zip(("wide", "narrowed"), run.__defaults__, strict=True))
 
-    def wide(value: Any, half: Any) -> Any:
+    def widen(value: Any, half: Any) -> Any:
         if not (value.__class__ is recorder.table.array and value.dtype == half):
             return casts["wide"](value, half)
         return _call_recorded(recorder, "_wide", casts["wide"], value, half)
 
-    def narrowed(value: Any, half: Any) -> Any:
+    def narrow(value: Any, half: Any) -> Any:
         return _call_recorded(recorder, "_narrowed", casts["narrowed"], value, half)
 
-    return run(*arguments, wide=wide, narrowed=narrowed)
+    return run(*arguments, wide=widen, narrowed=narrow)
 
 
 def record_as_single_step(method: Any) -> Any:
@@ -212,7 +212,7 @@ def record_as_single_step(method: Any) -> Any:
     return run
 
 
-def _fail_on_move(recorder: KernelRecorder, move: Any, raw: Any, to: Any) -> Any:
+def _fail_on_device_copy(recorder: KernelRecorder, move: Any, raw: Any, to: Any) -> Any:
     if not recorder.depth and recorder.thread == threading.get_ident():
         recorder.fail("a tensor moves between devices")
     return move(raw, to)

@@ -96,7 +96,7 @@ def _sorted_dims(shape: Ints, operands) -> list[int]:
     whose strides tell.
     """
 
-    def order(first: int, second: int) -> int:
+    def compare_dims(first: int, second: int) -> int:
         for strides in operands:
             a, b = strides[first], strides[second]
             if a == 0 or b == 0:
@@ -111,7 +111,7 @@ def _sorted_dims(shape: Ints, operands) -> list[int]:
     for i in range(1, len(dims)):
         at = i
         for before in reversed(range(i)):
-            found = order(dims[before], dims[at])
+            found = compare_dims(dims[before], dims[at])
             if found > 0:
                 dims[before], dims[at] = dims[at], dims[before]
                 at = before
@@ -218,25 +218,25 @@ class StrideRule:
         self.strides = strides
         self.__doc__ = strides.__doc__
 
-    def over(self, composite: Callable) -> Callable:
+    def wrap_composite(self, composite: Callable) -> Callable:
         """A composite over Tensors with its results laid out by the rule."""
 
-        def run(F, *args):
+        def run_composite(F, *args):
             out = composite(F, *args)
             raw = [getattr(a, "_tl_array", a) for a in args]
             if isinstance(out, tuple):
-                return type(out)([self._placed(F, raw, each, at) for at, each in enumerate(out)])
-            return self._placed(F, raw, out, 0)
+                return type(out)([self._apply_to_result(F, raw, each, at) for at, each in enumerate(out)])
+            return self._apply_to_result(F, raw, out, 0)
 
-        run.__wrapped__ = composite  # type: ignore[attr-defined]
-        return run
+        run_composite.__wrapped__ = composite  # type: ignore[attr-defined]
+        return run_composite
 
-    def _placed(self, F, args, out, at: int):
+    def _apply_to_result(self, F, args, out, at: int):
         data = getattr(out, "_tl_array", None)
         if data is None:
             return out
         if self in (like_first, pointwise) and 1 not in data.shape:
-            row_major = _row_major_test(data.__class__)
+            row_major = _contiguity_test_for(data.__class__)
             if row_major(data) and all(row_major(a) for a in args if a.__class__ is data.__class__):
                 return out
         strides = self.strides(args, data, at)
@@ -260,7 +260,7 @@ def like_first(args, out, at) -> Ints:
     )
 
 
-def _channels_last_if(arrays, out) -> Ints:
+def _channels_last_strides_if(arrays, out) -> Ints:
     shape = out.shape
     last = any(x.ndim == len(shape) and suggests_channels_last(x.shape, strides_of(x)) for x in arrays)
     return channels_last_strides(shape) if last else contiguous_strides(shape)
@@ -269,7 +269,7 @@ def _channels_last_if(arrays, out) -> Ints:
 @StrideRule
 def suggest_memory_format(args, out, at) -> Ints:
     """Channels last if the first argument is."""
-    return _channels_last_if(args[:1], out)
+    return _channels_last_strides_if(args[:1], out)
 
 
 @StrideRule
@@ -341,7 +341,7 @@ def suggest_memory_format_2d(args, out, at) -> Ints:
     """Channels last if the first argument is a batch of 1-d signals or images (not volumes) in that format."""
     if _is_1d(args, out):
         return _suggest_memory_format_1d(args[:1], out)
-    return _channels_last_if(args[:1] if len(out.shape) == 4 and not _is_unbatched_3d(args, out) else (), out)
+    return _channels_last_strides_if(args[:1] if len(out.shape) == 4 and not _is_unbatched_3d(args, out) else (), out)
 
 
 @StrideRule
@@ -352,7 +352,7 @@ def convolution(args, out, at) -> Ints:
     transposed = args[6]
     if len(out.shape) == 3:
         return _suggest_memory_format_1d(args[1:2], out)
-    return _channels_last_if(() if transposed and len(out.shape) == 5 else args[: 1 if transposed else 2], out)
+    return _channels_last_strides_if(() if transposed and len(out.shape) == 5 else args[: 1 if transposed else 2], out)
 
 
 def _sort_by_stride(dims, strides: Ints) -> list[int]:
@@ -469,7 +469,7 @@ def apply_stride_rule(rule: StrideRule, kernel: Callable, table) -> Callable:
     if getattr(kernel, "is_laid_out", False):
         return kernel
     array = table.array
-    row_major = _row_major_test(array)
+    row_major = _contiguity_test_for(array)
     # Row-major arrays give a row-major result by these rules, so no further test is needed.
     simple, alone = rule in (like_first, pointwise, indexing), rule is contiguous
     of_list = rule in (cat, stack)
@@ -548,7 +548,7 @@ def apply_rule_to_ufuncs(table=None) -> None:
 
 
 @functools.cache
-def _row_major_test(array: type) -> Callable:
+def _contiguity_test_for(array: type) -> Callable:
     """Fastest is-C-contiguous test for an array class."""
     if hasattr(array, "contiguous"):
         return attrgetter("contiguous")

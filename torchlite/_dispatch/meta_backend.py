@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from .._types.dtypes import bool_, dtype, from_np, uint8
-from .argument_checks import check_in_bounds_for_storage, check_new_size, storage_nbytes_for
 from .memory_layout import (
     channels_last_strides,
     elementwise_output_strides,
@@ -16,6 +15,7 @@ from .memory_layout import (
     is_contiguous,
 )
 from .op_record import ALWAYS_BOOL, CAST, POINTWISE, REGISTRY, VIEW, Op
+from .shape_and_value_checks import check_in_bounds_for_storage, check_new_size, storage_nbytes_for
 from .shapes import broadcast_shapes, contiguous_strides, infer_size
 
 
@@ -120,12 +120,12 @@ class _ViewKernel:
         stand_in = _dummy_array(source)
         result = getattr(table_of(device("cpu")), self.name)(stand_in, *args, **kwargs)
 
-        def back(array):
+        def to_meta_array(array):
             d = source.dtype if array.dtype == stand_in.dtype else from_np(array.dtype)
             moved = array.__array_interface__["data"][0] - stand_in.__array_interface__["data"][0]
             return source.seen(array.shape, [s // d.itemsize for s in array.strides], source.start + moved, d)
 
-        return tuple(back(r) for r in result) if isinstance(result, (tuple, list)) else back(result)
+        return tuple(to_meta_array(r) for r in result) if isinstance(result, (tuple, list)) else to_meta_array(result)
 
 
 def _dummy_array(source: MetaArray) -> np.ndarray:
@@ -162,12 +162,12 @@ class MetaBackend:
             if op.tags & VIEW:
                 table[op.name] = _ViewKernel(op.name)
             elif op.shape_fn is not None or (op.tags & POINTWISE and op.composite is None):
-                table[op.name] = self._kernel(op)
+                table[op.name] = self._make_meta_kernel(op)
         table.update(reshape=_reshape, _as_strided=_as_strided, clone=_clone, contiguous=_contiguous)
         return {name: kernel for name, kernel in table.items() if name in REGISTRY}
 
     @staticmethod
-    def _kernel(op: Op):
+    def _make_meta_kernel(op: Op):
         def kernel(*args, **kwargs):
             values = list(args)
             for p in op.params[len(args) :]:

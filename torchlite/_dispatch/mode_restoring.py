@@ -14,7 +14,7 @@ from typing import Any
 from . import tracing
 from .dispatch_state import MODE, set_grad_mode
 from .hooks import saved_tensor_hooks
-from .interceptors import entered, settle, stack
+from .interceptors import close_stale_views, list_entered, stack
 
 
 def restores_modes(function: Callable) -> Callable:
@@ -35,7 +35,7 @@ def restores_modes(function: Callable) -> Callable:
         try:
             return function(*args, **kwargs)
         except BaseException:
-            _put_right(items, trace)
+            _restore_modes(items, trace)
             set_grad_mode(modes[0])
             _, MODE.transforms, MODE.forwards, MODE.forward, MODE.plain, MODE.torch_dispatch_disabled, MODE.asked = (
                 modes
@@ -46,13 +46,13 @@ def restores_modes(function: Callable) -> Callable:
     return run
 
 
-def _put_right(items: list, trace: Any) -> None:
+def _restore_modes(items: list, trace: Any) -> None:
     """End views, levels, recorders and traces that began since and have not ended. Modes that the program itself
     entered or exited are unchanged.
     """
-    settle(items)
+    close_stale_views(items)
     before = list(items)
-    for item in reversed(list(entered())):
+    for item in reversed(list(list_entered())):
         if item.is_scoped and not any(item is other for other in before):
             item.__exit__(None, None, None)
     while tracing.THREAD.trace is not trace and tracing.THREAD.trace is not None:

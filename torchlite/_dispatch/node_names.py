@@ -16,10 +16,10 @@ def saved_argument(node: Any, name: str, kinds: tuple[str, ...] = ("value", "pla
     return None
 
 
-def by_scalar(name: str, argument: str = "other") -> Callable[[Any], str]:
+def scalar_or_tensor_name(name: str, argument: str = "other") -> Callable[[Any], str]:
     """The name of an op with two overloads, by whether `argument` is a number or a tensor."""
 
-    def form(node: Any) -> str:
+    def choose_name(node: Any) -> str:
         number = (
             isinstance(saved_argument(node, argument), (int, float, complex))
             or node._saved is None
@@ -27,10 +27,10 @@ def by_scalar(name: str, argument: str = "other") -> Callable[[Any], str]:
         )
         return f"{name}Backward{0 if number else 1}"
 
-    return form
+    return choose_name
 
 
-def by_dim(name: str) -> Callable[[Any], str]:
+def all_or_dim_name(name: str) -> Callable[[Any], str]:
     """The name of a reduction with two overloads: the first reduces all dimensions."""
     return lambda node: f"{name}Backward{0 if saved_argument(node, 'dim') in (None, ()) else 1}"
 

@@ -24,7 +24,7 @@ from .autograd_graph import (
     gradient_edge,
     mark_unrecorded_view,
     raise_freed_error,
-    version,
+    version_of,
     view_meta,
 )
 from .callbacks import CALLBACKS
@@ -49,7 +49,7 @@ def function_for(op: Op):
     return op.function
 
 
-def signature(op: Op) -> inspect.Signature:
+def signature_of(op: Op) -> inspect.Signature:
     """PyTorch's signature of the op's public function."""
     kinds = inspect.Parameter
     out, varargs = [], False
@@ -75,7 +75,7 @@ def _full_signature(op: Op) -> inspect.Signature:
     place, and PyTorch's name becomes a keyword.
     """
     kinds = inspect.Parameter
-    given = list(signature(op).parameters.values())
+    given = list(signature_of(op).parameters.values())
     names = [name for name in op.numpy_names if name in ("axis", "keepdims")]
     others = dict(zip(("dim", "keepdim"), ("axis", "keepdims"), strict=True)) if names else {}
     others |= {meaning: name for name, meaning in op.kwarg_aliases.items() if isinstance(meaning, str)}
@@ -117,7 +117,7 @@ def _make_function(op: Op):
     GLOBALS[f"{op.name}__function"] = function
     function.__name__ = function.__qualname__ = _public_name(op)
     function.__module__ = _public_module(op)
-    function.__doc__ = _docstring(op)
+    function.__doc__ = _make_docstring(op)
     function.op = op
     tensors = {p.name: GLOBALS["Tensor"] for p in op.params if p.kind == "tensor"}
     function.__annotations__ = tensors
@@ -149,10 +149,10 @@ def _package_name() -> str:
     return __name__.partition(".")[0]  # "torch" under the alias
 
 
-def _docstring(op: Op) -> str:
+def _make_docstring(op: Op) -> str:
     place = f"{op.file.rpartition('/torchlite/')[2]}:{op.line}"
     text = inspect.cleandoc(op.doc) if op.doc else f"PyTorch's `{op.name}`."
-    return f"{op.name}{signature(op)}\n\n{text}\n\nDeclared at torchlite/{place}."
+    return f"{op.name}{signature_of(op)}\n\n{text}\n\nDeclared at torchlite/{place}."
 
 
 # -- operators and in-place methods ---------------------------------------------------
@@ -163,7 +163,7 @@ def in_place_fast_path(op: Op) -> Callable | None:
     """`fast(target, *others)` by the backend's in-place kernel; it returns None if a gradient, a cast or an override
     prevents that.
     """
-    from .codegen.in_place import has_fast_path, in_place_text
+    from .codegen.in_place_fast_path import has_fast_path, in_place_text
     from .codegen.source_builder import compile_op
 
     if not has_fast_path(op):
@@ -187,7 +187,7 @@ def in_place_method(op: Op):
             done = fast(self, *args)
             if done is not None:
                 return done
-        return call.in_place(op, (self, *args), kwargs)
+        return call.run_in_place(op, (self, *args), kwargs)
 
     method.__name__ = method.__qualname__ = op.name + "_"
     method.__module__ = _package_name()
@@ -203,12 +203,12 @@ def binary_operator_for(op: Op, dunder: str, reflected: bool = False):
 
     function = function_for(op)
     if reflected:
-        return _reflected_operator(op, function, dunder)
+        return _make_reflected_operator(op, function, dunder)
     if len(op.params) != 2:
         raise RuntimeError(f"op {op.name} takes more than two arguments and is no operator")
     if op.is_implicit:
-        return _plain_operator(function, dunder)
-    return _fast_operator(op, operator_text(op, dunder), "operator")
+        return _make_plain_operator(function, dunder)
+    return _make_fast_operator(op, operator_text(op, dunder), "operator")
 
 
 def _missing_argument_error(op: Op, name: str) -> TypeError:
@@ -222,7 +222,7 @@ def _wrong_self_error(dunder: str, value) -> TypeError:
     return TypeError(f"descriptor '{dunder}' for 'torch._C.TensorBase' objects doesn't apply to a '{cls}' object")
 
 
-def _plain_operator(function, dunder: str):
+def _make_plain_operator(function, dunder: str):
     def operator(self, other):
         if not isinstance(self, call.Tensor):
             raise _wrong_self_error(dunder, self)
@@ -233,7 +233,7 @@ def _plain_operator(function, dunder: str):
     return operator
 
 
-def _reflected_operator(op: Op, function, dunder: str):
+def _make_reflected_operator(op: Op, function, dunder: str):
     """`number op tensor`: the hot path, with the Python number first."""
     from .codegen.public_function import reflected_text, takes_scalar
 
@@ -247,10 +247,10 @@ def _reflected_operator(op: Op, function, dunder: str):
     first, second = op.params[:2]
     if op.is_implicit or not takes_scalar(op, first) or second.kind != "number":
         return operator
-    return _fast_operator(op, reflected_text(op, dunder), "reflected operator")
+    return _make_fast_operator(op, reflected_text(op, dunder), "reflected operator")
 
 
-def _fast_operator(op: Op, text: str, variant: str):
+def _make_fast_operator(op: Op, text: str, variant: str):
     """The op's hot path with its keyword arguments at their defaults, and Python numbers taken directly."""
     from .codegen.source_builder import compile_op
 
@@ -300,7 +300,7 @@ GLOBALS.update(
     slow_path=call.slow_path,
     without_interceptors=call.without_interceptors,
     wrap_and_record=call.wrap_and_record,
-    homogeneous_arrays=call.homogeneous_arrays,
+    homogeneous_arrays=call.arrays_of_one_dtype,
     finish_unrecorded=call.finish_unrecorded,
     mark_unrecorded_view=mark_unrecorded_view,
     check_before_write=call.check_before_write,
@@ -308,7 +308,7 @@ GLOBALS.update(
     translate_error=error_translation.translate_error,
     gradient_edge=gradient_edge,
     bump_version=bump_version,
-    version=version,
+    version=version_of,
     autograd_meta_of=autograd_meta_of,
     edge_shape=edge_shape,
     Node=Node,

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from types import CodeType
 from typing import Any
 
-from .._settings.cached import cached_property
+from .._settings.cached_property import cached_property
 from .._types import dtypes, layouts
 from .._types.package_name import package_name
 from .._types.python_source import literal
 from .callbacks import CALLBACKS
 from .creation_options import handled_options, with_options
-from .saved_variables import SavedVariables
+from .saved_variable_analysis import SavedVariables
 
 POINTWISE, VIEW, RANDOM, INPLACE, NONDIFF, MAYBE_VIEW, KEEPS_DTYPE = 1, 2, 4, 8, 16, 32, 64
 CAST, UNINITIALIZED = 128, 256  # each element in another dtype; results whose elements are not set
@@ -54,7 +54,7 @@ _KINDS = {
 }
 
 
-def _split(text: str) -> list[str]:
+def _split_at_commas(text: str) -> list[str]:
     """Split at the commas outside brackets and quotes."""
     parts, depth, start, quote = [], 0, 0, ""
     for position, letter in enumerate(text):
@@ -76,7 +76,7 @@ def _split(text: str) -> list[str]:
 _DEFAULT_CONSTANTS = {"None": None, "True": True, "False": False, "()": ()}
 
 
-def _default(text: str) -> Any:
+def _parse_default(text: str) -> Any:
     """Return the value of a default. Only rare forms are parsed by `ast`, which leaves garbage for the collector."""
     if text in _DEFAULT_CONSTANTS:
         return _DEFAULT_CONSTANTS[text]
@@ -94,16 +94,16 @@ def _default(text: str) -> Any:
         return getattr(layouts, name, None) or dtypes.BY_NAME[name]
 
 
-def parse(schema: str) -> list[Param]:
+def parse_schema(schema: str) -> list[Param]:
     """The parameters of a schema such as "add(Tensor input, Tensor|Number other, *, alpha=1)"."""
     params, kwonly = [], False
-    for part in _split(schema[schema.index("(") + 1 : schema.rindex(")")]):
+    for part in _split_at_commas(schema[schema.index("(") + 1 : schema.rindex(")")]):
         if part == "*":
             kwonly = True
             continue
         head, has_default, default = part.partition("=")
         kind, _, name = head.strip().rpartition(" ")
-        value = _default(default.strip()) if has_default else EMPTY
+        value = _parse_default(default.strip()) if has_default else EMPTY
         if name.startswith("*"):
             params.append(Param(name[1:], "varargs", (), False))
             continue
@@ -250,7 +250,7 @@ class Op(OpFacts):
         if composite is not None and self.creation_options:
             self.composite = with_options(composite, self)
         if self.layout is not None and self.is_implicit:
-            self.composite = self.layout.over(self.composite)
+            self.composite = self.layout.wrap_composite(self.composite)
         self._backward: Callable | None = None  # generated from the formulas at the first backward
         self.place: tuple[CodeType, int]  # the code that declares it, and the instruction
 
@@ -259,7 +259,7 @@ class Op(OpFacts):
     @cached_property
     def params(self) -> list[Param]:
         """The parameters of the schema."""
-        return parse(self.schema)
+        return parse_schema(self.schema)
 
     @cached_property
     def tensor_params(self) -> list[Param]:
@@ -341,7 +341,7 @@ def _named_tuple_type(name: str, fields):
     """A tuple type with PyTorch's field names and repr."""
     from operator import itemgetter
 
-    def show(self) -> str:
+    def named_tuple_repr(self) -> str:
         return (
             f"torch.return_types.{name}(\n" + ",\n".join(f"{f}={v!r}" for f, v in zip(fields, self, strict=True)) + ")"
         )
@@ -352,7 +352,7 @@ def _named_tuple_type(name: str, fields):
         n_sequence_fields=len(fields),
         n_unnamed_fields=0,
         __slots__=(),
-        __repr__=show,
+        __repr__=named_tuple_repr,
         __module__=f"{package_name()}.return_types",
         _fields=tuple(fields),
         __reduce__=lambda self: (type(self), (tuple(self),)),
@@ -360,7 +360,7 @@ def _named_tuple_type(name: str, fields):
     return type(name.lstrip("_"), (tuple,), body)
 
 
-def _register(record: Op, depth: int) -> Op:
+def _register_op(record: Op, depth: int) -> Op:
     if record.name in REGISTRY:
         raise RuntimeError(f"op {record.name} is declared twice: {REGISTRY[record.name]!r}")
     frame = sys._getframe(depth)
@@ -390,7 +390,7 @@ def op(schema: str, **facts: Any) -> Op:
     """Declare an op by its schema and the facts of `OpFacts`. docs/architecture.md describes the schema, the
     namespaces, and the form of `vjp`, `composite` and `shape_fn`.
     """
-    return _register(Op(schema, **facts), 2)
+    return _register_op(Op(schema, **facts), 2)
 
 
 def composite(schema: str, **facts: Any) -> Callable[[Callable], Callable]:
@@ -398,7 +398,7 @@ def composite(schema: str, **facts: Any) -> Callable[[Callable], Callable]:
 
     def decorate(function: Callable) -> Callable:
         facts["doc"] = facts.get("doc") or function.__doc__ or ""
-        _register(Op(schema, composite=function, **facts), 2)
+        _register_op(Op(schema, composite=function, **facts), 2)
         return function
 
     return decorate

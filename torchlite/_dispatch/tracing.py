@@ -55,7 +55,7 @@ class Trace:
             THREAD.trace.__exit__()  # type: ignore[union-attr]
         with _lock:
             for one in reversed(self._rebound):
-                one.release(self)
+                one.restore(self)
         self._rebound = []
         if self in TRACES:
             TRACES.remove(self)
@@ -107,10 +107,10 @@ class _Rebound:
         self.names, self.name = names, name
         self.owners: list[Trace] = []
         self.before = names.get(name, _ABSENT)
-        self.value = module_view(value) if isinstance(value, ModuleType) else _stand_in(value)
+        self.value = module_view(value) if isinstance(value, ModuleType) else _make_stand_in(value)
         names[name] = self.value
 
-    def release(self, owner: Trace) -> None:
+    def restore(self, owner: Trace) -> None:
         """Restore the name when the last trace has ended; later assignments by the program stay."""
         self.owners = [one for one in self.owners if one is not owner]
         if self.owners:
@@ -127,7 +127,7 @@ _lock = fork_locks.acquire_before_fork(threading.RLock())
 _rebound: dict[tuple[int, str], _Rebound] = {}  # by the globals and the name, under the lock
 
 
-def _stand_in(function: Any) -> Any:
+def _make_stand_in(function: Any) -> Any:
     """A function that calls its replacement in this thread."""
 
     @functools.wraps(function)
@@ -182,7 +182,7 @@ def unwrap_traced(value: Any) -> Any:
     return value
 
 
-_CODE = _stand_in(len).__code__
+_CODE = _make_stand_in(len).__code__
 
 
 def trace_function(function: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -197,13 +197,13 @@ def trace_method(name: str, /, *args: Any, **kwargs: Any) -> Any:
     return NotImplemented if trace is None else trace.method(name, args, kwargs)
 
 
-def _after_fork() -> None:
+def _drop_other_threads_traces() -> None:
     """In a forked child, drop the traces of the parent's other threads."""
     here = threading.get_ident()
     for trace in [trace for trace in TRACES if trace._thread != here]:
         TRACES.remove(trace)
         for one in reversed(trace._rebound):
-            one.release(trace)
+            one.restore(trace)
 
 
-os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(after_in_child=_drop_other_threads_traces)

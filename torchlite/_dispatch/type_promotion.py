@@ -16,7 +16,7 @@ def scalar_dtype(value) -> dtype:
     return _Default.real.to_complex() if isinstance(value, complex) else _Default.real
 
 
-def _combine(higher: dtype | None, lower: dtype | None) -> dtype | None:
+def _combine_dtypes(higher: dtype | None, lower: dtype | None) -> dtype | None:
     if higher is None or lower is None:
         return lower if higher is None else higher
     if higher.category == COMPLEX:
@@ -42,7 +42,7 @@ def result_dtype(values) -> dtype:
             dimensioned = d if dimensioned is None or dimensioned is d else promote_types(dimensioned, d)
         else:
             zero_dim = d if zero_dim is None or zero_dim is d else promote_types(zero_dim, d)
-    combined = _combine(dimensioned, _combine(zero_dim, number))
+    combined = _combine_dtypes(dimensioned, _combine_dtypes(zero_dim, number))
     assert combined is not None
     return combined
 
@@ -75,7 +75,7 @@ def cast_scalar(value, to: dtype, word: str = "", infinite: bool = False):
     check_int64(value)
     if to.category == COMPLEX:
         value = complex(value)
-        if to.itemsize <= 8 and (_exceeds(value.real, float32) or _exceeds(value.imag, float32)):
+        if to.itemsize <= 8 and (_exceeds_range(value.real, float32) or _exceeds_range(value.imag, float32)):
             raise _overflow_error(to, word)
         return value
     if to is bool_:
@@ -86,7 +86,7 @@ def cast_scalar(value, to: dtype, word: str = "", infinite: bool = False):
         value = value.real
     if to.category == FLOAT:
         value = float(value)
-        if to.itemsize <= 4 and _exceeds(value, float32 if infinite else to):
+        if to.itemsize <= 4 and _exceeds_range(value, float32 if infinite else to):
             raise _overflow_error(to, word)
         return value if infinite or to.itemsize > 2 else float(to.np.type(value))
     bits = to.itemsize * 8 - to.is_signed
@@ -96,7 +96,7 @@ def cast_scalar(value, to: dtype, word: str = "", infinite: bool = False):
     return int(value) if to.is_signed else int(value) % (1 << bits)
 
 
-def _exceeds(value: float, to: dtype) -> bool:
+def _exceeds_range(value: float, to: dtype) -> bool:
     return math.isfinite(value) and abs(value) > finfo(to).max
 
 

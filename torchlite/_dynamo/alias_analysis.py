@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .program_ir import Program, Step
-from .side_effects import is_pure
+from .step_purity import is_pure
 
 
 class AliasAnalysis:

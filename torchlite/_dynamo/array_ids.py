@@ -28,17 +28,17 @@ class ArrayIds:
         self._watched: dict[int, Any] = {}
         self._memories = 0
 
-    def give(self, raw: Any, number: int) -> None:
+    def assign_slot(self, raw: Any, number: int) -> None:
         """Assign a slot to an array."""
         self.slots[id(raw)] = number
         self._numbers.setdefault(id(raw), []).append(number)
-        self._watch(raw)
+        self._watch_lifetime(raw)
         if not getattr(raw, "ndim", 1):
             self.scalars.add(number)
         if hasattr(raw, "base"):
             owner = owner_of(raw)
             if id(owner) not in self._owners:
-                self._watch(owner)
+                self._watch_lifetime(owner)
                 self._owners[id(owner)] = self._memories
                 self._memories += 1
             self.memory[number] = self._owners[id(owner)]
@@ -56,14 +56,14 @@ class ArrayIds:
         """Restore earlier slots for the arrays that are still alive."""
         self.slots = {key: number for key, number in slots.items() if number in self._numbers.get(key, ())}
 
-    def _watch(self, raw: Any) -> None:
+    def _watch_lifetime(self, raw: Any) -> None:
         key = id(raw)
         if key not in self._watched:
             try:
-                self._watched[key] = weakref.ref(raw, lambda _: self._forget(key))
+                self._watched[key] = weakref.ref(raw, lambda _: self._forget_array(key))
             except TypeError:
                 self._watched[key] = raw
 
-    def _forget(self, key: int) -> None:
+    def _forget_array(self, key: int) -> None:
         for known in (self.slots, self._numbers, self._owners, self._watched):
             known.pop(key, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .alias_analysis import AliasAnalysis
-from .pointwise_fusion import is_ufunc, without_layout_wrapper
+from .pointwise_fusion import is_ufunc, unwrap_layout_wrapper
 from .program_ir import Layouts, Program, Slot, Step
 
 
@@ -25,7 +25,7 @@ def reuse_buffers(program: Program, layouts: Layouts, place: dict[int, int]) -> 
 
 def _can_write_into(step: Step, target: int, layouts: Layouts) -> bool:
     """True if a step can write to a slot."""
-    if step.out.__class__ is not Slot or not is_ufunc(step) or hasattr(without_layout_wrapper(step.kernel), "plain"):
+    if step.out.__class__ is not Slot or not is_ufunc(step) or hasattr(unwrap_layout_wrapper(step.kernel), "plain"):
         return False  # kernels of engines have no `out`
     made, given = layouts.get(step.out.number), layouts.get(target)
     return made is not None and made == given and made[2] and made[0] != ()

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from torchlite._device.generators import THREADS_WITH_COPIES, original_engine
-from torchlite._dispatch.autograd_graph import base_of, root_meta_of, view_kind_of
+from torchlite._device.generators import THREADS_WITH_COPIES, unwrap_engine_copy
+from torchlite._dispatch.autograd_graph import base_of, root_meta_of, why_view_is_not_writable
 from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.call import Parameter, Tensor
 from torchlite._dispatch.dispatch_state import LEAF, MODE, SEQUENCE, recording
@@ -30,7 +30,7 @@ from .guards import SIMPLE_TYPES, ReachableState, is_known_module
 from .lazy_scalars import LazyItemArray, LazyScalar, is_returned, to_number
 from .program_ir import CapturedCall, Program, ResultSpec, Slot, Step
 from .side_effect_monitor import SideEffectMonitor, user_location
-from .side_effects import is_pure, only_mutates_args
+from .step_purity import is_pure, only_mutates_args
 from .warning_replay import WarningRecorder
 
 # Types of kernel arguments other than arrays.
@@ -79,7 +79,7 @@ class Capture(KernelRecorder):
             if grad is not None and grad._tl_array.__class__ is table.array:
                 # Existing gradients get slots lazily: most programs never read them.
                 if not self.is_known(grad._tl_array):
-                    self.names.give(grad._tl_array, -1 - i)
+                    self.names.assign_slot(grad._tl_array, -1 - i)
         self.owners = set(self.names.memory.values())
 
     def fail_at(self, why: str, place: str) -> None:
@@ -98,7 +98,7 @@ class Capture(KernelRecorder):
 
     def new_slot(self, raw: Any) -> Slot:
         """Return a new slot for an array that was just created."""
-        self.names.give(raw, self.count)
+        self.names.assign_slot(raw, self.count)
         self.count += 1
         return Slot(self.count - 1)
 
@@ -170,7 +170,7 @@ class Capture(KernelRecorder):
 
     def called(self, name: str, kernel: Any, args: tuple, kwargs: dict, result: Any) -> None:
         if THREADS_WITH_COPIES:
-            args = tuple(map(original_engine, args))
+            args = tuple(map(unwrap_engine_copy, args))
         given = self.encode_argument(args), {name: self.encode_argument(value) for name, value in kwargs.items()}
         depends = name in _DATA_DEPENDENT_OPS or name == "_index" and any(map(_is_boolean_index, args[1]))
         if depends and (self.writes or not self.is_open):
@@ -198,11 +198,11 @@ class Capture(KernelRecorder):
             if returned or not self.state.asks_for_classes:
                 # Copy, so the value returned at the end is that of the time of reading.
                 self.slot(raw)
-                return LazyItemArray(found, lambda number: self._element(number, raw, found), returned)
-        self._look(raw, found)
+                return LazyItemArray(found, lambda number: self._make_lazy_scalar(number, raw, found), returned)
+        self._record_element_read(raw, found)
         return found
 
-    def _look(self, raw: Any, found: Any) -> None:
+    def _record_element_read(self, raw: Any, found: Any) -> None:
         """Record a read: the program's control flow depends on these elements."""
         if not self.is_open:
             raise UnrecordableError("elements are read in its backward pass")
@@ -212,10 +212,10 @@ class Capture(KernelRecorder):
             raise UnrecordableError("elements are read")
         self.steps.append(Step("read", None, (self.slot(raw),), {}, None, kind="read", expected=np.array(found)))
 
-    def _element(self, number: Any, raw: Any, found: Any) -> Any:
+    def _make_lazy_scalar(self, number: Any, raw: Any, found: Any) -> Any:
         """Return a lazy scalar and the function to call when it is read."""
         if number is None:
-            return lambda: self.note(self._look, raw, found)
+            return lambda: self.note(self._record_element_read, raw, found)
         self.depth += 1
         kept, clone = self.table.clone(raw), self.table.clone
         self.depth -= 1
@@ -225,14 +225,14 @@ class Capture(KernelRecorder):
         read = Step("read", None, (step.out,), {}, None, kind="read", expected=np.array(found))
         is_late = self.writes
 
-        def look() -> None:
+        def observe_element() -> None:
             if self.is_open and self.failure is None:
                 if is_late:
                     self.fail("elements are read after something was written or drawn")
                 else:
                     self.steps.insert(1 + next(i for i, one in enumerate(self.steps) if one is step), read)
 
-        return look
+        return observe_element
 
     def observe_all(self) -> None:
         """Record reads of all lazy scalars, as code that cannot be traced may use them."""
@@ -284,7 +284,7 @@ class Capture(KernelRecorder):
         self.published.update((i, None if slot is None else slot.number) for i, slot in grads)
         return result
 
-    def warned(self, warn: Any, given: tuple, outermost: Any) -> None:
+    def record_warning(self, warn: Any, given: tuple, outermost: Any) -> None:
         """Record a warning, emit it now and in each replay. outermost: the frame that calls the program."""
         frame = sys._getframe(2)
         self.steps.append(Step("warn", warn, given, {}, None, user_location(frame, self.state.codes), kind="warning"))
@@ -311,7 +311,7 @@ class Capture(KernelRecorder):
             captured, self.is_open = None, False
             if self.failure is None:
                 try:
-                    captured = self._finished(result, before, versions, start)
+                    captured = self._make_captured_call(result, before, versions, start)
                 except (UnrecordableError, Unsupported) as error:
                     self.fail(str(error))
                 except Exception as error:  # a missing derivative, for example: no backward pass has run yet
@@ -333,7 +333,7 @@ class Capture(KernelRecorder):
             to_number(number)
         return result
 
-    def _finished(self, result: Any, before: list, versions: list[int], start: int) -> CapturedCall:
+    def _make_captured_call(self, result: Any, before: list, versions: list[int], start: int) -> CapturedCall:
         for tensor, (node, data, _, fields) in zip(self.outside, before, strict=True):
             if tensor._tl_node is not node or tensor._tl_array is not data or _tensor_attributes(tensor) != fields:
                 raise Unsupported("a tensor from outside gets another history, memory or attribute")
@@ -341,7 +341,7 @@ class Capture(KernelRecorder):
             self.changes = True
             raise Unsupported("it changes objects that live on")
         leaves, rebuild, shape = flatten_result(result, self.state.leaves, self.lasting)
-        results = [self._result(t, leaves) for t in leaves]
+        results = [self._encode_result(t, leaves) for t in leaves]
         grads: dict[int, int | None] = {}
         for i, number in self.published.items():
             if number is not None and self._has_first_grad(i):
@@ -369,7 +369,7 @@ class Capture(KernelRecorder):
             if grad is not None and root_meta_of(grad).n != n:
                 bumps[-1 - i] = root_meta_of(grad).n - n
         boundary = GraphBoundary(self, start)
-        backward = boundary.captured(
+        backward = boundary.record_backward_passes(
             [t for t in leaves if isinstance(t, Tensor) and t._tl_node is not None and t._tl_node is not LEAF],
             results,
             leaves,
@@ -392,7 +392,7 @@ class Capture(KernelRecorder):
         first, grad = self.first_grads[i], self.outside[i].grad
         return first is grad if first is None or grad is None else first() is grad
 
-    def _result(self, tensor: Any, leaves: list) -> ResultSpec:
+    def _encode_result(self, tensor: Any, leaves: list) -> ResultSpec:
         if isinstance(tensor, LazyScalar):
             return ResultSpec(next(n for one, n in self.elements if one is tensor), kind="item")
         for i, one in enumerate(self.outside):
@@ -401,7 +401,10 @@ class Capture(KernelRecorder):
         if tensor.__class__ is not Tensor and not tensor._tl_signs:
             raise Unsupported(f"it returns a new object of {tensor.__class__.__name__}")
         found = ResultSpec(
-            self.slot(tensor._tl_memory).number, dtype=tensor.dtype, kind=view_kind_of(tensor), signs=tensor._tl_signs
+            self.slot(tensor._tl_memory).number,
+            dtype=tensor.dtype,
+            kind=why_view_is_not_writable(tensor),
+            signs=tensor._tl_signs,
         )
         if tensor._tl_kernels is not self.table:  # a constant on the host
             found.table = tensor._tl_kernels
@@ -434,7 +437,7 @@ class Capture(KernelRecorder):
                 raise Unsupported("it returns a tensor in the memory of one from outside that is no view of it")
         alike = [t for t in leaves if isinstance(t, Tensor) and owner_of(t._tl_memory) is owner]
         if len(alike) > 1 and found.shares < 0:
-            if any(t._tl_node is not None and view_kind_of(t) != "multi_output" for t in alike):
+            if any(t._tl_node is not None and why_view_is_not_writable(t) != "multi_output" for t in alike):
                 raise Unsupported("it returns tensors with histories in one memory")
             found.group = self.slot(alike[0]._tl_memory).number
         return found
@@ -475,7 +478,7 @@ _DATA_DEPENDENT_OPS = frozenset((
 ))  # fmt: skip
 
 
-def kernel_table_of(tensors: list) -> Any:
+def common_kernel_table_of(tensors: list) -> Any:
     """Return the kernel table of the tensors' device, None for several devices or an unrecordable one."""
     from torchlite._dispatch.kernel_recorder import table_of
     from torchlite._types.devices import get_default_device

@@ -9,7 +9,7 @@ from torchlite._dispatch import call
 from torchlite._dispatch.autograd_graph import Node, OutputEdge, gradient_edge, raise_freed_error, root_meta_of
 from torchlite._dispatch.dispatch_state import GLOBALS, SEQUENCE, recording
 from torchlite._dispatch.hooks import PackedTensor
-from torchlite._dispatch.interceptors import showing
+from torchlite._dispatch.interceptors import show_only_within
 from torchlite._tensor import Tensor
 from torchlite.autograd.engine import BackwardPass, RawMode, TensorMode, raise_modified_error, run_backward
 from torchlite.autograd.function import BackwardCFunction, Function
@@ -78,20 +78,20 @@ class GraphBoundary:
         self.capture, self.start = capture, start
         self.forward_steps = capture.steps
 
-    def captured(self, tensors: list, results: list, leaves: list) -> CapturedBackward | None:
+    def record_backward_passes(self, tensors: list, results: list, leaves: list) -> CapturedBackward | None:
         """Return the recorded backward passes of some of the results."""
         results_of_call = [t for t in tensors if results[_leaf_index(leaves, t)].outside < 0]
         if not results_of_call:
             return None
         if GLOBALS["NODE_CREATED_HOOK"] is not None:
             raise Unsupported("anomalies are looked for")
-        inside = self._inside([gradient_edge(t) for t in results_of_call])
+        inside = self._find_nodes_of_call([gradient_edge(t) for t in results_of_call])
         places = {
             key: i
             for i, t in reversed([*enumerate(self.capture.outside)])
             if (key := _edge_key(gradient_edge(t))) is not None
         }
-        ends = self._ends(inside, places, leaves)
+        ends = self._find_boundary_tensors(inside, places, leaves)
         numbers = [_leaf_index(leaves, t) for t in results_of_call]
         found = CapturedBackward(numbers, [t._tl_array.shape for t in results_of_call], ends)
         if any(node._saved is None for node in inside):
@@ -105,26 +105,26 @@ class GraphBoundary:
             else []
         )
         try:
-            found.together = self._pass(results_of_call, [True] * len(results_of_call), inside, ends)
-            found.apart = [self._pass(results_of_call, part, inside, ends) for part in parts]
+            found.together = self._record_backward_pass(results_of_call, [True] * len(results_of_call), inside, ends)
+            found.apart = [self._record_backward_pass(results_of_call, part, inside, ends) for part in parts]
         except _NO_DERIVATIVE as error:
             if "not implemented" not in str(error) or not all(
-                self._fails(results_of_call, part, inside, ends) for part in parts
+                self._fail(results_of_call, part, inside, ends) for part in parts
             ):
                 raise
             found.together, found.error = None, error.with_traceback(None)
             return found
-        self._save(found, leaves, results)
+        self._set_saved_slots(found, leaves, results)
         return found
 
-    def _fails(self, *given: Any) -> bool:
+    def _fail(self, *given: Any) -> bool:
         try:
-            self._pass(*given)
+            self._record_backward_pass(*given)
         except _NO_DERIVATIVE:
             return True
         return False
 
-    def _inside(self, starts: list) -> set:
+    def _find_nodes_of_call(self, starts: list) -> set:
         """Return the nodes that the call created."""
         pending = [_resolve_node(e) for e in starts]
         found = set(pending)
@@ -137,7 +137,7 @@ class GraphBoundary:
                     pending.append(other)
         return found
 
-    def _ends(self, inside: set, places: dict, leaves: list) -> list[int]:
+    def _find_boundary_tensors(self, inside: set, places: dict, leaves: list) -> list[int]:
         """Return the outside tensors at the boundary of the subgraph."""
         found: set[int] = set()
         for node in inside:
@@ -151,7 +151,7 @@ class GraphBoundary:
                     raise Unsupported("its history goes back to a tensor that it does not get")
         return sorted(found)
 
-    def _pass(self, made: list, given: list, inside: set, ends: list) -> CapturedPass:
+    def _record_backward_pass(self, made: list, given: list, inside: set, ends: list) -> CapturedPass:
         """Record one backward pass."""
         capture = self.capture
         capture.steps = []
@@ -170,7 +170,7 @@ class GraphBoundary:
                     grads.append(capture.new_slot(g).number)
                     run.accumulate(gradient_edge(tensor), g, tensor._tl_kernels)
                 run.run()
-            outputs = [self._reached(run, gradient_edge(capture.outside[i])) for i in ends]
+            outputs = [self._gradient_slot_of(run, gradient_edge(capture.outside[i])) for i in ends]
             steps = capture.steps
         finally:
             capture.steps = self.forward_steps
@@ -180,7 +180,7 @@ class GraphBoundary:
         inputs = [n for n in grads if n is not None]
         return CapturedPass(Program(steps, inputs, {}, [n for n in outputs if n is not None]), grads, outputs)
 
-    def _reached(self, run: Any, where: Any) -> int | None:
+    def _gradient_slot_of(self, run: Any, where: Any) -> int | None:
         """Return the slot of the gradient that reached a boundary tensor."""
         if isinstance(where, Tensor):
             g = run.leaves.get(id(where), (None, None))[1]
@@ -194,7 +194,7 @@ class GraphBoundary:
             g if g.__class__ is self.capture.table.array else self.capture.table.as_array(g)
         ).number
 
-    def _save(self, found: CapturedBackward, leaves: list, results: list) -> None:
+    def _set_saved_slots(self, found: CapturedBackward, leaves: list, results: list) -> None:
         """Set the slots that the forward pass saves, and the outside tensors to check for later changes."""
         capture, needed = self.capture, set()
         assert found.together is not None
@@ -248,7 +248,7 @@ class CompiledFunctionBackward(Node):
             if meta.n != expected:
                 raise_modified_error(raw, self, meta.n, expected)
         if mode.differentiable:
-            return self._differentiably(g if len(how.outputs) > 1 else [g])
+            return self._run_original_differentiably(g if len(how.outputs) > 1 else [g])
         grads = [x._tl_array if isinstance(x, Tensor) else x for x in (g if len(how.outputs) > 1 else [g])]
         saved = self._saved
         if saved and not run.retain:
@@ -268,10 +268,10 @@ class CompiledFunctionBackward(Node):
                         for a, b in zip(found, more, strict=True)
                     ]
         if mode is not RawMode and issubclass(mode, TensorMode):
-            return tuple([None if x is None else call.wrap(self._tl_kernels, x) for x in found])
+            return tuple([None if x is None else call.wrap_array(self._tl_kernels, x) for x in found])
         return tuple(found)
 
-    def _differentiably(self, grads: list) -> tuple:
+    def _run_original_differentiably(self, grads: list) -> tuple:
         """Return differentiable gradients by running the original function. Raise RuntimeError if it drew random
         numbers or wrote memory.
         """
@@ -342,9 +342,9 @@ def _check_node_is_pure(node: Any) -> None:
             raise Unsupported(f"{callable_name(function)} of its backward pass may do more than compute")
 
 
-def _without_modes() -> showing:
+def _without_modes() -> show_only_within:
     """Disable the modes active around the call: backward passes normally run outside them."""
-    return showing([])
+    return show_only_within([])
 
 
 def _flatten_edges(edges: Any) -> Any:

@@ -105,12 +105,12 @@ def _write_to_cat_kernel(
     if not final[2] or not all(np.shares_memory(part, first) for part in parts.of(first)):
         return None
 
-    def run(*args: Any) -> Any:
+    def write_into_cat(*args: Any) -> Any:
         whole = np.empty(whole_shape, kind)
         kernel(*args, into=parts.of(whole))
         return whole.reshape(final_shape)
 
-    return run
+    return write_into_cat
 
 
 class _CatSlices:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .alias_analysis import AliasAnalysis
 from .program_ir import Program, Slot, Step, comparison_key, rename_slots
-from .side_effects import is_pure
+from .step_purity import is_pure
 
 
 def eliminate_common_subexpressions(program: Program, place: dict[int, int]) -> Program:

@@ -49,7 +49,7 @@ def default_options() -> dict[str, Any]:
     return {name: copy.copy(value) for name, (_, value) in _option_specs().items()}
 
 
-def mode_of(mode: str | None, options: Any) -> str | None:
+def compile_mode_of(mode: str | None, options: Any) -> str | None:
     """Return the mode implied by the options, or without mode by `torch._inductor.config`: launch graphs, autotuned
     kernels, or both.
     """

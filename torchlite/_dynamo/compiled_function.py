@@ -24,7 +24,7 @@ from torchlite.amp.autocast_mode import is_only_autocast_active, without_cast_ca
 from torchlite.nn.modules import module as modules
 
 from . import config, logs
-from .capture import Capture, is_plain, kernel_table_of
+from .capture import Capture, common_kernel_table_of, is_plain
 from .dynamic_shapes import CALLS_BEFORE_CAPTURE, SizeVariant, SizeVariants, dynamic_dims, structure_key
 from .exc import FailOnRecompileLimitHit, NotYet, Unsupported
 from .executed_code import ExecutedCode
@@ -50,7 +50,7 @@ def _dispatch_state() -> tuple:
     )  # fmt: skip
 
 
-def _preserved_state() -> tuple:
+def _read_preserved_state() -> tuple:
     """Return the state that a call must restore."""
     return (*_dispatch_state(), get_threads(), tuple(map(id, stack.items)), repr(vars(FLAGS)))
 
@@ -75,7 +75,7 @@ class CaptureVariant:
         """True if a call now would do what the captured call did; derivatives use the captured record."""
         return _dispatch_state()[1:] == self.modes[1:] and self.is_same()
 
-    def branch(self, captured: CapturedCall) -> CaptureVariant:
+    def find_other_branch(self, captured: CapturedCall) -> CaptureVariant:
         """Return the variant of a call with equal arguments that took another branch."""
         other = CaptureVariant(self.modes, self.state, self.objects)
         other.sources, other.guard, other.captured = self.sources, self.guard, captured
@@ -137,17 +137,17 @@ class CompiledFunction:
         objects: list[Any] = []
         key = flatten_args(args, tensors, objects), flatten_args(kwargs, tensors, objects) if kwargs else None
         modes = _dispatch_state()
-        found = self._known(key, tensors, modes, args, kwargs)
+        found = self._replay_known_variant(key, tensors, modes, args, kwargs)
         if found is _NO_RESULT and self.structures and key not in self.eager:
             found = self._call_with_dynamic_shape(key, tensors, objects, modes, args, kwargs)
-        return self._first(key, tensors, objects, modes, args, kwargs) if found is _NO_RESULT else found
+        return self._run_new_key(key, tensors, objects, modes, args, kwargs) if found is _NO_RESULT else found
 
-    def _known(self, key: Any, tensors: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
+    def _replay_known_variant(self, key: Any, tensors: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
         """Replay the variant of a key (or size) that matches the call, if there is one."""
         for variant in self.variants.get(key, ()):
             if variant.matches(tensors, modes):
                 if variant.replay is None:
-                    return self._again(key, variant, tensors, args, kwargs)
+                    return self._record_second_call(key, variant, tensors, args, kwargs)
                 try:
                     result = variant.replay((self.function, args, kwargs, variant), *tensors)
                 except ReplayMiss:
@@ -166,15 +166,15 @@ class CompiledFunction:
         place = sizes.place_of(key, tensors)
         if place in self.variants:
             sizes.keep(place)
-            found = self._known(place, tensors, modes, args, kwargs)
+            found = self._replay_known_variant(place, tensors, modes, args, kwargs)
             if found is not _NO_RESULT:
                 return found
         variants = len(self.variants.get(place, ()))
-        if place in self.eager or THREAD_STATE.stance in _NO_RECOMPILE_STANCES or variants >= self._limit():
+        if place in self.eager or THREAD_STATE.stance in _NO_RECOMPILE_STANCES or variants >= self._recompile_limit():
             return self.function(*args, **kwargs)
         if not variants and not sizes.is_frequent(place):
             return self.function(*args, **kwargs)
-        result = self._recorded(place, tensors, objects, modes, args, kwargs)
+        result = self._record_first_call(place, tensors, objects, modes, args, kwargs)
         if place in self.variants:
             gone = sizes.keep(place)
             if gone is not None:
@@ -183,14 +183,14 @@ class CompiledFunction:
             sizes.failed += 1
         return result
 
-    def _limit(self) -> int:
+    def _recompile_limit(self) -> int:
         return self.limit or config.recompile_limit
 
     # -- capturing --------------------------------------------------------------------------------
 
-    def _first(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
+    def _run_new_key(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
         """Run a call with a new argument key."""
-        limit = self._limit()
+        limit = self._recompile_limit()
         if self.gave_up or key in self.eager or THREAD_STATE.stance == "eager_on_recompile":
             if self.gave_up and key in self.variants:
                 self._record_miss(key)
@@ -207,7 +207,7 @@ class CompiledFunction:
             self.gave_up = True
             self._give_up(None, f"it was captured {limit} times (recompile_limit)", "")
             return self.function(*args, **kwargs)
-        return self._recorded(key, tensors, objects, modes, args, kwargs)
+        return self._record_first_call(key, tensors, objects, modes, args, kwargs)
 
     def _record_miss(self, key: Any) -> None:
         """Count a miss of a key; a key that misses most of the time is not captured again."""
@@ -224,10 +224,12 @@ class CompiledFunction:
         captured = sum(len(found) for key, found in self.variants.items() if key.__class__ is not SizeVariant)
         return captured + sum(key.__class__ is not SizeVariant for key in self.eager)
 
-    def _recorded(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
+    def _record_first_call(
+        self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict
+    ) -> Any:
         """Record the first call of a variant."""
         try:
-            variant, outside = self._prepared(tensors, objects, modes)
+            variant, outside = self._prepare_variant(tensors, objects, modes)
         except NotYet:
             return self.function(*args, **kwargs)
         except Unsupported as error:
@@ -235,11 +237,11 @@ class CompiledFunction:
                 return self.function(*args, **kwargs)
             if self.discovery.may_help():
                 return self.discovery.call(self.function, args, kwargs)
-            return self._refused(key, str(error), self._definition(), args, kwargs)
+            return self._give_up_and_run(key, str(error), self._definition(), args, kwargs)
         if self.variants:
             other = f"sizes {[tuple(t.shape) for t in tensors]}" if key.__class__ is SizeVariant else "arguments"
             logs.write_log("recompiles", f"{self.name} is captured once more, for other {other}")
-        result, captured = self._captured(key, variant, outside, args, kwargs)
+        result, captured = self._capture_call(key, variant, outside, args, kwargs)
         if captured is not None:
             variant.captured = captured
             variant.guard = compile_tensor_guard(tensors, variant.sources, outside, captured)
@@ -253,13 +255,13 @@ class CompiledFunction:
         sizes_of = {k: dynamic_dims(t, self.dynamic) for k, t in enumerate(outside)}
         assert variant.captured is not None
         guard = compile_tensor_guard(tensors, variant.sources, outside, variant.captured, sizes_of)
-        table: Any = kernel_table_of(outside)
+        table: Any = common_kernel_table_of(outside)
         can_record = getattr(table.backend, "can_record", None)
         holds_memory = can_record is not None and can_record(self.mode or "default")
         sizes = variant.sizes = SizeVariants(variant, guard, holds_memory, self.needed)
         self.structures.setdefault(self.structure_key(key), []).append(sizes)
 
-    def _prepared(self, tensors: list, objects: list, modes: tuple) -> tuple[CaptureVariant, list]:
+    def _prepare_variant(self, tensors: list, objects: list, modes: tuple) -> tuple[CaptureVariant, list]:
         """Return a new variant for a call and the tensors that exist before it."""
         if self.discovery.is_wanted:
             raise Unsupported("it runs other code in each call")
@@ -281,19 +283,19 @@ class CompiledFunction:
             raise Unsupported("it gets a tensor of another class than Tensor and Parameter")
         return variant, outside
 
-    def _outside(self, variant: CaptureVariant, tensors: list) -> list:
+    def _outside_tensors(self, variant: CaptureVariant, tensors: list) -> list:
         return [tensors[s.argument] if s.argument >= 0 else s.held for s in variant.sources]
 
-    def _captured(
+    def _capture_call(
         self, key: Any, variant: CaptureVariant, outside: list, args: tuple, kwargs: dict
     ) -> tuple[Any, CapturedCall | None]:
         """Record a call. Return its result and the captured call."""
-        table = kernel_table_of(outside)
+        table = common_kernel_table_of(outside)
         if table is None:
-            return self._refused(key, "its tensors are on several devices, or on meta", "", args, kwargs), None
+            return self._give_up_and_run(key, "its tensors are on several devices, or on meta", "", args, kwargs), None
         if sys.getprofile() is not None:
             return self.function(*args, **kwargs), None
-        settings = _preserved_state()
+        settings = _read_preserved_state()
         capture = Capture(table, outside, variant.state)
         given = find_containers((args, kwargs))
         capture.lasting |= given.keys()
@@ -305,7 +307,7 @@ class CompiledFunction:
         if captured is not None and not all(held.is_same() for held in given.values()):
             capture.fail_at("it changes a list, dictionary or dataclass that it gets", self._definition())
             captured = None
-        if captured is not None and _preserved_state() != settings:
+        if captured is not None and _read_preserved_state() != settings:
             capture.fail_at("it changes a mode or a setting", self._definition())
             captured = None
         if captured is None and not self._may_settle_next_call(capture):
@@ -319,17 +321,17 @@ class CompiledFunction:
         if capture.changes and self.changes < _MAX_SETTLING_CALLS:
             self.changes += 1
             return True
-        return capture.loads or self.discovery.lacks(capture.watcher.libraries)
+        return capture.loads or self.discovery.has_new_code(capture.watcher.libraries)
 
-    def _again(self, key: Any, variant: CaptureVariant, tensors: list, args: tuple, kwargs: dict) -> Any:
+    def _record_second_call(self, key: Any, variant: CaptureVariant, tensors: list, args: tuple, kwargs: dict) -> Any:
         """Record the second call of a variant. If it equals the first, later calls are replayed. If it read other
         elements, it becomes a variant.
         """
-        outside = self._outside(variant, tensors)
-        result, captured = self._captured(key, variant, outside, args, kwargs)
+        outside = self._outside_tensors(variant, tensors)
+        result, captured = self._capture_call(key, variant, outside, args, kwargs)
         if captured is None:
             return result
-        table: Any = kernel_table_of(outside)
+        table: Any = common_kernel_table_of(outside)
         found = next(
             (
                 v
@@ -338,26 +340,26 @@ class CompiledFunction:
             ),
             None,
         )
-        if found is None and any(_diverge_at_read(captured, v.captured) for v in self.variants[key]):
-            if len(self.variants[key]) >= self._limit():
-                why = f"elements decided in {self._limit()} ways (recompile_limit) before one came again"
+        if found is None and any(_differ_only_at_read(captured, v.captured) for v in self.variants[key]):
+            if len(self.variants[key]) >= self._recompile_limit():
+                why = f"elements decided in {self._recompile_limit()} ways (recompile_limit) before one came again"
                 self._give_up(key, why, self._definition())
             else:
-                self.variants[key].append(variant.branch(captured))
+                self.variants[key].append(variant.find_other_branch(captured))
             return result
         if found is None:
             self._give_up(key, "two calls with the same kind of arguments did different things", self._definition())
             return result
         found.captured, found.is_same = captured, found.state.test()
         found.replay = compile_replay(
-            _identifier(self.name), captured, variant.sources, len(tensors), table, self.mode or "default"
+            _make_identifier(self.name), captured, variant.sources, len(tensors), table, self.mode or "default"
         )
         logs.write_log("code", found.replay.forward.text)
         return result
 
     # -- fallback to eager ----------------------------------------------------------------------
 
-    def _refused(self, key: Any, why: str, place: str, args: tuple, kwargs: dict) -> Any:
+    def _give_up_and_run(self, key: Any, why: str, place: str, args: tuple, kwargs: dict) -> Any:
         self._give_up(key, why, place)
         return self.function(*args, **kwargs)
 
@@ -385,7 +387,7 @@ class CompiledFunction:
         return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
-def _diverge_at_read(a: CapturedCall, b: Any) -> bool:
+def _differ_only_at_read(a: CapturedCall, b: Any) -> bool:
     """True if two captures are equal up to a read of different elements."""
     for x, y in zip(a.program.steps, b.program.steps, strict=False):
         if not is_same_step(x, y):
@@ -417,7 +419,7 @@ def _is_same_capture(a: CapturedCall, b: Any, table: Any) -> bool:
     )
 
 
-def _identifier(name: str) -> str:
+def _make_identifier(name: str) -> str:
     found = "".join(c if c.isalnum() else "_" for c in name.rpartition(".")[2])
     return found if is_identifier(found) else f"function_{found}"
 

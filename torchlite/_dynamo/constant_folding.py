@@ -7,7 +7,7 @@ from typing import Any
 
 from .alias_analysis import AliasAnalysis
 from .program_ir import Program, Slot, Step, substitute_arrays
-from .side_effects import is_pure
+from .step_purity import is_pure
 
 _MAX_FOLDED_BYTES = 1 << 16  # maximum size of a constant
 

@@ -45,18 +45,20 @@ class GraphCompiledFunction(CompiledFunction):
         self.compiler = compiler
         self.graphs: list[Any] = []
 
-    def _recorded(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
+    def _record_first_call(
+        self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict
+    ) -> Any:
         """Run a call with a new key once eagerly, to observe its side effects, and once to make the graph."""
         copies, start = copy_default_generators(), next(SEQUENCE)
-        result = super()._recorded(key, tensors, objects, modes, args, kwargs)
+        result = super()._record_first_call(key, tensors, objects, modes, args, kwargs)
         variants = self.variants.get(key)
         if not variants or variants[-1].captured is None or variants[-1].replay is not None:
             return result
         variant, captured = variants[-1], variants[-1].captured
-        outside = self._outside(variant, tensors)
+        outside = self._outside_tensors(variant, tensors)
         written = [outside[i] for i in captured.bumps if i >= 0]
-        why = _why_not_fx_graph(captured) or _why_custom_gradients(nodes_created_since(start, _tensors_in(result)))
-        graph = None if why else self._graph(tensors, args, kwargs, written)
+        why = _why_not_fx_graph(captured) or _why_custom_gradients(nodes_created_since(start, _find_tensors_in(result)))
+        graph = None if why else self._trace_graph(tensors, args, kwargs, written)
         if graph is None:
             self._give_up(key, why or "it cannot be recorded as a graph of PyTorch's library", self._definition())
             return result
@@ -66,22 +68,22 @@ class GraphCompiledFunction(CompiledFunction):
             del self.variants[key]
             raise BackendCompilerFailed(self.compiler, error) from error
 
-        def replay(again: tuple, *given: Any) -> Any:
+        def replay_graph(again: tuple, *given: Any) -> Any:
             return rebuild(list(run(*given)))
 
-        variant.replay = replay
+        variant.replay = replay_graph
         if written:
             return result
         with use_copied_generators(copies):  # draw the random numbers of the first run again
-            return replay((self.function, args, kwargs), *tensors)
+            return replay_graph((self.function, args, kwargs), *tensors)
 
-    def _graph(self, tensors: list, args: tuple, kwargs: dict, written: list) -> Any:
+    def _trace_graph(self, tensors: list, args: tuple, kwargs: dict, written: list) -> Any:
         """Return the call's graph, None if it has none. Restore random state and written tensors."""
         from torchlite.fx.experimental.proxy_tensor import make_fx
 
         function = self.function
 
-        def flat(*given: Any) -> tuple:
+        def call_with_flat_tensors(*given: Any) -> tuple:
             inputs = iter(given)
             result = function(*replace_tensors(args, inputs), **replace_tensors(kwargs, inputs))
             return tuple(flatten_result(result, _EveryObject())[0])
@@ -90,7 +92,7 @@ class GraphCompiledFunction(CompiledFunction):
         with _unsafe_preserve_version_counter(tuple(written)):
             try:
                 with use_copied_generators():
-                    graph = make_fx(flat, pre_dispatch=True)(*tensors)
+                    graph = make_fx(call_with_flat_tensors, pre_dispatch=True)(*tensors)
             except Exception:  # the program ran without error before, so the recording failed
                 return None
             finally:
@@ -100,7 +102,7 @@ class GraphCompiledFunction(CompiledFunction):
         return graph
 
 
-def _tensors_in(result: Any) -> list:
+def _find_tensors_in(result: Any) -> list:
     return [leaf for leaf in flatten_result(result, _EveryObject())[0] if isinstance(leaf, Tensor)]
 
 

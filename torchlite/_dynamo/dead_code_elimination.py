@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .program_ir import Program
-from .side_effects import is_pure
+from .step_purity import is_pure
 
 
 def eliminate_dead_code(program: Program) -> Program:

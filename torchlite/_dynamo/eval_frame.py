@@ -18,7 +18,7 @@ def is_dynamo_supported() -> bool:
     return True
 
 
-def _compiled(mod: Any, make: Any) -> Any:
+def _compile_module_call(mod: Any, make: Any) -> Any:
     """Return the callable that replaces a module's call. In a distributed wrapper, compile the inner module:
     communication is not a kernel.
     """
@@ -28,7 +28,7 @@ def _compiled(mod: Any, make: Any) -> Any:
     inner = getattr(mod, name)
     part = make(inner._call_impl)
 
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def call_compiled(*args: Any, **kwargs: Any) -> Any:
         attributes = inner.__dict__
         before = attributes.get("_compiled_call_impl")
         attributes["_compiled_call_impl"] = part
@@ -40,7 +40,7 @@ def _compiled(mod: Any, make: Any) -> Any:
             else:
                 attributes["_compiled_call_impl"] = before
 
-    return run
+    return call_compiled
 
 
 class OptimizedModule(Module):
@@ -54,12 +54,12 @@ class OptimizedModule(Module):
         super().__init__()
         self._orig_mod = mod
         self.training = mod.training
-        self._compile(dynamo_ctx)
+        self._compile_forward(dynamo_ctx)
 
-    def _compile(self, make: Any) -> None:
+    def _compile_forward(self, make: Any) -> None:
         mod, attributes = self._orig_mod, self.__dict__
-        attributes["_compiled"] = mod if make is None else _compiled(mod, make)
-        attributes["dynamo_ctx"] = None if make is None else functools.partial(_function, make)
+        attributes["_compiled"] = mod if make is None else _compile_module_call(mod, make)
+        attributes["dynamo_ctx"] = None if make is None else functools.partial(_compile_function, make)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._compiled(*args, **kwargs)
@@ -81,7 +81,7 @@ class OptimizedModule(Module):
 
     def __setstate__(self, state: Any) -> None:
         self.__dict__.update(state)
-        self._compile(make_compiled_function(None))
+        self._compile_forward(make_compiled_function(None))
 
     def train(self, mode: bool = True) -> OptimizedModule:
         super().train(mode)
@@ -137,16 +137,16 @@ def compile(
         raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
     if isinstance(model, type):
         return model
-    return _function(make, model)
+    return _compile_function(make, model)
 
 
-def _function(make: Any, function: Any) -> Any:
+def _compile_function(make: Any, function: Any) -> Any:
     """Return a compiled version of a function."""
     compiled = make(getattr(function, "_torchdynamo_orig_callable", function))
 
     @functools.wraps(function, updated=("__dict__",) if hasattr(function, "__dict__") else ())
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def call_compiled(*args: Any, **kwargs: Any) -> Any:
         return compiled(*args, **kwargs)
 
-    run._torchdynamo_orig_callable = function  # type: ignore[attr-defined]
-    return run
+    call_compiled._torchdynamo_orig_callable = function  # type: ignore[attr-defined]
+    return call_compiled

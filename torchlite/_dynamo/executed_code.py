@@ -33,18 +33,18 @@ class ExecutedCode:
         self.rounds, self.is_wanted = self.rounds + 1, False
         codes = self.codes = set() if self.codes is None else self.codes
 
-        def note(frame: Any, event: str, argument: Any) -> None:
+        def note_code(frame: Any, event: str, argument: Any) -> None:
             if event == "call":
                 codes.add(frame.f_code)
 
         THREAD_STATE.captures += 1  # `is_compiling()` is True, as in a capture
         try:
-            with ProfileHook(note):
+            with ProfileHook(note_code):
                 return function(*args, **kwargs)
         finally:
             THREAD_STATE.captures -= 1
 
-    def lacks(self, codes: set) -> bool:
+    def has_new_code(self, codes: set) -> bool:
         """True if a capture met code that no earlier call ran; one more call is then needed."""
         self.is_wanted = self.codes is not None and not codes <= self.codes
         return self.may_help() and self.is_wanted

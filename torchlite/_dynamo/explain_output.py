@@ -53,7 +53,7 @@ def explain(f: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
     (1, 0, 2)
     """
 
-    def inner(*args: Any, **kwargs: Any) -> ExplainOutput:
+    def call_and_explain(*args: Any, **kwargs: Any) -> ExplainOutput:
         from .custom_backend import GraphCompiledFunction
         from .flatten_args import callable_name
 
@@ -64,7 +64,7 @@ def explain(f: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
         reasons = [GraphCompileReason(reason, _source_line(reason)) for reason in frame.reasons]
         return ExplainOutput(frame.graphs, len(ops), len(reasons), reasons, sum(map(len, ops)), ops, [], "")
 
-    return inner(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else inner
+    return call_and_explain(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else call_and_explain
 
 
 def _source_line(reason: str) -> list[traceback.FrameSummary]:

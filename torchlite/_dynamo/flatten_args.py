@@ -89,11 +89,11 @@ def flatten_result(result: Any, leaves: Any, lasting: Any = ()) -> tuple[list, B
     Unsupported for objects not among `leaves` and for containers (by id) in `lasting`.
     """
     found = _ResultFlattener(leaves, lasting, set())
-    build, key = found.builder(result)
+    build, key = found.make_builder(result)
     if not found.twice:
         return found.tensors, build, key
     found = _ResultFlattener(leaves, lasting, found.twice)
-    again, key = found.builder(result)
+    again, key = found.make_builder(result)
     return found.tensors, lambda made: again([*made, {}]), key
 
 
@@ -108,7 +108,7 @@ class _ResultFlattener:
         self.numbers: dict[int, int] = {}  # container numbers, by id
         self.open: set[int] = set()  # containers that enclose the current one
 
-    def builder(self, value: Any) -> tuple[Build, Any]:
+    def make_builder(self, value: Any) -> tuple[Build, Any]:
         """Return a function that rebuilds the value from tensors, and its key."""
         cls = value.__class__
         if isinstance(value, LazyScalar) and value.is_seen:
@@ -123,16 +123,18 @@ class _ResultFlattener:
         if id(value) in self.lasting:
             raise Unsupported("it returns a list or the like that it got")
         if isinstance(value, tuple):
-            return self._tuple(value, cls)
+            return self._make_tuple_builder(value, cls)
         if cls is list or cls is dict:
-            return self._container(value, self._list if cls is list else self._dict)
+            return self._make_container_builder(
+                value, self._make_list_builder if cls is list else self._make_dict_builder
+            )
         if id(value) in self.leaves:
             return (lambda made: value), ("object", id(value))
         if isinstance(value, OrderedDict) or cls.__flags__ & 1 << 9 and _is_plain_object(value):
-            return self._container(value, self._object)
+            return self._make_container_builder(value, self._make_object_builder)
         raise Unsupported(f"it returns an object of {cls.__module__}.{cls.__name__}")
 
-    def _container(self, value: Any, builder: Callable[[Any], tuple[Build, Any]]) -> tuple[Build, Any]:
+    def _make_container_builder(self, value: Any, builder: Callable[[Any], tuple[Build, Any]]) -> tuple[Build, Any]:
         number = self.numbers.setdefault(id(value), len(self.numbers))
         if number in self.open:
             raise Unsupported("it returns an object that contains itself")
@@ -144,8 +146,8 @@ class _ResultFlattener:
         self.open.remove(number)
         return (lambda made: made[-1].setdefault(number, build(made))) if number in self.twice else build, key
 
-    def _tuple(self, value: tuple, cls: Any) -> tuple[Build, Any]:
-        parts = [self.builder(item) for item in value]
+    def _make_tuple_builder(self, value: tuple, cls: Any) -> tuple[Build, Any]:
+        parts = [self.make_builder(item) for item in value]
         builds, key = [p[0] for p in parts], (cls, *[p[1] for p in parts])
         if cls is tuple:
             if len(builds) == 2:
@@ -155,14 +157,14 @@ class _ResultFlattener:
         put = getattr(cls, "_make", cls)
         return (lambda made: put([build(made) for build in builds])), key
 
-    def _list(self, value: list) -> tuple[Build, Any]:
-        parts = [self.builder(item) for item in value]
+    def _make_list_builder(self, value: list) -> tuple[Build, Any]:
+        parts = [self.make_builder(item) for item in value]
         builds = [p[0] for p in parts]
         return (lambda made: [build(made) for build in builds]), (list, *[p[1] for p in parts])
 
-    def _dict(self, value: dict) -> tuple[Build, Any]:
+    def _make_dict_builder(self, value: dict) -> tuple[Build, Any]:
         pairs = {
-            to_number(name) if isinstance(name, LazyScalar) else name: self.builder(item)
+            to_number(name) if isinstance(name, LazyScalar) else name: self.make_builder(item)
             for name, item in value.items()
         }
         return (
@@ -170,13 +172,13 @@ class _ResultFlattener:
             (dict, *[(repr(name), pair[1]) for name, pair in pairs.items()]),
         )
 
-    def _object(self, value: Any) -> tuple[Build, Any]:
+    def _make_object_builder(self, value: Any) -> tuple[Build, Any]:
         """Handle objects with attributes and dictionary subclasses; model outputs are both."""
         cls: Any = value.__class__
         if getattr(cls, "__slots__", None):
             raise Unsupported(f"it returns an object of {cls.__name__}, which has slots")
-        items, more = self._dict(value) if isinstance(value, dict) else (None, None)
-        fields, key = self._dict(value.__dict__)
+        items, more = self._make_dict_builder(value) if isinstance(value, dict) else (None, None)
+        fields, key = self._make_dict_builder(value.__dict__)
 
         def build(made: list) -> Any:
             new = object.__new__(cls) if items is None else cls.__new__(cls)

@@ -11,7 +11,7 @@ from torchlite._dispatch.op_record import ALWAYS_BOOL, POINTWISE, RANDOM, REGIST
 from .alias_analysis import AliasAnalysis
 from .fusion_groups import is_broadcastable
 from .program_ir import Layouts, Program, Slot, Step, rename_slots
-from .side_effects import is_pure
+from .step_purity import is_pure
 
 
 def functionalize(
@@ -61,7 +61,7 @@ class _WriteAnalysis:
         outputs = set(program.outputs)
         read, stays = set(outputs), set[int]()  # slots read later, and slots written later
         for at, step in reversed(list(enumerate(steps))):
-            target = self._target(step)
+            target = self._find_private_write_target(step)
             if target is not None and self._is_copy(step, target):
                 source = step.args[1].number
                 if source not in read or not {target, source} & stays and not {target, source} <= outputs:
@@ -74,7 +74,7 @@ class _WriteAnalysis:
             if not is_pure(step) and at not in self.copies and at not in self.elementwise:
                 stays.update(step.uses())
 
-    def _target(self, step: Step) -> int | None:
+    def _find_private_write_target(self, step: Step) -> int | None:
         """Return the array that a step writes to, if it only writes and the array is private."""
         if is_pure(step) or step.out is not None or step.kwargs or not step.args or step.args[0].__class__ is not Slot:
             return None

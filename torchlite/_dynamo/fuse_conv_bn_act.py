@@ -9,11 +9,11 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from torchlite._ops.fused_inference import NO_CLAMP, can_fuse_dtypes, clamp_range
+from torchlite._ops.fused_inference import NO_CLAMP, can_fuse_dtypes, clamp_range_of_activation
 
 from .alias_analysis import AliasAnalysis
 from .program_ir import Layouts, Program, Slot, Step
-from .side_effects import is_pure
+from .step_purity import is_pure
 
 _FUSED_CONV_BN = "_fused_conv_bn"
 _FUSIBLE_PRODUCERS = frozenset(("convolution", "_batch_norm_eval", _FUSED_CONV_BN))
@@ -85,4 +85,4 @@ def _has_one_dtype(slots: set[int], layouts: Layouts) -> bool:
 
 def clamp_range_of(step: Step) -> tuple[float, float] | None:
     """Bounds between which an elementwise step clamps its input; None for other steps."""
-    return None if step.kwargs else clamp_range(step.name, step.args[1:])
+    return None if step.kwargs else clamp_range_of_activation(step.name, step.args[1:])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from torchlite._dispatch.op_record import POINTWISE, REGISTRY, VIEW
 
 from .program_ir import Layouts, Program, Slot, Step
-from .side_effects import is_pure
+from .step_purity import is_pure
 
 # Row-wise reductions of the first argument; the second argument names the dimensions.
 REDUCTIONS = frozenset(("sum", "mean", "amax", "amin", "_softmax", "_log_softmax"))

@@ -211,12 +211,12 @@ class ReachableState:
         done: set[tuple[int, str]] = set()
         while self._pending:
             while self._pending:
-                self._visit(self._pending.pop())
+                self._visit_value(self._pending.pop())
             for module in self._modules:
                 names = [n for n in self._attributes if n in vars(module) and (id(module), n) not in done]
                 done.update((id(module), n) for n in names)
                 if names:
-                    self._hold(_namespace_items, (vars(module), tuple(names)))
+                    self._add_identity_guard(_namespace_items, (vars(module), tuple(names)))
             for name in sorted(_OPTIMIZER_ATTRIBUTES & self._attributes):  # attributes of optimizers that programs read
                 for optimizer in self._optimizers:
                     if (id(optimizer), name) not in done:
@@ -286,7 +286,7 @@ class ReachableState:
             space[f"absent_{place}"], space[place] = absent, own.keys()
             tests.append(f"not absent_{place}.isdisjoint({place})")
 
-    def _hold(self, read: Any, place: Any, modules: bool = True) -> None:
+    def _add_identity_guard(self, read: Any, place: Any, modules: bool = True) -> None:
         held = IdentityGuard(read, place)
         self.held.append(held)
         self._pending += [
@@ -295,7 +295,7 @@ class ReachableState:
             if value is not _ABSENT and (modules or not isinstance(value, types.ModuleType))
         ]
 
-    def _visit(self, value: Any) -> None:
+    def _visit_value(self, value: Any) -> None:
         if isinstance(value, SIMPLE_TYPES) or id(value) in self._seen:
             return
         self._seen[id(value)] = value
@@ -309,14 +309,14 @@ class ReachableState:
                 for hooks in (meta.hooks, meta.post_hooks):
                     self._pending += [*hooks.values()] if isinstance(hooks, dict) else [*(hooks or ())]
         elif isinstance(value, types.FunctionType):
-            self._function(value)
+            self._visit_function(value)
         elif cls in (dict, OrderedDict, defaultdict):
             if value:
-                self._hold(items_of, value)
+                self._add_identity_guard(items_of, value)
             else:
                 self.empty.append(value)
         elif cls in _SEQUENCES:
-            self._hold(elements_of, value)
+            self._add_identity_guard(elements_of, value)
         elif isinstance(value, tuple):
             self._pending.extend(value)
         elif cls is slice:
@@ -335,13 +335,13 @@ class ReachableState:
         elif cls is functools.partial:
             self._pending += [value.func, value.args, value.keywords]
         elif isinstance(value, type):
-            self._class(value)
+            self._visit_class(value)
         elif isinstance(value, types.ModuleType):
-            self._module(value)
+            self._visit_module(value)
         else:
-            self._object(value, cls)
+            self._visit_object(value, cls)
 
-    def _function(self, function: Any) -> None:
+    def _visit_function(self, function: Any) -> None:
         original = getattr(function, "_torchdynamo_orig_callable", None)
         if original is not None:
             self._pending.append(original)
@@ -371,7 +371,7 @@ class ReachableState:
             self.add_code(function.__code__, function.__globals__)
         self._pending += [function.__defaults__, function.__kwdefaults__, function.__dict__]
         for cell in function.__closure__ or ():
-            self._hold(_cell_items, cell)
+            self._add_identity_guard(_cell_items, cell)
 
     def add_code(self, code: Any, space: dict) -> None:
         """Add the names that a code object and its nested code read of a module."""
@@ -383,15 +383,15 @@ class ReachableState:
             self.asks_for_classes |= reads.formats or "type" in reads.globals or "__class__" in reads.attributes
             for name in reads.imports:
                 if not is_known_module(name):
-                    self._import(name, str(space.get("__package__")))
+                    self._follow_import(name, str(space.get("__package__")))
             if reads.globals:
                 self.spaces.append((space, tuple(reads.globals)))
-                self._hold(_namespace_items, (space, tuple(reads.globals)), modules=False)
+                self._add_identity_guard(_namespace_items, (space, tuple(reads.globals)), modules=False)
             for name, *attributes in reads.chains:
-                self._follow(space.get(name), attributes)
+                self._follow_attributes(space.get(name), attributes)
         self.codes.update(codes)
 
-    def _import(self, name: str, package: str) -> None:
+    def _follow_import(self, name: str, package: str) -> None:
         """Follow an import statement. A module not imported yet is noticed when the statement runs."""
         if self.ran is None:
             raise Unsupported(f"it imports {name}")
@@ -400,18 +400,18 @@ class ReachableState:
             package = package.rpartition(".")[0]
         self._pending.append(sys.modules.get(name))
 
-    def _follow(self, value: Any, attributes: list[str]) -> None:
+    def _follow_attributes(self, value: Any, attributes: list[str]) -> None:
         """Follow a chain of attributes of a module."""
         for name in attributes:
             if not isinstance(value, types.ModuleType) or is_known_module(value.__name__):
                 return
             _check_not_random(value)
-            self._hold(_namespace_items, (vars(value), (name,)), modules=False)
+            self._add_identity_guard(_namespace_items, (vars(value), (name,)), modules=False)
             value = vars(value).get(name)
         if isinstance(value, types.ModuleType):
             self._pending.append(value)
 
-    def _class(self, cls: type) -> None:
+    def _visit_class(self, cls: type) -> None:
         for base in cls.__mro__:
             if base is object or is_known_module(base.__module__) or base.__module__ == "builtins":
                 continue
@@ -428,23 +428,23 @@ class ReachableState:
                 and not isinstance(value, types.MemberDescriptorType)
             )
             if names:
-                self._hold(_namespace_items, (vars(base), names))
+                self._add_identity_guard(_namespace_items, (vars(base), names))
 
-    def _module(self, module: Any) -> None:
-        if self.ran is None:  # otherwise only if executed code names it (`_follow`)
+    def _visit_module(self, module: Any) -> None:
+        if self.ran is None:  # otherwise only if executed code names it (`_follow_attributes`)
             _check_not_random(module)
         if not is_known_module(module.__name__):
             self._modules.append(module)
 
-    def _scaler(self, scaler: GradScaler) -> None:
+    def _visit_grad_scaler(self, scaler: GradScaler) -> None:
         """Follow a GradScaler: the scale tensor is fixed at the first loss, step counts are internal."""
         if scaler.is_enabled() and scaler._scale is None:
             raise NotYet("the scale of a GradScaler comes with the first loss")
         self.leaves[id(scaler)] = scaler
         names = [name for name in vars(scaler) if name != "_per_optimizer_states"]
-        self._hold(_namespace_items, (vars(scaler), tuple(names)))
+        self._add_identity_guard(_namespace_items, (vars(scaler), tuple(names)))
 
-    def _object(self, value: Any, cls: type) -> None:
+    def _visit_object(self, value: Any, cls: type) -> None:
         if isinstance(value, Optimizer):
             if not is_known_module(cls.__module__):
                 raise Unsupported(f"an optimizer of a user-defined class, {cls.__name__}, is read")
@@ -454,7 +454,7 @@ class ReachableState:
             self.leaves[id(value)] = value
             self._pending.append(value.optimizer)
         elif isinstance(value, GradScaler):
-            self._scaler(value)
+            self._visit_grad_scaler(value)
         elif isinstance(value, _WrappedHook):
             self.leaves[id(value)] = value
             self._pending.append(value.hook)
@@ -463,7 +463,7 @@ class ReachableState:
             self._pending += [value._op.backward, value._op.setup_context]
         elif isinstance(value, ContextVar):
             self.leaves[id(value)] = value
-            self._hold(_context_items, value)
+            self._add_identity_guard(_context_items, value)
         elif isinstance(value, _CACHE):
             self.leaves[id(value)] = value
             self._pending.append(value.__wrapped__)
@@ -479,13 +479,13 @@ class ReachableState:
             if getattr(cls, "__slots__", None):
                 raise Unsupported(f"an object of {cls.__name__}, which has slots, is read")
             self.leaves[id(value)] = value
-            self._hold(items_of, value.__dict__)
+            self._add_identity_guard(items_of, value.__dict__)
             if isinstance(value, dict):
-                self._hold(_mapping_items, value)
+                self._add_identity_guard(_mapping_items, value)
             elif isinstance(value, _SEQUENCES):
-                self._hold(elements_of, value)
+                self._add_identity_guard(elements_of, value)
             if not is_known_module(cls.__module__):
-                self._class(cls)
+                self._visit_class(cls)
             elif not isinstance(value, (Module, _CONTEXT_MANAGERS)):
                 raise Unsupported(f"an object of {cls.__module__}.{cls.__name__} is read")
         else:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .program_ir import Layouts, Program, Slot, Step
-from .side_effects import is_pure
+from .step_purity import is_pure
 
 if TYPE_CHECKING:
     from torchlite.backends.protocol import AnyBackend

@@ -12,7 +12,7 @@ from torchlite._settings import fork_locks
 
 from .program_ir import Program, Slot, Step
 from .python_codegen import last_uses_by_step, lower_to_python
-from .side_effects import is_pure
+from .step_purity import is_pure
 
 
 class LaunchSequence:
@@ -34,7 +34,7 @@ class LaunchSequence:
         if launches is None and self._parts is None:
             with self._lock:
                 if self._launches is None and self._parts is None:
-                    self._record(given)
+                    self._record_launches(given)
             launches = self._launches
         if launches is None:
             return self._parts([*given])
@@ -45,16 +45,16 @@ class LaunchSequence:
             found = self._plain([*given])
         return found
 
-    def _record(self, given: tuple) -> None:
+    def _record_launches(self, given: tuple) -> None:
         """Record the launches of the steps."""
         steps = _StepRunner(self.program)
         try:
             self._launches = self.table.backend.record_launches(self.table.device.index or 0, steps, given, self.mode)
         except UnrecordableError:
             self._launches = None
-            self._parts = lower_to_python("parts", self._apart(steps.place), self.table, set())
+            self._parts = lower_to_python("parts", self._split_around_host_step(steps.place), self.table, set())
 
-    def _apart(self, place: int) -> Program:
+    def _split_around_host_step(self, place: int) -> Program:
         """Return the program split around a host step."""
         program = self.program
         steps = [*_split_into_sequences(program, 0, place, self.table, self.mode), program.steps[place]]

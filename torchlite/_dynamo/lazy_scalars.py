@@ -37,7 +37,7 @@ def _no_observer() -> None:
     """Default observer; does nothing."""
 
 
-def _observing_method(kind: type, name: str) -> Any:
+def _make_observing_method(kind: type, name: str) -> Any:
     plain = getattr(kind, name)
 
     def method(self: Any, *args: Any) -> Any:
@@ -47,17 +47,17 @@ def _observing_method(kind: type, name: str) -> Any:
     return method
 
 
-def _lazy_class(kind: type) -> Any:
+def _make_lazy_class(kind: type) -> Any:
     names = [name for name in [*(f"__{n}__" for n in _OBSERVING_METHODS), *_METHODS] if hasattr(kind, name)]
-    space: dict[str, Any] = {name: _observing_method(kind, name) for name in names}
+    space: dict[str, Any] = {name: _make_observing_method(kind, name) for name in names}
     space["__reduce__"] = space["__reduce_ex__"] = lambda self, protocol=0: (kind, (kind(self),))
     for name in ("real", "imag", "numerator", "denominator"):
         if hasattr(kind, name):
-            space[name] = property(_observing_property(kind, name))
+            space[name] = property(_make_observing_property(kind, name))
     return type(kind.__name__, (LazyScalar, kind), space)
 
 
-def _observing_property(kind: type, name: str) -> Any:
+def _make_observing_property(kind: type, name: str) -> Any:
     def get(self: Any) -> Any:
         self.look()
         return getattr(kind, name).__get__(self)
@@ -65,7 +65,7 @@ def _observing_property(kind: type, name: str) -> Any:
     return get
 
 
-_LAZY_CLASSES = {kind: _lazy_class(kind) for kind in (float, int)}
+_LAZY_CLASSES = {kind: _make_lazy_class(kind) for kind in (float, int)}
 
 
 class LazyItemArray:

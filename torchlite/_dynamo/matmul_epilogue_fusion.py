@@ -10,7 +10,7 @@ from typing import Any
 from .alias_analysis import AliasAnalysis
 from .fuse_conv_bn_act import clamp_range_of
 from .program_ir import Layouts, Program, Slot, Step
-from .side_effects import is_pure
+from .step_purity import is_pure
 
 _MATMUL_OPS = ("linear", "addmm", "mm", "matmul", "convolution")
 

@@ -127,30 +127,30 @@ class _BlockSource:
         self.names = {n: f"a{n}" for n in group.given}
         self.own: set[int] = set()  # slots in block-private memory; other kernels may return their argument
         self.space: dict[str, Any] = {}
-        self.lines = [self._line(place, step) for place, step in enumerate(self.steps)]
+        self.lines = [self._write_step(place, step) for place, step in enumerate(self.steps)]
 
-    def _line(self, place: int, step: Step) -> str:
+    def _write_step(self, place: int, step: Step) -> str:
         function = f"{step.name}_{place}"
-        kernel = without_layout_wrapper(step.kernel)
+        kernel = unwrap_layout_wrapper(step.kernel)
         self.space[function] = getattr(kernel, "plain", kernel)  # blocks are small: use the serial kernel
-        values = [self._value(value, f"c{place}_{i}") for i, value in enumerate(step.args)]
+        values = [self._value_expression(value, f"c{place}_{i}") for i, value in enumerate(step.args)]
         if step is self.group.ending:  # count dimensions from the end: leading ones are merged in a block
             values[1] = repr(tuple(range(-self.group.reduced, 0)) if step.args[1].__class__ is tuple else -1)
-        values += [f"{name}={self._value(value, f'c{place}_{name}')}" for name, value in step.kwargs.items()]
+        values += [f"{name}={self._value_expression(value, f'c{place}_{name}')}" for name, value in step.kwargs.items()]
         number = step.out.number
-        target = f"o{self.outs.index(number)}" if number in self.outs else self._target(place, step)
+        target = f"o{self.outs.index(number)}" if number in self.outs else self._result_block(place, step)
         written = _out_argument(step)
         if written:
             self.own.add(number)
         if written and target is not None:
             if is_ufunc(step):
-                self.space[function] = ufunc_of(step)
+                self.space[function] = find_ufunc(step)
             self.names[number] = target
             return f"{function}({', '.join(values)}, {written}={target})"
         self.names[number] = target if number in self.outs and target is not None else f"v{number}"
         return f"{self.names[number]}{'[...]' if number in self.outs else ''} = {function}({', '.join(values)})"
 
-    def _value(self, value: Any, name: str) -> str:
+    def _value_expression(self, value: Any, name: str) -> str:
         if value.__class__ is Slot:
             return self.names[value.number]
         if value.__class__ in (bool, int, type(None)):
@@ -158,7 +158,7 @@ class _BlockSource:
         self.space[name] = value
         return name
 
-    def _target(self, place: int, step: Step) -> str | None:
+    def _result_block(self, place: int, step: Step) -> str | None:
         """Return a block array for the step's result: one that this step uses last, or an output array that is still
         free.
         """
@@ -184,7 +184,7 @@ class _BlockSource:
 
 def is_ufunc(step: Step) -> bool:
     """True if a step returns a new array or writes to an `out` argument."""
-    return ufunc_of(step).__class__.__name__ == "ufunc" and not step.kwargs
+    return find_ufunc(step).__class__.__name__ == "ufunc" and not step.kwargs
 
 
 def _out_argument(step: Step) -> str:
@@ -193,19 +193,19 @@ def _out_argument(step: Step) -> str:
     """
     if is_ufunc(step):
         return "out"
-    kernel = without_layout_wrapper(step.kernel)
+    kernel = unwrap_layout_wrapper(step.kernel)
     code = getattr(getattr(kernel, "plain", kernel), "__code__", None)
     return "into" if code is not None and "into" in code.co_varnames[: code.co_argcount] else ""
 
 
-def ufunc_of(step: Step) -> Any:
+def find_ufunc(step: Step) -> Any:
     """Return the ufunc that a step's kernel calls, another object if it calls none."""
-    kernel = without_layout_wrapper(step.kernel)
+    kernel = unwrap_layout_wrapper(step.kernel)
     kernel = getattr(kernel, "plain", kernel)  # an engine's kernel may fall back to NumPy's
     return getattr(kernel, "ufunc", kernel)
 
 
-def without_layout_wrapper(kernel: Any) -> Any:
+def unwrap_layout_wrapper(kernel: Any) -> Any:
     """Return a kernel without its layout wrapper (`layouts.apply_stride_rule`): row-major arrays need none."""
     return getattr(kernel, "without_rule", kernel)
 

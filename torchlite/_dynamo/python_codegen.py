@@ -26,7 +26,7 @@ class SourceWriter:
             "slice": slice,
             "array": table.array,
             "as_array": table.as_array,
-            "check": _shape_check_for(table),
+            "check": _make_shape_check(table),
             "check_shape": _check_shape,
         }
         self.space[name] = None  # reserves the function's name
@@ -91,7 +91,7 @@ class SourceWriter:
         return call
 
 
-def _shape_check_for(table: Any) -> Any:
+def _make_shape_check(table: Any) -> Any:
     to_numpy = table.to_numpy
 
     def check(raw: Any, expected: np.ndarray) -> None:

@@ -28,7 +28,7 @@ from .pointwise_fusion import fuse_adjacent_steps, fuse_pointwise
 from .program_ir import CapturedCall, Program, ResultSpec
 from .python_codegen import lower_to_python
 from .saved_derivatives import save_derivatives
-from .side_effects import is_pure
+from .step_purity import is_pure
 from .tensor_guards import TensorSource
 from .view_simplification import simplify_views
 
@@ -37,7 +37,7 @@ def _assign_grads(owners: tuple, grads: tuple) -> None:
     """Assign gradients to outside tensors."""
     for i, raw in grads:
         tensor = owners[i]
-        autograd_meta_of(tensor).grad = None if raw is None else call.wrap(tensor._tl_kernels, raw, tensor.dtype)
+        autograd_meta_of(tensor).grad = None if raw is None else call.wrap_array(tensor._tl_kernels, raw, tensor.dtype)
 
 
 def _release_grads(owners: tuple, places: tuple) -> None:
@@ -46,7 +46,7 @@ def _release_grads(owners: tuple, places: tuple) -> None:
         autograd_meta_of(owners[i]).grad = None
 
 
-def _overwritten_grads(program: Program, grads: dict[int, int | None]) -> tuple[int, ...]:
+def _find_overwritten_grads(program: Program, grads: dict[int, int | None]) -> tuple[int, ...]:
     """Return the outside tensors whose gradients are replaced before any read. Return None if the program reads
     elements, as it may branch.
     """
@@ -91,19 +91,19 @@ def compile_replay(
             space[f"held{k}"] = source.held
     if backward is not None and backward.together is not None:
 
-        def written(one: CapturedPass) -> Any:
+        def lower_backward(one: CapturedPass) -> Any:
             return lower_to_python(
                 f"{name}_backward", run_passes(one.program, captured, table, mode), table, captured.scalars
             )
 
-        backward.together.run = written(backward.together)
+        backward.together.run = lower_backward(backward.together)
         for one in backward.apart:
-            one.run = _compile_lazily(functools.partial(written, one))
+            one.run = _compile_lazily(functools.partial(lower_backward, one))
     outside = "".join(f"{source.text(k)}, " for k, source in enumerate(sources))
     given = [f"{source.text(k)}._tl_array, " for k, source in enumerate(sources)]
     given += [f"{sources[-1 - n].text(-1 - n)}.grad._tl_array, " for n in program.inputs if n < 0]
     parameters = ", ".join(["again", *(f"t{i}" for i in range(arguments))])
-    space["forget"], dropped = _release_grads, _overwritten_grads(captured.program, captured.grads)
+    space["forget"], dropped = _release_grads, _find_overwritten_grads(captured.program, captured.grads)
     before = f"    forget(outside, {dropped})\n" if dropped else ""
     text = (
         f"def replay({parameters}):\n"
@@ -159,16 +159,16 @@ class _ReplayEpilogue:
                 values.append(outside[result.outside])
                 continue
             if dtype is not None:
-                values.append(call.wrap(table, raws[place], dtype))
+                values.append(call.wrap_array(table, raws[place], dtype))
             elif result.kind == "item":
                 values.append(table.to_numpy(raws[place]).item())
             else:
-                values.append(self._related(result, raws[place], outside, groups))
+                values.append(self._make_alias_or_leaf(result, raws[place], outside, groups))
             place += 1
         for i, has in self.set:
             tensor = outside[i]
             if has:
-                autograd_meta_of(tensor).grad = call.wrap(table, raws[place], tensor.dtype)
+                autograd_meta_of(tensor).grad = call.wrap_array(table, raws[place], tensor.dtype)
                 place += 1
             else:
                 autograd_meta_of(tensor).grad = None
@@ -177,7 +177,7 @@ class _ReplayEpilogue:
             node._again = None if self.is_single else (*again, outside)
         return captured.rebuild(values)
 
-    def _related(self, result: ResultSpec, raw: Any, outside: tuple, groups: dict) -> Any:
+    def _make_alias_or_leaf(self, result: ResultSpec, raw: Any, outside: tuple, groups: dict) -> Any:
         """Return a tensor that aliases another one, or a leaf."""
         tensor = conj_neg_tensor(result.signs, result.table or self.table, raw, result.dtype)
         if result.grad == "leaf":
@@ -190,6 +190,6 @@ class _ReplayEpilogue:
         elif result.group >= 0:
             base = groups.get(result.group)
             if base is None:
-                base = groups[result.group] = call.wrap(self.table, owner_of(raw))
+                base = groups[result.group] = call.wrap_array(self.table, owner_of(raw))
             tensor._tl_meta = view_meta(base, result.kind)
         return tensor

@@ -62,14 +62,14 @@ class SideEffectMonitor:
         self.reads_gradients = False
 
     def __enter__(self) -> SideEffectMonitor:
-        self.profile = ProfileHook(self._event)
+        self.profile = ProfileHook(self._handle_profile_event)
         self.profile.__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
         self.profile.__exit__(*error)
 
-    def _event(self, frame: Any, event: str, argument: Any) -> None:
+    def _handle_profile_event(self, frame: Any, event: str, argument: Any) -> None:
         code, depth = frame.f_code, self.capture.depth
         if depth and code is not _THREAD_START_CODE:  # inside kernels and calls that a replay repeats
             return
@@ -82,25 +82,27 @@ class SideEffectMonitor:
             return
         if event == "call":
             if code not in self.verdicts:
-                self.verdicts[code] = self._verdict(code, canonical_module_name(frame.f_globals.get("__name__") or ""))
+                self.verdicts[code] = self._judge_call(
+                    code, canonical_module_name(frame.f_globals.get("__name__") or "")
+                )
             why = self.verdicts[code]
             if why is None and code is _THREAD_START_CODE and not depth:
                 why = "it starts a thread"
             if why is not None and not (code in self.libraries and self._is_of_backend(frame)):
-                self._refuse(why, frame)
+                self._refuse_side_effect(why, frame)
         elif event == "c_call":
             if code in self.codes:
                 self.capture.observe_all()
                 why = None if id(argument) in PROCESS_STATE.allowed else _why_impure_builtin(argument)
                 if why is not None:
-                    self._refuse(why, frame)
+                    self._refuse_side_effect(why, frame)
             elif argument is _WARN:
-                self._refuse("it warns", frame)
+                self._refuse_side_effect("it warns", frame)
         elif event == "return" and code in _MAKERS and argument is not None:
             self.capture.observe_all()
             self.capture.keep_constant(argument)
 
-    def _verdict(self, code: Any, module: str) -> str | None:
+    def _judge_call(self, code: Any, module: str) -> str | None:
         if code in self.capture.state.disabled_codes:
             reason = self.capture.state.disabled_codes[code]
             return (
@@ -118,7 +120,11 @@ class SideEffectMonitor:
             or code.co_filename[:7] == "<frozen"
         ):
             return None
-        if module == "torchlite" and code.co_name in ("__getattr__", "_loaded", "_of_sparse"):  # lazy imports
+        if module == "torchlite" and code.co_name in (
+            "__getattr__",
+            "_load_attribute",
+            "_resolve_sparse_module",
+        ):  # lazy imports
             return None
         if module.startswith("torchlite"):
             if code is _GRAD:
@@ -143,7 +149,7 @@ class SideEffectMonitor:
             frame = frame.f_back
         return False
 
-    def _refuse(self, why: str, frame: Any) -> None:
+    def _refuse_side_effect(self, why: str, frame: Any) -> None:
         self.capture.fail_at(why, user_location(frame, self.codes))
         self.profile.pause()
 

@@ -50,23 +50,27 @@ def compile_tensor_guard(
         name = source.text(k)
         if source.held is not None:
             space[f"held{k}"] = tensor
-        tests += _tensor_tests(name, str(k), tensor, space)
+        tests += _tensor_test_expressions(name, str(k), tensor, space)
         sizes = None if varying is None or source.argument < 0 else varying[k]
-        tests += _layout_tests(name, str(k), tensor, space) if sizes is None else _size_tests(name, tensor, sizes)
+        tests += (
+            _layout_test_expressions(name, str(k), tensor, space)
+            if sizes is None
+            else _size_test_expressions(name, tensor, sizes)
+        )
         twin = twins.setdefault(id(tensor._tl_array), k)
         if twin != k:
             tests.append(f"{name}._tl_array is {sources[twin].text(twin)}._tl_array")
         if captured.bumps:
-            tests += _version_group_tests(k, firsts, sources, space)
+            tests += _version_group_test_expressions(k, firsts, sources, space)
         if captured.reads_gradients and (tensor._tl_node is LEAF or captured.gradients[k] is not None):
             is_used = -1 - k in captured.program.inputs and sizes is None
-            tests.append(_gradient_test(name, captured.gradients[k], is_used, space))
+            tests.append(_gradient_test_expression(name, captured.gradients[k], is_used, space))
     parameters = ", ".join(f"t{i}" for i in range(len(tensors)))
     condition = " and\n        ".join(tests) or "True"
     return define_function("guard", f"def guard({parameters}):\n    return (\n        {condition}\n    )\n", space)
 
 
-def _tensor_tests(name: str, number: str, tensor: Any, space: dict) -> list[str]:
+def _tensor_test_expressions(name: str, number: str, tensor: Any, space: dict) -> list[str]:
     space[f"class{number}"], space[f"table{number}"] = tensor.__class__, tensor._tl_kernels
     space[f"dtype{number}"] = tensor.dtype
     node = tensor._tl_node
@@ -82,7 +86,7 @@ def _tensor_tests(name: str, number: str, tensor: Any, space: dict) -> list[str]
     return tests
 
 
-def _layout_tests(name: str, number: str, tensor: Any, space: dict) -> list[str]:
+def _layout_test_expressions(name: str, number: str, tensor: Any, space: dict) -> list[str]:
     space[f"strides{number}"] = tensor._tl_array.strides
     return [
         f"{name}._tl_array.shape == {tuple(tensor._tl_array.shape)!r}",
@@ -90,7 +94,7 @@ def _layout_tests(name: str, number: str, tensor: Any, space: dict) -> list[str]
     ]
 
 
-def _size_tests(name: str, tensor: Any, varying: dict) -> list[str]:
+def _size_test_expressions(name: str, tensor: Any, varying: dict) -> list[str]:
     """Return the size checks of a tensor with dynamic dimensions."""
     tests = [f"len({name}._tl_array.shape) == {tensor.dim()}"]
     for dim, size in enumerate(tensor._tl_array.shape):
@@ -102,7 +106,7 @@ def _size_tests(name: str, tensor: Any, varying: dict) -> list[str]:
     return tests
 
 
-def _version_group_tests(k: int, firsts: list[int], sources: list[TensorSource], space: dict) -> list[str]:
+def _version_group_test_expressions(k: int, firsts: list[int], sources: list[TensorSource], space: dict) -> list[str]:
     """Return checks that tensors with a shared version counter still share it, and others do not."""
     space["root_of"], name = root_meta_of, sources[k].text(k)
     first = firsts[k]
@@ -116,7 +120,7 @@ def _version_group_tests(k: int, firsts: list[int], sources: list[TensorSource],
     ]
 
 
-def _gradient_test(name: str, strides: tuple | None, is_used: bool, space: dict) -> str:
+def _gradient_test_expression(name: str, strides: tuple | None, is_used: bool, space: dict) -> str:
     if strides is None:
         return f"{name}.grad is None"
     if not is_used:

@@ -8,7 +8,7 @@ from typing import Any
 
 from .alias_analysis import AliasAnalysis
 from .program_ir import Layouts, Program, Slot, Step, rename_slots
-from .side_effects import is_pure
+from .step_purity import is_pure
 
 # Views that can be composed with other reshapes.
 _RESHAPES = frozenset(("reshape", "_view", "view", "flatten", "unflatten", "squeeze", "unsqueeze"))

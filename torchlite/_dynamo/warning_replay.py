@@ -21,7 +21,7 @@ class WarningRecorder(Trace):
     def __init__(self, capture: Any, outermost: Any) -> None:
         super().__init__()
         self.capture, self.outermost = capture, outermost
-        self.replaced[id(warnings.warn)] = self._warn
+        self.replaced[id(warnings.warn)] = self._record_warning
 
     def __enter__(self) -> WarningRecorder:
         super().__enter__()
@@ -32,11 +32,13 @@ class WarningRecorder(Trace):
                     self.rebind(space, name, warnings)
         return self
 
-    def _warn(self, message: Any, category: Any = None, stacklevel: int = 1, source: Any = None, **more: Any) -> None:
+    def _record_warning(
+        self, message: Any, category: Any = None, stacklevel: int = 1, source: Any = None, **more: Any
+    ) -> None:
         given, capture = None, self.capture
         if capture.thread == threading.get_ident() and not capture.depth and capture.failure is None:
             frame: Any = sys._getframe(1)
-            place = _warning_location(frame, stacklevel, self.outermost)
+            place = _locate_warning(frame, stacklevel, self.outermost)
             while frame.f_code is not self.outermost:
                 frame = frame.f_back
             if isinstance(message, str) and source is None and not more and place is not None:
@@ -46,7 +48,7 @@ class WarningRecorder(Trace):
         if given is None:
             warnings.warn(message, category, stacklevel + 1, source, **more)
         else:
-            capture.warned(reemit_warning, given, frame)
+            capture.record_warning(reemit_warning, given, frame)
 
 
 def _install_warnings_proxy() -> None:
@@ -59,7 +61,7 @@ def _install_warnings_proxy() -> None:
             vars(module)["warnings"] = view
 
 
-def _warning_location(frame: Any, level: int, outermost: Any) -> tuple[str, int, str] | int | None:
+def _locate_warning(frame: Any, level: int, outermost: Any) -> tuple[str, int, str] | int | None:
     """Return the file, line and module of a warning, or how many calls outside the compiled function it lies. Return
     None if a later call cannot name the location.
     """

@@ -67,7 +67,7 @@ class _GraphCompilers:
         self.forward, self.backward, self.inference = forward, backward or forward, inference or forward
         self.part, self.table = part, table
 
-    def made(self, function: Callable, tensors: list[Tensor]) -> Callable[[list[Tensor]], list]:
+    def compile_function(self, function: Callable, tensors: list[Tensor]) -> Callable[[list[Tensor]], list]:
         """Return a compiled form of a function of tensors that returns a list."""
         with enable_grad() if is_grad_enabled() else no_grad():
             with use_copied_generators():
@@ -75,15 +75,15 @@ class _GraphCompilers:
             with use_copied_generators():
                 if not any(r.requires_grad for r in results):
                     with no_grad():
-                        return self._without_gradients(function, tensors)
-                return self._with_gradients(function, tensors, results)
+                        return self._compile_inference(function, tensors)
+                return self._compile_forward_and_backward(function, tensors, results)
 
-    def _without_gradients(self, function: Callable, tensors: list[Tensor]) -> Callable[[list[Tensor]], list]:
+    def _compile_inference(self, function: Callable, tensors: list[Tensor]) -> Callable[[list[Tensor]], list]:
         graph = make_fx(lambda *given: tuple(function(*given)), self.table)(*_copy_tensors(tensors))
         compiled = self.inference(_rename_placeholders(graph, len(tensors)), [t.detach() for t in tensors])
         return lambda given: _run_boxed(compiled, given)
 
-    def _with_gradients(
+    def _compile_forward_and_backward(
         self, function: Callable, tensors: list[Tensor], results: list[Tensor]
     ) -> Callable[[list[Tensor]], list]:
         count, requires_grad = len(tensors), [t.requires_grad for t in tensors]
@@ -201,7 +201,7 @@ def _compile_for(compilers: _GraphCompilers, fn: Callable, leaves: list, spec: A
         shape[:] = pytree.tree_flatten(fn(*args, **kwargs))
         return [value for value in shape[0] if isinstance(value, Tensor)]
 
-    run = compilers.made(flat, [leaf for leaf in leaves if isinstance(leaf, Tensor)])
+    run = compilers.compile_function(flat, [leaf for leaf in leaves if isinstance(leaf, Tensor)])
     shape[0] = [None if isinstance(value, Tensor) else (value,) for value in shape[0]]
     return run, shape
 

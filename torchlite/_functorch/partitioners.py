@@ -30,9 +30,9 @@ def default_partition(
     written = {node.args[0] for node in writes if node.args}
     # A node that reads a value before a write belongs to the forward, too.
     writes += [node for node in first if not written.isdisjoint(node.all_input_nodes)]
-    ahead = _required_nodes([*writes, *(r for r in results[:num_fwd_outputs] if isinstance(r, Node))])
+    ahead = _find_required_nodes([*writes, *(r for r in results[:num_fwd_outputs] if isinstance(r, Node))])
     ahead |= {node for node in graph.nodes if node.target is operator.getitem and node.args[0] in ahead}
-    later = _required_nodes([r for r in results[num_fwd_outputs:] if isinstance(r, Node)], stop=ahead) - ahead
+    later = _find_required_nodes([r for r in results[num_fwd_outputs:] if isinstance(r, Node)], stop=ahead) - ahead
     primals = [node for node in inputs if node not in tangents]
     saved = [
         node
@@ -44,7 +44,7 @@ def default_partition(
     return forward, _extract_graph(joint_module, [*saved, *tangents], later, results[num_fwd_outputs:])
 
 
-def _required_nodes(nodes: Iterable[Node], stop: Any = frozenset()) -> set[Node]:
+def _find_required_nodes(nodes: Iterable[Node], stop: Any = frozenset()) -> set[Node]:
     """Return nodes and their transitive inputs, up to the nodes in `stop`."""
     found: set[Node] = set()
     pending = list(nodes)

@@ -34,7 +34,7 @@ def associative_scan(
     rows = [x.movedim(dim, 0) for x in leaves]
     rows = [x.flip(0) for x in rows] if reverse else rows
 
-    def combined(left: Any, right: Any) -> list[Any]:
+    def combine_flat(left: Any, right: Any) -> list[Any]:
         out, found = pytree.tree_flatten(
             combine_fn(pytree.tree_unflatten(left, tree), pytree.tree_unflatten(right, tree))
         )
@@ -42,7 +42,7 @@ def associative_scan(
             raise ValueError(f"combine_fn must return what it is given, {tree}, but returned {found}")
         return out
 
-    done = _scan_tree(torch.vmap(combined), rows)
+    done = _scan_tree(torch.vmap(combine_flat), rows)
     done = [x.flip(0) for x in done] if reverse else done
     return pytree.tree_unflatten([x.movedim(0, dim) for x in done], tree)
 

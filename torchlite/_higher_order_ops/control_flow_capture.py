@@ -33,14 +33,14 @@ class CapturedSubgraph:
         self.inner = OpRecorder(
             self.graph, self._from_outside, whole=found.whole, decompositions=found.decompositions, outer=found
         )
-        self.copies = [self._copy(operand, f"arg{number}_1") for number, operand in enumerate(operands)]
+        self.copies = [self._copy_value(operand, f"arg{number}_1") for number, operand in enumerate(operands)]
         self._first = True
         with self.inner:
             result = function(*self.copies)
         self.leaves, self.spec = pytree.tree_flatten(result)
         self.tensors = [leaf for leaf in self.leaves if isinstance(leaf, Tensor)]
 
-    def _copy(self, operand: Any, name: str) -> Any:
+    def _copy_value(self, operand: Any, name: str) -> Any:
         node = self.graph.placeholder(name)
         self.places.append(node)
         if not isinstance(operand, Tensor):
@@ -48,10 +48,10 @@ class CapturedSubgraph:
             return operand
         self.parent.node_of(operand)
         alike = operand.detach().clone()
-        self._told(node, alike)
+        self._set_tensor_metadata(node, alike)
         return alike
 
-    def _told(self, node: Any, tensor: Any) -> None:
+    def _set_tensor_metadata(self, node: Any, tensor: Any) -> None:
         from torchlite._subclasses.fake_constructors import fake_tensor_like
 
         node.meta["val"] = fake_tensor_like(tensor)
@@ -74,7 +74,7 @@ class CapturedSubgraph:
         self.places.append(node)
         return node
 
-    def _placeholder(self, name: str) -> Any:
+    def _add_placeholder(self, name: str) -> Any:
         """Add an input; its argument gets the node's unique name."""
         node = self.graph.placeholder(name)
         node.target = node.name
@@ -93,10 +93,10 @@ class CapturedSubgraph:
             node = order.get(id(tensor))
             if last is None:
                 with self.graph.inserting_before(next(iter(self.graph.nodes), None)):
-                    place = self._placeholder("outer_1")
+                    place = self._add_placeholder("outer_1")
             else:
                 with self.graph.inserting_after(last):
-                    place = self._placeholder("outer_1")
+                    place = self._add_placeholder("outer_1")
             if node is not None:
                 place.meta.update(node.meta)
                 node.replace_all_uses_with(place)
@@ -115,7 +115,7 @@ class CapturedSubgraph:
         return GraphModule(root, self.graph)
 
 
-def _union_of_outer_tensors(parts: list[CapturedSubgraph]) -> list[Any]:
+def _unite_outer_tensors(parts: list[CapturedSubgraph]) -> list[Any]:
     """Return the distinct closed-over tensors of several graphs."""
     found: dict[int, Any] = {}
     for part in parts:
@@ -124,7 +124,7 @@ def _union_of_outer_tensors(parts: list[CapturedSubgraph]) -> list[Any]:
     return list(found.values())
 
 
-def _subgraph_node(found: Any, name: str, module: Any) -> Any:
+def _make_subgraph_node(found: Any, name: str, module: Any) -> Any:
     """Return the `get_attr` node of a subgraph."""
     number = 0
     while f"{name}_{number}" in found.modules:
@@ -167,10 +167,11 @@ def capture_cond(found: Any, pred: Any, true_fn: Callable, false_fn: Callable, o
                 f"torch.cond: the branches return tensors of {tuple(a.shape)}, {a.dtype} and of {tuple(b.shape)}, "
                 f"{b.dtype}"
             )
-    outer = _union_of_outer_tensors(parts)
+    outer = _unite_outer_tensors(parts)
     modules = [part.module(outer) for part in parts]
     graphs = [
-        _subgraph_node(found, name, module) for name, module in zip(("true_graph", "false_graph"), modules, strict=True)
+        _make_subgraph_node(found, name, module)
+        for name, module in zip(("true_graph", "false_graph"), modules, strict=True)
     ]
     given = tuple(found.argument(v) for v in [*leaves, *outer])
     node = _create_node(found, "cond", (found.argument(pred), *graphs, given))
@@ -189,10 +190,10 @@ def capture_while_loop(found: Any, cond_fn: Callable, body_fn: Callable, carried
 
     with found.paused():
         parts = [CapturedSubgraph(found, flat(function), leaves) for function in (cond_fn, body_fn)]
-    outer = _union_of_outer_tensors(parts)
+    outer = _unite_outer_tensors(parts)
     modules = [parts[0].module(outer, single=True), parts[1].module(outer)]
     graphs = [
-        _subgraph_node(found, name, module)
+        _make_subgraph_node(found, name, module)
         for name, module in zip(("while_loop_cond_graph", "while_loop_body_graph"), modules, strict=True)
     ]
     first, more = tuple(map(found.argument, leaves)), tuple(map(found.argument, outer))
@@ -220,8 +221,8 @@ def capture_map(found: Any, f: Callable, xs: Any, args: tuple) -> Any:
         import torchlite as torch
 
         results = [torch.stack(parts) for parts in zip(*rows, strict=True)]
-    outer = _union_of_outer_tensors([part])
-    graph = _subgraph_node(found, "body_graph", part.module(outer))
+    outer = _unite_outer_tensors([part])
+    graph = _make_subgraph_node(found, "body_graph", part.module(outer))
     given = tuple(map(found.argument, leaves)), tuple(map(found.argument, [*more, *outer]))
     node = _create_node(found, "map_impl", (graph, *given))
     return pytree.tree_unflatten(_wrap_results(found, node, results), part.spec)
@@ -246,8 +247,8 @@ def capture_scan(found: Any, combine_fn: Callable, init: Any, xs: Any) -> tuple[
             carry = out[: len(state)]
             rows.append(out[len(state) :])
         results = [*(c.clone() for c in carry), *(torch.stack(parts) for parts in zip(*rows, strict=True))]
-    outer = _union_of_outer_tensors([part])
-    graph = _subgraph_node(found, "scan_combine_graph", part.module(outer))
+    outer = _unite_outer_tensors([part])
+    graph = _make_subgraph_node(found, "scan_combine_graph", part.module(outer))
     given = [tuple(map(found.argument, values)) for values in (state, leaves, outer)]
     node = _create_node(found, "scan", (graph, *given))
     bound = _wrap_results(found, node, results)

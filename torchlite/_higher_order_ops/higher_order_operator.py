@@ -59,7 +59,7 @@ class _Namespace:
         return "<module 'torch.ops.higher_order' from 'torch.ops'>"
 
 
-def _op(run: Callable) -> HigherOrderOperator:
+def _make_operator(run: Callable) -> HigherOrderOperator:
     return HigherOrderOperator(run.__name__.strip("_"), run)
 
 
@@ -68,12 +68,12 @@ def as_tuple(result: Any) -> tuple:
     return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 
 
-@_op
+@_make_operator
 def _cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Any = ()) -> tuple:
     return as_tuple((true_fn if pred else false_fn)(*operands))
 
 
-@_op
+@_make_operator
 def _while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: Any, additional_inputs: Any = ()) -> tuple:
     values = tuple(carried_inputs)
     while True:
@@ -83,13 +83,13 @@ def _while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: Any, addit
         values = as_tuple(body_fn(*values, *additional_inputs))
 
 
-@_op
+@_make_operator
 def _map_impl(f: Callable, xs: Any, pos_args: Any = ()) -> tuple:
     rows = [as_tuple(f(*row, *pos_args)) for row in zip(*xs, strict=True)]
     return tuple(torch.stack(parts) for parts in zip(*rows, strict=True))
 
 
-@_op
+@_make_operator
 def _scan(combine_fn: Callable, init: Any, xs: Any, additional_inputs: Any = ()) -> tuple:
     carry: Any = tuple(init)
     rows = []
@@ -100,13 +100,13 @@ def _scan(combine_fn: Callable, init: Any, xs: Any, additional_inputs: Any = ())
     return (*carry, *(torch.stack(parts) for parts in zip(*rows, strict=True)))
 
 
-@_op
+@_make_operator
 def _wrap_with_set_grad_enabled(enable_grad: bool, wrapped_func: Callable, *args: Any, **kwargs: Any) -> Any:
     with torch.set_grad_enabled(enable_grad):
         return wrapped_func(*args, **kwargs)
 
 
-@_op
+@_make_operator
 def _wrap_with_autocast(
     device_type: str, dtype: Any, enabled: bool, cache_enabled: Any, wrapped_func: Callable, *args: Any, **kwargs: Any
 ) -> Any:
@@ -114,7 +114,7 @@ def _wrap_with_autocast(
         return wrapped_func(*args, **kwargs)
 
 
-@_op
+@_make_operator
 def _strict_mode(callable: Callable, operands: Any = ()) -> Any:
     return callable(*operands)
 

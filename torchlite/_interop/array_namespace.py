@@ -106,7 +106,7 @@ def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
     return torch.clamp(x, *bounds)
 
 
-def _var_or_std(name: str) -> Any:
+def _make_var_or_std(name: str) -> Any:
     def function(x: Tensor, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
         if axis == ():
             return torch.zeros_like(x) if correction == 0 else torch.full_like(x, float("nan"))
@@ -117,7 +117,7 @@ def _var_or_std(name: str) -> Any:
     return function
 
 
-std, var = map(_var_or_std, ("std", "var"))
+std, var = map(_make_var_or_std, ("std", "var"))
 
 
 def sum(x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
@@ -138,7 +138,7 @@ def prod(x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = 
     return x
 
 
-def _over_axes(name: str) -> Any:
+def _allow_empty_and_several_axes(name: str) -> Any:
     """A reduction for which an empty tuple of axes means none, and several axes are allowed."""
 
     def function(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:
@@ -153,7 +153,7 @@ def _over_axes(name: str) -> Any:
     return function
 
 
-all, any, max, min, mean = map(_over_axes, ("all", "any", "amax", "amin", "mean"))
+all, any, max, min, mean = map(_allow_empty_and_several_axes, ("all", "any", "amax", "amin", "mean"))
 
 
 def count_nonzero(x: Tensor, /, *, axis: Any = None, keepdims: bool = False) -> Tensor:

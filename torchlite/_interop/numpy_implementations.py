@@ -22,12 +22,12 @@ IMPLEMENTATIONS: dict[str, Function] = {}
 def implements(*names: str) -> Callable[[Function], Function]:
     """Enters a function under NumPy's names: "sum", "linalg.norm"."""
 
-    def enter(function: Function) -> Function:
+    def register(function: Function) -> Function:
         for name in names:
             IMPLEMENTATIONS[name] = function
         return function
 
-    return enter
+    return register
 
 
 # -- arguments ----------------------------------------------------------------------------------------
@@ -45,7 +45,7 @@ def dtype_of(d: Any) -> Any:
         raise UnsupportedArgument from None
 
 
-def tensor(value: Any, like: Any = None) -> Any:
+def to_tensor(value: Any, like: Any = None) -> Any:
     """A Tensor for an array, a list or a number, with NumPy's dtype."""
     if isinstance(value, call.Tensor):
         return value
@@ -56,10 +56,10 @@ def tensor(value: Any, like: Any = None) -> Any:
     return as_tensor(array, device=None if like is None else like.device)
 
 
-def tensors(values: Any) -> list[Any]:
+def to_tensors(values: Any) -> list[Any]:
     """Several, on the device of the first Tensor, in the dtype that NumPy brings them to."""
     like = next(v for v in values if isinstance(v, call.Tensor))
-    found = [tensor(v, like) for v in values]
+    found = [to_tensor(v, like) for v in values]
     kind = result_dtype(found)
     return [v.to(kind) for v in found]
 
@@ -177,22 +177,22 @@ def roll(a, shift, axis=None):
 @implements("repeat")
 def repeat(a, repeats, axis=None):
     if not isinstance(repeats, (int, call.Tensor)):
-        repeats = tensor(repeats, a)
+        repeats = to_tensor(repeats, a)
     return torch.repeat_interleave(a, repeats, axis)
 
 
-def _at_least(ndim: int, grow: Function) -> Function:
+def _make_at_least_nd(ndim: int, grow: Function) -> Function:
     def function(*arys):
         like = next(a for a in arys if isinstance(a, call.Tensor))
-        found = tuple(a if a.ndim >= ndim else grow(a) for a in (tensor(a, like) for a in arys))
+        found = tuple(a if a.ndim >= ndim else grow(a) for a in (to_tensor(a, like) for a in arys))
         return found[0] if len(found) == 1 else found
 
     return function
 
 
-implements("atleast_1d")(_at_least(1, lambda a: a.reshape(1)))
-implements("atleast_2d")(_at_least(2, lambda a: a.reshape(1, -1)))
-implements("atleast_3d")(_at_least(3, lambda a: a.reshape(1, -1, 1) if a.ndim < 2 else a.unsqueeze(-1)))
+implements("atleast_1d")(_make_at_least_nd(1, lambda a: a.reshape(1)))
+implements("atleast_2d")(_make_at_least_nd(2, lambda a: a.reshape(1, -1)))
+implements("atleast_3d")(_make_at_least_nd(3, lambda a: a.reshape(1, -1, 1) if a.ndim < 2 else a.unsqueeze(-1)))
 
 
 @implements("broadcast_to")
@@ -203,22 +203,24 @@ def broadcast_to(array, shape, subok=False):
 @implements("broadcast_arrays")
 def broadcast_arrays(*args, subok=False):
     like = next(a for a in args if isinstance(a, call.Tensor))
-    return tuple(torch.broadcast_tensors(*(tensor(a, like) for a in args)))
+    return tuple(torch.broadcast_tensors(*(to_tensor(a, like) for a in args)))
 
 
-def _join(name: str) -> None:
+def _make_join(name: str) -> None:
     @implements(name)
-    def join(tup, *, dtype=None, casting="same_kind"):
-        return getattr(torch, name)(tensors(tup) if dtype is None else [tensor(a).to(dtype_of(dtype)) for a in tup])
+    def join_arrays(tup, *, dtype=None, casting="same_kind"):
+        return getattr(torch, name)(
+            to_tensors(tup) if dtype is None else [to_tensor(a).to(dtype_of(dtype)) for a in tup]
+        )
 
 
 for _name in ("vstack", "hstack", "dstack", "column_stack"):
-    _join(_name)
+    _make_join(_name)
 
 
 @implements("concatenate", "concat")
 def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind"):
-    arrays = tensors(arrays)
+    arrays = to_tensors(arrays)
     if axis is None:
         arrays, axis = [flatten(a) for a in arrays], 0
     if len({a.ndim for a in arrays}) > 1:
@@ -229,13 +231,13 @@ def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind")
 
 @implements("stack")
 def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
-    result = torch.stack(tensors(list(arrays)), axis)
+    result = torch.stack(to_tensors(list(arrays)), axis)
     return result if dtype is None else result.to(dtype_of(dtype))
 
 
 @implements("append")
 def append(arr, values, axis=None):
-    arr, values = tensors([arr, values])
+    arr, values = to_tensors([arr, values])
     return torch.cat([flatten(arr), flatten(values)]) if axis is None else torch.cat([arr, values], axis)
 
 
@@ -244,7 +246,7 @@ def unstack(x, /, *, axis=0):
     return tuple(x.unbind(axis))
 
 
-def _parts(ary, indices_or_sections, axis, strict):
+def _split_array(ary, indices_or_sections, axis, strict):
     if strict and isinstance(indices_or_sections, int) and ary.shape[axis] % indices_or_sections:
         raise ValueError("array split does not result in an equal division")
     if not isinstance(indices_or_sections, int):
@@ -252,8 +254,8 @@ def _parts(ary, indices_or_sections, axis, strict):
     return list(torch.tensor_split(ary, indices_or_sections, axis))
 
 
-implements("array_split")(lambda ary, indices_or_sections, axis=0: _parts(ary, indices_or_sections, axis, False))
-implements("split")(lambda ary, indices_or_sections, axis=0: _parts(ary, indices_or_sections, axis, True))
+implements("array_split")(lambda ary, indices_or_sections, axis=0: _split_array(ary, indices_or_sections, axis, False))
+implements("split")(lambda ary, indices_or_sections, axis=0: _split_array(ary, indices_or_sections, axis, True))
 
 
 def _split_along(name, axis, least):
@@ -262,7 +264,7 @@ def _split_along(name, axis, least):
     def split(ary, indices_or_sections):
         if ary.ndim < least:
             raise ValueError(f"{name} only works on arrays of {least} or more dimensions")
-        return _parts(ary, indices_or_sections, min(axis, ary.ndim - 1), True)
+        return _split_array(ary, indices_or_sections, min(axis, ary.ndim - 1), True)
 
     implements(name)(split)
 
@@ -275,7 +277,7 @@ _split_along("dsplit", 2, 3)
 @implements("meshgrid")
 def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     like = next(x for x in xi if isinstance(x, call.Tensor))
-    xi = tuple(flatten(tensor(x, like)) for x in xi)
+    xi = tuple(flatten(to_tensor(x, like)) for x in xi)
     n = len(xi)
     places = [1, 0, *range(2, n)] if indexing == "xy" and n > 1 else list(range(n))
     found = [x.reshape(*(-1 if d == p else 1 for d in range(n))) for x, p in zip(xi, places, strict=True)]
@@ -313,7 +315,7 @@ def ones_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
 @implements("full_like")
 def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
     asked = _like_options(a, dtype, order, shape)
-    return torch.zeros(**asked) + tensor(fill_value, a).to(asked["dtype"]) if asked else NotImplemented
+    return torch.zeros(**asked) + to_tensor(fill_value, a).to(asked["dtype"]) if asked else NotImplemented
 
 
 # -- choosing -----------------------------------------------------------------------------------------
@@ -323,7 +325,7 @@ def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, d
 def take(a, indices, axis=None, out=None, mode="raise"):
     if mode != "raise":
         return NotImplemented
-    indices = tensor(indices, a)
+    indices = to_tensor(indices, a)
     x, axis = (flatten(a), 0) if axis is None else (a, normalize_axes(axis, a.ndim)[0])
     return x[(slice(None),) * axis + (indices.long(),)]
 
@@ -339,16 +341,16 @@ def take_along_axis(arr, indices, axis=-1):
 @implements("where")
 def where(condition, x=None, y=None, /):
     like = next(v for v in (condition, x, y) if isinstance(v, call.Tensor))
-    condition = tensor(condition, like).bool()
+    condition = to_tensor(condition, like).bool()
     if x is None and y is None:
         return tuple(torch.nonzero(torch.atleast_1d(condition), as_tuple=True))
-    return torch.where(condition, *_operands(x, y, like))
+    return torch.where(condition, *_promote_operands(x, y, like))
 
 
-def _operands(x: Any, y: Any, like: Any) -> tuple[Any, Any]:
+def _promote_operands(x: Any, y: Any, like: Any) -> tuple[Any, Any]:
     """Promote two values to NumPy's common dtype; a Python number of the same kind does not change the other's."""
     numbers = [type(v) in (bool, int, float, complex) for v in (x, y)]
-    found = [tensor(v, like) for v in (x, y)]
+    found = [to_tensor(v, like) for v in (x, y)]
     given = [v if n else t.dtype.np for v, n, t in zip((x, y), numbers, found, strict=True)]
     kind = dtype_of(np.result_type(*given))
     return found[0].to(kind), found[1].to(kind)
@@ -361,11 +363,11 @@ def clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None, **kwargs):
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     if low is None and high is None:
         return a.clone()
-    bounds = [b if b is None or isinstance(b, (int, float)) else tensor(b, a) for b in (low, high)]
+    bounds = [b if b is None or isinstance(b, (int, float)) else to_tensor(b, a) for b in (low, high)]
     kinds = [b if isinstance(b, (int, float)) else b.dtype.np for b in bounds if b is not None]
     kind = dtype_of(np.result_type(a.dtype.np, *kinds))
     if any(isinstance(b, call.Tensor) for b in bounds):
-        bounds = [b if b is None else tensor(b, a).to(kind) for b in bounds]
+        bounds = [b if b is None else to_tensor(b, a).to(kind) for b in bounds]
     return torch.clamp(a.to(kind), *bounds)
 
 
@@ -470,9 +472,11 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     return torch.nanmean(to_real_float(a) if dtype is None else a.to(dtype_of(dtype)), axis, bool(keepdims))
 
 
-def _var_or_std(name: str) -> None:
+def _make_var_or_std(name: str) -> None:
     @implements(name)
-    def spread(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None):
+    def var_or_std(
+        a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None
+    ):
         if where is not None or mean is not None or axis == ():
             return NotImplemented
         x = to_real_float(a) if dtype is None else a.to(dtype_of(dtype))
@@ -480,26 +484,26 @@ def _var_or_std(name: str) -> None:
         return getattr(torch, name)(x, axis, correction=free, keepdim=bool(keepdims))
 
 
-_var_or_std("std")
-_var_or_std("var")
+_make_var_or_std("std")
+_make_var_or_std("var")
 
 
-def _max_or_min(names: tuple[str, ...], function_name: str) -> None:
+def _make_max_or_min(names: tuple[str, ...], function_name: str) -> None:
     @implements(*names)
-    def extreme(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+    def max_or_min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
         if initial is not None or where is not None or axis == () or a.is_complex() or 0 in a.shape:
             return NotImplemented
         return getattr(torch, function_name)(a, normalize_axes(axis, a.ndim), bool(keepdims))
 
     @implements("nan" + names[0])
-    def without_nan(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+    def max_or_min_without_nan(a, axis=None, out=None, keepdims=False, initial=None, where=None):
         if a.is_floating_point() and bool(torch.isnan(a).any()):
             return NotImplemented
-        return extreme(a, axis, None, keepdims, initial, where)
+        return max_or_min(a, axis, None, keepdims, initial, where)
 
 
-_max_or_min(("max", "amax"), "amax")
-_max_or_min(("min", "amin"), "amin")
+_make_max_or_min(("max", "amax"), "amax")
+_make_max_or_min(("min", "amin"), "amin")
 
 
 @implements("ptp")
@@ -522,17 +526,17 @@ _all_or_any("all")
 _all_or_any("any")
 
 
-def _argmax_or_argmin(name: str) -> None:
+def _make_argmax_or_argmin(name: str) -> None:
     @implements(name)
-    def place(a, axis=None, out=None, *, keepdims=False):
+    def argmax_or_argmin(a, axis=None, out=None, *, keepdims=False):
         if a.is_complex() or 0 in a.shape:
             return NotImplemented
         result = getattr(torch, name)(a if a.dtype.category else a.to(dtypes.uint8), axis)
         return _restore_dims(result, a, axis, keepdims)
 
 
-_argmax_or_argmin("argmax")
-_argmax_or_argmin("argmin")
+_make_argmax_or_argmin("argmax")
+_make_argmax_or_argmin("argmin")
 
 
 @implements("count_nonzero")
@@ -540,22 +544,22 @@ def count_nonzero(a, axis=None, *, keepdims=False):
     return torch.sum(a != 0, normalize_axes(axis, a.ndim), bool(keepdims))
 
 
-def _cumulative(name: str, function_name: str) -> None:
+def _make_cumulative(name: str, function_name: str) -> None:
     @implements(name)
-    def running(a, axis=None, dtype=None, out=None):
+    def cumulate(a, axis=None, dtype=None, out=None):
         if a.dtype.category == dtypes.INT and not a.dtype.is_signed and dtype is None:
             dtype = np.uint64
         x, axis = (flatten(a), 0) if axis is None else (a, axis)
         return getattr(torch, function_name)(x, axis, dtype=None if dtype is None else dtype_of(dtype))
 
 
-_cumulative("cumsum", "cumsum")
-_cumulative("cumprod", "cumprod")
+_make_cumulative("cumsum", "cumsum")
+_make_cumulative("cumprod", "cumprod")
 
 
-def _array_api_cumulative(name: str, whole: str) -> None:
+def _make_array_api_cumulative(name: str, whole: str) -> None:
     @implements(name)
-    def running(x, /, *, axis=None, dtype=None, out=None, include_initial=False):
+    def cumulate(x, /, *, axis=None, dtype=None, out=None, include_initial=False):
         if axis is None and x.ndim != 1:
             return NotImplemented
         result = IMPLEMENTATIONS[whole](x, 0 if axis is None else axis, dtype)
@@ -565,14 +569,14 @@ def _array_api_cumulative(name: str, whole: str) -> None:
         return torch.cat([first, result], 0 if axis is None else axis)
 
 
-_array_api_cumulative("cumulative_sum", "cumsum")
-_array_api_cumulative("cumulative_prod", "cumprod")
+_make_array_api_cumulative("cumulative_sum", "cumsum")
+_make_array_api_cumulative("cumulative_prod", "cumprod")
 
 
-def _quantile(a: Any, q: Any, axis: Any, keepdims: bool) -> Any:
+def _compute_quantile(a: Any, q: Any, axis: Any, keepdims: bool) -> Any:
     x, kept = merge_axes(to_real_float(a), axis)
     number = isinstance(q, (int, float))
-    places = torch.full((), q, dtype=x.dtype, device=x.device) if number else tensor(q, a).to(x.dtype)
+    places = torch.full((), q, dtype=x.dtype, device=x.device) if number else to_tensor(q, a).to(x.dtype)
     if places.ndim > 1 or a.is_complex() or not x.shape[-1] or x.dtype not in (dtypes.float32, float64):
         return NotImplemented
     result = torch.quantile(x, places, -1)
@@ -583,19 +587,21 @@ def _quantile(a: Any, q: Any, axis: Any, keepdims: bool) -> Any:
 def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     if method != "linear" or weights is not None or not isinstance(a, call.Tensor):
         return NotImplemented
-    return _quantile(a, q, axis, keepdims)
+    return _compute_quantile(a, q, axis, keepdims)
 
 
 @implements("percentile")
 def percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     if method != "linear" or weights is not None or not isinstance(a, call.Tensor):
         return NotImplemented
-    return _quantile(a, q / 100 if isinstance(q, (int, float)) else tensor(q, a).to(float64) / 100, axis, keepdims)
+    return _compute_quantile(
+        a, q / 100 if isinstance(q, (int, float)) else to_tensor(q, a).to(float64) / 100, axis, keepdims
+    )
 
 
 @implements("median")
 def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
-    return _quantile(a, 0.5, axis, keepdims)
+    return _compute_quantile(a, 0.5, axis, keepdims)
 
 
 @implements("average")
@@ -607,7 +613,7 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
         result = mean(x, axis, keepdims=keepdims)
         total = torch.full_like(result, x.numel() / max(result.numel(), 1))
         return (result, total) if returned else result
-    w = to_real_float(tensor(weights, a))
+    w = to_real_float(to_tensor(weights, a))
     kind = result_dtype([x, w])
     x, w = x.to(kind), w.to(kind)
     if w.shape != x.shape:
@@ -660,7 +666,7 @@ def array_equal(a1, a2, equal_nan=False):
     if equal_nan:
         return NotImplemented
     like = a1 if isinstance(a1, call.Tensor) else a2
-    a1, a2 = tensor(a1, like), tensor(a2, like)
+    a1, a2 = to_tensor(a1, like), to_tensor(a2, like)
     return a1.shape == a2.shape and bool(torch.eq(a1, a2).all())
 
 
@@ -668,7 +674,7 @@ def array_equal(a1, a2, equal_nan=False):
 def isclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
     if not isinstance(rtol, float) or not isinstance(atol, float):
         return NotImplemented
-    return torch.isclose(*torch.broadcast_tensors(*tensors([a, b])), rtol, atol, equal_nan)
+    return torch.isclose(*torch.broadcast_tensors(*to_tensors([a, b])), rtol, atol, equal_nan)
 
 
 @implements("allclose")

@@ -12,18 +12,18 @@ from .. import fft as torch_fft
 from .. import linalg as torch_linalg
 from .._dispatch.public_functions import torch
 from .._types.dtypes import COMPLEX
-from .numpy_implementations import IMPLEMENTATIONS, Function, flatten, implements, tensors, to_real_float
+from .numpy_implementations import IMPLEMENTATIONS, Function, flatten, implements, to_real_float, to_tensors
 
 # -- products -----------------------------------------------------------------------------------------
 
 
-def _pair(a: Any, b: Any) -> list[Any]:
-    return tensors([a, b])
+def _promote_pair(a: Any, b: Any) -> list[Any]:
+    return to_tensors([a, b])
 
 
 @implements("dot")
 def dot(a, b, out=None):
-    a, b = _pair(a, b)
+    a, b = _promote_pair(a, b)
     if a.ndim == 0 or b.ndim == 0:
         return a * b
     if a.ndim <= 2 and b.ndim <= 2:
@@ -33,47 +33,47 @@ def dot(a, b, out=None):
 
 @implements("inner")
 def inner(a, b, /):
-    a, b = _pair(a, b)
+    a, b = _promote_pair(a, b)
     return torch.inner(a, b) if a.ndim and b.ndim else a * b
 
 
 @implements("vdot")
 def vdot(a, b, /):
-    a, b = _pair(a, b)
+    a, b = _promote_pair(a, b)
     return torch.vdot(flatten(a), flatten(b))
 
 
 @implements("outer")
 def outer(a, b, out=None):
-    a, b = _pair(a, b)
+    a, b = _promote_pair(a, b)
     return flatten(a).unsqueeze(1) * flatten(b)
 
 
 @implements("linalg.outer")
 def linalg_outer(x1, x2, /):
-    return torch.outer(*_pair(x1, x2))
+    return torch.outer(*_promote_pair(x1, x2))
 
 
 @implements("tensordot")
 def tensordot(a, b, axes=2):
-    a, b = _pair(a, b)
+    a, b = _promote_pair(a, b)
     if not isinstance(axes, int):
         axes = tuple([x] if isinstance(x, int) else [int(d) for d in x] for x in axes)
     return torch.tensordot(a, b, axes)
 
 
 implements("linalg.tensordot")(lambda x1, x2, /, *, axes=2: tensordot(x1, x2, axes))
-implements("kron")(lambda a, b: torch.kron(*_pair(a, b)))
-implements("linalg.matmul")(lambda x1, x2, /: torch.matmul(*_pair(x1, x2)))
-implements("linalg.multi_dot")(lambda arrays, *, out=None: torch_linalg.multi_dot(tensors(arrays)))
-implements("linalg.vecdot")(lambda x1, x2, /, *, axis=-1: torch_linalg.vecdot(*_pair(x1, x2), dim=axis))
+implements("kron")(lambda a, b: torch.kron(*_promote_pair(a, b)))
+implements("linalg.matmul")(lambda x1, x2, /: torch.matmul(*_promote_pair(x1, x2)))
+implements("linalg.multi_dot")(lambda arrays, *, out=None: torch_linalg.multi_dot(to_tensors(arrays)))
+implements("linalg.vecdot")(lambda x1, x2, /, *, axis=-1: torch_linalg.vecdot(*_promote_pair(x1, x2), dim=axis))
 
 
 @implements("einsum")
 def einsum(*operands, out=None, optimize=False, **kwargs):
     if kwargs or not isinstance(operands[0], str):
         return NotImplemented
-    return torch.einsum(operands[0], *tensors(operands[1:]))
+    return torch.einsum(operands[0], *to_tensors(operands[1:]))
 
 
 @implements("trace")
@@ -88,7 +88,7 @@ implements("linalg.trace")(lambda x, /, *, offset=0, dtype=None: trace(x, offset
 def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     if axis is not None:
         axisa = axisb = axisc = axis
-    a, b = _pair(a, b)
+    a, b = _promote_pair(a, b)
     a, b = a.movedim(axisa, -1), b.movedim(axisb, -1)
     if a.shape[-1] != 3 or b.shape[-1] != 3:
         return NotImplemented
@@ -107,12 +107,12 @@ _SVDResult: Any = type(np.linalg.svd(np.eye(1)))
 # -- linear algebra -----------------------------------------------------------------------------------
 
 
-def _of_matrix(name: str) -> Function:
+def _make_matrix_function(name: str) -> Function:
     return lambda a: getattr(torch_linalg, name)(to_real_float(a))
 
 
 for _name in ("det", "inv", "slogdet"):
-    implements(f"linalg.{_name}")(_of_matrix(_name))
+    implements(f"linalg.{_name}")(_make_matrix_function(_name))
 
 
 def _all_real(a, values) -> bool:
@@ -149,7 +149,7 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
 
 @implements("linalg.solve")
 def solve(a, b):
-    a, b = (to_real_float(t) for t in _pair(a, b))
+    a, b = (to_real_float(t) for t in _promote_pair(a, b))
     return torch_linalg.solve(a, b.unsqueeze(-1)).squeeze(-1) if b.ndim == 1 else torch_linalg.solve(a, b)
 
 
@@ -182,22 +182,22 @@ implements("linalg.matrix_power")(lambda a, n: torch_linalg.matrix_power(a, n))
 # -- Fourier transforms ---------------------------------------------------------------------------------
 
 
-def _transform(name: str) -> None:
+def _make_transform(name: str) -> None:
     @implements(f"fft.{name}")
     def transform(a, n=None, axis=-1, norm=None, out=None):
         return getattr(torch_fft, name)(to_real_float(a), n, axis, norm)
 
 
-def _transform_of_several(name: str, axes_: Any) -> None:
+def _make_transform_of_several_axes(name: str, axes_: Any) -> None:
     @implements(f"fft.{name}")
     def transform(a, s=None, axes=axes_, norm=None, out=None):
         return getattr(torch_fft, name)(to_real_float(a), s, axes, norm)
 
 
 for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
-    _transform(_name)
+    _make_transform(_name)
 for _name in ("fft", "ifft", "rfft", "irfft"):
-    _transform_of_several(_name + "n", None)
-    _transform_of_several(_name + "2", (-2, -1))
+    _make_transform_of_several_axes(_name + "n", None)
+    _make_transform_of_several_axes(_name + "2", (-2, -1))
 implements("fft.fftshift")(lambda x, axes=None: torch_fft.fftshift(x, axes))
 implements("fft.ifftshift")(lambda x, axes=None: torch_fft.ifftshift(x, axes))

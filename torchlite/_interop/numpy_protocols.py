@@ -60,10 +60,10 @@ def array_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
     out = kwargs.pop("out", None)
     kwargs = {k: v for k, v in kwargs.items() if v is not np._NoValue and v is not None or k == "axis"}
     result = NotImplemented
-    if not out or not _mask_arguments(kwargs):
-        result = _ufunc_by_ops(ufunc, method, inputs, dict(kwargs))
+    if not out or not _extract_mask_arguments(kwargs):
+        result = _run_ufunc_by_ops(ufunc, method, inputs, dict(kwargs))
     if result is not NotImplemented:
-        return _resolve_conj_neg(result) if out is None else _write(_resolve_conj_neg(result), out)
+        return _resolve_conj_neg(result) if out is None else _write_out(_resolve_conj_neg(result), out)
     result = _call_on_arrays(getattr(ufunc, method), inputs, kwargs if out is None else {**kwargs, "out": out})
     return result if out is not None or result is NotImplemented else _as_tensors(result)
 
@@ -77,11 +77,11 @@ def _as_tensors(result: Any) -> Any:
     return as_tensor(result) if getattr(result, "dtype", None) in dtypes.FROM_NUMPY else result
 
 
-def _mask_arguments(kwargs: dict[str, Any]) -> bool:
+def _extract_mask_arguments(kwargs: dict[str, Any]) -> bool:
     return kwargs.get("where", True) is not True
 
 
-def _ufunc_by_ops(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
+def _run_ufunc_by_ops(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
     if method == "__call__":
         return NotImplemented if kwargs else _call_ufunc(ufunc, inputs)
     if method == "outer" and not kwargs:
@@ -103,12 +103,12 @@ def _call_ufunc(ufunc: Any, inputs: tuple) -> Any:
     which has torch's dtypes; among Tensors and Python's numbers it has NumPy's.
     """
     name = ufunc.__name__
-    function = _COMPOSED.get(name) or _function(_UFUNCS.get(name, name))
+    function = _COMPOSED.get(name) or _find_function(_UFUNCS.get(name, name))
     if function is None:
         return NotImplemented
     like = next(v for v in inputs if isinstance(v, call.Tensor))
     if not any(isinstance(v, (np.ndarray, np.generic, list, tuple)) for v in inputs):
-        kinds = _loop_dtypes(ufunc, inputs)
+        kinds = _find_loop_dtypes(ufunc, inputs)
         if kinds is None:
             return NotImplemented
         inputs = tuple(
@@ -120,10 +120,10 @@ def _call_ufunc(ufunc: Any, inputs: tuple) -> Any:
         if isinstance(result, call.Tensor):
             return result if result.dtype is kind else result.to(kind)
         return result
-    return function(*(_operand(v, like) for v in inputs))
+    return function(*(_convert_operand(v, like) for v in inputs))
 
 
-def _loop_dtypes(ufunc: Any, inputs: tuple) -> list[Any] | None:
+def _find_loop_dtypes(ufunc: Any, inputs: tuple) -> list[Any] | None:
     """The dtypes in which NumPy computes a ufunc of these operands, its result's last; None where it has none."""
     return _resolve_loop(ufunc, tuple(v.dtype if isinstance(v, call.Tensor) else type(v) for v in inputs))
 
@@ -139,7 +139,7 @@ def _resolve_loop(ufunc: Any, kinds: tuple[Any, ...]) -> list[Any] | None:
         return None
 
 
-def _operand(value: Any, like: Any) -> Any:
+def _convert_operand(value: Any, like: Any) -> Any:
     """Convert arrays and lists in a call with Tensors to Tensors on their device, and NumPy's numbers to Python's."""
     if isinstance(value, np.generic):
         return value.item()
@@ -151,7 +151,7 @@ def _operand(value: Any, like: Any) -> Any:
 
 
 @functools.cache
-def _function(name: str) -> Any:
+def _find_function(name: str) -> Any:
     record = NAMESPACES["torch"].get(name)
     return None if record is None else function_for(record)
 
@@ -170,7 +170,7 @@ def _are_arrays(args: tuple) -> bool:
 
 
 @functools.cache
-def _implementation(name: str) -> tuple[Any, inspect.Signature] | None:
+def _find_implementation(name: str) -> tuple[Any, inspect.Signature] | None:
     found = IMPLEMENTATIONS.get(name)
     return None if found is None else (found, inspect.signature(found))
 
@@ -182,7 +182,7 @@ def array_function(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     given = {k: v for k, v in kwargs.items() if v is not np._NoValue}
     if name in _COERCING and _are_arrays(args):
         return function(*_as_arrays(args, {}), **given)
-    form = _implementation(name)
+    form = _find_implementation(name)
     if form is not None:
         result = _call_implementation(*form, args, given)
         if result is not NotImplemented:
@@ -191,7 +191,7 @@ def array_function(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
 
 
 def _call_implementation(function: Any, signature: inspect.Signature, args: tuple, kwargs: dict[str, Any]) -> Any:
-    args, kwargs = _plain_numbers(args), {k: _plain_numbers(v) for k, v in kwargs.items()}
+    args, kwargs = _to_python_integers(args), {k: _to_python_integers(v) for k, v in kwargs.items()}
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError:
@@ -202,22 +202,22 @@ def _call_implementation(function: Any, signature: inspect.Signature, args: tupl
         like = next((v for v in bound.arguments.values() if isinstance(v, call.Tensor)), None)
         if like is None:
             return NotImplemented
-        bound.arguments[next(iter(bound.arguments))] = _operand(np.asarray(first), like)
+        bound.arguments[next(iter(bound.arguments))] = _convert_operand(np.asarray(first), like)
     elif not isinstance(first, (call.Tensor, tuple, list, str)) and not hasattr(first, "__iter__"):
         return NotImplemented
     try:
         result = function(*bound.args, **bound.kwargs)
     except UnsupportedArgument:
         return NotImplemented
-    return result if out is None or result is NotImplemented else _write(result, out)
+    return result if out is None or result is NotImplemented else _write_out(result, out)
 
 
-def _plain_numbers(value: Any) -> Any:
+def _to_python_integers(value: Any) -> Any:
     """Convert NumPy integers, which are axes or lengths, to Python's."""
     if isinstance(value, (np.integer, np.bool_)):
         return value.item()
     if type(value) in (list, tuple):
-        return type(value)(map(_plain_numbers, value))
+        return type(value)(map(_to_python_integers, value))
     return value
 
 
@@ -230,7 +230,7 @@ def _resolve_conj_neg(result: Any) -> Any:
     return result
 
 
-def _write(result: Any, out: Any) -> Any:
+def _write_out(result: Any, out: Any) -> Any:
     """The result into `out`, Tensors or arrays, which is returned."""
     targets = out if isinstance(out, tuple) else (out,)
     results = result if isinstance(result, tuple) else (result,)

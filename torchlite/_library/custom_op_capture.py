@@ -17,16 +17,16 @@ def as_a_step(name: str, kernel: Callable, args: tuple, kwargs: dict) -> Any:
         return kernel(*args, **kwargs)
     table = recorder.table
     raws = _tree_map(lambda tensor: tensor._tl_array, call.Tensor, [*args, *kwargs.values()])
-    result = call_recorded(name, _array_kernel(kernel, table, len(args), tuple(kwargs)), *raws)
-    return _tree_map(lambda raw: call.wrap(table, raw), table.array, result)
+    result = call_recorded(name, _make_array_kernel(kernel, table, len(args), tuple(kwargs)), *raws)
+    return _tree_map(lambda raw: call.wrap_array(table, raw), table.array, result)
 
 
 @functools.lru_cache(1024)
-def _array_kernel(kernel: Callable, table: Any, count: int, names: tuple[str, ...]) -> Callable:
+def _make_array_kernel(kernel: Callable, table: Any, count: int, names: tuple[str, ...]) -> Callable:
     """Return a kernel that takes arrays for tensors. It is one object per kernel, so steps can be compared."""
 
     def run(*raws: Any) -> Any:
-        given = _tree_map(lambda raw: call.wrap(table, raw), table.array, list(raws))
+        given = _tree_map(lambda raw: call.wrap_array(table, raw), table.array, list(raws))
         result = kernel(*given[:count], **dict(zip(names, given[count:], strict=True)))
         return _tree_map(lambda tensor: tensor._tl_array, call.Tensor, result)
 

@@ -15,7 +15,7 @@ from .tags import Tag, as_tags
 OPS: dict[str, CustomOpDef] = {}
 
 
-def no_keyword_tensors(schema: FunctionSchema) -> None:
+def reject_keyword_only_tensors(schema: FunctionSchema) -> None:
     """Raise NotImplementedError for keyword-only tensors, for which autograd has no position."""
     if any(a.kwarg_only and a.type.base == "Tensor" for a in schema.arguments):
         raise NotImplementedError(
@@ -30,7 +30,7 @@ class CustomOpDef:
     def __init__(self, namespace: str, name: str, schema: str, fn: Callable, tags: Any = None) -> None:
         self._namespace, self._name, self._schema, self._init_fn = namespace, name, schema, fn
         self.__name__ = name
-        no_keyword_tensors(FunctionSchema(f"{self._qualname}{schema}"))
+        reject_keyword_only_tensors(FunctionSchema(f"{self._qualname}{schema}"))
         before = OPS.get(self._qualname)
         if before is not None:
             library_op.undefine_op(before._op)
@@ -158,7 +158,7 @@ def custom_op(
     tensor(12.)
     """
 
-    def make(function: Callable) -> CustomOpDef:
+    def define(function: Callable) -> CustomOpDef:
         text = infer_schema(function, mutates_args=mutates_args) if schema is None else schema.strip()
         namespace, op_name = name.split("::")
         custom = CustomOpDef(namespace, op_name, text, function, tags)
@@ -175,4 +175,4 @@ def custom_op(
         custom.register_kernel(device_types)(function)
         return custom
 
-    return make if fn is None else make(fn)
+    return define if fn is None else define(fn)

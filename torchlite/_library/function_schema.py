@@ -18,7 +18,7 @@ from .._types.layouts import layout, memory_format
 _NUMBERS = (int, float, bool, complex)
 
 
-def _integer(value: Any) -> bool:
+def _parse_integer(value: Any) -> bool:
     return isinstance(value, int) or (
         isinstance(value, call.Tensor) and not value._tl_array.ndim and value.dtype.category < 2
     )
@@ -27,8 +27,8 @@ def _integer(value: Any) -> bool:
 # Type checks by base type name.
 _TYPES: dict[str, Callable[[Any], bool]] = {
     "Tensor": lambda v: isinstance(v, call.Tensor),
-    "int": _integer,
-    "SymInt": _integer,
+    "int": _parse_integer,
+    "SymInt": _parse_integer,
     "float": lambda v: isinstance(v, (int, float)) and not isinstance(v, bool),
     "bool": lambda v: isinstance(v, (bool, int)),
     "SymBool": lambda v: isinstance(v, (bool, int)),
@@ -124,7 +124,7 @@ class Argument:
         self.alias_text, self._inner = f"({alias})" if alias else "", inner
         self.name, self.kwarg_only, self.is_out = name or "", kwarg_only, False
         self.has_default = bool(equals)
-        self.default_value = _default(default.strip(), self.type) if equals else None
+        self.default_value = _parse_default(default.strip(), self.type) if equals else None
         self._default_written = self.default_value
         sizes = re.findall(r"\[(\d+)\]", suffix)
         self.N = int(sizes[0]) if sizes else None
@@ -149,14 +149,14 @@ class Argument:
         return f"Argument({self})"
 
 
-def _default(text: str, kind: SchemaType) -> Any:
+def _parse_default(text: str, kind: SchemaType) -> Any:
     """Return the value of a default in a schema."""
     words = {"None": None, "True": True, "False": False, "contiguous_format": "contiguous_format", "inf": float("inf")}
     if text in words:
         return words[text]
     if text.startswith("["):
         inner = text[1:-1].strip()
-        return [_default(part.strip(), kind) for part in inner.split(",")] if inner else []
+        return [_parse_default(part.strip(), kind) for part in inner.split(",")] if inner else []
     if text[:1] in "'\"":
         return text[1:-1]
     try:
@@ -177,7 +177,7 @@ def _format_value(value: Any) -> str:
     return str(value)
 
 
-def _split(text: str) -> list[str]:
+def _split_at_commas(text: str) -> list[str]:
     """Split at commas outside brackets and quotes."""
     parts, depth, quote, start = [], 0, "", 0
     for at, letter in enumerate(text):
@@ -211,14 +211,14 @@ class FunctionSchema:
         self.name, self.overload_name = found[1], found[2] or ""
         self.arguments: list[Argument] = []
         keywords = False
-        for part in _split(found[3]):
+        for part in _split_at_commas(found[3]):
             if part.strip() == "*":
                 keywords = True
             else:
                 self.arguments.append(Argument(part, keywords))
         results = found[4]
         several = results.startswith("(") and results.endswith(")")
-        self.returns = [Argument(part) for part in _split(results[1:-1] if several else results)]
+        self.returns = [Argument(part) for part in _split_at_commas(results[1:-1] if several else results)]
         self.is_vararg = self.is_varret = False
 
     @property
@@ -235,7 +235,7 @@ class FunctionSchema:
     def positional(self) -> list[Argument]:
         return [argument for argument in self.arguments if not argument.kwarg_only]
 
-    def placed(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    def place_by_position(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         """Return a call with positional arguments by position. Raise RuntimeError if an earlier one is missing."""
         names = [argument.name for argument in self.positional]
         last = max((place for place, name in enumerate(names) if name in kwargs), default=-1)
@@ -333,7 +333,7 @@ _SEQUENCES = (list, collections.abc.Sequence)
 _LISTS = (list, tuple, str)
 
 
-def _type_name(annotation: Any, result: bool = False) -> str | None:
+def _schema_type_name(annotation: Any, result: bool = False) -> str | None:
     """Return the schema's name of an annotated type, None if there is none."""
     if annotation is call.Tensor:
         return "Tensor"
@@ -341,14 +341,14 @@ def _type_name(annotation: Any, result: bool = False) -> str | None:
         return _NAMES[annotation]
     origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in _SEQUENCES and len(parts) == 1:
-        inner = _type_name(parts[0])
+        inner = _schema_type_name(parts[0])
         return None if inner is None or (inner.endswith("?") and inner != "Tensor?") else f"{inner}[]"
     if origin in (typing.Union, types.UnionType):
         rest = [part for part in parts if part is not type(None)]
         if set(rest) == {int, float, bool} or set(rest) == {int, float, bool, complex}:
             name: str | None = "Scalar"
         else:
-            name = _type_name(rest[0]) if len(rest) == 1 else None
+            name = _schema_type_name(rest[0]) if len(rest) == 1 else None
         return None if name is None else name + "?" * (len(rest) < len(parts))
     return None
 
@@ -371,13 +371,13 @@ def infer_schema(
     if any(getattr(tag, "name", tag) in ("inplace", "out") for tag in (tags if isinstance(tags, Iterable) else [tags])):
         raise NotImplementedError("infer_schema(): an op with the tag inplace or out needs its schema as text")
 
-    def refuse(what: str) -> ValueError:
+    def raise_unsupported(what: str) -> ValueError:
         return ValueError(f"infer_schema(func): {what} Got func with signature {signature})")
 
     try:
         hints = typing.get_type_hints(prototype_function)
     except (NameError, TypeError) as error:
-        raise refuse(f"Unsupported type annotation. {error}") from error
+        raise raise_unsupported(f"Unsupported type annotation. {error}") from error
     changed = mutates_args if isinstance(mutates_args, str) else set(mutates_args)
     if isinstance(changed, str) and changed != "unknown":
         raise ValueError("mutates_args must either be a sequence of the names of the arguments that are mutated or "
@@ -386,36 +386,39 @@ def infer_schema(
     seen: set[str] = set()
     for position, (name, parameter) in enumerate(signature.parameters.items()):
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise refuse("We do not support positional-only args, varargs, or varkwargs.")
+            raise raise_unsupported("We do not support positional-only args, varargs, or varkwargs.")
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
             parts.append("*")
         if parameter.annotation is parameter.empty:
-            raise refuse(f"Parameter {name} must have a type annotation.")
-        kind = _type_name(hints[name])
+            raise raise_unsupported(f"Parameter {name} must have a type annotation.")
+        kind = _schema_type_name(hints[name])
         if kind is None and parameter.default is None:
-            kind = _type_name(typing.Optional[hints[name]])  # noqa: UP045
+            kind = _schema_type_name(typing.Optional[hints[name]])  # noqa: UP045
         if kind is None:
-            raise refuse(f"Parameter {name} has unsupported type {hints[name]}. The valid types are tensors, numbers, "
-                         "strings, dtypes, devices, and lists of them.")  # fmt: skip
+            raise raise_unsupported(
+                f"Parameter {name} has unsupported type {hints[name]}. The valid types are tensors, numbers, "
+                "strings, dtypes, devices, and lists of them."
+            )
         seen.add(name)
         written = name in changed if not isinstance(changed, str) else kind.startswith("Tensor")
         if written:
             if not kind.startswith("Tensor"):
-                raise refuse(f"Parameter {name} is in mutable_args but only Tensors or collections of Tensors can be "
-                             "mutated")  # fmt: skip
+                raise raise_unsupported(
+                    f"Parameter {name} is in mutable_args but only Tensors or collections of Tensors can be mutated"
+                )
             kind = f"Tensor(a{position}!){kind[6:]}"
         text = f"{kind} {name}"
         if parameter.default is not parameter.empty:
-            text += f"={_format_default(parameter.default, refuse, name)}"
+            text += f"={_format_default(parameter.default, raise_unsupported, name)}"
         parts.append(text)
     if not isinstance(changed, str) and not changed <= seen:
-        raise refuse(
+        raise raise_unsupported(
             f"{changed - seen} in mutates_args were not found in the custom op's signature. mutates_args should "
             "contain the names of all args that the custom op mutates, or just the string 'unknown' if you don't know."
         )
     if "return" not in hints or signature.return_annotation is signature.empty:
-        raise refuse("No return type annotation was provided. Please add one.")
-    return f"{op_name or ''}({', '.join(parts)}) -> {_format_returns(hints['return'], refuse)}"
+        raise raise_unsupported("No return type annotation was provided. Please add one.")
+    return f"{op_name or ''}({', '.join(parts)}) -> {_format_returns(hints['return'], raise_unsupported)}"
 
 
 def _format_default(value: Any, refuse: Callable, name: str) -> str:
@@ -434,7 +437,7 @@ def _format_returns(annotation: Any, refuse: Callable) -> str:
     if annotation is type(None):
         return "()"
     parts = typing.get_args(annotation) if typing.get_origin(annotation) is tuple else (annotation,)
-    names = [_type_name(part, True) for part in parts]
+    names = [_schema_type_name(part, True) for part in parts]
     for part, name in zip(parts, names, strict=True):
         if name is None:
             raise refuse(f"Return has unsupported type {part}.")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._dispatch import call
-from .._dispatch.autograd_graph import bump_version, version
+from .._dispatch.autograd_graph import bump_version, version_of
 from .._dispatch.backend import owner_of
 from .._dispatch.dispatch_state import GLOBALS, MODE, recording
 from .._dispatch.interceptors import (
@@ -48,13 +48,13 @@ def dispatch_key_of(device_type: str) -> str:
     return _BY_DEVICE.get(device_type, device_type.upper())
 
 
-def tensors_in(values: Any) -> Iterator[Any]:
+def find_tensors_in(values: Any) -> Iterator[Any]:
     """Return the tensors among values and in lists of them."""
     for value in values:
         if isinstance(value, call.Tensor):
             yield value
         elif isinstance(value, (list, tuple)):
-            yield from tensors_in(value)
+            yield from find_tensors_in(value)
 
 
 def _call_with_keywords(run: Callable, name: str, kernel: Callable, *args: Any, **kwargs: Any) -> Any:
@@ -108,36 +108,36 @@ class LibraryOp:
 
     def run(self, values: list) -> Any:
         """Run the op on bound values: autocast, then autograd, then the kernel."""
-        device = next((t.device for t in tensors_in(values)), None) or self._asked_device(values)
+        device = next((t.device for t in find_tensors_in(values)), None) or self._device_of_call(values)
         casting = self.kernels.get(f"Autocast{dispatch_key_of(device.type)}")
         if casting is not None:
             from ..amp.autocast_mode import is_autocast_enabled
 
             if is_autocast_enabled(device.type):
-                return self._called(casting, values)
+                return self._call_kernel(casting, values)
         if self.cast:
             from ..amp.autocast_mode import autocast, is_autocast_enabled
 
             to = self.cast.get(device.type)
             if to is not None and is_autocast_enabled(device.type):
                 with autocast(device.type, enabled=False):
-                    return self.run([_cast(value, to) for value in values])
+                    return self.run([_cast_for_autocast(value, to) for value in values])
         kernel = self.kernels.get(f"Autograd{dispatch_key_of(device.type)}") or self.kernels.get("Autograd")
         if kernel is not None:
-            return self._called(kernel, values)
-        wants = MODE.grad and any(t.requires_grad for t in tensors_in(values))
+            return self._call_kernel(kernel, values)
+        wants = MODE.grad and any(t.requires_grad for t in find_tensors_in(values))
         if wants and (self.backward is not None or (self.is_custom and not self.schema.is_mutable)):
-            return self._recorded(values)
+            return self._run_as_autograd_node(values)
         kernel = self.kernel_for(device.type)
         if self.is_custom or self.backward is not None:
             with recording(False):
-                return self._called(kernel, values)
-        result = self._called(kernel, values)
+                return self._call_kernel(kernel, values)
+        result = self._call_kernel(kernel, values)
         if wants and kernel is not self.kernels.get("CompositeImplicitAutograd"):
             result = _attach_not_implemented(self, result)
         return result
 
-    def _asked_device(self, values: list) -> Any:
+    def _device_of_call(self, values: list) -> Any:
         """Return the device of a call without tensors: its `device` argument, else the default."""
         for argument, value in zip(self.schema.arguments, values, strict=True):
             if argument.name == "device" and argument.type.base == "Device" and value is not None:
@@ -182,7 +182,7 @@ class LibraryOp:
         finally:
             _KERNEL_OVERRIDES.found = before
 
-    def _called(self, kernel: Callable, values: list) -> Any:
+    def _call_kernel(self, kernel: Callable, values: list) -> Any:
         args, kwargs = self.schema.call_form(values)
         if RECORDERS and self.is_custom:
             from .custom_op_capture import as_a_step
@@ -190,18 +190,18 @@ class LibraryOp:
             kernel = functools.partial(_call_with_keywords, as_a_step, self.name, kernel)
         if not (self.is_custom and self.schema.is_mutable):
             result = kernel(*args, **kwargs)
-            self._check(result, values)
+            self._check_results(result, values)
             return result
-        written = [*tensors_in(v for v, a in zip(values, self.schema.arguments, strict=True) if a.is_write)]
-        before = [version(tensor) for tensor in written]
+        written = [*find_tensors_in(v for v, a in zip(values, self.schema.arguments, strict=True) if a.is_write)]
+        before = [version_of(tensor) for tensor in written]
         result = kernel(*args, **kwargs)
-        self._check(result, values)
+        self._check_results(result, values)
         for tensor, count in zip(written, before, strict=True):
-            if version(tensor) == count:  # written outside an op, for example through a NumPy array
+            if version_of(tensor) == count:  # written outside an op, for example through a NumPy array
                 bump_version(tensor)
         return result
 
-    def _check(self, result: Any, values: list) -> None:
+    def _check_results(self, result: Any, values: list) -> None:
         """Raise RuntimeError for results that violate the schema or `custom_op`'s aliasing rule."""
         returns = self.schema.returns
         results = () if not returns else (result,) if len(returns) == 1 else result
@@ -212,8 +212,8 @@ class LibraryOp:
         elif returns:
             raise RuntimeError(f"{self.name}: expected {len(returns)} results, got {result!r}")
         if self.is_custom:
-            seen = {_storage_key(t) for t in tensors_in(values)} - {None}
-            for tensor in tensors_in(results):
+            seen = {_storage_key(t) for t in find_tensors_in(values)} - {None}
+            for tensor in find_tensors_in(results):
                 where = _storage_key(tensor)
                 if where in seen:
                     raise RuntimeError(
@@ -225,7 +225,7 @@ class LibraryOp:
                     )
                 seen |= {where} - {None}
 
-    def _recorded(self, values: list) -> Any:
+    def _run_as_autograd_node(self, values: list) -> Any:
         """Run the op as one autograd node."""
         if self._function is None:
             self._function = _autograd_function_for(self)
@@ -277,8 +277,8 @@ def _autograd_function_for(op: LibraryOp) -> Any:
 
     def forward(ctx: Any, holder: _FunctionCall, *flat: Any) -> Any:
         values = holder.rebuild(flat)
-        device = next(t.device for t in tensors_in(values))
-        result = op._called(op.kernel_for(device.type), values)
+        device = next(t.device for t in find_tensors_in(values))
+        result = op._call_kernel(op.kernel_for(device.type), values)
         needs = holder.rebuild(ctx.needs_input_grad[1:])
         ctx.needs_input_grad = tuple(needs[: len(schema.positional)])
         if op.setup_context is not None:
@@ -332,10 +332,10 @@ def _is_single_list(found: Any, schema: FunctionSchema) -> bool:
     return len(schema.positional) == 1 and bool(schema.positional[0].type.suffixes) and isinstance(found, list)
 
 
-def _cast(value: Any, to: Any) -> Any:
+def _cast_for_autocast(value: Any, to: Any) -> Any:
     if isinstance(value, call.Tensor):
         return value.to(to) if value.is_floating_point() else value
-    return type(value)(_cast(v, to) for v in value) if isinstance(value, (list, tuple)) else value
+    return type(value)(_cast_for_autocast(v, to) for v in value) if isinstance(value, (list, tuple)) else value
 
 
 def _storage_key(tensor: Any) -> Any:

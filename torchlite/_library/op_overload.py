@@ -37,7 +37,7 @@ class OpOverload:
         return self.overloadpacket._schema_of(self._overloadname)
 
     @property
-    def _defined_in_python(self) -> bool:
+    def _is_defined_in_python(self) -> bool:
         """True if a program added the op."""
         return self.namespace != "aten"
 

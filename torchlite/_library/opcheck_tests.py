@@ -8,7 +8,7 @@ from typing import Any
 
 from .._dispatch import call
 from .._dispatch.dispatch_state import recording
-from .library_op import LibraryOp, tensors_in
+from .library_op import LibraryOp, find_tensors_in
 
 
 class OpCheckError(Exception):
@@ -28,7 +28,7 @@ def _copy_tensor(tensor: Any) -> Any:
 
 
 def _flatten_tensors(result: Any) -> list:
-    return list(tensors_in(result if isinstance(result, (list, tuple)) else [result]))
+    return list(find_tensors_in(result if isinstance(result, (list, tuple)) else [result]))
 
 
 def _check_schema(op: LibraryOp, args: Any, kwargs: Any, rtol: Any, atol: Any) -> None:
@@ -39,10 +39,10 @@ def _check_schema(op: LibraryOp, args: Any, kwargs: Any, rtol: Any, atol: Any) -
         before = [copy.deepcopy(value) for value in values]
         result = op(*args, **kwargs)
         for argument, old, new in zip(op.schema.arguments, before, values, strict=True):
-            for was, now in zip(tensors_in([old]), tensors_in([new]), strict=True):
+            for was, now in zip(find_tensors_in([old]), find_tensors_in([new]), strict=True):
                 if not argument.is_write and not was.equal(now) and not was.ne(was).any():
                     raise RuntimeError(f"Argument {argument.name} is not defined as mutable but was mutated")
-        memory = {t.untyped_storage().data_ptr() for t in tensors_in(values) if t.numel()}
+        memory = {t.untyped_storage().data_ptr() for t in find_tensors_in(values) if t.numel()}
         if op.schema.is_functional and any(
             t.untyped_storage().data_ptr() in memory for t in _flatten_tensors(result) if t.numel()
         ):
@@ -51,7 +51,7 @@ def _check_schema(op: LibraryOp, args: Any, kwargs: Any, rtol: Any, atol: Any) -
 
 def _check_autograd_registration(op: LibraryOp, args: Any, kwargs: Any, rtol: Any, atol: Any) -> None:
     """Check that the derivative is registered with autograd."""
-    wants = any(t.requires_grad for t in tensors_in([*args, *kwargs.values()]))
+    wants = any(t.requires_grad for t in find_tensors_in([*args, *kwargs.values()]))
     autograd = op.is_custom or op.backward is not None or any(k.startswith("Autograd") for k in op.kernels)
     if not wants or autograd or "CompositeImplicitAutograd" in op.kernels:
         return
@@ -69,10 +69,10 @@ def _check_fake_tensor(op: LibraryOp, args: Any, kwargs: Any, rtol: Any, atol: A
     with recording(False):
         real = _flatten_tensors(op(*_tree_map(_copy_tensor, args), **_tree_map(_copy_tensor, kwargs)))
 
-        def on_meta(tensor: Any) -> Any:
+        def to_meta(tensor: Any) -> Any:
             return tensor.detach().to("meta")
 
-        fake = _flatten_tensors(op(*_tree_map(on_meta, args), **_tree_map(on_meta, kwargs)))
+        fake = _flatten_tensors(op(*_tree_map(to_meta, args), **_tree_map(to_meta, kwargs)))
     if len(real) != len(fake):
         raise RuntimeError(f"the fake impl returned {len(fake)} tensors, the kernel {len(real)}")
     for one, other in zip(fake, real, strict=True):
@@ -100,7 +100,7 @@ def _check_aot_dispatch(op: LibraryOp, args: Any, kwargs: Any, rtol: Any, atol: 
         for out in outs:
             if out.requires_grad:
                 out.sum().abs().backward(retain_graph=True)
-        leaves = [t.grad for t in tensors_in([*own, *keywords.values()]) if t.grad is not None]
+        leaves = [t.grad for t in find_tensors_in([*own, *keywords.values()]) if t.grad is not None]
         answers.append([t.detach() for t in (*outs, *leaves)])
     assert_close(answers[0], answers[1], rtol=rtol, atol=atol, equal_nan=True)
 

@@ -74,7 +74,7 @@ _VIEW_OPS = frozenset(
 
 
 @functools.cache
-def _core_overloads() -> dict[str, list[str]]:
+def _load_core_overloads() -> dict[str, list[str]]:
     return {name: overloads.split("|") for name, _, overloads in (entry.partition(":") for entry in _CORE.split())}
 
 
@@ -88,7 +88,7 @@ def tags_of(name: str, overload: str, record: Any) -> list[Any]:
     writes = name.endswith("_") and not name.endswith("__")
     flags = getattr(record, "tags", 0)
     found = {
-        "core": overload in _core_overloads().get(name, ()),
+        "core": overload in _load_core_overloads().get(name, ()),
         "data_dependent_output": name in _DATA_DEPENDENT_OUTPUT,
         "dynamic_output_shape": name in _DATA_DEPENDENT_SHAPE,
         "inplace": writes,

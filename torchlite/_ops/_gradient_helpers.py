@@ -4,7 +4,7 @@ from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.op_record import REGISTRY
 
 
-def apart(F, result, source):
+def copy_if_aliased(F, result, source):
     """The result of an op that is not a view, copied if it shares memory with `source`."""
     return F.clone(result) if owner_of(result._tl_array) is owner_of(source._tl_array) else result
 
@@ -29,7 +29,7 @@ def to_chosen(F, g, index, shape, dim, keepdim=True):
     return F.scatter(F._new_zeros(g, shape), dim, index, g)
 
 
-def shared_evenly(F, g, input, out):
+def share_gradient_evenly(F, g, input, out):
     """The gradient of an extreme or median of all elements: shared by all elements equal to it."""
     chosen = F.logical_or(F.eq(input, out), F.logical_and(F.isnan(input), F.isnan(out)))
     mask = F.to(chosen, F.dtype_of(g))
@@ -51,35 +51,35 @@ def count_of(shape, dim):
     return count
 
 
-def named(name, values):
+def to_named_tuple(name, values):
     """`values` as the named tuple of the op `name`, for composites that only sometimes return one."""
     return REGISTRY[name].result_type(tuple(values))
 
 
-def shifted_on(F, x, dim, fill):
+def shift_towards_end(F, x, dim, fill):
     """`x` shifted by one towards the end along `dim`; `fill` enters at the front."""
     size = x.shape[dim]
     head = F._full_like(F._slice(x, dim, 0, 1, 1), fill)
     return F.cat([head, F._slice(x, dim, 0, size - 1, 1)], dim)
 
 
-def not_differentiable(op_name, argument=""):
+def make_not_implemented_formula(op_name, argument=""):
     """A formula that raises PyTorch's error for a derivative that is not implemented."""
     where = f"{op_name}: {argument}" if argument else op_name
 
-    def formula(F, g):
+    def raise_not_implemented(F, g):
         raise NotImplementedError(f"the derivative for '{where}' is not implemented.")
 
-    return formula
+    return raise_not_implemented
 
 
-def without_derivative(op_name):
+def make_missing_derivative_formula(op_name):
     """A formula for an op that PyTorch's table of derivatives lacks: its result requires a gradient all the same, and
     backward is an error.
     """
     where = op_name if op_name[-1] == "_" else f"aten::{op_name}"
 
-    def formula(F, g):
+    def raise_missing_derivative(F, g):
         raise RuntimeError(f"derivative for {where} is not implemented")
 
-    return formula
+    return raise_missing_derivative

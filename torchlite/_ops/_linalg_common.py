@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._dispatch import Out
-from .._dispatch.argument_checks import unwrap_batched
+from .._dispatch.shape_and_value_checks import unwrap_batched
 from .._types.dtypes import int64
 
 
@@ -87,7 +87,7 @@ def check_fit(name, A, B, left):
         )
 
 
-def first_failure(info):
+def find_first_failure(info):
     """(which matrix failed first, "" or "(Batch element i): ", its info), or None when none did."""
     if info.device.type == "meta":
         return None
@@ -101,7 +101,7 @@ def first_failure(info):
 
 def check_singular(name, info):
     """LinAlgError when an inversion met a zero pivot."""
-    failed = first_failure(info)
+    failed = find_first_failure(info)
     if failed:
         raise LinAlgError(
             f"{name}: {failed[1]}The diagonal element {failed[2]} is zero, the inversion could not be completed "
@@ -111,12 +111,12 @@ def check_singular(name, info):
 
 def check_solved(name, info):
     """LinAlgError when a solver met a singular matrix."""
-    failed = first_failure(info)
+    failed = find_first_failure(info)
     if failed:
         raise LinAlgError(f"{name}: {failed[1]}The solver failed because the input matrix is singular.")
 
 
-def converged(name, call, *args):
+def run_until_converged(name, call, *args):
     """Run a decomposition; LinAlgError when it does not converge."""
     try:
         return call(*args)
@@ -129,7 +129,7 @@ def converged(name, call, *args):
 # --- formulas over F ------------------------------------------------------------------------------
 
 
-def transposed(F, a):
+def swap_last_dims(F, a):
     """The last two dimensions exchanged."""
     return F.transpose(a, -1, -2)
 
@@ -139,7 +139,7 @@ def adjoint(F, a):
     return F.conj(F.transpose(a, -1, -2))
 
 
-def product(F, *factors):
+def multiply_matrices(F, *factors):
     """A product of matrices, from the left."""
     result = factors[0]
     for factor in factors[1:]:
@@ -147,12 +147,12 @@ def product(F, *factors):
     return result
 
 
-def row(F, v):
+def as_row(F, v):
     """A vector as rows that scale columns: (..., n) -> (..., 1, n)."""
     return F.unsqueeze(v, -2)
 
 
-def column(F, v):
+def as_column(F, v):
     """A vector as columns that scale rows: (..., n) -> (..., n, 1)."""
     return F.unsqueeze(v, -1)
 
@@ -163,7 +163,7 @@ def identity(F, like, n):
     return F.to(F.eq(F.unsqueeze(place, -1), place), F.dtype_of(like))
 
 
-def on_diagonal(F, like, n):
+def diagonal_mask(F, like, n):
     """A mask of the diagonal of n x n matrices."""
     place = F._new_arange(like, 0, n, 1, int64)
     return F.eq(F.unsqueeze(place, -1), place)
@@ -171,10 +171,10 @@ def on_diagonal(F, like, n):
 
 def diagonal_matrix(F, v):
     """Vectors as diagonal matrices."""
-    return F.mul(row(F, v), identity(F, v, v.shape[-1]))
+    return F.mul(as_row(F, v), identity(F, v, v.shape[-1]))
 
 
-def strictly_lower(F, a):
+def strictly_lower_part(F, a):
     """The part below the diagonal."""
     return F.tril(a, -1)
 
@@ -189,7 +189,7 @@ def hermitian_part(F, a):
     return F.mul(F.add(a, adjoint(F, a)), 0.5)
 
 
-def over_adjoint(F, b, a):
+def right_solve_adjoint_upper(F, b, a):
     """b a^-H for upper triangular a."""
     return adjoint(F, F._triangular_core(a, adjoint(F, b), True, False))
 

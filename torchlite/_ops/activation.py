@@ -251,15 +251,15 @@ def rrelu(F, input, lower, upper, training, generator=None):
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return F.leaky_relu(input, (lower + upper) / 2)
-    from .._device.generators import engine_of
+    from .._device.generators import engine_for_table
 
-    return input * F._random_slopes(input.detach(), lower, upper, engine_of(input._tl_kernels, generator))
+    return input * F._random_slopes(input.detach(), lower, upper, engine_for_table(input._tl_kernels, generator))
 
 
 # --- elu and its kin ------------------------------------------------------------------------------
 
 
-def _elu_general(F, input, alpha, scale, input_scale):
+def _elu_with_scales(F, input, alpha, scale, input_scale):
     require_float(F, input, "elu_cpu")
     negative = F.mul(F.expm1(F.mul(input, input_scale)), alpha * scale)
     return F.where(F.gt(input, 0), F.mul(input, scale), negative)
@@ -273,7 +273,7 @@ def _elu_backward(F, grad, input, alpha, scale, input_scale):
 op(
     "_elu(Tensor input, alpha, scale, input_scale)",
     where="",
-    composite=_elu_general,
+    composite=_elu_with_scales,
     tags=POINTWISE,
     vjp={"input": lambda F, g, input, alpha, scale, input_scale: F._elu_backward(g, input, alpha, scale, input_scale)},
 )

@@ -8,14 +8,14 @@ kernel (Dao et al., 2022).
 import math
 
 from torchlite._dispatch import REGISTRY, composite, op
-from torchlite._dispatch.argument_checks import is_tracked_by_autograd
 from torchlite._dispatch.interceptors import call_torch_function, find_torch_function_override
+from torchlite._dispatch.shape_and_value_checks import is_tracked_by_autograd
 from torchlite._dispatch.shapes import broadcast_shapes
 
 MINUS_INF = -float("inf")
 
 
-def _scores(F, query, key, attn_mask, is_causal, scale):
+def _attention_scores(F, query, key, attn_mask, is_causal, scale):
     scores = F.matmul(F.mul(query, scale), F.transpose(key, -2, -1))
     if is_causal:
         rows, columns = scores.shape[-2], scores.shape[-1]
@@ -30,7 +30,7 @@ def _scores(F, query, key, attn_mask, is_causal, scale):
     return scores
 
 
-def _weights(F, scores):
+def _attention_weights_and_logsumexp(F, scores):
     """Softmax over the last dimension, with zeros for fully masked rows; and the log of each row's sum."""
     if not scores.shape[-1]:
         return scores, F._full_like(F.sum(scores, -1, True), MINUS_INF)
@@ -44,12 +44,12 @@ def _weights(F, scores):
 
 
 def _sdpa(F, query, key, value, attn_mask, is_causal, scale):
-    weights, lse = _weights(F, _scores(F, query, key, attn_mask, is_causal, scale))
+    weights, lse = _attention_weights_and_logsumexp(F, _attention_scores(F, query, key, attn_mask, is_causal, scale))
     return F.matmul(weights, value), lse
 
 
 def _sdpa_backward(F, grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs):
-    weights, _ = _weights(F, _scores(F, query, key, attn_mask, is_causal, scale))
+    weights, _ = _attention_weights_and_logsumexp(F, _attention_scores(F, query, key, attn_mask, is_causal, scale))
     grad_value = F.matmul(F.transpose(weights, -2, -1), grad) if needs[2] else None
     if not (needs[0] or needs[1]):
         return None, None, grad_value
@@ -113,7 +113,7 @@ _attention = op(
 )
 
 
-def _check(query, key, value, attn_mask, is_causal):
+def _check_sdpa_arguments(query, key, value, attn_mask, is_causal):
     if query.dtype is not key.dtype or query.dtype is not value.dtype:
         names = tuple(t.dtype.c_name for t in (query, key, value))
         raise RuntimeError(
@@ -153,7 +153,7 @@ def scaled_dot_product_attention(F, query, key, value, attn_mask, dropout_p, is_
         options = {"scale": scale, "enable_gqa": enable_gqa}
         args = (query, key, value, attn_mask, dropout_p, is_causal)
         return call_torch_function(REGISTRY["scaled_dot_product_attention"].function, args, args, options)
-    _check(query, key, value, attn_mask, is_causal)
+    _check_sdpa_arguments(query, key, value, attn_mask, is_causal)
     if scale is None:
         scale = 1.0 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
     if enable_gqa and query.shape[-3] != key.shape[-3]:
@@ -168,7 +168,7 @@ def scaled_dot_product_attention(F, query, key, value, attn_mask, dropout_p, is_
         _sdpa_shape_fn(query, key, value, attn_mask)  # not every kernel looks
     if dropout_p == 0.0 and (attn_mask is None or not is_tracked_by_autograd(attn_mask)):
         return F._sdpa(query, key, value, attn_mask, is_causal, scale)
-    weights, _ = _weights(F, _scores(F, query, key, attn_mask, is_causal, scale))
+    weights, _ = _attention_weights_and_logsumexp(F, _attention_scores(F, query, key, attn_mask, is_causal, scale))
     if dropout_p:
         weights = F.dropout(weights, dropout_p, True)
     return F.matmul(weights, value)

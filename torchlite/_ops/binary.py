@@ -5,17 +5,17 @@ tolerance.
 import math
 
 from torchlite._dispatch import DEFAULT, INPLACE, INT_TO_FLOAT, NONDIFF, POINTWISE, Out, composite, memory_layout, op
-from torchlite._dispatch.node_names import by_scalar
+from torchlite._dispatch.node_names import scalar_or_tensor_name
 from torchlite._dispatch.op_record import FOUND_DTYPE
 from torchlite._dispatch.shapes import broadcast_shapes
 from torchlite._types.dtypes import FLOAT, bool_, complex64, complex128, float32, float64, int32, int64
 
-from ._gradient_helpers import without_derivative
+from ._gradient_helpers import make_missing_derivative_formula
 
 BINARY = POINTWISE | INPLACE
 
 
-def only_where(F, mask, g):
+def zero_where_not(F, mask, g):
     return F.where(mask, g, 0)
 
 
@@ -27,7 +27,7 @@ op(
     tags=BINARY,
     vjp={"input": lambda F, g: g, "other": lambda F, g, input, other: F.neg(F.mul(g, F.trunc(F.div(input, other))))},
     doc="The remainder of ``input / other`` with the sign of ``input``.",
-    node_name=by_scalar("Fmod"),
+    node_name=scalar_or_tensor_name("Fmod"),
     scalar_rounding="always",
 )
 op(
@@ -36,7 +36,7 @@ op(
     tags=BINARY,
     vjp={"input": lambda F, g: g, "other": lambda F, g, input, other: F.neg(F.mul(g, F.floor(F.div(input, other))))},
     doc="The remainder of ``input / other`` with the sign of ``other``, as Python's ``%``.",
-    node_name=by_scalar("Remainder"),
+    node_name=scalar_or_tensor_name("Remainder"),
     scalar_rounding="always",
 )
 
@@ -115,33 +115,33 @@ op(
 )
 
 
-def takes_first(F, input, other, compare):
+def selects_first_mask(F, input, other, compare):
     """Mask of the elements for which fmax or fmin selects its first operand: it wins or ties, or the other is NaN."""
     return F.logical_or(compare(input, other), F.isnan(other))
 
 
-def extreme(name, comparison, doc):
-    def first(F, g, input, other):
-        return only_where(F, takes_first(F, input, other, getattr(F, comparison)), g)
+def make_extreme_vjps(name, comparison, doc):
+    def first_operand_vjp(F, g, input, other):
+        return zero_where_not(F, selects_first_mask(F, input, other, getattr(F, comparison)), g)
 
-    def second(F, g, input, other):
-        return only_where(F, F.logical_not(takes_first(F, input, other, getattr(F, comparison))), g)
+    def second_operand_vjp(F, g, input, other):
+        return zero_where_not(F, F.logical_not(selects_first_mask(F, input, other, getattr(F, comparison))), g)
 
     op(
         f"{name}(Tensor input, Tensor other)",
         promote=DEFAULT,
         tags=POINTWISE,
-        vjp={"input": first, "other": second},
+        vjp={"input": first_operand_vjp, "other": second_operand_vjp},
         doc=doc,
     )
 
 
-extreme("fmax", "ge", "The larger of two elements; a number rather than a NaN.")
-extreme("fmin", "le", "The smaller of two elements; a number rather than a NaN.")
+make_extreme_vjps("fmax", "ge", "The larger of two elements; a number rather than a NaN.")
+make_extreme_vjps("fmin", "le", "The smaller of two elements; a number rather than a NaN.")
 op(
     "heaviside(Tensor input, Tensor values)",
     tags=BINARY,
-    vjp=dict.fromkeys(("input", "values"), without_derivative("heaviside")),
+    vjp=dict.fromkeys(("input", "values"), make_missing_derivative_formula("heaviside")),
     doc="0 below zero, 1 above, ``values`` at zero.",
     layout=memory_layout.pointwise,
     out=Out("same", "heaviside is not yet implemented for tensors with different dtypes."),
@@ -163,7 +163,7 @@ op(
 # --- clamping -------------------------------------------------------------------------------------
 
 
-def inside(F, input, min, max):
+def inside_limits_mask(F, input, min, max):
     if min is None:
         return F.le(input, max)
     return F.ge(input, min) if max is None else F.logical_and(F.ge(input, min), F.le(input, max))
@@ -171,12 +171,12 @@ def inside(F, input, min, max):
 
 def clamp_min_vjp(F, g, input, min, max):
     below = F.lt(input, min)
-    return only_where(F, below if max is None else F.logical_and(below, F.lt(min, max)), g)
+    return zero_where_not(F, below if max is None else F.logical_and(below, F.lt(min, max)), g)
 
 
 def clamp_max_vjp(F, g, input, min, max):
     above = F.gt(input, max)
-    return only_where(F, above if min is None else F.logical_or(above, F.ge(min, max)), g)
+    return zero_where_not(F, above if min is None else F.logical_or(above, F.ge(min, max)), g)
 
 
 op(
@@ -185,7 +185,7 @@ op(
     promote=DEFAULT,
     tags=POINTWISE,
     vjp={
-        "input": lambda F, g, input, min, max: only_where(F, inside(F, input, min, max), g),
+        "input": lambda F, g, input, min, max: zero_where_not(F, inside_limits_mask(F, input, min, max), g),
         "min": clamp_min_vjp,
         "max": clamp_max_vjp,
     },
@@ -197,7 +197,7 @@ op(
     where="",
     promote=DEFAULT,
     tags=POINTWISE,
-    vjp={"input": lambda F, g, input, min, max: only_where(F, inside(F, input, min, max), g)},
+    vjp={"input": lambda F, g, input, min, max: zero_where_not(F, inside_limits_mask(F, input, min, max), g)},
     node_name="ClampBackward1",
     numbers={"min": False, "max": False},
 )
@@ -240,11 +240,11 @@ op(
     promote=DEFAULT,
     tags=BINARY,
     vjp={
-        "input": lambda F, g, input, min: only_where(F, F.ge(input, min), g),
-        "min": lambda F, g, input, min: only_where(F, F.lt(input, min), g),
+        "input": lambda F, g, input, min: zero_where_not(F, F.ge(input, min), g),
+        "min": lambda F, g, input, min: zero_where_not(F, F.lt(input, min), g),
     },
     doc="``input``, at least ``min``.",
-    node_name=by_scalar("ClampMin", "min"),
+    node_name=scalar_or_tensor_name("ClampMin", "min"),
     numbers={"min": False},
 )
 op(
@@ -252,11 +252,11 @@ op(
     promote=DEFAULT,
     tags=BINARY,
     vjp={
-        "input": lambda F, g, input, max: only_where(F, F.le(input, max), g),
-        "max": lambda F, g, input, max: only_where(F, F.gt(input, max), g),
+        "input": lambda F, g, input, max: zero_where_not(F, F.le(input, max), g),
+        "max": lambda F, g, input, max: zero_where_not(F, F.gt(input, max), g),
     },
     doc="``input``, at most ``max``.",
-    node_name=by_scalar("ClampMax", "max"),
+    node_name=scalar_or_tensor_name("ClampMax", "max"),
     numbers={"max": False},
 )
 
@@ -344,7 +344,7 @@ def _check_parts(first, second):
         )
 
 
-def _parts_rule(real, imag):
+def _frexp_parts_rule(real, imag):
     _check_parts(real, imag)
     return broadcast_shapes(real.shape, imag.shape), complex128 if real.dtype is float64 else complex64
 
@@ -352,7 +352,7 @@ def _parts_rule(real, imag):
 op(
     "complex(Tensor real, Tensor imag)",
     where="torch",
-    shape_fn=_parts_rule,
+    shape_fn=_frexp_parts_rule,
     vjp={"real": lambda F, g: F.real(g), "imag": lambda F, g: F.imag(g)},
     doc="A complex tensor from its real and imaginary parts, of one floating dtype.",
     layout=memory_layout.pointwise,
@@ -362,7 +362,7 @@ op(
 op(
     "polar(Tensor abs, Tensor angle)",
     where="torch",
-    shape_fn=lambda abs, angle: _parts_rule(abs, angle),
+    shape_fn=lambda abs, angle: _frexp_parts_rule(abs, angle),
     vjp={
         # By the sign of the result, as PyTorch: 0 at 0, and that of the turned angle below.
         "abs": lambda F, g, out: F.real(F.mul(F.conj(g), F.sgn(out))),
@@ -414,7 +414,7 @@ def allclose(F, input, other, rtol, atol, equal_nan):
     return bool(F.isclose(input, other, rtol, atol, equal_nan).all())
 
 
-def _times_power(F, input, other):
+def _multiply_by_power_of_two(F, input, other):
     dtype = F.dtype_of(input)
     if F.dtype_of(other).category != 1:
         return F.mul(input, F.pow(2.0, other))
@@ -433,7 +433,7 @@ def _times_power(F, input, other):
 op(
     "_ldexp(Tensor input, Tensor other)",
     where="",
-    composite=_times_power,
+    composite=_multiply_by_power_of_two,
     shape_fn=lambda input, other: (broadcast_shapes(input.shape, other.shape), input.dtype),
     vjp={"input": lambda F, g, other: F._ldexp(g, other), "other": lambda F, g, out: F.mul(g, F.mul(out, math.log(2)))},
     doc="``input * 2**other`` of floating-point ``input``, where ``other`` has its dtype or is an integer.",

@@ -35,7 +35,7 @@ def _list(shape):
     return list(shape)
 
 
-def _times(sizes):
+def _format_sizes(sizes):
     return " x ".join(str(n) for n in sizes)
 
 
@@ -126,7 +126,7 @@ def convolution_shape_fn(input, weight, bias, stride, padding, dilation, transpo
     size, kernel = input.shape[2:], weight.shape[2:]
     if 0 in kernel:
         names = (f"kernel_{name}: {n}" for name, n in zip(("height", "width"), (1, *kernel)[-2:], strict=True))
-        shown = f": {_times(kernel)} (TxHxW)" if count == 3 else f" {' '.join(names)}"
+        shown = f": {_format_sizes(kernel)} (TxHxW)" if count == 3 else f" {' '.join(names)}"
         raise RuntimeError(f"kernel size should be greater than zero, but got{shown}")
     if not transposed:
         out = window_count(size, kernel, stride, padding, dilation)
@@ -134,7 +134,8 @@ def convolution_shape_fn(input, weight, bias, stride, padding, dilation, transpo
             around = [n + 2 * p for n, p in zip(size, padding, strict=True)]
             reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
             raise RuntimeError(
-                f"Calculated padded input size per channel: ({_times(around)}). Kernel size: ({_times(reach)}). "
+                f"Calculated padded input size per channel: ({_format_sizes(around)}). "
+                f"Kernel size: ({_format_sizes(reach)}). "
                 "Kernel size can't be greater than actual input size"
             )
         return (input.shape[0], filters, *out), input.dtype
@@ -144,7 +145,8 @@ def convolution_shape_fn(input, weight, bias, stride, padding, dilation, transpo
     )
     if min(out) <= 0:
         raise RuntimeError(
-            f"Given input size per channel: ({_times(size)}). Calculated output size per channel: ({_times(out)}). "
+            f"Given input size per channel: ({_format_sizes(size)}). "
+            f"Calculated output size per channel: ({_format_sizes(out)}). "
             "Output size is too small"
         )
     return (input.shape[0], filters, *out), input.dtype
@@ -172,7 +174,7 @@ def _strides(shape):
     return steps[::-1]
 
 
-def _zeros_around(F, x, before, after):
+def _pad_with_zeros(F, x, before, after):
     """Zeros before and after each spatial dimension; a negative number of them cuts."""
     for i, (b, a) in enumerate(zip(before, after, strict=True)):
         dim = 2 + i
@@ -185,7 +187,7 @@ def _zeros_around(F, x, before, after):
     return x
 
 
-def _zeros_between(F, x, stride):
+def _dilate_with_zeros(F, x, stride):
     """`stride - 1` zeros after every place of each spatial dimension but the last."""
     for i, step in enumerate(stride):
         if step == 1:
@@ -199,7 +201,7 @@ def _zeros_between(F, x, stride):
     return x
 
 
-def _correlation(F, x, weight, stride, dilation, groups):
+def _correlate_padded(F, x, weight, stride, dilation, groups):
     """The convolution of an input whose zeros are already around it."""
     spatial = x.ndim - 2
     kernel, size = weight.shape[2:], x.shape[2:]
@@ -215,7 +217,7 @@ def _correlation(F, x, weight, stride, dilation, groups):
     return F.reshape(F.matmul(rows, columns), (x.shape[0], weight.shape[0], *out))
 
 
-def _turned_over(F, weight, groups):
+def _flip_kernel(F, weight, groups):
     """The kernel of the transposed convolution as that of a plain one: turned over in space, with the channels' roles
     exchanged within each group.
     """
@@ -232,12 +234,12 @@ def _convolution(F, input, weight, bias, stride, padding, dilation, transposed, 
     stride, padding, dilation, extra = (tuple_of(v, spatial) for v in (stride, padding, dilation, output_padding))
     if transposed:
         reach = [d * (k - 1) - p for d, k, p in zip(dilation, weight.shape[2:], padding, strict=True)]
-        x = _zeros_around(
-            F, _zeros_between(F, input, stride), reach, [r + e for r, e in zip(reach, extra, strict=True)]
+        x = _pad_with_zeros(
+            F, _dilate_with_zeros(F, input, stride), reach, [r + e for r, e in zip(reach, extra, strict=True)]
         )
-        out = _correlation(F, x, _turned_over(F, weight, groups), (1,) * spatial, dilation, groups)
+        out = _correlate_padded(F, x, _flip_kernel(F, weight, groups), (1,) * spatial, dilation, groups)
     else:
-        out = _correlation(F, _zeros_around(F, input, padding, padding), weight, stride, dilation, groups)
+        out = _correlate_padded(F, _pad_with_zeros(F, input, padding, padding), weight, stride, dilation, groups)
     return out if bias is None else F.add(out, F.reshape(bias, (1, bias.shape[0]) + (1,) * spatial))
 
 
@@ -274,7 +276,7 @@ def _weight_gradient(F, g, x, kernel, stride, padding, dilation, groups):
     return F.transpose(out, 0, 1)
 
 
-def _backward(F, grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs):
+def _conv_backward(F, grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs):
     spatial = input.ndim - 2
     stride, padding, dilation = (tuple_of(v, spatial) for v in (stride, padding, dilation))
     grad_input = grad_weight = grad_bias = None
@@ -317,7 +319,7 @@ def _backward_shape_fn(
     return [(shape if wanted else (0,), input.dtype) for shape, wanted in zip(shapes, needs, strict=True)]
 
 
-def _gradients(F, g, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs):
+def _conv_gradients(F, g, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs):
     return F._convolution_backward(
         g, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs
     )
@@ -329,7 +331,7 @@ op(
     where="torch",
     composite=_convolution,
     shape_fn=convolution_shape_fn,
-    vjp={("input", "weight", "bias"): _gradients},
+    vjp={("input", "weight", "bias"): _conv_gradients},
     doc="""The convolution behind `conv1d` ... `conv_transpose3d`.
 
    `input` is (N, C, *size) with one to three spatial dimensions. `weight` is (O, C / groups, *kernel), or (C, O /
@@ -350,7 +352,7 @@ op(
     "_convolution_backward(Tensor grad_output, Tensor input, Tensor weight, stride, padding, dilation, transposed, "
     "output_padding, groups, needs)",
     where="",
-    composite=_backward,
+    composite=_conv_backward,
     shape_fn=_backward_shape_fn,
     doc="The gradients of `convolution` for input, weight and bias, None where `needs` has False.",
     check=check_gradient,
@@ -360,7 +362,7 @@ op(
 # -- public functions ------------------------------------------------------------------------------
 
 
-def _batched(F, input, spatial, name):
+def _add_batch_dim(F, input, spatial, name):
     """The input with a batch dimension, and whether it had none."""
     if input.ndim == spatial + 2:
         return input, False
@@ -372,19 +374,19 @@ def _batched(F, input, spatial, name):
     )
 
 
-def _same_padding(F, input, weight, stride, dilation):
+def _compute_same_padding(F, input, weight, stride, dilation):
     """Padding that keeps the size. An odd remainder is padded separately, at the end."""
     if max(stride) > 1:
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     total = [d * (k - 1) for k, d in zip(weight.shape[2:], dilation, strict=True)]
     if any(t % 2 for t in total):
-        input = _zeros_around(F, input, [0] * len(total), [t % 2 for t in total])
+        input = _pad_with_zeros(F, input, [0] * len(total), [t % 2 for t in total])
     return input, tuple(t // 2 for t in total)
 
 
 def _conv(F, spatial, input, weight, bias, stride, padding, dilation, groups):
     if input.ndim != spatial + 2:
-        input, single = _batched(F, input, spatial, f"conv{spatial}d")
+        input, single = _add_batch_dim(F, input, spatial, f"conv{spatial}d")
     else:
         single = False
     stride, dilation = tuple_of(stride, spatial), tuple_of(dilation, spatial)
@@ -396,7 +398,7 @@ def _conv(F, spatial, input, weight, bias, stride, padding, dilation, groups):
         if weight.ndim < 3:
             raise RuntimeError("weight should have at least three dimensions")
         _check_ranks(input, weight, "")
-        input, padding = _same_padding(F, input, weight, stride, dilation)
+        input, padding = _compute_same_padding(F, input, weight, stride, dilation)
     else:
         raise RuntimeError(f"Invalid padding string: '{padding}'")
     out = F.convolution(input, weight, bias, stride, padding, dilation, False, (0,) * spatial, groups)
@@ -404,7 +406,7 @@ def _conv(F, spatial, input, weight, bias, stride, padding, dilation, groups):
 
 
 def _conv_transpose(F, spatial, input, weight, bias, stride, padding, output_padding, groups, dilation):
-    input, single = _batched(F, input, spatial, f"conv_transpose{spatial}d")
+    input, single = _add_batch_dim(F, input, spatial, f"conv_transpose{spatial}d")
     stride, padding, dilation, extra = (tuple_of(v, spatial) for v in (stride, padding, dilation, output_padding))
     if any(extra) and len(extra) == len(stride) == len(dilation) and min(stride) > 0:
         _check_output_padding(stride, dilation, extra)
@@ -436,7 +438,7 @@ than the stride nor than the dilation.
 torch.Size([1, 1{expected}])"""
 
 
-def _document(text, n, grows):
+def _document_conv(text, n, grows):
     letters = {1: "L", 2: "H, W", 3: "D, H, W"}[n]
     return text.format(
         n=n,
@@ -449,7 +451,7 @@ def _document(text, n, grows):
     )
 
 
-def _declare(n):
+def _declare_conv(n):
     def conv(F, input, weight, bias, stride, padding, dilation, groups):
         return _conv(F, n, input, weight, bias, stride, padding, dilation, groups)
 
@@ -459,18 +461,18 @@ def _declare(n):
     composite(
         f"conv{n}d(Tensor input, Tensor weight, Tensor? bias=None, stride=1, padding=0, dilation=1, groups=1)",
         where="torch nn.functional",
-        doc=_document(_CONV_DOC, n, False),
+        doc=_document_conv(_CONV_DOC, n, False),
     )(conv)
     composite(
         f"conv_transpose{n}d(Tensor input, Tensor weight, Tensor? bias=None, stride=1, padding=0, output_padding=0, "
         "groups=1, dilation=1)",
         where="torch nn.functional",
-        doc=_document(_TRANSPOSE_DOC, n, True),
+        doc=_document_conv(_TRANSPOSE_DOC, n, True),
     )(conv_transpose)
 
 
 for _n in (1, 2, 3):
-    _declare(_n)
+    _declare_conv(_n)
 
 
 @composite("conv_tbc(Tensor input, Tensor weight, Tensor bias, pad=0)", where="torch nn.functional")

@@ -13,7 +13,6 @@ import warnings
 import numpy as np
 
 from .._dispatch import NONDIFF, REGISTRY, Out, Overlap, call, composite, op
-from .._dispatch.argument_checks import check_new_size, set_requires_grad, storage_nbytes_for
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.kernel_recorder import record_constant
 from .._dispatch.memory_layout import (
@@ -24,6 +23,7 @@ from .._dispatch.memory_layout import (
     with_strides,
 )
 from .._dispatch.public_functions import torch
+from .._dispatch.shape_and_value_checks import check_new_size, set_requires_grad, storage_nbytes_for
 from .._dispatch.shapes import tril_size
 from .._dispatch.type_promotion import cast_scalar, check_int64
 from .._types.dtypes import as_argument, bool_, complex128, float64, get_default_dtype, int32, int64, promote_types
@@ -42,7 +42,7 @@ op("_triu_indices(rows, columns, offset, dtype)", where="", tags=NONDIFF)
 # --- arguments ------------------------------------------------------------------------------------
 
 
-def _size(name: str, size) -> tuple[int, ...]:
+def _check_size(name: str, size) -> tuple[int, ...]:
     """A checked shape."""
     for position, n in enumerate(size):
         if n.__class__ is int:
@@ -60,15 +60,15 @@ def _size(name: str, size) -> tuple[int, ...]:
                 f'be tuple of ints,but got {type(n).__name__}"'
             )
         else:
-            return _size(name, tuple(m.__index__() for m in size))
+            return _check_size(name, tuple(m.__index__() for m in size))
     return tuple(size)
 
 
-def _dtype(name: str, dtype, default) -> dtype_type:
+def _resolve_dtype(name: str, dtype, default) -> dtype_type:
     return default if dtype is None else dtype if dtype.__class__ is dtype_type else as_argument(dtype, name)
 
 
-def _dense(layout, out=None) -> None:
+def _reject_sparse_layout(layout, out=None) -> None:
     if _is_sparse(layout, out):
         raise RuntimeError("full(...) is not implemented for sparse layout")
 
@@ -83,11 +83,11 @@ def _is_sparse(layout, out=None) -> bool:
     return layout is not None and layout is not strided
 
 
-def _number(value):
+def _to_python_number(value):
     return value.item() if isinstance(value, (call.Tensor, np.generic)) else value
 
 
-def _inferred(*values) -> dtype_type:
+def _infer_dtype(*values) -> dtype_type:
     """int64 for integers, the default dtype when any is a float, its complex dtype when any is complex."""
     found = bool_
     for value in values:
@@ -117,7 +117,7 @@ def _out_dtype(out, dtype, default):
     return out.dtype
 
 
-def _strides(size, memory_format, like=None) -> tuple[int, ...] | None:
+def _new_strides(size, memory_format, like=None) -> tuple[int, ...] | None:
     """The strides of a new tensor; None for the usual ones."""
     if memory_format is channels_last or memory_format is channels_last_3d:
         rank = 4 if memory_format is channels_last else 5
@@ -130,17 +130,17 @@ def _strides(size, memory_format, like=None) -> tuple[int, ...] | None:
     return infer_dense_strides(size, like.stride())
 
 
-def _make(kernel: str, size, *args, strides=None, device=None, requires_grad=False, out=None):
+def _create_by_kernel(kernel: str, size, *args, strides=None, device=None, requires_grad=False, out=None):
     """Create by a kernel whose last argument is the dtype, with the given dense strides."""
     if requires_grad and args[-1].category < 2:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     if strides is None:
         if out is None:
-            return call.create(kernel, size, *args, device=device, requires_grad=requires_grad)
-        made = call.create(kernel, size, *args, device=_place(device, out), requires_grad=requires_grad)
+            return call.create_tensor(kernel, size, *args, device=device, requires_grad=requires_grad)
+        made = call.create_tensor(kernel, size, *args, device=_resolve_device(device, out), requires_grad=requires_grad)
         return call.write_out(REGISTRY[kernel], made, out)
     order = sorted(range(len(size)), key=lambda d: (-strides[d], size[d] != 1, d))
-    made = call.create(kernel, tuple(size[d] for d in order), *args, device=device)
+    made = call.create_tensor(kernel, tuple(size[d] for d in order), *args, device=device)
     table = made._tl_kernels
     made._tl_array = with_strides(
         table, table.permute(made._tl_array, tuple(order.index(d) for d in range(len(order)))), strides
@@ -148,12 +148,12 @@ def _make(kernel: str, size, *args, strides=None, device=None, requires_grad=Fal
     return set_requires_grad(made, requires_grad)
 
 
-def _place(device, out):
+def _resolve_device(device, out):
     """The device of a new tensor's values: the requested one, else that of `out`."""
     return out.device if device is None and out is not None else device
 
 
-def _into(record, made, out):
+def _write_into_out(record, made, out):
     """Write values to `out`, reshaped if it has as many elements; otherwise `out` is resized."""
     if hasattr(out, "_tl_array") and out.numel() == made.numel():
         made = made.reshape(out.shape)
@@ -166,12 +166,12 @@ def _into(record, made, out):
 @composite(f"zeros(*size, out=None, {_TAIL})", where="torch", kwarg_aliases={"shape": "size"}, array_api_first=True)
 def zeros(F, size, out, dtype, layout, device, requires_grad):
     """Zeros: `zeros(2, 3)` or `zeros((2, 3))`, of the default dtype or `dtype`."""
-    dtype = _dtype("zeros", dtype, None)
+    dtype = _resolve_dtype("zeros", dtype, None)
     if _is_sparse(layout, out):
-        return CALLBACKS.sparse("empty")(_size("zeros", size), dtype, device, layout, requires_grad)
-    return _make(
+        return CALLBACKS.sparse("empty")(_check_size("zeros", size), dtype, device, layout, requires_grad)
+    return _create_by_kernel(
         "_full",
-        _size("zeros", size),
+        _check_size("zeros", size),
         0,
         _out_dtype(out, dtype, dtype or get_default_dtype()),
         device=device,
@@ -183,11 +183,11 @@ def zeros(F, size, out, dtype, layout, device, requires_grad):
 @composite(f"ones(*size, out=None, {_TAIL})", where="torch", kwarg_aliases={"shape": "size"}, array_api_first=True)
 def ones(F, size, out, dtype, layout, device, requires_grad):
     """Ones: `ones(2, 3)` or `ones((2, 3))`, of the default dtype or `dtype`."""
-    _dense(layout, out)
-    dtype = _dtype("ones", dtype, None)
-    return _make(
+    _reject_sparse_layout(layout, out)
+    dtype = _resolve_dtype("ones", dtype, None)
+    return _create_by_kernel(
         "_full",
-        _size("ones", size),
+        _check_size("ones", size),
         1,
         _out_dtype(out, dtype, dtype or get_default_dtype()),
         device=device,
@@ -204,15 +204,15 @@ def ones(F, size, out, dtype, layout, device, requires_grad):
 )
 def empty(F, size, out, dtype, layout, device, requires_grad, memory_format):
     """A tensor with uninitialised values."""
-    dtype = _dtype("empty", dtype, None)
-    size = _size("empty", size)
+    dtype = _resolve_dtype("empty", dtype, None)
+    size = _check_size("empty", size)
     if _is_sparse(layout, out):
         return CALLBACKS.sparse("empty")(size, dtype, device, layout, requires_grad)
-    return _make(
+    return _create_by_kernel(
         "_empty",
         size,
         _out_dtype(out, dtype, dtype or get_default_dtype()),
-        strides=_strides(size, memory_format),
+        strides=_new_strides(size, memory_format),
         device=device,
         requires_grad=requires_grad,
         out=out,
@@ -221,7 +221,7 @@ def empty(F, size, out, dtype, layout, device, requires_grad, memory_format):
 
 def _fill_value(value, dtype, size=()):
     """The fill value, checked for the dtype; a one-element tensor may be infinite."""
-    return cast_scalar(_number(value), dtype, infinite=math.prod(size) == 1)
+    return cast_scalar(_to_python_number(value), dtype, infinite=math.prod(size) == 1)
 
 
 @composite(
@@ -232,15 +232,15 @@ def _fill_value(value, dtype, size=()):
 )
 def full(F, size, fill_value, out, dtype, layout, device, requires_grad):
     """A tensor filled with `fill_value`, whose type determines the dtype (int64 for ints) unless `dtype` is given."""
-    _dense(layout, out)
+    _reject_sparse_layout(layout, out)
     if isinstance(size, int):
         raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not int")
     if isinstance(fill_value, call.Tensor) and fill_value.ndim:
         raise TypeError("full(): argument 'fill_value' (position 2) must be Number, not Tensor")
-    dtype = _dtype("full", dtype, None)
-    dtype = _out_dtype(out, dtype, dtype or _inferred(fill_value))
-    size = _size("full", tuple(size))
-    return _make(
+    dtype = _resolve_dtype("full", dtype, None)
+    dtype = _out_dtype(out, dtype, dtype or _infer_dtype(fill_value))
+    size = _check_size("full", tuple(size))
+    return _create_by_kernel(
         "_full", size, _fill_value(fill_value, dtype, size), dtype, device=device, requires_grad=requires_grad, out=out
     )
 
@@ -249,7 +249,7 @@ def full(F, size, fill_value, out, dtype, layout, device, requires_grad):
 def scalar_tensor(F, s, dtype, device, requires_grad):
     """A tensor without dimensions of the default dtype or `dtype`."""
     dtype = dtype or get_default_dtype()
-    return _make("_full", (), _fill_value(s, dtype), dtype, device=device, requires_grad=requires_grad)
+    return _create_by_kernel("_full", (), _fill_value(s, dtype), dtype, device=device, requires_grad=requires_grad)
 
 
 # --- memory layouts -------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ def _with_strides(size, stride, dtype, device, requires_grad):
     if any(s < 0 for s in stride):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     extent = storage_nbytes_for(size, stride, dtype.itemsize) // dtype.itemsize
-    made = call.create("_empty", (extent,), dtype, device=device)
+    made = call.create_tensor("_empty", (extent,), dtype, device=device)
     made._tl_array = made._tl_kernels._as_strided(made._tl_array, size, stride, 0)
     return set_requires_grad(made, requires_grad)
 
@@ -273,14 +273,18 @@ def _with_strides(size, stride, dtype, device, requires_grad):
 def empty_strided(F, size, stride, dtype, device, requires_grad):
     """An uninitialised tensor of the given strides (in elements)."""
     return _with_strides(
-        _size("empty_strided", size), stride, _dtype("empty_strided", dtype, get_default_dtype()), device, requires_grad
+        _check_size("empty_strided", size),
+        stride,
+        _resolve_dtype("empty_strided", dtype, get_default_dtype()),
+        device,
+        requires_grad,
     )
 
 
 @composite(f"empty_permuted(size, physical_layout, *, {_TAIL})", where="torch")
 def empty_permuted(F, size, physical_layout, dtype, device, requires_grad):
     """An uninitialised dense tensor whose dimensions lie in memory in the order `physical_layout`."""
-    size = _size("empty_permuted", size)
+    size = _check_size("empty_permuted", size)
     order = tuple(physical_layout)
     if len(order) != len(size):
         raise RuntimeError(
@@ -295,10 +299,10 @@ def empty_permuted(F, size, physical_layout, dtype, device, requires_grad):
             )
     if len(set(order)) != len(order):
         raise RuntimeError("Duplicate dim not allowed")
-    return _make(
+    return _create_by_kernel(
         "_empty",
         size,
-        _dtype("empty_permuted", dtype, get_default_dtype()),
+        _resolve_dtype("empty_permuted", dtype, get_default_dtype()),
         strides=strides_from_dim_order(tuple(reversed(order)), size) if order else None,
         device=device,
         requires_grad=requires_grad,
@@ -310,18 +314,18 @@ def empty_permuted(F, size, physical_layout, dtype, device, requires_grad):
 _LIKE = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None"
 
 
-def _like(input, kernel: str, value, dtype, layout, device, requires_grad, memory_format):
-    dtype = _dtype(kernel, dtype, input.dtype)
+def _create_like(input, kernel: str, value, dtype, layout, device, requires_grad, memory_format):
+    dtype = _resolve_dtype(kernel, dtype, input.dtype)
     size = input._tl_array.shape
     if _is_sparse(layout) and not value:
         return CALLBACKS.sparse("empty")(size, dtype, device or input.device, layout, requires_grad)
-    _dense(layout)
+    _reject_sparse_layout(layout)
     args = (dtype,) if value is None else (_fill_value(value, dtype, size), dtype)
-    return _make(
+    return _create_by_kernel(
         kernel,
         size,
         *args,
-        strides=_strides(size, memory_format, input),
+        strides=_new_strides(size, memory_format, input),
         device=input._tl_kernels.device if device is None else device,
         requires_grad=requires_grad,
     )
@@ -330,7 +334,7 @@ def _like(input, kernel: str, value, dtype, layout, device, requires_grad, memor
 def _declare_like(name: str, kernel: str, value, doc: str) -> None:
     @composite(f"{name}(Tensor input, *, {_LIKE})", where="torch", doc=doc)
     def like(F, input, dtype, layout, device, requires_grad, memory_format):
-        return _like(input, kernel, value, dtype, layout, device, requires_grad, memory_format)
+        return _create_like(input, kernel, value, dtype, layout, device, requires_grad, memory_format)
 
 
 _declare_like(
@@ -353,7 +357,9 @@ _declare_like(
 @composite(f"full_like(Tensor input, fill_value, *, {_LIKE})", where="torch")
 def full_like(F, input, fill_value, dtype, layout, device, requires_grad, memory_format):
     """A tensor filled with `fill_value`, by default with the shape, dtype, device and memory layout of `input`."""
-    return _like(input, "_full", _number(fill_value), dtype, layout, device, requires_grad, memory_format)
+    return _create_like(
+        input, "_full", _to_python_number(fill_value), dtype, layout, device, requires_grad, memory_format
+    )
 
 
 _NEW = "dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False"
@@ -362,11 +368,11 @@ _NEW = "dtype=None, device=None, requires_grad=False, layout=None, pin_memory=Fa
 def _declare_new(name: str, kernel: str, value, doc: str) -> None:
     @composite(f"{name}(Tensor input, *size, {_NEW})", where="Tensor", doc=doc)
     def new(F, input, size, dtype, device, requires_grad, layout):
-        dtype, size = _dtype(name, dtype, input.dtype), _size(name, size)
+        dtype, size = _resolve_dtype(name, dtype, input.dtype), _check_size(name, size)
         if _is_sparse(layout) and not value:
             return CALLBACKS.sparse("empty")(size, dtype, device or input.device, layout, requires_grad)
-        _dense(layout)
-        return _make(
+        _reject_sparse_layout(layout)
+        return _create_by_kernel(
             kernel,
             size,
             *(() if value is None else (value,)),
@@ -393,9 +399,9 @@ _declare_new(
 @composite(f"new_full(Tensor input, size, fill_value, *, {_NEW})", where="Tensor")
 def new_full(F, input, size, fill_value, dtype, device, requires_grad):
     """A tensor of the given size filled with `fill_value`, by default with this tensor's dtype and device."""
-    dtype = _dtype("new_full", dtype, input.dtype)
-    size = _size("new_full", tuple(size))
-    return _make(
+    dtype = _resolve_dtype("new_full", dtype, input.dtype)
+    size = _check_size("new_full", tuple(size))
+    return _create_by_kernel(
         "_full",
         size,
         _fill_value(fill_value, dtype, size),
@@ -410,7 +416,11 @@ def new_empty_strided(F, input, size, stride, dtype, device, requires_grad):
     """An uninitialised tensor of the given size and strides, by default with this tensor's dtype and device."""
     where = input._tl_kernels.device if device is None else device
     return _with_strides(
-        _size("new_empty_strided", size), stride, _dtype("new_empty_strided", dtype, input.dtype), where, requires_grad
+        _check_size("new_empty_strided", size),
+        stride,
+        _resolve_dtype("new_empty_strided", dtype, input.dtype),
+        where,
+        requires_grad,
     )
 
 
@@ -421,7 +431,7 @@ def new_tensor(F, input, data, dtype, device, requires_grad):
 
     return tensor(
         data,
-        dtype=_dtype("new_tensor", dtype, input.dtype),
+        dtype=_resolve_dtype("new_tensor", dtype, input.dtype),
         device=input._tl_kernels.device if device is None else device,
         requires_grad=requires_grad,
     )
@@ -430,8 +440,8 @@ def new_tensor(F, input, data, dtype, device, requires_grad):
 # --- ranges ---------------------------------------------------------------------------------------
 
 
-def _checked_range(start, end, step):
-    start, end, step = (check_int64(_number(value)) for value in (start, end, step))
+def _check_range(start, end, step):
+    start, end, step = (check_int64(_to_python_number(value)) for value in (start, end, step))
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):
@@ -455,13 +465,13 @@ def arange(F, start, end, step, out, dtype, device, requires_grad):
     """
     if end is None:
         start, end = 0, start
-    dtype = _dtype("arange", dtype, None)
+    dtype = _resolve_dtype("arange", dtype, None)
     dtype = _out_dtype(
-        out, dtype, dtype or (int64 if _inferred(start, end, step).category < 2 else get_default_dtype())
+        out, dtype, dtype or (int64 if _infer_dtype(start, end, step).category < 2 else get_default_dtype())
     )
     if dtype is bool_ or dtype.category == 3:
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtype.scalar_name}'")
-    start, end, step = _checked_range(start, end, step)
+    start, end, step = _check_range(start, end, step)
     if dtype is int64:
         start, end, step = int(start), int(end), int(step)
         if step == 0:
@@ -470,10 +480,12 @@ def arange(F, start, end, step, out, dtype, device, requires_grad):
         count = max(0, math.ceil((end - start) / step))
         start, step = int(start), int(step)
         if step == 0:
-            return _make("_full", (count,), start, dtype, device=device, out=out)
+            return _create_by_kernel("_full", (count,), start, dtype, device=device, out=out)
         end = start + count * step
-    made = call.create("_arange", start, end, step, dtype, device=_place(device, out), requires_grad=requires_grad)
-    return made if out is None else _into(REGISTRY["arange"], made, out)
+    made = call.create_tensor(
+        "_arange", start, end, step, dtype, device=_resolve_device(device, out), requires_grad=requires_grad
+    )
+    return made if out is None else _write_into_out(REGISTRY["arange"], made, out)
 
 
 @composite(
@@ -489,21 +501,21 @@ def range_(F, start, end, step, out, dtype, device, requires_grad):
     )
     if end is None:
         start, end = 0, start
-    start, end, step = _checked_range(start, end, step)
+    start, end, step = _check_range(start, end, step)
     count = math.floor((end - start) / step) + 1
     dtype = _out_dtype(out, dtype, dtype or get_default_dtype())
-    made = F._add(F.mul(F.arange(count, dtype=dtype, device=_place(device, out)), step), start)
+    made = F._add(F.mul(F.arange(count, dtype=dtype, device=_resolve_device(device, out)), step), start)
     if out is not None:
-        return _into(REGISTRY["range"], made, out)
+        return _write_into_out(REGISTRY["range"], made, out)
     return set_requires_grad(made, requires_grad)
 
 
-def _ends(name: str, start, end, dtype):
+def _check_endpoints(name: str, start, end, dtype):
     ends = [(n, v.ndim) for n, v in (("start", start), ("end", end)) if isinstance(v, call.Tensor)]
     if any(ndim for _, ndim in ends):
         got = " and ".join(f"{label} with {ndim} dimension(s)" for label, ndim in ends)
         raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got {got}.")
-    start, end = check_int64(_number(start)), check_int64(_number(end))
+    start, end = check_int64(_to_python_number(start)), check_int64(_to_python_number(end))
     complex_ends = isinstance(start, complex) or isinstance(end, complex)
     if complex_ends and dtype is not None and dtype.category < 3:
         raise RuntimeError(
@@ -513,24 +525,24 @@ def _ends(name: str, start, end, dtype):
     return start, end, dtype or (get_default_dtype().to_complex() if complex_ends else get_default_dtype())
 
 
-def _spaced(name: str, kernel: str, start, end, steps, more, out, dtype, device, requires_grad):
+def _create_spaced(name: str, kernel: str, start, end, steps, more, out, dtype, device, requires_grad):
     if steps is None:
         raise TypeError(f'{name}() missing 1 required positional arguments: "steps"')
     if not isinstance(steps, (int, np.integer)):
         raise TypeError(f"{name}(): argument 'steps' must be int, not {type(steps).__name__}")
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    asked = _dtype(name, dtype, None) if out is None else out.dtype
+    asked = _resolve_dtype(name, dtype, None) if out is None else out.dtype
     if any(isinstance(v, call.Tensor) and v._tl_level is not None for v in (start, end, *more)):
-        return _spaced_batch(name, start, end, int(steps), more, asked)
-    start, end, dtype = _ends(name, start, end, asked)
-    more = [_number(v) for v in more]
-    place = _place(device, out)
-    made = call.create(kernel, start, end, int(steps), *more, dtype, device=place, requires_grad=requires_grad)
-    return made if out is None else _into(REGISTRY[name], made, out)
+        return _create_spaced_batch(name, start, end, int(steps), more, asked)
+    start, end, dtype = _check_endpoints(name, start, end, asked)
+    more = [_to_python_number(v) for v in more]
+    place = _resolve_device(device, out)
+    made = call.create_tensor(kernel, start, end, int(steps), *more, dtype, device=place, requires_grad=requires_grad)
+    return made if out is None else _write_into_out(REGISTRY[name], made, out)
 
 
-def _spaced_batch(name: str, start, end, steps: int, more, dtype):
+def _create_spaced_batch(name: str, start, end, steps: int, more, dtype):
     """`linspace` and `logspace` for batched start, end or base inside `vmap`."""
     device = next(v.device for v in (start, end, *more) if isinstance(v, call.Tensor))
     complex_ends = any(getattr(v, "dtype", None) and v.dtype.is_complex for v in (start, end))
@@ -546,7 +558,7 @@ def _spaced_batch(name: str, start, end, steps: int, more, dtype):
     return F.to(F.pow(*more, made) if more else made, dtype)
 
 
-def _linspace_endpoint(function, given, endpoint):
+def _linspace_without_endpoint(function, given, endpoint):
     """`linspace(endpoint=)`: the end left out where it is False."""
     if endpoint or not given.get("steps"):
         return function(**given)
@@ -557,12 +569,12 @@ def _linspace_endpoint(function, given, endpoint):
     f"linspace(start, end, steps=None, *, out=None, {_TAIL})",
     where="torch",
     out=Out(resize="silent"),
-    kwarg_aliases={"num": "steps", "endpoint": _linspace_endpoint},
+    kwarg_aliases={"num": "steps", "endpoint": _linspace_without_endpoint},
     array_api_first=True,
 )
 def linspace(F, start, end, steps, out, dtype, device, requires_grad):
     """`steps` numbers at equal distances from `start` to `end`, both included."""
-    return _spaced("linspace", "_linspace", start, end, steps, (), out, dtype, device, requires_grad)
+    return _create_spaced("linspace", "_linspace", start, end, steps, (), out, dtype, device, requires_grad)
 
 
 @composite(
@@ -570,10 +582,10 @@ def linspace(F, start, end, steps, out, dtype, device, requires_grad):
 )
 def logspace(F, start, end, steps, base, out, dtype, device, requires_grad):
     """`base` to the powers `linspace(start, end, steps)`."""
-    return _spaced("logspace", "_logspace", start, end, steps, (base,), out, dtype, device, requires_grad)
+    return _create_spaced("logspace", "_logspace", start, end, steps, (base,), out, dtype, device, requires_grad)
 
 
-def _eye_off_diagonal(function, given, k):
+def _eye_on_diagonal(function, given, k):
     """`eye(k=)`: the ones on another diagonal."""
     device, rows = given.get("device"), given["n"]
     columns = given.get("m", rows)
@@ -587,7 +599,7 @@ def _eye_off_diagonal(function, given, k):
     where="torch",
     out=Out("unchecked", resize="silent"),
     overlap=Overlap("allowed"),
-    kwarg_aliases={"k": _eye_off_diagonal},
+    kwarg_aliases={"k": _eye_on_diagonal},
 )
 def eye(F, n, m, out, dtype, device, requires_grad):
     """A matrix of n rows and m columns (n when not given) with ones on its diagonal."""
@@ -598,9 +610,11 @@ def eye(F, n, m, out, dtype, device, requires_grad):
             )
         if value < 0:
             raise RuntimeError(f"{label} must be greater or equal to 0, got {value}")
-    dtype = _dtype("eye", dtype, get_default_dtype() if out is None else out.dtype)
+    dtype = _resolve_dtype("eye", dtype, get_default_dtype() if out is None else out.dtype)
     m = n if m is None else m
-    made = call.create("_identity_matrix", n, m, dtype, device=_place(device, out), requires_grad=requires_grad)
+    made = call.create_tensor(
+        "_identity_matrix", n, m, dtype, device=_resolve_device(device, out), requires_grad=requires_grad
+    )
     return made if out is None else call.write_out(REGISTRY["eye"], made, out)
 
 
@@ -619,7 +633,7 @@ def _declare_indices(name: str, doc: str) -> None:
             raise NotImplementedError(f"\"{name}\" not implemented for '{kind.scalar_name}'")
         count = tril_size(row, col, offset) if name == "tril_indices" else row * col - tril_size(row, col, offset - 1)
         check_new_size((2, count), kind.itemsize)
-        return set_requires_grad(call.create(f"_{name}", row, col, offset, kind, device=device), requires_grad)
+        return set_requires_grad(call.create_tensor(f"_{name}", row, col, offset, kind, device=device), requires_grad)
 
 
 _declare_indices(
@@ -637,7 +651,7 @@ _declare_indices(
 # --- grids and products ---------------------------------------------------------------------------
 
 
-def _listed(tensors) -> list:
+def _flatten_tensor_list(tensors) -> list:
     return list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
 
 
@@ -646,7 +660,7 @@ def meshgrid(F, tensors, indexing):
     """Coordinates of the grid spanned by vectors: one tensor a vector. With indexing "xy" the first two dimensions
     change places.
     """
-    tensors = _listed(tensors)
+    tensors = _flatten_tensor_list(tensors)
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     for t in tensors:
@@ -673,7 +687,7 @@ def meshgrid(F, tensors, indexing):
     return tuple(grids)
 
 
-def _vectors(tensors) -> None:
+def _check_vectors(tensors) -> None:
     for t in tensors:
         if t.ndim != 1:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
@@ -682,8 +696,8 @@ def _vectors(tensors) -> None:
 @composite("cartesian_prod(*tensors)", where="torch", out=Out(supported=False))
 def cartesian_prod(F, tensors):
     """The Cartesian product of vectors, one combination a row."""
-    tensors = _listed(tensors)
-    _vectors(tensors)
+    tensors = _flatten_tensor_list(tensors)
+    _check_vectors(tensors)
     if len(tensors) == 1:
         return tensors[0]
     return F.stack([F.reshape(g, (-1,)) for g in F.meshgrid(*tensors, indexing="ij")], 1)
@@ -692,15 +706,15 @@ def cartesian_prod(F, tensors):
 @composite("combinations(Tensor input, r=2, with_replacement=False)", where="torch")
 def combinations(F, input, r, with_replacement):
     """The combinations of `r` entries of a vector, one a row, in the order of itertools."""
-    _vectors([input])
+    _check_vectors([input])
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
-        return call.create("_empty", (0,), input.dtype, device=input.device)
+        return call.create_tensor("_empty", (0,), input.dtype, device=input.device)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     picks = np.array(list(choose(range(input.shape[0]), r)), np.int64).reshape(-1)
     table = input._tl_kernels
-    places = call.wrap(table, record_constant(table.from_numpy(picks)), int64)
+    places = call.wrap_array(table, record_constant(table.from_numpy(picks)), int64)
     return F.reshape(F.index_select(input, 0, places), (len(picks) // r, r))
 
 
@@ -716,7 +730,7 @@ def vander(F, x, N, increasing):
         raise RuntimeError("N must be non-negative.")
     if x.dtype.category < 2:
         x = F.to(x, int64)
-    powers = call.create("_full", (x.shape[0], min(count, 1)), 1, x.dtype, device=x.device)
+    powers = call.create_tensor("_full", (x.shape[0], min(count, 1)), 1, x.dtype, device=x.device)
     if count > 1:
         powers = F.cat([powers, F.cumprod(F.expand(F.unsqueeze(x, 1), (x.shape[0], count - 1)), 1)], 1)
     return powers if increasing else F.flip(powers, (1,))

@@ -5,11 +5,11 @@ row's sum, but no matrix of probabilities.
 """
 
 from torchlite._dispatch import composite, op
-from torchlite._dispatch.argument_checks import min_and_max
+from torchlite._dispatch.shape_and_value_checks import min_and_max
 from torchlite._types.dtypes import int64, uint8
 
 from .activation import require_float
-from .loss import reduced, reduction_of
+from .loss import apply_reduction, reduction_of
 
 
 def _class_dim(x):
@@ -21,7 +21,7 @@ def _log_sum_exp(F, input, dim):
     return F.add(F.log(F.sum(F.exp(F.sub(input, largest)), dim, True)), largest)
 
 
-def _kept(F, target, ignore_index):
+def _mask_ignored_targets(F, target, ignore_index):
     """The mask of targets that are not ignored, and the targets with 0 in place of ignored ones."""
     target = F.to(target, int64)
     counts = F.ne(target, ignore_index)
@@ -37,7 +37,7 @@ def _sample_weights(F, counts, safe, weight, dtype):
 
 def _cross_entropy(F, input, target, weight, ignore_index, reduction):
     dim = _class_dim(input)
-    counts, safe = _kept(F, target, ignore_index)
+    counts, safe = _mask_ignored_targets(F, target, ignore_index)
     lse = F.squeeze(_log_sum_exp(F, input, dim), dim)
     chosen = F.squeeze(F.gather(input, dim, F.unsqueeze(safe, dim)), dim)
     weights = _sample_weights(F, counts, safe, weight, F.dtype_of(input))
@@ -50,7 +50,7 @@ def _cross_entropy(F, input, target, weight, ignore_index, reduction):
 
 def _cross_entropy_backward(F, grad, input, target, weight, lse, ignore_index, reduction):
     dim = _class_dim(input)
-    counts, safe = _kept(F, target, ignore_index)
+    counts, safe = _mask_ignored_targets(F, target, ignore_index)
     weights = _sample_weights(F, counts, safe, weight, F.dtype_of(input))
     scale = F.mul(weights, F.div(grad, F.sum(weights)) if reduction == "mean" else grad)
     scale = F.unsqueeze(scale, dim)
@@ -124,13 +124,13 @@ def _negative_log_likelihood(F, input, target, weight, ignore_index, reduction):
     dim = _class_dim(input)
     if input.ndim == 1:
         target = target.reshape(())
-    counts, safe = _kept(F, target, ignore_index)
+    counts, safe = _mask_ignored_targets(F, target, ignore_index)
     _check_range(safe, input.shape[dim])
     weights = _sample_weights(F, counts, safe, weight, input.dtype)
     chosen = F.gather(input, dim, safe.unsqueeze(dim)).squeeze(dim)
     # where, not only the factor 0: an ignored entry may be infinite.
     losses = F.where(counts, -chosen, F._zeros_like(chosen)) * weights
-    return losses.sum() / weights.sum() if reduction == "mean" else reduced(losses, reduction)
+    return losses.sum() / weights.sum() if reduction == "mean" else apply_reduction(losses, reduction)
 
 
 @composite(
@@ -151,14 +151,14 @@ def nll_loss(F, input, target, weight, size_average, ignore_index, reduce, reduc
     return _negative_log_likelihood(F, input, target, weight, ignore_index, reduction)
 
 
-def _smoothed(F, log_probs, target, weight, ignore_index, reduction, smoothing):
+def _smooth_labels(F, log_probs, target, weight, ignore_index, reduction, smoothing):
     """Class indices mixed with a uniform target (Szegedy et al., 2016)."""
     dim = _class_dim(log_probs)
     classes = log_probs.shape[dim]
     hard = _negative_log_likelihood(
         F, log_probs, target, weight, ignore_index, "sum" if reduction == "mean" else reduction
     )
-    counts, safe = _kept(F, target.reshape(()) if log_probs.ndim == 1 else target, ignore_index)
+    counts, safe = _mask_ignored_targets(F, target.reshape(()) if log_probs.ndim == 1 else target, ignore_index)
     weighted = (
         log_probs if weight is None else log_probs * weight.reshape((classes,) + (1,) * (log_probs.ndim - 1 - dim))
     )
@@ -167,10 +167,10 @@ def _smoothed(F, log_probs, target, weight, ignore_index, reduction, smoothing):
     if reduction == "mean":
         total = _sample_weights(F, counts, safe, weight, log_probs.dtype).sum()
         return (1 - smoothing) * hard / total + (smoothing / classes) * uniform.sum() / total
-    return (1 - smoothing) * hard + (smoothing / classes) * reduced(uniform, reduction)
+    return (1 - smoothing) * hard + (smoothing / classes) * apply_reduction(uniform, reduction)
 
 
-def _soft_targets(F, input, target, weight, reduction, smoothing):
+def _cross_entropy_with_probabilities(F, input, target, weight, reduction, smoothing):
     """Targets that are probabilities, one for each class."""
     dim = _class_dim(input)
     classes = input.shape[dim]
@@ -191,7 +191,7 @@ def _soft_targets(F, input, target, weight, reduction, smoothing):
     losses = -products.sum(dim)
     if reduction == "mean":
         return losses.sum() / (losses.numel() if losses.numel() else 1)
-    return reduced(losses, reduction)
+    return apply_reduction(losses, reduction)
 
 
 @composite(
@@ -227,10 +227,10 @@ def cross_entropy(F, input, target, weight, size_average, ignore_index, reduce, 
     if input.shape == target.shape:
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
-        return _soft_targets(F, input, target, weight, reduction, label_smoothing)
+        return _cross_entropy_with_probabilities(F, input, target, weight, reduction, label_smoothing)
     _check_target(input, target, weight)
     if label_smoothing:
-        return _smoothed(
+        return _smooth_labels(
             F, F._log_softmax(input, _class_dim(input)), target, weight, ignore_index, reduction, label_smoothing
         )
     if input.ndim == 1 and target.ndim == 1:

@@ -1,13 +1,13 @@
 """Connectionist temporal classification: the alignment-free sequence loss of Graves et al. (2006)."""
 
 from torchlite._dispatch import composite
-from torchlite._dispatch.argument_checks import min_and_max
+from torchlite._dispatch.shape_and_value_checks import min_and_max
 from torchlite._types.dtypes import int64
 
-NOWHERE = -1e30  # the log of a probability of zero, finite so that differences of two of them are not NaN
+LOG_ZERO = -1e30  # the log of a probability of zero, finite so that differences of two of them are not NaN
 
 
-def _lengths(lengths, name, batch):
+def _lengths_to_tensor(lengths, name, batch):
     """Lengths as a tensor, on the host where they are numbers."""
     if not hasattr(lengths, "dtype"):
         from torchlite._tensor.creation import tensor
@@ -22,7 +22,7 @@ def _lengths(lengths, name, batch):
 
 
 _REDUCTIONS = ("none", "mean", "sum")  # by their numbers
-_WHERE = "(while checking arguments for ctc_loss_allocate_outputs)"
+_ERROR_SUFFIX = "(while checking arguments for ctc_loss_allocate_outputs)"
 
 
 def _check_lengths(targets, input_lengths, target_lengths, times, longest):
@@ -30,11 +30,13 @@ def _check_lengths(targets, input_lengths, target_lengths, times, longest):
     for name, lengths in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
         smallest = min_and_max(lengths)[0] if lengths.numel() else 0
         if smallest < 0:
-            raise RuntimeError(f"Expected {name} to have value at least 0, but got value {smallest} {_WHERE}")
+            raise RuntimeError(f"Expected {name} to have value at least 0, but got value {smallest} {_ERROR_SUFFIX}")
     most = min_and_max(input_lengths)[1] if input_lengths.numel() else 0
     if most > times:
-        raise RuntimeError(f"Expected input_lengths to have value at most {times}, but got value {most} {_WHERE}")
-    what = f"for argument #2 'targets' {_WHERE}"
+        raise RuntimeError(
+            f"Expected input_lengths to have value at most {times}, but got value {most} {_ERROR_SUFFIX}"
+        )
+    what = f"for argument #2 'targets' {_ERROR_SUFFIX}"
     if targets.ndim == 1:
         total = int(target_lengths.sum())
         if targets.shape[0] != total:
@@ -53,7 +55,7 @@ def _check_lengths(targets, input_lengths, target_lengths, times, longest):
         )
 
 
-def _padded_targets(F, targets, lengths, longest):
+def _pad_targets(F, targets, lengths, longest):
     """Targets as (batch, longest), whether they came so or one after the other."""
     steps = F._new_arange(targets, 0, longest, 1, int64)
     if targets.ndim == 2:
@@ -76,28 +78,28 @@ def _log_add(F, *terms):
     return F.log(total) + largest
 
 
-def _shift(F, alpha, steps):
+def _shift_states_right(F, alpha, steps):
     """Shift alpha to the right by some states, with zeros in log space (-inf) entering from the left."""
-    filler = F._new_full(alpha, (alpha.shape[0], steps), NOWHERE)
+    filler = F._new_full(alpha, (alpha.shape[0], steps), LOG_ZERO)
     return F.cat([filler, F.narrow(alpha, 1, 0, alpha.shape[1] - steps)], 1)
 
 
-def _alignments(F, log_probs, states, may_skip, input_lengths, target_lengths):
+def _negative_log_likelihood(F, log_probs, states, may_skip, input_lengths, target_lengths):
     """Minus the log-probability of all alignments, for each sample: the forward recursion over (time, state)."""
     times, batch, _ = log_probs.shape
     count = states.shape[1]
     emitted = F.gather(log_probs, 2, states.unsqueeze(0).expand(times, batch, count))
     first = F._new_arange(states, 0, count, 1, int64) < 2
-    blocked = F._new_full(emitted[0], (batch, count), NOWHERE)
+    blocked = F._new_full(emitted[0], (batch, count), LOG_ZERO)
     alpha = F.where(first, emitted[0], blocked)
     state_of_end = (2 * target_lengths).unsqueeze(1)
     for time in range(1, times):
-        skipped = F.where(may_skip, _shift(F, alpha, 2), blocked) if count > 2 else blocked
-        moved = _log_add(F, alpha, _shift(F, alpha, 1), skipped) if count > 1 else alpha
+        skipped = F.where(may_skip, _shift_states_right(F, alpha, 2), blocked) if count > 2 else blocked
+        moved = _log_add(F, alpha, _shift_states_right(F, alpha, 1), skipped) if count > 1 else alpha
         alpha = F.where((time < input_lengths).unsqueeze(1), moved + emitted[time], alpha)
     last = F.gather(alpha, 1, state_of_end).squeeze(1)
     before = F.gather(alpha, 1, (state_of_end - 1).clamp_min(0)).squeeze(1)
-    before = F.where(target_lengths > 0, before, F._full_like(before, NOWHERE))
+    before = F.where(target_lengths > 0, before, F._full_like(before, LOG_ZERO))
     nothing = F.where(target_lengths == 0, F._zeros_like(last), F._full_like(last, float("inf")))
     return F.where(input_lengths > 0, -_log_add(F, last, before), nothing)
 
@@ -140,15 +142,15 @@ def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduct
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")
     input_lengths, target_lengths = (
-        _lengths(input_lengths, "input_lengths", batch),
-        _lengths(target_lengths, "target_lengths", batch),
+        _lengths_to_tensor(input_lengths, "input_lengths", batch),
+        _lengths_to_tensor(target_lengths, "target_lengths", batch),
     )
     if unbatched and targets.ndim == 1:
         targets = targets.unsqueeze(0)
     longest = min_and_max(target_lengths)[1]
     _check_lengths(targets, input_lengths, target_lengths, times, longest)
     input_lengths, target_lengths = input_lengths.to(log_probs.device), target_lengths.to(log_probs.device)
-    labels = _padded_targets(F, targets.to(log_probs.device, int64), target_lengths, longest)
+    labels = _pad_targets(F, targets.to(log_probs.device, int64), target_lengths, longest)
     blanks = F._new_full(labels, (batch, longest), blank)
     states = F.cat(
         [F.stack([blanks, labels], 2).reshape(batch, 2 * longest), F._new_full(labels, (batch, 1), blank)], 1
@@ -158,7 +160,7 @@ def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduct
         differs = states[:, 2:] != states[:, :-2]
         closed = F._new_full(states, (batch, 2), False).to(differs.dtype)
         may_skip = F.cat([closed, differs & (states[:, 2:] != blank)], 1)
-    losses = _alignments(F, log_probs, states, may_skip, input_lengths, target_lengths)
+    losses = _negative_log_likelihood(F, log_probs, states, may_skip, input_lengths, target_lengths)
     # Zero in value; its gradient, exp(log_probs), is what a preceding log_softmax would add.
     valid = (F._new_arange(log_probs, 0, times, 1, int64).unsqueeze(1) < input_lengths).unsqueeze(2)
     mass = F.where(valid, F.exp(log_probs), F._zeros_like(log_probs)).sum((0, 2))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 
-from .._device.generators import dims_by_stride, engine_of
+from .._device.generators import dims_by_stride, engine_for_table
 from .._dispatch import RANDOM, REGISTRY, call, composite, memory_layout, op
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.interceptors import is_inside_vmap, stack
@@ -44,20 +44,20 @@ op(
 )
 
 
-def _check(p, kind=RuntimeError) -> None:
+def _check_probability(p, kind=RuntimeError) -> None:
     if not 0.0 <= p <= 1.0:
         raise kind(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-def _noise(input, kernel, p, shape=None):
+def _draw_noise(input, kernel, p, shape=None):
     """Random noise of `_random_keep_mask` or `_random_bernoulli` with an input's shape and memory order, or with a
     given shape.
     """
     table = input._tl_kernels
-    engine = engine_of(table, None)
+    engine = engine_for_table(table, None)
     if is_inside_vmap():
         size = tuple(input.shape) if shape is None else shape
-        return call.create(kernel, size, input.dtype, p, engine, device=table.device)
+        return call.create_tensor(kernel, size, input.dtype, p, engine, device=table.device)
     if stack.items:  # interceptors must see the random op
         noise = CALLBACKS.F.empty_like(input) if shape is None else input.new_empty(shape)
         noise.bernoulli_(1.0 - p if kernel == "_random_keep_mask" else p)
@@ -68,48 +68,48 @@ def _noise(input, kernel, p, shape=None):
         order = dims_by_stride(input)
         data = getattr(table, kernel)(tuple(input._tl_array.shape[d] for d in order), input.dtype, p, engine)
         data = table.permute(data, tuple(order.index(d) for d in range(len(order))))
-    return call.wrap(table, data, input.dtype)
+    return call.wrap_array(table, data, input.dtype)
 
 
-def _channels(input) -> tuple[int, ...]:
+def _channel_mask_shape(input) -> tuple[int, ...]:
     if input.ndim < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
     return (*input.shape[:2], *[1] * (input.ndim - 2))
 
 
-def _dropped(F, input, p, training, *, channels=False, alpha=False):
+def _apply_dropout(F, input, p, training, *, channels=False, alpha=False):
     """Dropout in its four kinds: of entries or of channels, setting them to zero or (alpha) to the value that keeps
     mean and variance.
     """
-    _check(p)
+    _check_probability(p)
     if p == 0 or not training or 0 in input._tl_array.shape:
         return input
     if p == 1:
         return F.mul(input, F._zeros_like(input))
     if input.dtype.category != 2:
         raise RuntimeError(f"result type Float can't be cast to the desired output type {input.dtype.scalar_name}")
-    shape = _channels(input) if channels else None
+    shape = _channel_mask_shape(input) if channels else None
     if not alpha and not channels and input.is_contiguous():
-        return F._dropout(input, p, engine_of(input._tl_kernels, None))
+        return F._dropout(input, p, engine_for_table(input._tl_kernels, None))
     if not alpha:
-        return F.mul(input, _noise(input, "_random_keep_mask", p, shape))
-    noise = _noise(input, "_random_bernoulli", 1.0 - p, shape)
+        return F.mul(input, _draw_noise(input, "_random_keep_mask", p, shape))
+    noise = _draw_noise(input, "_random_bernoulli", 1.0 - p, shape)
     scale = 1.0 / math.sqrt((_ALPHA * _ALPHA * p + 1.0) * (1.0 - p))
     shift = F._add(F.mul(F._add(noise, -1.0), _ALPHA * scale), _ALPHA * scale * p)
     return F._add(F.mul(input, F.mul(noise, scale)), shift)
 
 
-def _given(record, input, result, inplace):
+def _write_result_in_place(record, input, result, inplace):
     if not inplace or result is input:
         return result
     if call.MODE.grad:
         call.check_in_place_autograd(input)
     if call.GLOBALS["INTERCEPTORS"]:  # what looks on sees the write
-        return call.in_place(REGISTRY["_copy"], (input, result), {})
+        return call.run_in_place(REGISTRY["_copy"], (input, result), {})
     return call.write_result_in_place(record, input, result, input)
 
 
-def _torch_names(name: str, options: dict) -> None:
+def _define_torch_functions(name: str, options: dict) -> None:
     """Define torch.<name>(input, p, train) and torch.<name>_, which nn.functional's functions use."""
 
     @composite(
@@ -118,12 +118,14 @@ def _torch_names(name: str, options: dict) -> None:
         alias=f"torch.{name}",
         doc=f"{name} with probability `p` when `train`: see `nn.functional`.",
     )
-    def plain(F, input, p, train):
-        return _dropped(F, input, p, train, **options)
+    def out_of_place(F, input, p, train):
+        return _apply_dropout(F, input, p, train, **options)
 
     @composite(f"torch_{name}_(Tensor input, p, train)", where="", alias=f"torch.{name}_", doc=f"`{name}` in place.")
     def in_place(F, input, p, train):
-        return _given(REGISTRY[f"torch_{name}_"], input, _dropped(F, input, p, train, **options), True)
+        return _write_result_in_place(
+            REGISTRY[f"torch_{name}_"], input, _apply_dropout(F, input, p, train, **options), True
+        )
 
 
 for _name, _options in (
@@ -132,7 +134,7 @@ for _name, _options in (
     ("feature_dropout", {"channels": True}),
     ("feature_alpha_dropout", {"channels": True, "alpha": True}),
 ):
-    _torch_names(_name, _options)
+    _define_torch_functions(_name, _options)
 
 
 @composite("dropout(Tensor input, p=0.5, training=True, inplace=False)", where="nn.functional")
@@ -141,8 +143,8 @@ def dropout(F, input, p, training, inplace):
 
     ValueError unless 0 <= p <= 1. On "cpu" the same entries as in PyTorch for the same seed.
     """
-    _check(p, ValueError)
-    return _given(REGISTRY["dropout"], input, _dropped(F, input, p, training), inplace)
+    _check_probability(p, ValueError)
+    return _write_result_in_place(REGISTRY["dropout"], input, _apply_dropout(F, input, p, training), inplace)
 
 
 @composite("alpha_dropout(Tensor input, p=0.5, training=False, inplace=False)", where="nn.functional")
@@ -150,8 +152,10 @@ def alpha_dropout(F, input, p, training, inplace):
     """Dropout for self-normalising networks: dropped entries get the value that selu has at minus infinity, and mean
     and variance stay.
     """
-    _check(p, ValueError)
-    return _given(REGISTRY["alpha_dropout"], input, _dropped(F, input, p, training, alpha=True), inplace)
+    _check_probability(p, ValueError)
+    return _write_result_in_place(
+        REGISTRY["alpha_dropout"], input, _apply_dropout(F, input, p, training, alpha=True), inplace
+    )
 
 
 @composite(
@@ -161,13 +165,16 @@ def alpha_dropout(F, input, p, training, inplace):
 )
 def feature_alpha_dropout(F, input, p, training, inplace):
     """`alpha_dropout` of entire channels (dimension 1)."""
-    _check(p, ValueError)
-    return _given(
-        REGISTRY["feature_alpha_dropout"], input, _dropped(F, input, p, training, channels=True, alpha=True), inplace
+    _check_probability(p, ValueError)
+    return _write_result_in_place(
+        REGISTRY["feature_alpha_dropout"],
+        input,
+        _apply_dropout(F, input, p, training, channels=True, alpha=True),
+        inplace,
     )
 
 
-_TOO_FEW = (
+_TOO_FEW_DIMS_ERROR = (
     "dropout1d: Expected 2D or 3D input, but received a {}D input. Note that dropout1d exists to provide "
     "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension "
     "(i.e. 2D or 3D inputs)."
@@ -188,7 +195,7 @@ _ONE_DIMENSION = (
 )
 
 
-def _channel_dropout(name: str, spatial: int, accepted: tuple[int, ...]) -> None:
+def _make_channel_dropout(name: str, spatial: int, accepted: tuple[int, ...]) -> None:
     words = f"with {spatial} spatial dimension{'s' if spatial > 1 else ''}"
 
     @composite(
@@ -199,10 +206,10 @@ def _channel_dropout(name: str, spatial: int, accepted: tuple[int, ...]) -> None
         layout=memory_layout.like_first if spatial > 1 else None,
     )
     def drop(F, input, p, training, inplace):
-        _check(p, ValueError)
+        _check_probability(p, ValueError)
         if input.ndim not in accepted:
             if spatial == 1:
-                raise RuntimeError(_TOO_FEW.format(input.ndim))
+                raise RuntimeError(_TOO_FEW_DIMS_ERROR.format(input.ndim))
             warnings.warn(
                 _DEPRECATED.format(name=name, ndim=input.ndim, spatial=spatial, low=spatial + 1, high=spatial + 2),
                 stacklevel=4,
@@ -210,32 +217,32 @@ def _channel_dropout(name: str, spatial: int, accepted: tuple[int, ...]) -> None
         if spatial == 2 and input.ndim == 3:
             warnings.warn(_ONE_DIMENSION, stacklevel=4)
         unbatched = input.ndim != spatial + 2 and spatial != 2
-        result = _dropped(F, F.unsqueeze(input, 0) if unbatched else input, p, training, channels=True)
-        return _given(REGISTRY[name], input, F.squeeze(result, 0) if unbatched else result, inplace)
+        result = _apply_dropout(F, F.unsqueeze(input, 0) if unbatched else input, p, training, channels=True)
+        return _write_result_in_place(REGISTRY[name], input, F.squeeze(result, 0) if unbatched else result, inplace)
 
 
-_channel_dropout("dropout1d", 1, (2, 3))
-_channel_dropout("dropout2d", 2, (3, 4))
-_channel_dropout("dropout3d", 3, (4, 5))
+_make_channel_dropout("dropout1d", 1, (2, 3))
+_make_channel_dropout("dropout2d", 2, (3, 4))
+_make_channel_dropout("dropout3d", 3, (4, 5))
 
 
 @composite("native_dropout(Tensor input, p, train)", where="torch")
 def native_dropout(F, input, p, train):
     """(dropout of `input`, the mask of the entries that are not dropped)."""
     if not train:
-        return input.clone(), call.create("_full", tuple(input.shape), True, bool_, device=input.device)
-    mask = _noise(input, "_random_bernoulli", 1.0 - p).to(bool_)
+        return input.clone(), call.create_tensor("_full", tuple(input.shape), True, bool_, device=input.device)
+    mask = _draw_noise(input, "_random_bernoulli", 1.0 - p).to(bool_)
     return F.native_dropout_backward(input, mask, 0.0 if p == 1 else 1.0 / (1.0 - p)), mask
 
 
-def _masked(F, grad_output, mask, scale):
+def _apply_dropout_mask(F, grad_output, mask, scale):
     return F.mul(F.mul(grad_output, F.to(mask, F.dtype_of(grad_output))), float(scale))
 
 
 op(
     "native_dropout_backward(Tensor grad_output, Tensor mask, scale)",
     where="torch",
-    composite=_masked,
+    composite=_apply_dropout_mask,
     shape_fn=lambda grad_output, mask: (grad_output.shape, grad_output.dtype),
     vjp={"grad_output": lambda F, g, mask, scale: F.native_dropout_backward(g, mask, scale)},
     doc="The gradient of `native_dropout`, and its formula too: what the mask has, times a scale.",

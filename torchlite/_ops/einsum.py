@@ -11,7 +11,7 @@ from .._dispatch import Out, composite
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
-def _subscripts(text, where):
+def _parse_subscripts(text, where):
     """The labels of one term: letters, and at most one "..."."""
     labels, i = [], 0
     while i < len(text):
@@ -54,7 +54,7 @@ def _from_lists(arguments):
     operands, terms = list(arguments[0 : len(arguments) - 1 : 2]), list(arguments[1::2])
     output = arguments[-1] if len(arguments) % 2 else None
 
-    def labels(numbers):
+    def to_labels(numbers):
         found = []
         for n in numbers:
             if n is not Ellipsis and not 0 <= n < 52:
@@ -62,10 +62,10 @@ def _from_lists(arguments):
             found.append("..." if n is Ellipsis else _LETTERS[n])
         return tuple(found)
 
-    return tuple(labels(t) for t in terms), None if output is None else labels(output), operands
+    return tuple(to_labels(t) for t in terms), None if output is None else to_labels(output), operands
 
 
-def _parse(equation, operands):
+def _parse_equation(equation, operands):
     """(labels of the operands, labels of the output or None, operands)."""
     if hasattr(equation, "_tl_array"):
         if operands and not isinstance(operands[0], (list, tuple)):
@@ -96,12 +96,12 @@ def _parse_text(equation):
     """The labels of the operands, and of the output (None when it is not given)."""
     _check_letters(equation)
     left, arrow, right = equation.partition("->")
-    terms = tuple(_subscripts(t, f"operand {i}") for i, t in enumerate(left.split(",")))
-    return terms, _subscripts(right, "output") if arrow else None
+    terms = tuple(_parse_subscripts(t, f"operand {i}") for i, t in enumerate(left.split(",")))
+    return terms, _parse_subscripts(right, "output") if arrow else None
 
 
 @functools.lru_cache(maxsize=512)
-def _prepared(terms, output, shapes):
+def _expand_ellipses(terms, output, shapes):
     """The terms, with each ellipsis replaced by new labels, counted from the right; the output's labels; and the size
     of every label.
     """
@@ -121,10 +121,10 @@ def _prepared(terms, output, shapes):
     for term, shape in zip(terms, shapes, strict=True):
         count = len(shape) - (len(term) - 1)
         spelled.append(tuple(label for part in term for label in (dots[width - count :] if part == "..." else [part])))
-    return tuple(spelled), _output(spelled, output, dots), _check_sizes(spelled, shapes)
+    return tuple(spelled), _output_labels(spelled, output, dots), _check_sizes(spelled, shapes)
 
 
-def _output(terms, output, dots):
+def _output_labels(terms, output, dots):
     every = [label for term in terms for label in term]
     if output is None:
         return tuple(dots + sorted(label for label in set(every) if every.count(label) == 1 and label[0] != "."))
@@ -162,7 +162,7 @@ def _check_sizes(terms, shapes):
 # --- one operand ----------------------------------------------------------------------------------
 
 
-def _without_repeats(x, term) -> tuple[Any, Any]:
+def _take_repeated_label_diagonals(x, term) -> tuple[Any, Any]:
     """Take the diagonal of every label that is repeated in a term."""
     if len(set(term)) == len(term):
         return x, term
@@ -177,7 +177,7 @@ def _without_repeats(x, term) -> tuple[Any, Any]:
     return x, tuple(term)
 
 
-def _summed(x, term, kept):
+def _sum_unneeded_labels(x, term, kept):
     """The labels that nothing else needs summed out."""
     gone = [d for d, label in enumerate(term) if label not in kept]
     if not gone:
@@ -185,7 +185,7 @@ def _summed(x, term, kept):
     return x.sum(gone, dtype=x.dtype), tuple(label for label in term if label in kept)
 
 
-def _without_ones(x, term, sizes):
+def _drop_broadcast_dims(x, term, sizes):
     """Dimensions of size 1 that are to be broadcast against a larger one dropped."""
     gone = [d for d, label in enumerate(term) if x.shape[d] == 1 and sizes[label] != 1]
     if not gone:
@@ -198,21 +198,21 @@ _SEARCHED = 32  # operands
 # --- two operands ---------------------------------------------------------------------------------
 
 
-def _permuted(x, order):
+def _permute_if_needed(x, order):
     return x if order is None else x.permute(order)
 
 
-def _reshaped(x, shape):
+def _reshape_if_needed(x, shape):
     return x if x.shape == shape else x.reshape(shape)
 
 
-def _order(term, wanted):
+def _permutation_to_labels(term, wanted):
     """The permutation that brings a term's labels into the wanted order; None when they are."""
     return None if term == wanted else tuple(term.index(label) for label in wanted)
 
 
 @functools.lru_cache(maxsize=512)
-def _pair_plan(one, shape_a, two, shape_b, kept):
+def _plan_pair_contraction(one, shape_a, two, shape_b, kept):
     """Plan for the contraction of two operands: their permutations and shapes, whether it is a matrix product, and the
     result's shape and labels.
     """
@@ -225,28 +225,47 @@ def _pair_plan(one, shape_a, two, shape_b, kept):
     whole = lengths[0] + lengths[1] + lengths[3]
     if not inner:
         left, right = lengths[0] + lengths[1] + (1,) * len(columns), lengths[0] + (1,) * len(rows) + lengths[3]
-        return _order(one, batch + rows), left, _order(two, batch + columns), right, False, whole, result
+        return (
+            _permutation_to_labels(one, batch + rows),
+            left,
+            _permutation_to_labels(two, batch + columns),
+            right,
+            False,
+            whole,
+            result,
+        )
     n, m, k, p = (math.prod(length) for length in lengths)
     left, right = ((n, m, k), (n, k, p)) if batch else ((m, k), (k, p))
-    return _order(one, batch + rows + inner), left, _order(two, batch + inner + columns), right, True, whole, result
+    return (
+        _permutation_to_labels(one, batch + rows + inner),
+        left,
+        _permutation_to_labels(two, batch + inner + columns),
+        right,
+        True,
+        whole,
+        result,
+    )
 
 
-def _pair(a, one, b, two, kept) -> tuple[Any, Any]:
+def _contract_pair(a, one, b, two, kept) -> tuple[Any, Any]:
     """The contraction of two operands over the labels that are not in `kept`, and the labels of the result."""
-    a, one = _summed(a, one, {*two, *kept})
-    b, two = _summed(b, two, {*one, *kept})
-    order_a, shape_a, order_b, shape_b, is_product, whole, result = _pair_plan(
+    a, one = _sum_unneeded_labels(a, one, {*two, *kept})
+    b, two = _sum_unneeded_labels(b, two, {*one, *kept})
+    order_a, shape_a, order_b, shape_b, is_product, whole, result = _plan_pair_contraction(
         one, tuple(a.shape), two, tuple(b.shape), kept
     )
-    left, right = _reshaped(_permuted(a, order_a), shape_a), _reshaped(_permuted(b, order_b), shape_b)
+    left, right = (
+        _reshape_if_needed(_permute_if_needed(a, order_a), shape_a),
+        _reshape_if_needed(_permute_if_needed(b, order_b), shape_b),
+    )
     if not is_product:
         return left * right, result
     if a.dtype is not b.dtype:
         raise RuntimeError(f"expected scalar type {a.dtype.scalar_name} but found {b.dtype.scalar_name}")
-    return _reshaped(left @ right, whole), result
+    return _reshape_if_needed(left @ right, whole), result
 
 
-def _cheapest(terms, sizes, output):
+def _find_cheapest_pair(terms, sizes, output):
     """Indices of the two operands to contract next: the pair with the smallest result. The first two if there are only
     two, or too many to search.
     """
@@ -278,21 +297,22 @@ def einsum(F, equation, operands):
     >>> torch.einsum("ij,j->i", torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
     tensor([3., 7.])
     """
-    terms, output, operands = _parse(equation, operands)
-    terms, output, sizes = _prepared(terms, output, tuple(tuple(x.shape) for x in operands))
+    terms, output, operands = _parse_equation(equation, operands)
+    terms, output, sizes = _expand_ellipses(terms, output, tuple(tuple(x.shape) for x in operands))
     pairs: list[Any] = [
-        _without_ones(*_without_repeats(x, term), sizes) for x, term in zip(operands, terms, strict=True)
+        _drop_broadcast_dims(*_take_repeated_label_diagonals(x, term), sizes)
+        for x, term in zip(operands, terms, strict=True)
     ]
     while len(pairs) > 1:
-        i, j = _cheapest([term for _, term in pairs], sizes, output)
+        i, j = _find_cheapest_pair([term for _, term in pairs], sizes, output)
         (b, two), (a, one) = pairs.pop(j), pairs.pop(i)
         kept = frozenset(output).union(*(term for _, term in pairs))
-        pairs.insert(i, _pair(a, one, b, two, kept))
+        pairs.insert(i, _contract_pair(a, one, b, two, kept))
     ((x, term),) = pairs
-    x, term = _summed(x, term, output)
+    x, term = _sum_unneeded_labels(x, term, output)
     missing = tuple(label for label in output if label not in term)
     for _ in missing:
         x = x.unsqueeze(-1)
-    order = _order(term + missing, output)
-    x = x.permute(tuple(range(x.ndim))) if order is None and len(operands) == 1 else _permuted(x, order)
+    order = _permutation_to_labels(term + missing, output)
+    x = x.permute(tuple(range(x.ndim))) if order is None and len(operands) == 1 else _permute_if_needed(x, order)
     return x.expand([sizes[label] for label in output]) if missing else x

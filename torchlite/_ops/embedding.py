@@ -1,7 +1,7 @@
 """Embeddings: embedding, embedding_bag, one_hot."""
 
 from torchlite._dispatch import composite, op
-from torchlite._dispatch.argument_checks import min_and_max
+from torchlite._dispatch.shape_and_value_checks import min_and_max
 from torchlite._types.dtypes import float32, float64, int32, int64
 
 # --- embedding ------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ def _check_bag_range(indices, rows):
                 )
 
 
-def _largest_of_bags(F, rows, bag, counts):
+def _max_of_bags(F, rows, bag, counts):
     """The elementwise largest row of each bag and which of all rows it is, zeros for an empty one; rows of a bag are
     neighbours.
     """
@@ -190,7 +190,7 @@ def embedding_bag(
     rows = F.embedding(weight, kept, -1, scale_grad_by_freq, sparse)
     counts = F.index_add(F._new_zeros(bag, (bags,)), 0, kept_bag, F._ones_like(kept_bag))
     if mode == "max":
-        largest, place = _largest_of_bags(F, rows, kept_bag, counts)
+        largest, place = _max_of_bags(F, rows, kept_bag, counts)
         if kept.shape[0]:
             place = F.where(place < 0, 0, kept[place.clamp_min(0)])
         return largest, bag, counts, place

@@ -6,7 +6,7 @@ import math
 import warnings
 
 from .._dispatch import REGISTRY, Out, call, composite, memory_layout, op
-from .._dispatch.argument_checks import any_true, set_requires_grad
+from .._dispatch.shape_and_value_checks import any_true, set_requires_grad
 from .._dispatch.shapes import wrap_dim
 from .._types.dtypes import complex64, complex128, float32, float64, get_default_dtype, int64
 
@@ -83,7 +83,7 @@ op(
 # --- arguments ------------------------------------------------------------------------------------
 
 
-def _scale(norm, forward, count):
+def _normalization_scale(norm, forward, count):
     """The scale of a normalisation mode: "backward" (None) scales the inverse by 1/n, "forward" the forward transform,
     "ortho" both by 1/sqrt(n).
     """
@@ -113,7 +113,7 @@ def _as_real(F, name, x):
     return _as_float(F, x)
 
 
-def _one_dim(x, dim):
+def _wrap_single_dim(x, dim):
     if not x.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     return wrap_dim(dim, x.ndim)
@@ -124,7 +124,7 @@ def _check_points(n):
         raise RuntimeError(f"Invalid number of data points ({n}) specified")
 
 
-def _resized(F, x, dims, sizes):
+def _trim_or_pad(F, x, dims, sizes):
     """Trimmed, or padded with zeros, to `sizes` along `dims`."""
     for d, n in zip(dims, sizes, strict=True):
         if n < x.shape[d]:
@@ -166,12 +166,12 @@ def _dims_and_sizes(x, s, dim):
 
 
 def _c2c_1d(F, x, n, dim, norm, forward):
-    dim = _one_dim(x, dim)
+    dim = _wrap_single_dim(x, dim)
     n = x.shape[dim] if n is None else n
     _check_points(n)
     x = _as_float(F, x)
-    scale = _scale(norm, forward, n)
-    x = _resized(F, x, (dim,), (n,))
+    scale = _normalization_scale(norm, forward, n)
+    x = _trim_or_pad(F, x, (dim,), (n,))
     if x.dtype.is_complex:
         return F._fft_c2c_core(x, (dim,), scale, forward)
     whole = F._fft_r2c_core(x, (dim,), scale, False)
@@ -198,11 +198,11 @@ def fft_ifft(F, input, n, dim, norm):
 
 
 def _r2c_1d(F, name, x, n, dim, norm, forward):
-    dim = _one_dim(x, dim)
+    dim = _wrap_single_dim(x, dim)
     n = x.shape[dim] if n is None else n
     x = _as_real(F, name, x)
     _check_points(n)
-    half = F._fft_r2c_core(_resized(F, x, (dim,), (n,)), (dim,), _scale(norm, forward, n), True)
+    half = F._fft_r2c_core(_trim_or_pad(F, x, (dim,), (n,)), (dim,), _normalization_scale(norm, forward, n), True)
     return half if forward else half.conj()
 
 
@@ -224,11 +224,11 @@ def fft_ihfft(F, input, n, dim, norm):
 
 
 def _c2r_1d(F, x, n, dim, norm, forward):
-    dim = _one_dim(x, dim)
+    dim = _wrap_single_dim(x, dim)
     n = 2 * (x.shape[dim] - 1) if n is None else n
     _check_points(n)
-    x = _resized(F, _as_float(F, x, True), (dim,), (n // 2 + 1,))
-    return F._fft_c2r_core(x.conj() if forward else x, (dim,), _scale(norm, forward, n), n)
+    x = _trim_or_pad(F, _as_float(F, x, True), (dim,), (n // 2 + 1,))
+    return F._fft_c2r_core(x.conj() if forward else x, (dim,), _normalization_scale(norm, forward, n), n)
 
 
 @composite("fft_irfft(Tensor input, n=None, dim=-1, norm=None)", where="fft", out=_REAL_OUT)
@@ -252,8 +252,8 @@ def fft_hfft(F, input, n, dim, norm):
 
 def _c2c_nd(F, x, s, dim, norm, forward):
     dims, sizes = _dims_and_sizes(x, s, dim)
-    x = _resized(F, _as_float(F, x, True), dims, sizes)
-    return F._fft_c2c_core(x, dims, _scale(norm, forward, math.prod(sizes)), forward) if dims else x
+    x = _trim_or_pad(F, _as_float(F, x, True), dims, sizes)
+    return F._fft_c2c_core(x, dims, _normalization_scale(norm, forward, math.prod(sizes)), forward) if dims else x
 
 
 def _r2c_nd(F, name, x, s, dim, norm):
@@ -261,10 +261,12 @@ def _r2c_nd(F, name, x, s, dim, norm):
     x = _as_real(F, name, x)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
-    return F._fft_r2c_core(_resized(F, x, dims, sizes), dims, _scale(norm, True, math.prod(sizes)), True)
+    return F._fft_r2c_core(
+        _trim_or_pad(F, x, dims, sizes), dims, _normalization_scale(norm, True, math.prod(sizes)), True
+    )
 
 
-def _half_sizes(name, x, s, dim):
+def _c2r_sizes(name, x, s, dim):
     """Dimensions, the input's sizes, and the size of the real dimension of a complex-to-real transform."""
     dims, sizes = _dims_and_sizes(x, s, dim)
     if not dims:
@@ -276,15 +278,15 @@ def _half_sizes(name, x, s, dim):
 
 
 def _c2r_nd(F, name, x, s, dim, norm):
-    dims, sizes, last = _half_sizes(name, x, s, dim)
-    x = _resized(F, _as_float(F, x, True), dims, sizes)
-    return F._fft_c2r_core(x, dims, _scale(norm, False, math.prod(sizes[:-1]) * last), last)
+    dims, sizes, last = _c2r_sizes(name, x, s, dim)
+    x = _trim_or_pad(F, _as_float(F, x, True), dims, sizes)
+    return F._fft_c2r_core(x, dims, _normalization_scale(norm, False, math.prod(sizes[:-1]) * last), last)
 
 
 def _hfft_nd(F, name, x, s, dim, norm):
-    dims, sizes, last = _half_sizes(name, x, s, dim)
-    x = _resized(F, _as_float(F, x, True), dims, sizes)
-    scale = _scale(norm, True, math.prod(sizes[:-1]) * last)
+    dims, sizes, last = _c2r_sizes(name, x, s, dim)
+    x = _trim_or_pad(F, _as_float(F, x, True), dims, sizes)
+    scale = _normalization_scale(norm, True, math.prod(sizes[:-1]) * last)
     if len(dims) > 1:
         x = F._fft_c2c_core(x, dims[:-1], 1.0, True)
     return F._fft_c2r_core(x.conj(), dims[-1:], scale, last)
@@ -297,7 +299,9 @@ def _ihfft_nd(F, name, x, s, dim, norm):
     x = _as_float(F, x)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
-    half = F._fft_r2c_core(_resized(F, x, dims, sizes), dims[-1:], _scale(norm, False, math.prod(sizes)), True).conj()
+    half = F._fft_r2c_core(
+        _trim_or_pad(F, x, dims, sizes), dims[-1:], _normalization_scale(norm, False, math.prod(sizes)), True
+    ).conj()
     return F._fft_c2c_core(half, dims[:-1], 1.0, False) if len(dims) > 1 else half
 
 
@@ -393,12 +397,12 @@ def fft_ihfft2(F, input, s, dim, norm):
 _MAKE = "n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False"
 
 
-def _frequencies(first, count, n, d, out, dtype, device, requires_grad):
+def _fft_frequencies(first, count, n, d, out, dtype, device, requires_grad):
     dtype = dtype or (get_default_dtype() if out is None else out.dtype)
     if dtype.category < 2:
         raise RuntimeError("fftfreq requires a floating point or complex dtype")
     where = out.device if device is None and out is not None else device
-    result = call.create("_arange", 0, count, 1, dtype, device=where)
+    result = call.create_tensor("_arange", 0, count, 1, dtype, device=where)
     if first is not None:
         result = result - (result >= first).to(dtype) * n
     result = result * (1.0 / (n * d) if n else 0.0)
@@ -416,7 +420,7 @@ def fft_fftfreq(F, n, d, out, dtype, device, requires_grad):
     >>> torch.fft.fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
-    return _frequencies((n + 1) // 2, n, n, d, out, dtype, device, requires_grad)
+    return _fft_frequencies((n + 1) // 2, n, n, d, out, dtype, device, requires_grad)
 
 
 @composite("fft_rfftfreq(" + _MAKE + ")", where="fft")
@@ -426,10 +430,10 @@ def fft_rfftfreq(F, n, d, out, dtype, device, requires_grad):
     >>> torch.fft.rfftfreq(4)
     tensor([0.0000, 0.2500, 0.5000])
     """
-    return _frequencies(None, n // 2 + 1, n, d, out, dtype, device, requires_grad)
+    return _fft_frequencies(None, n // 2 + 1, n, d, out, dtype, device, requires_grad)
 
 
-def _shift_dims(x, dim):
+def _resolve_shift_dims(x, dim):
     if dim is None:
         return tuple(range(x.ndim))
     return tuple(wrap_dim(d, x.ndim) for d in ((dim,) if hasattr(dim, "__index__") else dim))
@@ -444,7 +448,7 @@ def fft_fftshift(F, input, dim):
     >>> torch.fft.fftshift(torch.fft.fftfreq(4))
     tensor([-0.5000, -0.2500,  0.0000,  0.2500])
     """
-    dims = _shift_dims(input, dim)
+    dims = _resolve_shift_dims(input, dim)
     return F.roll(input, tuple(input.shape[d] // 2 for d in dims), dims) if dims else F.clone(input)
 
 
@@ -453,22 +457,22 @@ def fft_fftshift(F, input, dim):
 )
 def fft_ifftshift(F, input, dim):
     """The inverse of `fftshift`."""
-    dims = _shift_dims(input, dim)
+    dims = _resolve_shift_dims(input, dim)
     return F.roll(input, tuple((input.shape[d] + 1) // 2 for d in dims), dims) if dims else F.clone(input)
 
 
 # --- short-time transforms ------------------------------------------------------------------------
 
 
-def _called(name, input, n_fft, hop_length, win_length, window, **rest):
+def _format_stft_call(name, input, n_fft, hop_length, win_length, window, **rest):
     """The call as PyTorch's errors show it."""
 
-    def kind(x):
+    def type_string(x):
         return f"torch.{x.dtype.scalar_name}Tensor"
 
-    shown = "None" if window is None else f"{kind(window)}{{{list(window.shape)}}}"
+    shown = "None" if window is None else f"{type_string(window)}{{{list(window.shape)}}}"
     more = ", ".join(f"{k}={'None' if v is None else int(v)}" for k, v in rest.items())
-    shown_type = kind(input) if name == "stft" else f"CPU{input.dtype.scalar_name}Type"
+    shown_type = type_string(input) if name == "stft" else f"CPU{input.dtype.scalar_name}Type"
     arguments = (
         f"{list(input.shape)}, n_fft={n_fft}, hop_length={hop_length}, win_length={win_length}, window={shown}, {more}"
     )
@@ -479,7 +483,7 @@ def _warn_window(message):
     warnings.warn(message + "explicitly set `window=torch.ones(n_fft, device=<device>)`.", UserWarning, stacklevel=4)
 
 
-def _centred_window(F, window, win_length, n_fft, like):
+def _pad_window(F, window, win_length, n_fft, like):
     """The window padded with zeros on both sides to `n_fft`."""
     if window is None:
         window = like.new_ones(win_length, dtype=_REAL.get(like.dtype, like.dtype))
@@ -558,7 +562,7 @@ def stft(
     x = input if input.ndim == 2 else input.unsqueeze(0) if input.ndim == 1 else input
     if center and x.ndim == 2:
         x = _pad_ends(F, x, n_fft // 2, pad_mode)
-    shown = _called(
+    shown = _format_stft_call(
         "stft",
         x if input.ndim != 1 else x.squeeze(0),
         n_fft,
@@ -573,7 +577,7 @@ def stft(
     _check_stft(shown, x, n_fft, hop_length, win_length, window)
     frames = x.unfold(-1, n_fft, hop_length)
     if window is not None or win_length < n_fft:
-        frames = frames * _centred_window(F, window, win_length, n_fft, x)
+        frames = frames * _pad_window(F, window, win_length, n_fft, x)
     onesided = not is_complex if onesided is None else onesided
     if onesided and is_complex:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
@@ -603,7 +607,7 @@ def _check_istft(shown, x, n_fft, hop_length, win_length, window, onesided):
         raise RuntimeError(f"{shown}: Invalid window shape. window has to be 1D and length of `win_length`")
 
 
-def _overlapped(F, frames, hop_length):
+def _overlap_add(F, frames, hop_length):
     """The sum of frames (B, T, N), each `hop_length` after the one before: (B, (T - 1) hop_length + N)."""
     batch, count, width = frames.shape
     start = F._new_arange(frames, 0, count * hop_length, hop_length, int64).unsqueeze(1)
@@ -634,7 +638,7 @@ def istft(F, input, n_fft, hop_length, win_length, window, center, normalized, o
         raise RuntimeError(
             "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
         )
-    shown = _called(
+    shown = _format_stft_call(
         "istft",
         input,
         n_fft,
@@ -659,9 +663,9 @@ def istft(F, input, n_fft, hop_length, win_length, window, center, normalized, o
         if window is not None and window.dtype.is_complex:
             raise RuntimeError("Complex windows are incompatible with return_complex=False")
         frames = F.fft_irfft(x if onesided else x[..., : n_fft // 2 + 1], n_fft, -1, norm)
-    window = _centred_window(F, window, win_length, n_fft, x)
-    total = _overlapped(F, frames * window, hop_length)
-    cover = _overlapped(F, (window * window).expand(1, frames.shape[1], n_fft), hop_length)
+    window = _pad_window(F, window, win_length, n_fft, x)
+    total = _overlap_add(F, frames * window, hop_length)
+    cover = _overlap_add(F, (window * window).expand(1, frames.shape[1], n_fft), hop_length)
     start = n_fft // 2 if center else 0
     whole = total.shape[1]
     end = start + length if length is not None else whole - n_fft // 2 if center else whole

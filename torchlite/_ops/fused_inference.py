@@ -2,7 +2,7 @@
 
 A batch norm with running statistics is an affine map per channel (`batch_norm_affine`). It folds into the weights of
 the layer before it (`fold_batch_norm`), or runs in the fused ops `_batch_norm_eval` and `_fused_conv_bn`. An activation
-that clamps its input (`clamp_range`) becomes the bounds of such an op.
+that clamps its input (`clamp_range_of_activation`) becomes the bounds of such an op.
 
 `nn.Sequential`, `torch.compile`, `torch.jit.freeze`, `torch.fx.experimental.optimization.fuse` and
 `torch.nn.utils.fusion` all use this module. The fused ops record no gradients. Profilers, modes and transforms see the
@@ -20,7 +20,7 @@ from torchlite._dispatch.dispatch_state import GLOBALS, MODE
 from .conv import convolution_shape_fn
 
 
-def nothing_recorded() -> bool:
+def is_inference_unobserved() -> bool:
     """True if this thread records no gradients, and nothing observes ops."""
     return not MODE.grad and not GLOBALS["INTERCEPTORS"]
 
@@ -63,7 +63,7 @@ def can_fuse_dtypes(dtypes: Any) -> bool:
 NO_CLAMP = (-math.inf, math.inf)
 
 
-def clamp_range(name: str, args: Any = ()) -> tuple[float, float] | None:
+def clamp_range_of_activation(name: str, args: Any = ()) -> tuple[float, float] | None:
     """Lower and upper bound of an activation that clamps its input, by the op's name and its arguments after the input;
     None for other ops.
     """

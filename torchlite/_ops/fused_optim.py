@@ -32,7 +32,7 @@ SMALL_THERE, TOGETHER_THERE = 1 << 22, 1 << 24
 # The arguments of each op after its arrays and `cache` are the options of its formula, in order.
 
 
-def _flat(F, arrays):
+def _flatten_arrays(F, arrays):
     parts = [F.reshape(array, (-1,)) for array in arrays]
     return parts[0] if len(parts) == 1 else F.cat(parts, 0)
 
@@ -47,19 +47,19 @@ def _write_back(F, params, flat):
         start += size
 
 
-def _evaluate(F, node, names):
+def _evaluate_expression(F, node, names):
     """The value of an expression of a formula, over numbers and raw arrays."""
     if isinstance(node, ast.Name):
         return names[node.id]
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.IfExp):
-        return _evaluate(F, node.body if _evaluate(F, node.test, names) else node.orelse, names)
+        return _evaluate_expression(F, node.body if _evaluate_expression(F, node.test, names) else node.orelse, names)
     if isinstance(node, ast.UnaryOp):
-        value = _evaluate(F, node.operand, names)
+        value = _evaluate_expression(F, node.operand, names)
         return F.neg(value) if hasattr(value, "shape") else -value
     parts = node.args if isinstance(node, ast.Call) else (node.left, node.right)
-    values = [_evaluate(F, part, names) for part in parts]
+    values = [_evaluate_expression(F, part, names) for part in parts]
     on_arrays = any(hasattr(value, "shape") for value in values)
     if isinstance(node, ast.BinOp):
         name, function = _OPERATORS[type(node.op)]
@@ -80,22 +80,22 @@ _OPERATORS: dict[type, Any] = {
 }
 
 
-def _composite_of(formula):
+def _make_composite(formula):
     """The composite that runs a formula's statements as ops over flat arrays."""
     places = len(formula.states)
 
     def composite(F, params, grads, *rest):
         states = dict(zip(formula.states, rest, strict=False))
         names = dict(zip(formula.options, rest[places + 1 :], strict=True))
-        names |= {"param": _flat(F, params), "grad": _flat(F, grads), **states}
+        names |= {"param": _flatten_arrays(F, params), "grad": _flatten_arrays(F, grads), **states}
         if hasattr(names.get("step"), "shape"):  # counts on the device, all alike
             names["step"] = F.to(F.narrow(names["step"], 0, 0, 1), F.dtype_of(names["param"]))
         for statement in formula.scalars:
-            names[statement.targets[0].id] = _evaluate(F, statement.value, names)
+            names[statement.targets[0].id] = _evaluate_expression(F, statement.value, names)
         known = {name: state is not None for name, state in states.items()}
         known |= {name: names[name] for name in formula.numbers if not hasattr(names[name], "shape")}
         for statement in formula.specialize(known):
-            name, value = statement.targets[0].id, _evaluate(F, statement.value, names)
+            name, value = statement.targets[0].id, _evaluate_expression(F, statement.value, names)
             if name in states:
                 F.copy_into(states[name], value)
             else:
@@ -135,7 +135,7 @@ op(
     "weight_decay, decoupled, maximize, grad_scale=None, found_inf=None)",
     where="",
     tags=NONDIFF,
-    composite=_with_scaler(_composite_of(ADAM)),
+    composite=_with_scaler(_make_composite(ADAM)),
     doc="One step of Adam or AdamW. " + _PLACE + _SCALER,
 )
 op(
@@ -143,7 +143,7 @@ op(
     "maximize, grad_scale=None, found_inf=None)",
     where="",
     tags=NONDIFF,
-    composite=_with_scaler(_composite_of(SGD)),
+    composite=_with_scaler(_make_composite(SGD)),
     doc="One step of stochastic gradient descent. " + _PLACE + _SCALER,
 )
 op(
@@ -151,7 +151,7 @@ op(
     "weight_decay, maximize)",
     where="",
     tags=NONDIFF,
-    composite=_composite_of(RMSPROP),
+    composite=_make_composite(RMSPROP),
     doc="One step of RMSprop. " + _PLACE,
 )
 op(
@@ -159,7 +159,7 @@ op(
     "found_inf=None)",
     where="",
     tags=NONDIFF,
-    composite=_with_scaler(_composite_of(ADAGRAD)),
+    composite=_with_scaler(_make_composite(ADAGRAD)),
     doc="One step of Adagrad. " + _PLACE + _SCALER,
 )
 
@@ -201,7 +201,7 @@ class Plan:
         for entry, name, tensor in self.version_witnesses:
             if entry.get(name) is not tensor:
                 return None
-        if GLOBALS["WRITE_CHECKS"] and self._moves():
+        if GLOBALS["WRITE_CHECKS"] and self._has_moved_memory():
             return None
         for param in self.missing:
             if param._tl_meta is not None and param._tl_meta.grad is not None:
@@ -218,7 +218,7 @@ class Plan:
             result.append(grads)
         return result
 
-    def _moves(self):
+    def _has_moved_memory(self):
         """True if a parameter or state gets other memory before it is written."""
         tensors = [tensor for _, _, tensor in self.version_witnesses] + [p for pack in self.packs for p in pack.params]
         before = [tensor._tl_array for tensor in tensors]
@@ -274,7 +274,7 @@ def is_plain_mode():
     return not GLOBALS["INTERCEPTORS"]
 
 
-def any_sparse(params) -> bool:
+def has_sparse_gradient(params) -> bool:
     """True if one of the parameters or their gradients is sparse: then no multi-tensor kernel steps them."""
     return GLOBALS["SPARSE"] and any(p._tl_is_sparse or p.grad is not None and p.grad._tl_is_sparse for p in params)
 
@@ -322,7 +322,7 @@ def make_plan(group_params, params, missing, states, names, on_device=False):
             plan.steps, plan.count = steps._tl_array, steps
             for place, state in enumerate(states):
                 state["step"] = steps[place]
-        for members in _partition(params):
+        for members in _partition_into_packs(params):
             chosen = [states[place] for place in members]
             flats = {}
             for name in names:
@@ -340,17 +340,17 @@ def make_plan(group_params, params, missing, states, names, on_device=False):
     return plan
 
 
-def _partition(params):
+def _partition_into_packs(params):
     """Indices of parameters by pack; on devices large ones are not packed."""
     sizes = list(enumerate([param.numel() for param in params]))
     if not params[0].is_cpu:
         alone = [[place] for place, size in sizes if size > SMALL_THERE]
-        return alone + _together([entry for entry in sizes if entry[1] <= SMALL_THERE], TOGETHER_THERE)
-    large = _together([entry for entry in sizes if entry[1] > SMALL], LARGE_TOGETHER)
-    return large + _together([entry for entry in sizes if entry[1] <= SMALL], TOGETHER)
+        return alone + _group_into_runs([entry for entry in sizes if entry[1] <= SMALL_THERE], TOGETHER_THERE)
+    large = _group_into_runs([entry for entry in sizes if entry[1] > SMALL], LARGE_TOGETHER)
+    return large + _group_into_runs([entry for entry in sizes if entry[1] <= SMALL], TOGETHER)
 
 
-def _together(sizes, most):
+def _group_into_runs(sizes, most):
     """Indices in runs of at most `most` elements; a larger parameter is a separate run."""
     packs: list[list[int]] = []
     current: list[int] = []

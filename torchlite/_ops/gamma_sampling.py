@@ -10,10 +10,10 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from .._device.generators import engine_of
+from .._device.generators import engine_for_table
 from .._dispatch import DEFAULT, RANDOM, composite, memory_layout, op
 from .._types.dtypes import finfo, float32, float64
-from ._gradient_helpers import without_derivative
+from ._gradient_helpers import make_missing_derivative_formula
 
 _ROUNDS = 8  # of rejection on devices: fewer than one variate in 10**10 is refused by all of them
 
@@ -21,18 +21,18 @@ _ROUNDS = 8  # of rejection on devices: fewer than one variate in 10**10 is refu
 # --- drawing --------------------------------------------------------------------------------------
 
 
-def _least(dtype) -> float:
+def _smallest_normal(dtype) -> float:
     """The smallest normal number of a dtype: no variate is rounded to 0."""
     return finfo(dtype).tiny
 
 
-def _gammas(F, concentration, generator):
+def _draw_gammas(F, concentration, generator):
     """Gamma variates by several draws, between which no other thread draws from an engine that has a lock."""
     with getattr(generator, "lock", None) or contextlib.nullcontext():
-        return _gammas_by_rounds(F, concentration, generator)
+        return _draw_gammas_marsaglia_tsang(F, concentration, generator)
 
 
-def _gammas_by_rounds(F, concentration, generator):
+def _draw_gammas_marsaglia_tsang(F, concentration, generator):
     """Marsaglia and Tsang's method, with as many rounds for all."""
     dtype, shape = F.dtype_of(concentration), concentration.shape
     real = float64 if dtype is float64 else float32
@@ -55,14 +55,14 @@ def _gammas_by_rounds(F, concentration, generator):
     # For a below 1: a variate of a + 1 times u**(1 / a).
     log_u = F.log1p(F.neg(F._random_uniform(shape, real, 0.0, 1.0, generator)))
     value = F.mul(value, F.where(small, F.exp(F.div(log_u, F.where(small, wanted, 1.0))), 1.0))
-    return F.to(F._clamp_scalars(value, _least(dtype), None), dtype)
+    return F.to(F._clamp_scalars(value, _smallest_normal(dtype), None), dtype)
 
 
-def _dirichlets(F, concentration, generator):
+def _draw_dirichlets(F, concentration, generator):
     """Gamma variates over their sum."""
     values = F._random_gamma(concentration, generator)
     shares = F.div(values, F.sum(values, -1, True))
-    return F._clamp_scalars(shares, _least(F.dtype_of(shares)), None)
+    return F._clamp_scalars(shares, _smallest_normal(F.dtype_of(shares)), None)
 
 
 _DRAWN: dict[str, Any] = {
@@ -73,7 +73,7 @@ _DRAWN: dict[str, Any] = {
 op(
     "_random_gamma(Tensor concentration, generator)",
     **_DRAWN,
-    composite=_gammas,
+    composite=_draw_gammas,
     vjp={"concentration": lambda F, g, concentration, out: F.mul(g, F._standard_gamma_grad(concentration, out))},
     doc="Gamma variates of rate 1 (G. Marsaglia and W. W. Tsang, 'A simple method for generating gamma variables', "
     "2000).",
@@ -82,14 +82,14 @@ op(
 op(
     "_random_dirichlet(Tensor concentration, generator)",
     **_DRAWN,
-    composite=_dirichlets,
-    vjp={"concentration": without_derivative("_sample_dirichlet")},
+    composite=_draw_dirichlets,
+    vjp={"concentration": make_missing_derivative_formula("_sample_dirichlet")},
     doc="Dirichlet variates along the last dimension.",
     node_name="NotImplemented",
 )
 
 
-def _real(input, kernel: str) -> None:
+def _check_real_cpu_dtype(input, kernel: str) -> None:
     """PyTorch's error for dtypes without a CPU kernel."""
     if input.dtype.category != 2 or (input.dtype.itemsize < 4 and input.device.type == "cpu"):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")
@@ -100,8 +100,8 @@ def _standard_gamma(F, input, generator):
     """Gamma variates of the shape parameters in `input` and rate 1. Their gradients are implicit:
     ``_standard_gamma_grad``.
     """
-    _real(input, "gamma_cpu")
-    return F._random_gamma(input, engine_of(input._tl_kernels, generator))
+    _check_real_cpu_dtype(input, "gamma_cpu")
+    return F._random_gamma(input, engine_for_table(input._tl_kernels, generator))
 
 
 @composite("_sample_dirichlet(Tensor input, generator=None)", where="torch", layout=memory_layout.like_first)
@@ -109,8 +109,8 @@ def _sample_dirichlet(F, input, generator):
     """Dirichlet variates of the concentrations along the last dimension of `input`. Not differentiable;
     `torch.distributions.Dirichlet` implements the gradient.
     """
-    _real(input, "dirichlet")
-    return F._random_dirichlet(input, engine_of(input._tl_kernels, generator))
+    _check_real_cpu_dtype(input, "dirichlet")
+    return F._random_dirichlet(input, engine_for_table(input._tl_kernels, generator))
 
 
 # --- implicit gradients ---------------------------------------------------------------------------
@@ -133,12 +133,12 @@ _FIRST_NODE = -3.6
 _PIECE = 1 << 20  # elements, times terms or nodes, that are computed at once
 
 
-def _counted(F, count: int, dtype):
+def _one_to_n(F, count: int, dtype):
     """1, 2 ... `count`."""
     return F.cumsum(F._full((count,), 1.0, dtype), -1)
 
 
-def _series(F, ratio, slope):
+def _sum_of_products_and_derivative(F, ratio, slope):
     """S = sum of products of `ratio` along the last dimension, beginning with 1, and its derivative, with `slope` the
     derivative of log ratio.
     """
@@ -146,24 +146,24 @@ def _series(F, ratio, slope):
     return F.add(F.sum(terms, -1), 1.0), F.sum(F.mul(terms, F.cumsum(slope, -1)), -1)
 
 
-def _integrated(F, scale, integrand):
+def _integrate_double_exponential(F, scale, integrand):
     """The integral from 0 to infinity of a function of s that changes over lengths of `scale` and decays at least
     exponentially. `integrand(s)` gets s with the nodes in a new last dimension.
     """
     dtype = F.dtype_of(scale)
-    t = F.add(F.mul(_counted(F, _NODES, dtype), _STEP), _FIRST_NODE - _STEP)
+    t = F.add(F.mul(_one_to_n(F, _NODES, dtype), _STEP), _FIRST_NODE - _STEP)
     q = F.exp(F.sub(t, F.exp(F.neg(t))))
     weight = F.mul(F.mul(q, F.add(F.exp(F.neg(t)), 1.0)), _STEP)
     s = F.mul(F.unsqueeze(scale, -1), q)
     return F.mul(scale, F.sum(F.mul(integrand(s), weight), -1))
 
 
-def _side(F, start):
+def _lower_integral_sign(F, start):
     """-1 where the lower integral is taken, else 1."""
     return F.sub(F.mul(F.to(F.ge(start, 0.0), F.dtype_of(start)), 2.0), 1.0)
 
 
-def _by_pieces(F, formula, *operands):
+def _apply_blockwise(F, formula, *operands):
     """Apply `formula(*operands)` to flat arrays of one shape in blocks that fit in the cache with all quadrature
     nodes.
     """
@@ -178,19 +178,19 @@ def _by_pieces(F, formula, *operands):
     return F.reshape(F.cat(parts, 0), shape)
 
 
-def _gamma_moved(F, a, x):
+def _gamma_sample_derivative(F, a, x):
     """dx/da of gamma variates x of shape parameters a, one-dimensional."""
     dtype = F.dtype_of(x)
     # F(x) = x**a exp(-x) / Gamma(a + 1) * sum of x**n / ((a + 1) ... (a + n)), and p(x) = x**(a - 1) exp(-x) / Gamma(a)
     log_x = F.log(x)
-    below = F.add(F.unsqueeze(a, -1), _counted(F, _TERMS, dtype))
+    below = F.add(F.unsqueeze(a, -1), _one_to_n(F, _TERMS, dtype))
     near = F.unsqueeze(F._clamp_scalars(x, None, _SERIES_END), -1)
-    total, moved = _series(F, F.div(near, below), F.neg(F.reciprocal(below)))
+    total, moved = _sum_of_products_and_derivative(F, F.div(near, below), F.neg(F.reciprocal(below)))
     log_slope = F.sub(log_x, F.digamma(F.add(a, 1.0)))
     by_series = F.neg(F.mul(F.div(x, a), F.add(F.mul(total, log_slope), moved)))
     # d log p(t) / da = log t - digamma(a), and p(x exp(e)) exp(e) / p(x) = exp(a e - x (exp(e) - 1))
     start = F.sub(log_x, F.digamma(a))
-    side = _side(F, start)
+    side = _lower_integral_sign(F, start)
     scale = F.reciprocal(F.add(F.abs(F.sub(a, x)), F.sqrt(x)))
 
     def integrand(s):
@@ -198,20 +198,20 @@ def _gamma_moved(F, a, x):
         log_weight = F.sub(F.mul(F.unsqueeze(a, -1), e), F.mul(F.unsqueeze(x, -1), F.expm1(e)))
         return F.mul(F.add(F.unsqueeze(start, -1), e), F.exp(log_weight))
 
-    by_integral = F.mul(F.mul(side, x), _integrated(F, scale, integrand))
+    by_integral = F.mul(F.mul(side, x), _integrate_double_exponential(F, scale, integrand))
     return F.where(F.lt(x, _SERIES_END), by_series, by_integral)
 
 
-def _beta_moved(F, x, a, total):
+def _beta_sample_derivative(F, x, a, total):
     """dx/da / (1 - x) of beta variates x of parameters a and total - a, where the latter stays."""
     dtype = F.dtype_of(x)
     b, rest = F.sub(total, a), F.add(F.neg(x), 1.0)
     log_x = F.where(F.lt(x, 0.5), F.log(x), F.log1p(F.neg(rest)))
-    counted = _counted(F, _TERMS, dtype)
+    counted = _one_to_n(F, _TERMS, dtype)
     rising = F.add(F.unsqueeze(total, -1), F.sub(counted, 1.0))
     digamma_total = F.digamma(total)
 
-    def near(distance, parameter):
+    def term_ratios(distance, parameter):
         """The ratios of the terms of x**a (1 - x)**b / (a B) * sum of (total)_n / (a + 1)_n x**n."""
         inside = F.minimum(F._clamp_scalars(distance, None, 0.5), F.mul(F.reciprocal(total), _SERIES_END))
         inside = F.unsqueeze(inside, -1)
@@ -219,17 +219,17 @@ def _beta_moved(F, x, a, total):
         return F.div(F.mul(inside, rising), below), F.reciprocal(below)
 
     # Near 0, as a series of F itself; near 1, as one of 1 - F, where a is the other parameter.
-    ratio, falling = near(x, a)
-    low, low_moved = _series(F, ratio, F.sub(F.reciprocal(rising), falling))
+    ratio, falling = term_ratios(x, a)
+    low, low_moved = _sum_of_products_and_derivative(F, ratio, F.sub(F.reciprocal(rising), falling))
     low_slope = F.sub(F.add(log_x, digamma_total), F.digamma(F.add(a, 1.0)))
     by_low = F.neg(F.mul(F.div(x, a), F.add(F.mul(low, low_slope), low_moved)))
-    ratio, falling = near(rest, b)
-    high, high_moved = _series(F, ratio, F.reciprocal(rising))
+    ratio, falling = term_ratios(rest, b)
+    high, high_moved = _sum_of_products_and_derivative(F, ratio, F.reciprocal(rising))
     start = F.sub(F.add(log_x, digamma_total), F.digamma(a))
     by_high = F.mul(F.div(x, b), F.add(F.mul(high, start), high_moved))
     # d log p(t) / da = log t - digamma(a) + digamma(total); with log-odds of t that differ from those of x by e,
     # log(t / x) = e - r and log((1 - t) / (1 - x)) = -r for r = log(1 + x (exp(e) - 1))
-    side = _side(F, start)
+    side = _lower_integral_sign(F, start)
     slope, spread = F.sub(a, F.mul(total, x)), F.mul(F.mul(total, x), rest)
     scale = F.reciprocal(F.add(F.abs(slope), F.sqrt(spread)))
 
@@ -239,19 +239,19 @@ def _beta_moved(F, x, a, total):
         log_weight = F.sub(F.mul(F.unsqueeze(a, -1), e), F.mul(F.unsqueeze(total, -1), r))
         return F.mul(F.add(F.unsqueeze(start, -1), F.sub(e, r)), F.exp(log_weight))
 
-    by_integral = F.mul(F.mul(side, x), _integrated(F, scale, integrand))
+    by_integral = F.mul(F.mul(side, x), _integrate_double_exponential(F, scale, integrand))
     at_low = F.logical_and(F.lt(x, 0.5), F.lt(F.mul(total, x), _SERIES_END))
     at_high = F.logical_and(F.ge(x, 0.5), F.lt(F.mul(total, rest), _SERIES_END))
     return F.where(at_low, by_low, F.where(at_high, by_high, by_integral))
 
 
-def _at_least_single(F, formula, *operands):
+def _compute_in_float32(F, formula, *operands):
     dtype = F.dtype_of(operands[0])
     wide = [F.to(x, float32) if dtype.itemsize < 4 else x for x in operands]
-    return F.to(_by_pieces(F, lambda *flat: formula(F, *flat), *wide), dtype)
+    return F.to(_apply_blockwise(F, lambda *flat: formula(F, *flat), *wide), dtype)
 
 
-def _underived(name: str):
+def _make_not_implemented_formula(name: str):
     def formula(F, g):
         raise RuntimeError(f"the derivative for '{name}' is not implemented.")
 
@@ -264,8 +264,8 @@ op(
     tags=0,
     where="torch",
     shape_fn=lambda input, output: (input.shape, input.dtype),
-    composite=lambda F, input, output: _at_least_single(F, _gamma_moved, input, output),
-    vjp=dict.fromkeys(("input", "output"), _underived("_standard_gamma_grad")),
+    composite=lambda F, input, output: _compute_in_float32(F, _gamma_sample_derivative, input, output),
+    vjp=dict.fromkeys(("input", "output"), _make_not_implemented_formula("_standard_gamma_grad")),
     doc="""How gamma variates ``output`` of shape parameters ``input`` (both of one shape) move with them.
 
     >>> import torchlite as torch
@@ -279,8 +279,8 @@ op(
     tags=0,
     where="torch",
     shape_fn=lambda x, alpha, total: (x.shape, x.dtype),
-    composite=lambda F, x, alpha, total: _at_least_single(F, _beta_moved, x, alpha, total),
-    vjp=dict.fromkeys(("x", "alpha", "total"), without_derivative("_dirichlet_grad")),
+    composite=lambda F, x, alpha, total: _compute_in_float32(F, _beta_sample_derivative, x, alpha, total),
+    vjp=dict.fromkeys(("x", "alpha", "total"), make_missing_derivative_formula("_dirichlet_grad")),
     doc="How beta variates ``x`` of parameters ``alpha`` and ``total - alpha`` move with ``alpha``; over ``1 - x``.",
     node_name="NotImplemented",
 )

@@ -3,16 +3,16 @@
 import math
 
 from torchlite._dispatch import INPLACE, NONDIFF, Out, Overlap, composite, memory_layout, op
-from torchlite._dispatch.argument_checks import min_and_max
 from torchlite._dispatch.public_functions import torch
+from torchlite._dispatch.shape_and_value_checks import min_and_max
 from torchlite._dispatch.shapes import broadcast_shapes, wrap_dim
 
 from .._types.dtypes import bool_, int64
-from ._gradient_helpers import apart
+from ._gradient_helpers import copy_if_aliased
 from .indexing import _raw_index as raw_index
 
 
-def _same(input, **_):
+def _same_shape_and_dtype(input, **_):
     return input.shape, input.dtype
 
 
@@ -135,7 +135,7 @@ op(
     "put(Tensor input, Tensor index, Tensor source, accumulate=False)",
     where="Tensor torch",
     tags=INPLACE,
-    shape_fn=_same,
+    shape_fn=_same_shape_and_dtype,
     vjp={
         "input": _put_input_vjp,
         "source": lambda F, g, index, source_shape: F.reshape(F.take(g, index), source_shape),
@@ -280,7 +280,7 @@ op(
 op(
     "scatter_add(Tensor input, dim, Tensor index, Tensor src)",
     tags=INPLACE,
-    shape_fn=_same,
+    shape_fn=_same_shape_and_dtype,
     vjp={"input": lambda F, g: g, "src": lambda F, g, dim, index: F.gather(g, dim, index)},
     doc="""`input` with each element of `src` added at the place that `index` names along `dim`; repeated places add up.
 
@@ -292,7 +292,7 @@ op(
 )
 
 
-def _places_kept(F, g, dim, index, include_self):
+def _zero_written_places(F, g, dim, index, include_self):
     """The gradient of what `input` itself brings in: nothing at the places written to, unless it is included."""
     return g if include_self else F.scatter(g, dim, index, F._new_zeros(g, index.shape))
 
@@ -302,7 +302,7 @@ def ones_for_zeros(F, x):
     return F._where(F.eq(x, 0), F._ones_like(x), x)
 
 
-def zeros_beside(F, x, added):
+def effect_of_other_zeros(F, x, added):
     """The effect of zeros among the other factors of a product: 1 if there are none, 0 otherwise. It is differentiable
     through the zeros; only the third derivative misses products with three zeros. added(f): the sum of f over all
     factors, for each.
@@ -326,20 +326,22 @@ def _product_vjp(F, g, input, dim, index, src, include_self):
     plain = ones_for_zeros(F, start), ones_for_zeros(F, src)
     product = F.scatter_reduce(plain[0], dim, index, plain[1], "prod", include_self=True)
 
-    def others(x, plain, at):
-        zeros = zeros_beside(F, x, lambda f: at(F.scatter_add(f(start), dim, index, f(src))))
+    def product_of_others(x, plain, at):
+        zeros = effect_of_other_zeros(F, x, lambda f: at(F.scatter_add(f(start), dim, index, f(src))))
         return F.mul(F.div(at(product), plain), zeros)
 
-    for_input = _places_kept(F, F.mul(g, others(start, plain[0], lambda x: x)), dim, index, include_self)
+    for_input = _zero_written_places(
+        F, F.mul(g, product_of_others(start, plain[0], lambda x: x)), dim, index, include_self
+    )
     at_src = lambda x: F.gather(x, dim, index)
-    return for_input, F.mul(at_src(g), others(src, plain[1], at_src))
+    return for_input, F.mul(at_src(g), product_of_others(src, plain[1], at_src))
 
 
 def _scatter_mean_vjp(F, g, dim, index, src, include_self):
     count = F._ones_like(g) if include_self else F._zeros_like(g)
     count = F.scatter_add(count, dim, index, F._ones_like(src))
     share = F.div(g, F.maximum(count, F._ones_like(count)))
-    return _places_kept(F, share, dim, index, include_self), F.gather(share, dim, index)
+    return _zero_written_places(F, share, dim, index, include_self), F.gather(share, dim, index)
 
 
 def _scatter_extreme_vjp(F, g, input, dim, index, src, include_self, out):
@@ -351,7 +353,7 @@ def _scatter_extreme_vjp(F, g, input, dim, index, src, include_self, out):
         )
     count = F.scatter_add(mine, dim, index, theirs)
     share = F.div(g, F._where(F.eq(count, 0), F._ones_like(count), count))
-    return F.mul(mine, share) if include_self else _places_kept(F, g, dim, index, False), F.mul(
+    return F.mul(mine, share) if include_self else _zero_written_places(F, g, dim, index, False), F.mul(
         theirs, F.gather(share, dim, index)
     )
 
@@ -360,7 +362,7 @@ def _scatter_reduce_vjp(F, g, input, dim, index, src, reduce, include_self, out)
     if 0 in index.shape:
         return g, F._zeros_like(src)
     if reduce == "sum":
-        return _places_kept(F, g, dim, index, include_self), F.gather(g, dim, index)
+        return _zero_written_places(F, g, dim, index, include_self), F.gather(g, dim, index)
     if reduce == "mean":
         return _scatter_mean_vjp(F, g, dim, index, src, include_self)
     if reduce == "prod":
@@ -530,7 +532,7 @@ def repeat_interleave(F, input, repeats, dim, output_size):
     """
     if repeats is None:
         index = F._repeat_interleave_indices(input)
-        return _sized(index, output_size, 0)
+        return _check_output_size(index, output_size, 0)
     if dim is None:
         input, dim = input.reshape(-1), 0
     dim = wrap_dim(dim, input.ndim)
@@ -541,7 +543,7 @@ def repeat_interleave(F, input, repeats, dim, output_size):
             raise RuntimeError("Repeats must be non-negative")
         wide = F.unsqueeze(input, dim + 1).expand(*input.shape[: dim + 1], repeats, *input.shape[dim + 1 :])
         wide = wide.reshape(*input.shape[:dim], input.shape[dim] * repeats, *input.shape[dim + 1 :])
-        return _sized(apart(F, wide, input), output_size, dim)
+        return _check_output_size(copy_if_aliased(F, wide, input), output_size, dim)
     if repeats.ndim == 0 or (repeats.ndim == 1 and repeats.shape[0] == 1):
         repeats = repeats.reshape(1).expand(input.shape[dim])
     elif repeats.ndim == 1 and repeats.shape[0] != input.shape[dim]:
@@ -549,10 +551,10 @@ def repeat_interleave(F, input, repeats, dim, output_size):
             f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.shape[0]} and "
             f"input.size({dim}) = {input.shape[dim]}"
         )
-    return _sized(F.index_select(input, dim, F._repeat_interleave_indices(repeats)), output_size, dim)
+    return _check_output_size(F.index_select(input, dim, F._repeat_interleave_indices(repeats)), output_size, dim)
 
 
-def _sized(result, output_size, dim):
+def _check_output_size(result, output_size, dim):
     if output_size is not None and result.shape[dim] != output_size:
         raise RuntimeError(
             f"Allocated size does not match required size: output_size {output_size}, but repeats sum to "

@@ -9,10 +9,10 @@ import math
 from torchlite._dispatch import NONDIFF, op
 from torchlite._types import dtypes
 
-from .fused_optim import SMALL, _flat
+from .fused_optim import SMALL, _flatten_arrays
 
 
-def _one_number(F, name, array, dtype=dtypes.float32):
+def _check_single_number(F, name, array, dtype=dtypes.float32):
     """PyTorch's errors for a tensor that must be one number of a dtype."""
     if math.prod(array.shape) != 1:
         raise RuntimeError(f"{name} must be a 1-element tensor.")
@@ -23,9 +23,9 @@ def _one_number(F, name, array, dtype=dtypes.float32):
 # --- gradients ------------------------------------------------------------------------------------
 
 
-def _unscale(F, self, found_inf, inv_scale):
-    _one_number(F, "inv_scale", inv_scale)
-    _one_number(F, "found_inf", found_inf)
+def _unscale_in_place(F, self, found_inf, inv_scale):
+    _check_single_number(F, "inv_scale", inv_scale)
+    _check_single_number(F, "found_inf", found_inf)
     kinds: dict = {}
     for grad in self:
         kinds.setdefault(grad.dtype, []).append(grad)
@@ -41,19 +41,19 @@ def _unscale(F, self, found_inf, inv_scale):
 
 
 def _unscale_homogeneous(F, grads, found_inf, inv_scale):
-    _note_infinities(F, grads, found_inf)
-    _multiply(F, grads, inv_scale, F.dtype_of(grads[0]))
+    _flag_infinities(F, grads, found_inf)
+    _multiply_in_place(F, grads, inv_scale, F.dtype_of(grads[0]))
 
 
-def _note_infinities(F, grads, found_inf):
+def _flag_infinities(F, grads, found_inf):
     small = [grad for grad in grads if math.prod(grad.shape) <= SMALL]
     large = [grad for grad in grads if math.prod(grad.shape) > SMALL]
-    for values in [*large, *([_flat(F, small)] if small else [])]:
+    for values in [*large, *([_flatten_arrays(F, small)] if small else [])]:
         found = F.to(F.logical_not(F.all(F.isfinite(values))), dtypes.float32)
         F.copy_into(found_inf, F.maximum(found_inf, F.reshape(found, found_inf.shape)))
 
 
-def _multiply(F, grads, factor, dtype):
+def _multiply_in_place(F, grads, factor, dtype):
     """In place, as wide as float32 at least."""
     wide = dtype if dtype.itemsize > 4 else dtypes.float32
     factor, in_place = F.to(factor, wide), getattr(F, "mul_", None)
@@ -68,7 +68,7 @@ op(
     "_amp_foreach_non_finite_check_and_unscale_(Tensor[] self, Tensor found_inf, Tensor inv_scale)",
     where="torch",
     tags=NONDIFF,
-    composite=_unscale,
+    composite=_unscale_in_place,
     doc="Multiply all of `self` by `inv_scale`, in place; `found_inf` becomes 1 where one of them had an infinity or "
     "a NaN.",
 )
@@ -85,9 +85,9 @@ op(
 
 
 def _update_scale(F, self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval):
-    _one_number(F, "growth_tracker", growth_tracker, dtypes.int32)
-    _one_number(F, "current_scale", self)
-    _one_number(F, "found_inf", found_inf)
+    _check_single_number(F, "growth_tracker", growth_tracker, dtypes.int32)
+    _check_single_number(F, "current_scale", self)
+    _check_single_number(F, "found_inf", found_inf)
     shape, count_shape = self.shape, growth_tracker.shape
     scale, tracker, found = (F.reshape(x, ()) for x in (self, growth_tracker, found_inf))
     bad = F.ne(found, 0.0)

@@ -84,7 +84,7 @@ set_index = op(
     numbers={"value": True},
 )
 
-_PLAIN = (Tensor, GLOBALS["Parameter"])
+_PLAIN_TENSOR_CLASSES = (Tensor, GLOBALS["Parameter"])
 _BASIC = (int, slice, type(None), type(...))
 
 
@@ -109,7 +109,7 @@ def getitem(tensor: Tensor, index):
     cls = index.__class__
     if (cls is int or cls is slice and index.step is None) and tensor._tl_array.ndim:
         return _getitem_view(tensor, (index,))
-    basic, advanced = split(tensor, index)
+    basic, advanced = split_basic_and_advanced(tensor, index)
     out = _getitem_view(tensor, basic) if basic else tensor
     if advanced is None:
         return out if basic else tensor.alias()
@@ -126,7 +126,7 @@ def setitem(tensor: Tensor, index, value) -> None:
     if (cls is int or cls is slice and index.step is None) and tensor._tl_array.ndim:
         basic, advanced = (index,), None
     else:
-        basic, advanced = split(tensor, index)
+        basic, advanced = split_basic_and_advanced(tensor, index)
     if not isinstance(value, (Tensor, int, float, complex)):
         if not isinstance(value, np.generic):
             from .._tensor.nested_sequences import type_name
@@ -151,25 +151,31 @@ def setitem(tensor: Tensor, index, value) -> None:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         target, places = tensor, basic or (...,)
     elif basic and tensor._takes_records:  # a view of it may be none
-        tensor._put(index, value)
+        tensor._set_items(index, value)
         return
     else:
         target, places = _getitem_view(tensor, basic) if basic else tensor, advanced
-    if not _written_plainly(target, places, value):
-        call.in_place(set_index, (target, places, value), {})
+    if not _write_by_kernel_only(target, places, value):
+        call.run_in_place(set_index, (target, places, value), {})
 
 
-def _written_plainly(target: Tensor, index: tuple, value) -> bool:
+def _write_by_kernel_only(target: Tensor, index: tuple, value) -> bool:
     """True if the kernel alone wrote the elements: no interceptor is active and nothing is recorded."""
     watched = GLOBALS["INTERCEPTORS"] or GLOBALS["DISPATCHES"] or GLOBALS["WRITE_CHECKS"] or GLOBALS["SPARSE"]
-    if watched or target.__class__ not in _PLAIN or target._tl_signs or MODE.grad and target._tl_node is not None:
+    if (
+        watched
+        or target.__class__ not in _PLAIN_TENSOR_CLASSES
+        or target._tl_signs
+        or MODE.grad
+        and target._tl_node is not None
+    ):
         return False
     write = getattr(target._tl_kernels, "_setitem_", None)  # an in-place kernel, which a backend may lack
     if write is None:
         return False
     if value.__class__ is int or value.__class__ is float:
         value = cast_scalar(value, target.dtype, infinite=True)
-    elif value.__class__ not in _PLAIN or value._tl_signs or MODE.grad and value._tl_node is not None:
+    elif value.__class__ not in _PLAIN_TENSOR_CLASSES or value._tl_signs or MODE.grad and value._tl_node is not None:
         return False
     else:
         value = value._tl_array
@@ -184,11 +190,11 @@ def _written_plainly(target: Tensor, index: tuple, value) -> bool:
 def _check_overlap(tensor: Tensor, basic, advanced, value) -> None:
     """PyTorch's errors where the elements to be written share places with each other, or with the value."""
     raw = tensor._tl_kernels._slice_index(tensor._tl_array, basic) if basic else tensor._tl_array
-    place = call.wrap(tensor._tl_kernels, raw, tensor.dtype)
+    place = call.wrap_array(tensor._tl_kernels, raw, tensor.dtype)
     check_in_place(CALLBACKS.copy if advanced is None else REGISTRY["index_put"], [place, value])
 
 
-def split(tensor: Tensor, index) -> tuple[tuple, tuple | None]:
+def split_basic_and_advanced(tensor: Tensor, index) -> tuple[tuple, tuple | None]:
     """An index as a basic one (a view) and, when there are arrays, an advanced one for the result of the first.
 
     In PyTorch integers select before arrays index, so the two steps differ from NumPy's single one.
@@ -206,11 +212,11 @@ def split(tensor: Tensor, index) -> tuple[tuple, tuple | None]:
         elif cls not in _BASIC:
             break
     else:
-        return _checked_count(tensor, items), None
+        return _check_index_count(tensor, items), None
     if cls is Tensor and len(items) == 1 and (i.dtype is int64 or i.dtype is bool_) and i._tl_level is None:
         if 0 < i._tl_array.ndim and (1 if i.dtype is int64 else i._tl_array.ndim) <= tensor._tl_array.ndim:
             return (), (_raw_index(tensor, i),)
-    items = _expand_ellipsis(tensor, [_normal(i) for i in items])
+    items = _expand_ellipsis(tensor, [_normalize_index_item(i) for i in items])
     basic: list = []
     advanced: list = []
     for item in items:
@@ -243,7 +249,7 @@ def _as_tuple(index):
     return (index,)
 
 
-def _checked_count(tensor, items):
+def _check_index_count(tensor, items):
     used = len(items) - items.count(None) - items.count(...)
     if used and not tensor._tl_array.ndim:
         raise IndexError(
@@ -259,7 +265,7 @@ def _is_mask(item) -> bool:
     return item.dtype == np.bool_ if isinstance(item, np.ndarray) else item.dtype.name == "bool"
 
 
-def _normal(item):
+def _normalize_index_item(item):
     """One index item as an int, slice, None, Ellipsis, bool, Tensor or array."""
     if item is None or item is Ellipsis or isinstance(item, bool):
         return item
@@ -289,7 +295,7 @@ def _normal(item):
         from .._tensor.creation import tensor as make
 
         made = make(list(item)) if len(item) else make(np.empty(0, np.int64))
-        return _normal(made) if made._tl_array.ndim else made
+        return _normalize_index_item(made) if made._tl_array.ndim else made
     if isinstance(item, np.ndarray):
         if item.dtype.kind not in "iub":
             raise IndexError("arrays used as indices must be of integer (or boolean) type")

@@ -3,7 +3,6 @@
 import math
 
 from .._dispatch import INPLACE, MODE, VIEW, Out, Overlap, call, composite, memory_layout, op
-from .._dispatch.argument_checks import check_new_size
 from .._dispatch.autograd_graph import base_of, bump_version
 from .._dispatch.backend import owner_of
 from .._dispatch.call import check_in_place_autograd
@@ -15,11 +14,12 @@ from .._dispatch.memory_overlap import (
     has_internal_overlap,
     has_partial_overlap,
 )
+from .._dispatch.shape_and_value_checks import check_new_size
 from .._dispatch.shapes import broadcast_shapes, memory_format_strides
 from .._dispatch.type_promotion import cast_scalar
 from .._tensor.nested_sequences import numbers_to_array
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format
-from ._gradient_helpers import without_derivative
+from ._gradient_helpers import make_missing_derivative_formula
 
 
 def _copy_rule(input, src):
@@ -58,7 +58,7 @@ _fill_diagonal = op(
 )
 
 
-def _filled(input, value):
+def _fill_by_kernel(input, value):
     if isinstance(value, (int, float, complex)):
         value = cast_scalar(value, input.dtype, infinite=math.prod(input._tl_array.shape) == 1)
     if call.GLOBALS["WRITE_CHECKS"]:
@@ -70,7 +70,7 @@ def _filled(input, value):
         or (MODE.grad and input._tl_node is not None)
         or not isinstance(value, (int, float))
     ):
-        return call.in_place(_fill, (input, value), {})
+        return call.run_in_place(_fill, (input, value), {})
     fill(input._tl_array, value)
     bump_version(input)
     return input
@@ -82,7 +82,7 @@ def copy_(F, input, src, non_blocking):
     the shapes do not fit. `non_blocking` has no effect: a copy is complete, or ordered by the stream, on return.
     """
     if not hasattr(src, "_tl_array"):
-        return call.in_place(_fill, (input, src), {})
+        return call.run_in_place(_fill, (input, src), {})
     if call.GLOBALS["WRITE_CHECKS"]:
         call.check_before_write(input)
         call.regenerate_stale_views((src,))
@@ -101,10 +101,10 @@ def copy_(F, input, src, non_blocking):
         try:
             copy(input._tl_array, src._tl_array)
         except ARGUMENT_ERRORS:  # the op itself raises PyTorch's error
-            return call.in_place(_copy, (input, src), {})
+            return call.run_in_place(_copy, (input, src), {})
         bump_version(input)
         return input
-    return call.in_place(_copy, (input, src if src._tl_kernels is input._tl_kernels else src.to(input.device)), {})
+    return call.run_in_place(_copy, (input, src if src._tl_kernels is input._tl_kernels else src.to(input.device)), {})
 
 
 @composite("fill_(Tensor input, value)", where="torch Tensor")
@@ -125,13 +125,13 @@ def fill_(F, input, value):
                 " * (Number value)"
             )
         value = value.item()
-    return _filled(input, value)
+    return _fill_by_kernel(input, value)
 
 
 @composite("zero_(Tensor input)", where="torch Tensor")
 def zero_(F, input):
     """Set every element to zero; returns the tensor."""
-    return _filled(input, 0)
+    return _fill_by_kernel(input, 0)
 
 
 @composite("fill_diagonal_(Tensor input, fill_value, wrap=False)", where="Tensor")
@@ -143,7 +143,7 @@ def fill_diagonal_(F, input, fill_value, wrap):
         raise RuntimeError("dimensions must larger than 1")
     if input.ndim > 2 and len(set(input.shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
-    return call.in_place(_fill_diagonal, (input, fill_value, wrap), {})
+    return call.run_in_place(_fill_diagonal, (input, fill_value, wrap), {})
 
 
 @composite("resize_(Tensor input, *size, memory_format=None)", where="Tensor")
@@ -226,7 +226,12 @@ def set_(F, input, source, storage_offset, size, stride):
     return input
 
 
-_set = op("_set(Tensor[] tensors)", where="", vjp={"tensors": without_derivative("set_")}, node_name="NotImplemented")
+_set = op(
+    "_set(Tensor[] tensors)",
+    where="",
+    vjp={"tensors": make_missing_derivative_formula("set_")},
+    node_name="NotImplemented",
+)
 
 
 @composite("equal(Tensor input, Tensor other)")
@@ -246,8 +251,8 @@ def equal(F, input, other):
     return tuple(input.shape) == tuple(other.shape) and bool(F.all(F.eq(input, other)))
 
 
-def _view_in_place(name, schema, doc, where="Tensor"):
-    def turned(F, input, *args):
+def _make_in_place_view(name, schema, doc, where="Tensor"):
+    def set_view_geometry(F, input, *args):
         if call.GLOBALS["WRITE_CHECKS"]:
             call.check_before_write(input)
         if MODE.grad and input._tl_node is not None:
@@ -261,26 +266,28 @@ def _view_in_place(name, schema, doc, where="Tensor"):
                 call.invalidate_views(input)
         return input
 
-    turned.__doc__ = doc
-    composite(f"{schema[: schema.index('(')]}_(Tensor input{schema[schema.index('(') + 1 :]}", where=where)(turned)
+    set_view_geometry.__doc__ = doc
+    composite(f"{schema[: schema.index('(')]}_(Tensor input{schema[schema.index('(') + 1 :]}", where=where)(
+        set_view_geometry
+    )
 
 
 _TURNED = "Give the tensor the shape and order that `{}` gives; returns the tensor."
 for _schema in ("transpose(, dim0, dim1)", "squeeze(, dim=None)", "unsqueeze(, dim)"):
     _name = _schema[: _schema.index("(")]
-    _view_in_place(_name, _schema, _TURNED.format(_name))
+    _make_in_place_view(_name, _schema, _TURNED.format(_name))
 
 
-def _swapped_in_place(name):
-    def swapped(F, input, dim0, dim1):
+def _make_in_place_transpose(name):
+    def transpose_in_place(F, input, dim0, dim1):
         return F.transpose_(input, dim0, dim1)
 
-    swapped.__doc__ = _TURNED.format(name)
-    composite(f"{name}_(Tensor input, dim0, dim1)", where="Tensor")(swapped)
+    transpose_in_place.__doc__ = _TURNED.format(name)
+    composite(f"{name}_(Tensor input, dim0, dim1)", where="Tensor")(transpose_in_place)
 
 
-_swapped_in_place("swapaxes")
-_swapped_in_place("swapdims")
+_make_in_place_transpose("swapaxes")
+_make_in_place_transpose("swapdims")
 
 
 @composite("t_(Tensor input)", where="Tensor")
@@ -298,7 +305,7 @@ def as_strided_(F, input, size, stride, storage_offset):
     return F._restride_(input, tuple(size), tuple(stride), offset, input.stride())
 
 
-_view_in_place("_as_strided", "_restride(, size, stride, offset, input_stride)", "", where="")
+_make_in_place_view("_as_strided", "_restride(, size, stride, offset, input_stride)", "", where="")
 
 
 @composite("detach(Tensor input)", where="torch", tags=VIEW)
@@ -346,7 +353,7 @@ def is_set_to(F, input, tensor):
 @composite("map_(Tensor input, Tensor tensor, callable)", where="Tensor", tags=VIEW)
 def map_(F, input, tensor, callable):
     """Replace each element a by `callable(a, b)`, b being the element of `tensor` there, in place (slow; CPU only)."""
-    return _mapped(F, "map_", callable, input, other=tensor)
+    return _map_elements(F, "map_", callable, input, other=tensor)
 
 
 @composite("map2_(Tensor input, Tensor x, Tensor y, callable)", where="Tensor", tags=VIEW)
@@ -356,10 +363,10 @@ def map2_(F, input, x, y, callable):
     >>> torch.tensor([1., 2.]).map2_(torch.tensor([3., 4.]), torch.tensor(5.), lambda a, b, c: a * b + c)
     tensor([ 8., 13.])
     """
-    return _mapped(F, "map2_", callable, input, x=x, y=y)
+    return _map_elements(F, "map2_", callable, input, x=x, y=y)
 
 
-def _mapped(F, name, callable, input, **others):
+def _map_elements(F, name, callable, input, **others):
     if any(tensor.requires_grad for tensor in (input, *others.values())):
         raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
     for argument, tensor in others.items():

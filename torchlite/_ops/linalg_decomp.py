@@ -10,35 +10,35 @@ from __future__ import annotations
 import numpy as np
 
 from .._dispatch import NONDIFF, Out, Overlap, composite, memory_layout, op
-from .._dispatch.argument_checks import unwrap_batched
+from .._dispatch.shape_and_value_checks import unwrap_batched
 from .._types.dtypes import int32, int64
-from ._gradient_helpers import named, not_differentiable, without_derivative
+from ._gradient_helpers import make_missing_derivative_formula, make_not_implemented_formula, to_named_tuple
 from ._linalg_common import (
     CASTABLE_OUT,
     LinAlgError,
     adjoint,
+    as_column,
+    as_row,
     check_float,
     check_kernel_float,
     check_matrix,
     check_square,
-    column,
-    first_failure,
+    find_first_failure,
     hermitian_part,
     identity,
     lower_half,
-    over_adjoint,
+    right_solve_adjoint_upper,
     right_solve_lower,
-    row,
-    strictly_lower,
+    strictly_lower_part,
     zero_if_none,
 )
 
 
-def _batch(a):
+def _batch_shape(a):
     return tuple(a.shape[:-2])
 
 
-def _least(a):
+def _min_matrix_dim(a):
     return min(a.shape[-2], a.shape[-1])
 
 
@@ -56,7 +56,7 @@ op(
     outputs=("L", "info"),
     nondiff=(1,),
     vjp={"input": _cholesky_vjp},
-    shape_fn=lambda input: [(input.shape, input.dtype), (_batch(input), int32)],
+    shape_fn=lambda input: [(input.shape, input.dtype), (_batch_shape(input), int32)],
 )
 
 
@@ -69,7 +69,7 @@ def _cholesky(F, name, A, upper):
 
 
 def _check_definite(name, info):
-    failed = first_failure(info)
+    failed = find_first_failure(info)
     if failed:
         raise LinAlgError(
             f"{name}: {failed[1]}The factorization could not be completed because the input is not positive-definite "
@@ -93,7 +93,7 @@ def linalg_cholesky_ex(F, A, upper, check_errors):
     lower, info = _cholesky(F, "linalg.cholesky", A, upper)
     if check_errors:
         _check_definite("linalg.cholesky_ex", info)
-    return named("linalg_cholesky_ex", (F.conj(lower.mT) if upper else lower, info))
+    return to_named_tuple("linalg_cholesky_ex", (F.conj(lower.mT) if upper else lower, info))
 
 
 @composite("linalg_cholesky(Tensor input, *, upper=False)", where="linalg", layout=memory_layout.f_contiguous)
@@ -191,12 +191,12 @@ def cholesky_inverse(F, input, upper):
 # --- QR -------------------------------------------------------------------------------------------
 
 
-def _qr_tall(F, gq, gr, q, r):
+def _tall_qr_vjp(F, gq, gr, q, r):
     """The adjoint of QR for square or tall matrices: (gQ + Q H) R^-H, where H is Hermitian."""
     inner = F.triu(F.sub(F.matmul(gr, adjoint(F, r)), F.matmul(adjoint(F, q), gq)), 0)
     both = F.add(inner, adjoint(F, inner))
     both = F.sub(both, F.mul(both, F.mul(identity(F, both, both.shape[-1]), 0.5)))
-    return over_adjoint(F, F.add(gq, F.matmul(q, both)), r)
+    return right_solve_adjoint_upper(F, F.add(gq, F.matmul(q, both)), r)
 
 
 def _qr_vjp(F, g, input_shape, out0, out1, mode):
@@ -210,17 +210,20 @@ def _qr_vjp(F, g, input_shape, out0, out1, mode):
         raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols")
     gq, gr = zero_if_none(F, g[0], out0), zero_if_none(F, g[1], out1)
     if m >= n:
-        return _qr_tall(F, gq, gr, out0, out1)
+        return _tall_qr_vjp(F, gq, gr, out0, out1)
     right = F.matmul(out0, F.narrow(out1, -1, m, n - m))
     gr_left, gr_right = F.narrow(gr, -1, 0, m), F.narrow(gr, -1, m, n - m)
     gq = F.add(gq, F.matmul(right, adjoint(F, gr_right)))
-    return F.cat([_qr_tall(F, gq, gr_left, out0, F.narrow(out1, -1, 0, m)), F.matmul(out0, gr_right)], -1)
+    return F.cat([_tall_qr_vjp(F, gq, gr_left, out0, F.narrow(out1, -1, 0, m)), F.matmul(out0, gr_right)], -1)
 
 
 def _qr_rule(input, mode):
     m, n = input.shape[-2:]
     k = m if mode == "complete" else min(m, n)
-    return [((0,) if mode == "r" else (*_batch(input), m, k), input.dtype), ((*_batch(input), k, n), input.dtype)]
+    return [
+        ((0,) if mode == "r" else (*_batch_shape(input), m, k), input.dtype),
+        ((*_batch_shape(input), k, n), input.dtype),
+    ]
 
 
 op(
@@ -255,26 +258,26 @@ def linalg_qr(F, A, mode):
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
         )
     check_kernel_float("geqrf_cpu", A)
-    return named("linalg_qr", F._qr_core(A, mode))
+    return to_named_tuple("linalg_qr", F._qr_core(A, mode))
 
 
 @composite("qr(Tensor input, some=True)", outputs=("Q", "R"), layout=memory_layout.f_contiguous, out=Out("same"))
 def qr(F, input, some):
     """See `linalg.qr`: mode "reduced" with `some`, else "complete"."""
-    return named("qr", F.linalg_qr(input, "reduced" if some else "complete"))
+    return to_named_tuple("qr", F.linalg_qr(input, "reduced" if some else "complete"))
 
 
 def _geqrf_rule(input):
     if len(input.shape) < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     check_kernel_float("geqrf_cpu", input)
-    return [(input.shape, input.dtype), ((*_batch(input), _least(input)), input.dtype)]
+    return [(input.shape, input.dtype), ((*_batch_shape(input), _min_matrix_dim(input)), input.dtype)]
 
 
 op(
     "geqrf(Tensor input)",
     outputs=("a", "tau"),
-    vjp={"input": not_differentiable("geqrf")},
+    vjp={"input": make_not_implemented_formula("geqrf")},
     shape_fn=_geqrf_rule,
     doc="""R, the Householder vectors below it, and their scales `tau`: the packed form that
     `linalg.householder_product` and `ormqr` take.
@@ -299,7 +302,7 @@ def _reflectors(F, A, tau):
     m, k = A.shape[-2], tau.shape[-1]
     v = F.add(F.tril(F.narrow(A, -1, 0, k), -1), F.narrow(identity(F, A, m), -1, 0, k))
     inner = F.triu(F.matmul(adjoint(F, v), v), 1)
-    mixed = F.add(identity(F, A, k), F.mul(inner, row(F, tau)))
+    mixed = F.add(identity(F, A, k), F.mul(inner, as_row(F, tau)))
     solved = F._triangular_core(mixed, adjoint(F, F.narrow(v, -2, 0, A.shape[-1])), True, True)
     return v, inner, mixed, solved
 
@@ -307,19 +310,19 @@ def _reflectors(F, A, tau):
 def _householder(F, A, tau):
     _, _, _, solved = parts = _reflectors(F, A, tau)
     eye = F.narrow(identity(F, A, A.shape[-2]), -1, 0, A.shape[-1])
-    return F.sub(eye, F.matmul(parts[0], F.mul(column(F, tau), solved)))
+    return F.sub(eye, F.matmul(parts[0], F.mul(as_column(F, tau), solved)))
 
 
 def _householder_vjp(F, g, input, tau):
     m, n, k = input.shape[-2], input.shape[-1], tau.shape[-1]
     v, inner, mixed, solved = _reflectors(F, input, tau)
     scaled = F.neg(F.matmul(adjoint(F, v), g))
-    g_solved = F.mul(F.conj(column(F, tau)), scaled)
+    g_solved = F.mul(F.conj(as_column(F, tau)), scaled)
     back = F._triangular_core(adjoint(F, mixed), g_solved, False, True)
     g_mixed = F.neg(F.matmul(back, adjoint(F, solved)))
-    g_inner = F.triu(F.mul(g_mixed, F.conj(row(F, tau))), 1)
+    g_inner = F.triu(F.mul(g_mixed, F.conj(as_row(F, tau))), 1)
     g_v = F.matmul(v, F.add(g_inner, adjoint(F, g_inner)))
-    g_v = F.sub(g_v, F.matmul(g, adjoint(F, F.mul(column(F, tau), solved))))
+    g_v = F.sub(g_v, F.matmul(g, adjoint(F, F.mul(as_column(F, tau), solved))))
     below = F._new_zeros(g_v, (*g_v.shape[:-2], m - n, k))
     g_v = F.tril(F.add(g_v, F.cat([adjoint(F, back), below], -2)), -1)
     beside = F._new_zeros(g_v, (*g_v.shape[:-1], n - k))
@@ -424,29 +427,29 @@ def ormqr(F, input, tau, other, left, transpose):
 # --- LU -------------------------------------------------------------------------------------------
 
 
-def _lu_square(F, gl, gu, lower, upper):
+def _square_lu_vjp(F, gl, gu, lower, upper):
     """The gradient of P^T A for square L and U, which depend on nothing else."""
-    inner = F.add(strictly_lower(F, F.matmul(adjoint(F, lower), gl)), F.triu(F.matmul(gu, adjoint(F, upper)), 0))
-    return over_adjoint(F, F._triangular_core(adjoint(F, lower), inner, True, True), upper)
+    inner = F.add(strictly_lower_part(F, F.matmul(adjoint(F, lower), gl)), F.triu(F.matmul(gu, adjoint(F, upper)), 0))
+    return right_solve_adjoint_upper(F, F._triangular_core(adjoint(F, lower), inner, True, True), upper)
 
 
 def _lu_vjp(F, g, out0, out1):
     packed, g = out0, g[0]
     m, n = packed.shape[-2:]
     k = min(m, n)
-    gl, gu = strictly_lower(F, F.narrow(g, -1, 0, k)), F.triu(F.narrow(g, -2, 0, k), 0)
+    gl, gu = strictly_lower_part(F, F.narrow(g, -1, 0, k)), F.triu(F.narrow(g, -2, 0, k), 0)
     lower = F.narrow(packed, -1, 0, k)
     upper = F.triu(F.narrow(packed, -2, 0, k), 0)
-    square_l = F.add(strictly_lower(F, F.narrow(lower, -2, 0, k)), identity(F, packed, k))
+    square_l = F.add(strictly_lower_part(F, F.narrow(lower, -2, 0, k)), identity(F, packed, k))
     square_u = F.narrow(upper, -1, 0, k)
     gl_top, gu_left = F.narrow(gl, -2, 0, k), F.narrow(gu, -1, 0, k)
     if m > n:
-        below = over_adjoint(F, F.narrow(gl, -2, k, m - k), square_u)
+        below = right_solve_adjoint_upper(F, F.narrow(gl, -2, k, m - k), square_u)
         gu_left = F.sub(gu_left, F.triu(F.matmul(adjoint(F, F.narrow(lower, -2, k, m - k)), below), 0))
     elif n > m:
         beside = F._triangular_core(adjoint(F, square_l), F.narrow(gu, -1, k, n - k), True, True)
         gl_top = F.sub(gl_top, F.matmul(beside, adjoint(F, F.narrow(upper, -1, k, n - k))))
-    result = _lu_square(F, gl_top, gu_left, square_l, square_u)
+    result = _square_lu_vjp(F, gl_top, gu_left, square_l, square_u)
     if m > n:
         result = F.cat([result, below], -2)
     elif n > m:
@@ -462,8 +465,8 @@ op(
     vjp={"input": _lu_vjp},
     shape_fn=lambda input: [
         (input.shape, input.dtype),
-        ((*_batch(input), _least(input)), int32),
-        (_batch(input), int32),
+        ((*_batch_shape(input), _min_matrix_dim(input)), int32),
+        (_batch_shape(input), int32),
     ],
 )
 op(
@@ -480,7 +483,7 @@ op(
 )
 
 
-def _checked_lu(F, name, A, pivot):
+def _lu_with_checks(F, name, A, pivot):
     if A.ndim < 2:
         raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
     check_kernel_float("lu_cpu", A)
@@ -500,14 +503,14 @@ def linalg_lu_factor_ex(F, A, pivot, check_errors):
     """Packed LU, LAPACK's pivots (int32, counted from 1), and info: 0, or the place of the first zero on U's diagonal.
     See `linalg.lu_factor`.
     """
-    packed, pivots, info = _checked_lu(F, "torch.lu_factor", A, pivot)
+    packed, pivots, info = _lu_with_checks(F, "torch.lu_factor", A, pivot)
     if check_errors:
         _check_lu("torch.linalg.lu_factor_ex", info)
-    return named("linalg_lu_factor_ex", (packed, pivots, info))
+    return to_named_tuple("linalg_lu_factor_ex", (packed, pivots, info))
 
 
 def _check_lu(name, info):
-    failed = first_failure(info)
+    failed = find_first_failure(info)
     if failed:
         raise RuntimeError(
             f"{name}: {failed[1]}U[{failed[2]},{failed[2]}] is zero and using it on lu_solve would result in a "
@@ -532,9 +535,9 @@ def linalg_lu_factor(F, A, pivot):
     >>> torch.linalg.lu_factor(torch.tensor([[1., 2.], [2., 0.]])).pivots
     tensor([2, 2], dtype=torch.int32)
     """
-    packed, pivots, info = _checked_lu(F, "torch.lu_factor", A, pivot)
+    packed, pivots, info = _lu_with_checks(F, "torch.lu_factor", A, pivot)
     _check_lu("torch.linalg.lu_factor", info)
-    return named("linalg_lu_factor", (packed, pivots))
+    return to_named_tuple("linalg_lu_factor", (packed, pivots))
 
 
 @composite(
@@ -552,8 +555,8 @@ def linalg_lu(F, A, pivot):
     tensor([[2., 0.],
             [0., 1.]])
     """
-    packed, pivots, _ = _checked_lu(F, "linalg.lu", A, pivot)
-    return named("linalg_lu", F.lu_unpack(packed, pivots))
+    packed, pivots, _ = _lu_with_checks(F, "linalg.lu", A, pivot)
+    return to_named_tuple("linalg_lu", F.lu_unpack(packed, pivots))
 
 
 @composite(
@@ -574,9 +577,9 @@ def lu_unpack(F, LU_data, LU_pivots, unpack_data, unpack_pivots):
     empty = LU_data.new_empty((0,))
     permutation = F._permutation_matrix(LU_pivots, m, LU_data.dtype) if unpack_pivots else empty
     if not unpack_data:
-        return named("lu_unpack", (permutation, empty, empty))
+        return to_named_tuple("lu_unpack", (permutation, empty, empty))
     lower = LU_data[..., :k].tril(-1) + identity(F, LU_data, max(m, k))[:, :k]
-    return named("lu_unpack", (permutation, lower, LU_data[..., :k, :].triu()))
+    return to_named_tuple("lu_unpack", (permutation, lower, LU_data[..., :k, :].triu()))
 
 
 @composite("lu(Tensor A, pivot=True, get_infos=False)", layout=memory_layout.f_contiguous_outputs(0))
@@ -584,9 +587,9 @@ def lu(F, A, pivot, get_infos):
     """(LU, pivots) or, with `get_infos`, (LU, pivots, info), singular or not. For older programs; see
     `linalg.lu_factor`.
     """
-    packed, pivots, info = _checked_lu(F, "torch.lu_factor", A, pivot)
+    packed, pivots, info = _lu_with_checks(F, "torch.lu_factor", A, pivot)
     if get_infos:
-        return named("linalg_lu_factor_ex", (packed, pivots, info))
+        return to_named_tuple("linalg_lu_factor_ex", (packed, pivots, info))
     return packed, pivots
 
 
@@ -646,8 +649,8 @@ op(
     where="",
     outputs=("LD", "pivots", "info"),
     nondiff=(1, 2),
-    vjp={"input": without_derivative("linalg_ldl_factor_ex")},
-    shape_fn=lambda input: [(input.shape, input.dtype), (tuple(input.shape[:-1]), int32), (_batch(input), int32)],
+    vjp={"input": make_missing_derivative_formula("linalg_ldl_factor_ex")},
+    shape_fn=lambda input: [(input.shape, input.dtype), (tuple(input.shape[:-1]), int32), (_batch_shape(input), int32)],
     node_name="NotImplemented",
 )
 
@@ -681,11 +684,11 @@ def linalg_ldl_factor_ex(F, A, hermitian, check_errors):
     packed, pivots, info = F._ldl_factor_core(A, hermitian)
     if check_errors:
         _check_ldl(name, info)
-    return named("linalg_ldl_factor_ex", (packed, pivots, info))
+    return to_named_tuple("linalg_ldl_factor_ex", (packed, pivots, info))
 
 
 def _check_ldl(name, info):
-    failed = first_failure(info)
+    failed = find_first_failure(info)
     if failed:
         raise LinAlgError(
             f"{name}: {failed[1]}D[{failed[2]},{failed[2]}] is exactly zero. The factorization has been completed, "
@@ -709,7 +712,7 @@ def linalg_ldl_factor(F, A, hermitian):
     """
     packed, pivots, info = F.linalg_ldl_factor_ex(A, hermitian=hermitian)
     _check_ldl("torch.linalg.ldl_factor", info)
-    return named("linalg_ldl_factor", (packed, pivots))
+    return to_named_tuple("linalg_ldl_factor", (packed, pivots))
 
 
 def _check_pivots(matrices: list, n: int) -> None:

@@ -1,12 +1,20 @@
 """Matrix norms, distances, condition number and rank, and covariance and correlation."""
 
 from .._dispatch import INPLACE, Out, Overlap, composite, memory_layout, op
-from .._dispatch.argument_checks import any_true
 from .._dispatch.public_functions import torch
+from .._dispatch.shape_and_value_checks import any_true
 from .._dispatch.shapes import broadcast_shapes, reduced_shape, wrap_dims
 from .._types.dtypes import complex64, complex128, float32, float64, int64
 from ._gradient_helpers import keep_dims
-from ._linalg_common import CASTABLE_OUT, check_float, check_matrix, check_square, check_tolerance, is_low, transposed
+from ._linalg_common import (
+    CASTABLE_OUT,
+    check_float,
+    check_matrix,
+    check_square,
+    check_tolerance,
+    is_low,
+    swap_last_dims,
+)
 
 _REAL = {complex64: float32, complex128: float64}
 INFINITY = float("inf")
@@ -158,7 +166,7 @@ def _matrix_norm(F, name, A, ord, dim, keepdim, dtype):
     else:
         along, over = dims if abs(ord) == 1 else dims[::-1]
         sums = F._vector_norm_core(A, 1.0, (along,), True)
-        result = _extreme(F, sums, ord, over, True).squeeze(dims)
+        result = _largest_or_smallest_magnitude(F, sums, ord, over, True).squeeze(dims)
     if keepdim:
         for d in sorted(dims):
             result = result.unsqueeze(d)
@@ -169,10 +177,10 @@ def _spectral_norm(F, A, ord, dims):
     values = F.linalg_svdvals(A.movedim(dims, (-2, -1)))
     if ord == "nuc":
         return values.sum(-1)
-    return _extreme(F, values, ord, -1, False)
+    return _largest_or_smallest_magnitude(F, values, ord, -1, False)
 
 
-def _extreme(F, x, ord, dim, keepdim):
+def _largest_or_smallest_magnitude(F, x, ord, dim, keepdim):
     """The largest magnitude (0 for empty input) or, for a negative order, the smallest."""
     if ord < 0:
         return F.amin(x, dim, keepdim)
@@ -345,7 +353,7 @@ def _cdist_vjp(F, g, x1, x2, out, p, needs):
     if p == 2:
         ratio = _safe_divide(F, g, out)
         one = F.sub(F.mul(x1, F.sum(ratio, -1, True)), F.matmul(ratio, x2)) if needs[0] else None
-        flipped = transposed(F, ratio)
+        flipped = swap_last_dims(F, ratio)
         two = F.sub(F.mul(x2, F.sum(flipped, -1, True)), F.matmul(flipped, x1)) if needs[1] else None
         return one, two
     difference = F.sub(F.unsqueeze(x1, -2), F.unsqueeze(x2, -3))
@@ -412,7 +420,7 @@ def pdist(F, input, p):
 # --- statistics of rows ---------------------------------------------------------------------------
 
 
-def _weights(name, weights, count, integral):
+def _check_cov_weights(name, weights, count, integral):
     if weights.ndim > 1:
         raise RuntimeError(
             f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.ndim} dimensions"
@@ -455,9 +463,9 @@ def cov(F, input, correction, fweights, aweights):
     x = input if input.ndim == 2 else input.reshape(1, -1)
     count = x.shape[1]
     if fweights is not None:
-        _weights("fweights", fweights, count, True)
+        _check_cov_weights("fweights", fweights, count, True)
     if aweights is not None:
-        _weights("aweights", aweights, count, False)
+        _check_cov_weights("aweights", aweights, count, False)
     weights = fweights if aweights is None else aweights if fweights is None else fweights * aweights
     total = count if weights is None else weights.sum()
     if weights is None:

@@ -3,14 +3,15 @@
 import math
 
 from .._dispatch import NONDIFF, Out, composite, memory_layout, op
-from .._dispatch.argument_checks import all_true
 from .._dispatch.op_record import SCALAR_TYPE
+from .._dispatch.shape_and_value_checks import all_true
 from .._dispatch.shapes import broadcast_shapes
 from .._types.dtypes import bool_, complex64, complex128, float32, float64, int32, int64
-from ._gradient_helpers import named
+from ._gradient_helpers import to_named_tuple
 from ._linalg_common import (
     CASTABLE_OUT,
     adjoint,
+    as_column,
     check_fit,
     check_float,
     check_kernel_float,
@@ -20,17 +21,16 @@ from ._linalg_common import (
     check_solved,
     check_square,
     check_tolerance,
-    column,
-    converged,
     identity,
     is_low,
-    product,
+    multiply_matrices,
+    run_until_converged,
 )
 
 _REAL = {complex64: float32, complex128: float64}
 
 
-def _epsilon(x):
+def _machine_epsilon(x):
     import numpy as np
 
     return float(np.finfo(x.dtype.np).eps)
@@ -110,7 +110,7 @@ def triangular_solve(F, b, A, upper, transpose, unitriangular):
         )
     matrix = A.mT if transpose else A
     solution = F._triangular_core(matrix, b, upper != transpose, unitriangular)
-    return named("triangular_solve", (solution, F.clone(A.expand((*solution.shape[:-2], *A.shape[-2:])))))
+    return to_named_tuple("triangular_solve", (solution, F.clone(A.expand((*solution.shape[:-2], *A.shape[-2:])))))
 
 
 # --- inverse and solve ----------------------------------------------------------------------------
@@ -118,7 +118,7 @@ def triangular_solve(F, b, A, upper, transpose, unitriangular):
 
 def _inv_vjp(F, g, out0):
     inverse = adjoint(F, out0)
-    return F.neg(product(F, inverse, g[0], inverse))
+    return F.neg(multiply_matrices(F, inverse, g[0], inverse))
 
 
 op(
@@ -132,7 +132,7 @@ op(
 )
 
 
-def _inverse(F, name, A):
+def _inv_with_checks(F, name, A):
     check_square(name, A)
     check_float(name, A)
     return F._inv_core(A)
@@ -151,10 +151,10 @@ def linalg_inv_ex(F, A, check_errors):
     >>> torch.linalg.inv_ex(torch.zeros(1, 1)).info
     tensor(1, dtype=torch.int32)
     """
-    inverse, info = _inverse(F, "linalg.inv", A)
+    inverse, info = _inv_with_checks(F, "linalg.inv", A)
     if check_errors:
         check_singular("linalg.inv_ex", info)
-    return named("linalg_inv_ex", (inverse, info))
+    return to_named_tuple("linalg_inv_ex", (inverse, info))
 
 
 @composite("linalg_inv(Tensor A)", where="linalg", layout=memory_layout.f_contiguous, out=Out("same"))
@@ -165,7 +165,7 @@ def linalg_inv(F, A):
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    inverse, info = _inverse(F, "linalg.inv", A)
+    inverse, info = _inv_with_checks(F, "linalg.inv", A)
     check_singular("linalg.inv", info)
     return inverse
 
@@ -229,7 +229,7 @@ def linalg_solve_ex(F, A, B, left, check_errors):
     result, info = _solve(F, "linalg.solve", A, B, left)
     if check_errors:
         check_solved("torch.linalg.solve_ex", info)
-    return named("linalg_solve_ex", (result, info))
+    return to_named_tuple("linalg_solve_ex", (result, info))
 
 
 @composite(
@@ -316,10 +316,10 @@ op(
 )
 
 
-def _tolerances(A, atol, rtol):
+def _pinv_tolerances(A, atol, rtol):
     """PyTorch's defaults: rtol = max(m, n) * eps unless an absolute tolerance was given."""
     if rtol is None:
-        default = _epsilon(A) * max(A.shape[-2:])
+        default = _machine_epsilon(A) * max(A.shape[-2:])
         rtol = (
             default
             if atol is None
@@ -361,9 +361,9 @@ def linalg_pinv(F, A, rcond, atol, rtol, hermitian):
         rtol = rcond
     for name, limit in (("atol", atol), ("rtol", rtol)):
         check_tolerance("torch.linalg.pinv", name, limit)
-    atol, rtol = _tolerances(A, atol, rtol)
+    atol, rtol = _pinv_tolerances(A, atol, rtol)
     atol, rtol = (t.detach() if hasattr(t, "detach") else t for t in (atol, rtol))
-    return converged("linalg.svd", F._pinv_core, A, rtol, atol, hermitian)
+    return run_until_converged("linalg.svd", F._pinv_core, A, rtol, atol, hermitian)
 
 
 @composite("pinverse(Tensor input, rcond=1e-15)")
@@ -421,7 +421,7 @@ def linalg_lstsq(F, A, B, rcond, driver):
     if rcond is None and is_low(A.dtype):
         raise RuntimeError("This function doesn't handle types other than float and double")
     check_kernel_float("linalg_lstsq_cpu", A)
-    cut = _epsilon(A) * max(m, n) if rcond is None else rcond
+    cut = _machine_epsilon(A) * max(m, n) if rcond is None else rcond
     solution = F._pinv_core(A, cut, 0.0, False) @ right
     rank = F._lstsq_rank(A.detach(), cut)
     residuals = nothing = F.real(F.clone(A.flatten()[:0]))
@@ -430,14 +430,14 @@ def linalg_lstsq(F, A, B, rcond, driver):
         residuals = F.real(error * error.conj()).sum(-2)
     values = F.linalg_svdvals(A.detach()) if driver in ("gelsd", "gelss") else nothing.detach()
     rank = A.new_empty((0,), dtype=int64) if driver == "gels" else rank
-    return named("linalg_lstsq", (solution.squeeze(-1) if vectors else solution, residuals, rank, values))
+    return to_named_tuple("linalg_lstsq", (solution.squeeze(-1) if vectors else solution, residuals, rank, values))
 
 
 # --- determinants ---------------------------------------------------------------------------------
 
 
 def _conj_cofactors(F, input, det):
-    return F.mul(column(F, column(F, F.conj(det))), adjoint(F, F._inv_core(input)[0]))
+    return F.mul(as_column(F, as_column(F, F.conj(det))), adjoint(F, F._inv_core(input)[0]))
 
 
 op(
@@ -449,7 +449,7 @@ op(
 op(
     "_det_core(Tensor input)",
     where="",
-    vjp={"input": lambda F, g, input, out: F.mul(column(F, column(F, g)), F._conj_cofactor_matrix(input, out))},
+    vjp={"input": lambda F, g, input, out: F.mul(as_column(F, as_column(F, g)), F._conj_cofactor_matrix(input, out))},
     shape_fn=lambda input: (tuple(input.shape[:-2]), input.dtype),
     node_name="LinalgDetBackward0",
 )
@@ -476,13 +476,13 @@ def det(F, input):
 
 def _slogdet_vjp(F, g, input, out0, input_dtype):
     if not input_dtype.is_complex:
-        return F.mul(column(F, column(F, g[1])), adjoint(F, F._inv_core(input)[0])) if g[1] is not None else None
+        return F.mul(as_column(F, as_column(F, g[1])), adjoint(F, F._inv_core(input)[0])) if g[1] is not None else None
     scale = None if g[1] is None else F.to(g[1], input_dtype)
     if g[0] is not None:
         turned = F.mul(g[0], F.conj(out0))
         phase = F.sub(turned, F.to(F.real(turned), input_dtype))
         scale = phase if scale is None else F.add(scale, phase)
-    return F.mul(column(F, column(F, scale)), adjoint(F, F._inv_core(input)[0]))
+    return F.mul(as_column(F, as_column(F, scale)), adjoint(F, F._inv_core(input)[0]))
 
 
 op(
@@ -508,13 +508,13 @@ def linalg_slogdet(F, A):
     """
     check_square("linalg.slogdet", A)
     check_float("linalg.slogdet", A)
-    return named("linalg_slogdet", F._slogdet_core(A))
+    return to_named_tuple("linalg_slogdet", F._slogdet_core(A))
 
 
 @composite("slogdet(Tensor input)", outputs=("sign", "logabsdet"), out=Out("same"))
 def slogdet(F, input):
     """See `linalg.slogdet`."""
-    return named("slogdet", F.linalg_slogdet(input))
+    return to_named_tuple("slogdet", F.linalg_slogdet(input))
 
 
 @composite("logdet(Tensor input)")

@@ -7,21 +7,21 @@ for complex singular vectors.
 from __future__ import annotations
 
 from .._dispatch import NONDIFF, Out, composite, memory_layout, op
-from .._dispatch.argument_checks import is_tracked_by_autograd
+from .._dispatch.shape_and_value_checks import is_tracked_by_autograd
 from .._types.dtypes import complex64, complex128, float32, float64
-from ._gradient_helpers import named
+from ._gradient_helpers import to_named_tuple
 from ._linalg_common import (
     adjoint,
+    as_column,
+    as_row,
     check_float,
     check_kernel_float,
     check_matrix,
     check_square,
-    column,
-    converged,
+    diagonal_mask,
     diagonal_matrix,
-    on_diagonal,
-    product,
-    row,
+    multiply_matrices,
+    run_until_converged,
     sum_two,
 )
 
@@ -29,17 +29,17 @@ _COMPLEX = {float32: complex64, float64: complex128}
 _REAL = {complex64: float32, complex128: float64}
 
 
-def _batch(a):
+def _batch_shape(a):
     return tuple(a.shape[:-2])
 
 
 # --- eigenvalues ----------------------------------------------------------------------------------
 
 
-def _gaps(F, values, like):
+def _eigenvalue_gaps(F, values, like):
     """values[j] - values[i], with ones on the diagonal."""
-    gaps = F.sub(row(F, values), column(F, values))
-    return F.where(on_diagonal(F, values, values.shape[-1]), F._ones_like(gaps), gaps)
+    gaps = F.sub(as_row(F, values), as_column(F, values))
+    return F.where(diagonal_mask(F, values, values.shape[-1]), F._ones_like(gaps), gaps)
 
 
 def _eigh_vjp(F, g, out0, out1, input_dtype):
@@ -47,14 +47,14 @@ def _eigh_vjp(F, g, out0, out1, input_dtype):
     inverse = adjoint(F, vectors)
     inner = None
     if g[1] is not None:
-        inner = F.div(F.matmul(inverse, g[1]), F.to(_gaps(F, values, vectors), input_dtype))
-        inner = F.where(on_diagonal(F, values, values.shape[-1]), F._zeros_like(inner), inner)
+        inner = F.div(F.matmul(inverse, g[1]), F.to(_eigenvalue_gaps(F, values, vectors), input_dtype))
+        inner = F.where(diagonal_mask(F, values, values.shape[-1]), F._zeros_like(inner), inner)
     if g[0] is not None:
         own = F.to(g[0], input_dtype)
         if inner is None:
-            return F.matmul(F.mul(vectors, row(F, own)), inverse)
+            return F.matmul(F.mul(vectors, as_row(F, own)), inverse)
         inner = F.add(inner, diagonal_matrix(F, own))
-    return product(F, vectors, inner, inverse)
+    return multiply_matrices(F, vectors, inner, inverse)
 
 
 op(
@@ -97,7 +97,7 @@ def linalg_eigh(F, A, UPLO):
     tensor([1., 2.])
     """
     UPLO = _check_eigh(A, UPLO)
-    return named("linalg_eigh", converged("linalg.eigh", F._eigh_core, A, UPLO))
+    return to_named_tuple("linalg_eigh", run_until_converged("linalg.eigh", F._eigh_core, A, UPLO))
 
 
 @composite("linalg_eigvalsh(Tensor input, UPLO='L')", where="linalg")
@@ -105,8 +105,8 @@ def linalg_eigvalsh(F, A, UPLO):
     """The eigenvalues of `linalg.eigh`."""
     UPLO = _check_eigh(A, UPLO)
     if is_tracked_by_autograd(A):
-        return converged("linalg.eigh", F._eigh_core, A, UPLO)[0]
-    return converged("linalg.eigh", F._eigvalsh_core, A, UPLO)
+        return run_until_converged("linalg.eigh", F._eigh_core, A, UPLO)[0]
+    return run_until_converged("linalg.eigh", F._eigvalsh_core, A, UPLO)
 
 
 def _eig_vjp(F, g, out0, out1, input_dtype):
@@ -116,9 +116,9 @@ def _eig_vjp(F, g, out0, out1, input_dtype):
     if g[1] is not None:
         along = F.matmul(inverse_h, g[1])
         own = F.to(F.real(F.diagonal(along, 0, -2, -1)), F.dtype_of(along))
-        inner = F.sub(along, F.mul(F.matmul(inverse_h, vectors), row(F, own)))
-        inner = F.div(inner, F.conj(_gaps(F, values, vectors)))
-        inner = F.where(on_diagonal(F, values, values.shape[-1]), F._zeros_like(inner), inner)
+        inner = F.sub(along, F.mul(F.matmul(inverse_h, vectors), as_row(F, own)))
+        inner = F.div(inner, F.conj(_eigenvalue_gaps(F, values, vectors)))
+        inner = F.where(diagonal_mask(F, values, values.shape[-1]), F._zeros_like(inner), inner)
     if g[0] is not None:
         inner = sum_two(F, inner, diagonal_matrix(F, g[0]))
     result = F._solve_core(inverse_h, F.matmul(inner, inverse_h))[0]
@@ -161,7 +161,7 @@ def linalg_eig(F, A):
     tensor([0., 0.])
     """
     _check_eig("linalg.eig", A)
-    return named("linalg_eig", converged("linalg.eig", F._eig_core, A))
+    return to_named_tuple("linalg_eig", run_until_converged("linalg.eig", F._eig_core, A))
 
 
 @composite(
@@ -176,14 +176,14 @@ def linalg_eigvals(F, A):
     """The eigenvalues of `linalg.eig`."""
     _check_eig("linalg.eigvals", A)
     if is_tracked_by_autograd(A):
-        return converged("linalg.eig", F._eig_core, A)[0]
-    return converged("linalg.eig", F._eigvals_core, A)
+        return run_until_converged("linalg.eig", F._eig_core, A)[0]
+    return run_until_converged("linalg.eig", F._eigvals_core, A)
 
 
 # --- singular values ------------------------------------------------------------------------------
 
 
-def _skew(F, a):
+def _skew_part(F, a):
     return F.sub(a, adjoint(F, a))
 
 
@@ -194,21 +194,21 @@ def _svd_vjp(F, g, out0, out1, out2, input_shape, input_dtype):
     gvh = None if g[2] is None else F.narrow(g[2], -2, 0, k)
     own = None if g[1] is None else diagonal_matrix(F, F.to(g[1], input_dtype))
     if gu is None and gvh is None:
-        return product(F, u, own, vh)
+        return multiply_matrices(F, u, own, vh)
     wide = F.to(s, input_dtype)
-    gaps = F.to(_gaps(F, F.mul(s, s), s), input_dtype)
+    gaps = F.to(_eigenvalue_gaps(F, F.mul(s, s), s), input_dtype)
     inner = own
     skew_u = skew_v = None
     if gu is not None:
-        skew_u = _skew(F, F.matmul(adjoint(F, u), gu))
-        inner = sum_two(F, inner, F.mul(F.div(skew_u, gaps), row(F, wide)))
+        skew_u = _skew_part(F, F.matmul(adjoint(F, u), gu))
+        inner = sum_two(F, inner, F.mul(F.div(skew_u, gaps), as_row(F, wide)))
     if gvh is not None:
-        skew_v = _skew(F, F.matmul(vh, adjoint(F, gvh)))
-        inner = sum_two(F, inner, F.mul(F.div(skew_v, gaps), column(F, wide)))
+        skew_v = _skew_part(F, F.matmul(vh, adjoint(F, gvh)))
+        inner = sum_two(F, inner, F.mul(F.div(skew_v, gaps), as_column(F, wide)))
     if input_dtype.is_complex:
         inner = _svd_phase(F, inner, skew_u, skew_v, wide)
     elif own is None:
-        inner = F.where(on_diagonal(F, s, k), F._zeros_like(inner), inner)
+        inner = F.where(diagonal_mask(F, s, k), F._zeros_like(inner), inner)
     return _svd_outer(F, inner, gu, gvh, u, vh, wide, input_shape)
 
 
@@ -217,12 +217,12 @@ def _svd_phase(F, inner, skew_u, skew_v, wide):
     adds nothing twice.
     """
     k = wide.shape[-1]
-    eye = on_diagonal(F, F.real(wide), k)
-    for skew, scale in ((skew_u, row(F, wide)), (skew_v, column(F, wide))):
+    eye = diagonal_mask(F, F.real(wide), k)
+    for skew, scale in ((skew_u, as_row(F, wide)), (skew_v, as_column(F, wide))):
         if skew is not None:
             inner = F.sub(inner, F.where(eye, F.mul(skew, scale), F._zeros_like(inner)))
     if skew_u is not None:
-        inner = F.add(inner, F.where(eye, F.div(skew_u, F.mul(row(F, wide), 2)), F._zeros_like(inner)))
+        inner = F.add(inner, F.where(eye, F.div(skew_u, F.mul(as_row(F, wide), 2)), F._zeros_like(inner)))
     return inner
 
 
@@ -231,23 +231,23 @@ def _svd_outer(F, inner, gu, gvh, u, vh, wide, shape):
     m, n = shape[-2:]
     k = wide.shape[-1]
     if m > k and gu is not None:
-        scaled = F.div(gu, row(F, wide))
+        scaled = F.div(gu, as_row(F, wide))
         left = F.add(F.matmul(u, inner), F.sub(scaled, F.matmul(u, F.matmul(adjoint(F, u), scaled))))
         return F.matmul(left, vh)
     if n > k and gvh is not None:
-        scaled = F.div(gvh, column(F, wide))
+        scaled = F.div(gvh, as_column(F, wide))
         right = F.add(F.matmul(inner, vh), F.sub(scaled, F.matmul(F.matmul(scaled, adjoint(F, vh)), vh)))
         return F.matmul(u, right)
-    return product(F, u, inner, vh)
+    return multiply_matrices(F, u, inner, vh)
 
 
 def _svd_rule(input, full_matrices):
     m, n = input.shape[-2:]
     k, real = min(m, n), _REAL.get(input.dtype, input.dtype)
     return [
-        ((*_batch(input), m, m if full_matrices else k), input.dtype),
-        ((*_batch(input), k), real),
-        ((*_batch(input), n if full_matrices else k, n), input.dtype),
+        ((*_batch_shape(input), m, m if full_matrices else k), input.dtype),
+        ((*_batch_shape(input), k), real),
+        ((*_batch_shape(input), n if full_matrices else k, n), input.dtype),
     ]
 
 
@@ -299,7 +299,7 @@ def linalg_svd(F, A, full_matrices, driver):
     """
     _check_svd(A)
     _check_driver(A, driver)
-    return named("linalg_svd", converged("linalg.svd", F._svd_core, A, full_matrices))
+    return to_named_tuple("linalg_svd", run_until_converged("linalg.svd", F._svd_core, A, full_matrices))
 
 
 @composite("linalg_svdvals(Tensor A, *, driver=None)", where="linalg", out=Out("same"))
@@ -312,8 +312,8 @@ def linalg_svdvals(F, A, driver):
     _check_svd(A)
     _check_driver(A, driver)
     if is_tracked_by_autograd(A):
-        return converged("linalg.svd", F._svd_core, A, False)[1]
-    return converged("linalg.svd", F._svdvals_core, A)
+        return run_until_converged("linalg.svd", F._svd_core, A, False)[1]
+    return run_until_converged("linalg.svd", F._svdvals_core, A)
 
 
 @composite(
@@ -331,9 +331,9 @@ def svd(F, input, some, compute_uv):
     if not compute_uv:
         m, n = input.shape[-2:]
         u, v = (input.new_zeros((*input.shape[:-2], size, size)) for size in (m, n))
-        return named("svd", (u, F.linalg_svdvals(input), v))
+        return to_named_tuple("svd", (u, F.linalg_svdvals(input), v))
     u, s, vh = F.linalg_svd(input, not some)
-    return named("svd", (u, s, vh.mH))
+    return to_named_tuple("svd", (u, s, vh.mH))
 
 
 def _range_finder(F, A, q, niter, M):

@@ -8,7 +8,7 @@ import math
 import warnings
 
 from torchlite._dispatch import composite, memory_layout
-from torchlite._dispatch.argument_checks import any_true
+from torchlite._dispatch.shape_and_value_checks import any_true
 from torchlite._dispatch.shapes import broadcast_shapes
 from torchlite._types.dtypes import FLOAT, int64, promote_types
 
@@ -33,7 +33,7 @@ def reduction_of(size_average, reduce, reduction):
     return reduction
 
 
-def reduced(loss, reduction):
+def apply_reduction(loss, reduction):
     if reduction == "mean":
         return loss.mean()
     return loss.sum() if reduction == "sum" else loss
@@ -41,21 +41,21 @@ def reduced(loss, reduction):
 
 def _warn_of_broadcast(input, target):
     if input.shape != target.shape:
-        warnings.warn(WRONG_SIZE.format(_size(target), _size(input)), UserWarning, stacklevel=5)
+        warnings.warn(WRONG_SIZE.format(_size_str(target), _size_str(input)), UserWarning, stacklevel=5)
 
 
-def _size(tensor):
+def _size_str(tensor):
     return f"torch.Size({list(tensor.shape)})"
 
 
-def _weighted(errors, weight, reduction):
+def _reduce_weighted_errors(errors, weight, reduction):
     """Weighted reduction of elementwise errors: the mean divides by the sum of the weights."""
     if weight.shape != errors.shape:
         raise ValueError("Weights and input must have the same size.")
     loss = errors * weight
     if reduction == "mean":
         return loss.sum() / weight.sum()
-    return reduced(loss, reduction)
+    return apply_reduction(loss, reduction)
 
 
 # --- regression -----------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ def mse_loss(F, input, target, size_average, reduce, reduction, weight):
     _check_common(input, target, "mse_cpu")
     difference = input - target
     errors = difference * difference
-    return reduced(errors, reduction) if weight is None else _weighted(errors, weight, reduction)
+    return apply_reduction(errors, reduction) if weight is None else _reduce_weighted_errors(errors, weight, reduction)
 
 
 @composite(f"l1_loss(Tensor input, Tensor target, {LEGACY}, Tensor? weight=None)", where="nn.functional")
@@ -85,7 +85,7 @@ def l1_loss(F, input, target, size_average, reduce, reduction, weight):
     reduction = reduction_of(size_average, reduce, reduction)
     _warn_of_broadcast(input, target)
     errors = F.abs(input - target)
-    return reduced(errors, reduction) if weight is None else _weighted(errors, weight, reduction)
+    return apply_reduction(errors, reduction) if weight is None else _reduce_weighted_errors(errors, weight, reduction)
 
 
 def _huber(F, input, target, delta):
@@ -101,9 +101,9 @@ def smooth_l1_loss(F, input, target, size_average, reduce, reduction, beta):
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
-        return reduced(F.abs(input - target), reduction)
+        return apply_reduction(F.abs(input - target), reduction)
     _check_common(input, target, "smooth_l1_cpu")
-    return reduced(_huber(F, input, target, beta) / beta, reduction)
+    return apply_reduction(_huber(F, input, target, beta) / beta, reduction)
 
 
 @composite(
@@ -121,7 +121,7 @@ def huber_loss(F, input, target, reduction, delta, weight):
         if weight.shape != errors.shape:
             raise ValueError("Weights and input must have the same size.")
         errors = errors * weight
-    return reduced(errors, reduction)
+    return apply_reduction(errors, reduction)
 
 
 @composite("poisson_nll_loss(Tensor input, Tensor target, log_input=True, full=False, size_average=None, eps=1e-08, "
@@ -139,7 +139,7 @@ def poisson_nll_loss(F, input, target, log_input, full, size_average, eps, reduc
         safe = F.where(target > 1, target, F._ones_like(target))
         stirling = safe * F.log(safe) - safe + 0.5 * F.log(2 * math.pi * safe)
         loss = loss + F.where(target > 1, stirling, F._zeros_like(stirling))
-    return reduced(loss, reduction)
+    return apply_reduction(loss, reduction)
 
 
 @composite(
@@ -168,7 +168,7 @@ def gaussian_nll_loss(F, input, target, var, full, eps, reduction):
     loss = 0.5 * (F.log(var) + difference * difference / var)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
-    return reduced(loss, reduction)
+    return apply_reduction(loss, reduction)
 
 
 # --- probabilities --------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def kl_div(F, input, target, size_average, reduce, reduction, log_target):
                 stacklevel=3,
             )
     loss = F.exp(target) * (target - input) if log_target else F.xlogy(target, target) - target * input
-    total = reduced(loss, reduction)
+    total = apply_reduction(loss, reduction)
     return total / input.shape[0] if per_sample and input.ndim else total
 
 
@@ -211,16 +211,16 @@ def binary_cross_entropy(F, input, target, weight, size_average, reduce, reducti
     reduction = reduction_of(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(
-            f"Using a target size ({_size(target)}) that is different to the input size ({_size(input)}) is "
+            f"Using a target size ({_size_str(target)}) that is different to the input size ({_size_str(input)}) is "
             "deprecated. Please ensure they have the same size."
         )
     if input.device.type != "meta" and any_true((input < 0) | (input > 1)):
         raise RuntimeError("all elements of input should be between 0 and 1")
     loss = F._bce(input, target)
-    return reduced(loss if weight is None else loss * weight, reduction)
+    return apply_reduction(loss if weight is None else loss * weight, reduction)
 
 
-def _bce(F, input, target):
+def _binary_cross_entropy_terms(F, input, target):
     rest = F.sub(F._ones_like(target), target)
     log_input = F.maximum(F.log(input), F._full_like(input, -100.0))
     log_rest = F.maximum(F.log1p(F.neg(input)), F._full_like(input, -100.0))
@@ -241,7 +241,7 @@ composite(
     where="",
     vjp={"input": _bce_input_vjp, "target": _bce_target_vjp},
     node_name="BinaryCrossEntropyBackward0",
-)(_bce)
+)(_binary_cross_entropy_terms)
 
 
 @composite(
@@ -256,19 +256,19 @@ def binary_cross_entropy_with_logits(F, input, target, weight, size_average, red
     """
     reduction = reduction_of(size_average, reduce, reduction)
     if target.shape != input.shape:
-        raise ValueError(f"Target size ({_size(target)}) must be the same as input size ({_size(input)})")
+        raise ValueError(f"Target size ({_size_str(target)}) must be the same as input size ({_size_str(input)})")
     if pos_weight is None:
         loss = (1 - target) * input - F.logsigmoid(input)
     else:
         loss = (1 - target) * input - ((pos_weight - 1) * target + 1) * F.logsigmoid(input)
-    return reduced(loss if weight is None else loss * weight, reduction)
+    return apply_reduction(loss if weight is None else loss * weight, reduction)
 
 
 @composite(f"soft_margin_loss(Tensor input, Tensor target, {LEGACY})", where="nn.functional")
 def soft_margin_loss(F, input, target, size_average, reduce, reduction):
     """``log(1 + exp(-target * input))`` for targets of -1 and 1."""
     reduction = reduction_of(size_average, reduce, reduction)
-    return reduced(F.log1p(F.exp(-input * target)), reduction)
+    return apply_reduction(F.log1p(F.exp(-input * target)), reduction)
 
 
 @composite(
@@ -280,7 +280,7 @@ def multilabel_soft_margin_loss(F, input, target, weight, size_average, reduce, 
     """
     reduction = reduction_of(size_average, reduce, reduction)
     loss = -(target * F.logsigmoid(input) + (1 - target) * F.logsigmoid(-input))
-    return reduced((loss if weight is None else loss * weight).mean(-1), reduction)
+    return apply_reduction((loss if weight is None else loss * weight).mean(-1), reduction)
 
 
 # --- margins --------------------------------------------------------------------------------------
@@ -299,7 +299,7 @@ def hinge_embedding_loss(F, input, target, margin, size_average, reduce, reducti
     zero = F._zeros_like(input)
     far = F.where(target != 1, F.clamp(margin - input, 0), zero)
     near = F.where(target != -1, input, zero)
-    return reduced(far + near, reduction)
+    return apply_reduction(far + near, reduction)
 
 
 @composite(
@@ -311,9 +311,9 @@ def margin_ranking_loss(F, input1, input2, target, margin, size_average, reduce,
     if not input1.ndim == input2.ndim == target.ndim:
         raise RuntimeError(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
-            f"{_size(input1)}, input2: {_size(input2)}, target: {_size(target)} "
+            f"{_size_str(input1)}, input2: {_size_str(input2)}, target: {_size_str(target)} "
         )
-    return reduced(F.clamp(-target * (input1 - input2) + margin, 0), reduction)
+    return apply_reduction(F.clamp(-target * (input1 - input2) + margin, 0), reduction)
 
 
 @composite(
@@ -354,7 +354,7 @@ def multi_margin_loss(F, input, target, p, margin, weight, size_average, reduce,
         hinge = hinge * F.index_select(weight, 0, index.reshape(-1)).unsqueeze(1)
     others = F._new_arange(index, 0, classes, 1, index.dtype) != index
     loss = F.where(others, hinge, F._zeros_like(hinge)).sum(1) / classes
-    return reduced(loss if input.ndim == 2 or target.ndim == 1 else loss.reshape(()), reduction)
+    return apply_reduction(loss if input.ndim == 2 or target.ndim == 1 else loss.reshape(()), reduction)
 
 
 @composite(f"multilabel_margin_loss(Tensor input, Tensor target, {LEGACY})", where="nn.functional")
@@ -378,7 +378,7 @@ def multilabel_margin_loss(F, input, target, size_average, reduce, reduction):
     hinge = F.relu(1 - right.unsqueeze(2) + x.unsqueeze(1))
     counted = listed.unsqueeze(2) & ~is_target.unsqueeze(1)
     loss = F.where(counted, hinge, F._zeros_like(hinge)).sum((1, 2)) / classes
-    return reduced(loss if input.ndim == 2 else loss.reshape(()), reduction)
+    return apply_reduction(loss if input.ndim == 2 else loss.reshape(()), reduction)
 
 
 # --- distances ------------------------------------------------------------------------------------
@@ -432,13 +432,13 @@ def cosine_embedding_loss(F, input1, input2, target, margin, size_average, reduc
     zero = F._zeros_like(cosine)
     near = F.where(target == 1, 1 - cosine, zero)
     far = F.where(target == -1, F.clamp(cosine - margin, 0), zero)
-    return reduced(near + far, reduction)
+    return apply_reduction(near + far, reduction)
 
 
-def _triplet(F, near, far, swap_distance, margin, reduction):
+def _triplet_loss_of_distances(F, near, far, swap_distance, margin, reduction):
     if swap_distance is not None:
         far = F.minimum(far, swap_distance())
-    return reduced(F.clamp(near - far + margin, 0), reduction)
+    return apply_reduction(F.clamp(near - far + margin, 0), reduction)
 
 
 def _check_triplet(anchor, positive, negative, margin):
@@ -467,7 +467,9 @@ def triplet_margin_loss(F, anchor, positive, negative, margin, p, eps, swap, siz
         return F.pairwise_distance(a, b, p, eps)
 
     near, far = distance(anchor, positive), distance(anchor, negative)
-    return _triplet(F, near, far, (lambda: distance(positive, negative)) if swap else None, margin, reduction)
+    return _triplet_loss_of_distances(
+        F, near, far, (lambda: distance(positive, negative)) if swap else None, margin, reduction
+    )
 
 
 @composite(
@@ -481,4 +483,6 @@ def triplet_margin_with_distance_loss(F, anchor, positive, negative, distance_fu
     _check_triplet(anchor, positive, negative, margin)
     distance = distance_function or F.pairwise_distance
     near, far = distance(anchor, positive), distance(anchor, negative)
-    return _triplet(F, near, far, (lambda: distance(positive, negative)) if swap else None, margin, reduction)
+    return _triplet_loss_of_distances(
+        F, near, far, (lambda: distance(positive, negative)) if swap else None, margin, reduction
+    )

@@ -39,7 +39,7 @@ op(
 )
 
 
-def _given(F, g, like, shape):
+def _zeros_if_none(F, g, like, shape):
     return F._new_zeros(like, shape) if g is None else g
 
 
@@ -48,7 +48,7 @@ def _split_vjp(F, g, input_shape, split_sizes, dim):
     dim = dim % len(input_shape)
     return F.cat(
         [
-            _given(F, x, like, (*input_shape[:dim], n, *input_shape[dim + 1 :]))
+            _zeros_if_none(F, x, like, (*input_shape[:dim], n, *input_shape[dim + 1 :]))
             for x, n in zip(g, split_sizes, strict=True)
         ],
         dim,
@@ -63,7 +63,7 @@ def _split_node_name(node):
 
 def _unbind_vjp(F, g, input_shape, dim):
     like = next(x for x in g if x is not None)
-    return F.stack([_given(F, x, like, like.shape) for x in g], dim)
+    return F.stack([_zeros_if_none(F, x, like, like.shape) for x in g], dim)
 
 
 op(
@@ -130,7 +130,7 @@ def chunk(F, input, chunks, dim):
     return F.split_with_sizes(input, (step,) * (count - 1) + (size - step * (count - 1),), dim)
 
 
-def _unsafe(parts):
+def _drop_view_relation(parts):
     """Drop the parts' view relation to the input, as PyTorch's unsafe_split and unsafe_chunk do."""
     for part in parts:
         twin = CALLBACKS.copy_tangents(part, part.detach()) if MODE.forwards else None
@@ -144,14 +144,14 @@ for _name, _rest in (
     ("split", "split_size, dim=0"), ("split_with_sizes", "split_sizes, dim=0"), ("chunk", "chunks, dim=0"),
 ):  # fmt: skip
 
-    def _unsafely(F, input, sizes, dim, name=_name):
-        return _unsafe(getattr(F, name)(input, sizes, dim))
+    def _split_unsafely(F, input, sizes, dim, name=_name):
+        return _drop_view_relation(getattr(F, name)(input, sizes, dim))
 
-    _unsafely.__doc__ = f"`{_name}`, whose parts may be written to; gradients do not know that they share memory."
-    composite(f"unsafe_{_name}(Tensor input, {_rest})")(_unsafely)
+    _split_unsafely.__doc__ = f"`{_name}`, whose parts may be written to; gradients do not know that they share memory."
+    composite(f"unsafe_{_name}(Tensor input, {_rest})")(_split_unsafely)
 
 
-def _cuts(where):
+def _parse_split_positions(where):
     """The number of parts, or the indices to split at, also from a tensor. TypeError for other values, for the parser's
     error message.
     """
@@ -179,7 +179,7 @@ def tensor_split(F, input, indices_or_sections, dim, indices, sections, tensor_i
     as views.
     """
     given = (indices_or_sections, indices, sections, tensor_indices_or_sections)
-    where = _cuts(next((one for one in given if one is not None), None))
+    where = _parse_split_positions(next((one for one in given if one is not None), None))
     if not input.ndim:
         raise RuntimeError(
             f"tensor_split expected at least a 1-dimensional tensor, but got a tensor with {input.ndim} dims"
@@ -264,41 +264,41 @@ op(
 )
 
 
-def _one_dim(t):
+def _to_1d(t):
     return t if t.ndim else t.reshape(1)
 
 
-def _two_dims(t):
+def _to_2d(t):
     return t if t.ndim > 1 else t.reshape(1, -1)
 
 
-def _three_dims(t):
+def _to_3d(t):
     return t if t.ndim > 2 else t.unsqueeze(-1) if t.ndim == 2 else t.reshape(1, -1, 1)
 
 
-def _at_least(change, tensors):
+def _apply_to_each_tensor(change, tensors):
     return change(tensors[0]) if len(tensors) == 1 else tuple(change(t) for t in tensors)
 
 
 @composite("atleast_1d(*tensors)", where="torch", out=Out(supported=False))
 def atleast_1d(F, tensors):
     """Each tensor with at least one dimension."""
-    return _at_least(_one_dim, tensors)
+    return _apply_to_each_tensor(_to_1d, tensors)
 
 
 @composite("atleast_2d(*tensors)", where="torch", out=Out(supported=False))
 def atleast_2d(F, tensors):
     """Each tensor with at least two dimensions; new dimensions are leading ones."""
-    return _at_least(_two_dims, tensors)
+    return _apply_to_each_tensor(_to_2d, tensors)
 
 
 @composite("atleast_3d(*tensors)", where="torch", out=Out(supported=False))
 def atleast_3d(F, tensors):
     """Each tensor with at least three dimensions; a matrix gets the new one last."""
-    return _at_least(_three_dims, tensors)
+    return _apply_to_each_tensor(_to_3d, tensors)
 
 
-def _stacked(name, tensors, reshaped):
+def _reshape_each_for_stack(name, tensors, reshaped):
     """The tensors of a list as a function reshapes each. RuntimeError for none."""
     if not tensors:
         raise RuntimeError(f"{name} expects a non-empty TensorList")
@@ -313,7 +313,7 @@ def _stacked(name, tensors, reshaped):
 )
 def hstack(F, tensors):
     """Tensors joined along the second dimension, vectors along the first."""
-    tensors = _stacked("hstack", tensors, _one_dim)
+    tensors = _reshape_each_for_stack("hstack", tensors, _to_1d)
     return F.cat(tensors, 0 if tensors and tensors[0].ndim == 1 else 1)
 
 
@@ -326,7 +326,7 @@ def hstack(F, tensors):
 )
 def vstack(F, tensors):
     """Tensors joined along the first dimension, vectors as rows."""
-    return F.cat(_stacked("vstack", tensors, _two_dims), 0)
+    return F.cat(_reshape_each_for_stack("vstack", tensors, _to_2d), 0)
 
 
 @composite(
@@ -337,7 +337,7 @@ def vstack(F, tensors):
 )
 def dstack(F, tensors):
     """Tensors joined along the third dimension."""
-    return F.cat(_stacked("dstack", tensors, _three_dims), 2)
+    return F.cat(_reshape_each_for_stack("dstack", tensors, _to_3d), 2)
 
 
 @composite(
@@ -348,7 +348,7 @@ def dstack(F, tensors):
 )
 def column_stack(F, tensors):
     """Tensors joined along the second dimension, vectors as columns."""
-    return F.cat(_stacked("column_stack", tensors, lambda t: t.reshape(-1, 1) if t.ndim < 2 else t), 1)
+    return F.cat(_reshape_each_for_stack("column_stack", tensors, lambda t: t.reshape(-1, 1) if t.ndim < 2 else t), 1)
 
 
 @composite("block_diag(*tensors)", where="torch", out=Out(supported=False))
@@ -551,14 +551,14 @@ def flipud(F, input):
     return F.flip(input, (0,))
 
 
-def _opposite(shifts):
+def _negate_shifts(shifts):
     return -shifts if isinstance(shifts, int) else tuple(-s for s in shifts)
 
 
 op(
     "roll(Tensor input, shifts, dims=())",
     shape_fn=lambda input: (input.shape, input.dtype),
-    vjp={"input": lambda F, g, shifts, dims: F.roll(g, _opposite(shifts), dims)},
+    vjp={"input": lambda F, g, shifts, dims: F.roll(g, _negate_shifts(shifts), dims)},
     doc="""`input` with elements moved on by `shifts` along `dims` (along the flattened elements without any); what
     falls off the end comes in at the
    front.
@@ -798,20 +798,20 @@ def _chunk_cat(F, tensors, dim, num_chunks):
 # --- copies of views -----------------------------------------------------------------------------
 
 
-def _copy_of(name, schema):
+def _make_copy_variant(name, schema):
     kept = name in ("view_as_real", "view_as_complex", "select")  # these lie as the view
 
-    def copied(F, input, *args):
+    def call_and_clone(F, input, *args):
         return getattr(F, name)(input, *args).clone()
 
-    copied.__doc__ = f"A copy of what `{name.lstrip('_')}` gives."
+    call_and_clone.__doc__ = f"A copy of what `{name.lstrip('_')}` gives."
     composite(
         f"{name.lstrip('_')}_copy(Tensor input{schema})",
         where="torch",
         layout=None if kept else memory_layout.contiguous,
         out=Out("same"),
         overlap=Overlap(operands="" if kept or name == "_slice" else "partial"),
-    )(copied)
+    )(call_and_clone)
 
 
 for _name, _schema in {
@@ -831,7 +831,7 @@ for _name, _schema in {
     "view_as_real": "",
     "view_as_complex": "",
 }.items():
-    _copy_of(_name, _schema)
+    _make_copy_variant(_name, _schema)
 
 
 @composite("narrow_copy(Tensor input, dim, start, length)", where="torch Tensor", layout=memory_layout.contiguous)

@@ -5,7 +5,7 @@ import math
 from .._dispatch import INPLACE, KEEPS_DTYPE, Out, Overlap, composite, memory_layout, op
 from .._dispatch.shapes import broadcast_shapes, wrap_dim
 from .._types.dtypes import float32, int8, int32, promote_types, uint8
-from ._linalg_common import adjoint, column, row
+from ._linalg_common import adjoint, as_column, as_row
 
 # --- matmul ---------------------------------------------------------------------------------------
 
@@ -122,7 +122,7 @@ def _dot_rule(name, a, b):
     return (), a.dtype
 
 
-def _matmul_input(F, g, other, input_shape):
+def _matmul_input_vjp(F, g, other, input_shape):
     if len(other.shape) == 1:
         return F.mul(F.unsqueeze(g, -1), F.conj(other)) if len(input_shape) > 1 else F.mul(g, F.conj(other))
     if len(input_shape) == 1:
@@ -130,7 +130,7 @@ def _matmul_input(F, g, other, input_shape):
     return F.matmul(g, F.conj(F.transpose(other, -1, -2)))
 
 
-def _matmul_other(F, g, input, other_shape):
+def _matmul_other_vjp(F, g, input, other_shape):
     if len(input.shape) == 1:
         if len(other_shape) == 1:
             return F.mul(g, F.conj(input))
@@ -155,7 +155,7 @@ op(
     alias="linalg.matmul",
     tags=KEEPS_DTYPE,
     shape_fn=_matmul_shape,
-    vjp={"input": _matmul_input, "other": _matmul_other},
+    vjp={"input": _matmul_input_vjp, "other": _matmul_other_vjp},
     doc="""The matrix product of the last two dimensions, batch dimensions broadcast; a 1-d operand is a row (first) or
     column (second) whose dimension goes.
 
@@ -173,18 +173,18 @@ op(
 # --- matrices and vectors of fixed rank -----------------------------------------------------------
 
 
-def _left(F, g, mat2):
+def _left_operand_vjp(F, g, mat2):
     return F.matmul(g, adjoint(F, mat2))
 
 
-def _right(F, g, input):
+def _right_operand_vjp(F, g, input):
     return F.matmul(adjoint(F, input), g)
 
 
 op(
     "mm(Tensor input, Tensor mat2)",
     shape_fn=_mm_rule,
-    vjp={"input": _left, "mat2": _right},
+    vjp={"input": _left_operand_vjp, "mat2": _right_operand_vjp},
     doc="""The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast.""",
     out=Out("same"),
     overlap=Overlap(operands="partial"),
@@ -192,7 +192,7 @@ op(
 op(
     "bmm(Tensor input, Tensor mat2)",
     shape_fn=_bmm_rule,
-    vjp={"input": _left, "mat2": _right},
+    vjp={"input": _left_operand_vjp, "mat2": _right_operand_vjp},
     doc="""The products of two batches of matrices, (b, n, m) and (b, m, p). RuntimeError for other ranks; nothing is
     broadcast.
     """,
@@ -204,7 +204,7 @@ op(
     "mv(Tensor input, Tensor vec)",
     shape_fn=_mv_rule,
     vjp={
-        "input": lambda F, g, vec: F.mul(column(F, g), row(F, F.conj(vec))),
+        "input": lambda F, g, vec: F.mul(as_column(F, g), as_row(F, F.conj(vec))),
         "vec": lambda F, g, input: F.matmul(adjoint(F, input), g),
     },
     doc="""The product of a matrix (n, m) and a vector (m).""",
@@ -233,7 +233,7 @@ op(
 )
 
 
-def _scaled(F, x, factor):
+def _scale_unless_one(F, x, factor):
     return x if factor == 1 else F.mul(x, factor)
 
 
@@ -242,11 +242,11 @@ def _conj_number(x):
 
 
 def _add_input(F, g, beta):
-    return F._zeros_like(g) if beta == 0 else _scaled(F, g, _conj_number(beta))
+    return F._zeros_like(g) if beta == 0 else _scale_unless_one(F, g, _conj_number(beta))
 
 
 def _scaled_product(F, alpha, a, b):
-    return _scaled(F, F.matmul(a, b), _conj_number(alpha))
+    return _scale_unless_one(F, F.matmul(a, b), _conj_number(alpha))
 
 
 def _check_input(input, shape):
@@ -287,11 +287,11 @@ def _addmm_rule(input, mat1, mat2):
     return _check_input(input, (mat1.shape[0], mat2.shape[1]))
 
 
-def _size(x, dim):
-    return x.shape[wrap_dim(dim, len(x.shape))] if x.shape else _no_dimension(dim)
+def _checked_size(x, dim):
+    return x.shape[wrap_dim(dim, len(x.shape))] if x.shape else _raise_no_dimension(dim)
 
 
-def _no_dimension(dim):
+def _raise_no_dimension(dim):
     raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
 
 
@@ -299,7 +299,7 @@ def _baddbmm_rule(input, batch1, batch2):
     if not input.dtype is batch1.dtype is batch2.dtype:
         one, two, three = (x.dtype.c_name for x in (input, batch1, batch2))
         raise RuntimeError(f"Input dtypes must be the same, got: input {one}, batch1: {two}, batch2: {three}")
-    shape = _check_input(input, (_size(batch1, 0), _size(batch1, 1), _size(batch2, 2)))
+    shape = _check_input(input, (_checked_size(batch1, 0), _checked_size(batch1, 1), _checked_size(batch2, 2)))
     _bmm_rule(batch1, batch2)
     return shape
 
@@ -308,7 +308,7 @@ def _addbmm_rule(input, batch1, batch2):
     if input.dtype is not batch2.dtype:
         one, two = input.dtype.scalar_name, batch2.dtype.scalar_name
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {one} and {two}")
-    shape = _check_input(input, (_size(batch1, 1), _size(batch2, 2)))
+    shape = _check_input(input, (_checked_size(batch1, 1), _checked_size(batch2, 2)))
     if len(batch1.shape) == len(batch2.shape) == 3 and batch1.shape[0] != batch2.shape[0]:
         raise RuntimeError(
             f"batch1 and batch2 must have same number of batches, got {batch1.shape[0]} and {batch2.shape[0]}"
@@ -335,7 +335,9 @@ op(
     shape_fn=_addmv_rule,
     vjp={
         "input": _add_input,
-        "mat": lambda F, g, vec, alpha: _scaled(F, F.mul(column(F, g), row(F, F.conj(vec))), _conj_number(alpha)),
+        "mat": lambda F, g, vec, alpha: _scale_unless_one(
+            F, F.mul(as_column(F, g), as_row(F, F.conj(vec))), _conj_number(alpha)
+        ),
         "vec": lambda F, g, mat, alpha: _scaled_product(F, alpha, adjoint(F, mat), g),
     },
     doc="""beta * input + alpha * (mat @ vec), `input` broadcast. With beta=0 `input` is not read.""",
@@ -522,7 +524,7 @@ def chain_matmul(F, matrices):
     return F.clone(matrices[0]) if len(matrices) == 1 else F.linalg_multi_dot(matrices)
 
 
-def _contracted(a, b, dims):
+def _contracted_dims(a, b, dims):
     """The dimensions of a and b that `tensordot` contracts."""
     if hasattr(dims, "tolist"):
         dims = dims.tolist()
@@ -555,7 +557,7 @@ def tensordot(F, a, b, dims):
     >>> torch.tensordot(torch.ones(2, 3), torch.ones(3, 4), 1).shape
     torch.Size([2, 4])
     """
-    one, two = _contracted(a, b, dims)
+    one, two = _contracted_dims(a, b, dims)
     if a.dtype is not b.dtype:
         raise RuntimeError("both inputs should have same dtype")
     size = 1

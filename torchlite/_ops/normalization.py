@@ -10,7 +10,7 @@ from torchlite._dispatch.op_functions import in_place_method
 from torchlite._dispatch.op_record import SCALAR_TYPE
 
 from .activation import require_float
-from .fused_inference import NO_CLAMP, batch_norm_affine, nothing_recorded
+from .fused_inference import NO_CLAMP, batch_norm_affine, is_inference_unobserved
 
 
 def _channel_shape(x):
@@ -365,7 +365,7 @@ def batch_norm(F, input, weight, bias, running_mean, running_var, training, mome
         if tensor is None:
             raise RuntimeError(f"{name} must be defined in evaluation mode")
     parameters = (weight, bias, running_mean, running_var)
-    if nothing_recorded() and all(p is None or p.dtype is input.dtype for p in parameters):
+    if is_inference_unobserved() and all(p is None or p.dtype is input.dtype for p in parameters):
         return F._batch_norm_eval(input, weight, bias, running_mean, running_var, eps, *NO_CLAMP)
     return _normalize_with(F, input, weight, bias, running_mean, running_var, eps)
 
@@ -404,22 +404,22 @@ def native_batch_norm(F, input, weight, bias, running_mean, running_var, trainin
 # --- instance, group and local response norm ------------------------------------------------------
 
 
-def _grouped(F, x, groups):
+def _reshape_to_groups(F, x, groups):
     """The groups of channels as rows."""
     return F.reshape(x, (x.shape[0] * groups, -1))
 
 
 def _group_norm(F, input, weight, bias, groups, eps):
-    rows, mean, rstd = F._layer_norm(_grouped(F, input, groups), None, None, 1, eps)
-    return _channelwise(F, F.reshape(rows, input.shape), weight, bias), mean, rstd
+    rows, mean, rstd = F._layer_norm(_reshape_to_groups(F, input, groups), None, None, 1, eps)
+    return _normalize_channelwise(F, F.reshape(rows, input.shape), weight, bias), mean, rstd
 
 
 def _group_norm_vjp(F, g, input, weight, out1, out2, groups, eps, needs):
-    rows, dims = None if input is None else _grouped(F, input, groups), _batch_dims(g)
+    rows, dims = None if input is None else _reshape_to_groups(F, input, groups), _batch_dims(g)
     of_input = of_weight = None
     if needs[0]:
         scaled = g if weight is None else F.mul(g, F.reshape(weight, _channel_shape(g)))
-        scaled = _grouped(F, scaled, groups)
+        scaled = _reshape_to_groups(F, scaled, groups)
         found = F._layer_norm_backward(scaled, rows, None, out1, out2, 1, eps, (True, False, False))
         of_input = F.reshape(found[0], input.shape)
     if needs[1]:
@@ -465,10 +465,10 @@ def instance_norm(F, input, weight, bias, running_mean, running_var, use_input_s
     if (running_mean is not None or running_var is not None) and input.numel():
         mean, var = (s.reshape(batch, channels).mean(0) for s in (mean, var))
         _update_running(running_mean, running_var, mean, var, momentum, input.numel() // (batch * channels))
-    return _channelwise(F, F.reshape(out, input.shape), weight, bias)
+    return _normalize_channelwise(F, F.reshape(out, input.shape), weight, bias)
 
 
-def _channelwise(F, x, weight, bias):
+def _normalize_channelwise(F, x, weight, bias):
     if weight is not None and bias is not None:
         return F._channel_affine(x, weight, bias)
     shape = _channel_shape(x)
@@ -505,7 +505,7 @@ def group_norm(F, input, num_groups, weight, bias, eps, cudnn_enabled):
     """
     _check_groups(input, num_groups, weight, bias)
     if input.numel() == 0:
-        return _channelwise(F, F.clone(input), weight, bias)
+        return _normalize_channelwise(F, F.clone(input), weight, bias)
     return F._group_norm(input, weight, bias, num_groups, eps)
 
 
@@ -516,7 +516,7 @@ def native_group_norm(F, input, weight, bias, N, C, HxW, group, eps):
     flat = F.reshape(input, (N, group, C // group * HxW))
     mean, _, rstd, centred = _statistics(F, flat, (2,), eps)
     out = F.reshape(F.mul(centred, rstd), input.shape)
-    return _channelwise(F, out, weight, bias), F.reshape(mean, (N, group)), F.reshape(rstd, (N, group))
+    return _normalize_channelwise(F, out, weight, bias), F.reshape(mean, (N, group)), F.reshape(rstd, (N, group))
 
 
 @composite(

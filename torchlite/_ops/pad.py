@@ -25,7 +25,7 @@ def _padded_shape(shape, pad):
     return tuple(shape)
 
 
-def _constant(F, input, pad, value):
+def _pad_constant(F, input, pad, value):
     """Padding by concatenation, for backends without a kernel."""
     shape = _padded_shape(input.shape, pad)
     x = input
@@ -47,7 +47,7 @@ def _constant(F, input, pad, value):
 op(
     "constant_pad_nd(Tensor input, pad, value=0)",
     where="torch",
-    composite=_constant,
+    composite=_pad_constant,
     shape_fn=lambda input, pad: (_padded_shape(input.shape, pad), input.dtype),
     vjp={"input": lambda F, g, pad: F.constant_pad_nd(g, tuple(-n for n in pad), 0)},
     doc="""`input` with `value` around it. `pad` has two numbers a dimension, the last dimension first: how many places
@@ -64,39 +64,39 @@ op(
 # -- the modes that repeat the input ---------------------------------------------------------------
 
 
-def _cut(F, x, dim, before, after):
+def _crop_negative_padding(F, x, dim, before, after):
     """The places that are left after negative padding."""
     start = max(0, -before)
     return x if start == 0 and after >= 0 else F.narrow(x, dim, start, x.shape[dim] - start - max(0, -after))
 
 
-def _reflected(F, x, dim, before, after):
+def _pad_reflect(F, x, dim, before, after):
     n = x.shape[dim]
     pieces = [F.flip(F.narrow(x, dim, 1, before), (dim,))] if before > 0 else []
-    pieces.append(_cut(F, x, dim, before, after))
+    pieces.append(_crop_negative_padding(F, x, dim, before, after))
     return pieces + ([F.flip(F.narrow(x, dim, n - 1 - after, after), (dim,))] if after > 0 else [])
 
 
-def _repeated(F, x, dim, before, after):
-    def edge(start, count):
+def _pad_replicate(F, x, dim, before, after):
+    def repeat_edge(start, count):
         return F.expand(F.narrow(x, dim, start, 1), (*x.shape[:dim], count, *x.shape[dim + 1 :]))
 
-    pieces = [edge(0, before)] if before > 0 else []
-    pieces.append(_cut(F, x, dim, before, after))
-    return pieces + ([edge(x.shape[dim] - 1, after)] if after > 0 else [])
+    pieces = [repeat_edge(0, before)] if before > 0 else []
+    pieces.append(_crop_negative_padding(F, x, dim, before, after))
+    return pieces + ([repeat_edge(x.shape[dim] - 1, after)] if after > 0 else [])
 
 
-def _circled(F, x, dim, before, after):
-    x = _cut(F, x, dim, before, after)
+def _pad_circular_by_cat(F, x, dim, before, after):
+    x = _crop_negative_padding(F, x, dim, before, after)
     pieces = [F.narrow(x, dim, x.shape[dim] - before, before)] if before > 0 else []
     pieces.append(x)
     return pieces + ([F.narrow(x, dim, 0, after)] if after > 0 else [])
 
 
-_MODES = {"reflect": _reflected, "replicate": _repeated, "circular": _circled}
+_MODES = {"reflect": _pad_reflect, "replicate": _pad_replicate, "circular": _pad_circular_by_cat}
 
 
-def _check(input, pad, mode):
+def _check_padding_mode(input, pad, mode):
     count = len(pad) // 2
     if len(pad) % 2 or not 1 <= count <= 3 or input.ndim not in (count + 1, count + 2):
         raise NotImplementedError(
@@ -146,7 +146,7 @@ def pad(F, input, pad, mode, value):
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in _MODES:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
-    _check(input, pad, mode)
+    _check_padding_mode(input, pad, mode)
     x = input
     for i in range(len(pad) // 2):
         dim = input.ndim - 1 - i

@@ -20,26 +20,26 @@ from torchlite._dispatch import (
     memory_layout,
     op,
 )
-from torchlite._dispatch.node_names import by_scalar
+from torchlite._dispatch.node_names import scalar_or_tensor_name
 from torchlite._dispatch.op_record import FOUND_DTYPE
 from torchlite._dispatch.shapes import broadcast_shapes
 from torchlite._dispatch.type_promotion import cast_scalar, check_int64, check_scalar_range, result_dtype
 from torchlite._types.dtypes import int64
 
-from ._gradient_helpers import without_derivative
+from ._gradient_helpers import make_missing_derivative_formula
 
 _SINGLE = np.dtype("float32")
 PW = POINTWISE | INPLACE
 TEST = PW | NONDIFF
 
 
-def binary(name: str, *, names=("input", "other"), scalars="both", promote=DEFAULT, tags=PW, **more):
+def define_binary_op(name: str, *, names=("input", "other"), scalars="both", promote=DEFAULT, tags=PW, **more):
     """Define an op of two operands; `scalars` names those that may be Python numbers: both, the second or none."""
     kinds = ["Tensor|Number" if scalars == "both" else "Tensor", "Tensor" if scalars == "none" else "Tensor|Number"]
     return op(f"{name}({kinds[0]} {names[0]}, {kinds[1]} {names[1]})", promote=promote, tags=tags, **more)
 
 
-def unary(name: str, gradient=None, *, promote=INT_TO_FLOAT, tags=PW, alias="", **more):
+def define_unary_op(name: str, gradient=None, *, promote=INT_TO_FLOAT, tags=PW, alias="", **more):
     return op(
         f"{name}(Tensor input)",
         promote=promote,
@@ -126,11 +126,11 @@ def pow_exponent(F, g, input, exponent, out):
     return F.where(zero, 0, F.mul(g, F.conj(F.mul(out, F.log(F.where(zero, 1, input))))))
 
 
-binary("add", where="", vjp={"input": lambda F, g: g, "other": lambda F, g: g})
-binary(
+define_binary_op("add", where="", vjp={"input": lambda F, g: g, "other": lambda F, g: g})
+define_binary_op(
     "sub", where="", check=check_sub, shape_fn=sub_rule, vjp={"input": lambda F, g: g, "other": lambda F, g: F.neg(g)}
 )
-binary(
+define_binary_op(
     "mul",
     alias="multiply",
     vjp={
@@ -141,7 +141,7 @@ binary(
     scalar_rounding="never",
     accepts_scalars=True,
 )
-binary(
+define_binary_op(
     "div",
     where="",
     promote=INT_TO_FLOAT,
@@ -151,7 +151,7 @@ binary(
     },
     scalar_rounding="never",
 )
-binary(
+define_binary_op(
     "pow",
     names=("input", "exponent"),
     check=check_power,
@@ -161,19 +161,19 @@ binary(
     >>> torch.pow(torch.tensor([1.0, 2.0, 3.0]), 2)
     tensor([1., 4., 9.])
     """,
-    node_name=by_scalar("Pow", "exponent"),
+    node_name=scalar_or_tensor_name("Pow", "exponent"),
     numbers={"exponent": False},
 )
-binary(
+define_binary_op(
     "floor_divide",
     tags=PW,
-    vjp=dict.fromkeys(("input", "other"), without_derivative("floor_divide")),
+    vjp=dict.fromkeys(("input", "other"), make_missing_derivative_formula("floor_divide")),
     doc="``input / other`` rounded down. RuntimeError for an integer division by zero.",
     node_name="NotImplemented",
     scalar_rounding="never",
     accepts_scalars=True,
 )
-binary(
+define_binary_op(
     "_trunc_divide",
     where="",
     tags=POINTWISE,
@@ -182,7 +182,7 @@ binary(
     node_name="DivBackward2",
     scalar_rounding="never",
 )
-binary(
+define_binary_op(
     "_floor_divide",
     where="",
     tags=POINTWISE,
@@ -193,7 +193,7 @@ binary(
 )
 
 
-def scaled(F, input, other, alpha):
+def scale_by_alpha(F, input, other, alpha):
     """alpha * other, in PyTorch's dtype: alpha must not raise the category of the result."""
     if alpha.__class__ is int and alpha == 1:
         return other
@@ -225,7 +225,7 @@ def add_alpha(F, input, other, alpha):
     >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0]), alpha=0.5)
     tensor([ 6., 12.])
     """
-    return F.add(input, scaled(F, input, other, alpha))
+    return F.add(input, scale_by_alpha(F, input, other, alpha))
 
 
 @composite(
@@ -238,14 +238,14 @@ def add_alpha(F, input, other, alpha):
 )
 def sub_alpha(F, input, other, alpha):
     """``input - alpha * other``, elementwise with broadcasting. RuntimeError for bool tensors."""
-    return F.sub(input, scaled(F, input, other, alpha))
+    return F.sub(input, scale_by_alpha(F, input, other, alpha))
 
 
 @composite("rsub(Tensor input, Tensor|Number other, *, alpha=1)", where="torch")
 def rsub(F, input, other, alpha):
     """``other - alpha * input``."""
     check_sub(input, other)
-    return F.sub(other, scaled(F, other, input, alpha))
+    return F.sub(other, scale_by_alpha(F, other, input, alpha))
 
 
 @composite(
@@ -272,7 +272,7 @@ def div_rounded(F, input, other, rounding_mode):
 # --- comparisons and logic ------------------------------------------------------------------------
 
 
-def extreme(pick: str):
+def make_extreme_vjp(pick: str):
     """Gradients of maximum and minimum: shared equally at ties, and where an element is NaN."""
 
     def gradient(F, g, input, other):
@@ -281,17 +281,17 @@ def extreme(pick: str):
     return {"input": gradient, "other": lambda F, g, input, other: gradient(F, g, other, input)}
 
 
-binary(
+define_binary_op(
     "maximum",
     scalars="none",
-    vjp=extreme("gt"),
+    vjp=make_extreme_vjp("gt"),
     tags=POINTWISE,
     doc="The larger of two elements; NaN if either is. Gradients at ties go half and half.",
 )
-binary(
+define_binary_op(
     "minimum",
     scalars="none",
-    vjp=extreme("lt"),
+    vjp=make_extreme_vjp("lt"),
     tags=POINTWISE,
     doc="The smaller of two elements; NaN if either is. Gradients at ties go half and half.",
 )
@@ -303,7 +303,7 @@ for _name, _alias, _sign in (
     ("gt", "greater", ">"),
     ("ge", "greater_equal", ">="),
 ):
-    binary(
+    define_binary_op(
         _name,
         scalars="second",
         promote=ALWAYS_BOOL,
@@ -314,7 +314,7 @@ for _name, _alias, _sign in (
         doc=f"``input {_sign} other``, elementwise: a bool tensor.",
     )
 for _name, _what in (("and", "both elements are"), ("or", "either element is"), ("xor", "exactly one element is")):
-    binary(
+    define_binary_op(
         f"logical_{_name}",
         scalars="none",
         promote=ALWAYS_BOOL,
@@ -330,9 +330,9 @@ op(
     out=Out("unchecked"),
 )
 for _name, _what in (("and", "And"), ("or", "Or"), ("xor", "Exclusive or")):
-    binary(f"bitwise_{_name}", tags=TEST, doc=f"{_what} of every bit; for bools, logical.")
+    define_binary_op(f"bitwise_{_name}", tags=TEST, doc=f"{_what} of every bit; for bools, logical.")
 for _name in ("left", "right"):
-    binary(f"bitwise_{_name}_shift", tags=TEST, doc=f"Arithmetic shift to the {_name}.")
+    define_binary_op(f"bitwise_{_name}_shift", tags=TEST, doc=f"Arithmetic shift to the {_name}.")
 
 # --- functions of one operand ---------------------------------------------------------------------
 
@@ -341,7 +341,7 @@ def zero_gradient(F, g):
     return F._zeros_like(g)
 
 
-unary(
+define_unary_op(
     "neg",
     lambda F, g: F.neg(g),
     promote=DEFAULT,
@@ -350,7 +350,7 @@ unary(
     doc="``-input``.",
     out=Out("same", FOUND_DTYPE),
 )
-unary(
+define_unary_op(
     "conj",
     lambda F, g: F.conj(g),
     promote=DEFAULT,
@@ -367,18 +367,20 @@ op(
     doc="The absolute value; of a complex tensor, a real one.",
     out=Out("same", FOUND_DTYPE, complex_to_real=True),
 )
-unary(
+define_unary_op(
     "sign",
     zero_gradient,
     promote=DEFAULT,
     doc="-1, 0 or 1 by the sign of each element; 0 for NaN.",
     out=Out("same", FOUND_DTYPE),
 )
-unary("exp", lambda F, g, out: F.mul(g, F.conj(out)), doc="``e ** input``.")
-unary("log", lambda F, g, input: F.div(g, F.conj(input)), doc="The natural logarithm.")
-unary("sqrt", lambda F, g, out: F.div(g, F.mul(F.conj(out), 2)), doc="The square root.")
-unary("rsqrt", lambda F, g, out: F.mul(F.mul(g, -0.5), F.conj(F.mul(F.mul(out, out), out))), doc="``1 / sqrt(input)``.")
-unary("reciprocal", lambda F, g, out: F.neg(F.mul(g, F.conj(F.mul(out, out)))), doc="``1 / input``.")
+define_unary_op("exp", lambda F, g, out: F.mul(g, F.conj(out)), doc="``e ** input``.")
+define_unary_op("log", lambda F, g, input: F.div(g, F.conj(input)), doc="The natural logarithm.")
+define_unary_op("sqrt", lambda F, g, out: F.div(g, F.mul(F.conj(out), 2)), doc="The square root.")
+define_unary_op(
+    "rsqrt", lambda F, g, out: F.mul(F.mul(g, -0.5), F.conj(F.mul(F.mul(out, out), out))), doc="``1 / sqrt(input)``."
+)
+define_unary_op("reciprocal", lambda F, g, out: F.neg(F.mul(g, F.conj(F.mul(out, out)))), doc="``1 / input``.")
 op(
     "square(Tensor input)",
     tags=PW,
@@ -387,30 +389,32 @@ op(
     doc="``input * input``.",
     node_name="PowBackward0",
 )
-unary("sin", lambda F, g, input: F.mul(g, F.conj(F.cos(input))), doc="The sine.")
-unary("cos", lambda F, g, input: F.neg(F.mul(g, F.conj(F.sin(input)))), doc="The cosine.")
-unary("tanh", lambda F, g, out: F.mul(g, conj_of(F, F.sub(1, F.mul(out, out)))), doc="The hyperbolic tangent.")
-unary(
+define_unary_op("sin", lambda F, g, input: F.mul(g, F.conj(F.cos(input))), doc="The sine.")
+define_unary_op("cos", lambda F, g, input: F.neg(F.mul(g, F.conj(F.sin(input)))), doc="The cosine.")
+define_unary_op(
+    "tanh", lambda F, g, out: F.mul(g, conj_of(F, F.sub(1, F.mul(out, out)))), doc="The hyperbolic tangent."
+)
+define_unary_op(
     "sigmoid",
     lambda F, g, out: F.mul(g, F.conj(F.mul(out, F.sub(1, out)))),
     alias="special.expit",
     doc="``1 / (1 + exp(-input))``.",
 )
-unary(
+define_unary_op(
     "floor",
     zero_gradient,
     promote=DEFAULT,
     doc="The largest integer not above each element.",
     out=Out("same", FOUND_DTYPE),
 )
-unary(
+define_unary_op(
     "ceil",
     zero_gradient,
     promote=DEFAULT,
     doc="The smallest integer not below each element.",
     out=Out("same", FOUND_DTYPE),
 )
-unary(
+define_unary_op(
     "trunc",
     zero_gradient,
     promote=DEFAULT,

@@ -5,16 +5,16 @@ in `pooling_kernels.py`.
 import math
 
 from torchlite._dispatch import Out, composite, memory_layout
-from torchlite._dispatch.argument_checks import min_and_max
+from torchlite._dispatch.shape_and_value_checks import min_and_max
 
 from .conv import tuple_of
-from .pooling_kernels import check_padding, pooled
+from .pooling_kernels import check_padding, pooled_size
 
 _WORDS = {1: "one int", 2: "two ints", 3: "three ints"}
 _BATCHED = {1: "2D or 3D", 2: "3D or 4D", 3: "4D or 5D"}
 
 
-def _numbers(value, count, name, function):
+def _expand_window_argument(value, count, name, function):
     """A window argument for each dimension. PyTorch's error if it has another length."""
     given = tuple_of(value, count)
     if len(given) != count:
@@ -22,11 +22,14 @@ def _numbers(value, count, name, function):
     return given
 
 
-def _window(kernel_size, stride, padding, dilation, count, function):
-    kernel = _numbers(kernel_size, count, "kernel_size", function)
+def _parse_window(kernel_size, stride, padding, dilation, count, function):
+    kernel = _expand_window_argument(kernel_size, count, "kernel_size", function)
     empty = stride is None or (isinstance(stride, (tuple, list)) and not stride)
-    stride = kernel if empty else _numbers(stride, count, "stride", function)
-    padding, dilation = _numbers(padding, count, "padding", function), _numbers(dilation, count, "dilation", function)
+    stride = kernel if empty else _expand_window_argument(stride, count, "stride", function)
+    padding, dilation = (
+        _expand_window_argument(padding, count, "padding", function),
+        _expand_window_argument(dilation, count, "dilation", function),
+    )
     if function == "max_pool1d":
         for name, (n,) in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
             if n <= 0:
@@ -47,7 +50,7 @@ def _window(kernel_size, stride, padding, dilation, count, function):
     return kernel, stride, padding, dilation
 
 
-def _refuse(input, function, integers=True):
+def _refuse_dtype(input, function, integers=True):
     """NotImplementedError for dtypes that a pooling op does not take."""
     category = input.dtype.category
     if category in (0, 3) or category == 1 and not integers:
@@ -69,7 +72,7 @@ def _check_max(input, kernel, stride, padding, dilation, count, ceil_mode, indic
                 f"max_pool1d() padding should be at most half of kernel size, but got padding={padding[0]} and "
                 f"kernel_size={kernel[0]}"
             )
-        out = pooled(shape[-1], kernel[0], stride[0], padding[0], dilation[0], ceil_mode)
+        out = pooled_size(shape[-1], kernel[0], stride[0], padding[0], dilation[0], ceil_mode)
         if out <= 0:
             raise RuntimeError(f"max_pool1d() Invalid computed output size: {out}")
     elif input.ndim not in (count + 1, count + 2):
@@ -83,11 +86,13 @@ def _check_max(input, kernel, stride, padding, dilation, count, ceil_mode, indic
         raise RuntimeError(
             f"Expected {_BATCHED[count]} (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}"
         )
-    _refuse(input, f"max_pool{count}d", integers=count > 1)
+    _refuse_dtype(input, f"max_pool{count}d", integers=count > 1)
 
 
 def _max_pool(F, count, input, kernel_size, stride, padding, dilation, ceil_mode, indices):
-    kernel, stride, padding, dilation = _window(kernel_size, stride, padding, dilation, count, f"max_pool{count}d")
+    kernel, stride, padding, dilation = _parse_window(
+        kernel_size, stride, padding, dilation, count, f"max_pool{count}d"
+    )
     _check_max(input, kernel, stride, padding, dilation, count, ceil_mode, indices)
     if indices:
         return tuple(F._max_pool_with_indices(input, kernel, stride, padding, dilation, ceil_mode))
@@ -95,7 +100,7 @@ def _max_pool(F, count, input, kernel_size, stride, padding, dilation, ceil_mode
 
 
 def _avg_pool(F, count, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    kernel, stride, padding, _ = _window(kernel_size, stride, padding, 1, count, f"avg_pool{count}d")
+    kernel, stride, padding, _ = _parse_window(kernel_size, stride, padding, 1, count, f"avg_pool{count}d")
     if input.ndim not in (count + 1, count + 2):
         if count == 1:
             raise RuntimeError(
@@ -110,7 +115,7 @@ def _avg_pool(F, count, input, kernel_size, stride, padding, ceil_mode, count_in
         raise RuntimeError(f"non-empty {_BATCHED[count]} (batch mode) tensor expected for input")
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
-    _refuse(input, f"avg_pool{count}d")
+    _refuse_dtype(input, f"avg_pool{count}d")
     return F._avg_pool(input, kernel, stride, padding, bool(ceil_mode), count_include_pad, divisor_override)
 
 
@@ -145,7 +150,7 @@ def _adaptive_size(input, output_size, count, function):
     if min(size) < 0:
         _refuse_negative(input, size, function)
     _refuse_empty(input, size, count, function)
-    _refuse(input, function, integers=False)
+    _refuse_dtype(input, function, integers=False)
     return size
 
 
@@ -188,7 +193,7 @@ window i covers the places from floor(i * size / out) to ceil((i + 1) * size / o
 torch.Size([1, 1{halves}])"""
 
 
-def _document(text, n, **words):
+def _document_pool(text, n, **words):
     return text.format(n=n, sizes=", 4" * n, halves=", 2" * n, **words)
 
 
@@ -200,7 +205,7 @@ def _declare_max(n, where):
         return _max_pool(F, n, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
     arguments = "Tensor input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False"
-    composite(f"max_pool{n}d({arguments})", where=where, doc=_document(_MAX_DOC, n))(max_pool)
+    composite(f"max_pool{n}d({arguments})", where=where, doc=_document_pool(_MAX_DOC, n))(max_pool)
     composite(
         f"max_pool{n}d_with_indices({arguments})",
         where="torch nn.functional" if n == 1 else "nn.functional",
@@ -223,7 +228,7 @@ def _declare_average(n):
         f"avg_pool{n}d(Tensor input, kernel_size, stride=None, padding=0, ceil_mode=False, "
         f"count_include_pad=True{last})",
         where="torch nn.functional" if n == 1 else "nn.functional",
-        doc=_document(_AVG_DOC, n),
+        doc=_document_pool(_AVG_DOC, n),
         out=Out(supported=True),
     )(avg_pool)
 
@@ -247,12 +252,12 @@ def _declare_adaptive(n):
     composite(
         f"adaptive_avg_pool{n}d(Tensor input, output_size)",
         where=where,
-        doc=_document(_ADAPTIVE_DOC, n, kind="average", name="avg"),
+        doc=_document_pool(_ADAPTIVE_DOC, n, kind="average", name="avg"),
     )(adaptive_avg)
     composite(
         f"adaptive_max_pool{n}d(Tensor input, output_size, return_indices=False)",
         where=where,
-        doc=_document(_ADAPTIVE_DOC, n, kind="maximum", name="max"),
+        doc=_document_pool(_ADAPTIVE_DOC, n, kind="maximum", name="max"),
     )(adaptive_max)
     composite(
         f"adaptive_max_pool{n}d_with_indices(Tensor input, output_size, return_indices=False)",
@@ -271,7 +276,7 @@ def _power_mean(F, count, input, norm_type, kernel_size, stride, ceil_mode):
     """(sum of x^p over each window)^(1/p), as PyTorch does it: the average times the window's size, negative sums
     counted as zero before the root.
     """
-    kernel = _numbers(kernel_size, count, "kernel_size", f"lp_pool{count}d")
+    kernel = _expand_window_argument(kernel_size, count, "kernel_size", f"lp_pool{count}d")
     p = float(norm_type)
     powers = F.pow(input, p)
     mean = _avg_pool(F, count, powers, kernel, stride, 0, ceil_mode, True, None)

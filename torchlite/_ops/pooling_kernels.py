@@ -10,7 +10,7 @@ import math
 from torchlite._dispatch import memory_layout, op
 
 
-def pooled(n, kernel, stride, padding, dilation, ceil_mode):
+def pooled_size(n, kernel, stride, padding, dilation, ceil_mode):
     """Number of windows fit along a dimension of `n` places."""
     span = n + 2 * padding - dilation * (kernel - 1) - 1
     out = (-(-span // stride) if ceil_mode else span // stride) + 1
@@ -36,7 +36,9 @@ def check_padding(kernel, padding, dilation):
 def _pooled_shape(shape, kernel, stride, padding, dilation, ceil_mode):
     count = len(kernel)
     size = _spatial(shape, count)
-    out = tuple(pooled(*numbers, ceil_mode) for numbers in zip(size, kernel, stride, padding, dilation, strict=True))
+    out = tuple(
+        pooled_size(*numbers, ceil_mode) for numbers in zip(size, kernel, stride, padding, dilation, strict=True)
+    )
     check_padding(kernel, padding, dilation)
     if min(out) < 1:
         channels = shape[len(shape) - count - 1] if len(shape) > count else 1
@@ -49,14 +51,14 @@ def _pooled_shape(shape, kernel, stride, padding, dilation, ceil_mode):
 # -- composites over F -----------------------------------------------------------------------------
 
 
-def _surrounded(F, x, dim, before, after, value):
+def _pad_dim_with_value(F, x, dim, before, after, value):
     """`x` with places of `value` before and after it along a dimension; a negative `after` is none."""
     pieces = [F._new_full(x, (*x.shape[:dim], n, *x.shape[dim + 1 :]), value) for n in (before, max(after, 0))]
     pieces = [pieces[0]] * (before > 0) + [x] + [pieces[1]] * (after > 0)
     return F.cat(pieces, dim) if len(pieces) > 1 else x
 
 
-def _lowest(dtype):
+def _lowest_value(dtype):
     return -math.inf if dtype.is_floating_point else int(_iinfo(dtype).min)
 
 
@@ -72,7 +74,7 @@ def _max_pool(F, input, kernel, stride, padding, dilation, ceil_mode):
     for i, (k, s, p, d, o) in enumerate(zip(kernel, stride, padding, dilation, out, strict=True)):
         dim = first + i
         reach = (o - 1) * s + d * (k - 1) + 1
-        x = _surrounded(F, x, dim, p, reach - p - x.shape[dim], _lowest(F.dtype_of(x)))
+        x = _pad_dim_with_value(F, x, dim, p, reach - p - x.shape[dim], _lowest_value(F.dtype_of(x)))
         pieces = [F._slice(x, dim, j * d, j * d + (o - 1) * s + 1, s) for j in range(k)]
         x = pieces[0]
         for piece in pieces[1:]:
@@ -80,7 +82,7 @@ def _max_pool(F, input, kernel, stride, padding, dilation, ceil_mode):
     return F.contiguous(x)
 
 
-def _inside(F, places, n, dilation):
+def _clamp_positions(F, places, n, dilation):
     """Positions outside the input replaced by the window's first or last one inside."""
     low = F.where(F.lt(places, 0), F.remainder(places, dilation), places)
     turned = F.neg(F.sub(low, n - 1))
@@ -93,19 +95,19 @@ def _index_dtype():
     return BY_NAME["int64"]
 
 
-def _taps(kernel):
+def _window_taps(kernel):
     places = [()]
     for k in kernel:
         places = [(*place, j) for place in places for j in range(k)]
     return places
 
 
-def _largest(F, input, places):
+def _window_maxima(F, input, places):
     """Values and flat spatial indices of the window maxima; `places[axis][tap]` are positions along an axis."""
     count = len(places)
     first, size = input.ndim - count, _spatial(input.shape, count)
     best = index = None
-    for taps in _taps([len(p) for p in places]):
+    for taps in _window_taps([len(p) for p in places]):
         value, place = input, None
         for i, tap in enumerate(taps):
             position = places[i][tap]
@@ -131,8 +133,8 @@ def _max_pool_with_indices(F, input, kernel, stride, padding, dilation, ceil_mod
     places = []
     for n, o, k, s, p, d in zip(size, out, kernel, stride, padding, dilation, strict=True):
         starts = F._new_arange(input, 0, o, 1, _index_dtype())
-        places.append([_inside(F, F.add(F.mul(starts, s), j * d - p), n, d) for j in range(k)])
-    return _largest(F, input, places)
+        places.append([_clamp_positions(F, F.add(F.mul(starts, s), j * d - p), n, d) for j in range(k)])
+    return _window_maxima(F, input, places)
 
 
 def _adaptive_starts(F, like, n, out):
@@ -148,10 +150,10 @@ def _adaptive_max_pool(F, input, output_size):
         start, end = _adaptive_starts(F, input, n, out)
         longest = max((-(-(i + 1) * n // out) - i * n // out for i in range(out)), default=0)
         places.append([F.minimum(F.add(start, j), F.sub(end, 1)) for j in range(longest)])
-    return _largest(F, input, places)
+    return _window_maxima(F, input, places)
 
 
-def _scattered(F, g, indices, size):
+def _scatter_add_to_zeros(F, g, indices, size):
     """Zeros over `size` spatial places with `g` added at flat `indices`."""
     count = len(size)
     lead = tuple(g.shape[: g.ndim - count])
@@ -162,10 +164,10 @@ def _scattered(F, g, indices, size):
 
 def _max_pool_backward(F, grad_output, input, output, kernel, stride, padding, dilation, ceil_mode):
     indices = F._max_pool_with_indices(input, kernel, stride, padding, dilation, ceil_mode)[1]
-    return _scattered(F, grad_output, indices, _spatial(input.shape, len(kernel)))
+    return _scatter_add_to_zeros(F, grad_output, indices, _spatial(input.shape, len(kernel)))
 
 
-def along(F, x, dim, matrix):
+def apply_matrix_along_dim(F, x, dim, matrix):
     """x with `matrix` (new, old) applied along a dimension."""
     if dim == x.ndim - 1:
         return F.matmul(x, F.transpose(matrix, 0, 1))
@@ -174,7 +176,7 @@ def along(F, x, dim, matrix):
     return F.reshape(F.matmul(matrix, x), (*lead, matrix.shape[0], *rest))
 
 
-def _between(F, like, start, end, n):
+def _window_membership_matrix(F, like, start, end, n):
     """The matrix (windows, n) with 1 where a window [start, end) covers a place."""
     start, end = F.unsqueeze(start, 1), F.unsqueeze(end, 1)
     places = F.unsqueeze(F._new_arange(like, 0, n, 1, _index_dtype()), 0)
@@ -186,7 +188,9 @@ def _avg_windows(F, like, n, out, kernel, stride, padding, count_include_pad):
     end = F.add(start, kernel)
     width = F.sub(F.minimum(end, F._new_full(end, end.shape, n + padding)), start)
     inside = F.sub(F.minimum(end, F._new_full(end, end.shape, n)), F.maximum(start, F._new_zeros(start, start.shape)))
-    return _between(F, like, start, end, n), F.to(width if count_include_pad else inside, F.dtype_of(like))
+    return _window_membership_matrix(F, like, start, end, n), F.to(
+        width if count_include_pad else inside, F.dtype_of(like)
+    )
 
 
 def _avg_matrices(F, like, size, out, kernel, stride, padding, count_include_pad, divisor_override):
@@ -208,7 +212,7 @@ def _avg_pool(F, input, kernel, stride, padding, ceil_mode, count_include_pad, d
     )
     x = input
     for i, matrix in enumerate(matrices):
-        x = along(F, x, input.ndim - count + i, matrix)
+        x = apply_matrix_along_dim(F, x, input.ndim - count + i, matrix)
     mean, dtype = F.div(x, divisor), F.dtype_of(input)
     return mean if dtype.is_floating_point else F.to(mean, dtype)
 
@@ -221,26 +225,28 @@ def _avg_pool_backward(F, grad_output, size, kernel, stride, padding, ceil_mode,
     )
     g = F.div(grad_output, divisor)
     for i, matrix in enumerate(matrices):
-        g = along(F, g, g.ndim - count + i, F.transpose(matrix, 0, 1))
+        g = apply_matrix_along_dim(F, g, g.ndim - count + i, F.transpose(matrix, 0, 1))
     return g
 
 
 def _adaptive_matrix(F, like, n, out):
     start, end = _adaptive_starts(F, like, n, out)
-    return F.div(_between(F, like, start, end, n), F.unsqueeze(F.to(F.sub(end, start), F.dtype_of(like)), 1))
+    return F.div(
+        _window_membership_matrix(F, like, start, end, n), F.unsqueeze(F.to(F.sub(end, start), F.dtype_of(like)), 1)
+    )
 
 
 def _adaptive_avg_pool(F, input, output_size):
     x, first = input, input.ndim - len(output_size)
     for i, out in enumerate(output_size):
-        x = along(F, x, first + i, _adaptive_matrix(F, x, x.shape[first + i], out))
+        x = apply_matrix_along_dim(F, x, first + i, _adaptive_matrix(F, x, x.shape[first + i], out))
     return x
 
 
 def _adaptive_avg_pool_backward(F, grad_output, size):
     g, first = grad_output, grad_output.ndim - len(size)
     for i, n in enumerate(size):
-        g = along(F, g, first + i, F.transpose(_adaptive_matrix(F, g, n, g.shape[first + i]), 0, 1))
+        g = apply_matrix_along_dim(F, g, first + i, F.transpose(_adaptive_matrix(F, g, n, g.shape[first + i]), 0, 1))
     return g
 
 
@@ -251,7 +257,7 @@ def _max_shape_fn(input, kernel, stride, padding, dilation, ceil_mode):
     return _pooled_shape(input.shape, kernel, stride, padding, dilation, ceil_mode), input.dtype
 
 
-def _both(shape, dtype):
+def _values_and_indices_meta(shape, dtype):
     return [(shape, dtype), (shape, _index_dtype())]
 
 
@@ -285,11 +291,13 @@ op(
     outputs=("values", "indices"),
     nondiff=(1,),
     composite=_max_pool_with_indices,
-    shape_fn=lambda input, kernel, stride, padding, dilation, ceil_mode: _both(
+    shape_fn=lambda input, kernel, stride, padding, dilation, ceil_mode: _values_and_indices_meta(
         *_max_shape_fn(input, kernel, stride, padding, dilation, ceil_mode)
     ),
     vjp={
-        "input": lambda F, g, input_shape, kernel, out1: _scattered(F, g[0], out1, _spatial(input_shape, len(kernel)))
+        "input": lambda F, g, input_shape, kernel, out1: _scatter_add_to_zeros(
+            F, g[0], out1, _spatial(input_shape, len(kernel))
+        )
     },
     doc="`_max_pool` and the flat spatial index (int64) of each maximum.",
     layout=memory_layout.pooling_with_indices,
@@ -300,11 +308,11 @@ op(
     outputs=("values", "indices"),
     nondiff=(1,),
     composite=_adaptive_max_pool,
-    shape_fn=lambda input, output_size: _both(
+    shape_fn=lambda input, output_size: _values_and_indices_meta(
         (*input.shape[: len(input.shape) - len(output_size)], *output_size), input.dtype
     ),
     vjp={
-        "input": lambda F, g, input_shape, output_size, out1: _scattered(
+        "input": lambda F, g, input_shape, output_size, out1: _scatter_add_to_zeros(
             F, g[0], out1, _spatial(input_shape, len(output_size))
         )
     },
@@ -316,9 +324,11 @@ op(
     where="",
     outputs=("values", "indices"),
     nondiff=(1,),
-    shape_fn=lambda input, output_size: _both((*input.shape[:2], *output_size), input.dtype),
+    shape_fn=lambda input, output_size: _values_and_indices_meta((*input.shape[:2], *output_size), input.dtype),
     vjp={
-        "input": lambda F, g, input_shape, kernel, out1: _scattered(F, g[0], out1, _spatial(input_shape, len(kernel)))
+        "input": lambda F, g, input_shape, kernel, out1: _scatter_add_to_zeros(
+            F, g[0], out1, _spatial(input_shape, len(kernel))
+        )
     },
     doc="The maximum over pseudo-randomly placed windows (Graham, 2014, arXiv:1412.6071), and its flat spatial index.",
 )

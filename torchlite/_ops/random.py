@@ -13,33 +13,39 @@ from typing import Any
 
 import numpy as np
 
-from .._device.generators import check_in_place_random, engine_of, fill_random, new_random_tensor, write_random_values
+from .._device.generators import (
+    check_in_place_random,
+    engine_for_table,
+    fill_random,
+    new_random_tensor,
+    write_random_values,
+)
 from .._dispatch import NONDIFF, RANDOM, REGISTRY, Out, call, composite, memory_layout, op
-from .._dispatch.argument_checks import all_true, any_true, set_requires_grad
 from .._dispatch.interceptors import is_inside_vmap
 from .._dispatch.memory_overlap import check_in_place
 from .._dispatch.node_names import default_node_name, saved_argument
 from .._dispatch.public_functions import torch
+from .._dispatch.shape_and_value_checks import all_true, any_true, set_requires_grad
 from .._types.dtypes import as_argument, bool_, float32, float64, get_default_dtype, int64
-from ._gradient_helpers import without_derivative
-from .creation import _place, _size
+from ._gradient_helpers import make_missing_derivative_formula
+from .creation import _check_size, _resolve_device
 
 _SHAPE: dict[str, Any] = {"where": "", "tags": RANDOM | NONDIFF, "shape_fn": lambda size, dtype: (size, dtype)}
 
 
-def _real(F, dtype):
+def _draw_dtype(F, dtype):
     """The dtype to draw reals in before they are cast to `dtype`."""
     return float64 if dtype is float64 else float32
 
 
-def _from_uniform(formula):
+def _make_inverse_transform_sampler(formula):
     """A composite that casts `formula(F, u, a, b)` of uniforms u in [0, 1) to the wanted dtype."""
 
-    def drawn(F, size, dtype, *parameters):
+    def draw(F, size, dtype, *parameters):
         *values, generator = parameters
-        return F.to(formula(F, F._random_uniform(size, _real(F, dtype), 0.0, 1.0, generator), *values), dtype)
+        return F.to(formula(F, F._random_uniform(size, _draw_dtype(F, dtype), 0.0, 1.0, generator), *values), dtype)
 
-    return drawn
+    return draw
 
 
 op(
@@ -75,7 +81,7 @@ op(
 op(
     "_random_bernoulli(size, dtype, p, generator)",
     **_SHAPE,
-    composite=_from_uniform(lambda F, u, p: F.lt(u, p)),
+    composite=_make_inverse_transform_sampler(lambda F, u, p: F.lt(u, p)),
     doc="1 with probability p, else 0.",
 )
 op(
@@ -87,13 +93,13 @@ op(
 op(
     "_random_exponential(size, dtype, lambd, generator)",
     **_SHAPE,
-    composite=_from_uniform(lambda F, u, lambd: F.mul(F.log1p(F.neg(u)), -1.0 / lambd)),
+    composite=_make_inverse_transform_sampler(lambda F, u, lambd: F.mul(F.log1p(F.neg(u)), -1.0 / lambd)),
     doc="Exponential of rate lambd.",
 )
 op(
     "_random_cauchy(size, dtype, median, sigma, generator)",
     **_SHAPE,
-    composite=_from_uniform(
+    composite=_make_inverse_transform_sampler(
         lambda F, u, median, sigma: F.add(F.mul(F.tan(F.mul(F.add(u, -0.5), math.pi)), sigma), median)
     ),
     doc="Cauchy.",
@@ -101,20 +107,20 @@ op(
 op(
     "_random_geometric(size, dtype, p, generator)",
     **_SHAPE,
-    composite=_from_uniform(lambda F, u, p: F.ceil(F.mul(F.log1p(F.neg(u)), 1.0 / math.log1p(-p)))),
+    composite=_make_inverse_transform_sampler(lambda F, u, p: F.ceil(F.mul(F.log1p(F.neg(u)), 1.0 / math.log1p(-p)))),
     doc="Trials up to the first success.",
 )
 op(
     "_random_log_normal(size, dtype, mean, std, generator)",
     **_SHAPE,
     composite=lambda F, size, dtype, mean, std, generator: F.to(
-        F.exp(F._random_normal(size, _real(F, dtype), mean, std, True, generator)), dtype
+        F.exp(F._random_normal(size, _draw_dtype(F, dtype), mean, std, True, generator)), dtype
     ),
     doc="exp of a normal.",
 )
 
 
-def _bisected(F, weights, num_samples, generator):
+def _count_sums_below_draws(F, weights, num_samples, generator):
     """The number of cumulative sums below each draw."""
     sums = F.to(F.cumsum(weights, -1), float32)
     total = F.unsqueeze(F._slice(sums, -1, weights.shape[-1] - 1, None, 1), -1)
@@ -127,7 +133,7 @@ op(
     where="",
     tags=RANDOM | NONDIFF,
     shape_fn=lambda weights, num_samples: ((*weights.shape[:-1], num_samples), int64),
-    composite=_bisected,
+    composite=_count_sums_below_draws,
     doc="Indices drawn with replacement by the weights of each row.",
 )
 op(
@@ -164,7 +170,7 @@ op(
     "_random_binomial(Tensor count, Tensor prob, generator)",
     **_ZERO,
     shape_fn=lambda count, prob: (prob.shape, prob.dtype),
-    vjp=dict.fromkeys(("count", "prob"), without_derivative("binomial")),
+    vjp=dict.fromkeys(("count", "prob"), make_missing_derivative_formula("binomial")),
     doc="Binomial.",
     node_name="NotImplemented",
 )
@@ -214,26 +220,26 @@ _OPTIONS = "dtype=None, layout=None, device=None, pin_memory=False, requires_gra
 _LIKE = "dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, generator=None"
 
 
-def _into(out, result):
+def _create_or_write_out(out, result):
     """The result of a creation function, or `out` holding it."""
     return result if out is None else call.write_out(REGISTRY["_random_uniform"], result, out)
 
 
-def _dtype(name: str, dtype, out, default):
+def _resolve_draw_dtype(name: str, dtype, out, default):
     """The dtype to draw: the requested one, that of `out=`, or a default one."""
     if dtype is None:
         return default if out is None else out.dtype
     return as_argument(dtype, name)
 
 
-def _floating(dtype, words: str):
+def _reject_integer_dtype(dtype, words: str):
     """PyTorch's refusal of integer dtypes."""
     if dtype.category < 2:
         raise NotImplementedError(f"\"{words}\" not implemented for '{dtype.scalar_name}'")
     return dtype
 
 
-def _paired(size, dtype, kernel, parameters, device, generator, requires_grad):
+def _draw_complex(size, dtype, kernel, parameters, device, generator, requires_grad):
     """Complex numbers, whose parts are drawn in turn."""
     parts = new_random_tensor(kernel, (*size, 2), dtype.to_real(), *parameters, device=device, generator=generator)
     out = torch.view_as_complex(parts).clone()
@@ -250,12 +256,14 @@ def rand(F, size, generator, out, dtype, device, requires_grad):
     >>> torch.rand(2)
     tensor([0.4963, 0.7682])
     """
-    device = _place(device, out)
-    dtype = _floating(_dtype("rand", dtype, out, get_default_dtype()), "check_uniform_bounds")
-    size = _size("rand", size)
+    device = _resolve_device(device, out)
+    dtype = _reject_integer_dtype(_resolve_draw_dtype("rand", dtype, out, get_default_dtype()), "check_uniform_bounds")
+    size = _check_size("rand", size)
     if dtype.category == 3:
-        return _into(out, _paired(size, dtype, "_random_uniform", (0.0, 1.0), device, generator, requires_grad))
-    return _into(
+        return _create_or_write_out(
+            out, _draw_complex(size, dtype, "_random_uniform", (0.0, 1.0), device, generator, requires_grad)
+        )
+    return _create_or_write_out(
         out,
         new_random_tensor(
             "_random_uniform", size, dtype, 0.0, 1.0, device=device, generator=generator, requires_grad=requires_grad
@@ -266,14 +274,17 @@ def rand(F, size, generator, out, dtype, device, requires_grad):
 @composite(f"randn(*size, generator=None, out=None, {_OPTIONS})", where="torch")
 def randn(F, size, generator, out, dtype, device, requires_grad):
     """Standard normal numbers; complex ones have variance 1, half of it in each part."""
-    device = _place(device, out)
-    dtype = _floating(_dtype("randn", dtype, out, get_default_dtype()), "normal_kernel_cpu")
-    size = _size("randn", size)
+    device = _resolve_device(device, out)
+    dtype = _reject_integer_dtype(_resolve_draw_dtype("randn", dtype, out, get_default_dtype()), "normal_kernel_cpu")
+    size = _check_size("randn", size)
     if dtype.category == 3:
-        return _into(
-            out, _paired(size, dtype, "_random_normal", (0.0, math.sqrt(0.5), False), device, generator, requires_grad)
+        return _create_or_write_out(
+            out,
+            _draw_complex(
+                size, dtype, "_random_normal", (0.0, math.sqrt(0.5), False), device, generator, requires_grad
+            ),
         )
-    return _into(
+    return _create_or_write_out(
         out,
         new_random_tensor(
             "_random_normal",
@@ -289,11 +300,11 @@ def randn(F, size, generator, out, dtype, device, requires_grad):
     )
 
 
-def _integer(value):
+def _to_python_int(value):
     return int(value.item()) if isinstance(value, call.Tensor) else int(value)
 
 
-def _drawn_integers(size, low, high, dtype, device, generator, requires_grad):
+def _draw_integers(size, low, high, dtype, device, generator, requires_grad):
     low, high = _check_random_bounds(low, high, dtype)
     return new_random_tensor(
         "_random_integers",
@@ -320,11 +331,17 @@ def randint(F, low, high, size, generator, out, dtype, device, requires_grad):
         low, high = 0, low
     if size is None:
         raise TypeError('randint() missing 1 required positional arguments: "size"')
-    dtype = _dtype("randint", dtype, out, int64)
-    return _into(
+    dtype = _resolve_draw_dtype("randint", dtype, out, int64)
+    return _create_or_write_out(
         out,
-        _drawn_integers(
-            _size("randint", size), _integer(low), _integer(high), dtype, _place(device, out), generator, requires_grad
+        _draw_integers(
+            _check_size("randint", size),
+            _to_python_int(low),
+            _to_python_int(high),
+            dtype,
+            _resolve_device(device, out),
+            generator,
+            requires_grad,
         ),
     )
 
@@ -332,16 +349,16 @@ def randint(F, low, high, size, generator, out, dtype, device, requires_grad):
 @composite(f"randperm(n, *, generator=None, out=None, {_OPTIONS})", where="torch")
 def randperm(F, n, generator, out, dtype, device, requires_grad):
     """The integers from 0 to n - 1 in random order."""
-    dtype = _dtype("randperm", dtype, out, int64)
-    _size("randperm", (n,))
+    dtype = _resolve_draw_dtype("randperm", dtype, out, int64)
+    _check_size("randperm", (n,))
     _check_permuted(n, dtype)
-    return _into(
+    return _create_or_write_out(
         out,
         new_random_tensor(
             "_random_permutation",
             (int(n),),
             dtype,
-            device=_place(device, out),
+            device=_resolve_device(device, out),
             generator=generator,
             requires_grad=requires_grad,
         ),
@@ -360,7 +377,7 @@ def _check_permuted(n: int, dtype) -> None:
         raise RuntimeError(f"n cannot be greater than {limit} for {dtype.scalar_name} type.")
 
 
-def _like(F, input, options: tuple, fill_in):
+def _draw_like(F, input, options: tuple, fill_in):
     dtype, device, requires_grad, memory_format = options
     out = F.empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
     fill_in(out)
@@ -370,7 +387,7 @@ def _like(F, input, options: tuple, fill_in):
 @composite(f"rand_like(Tensor input, *, {_LIKE})", where="torch")
 def rand_like(F, input, dtype, device, requires_grad, memory_format, generator):
     """Uniform numbers in [0, 1), in the shape of `input`."""
-    return _like(
+    return _draw_like(
         F, input, (dtype, device, requires_grad, memory_format), lambda out: out.uniform_(0, 1, generator=generator)
     )
 
@@ -378,7 +395,7 @@ def rand_like(F, input, dtype, device, requires_grad, memory_format, generator):
 @composite(f"randn_like(Tensor input, *, {_LIKE})", where="torch")
 def randn_like(F, input, dtype, device, requires_grad, memory_format, generator):
     """Standard normal numbers, in the shape of `input`."""
-    return _like(
+    return _draw_like(
         F, input, (dtype, device, requires_grad, memory_format), lambda out: out.normal_(0, 1, generator=generator)
     )
 
@@ -387,11 +404,11 @@ def randn_like(F, input, dtype, device, requires_grad, memory_format, generator)
 def randint_like(F, input, low, high, dtype, device, requires_grad, memory_format, generator):
     """Integers in [low, high), or in [0, high) when only one bound is given, in the shape and dtype of `input`."""
     low, high = (0, low) if high is None else (low, high)
-    return _like(
+    return _draw_like(
         F,
         input,
         (dtype, device, requires_grad, memory_format),
-        lambda out: out.random_(_integer(low), _integer(high), generator=generator),
+        lambda out: out.random_(_to_python_int(low), _to_python_int(high), generator=generator),
     )
 
 
@@ -400,13 +417,13 @@ def _check_std(std) -> None:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
 
 
-def _normals(size, dtype, device, mean, std, generator):
+def _draw_normals(size, dtype, device, mean, std, generator):
     if is_inside_vmap():  # for each example, where that is wanted
         return new_random_tensor("_random_normal", size, dtype, mean, std, False, device=device, generator=generator)
-    return call.create("_empty", size, dtype, device=device).normal_(mean, std, generator=generator)
+    return call.create_tensor("_empty", size, dtype, device=device).normal_(mean, std, generator=generator)
 
 
-def _number_beside_size(value):
+def _check_number_with_size(value):
     if not isinstance(value, call.Tensor):
         return value
     if value.ndim or value.requires_grad:
@@ -424,14 +441,14 @@ def _number_beside_size(value):
 def normal(F, mean, std, size, generator, out, dtype, device, requires_grad):
     """Normal numbers of the given mean and standard deviation: tensors of them (broadcast), or numbers and a `size`."""
     if size is not None:
-        mean, std = (_number_beside_size(x) for x in (mean, std))
+        mean, std = (_check_number_with_size(x) for x in (mean, std))
     tensors = [x for x in (mean, std) if isinstance(x, call.Tensor)]
     if not tensors:
         if size is None:
             raise TypeError("normal() received an invalid combination of arguments: two numbers need a size")
-        size, dtype = _size("normal", size), _dtype("normal", dtype, out, get_default_dtype())
-        made = _normals(size, dtype, _place(device, out), mean, std, generator)
-        return _into(out, set_requires_grad(made, requires_grad))
+        size, dtype = _check_size("normal", size), _resolve_draw_dtype("normal", dtype, out, get_default_dtype())
+        made = _draw_normals(size, dtype, _resolve_device(device, out), mean, std, generator)
+        return _create_or_write_out(out, set_requires_grad(made, requires_grad))
     if isinstance(std, call.Tensor):
         if std.dtype.category == 3:
             raise RuntimeError("normal expects standard deviation to be non-complex")
@@ -442,7 +459,7 @@ def normal(F, mean, std, size, generator, out, dtype, device, requires_grad):
     kind = tensors[0].dtype
     with_std = isinstance(std, call.Tensor)
     shape = tensors[0].shape if len(tensors) == 1 else call.broadcast_shapes(mean.shape, std.shape)
-    noise = _normals(tuple(shape), kind, tensors[0].device, 0, 1 if with_std else std, generator)
+    noise = _draw_normals(tuple(shape), kind, tensors[0].device, 0, 1 if with_std else std, generator)
     result = F._add(
         F.mul(noise, std.detach()) if with_std else noise, mean.detach() if isinstance(mean, call.Tensor) else mean
     )
@@ -453,7 +470,7 @@ def normal(F, mean, std, size, generator, out, dtype, device, requires_grad):
     if call.MODE.forwards:
         for t in tensors:
             call.CALLBACKS.map_tangents(t, result, lambda tangent: F._zeros_like(F.expand(tangent, result.shape)))
-    return _into(out, result)
+    return _create_or_write_out(out, result)
 
 
 # --- drawing by the entries of a tensor -----------------------------------------------------------
@@ -468,7 +485,7 @@ def bernoulli(F, input, p, generator):
         return F.empty_like(input).bernoulli_(p, generator=generator)
     if input.dtype.category != 2:
         raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{input.dtype.scalar_name}'")
-    return F._random_bernoulli_each(input, input.dtype, engine_of(input._tl_kernels, generator))
+    return F._random_bernoulli_each(input, input.dtype, engine_for_table(input._tl_kernels, generator))
 
 
 @composite(
@@ -493,7 +510,7 @@ def multinomial(F, input, num_samples, replacement, generator):
         raise RuntimeError("number of categories cannot exceed 2^24")
     input = input.detach()
     if input.numel() == 0:
-        return call.create("_empty", (*input.shape[:-1], num_samples), int64, device=input.device)
+        return call.create_tensor("_empty", (*input.shape[:-1], num_samples), int64, device=input.device)
     if input.device.type != "meta":
         negative, finite = any_true(input < 0), all_true(F.isfinite(input))
         if negative or not finite:
@@ -504,7 +521,7 @@ def multinomial(F, input, num_samples, replacement, generator):
         if any_true(input.sum(-1) == 0):
             raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     if replacement and num_samples > 1:
-        return F._random_multinomial(input, num_samples, engine_of(input._tl_kernels, generator))
+        return F._random_multinomial(input, num_samples, engine_for_table(input._tl_kernels, generator))
     # The largest of weights over exponentials: a race that each index wins with its probability.
     race = F._div(input, F.empty_like(input).exponential_(1, generator=generator))
     return F.argmax(race, -1, True) if num_samples == 1 else F.topk(race, num_samples)[1]
@@ -515,7 +532,7 @@ def poisson(F, input, generator):
     """Poisson numbers of the rates in `input`, in its dtype. RuntimeError for a negative rate. The gradient is zero."""
     if input.dtype.category != 2:
         raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{input.dtype.scalar_name}'")
-    return F._random_poisson(input, engine_of(input._tl_kernels, generator))
+    return F._random_poisson(input, engine_for_table(input._tl_kernels, generator))
 
 
 @composite("binomial(Tensor count, Tensor prob, generator=None)", where="torch", layout=memory_layout.like_first)
@@ -528,17 +545,17 @@ def binomial(F, count, prob, generator):
             )
     if count.dtype is not prob.dtype:
         raise RuntimeError(f"Found dtype {prob.dtype.scalar_name} but expected {count.dtype.scalar_name}")
-    return F._random_binomial(count, prob, engine_of(count._tl_kernels, generator))
+    return F._random_binomial(count, prob, engine_for_table(count._tl_kernels, generator))
 
 
 # --- in place -------------------------------------------------------------------------------------
 
 
-def _number(value) -> float:
+def _to_python_number(value) -> float:
     return value.item() if isinstance(value, call.Tensor) else value
 
 
-def _continuous(input, name: str, words: str | None = None) -> None:
+def _reject_integer_tensor(input, name: str, words: str | None = None) -> None:
     if input.dtype.category >= 2:
         return
     if words:
@@ -552,8 +569,8 @@ def _continuous(input, name: str, words: str | None = None) -> None:
 @composite("uniform_(Tensor input, from_=0.0, to=1.0, *, generator=None)", where="Tensor")
 def uniform_(F, input, from_, to, generator):
     """Fill with uniform numbers of [from_, to). RuntimeError when from_ > to."""
-    _continuous(input, "", "check_uniform_bounds")
-    low, high = _number(from_), _number(to)
+    _reject_integer_tensor(input, "", "check_uniform_bounds")
+    low, high = _to_python_number(from_), _to_python_number(to)
     if low > high:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
     if input.dtype.category == 3:
@@ -565,8 +582,8 @@ def uniform_(F, input, from_, to, generator):
 @composite("normal_(Tensor input, mean=0.0, std=1.0, *, generator=None)", where="Tensor")
 def normal_(F, input, mean, std, generator):
     """Fill with normal numbers. RuntimeError when std < 0. A complex tensor gets half of the variance in each part."""
-    _continuous(input, "", "normal_kernel_cpu")
-    mean, std = _number(mean), _number(std)
+    _reject_integer_tensor(input, "", "normal_kernel_cpu")
+    mean, std = _to_python_number(mean), _to_python_number(std)
     _check_std(std)
     if input.dtype.category == 3:
         parts = F.view_as_real(input)
@@ -593,7 +610,7 @@ _C_NAMES = {
 }  # fmt: skip
 
 
-def _limits(dtype) -> tuple[float, float]:
+def _integer_draw_limits(dtype) -> tuple[float, float]:
     """The smallest and the largest value that a draw of integers may ask of a dtype."""
     if dtype is bool_:
         return 0, 1
@@ -611,12 +628,12 @@ def _check_random_bounds(low: int, high: int, dtype) -> tuple[int, int]:
 
     RuntimeError when they are not in order or beyond the dtype.
     """
-    smallest, largest = _limits(dtype)
+    smallest, largest = _integer_draw_limits(dtype)
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     digits = _DIGITS.get(dtype.name)
     if digits is not None:
-        after, before = _rounded(low + 1, dtype), _rounded(high - 1, dtype)
+        after, before = _round_to_dtype(low + 1, dtype), _round_to_dtype(high - 1, dtype)
         if after < low:
             low = int(after) + (1 << (abs(low + 1).bit_length() - digits))
         if math.inf > before >= high:
@@ -639,7 +656,7 @@ def _check_random_bounds(low: int, high: int, dtype) -> tuple[int, int]:
     return low, high
 
 
-def _rounded(value: int, dtype) -> float:
+def _round_to_dtype(value: int, dtype) -> float:
     """An integer as a floating dtype has it, infinite beyond its range."""
     with np.errstate(over="ignore"):
         return float(dtype.np.type(value))
@@ -663,19 +680,19 @@ def random_(F, input, from_, to, generator):
     """
     dtype = input.dtype
     this = REGISTRY["random_"]
-    largest = (1 << _DIGITS[dtype.name]) if dtype.name in _DIGITS else int(_limits(dtype)[1])
+    largest = (1 << _DIGITS[dtype.name]) if dtype.name in _DIGITS else int(_integer_draw_limits(dtype)[1])
     if from_ is None and to is ...:
         span = largest + 1
         if dtype.itemsize == 8:
             return fill_random(this, input, "_random_integers", 0, span, generator=generator)
         return fill_random(this, input, "_random_bits", span, generator=generator)
     if to is None:
-        if from_ is None or _integer(from_) == -1 << 63:
+        if from_ is None or _to_python_int(from_) == -1 << 63:
             _check_all_bits(dtype)
             return fill_random(this, input, "_random_integers", 0, 1 << 64, generator=generator)
-        low, high = _integer(from_), largest + 1
+        low, high = _to_python_int(from_), largest + 1
     else:
-        low, high = (0, _integer(from_)) if to is ... else (_integer(from_ or 0), _integer(to))
+        low, high = (0, _to_python_int(from_)) if to is ... else (_to_python_int(from_ or 0), _to_python_int(to))
     low, high = _check_random_bounds(low, high, dtype)
     return fill_random(this, input, "_random_integers", low, high - low, generator=generator)
 
@@ -690,7 +707,9 @@ def bernoulli_(F, input, p, generator):
             raise RuntimeError(f"expected probabilities tensor to have floating type, got {p.dtype.scalar_name}")
         check_in_place_random(input)
         check_in_place(REGISTRY["bernoulli_"], [input, p])
-        drawn = F._random_bernoulli_each(p.expand(input.shape), input.dtype, engine_of(input._tl_kernels, generator))
+        drawn = F._random_bernoulli_each(
+            p.expand(input.shape), input.dtype, engine_for_table(input._tl_kernels, generator)
+        )
         return write_random_values(REGISTRY["bernoulli_"], input, drawn)
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
@@ -702,7 +721,7 @@ def bernoulli_(F, input, p, generator):
 @composite("exponential_(Tensor input, lambd=1.0, *, generator=None)", where="Tensor")
 def exponential_(F, input, lambd, generator):
     """Fill with exponential numbers of rate `lambd` > 0."""
-    _continuous(input, "Exponential")
+    _reject_integer_tensor(input, "Exponential")
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
     return fill_random(REGISTRY["exponential_"], input, "_random_exponential", lambd, generator=generator)
@@ -734,5 +753,5 @@ def log_normal_(F, input, mean, std, generator):
     """Fill with exp of normal numbers of the given mean and standard deviation."""
     if std <= 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
-    _continuous(input, "", "log_normal_cpu")
+    _reject_integer_tensor(input, "", "log_normal_cpu")
     return fill_random(REGISTRY["log_normal_"], input, "_random_log_normal", mean, std, generator=generator)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .._dispatch import NONDIFF, Out, Overlap, composite, memory_layout, op
-from .._dispatch.node_names import by_dim, saved_argument
+from .._dispatch.node_names import all_or_dim_name, saved_argument
 from .._dispatch.shapes import reduced_shape, wrap_dims
 from .._types.dtypes import (
     BOOL,
@@ -24,7 +24,7 @@ from .._types.dtypes import (
 )
 
 
-def spread(F, g, shape, dim, keepdim):
+def expand_to_input(F, g, shape, dim, keepdim):
     """A reduction's gradient (or result) expanded to the input's shape."""
     if dim is not None and not keepdim and len(shape):
         dims = set(wrap_dims(dim, len(shape)))
@@ -32,7 +32,7 @@ def spread(F, g, shape, dim, keepdim):
     return F.expand(g, shape)
 
 
-def _count(shape, dim) -> int:
+def _reduced_numel(shape, dim) -> int:
     return math.prod(shape[d] for d in wrap_dims(dim, len(shape))) if len(shape) else 1
 
 
@@ -42,17 +42,17 @@ def _sum_dtype(input, dtype):
 
 def _extreme_vjp(F, g, input, dim, keepdim, out):
     """Spread equally over the places that hold the extreme value, or NaN where that is it."""
-    value = spread(F, out, input.shape, dim, keepdim)
+    value = expand_to_input(F, out, input.shape, dim, keepdim)
     hit = F.to(F.logical_or(F.eq(input, value), F.logical_and(F.isnan(input), F.isnan(value))), F.dtype_of(g))
     count = F.sum(hit, dim, True)
-    return F.div(F.mul(spread(F, g, input.shape, dim, keepdim), hit), F.expand(count, input.shape))
+    return F.div(F.mul(expand_to_input(F, g, input.shape, dim, keepdim), hit), F.expand(count, input.shape))
 
 
 op(
     "sum(Tensor input, dim=None, keepdim=False, *, dtype=None)",
     shape_fn=lambda input, dim, keepdim, dtype: (reduced_shape(input.shape, dim, keepdim), _sum_dtype(input, dtype)),
     vjp={
-        "input": lambda F, g, input_shape, input_dtype, dim, keepdim, dtype: spread(
+        "input": lambda F, g, input_shape, input_dtype, dim, keepdim, dtype: expand_to_input(
             F, g if dtype is None else F.to(g, input_dtype), input_shape, dim, keepdim
         )
     },
@@ -64,14 +64,15 @@ op(
     """,
     out=Out(dtype_param=True),
     overlap=Overlap("allowed", "partial"),
-    node_name=by_dim("Sum"),
+    node_name=all_or_dim_name("Sum"),
 )
 op(
     "mean(Tensor input, dim=None, keepdim=False, *, dtype=None)",
     shape_fn=lambda input, dim, keepdim, dtype: (reduced_shape(input.shape, dim, keepdim), dtype or input.dtype),
     vjp={
         "input": lambda F, g, input_shape, input_dtype, dim, keepdim: F.to(
-            spread(F, F.div(g, max(_count(input_shape, dim), 1)), input_shape, dim, keepdim), input_dtype
+            expand_to_input(F, F.div(g, max(_reduced_numel(input_shape, dim), 1)), input_shape, dim, keepdim),
+            input_dtype,
         )
     },
     doc="""The mean of all elements, or over `dim` (an int or several). RuntimeError for integers unless `dtype` is a
@@ -83,11 +84,11 @@ op(
     layout=memory_layout.contiguous,
     out=Out(message="mean.dtype_out(): input types can't be cast to the desired output type {got}"),
     overlap=Overlap("allowed", "partial"),
-    node_name=by_dim("Mean"),
+    node_name=all_or_dim_name("Mean"),
 )
 
 
-def _nonempty(name, kind, words, dtype=None):
+def _make_nonempty_rule(name, kind, words, dtype=None):
     """The shape rule of reductions that choose an element: there must be one."""
 
     def rule(input, dim, keepdim):
@@ -113,7 +114,7 @@ for _name in ("amax", "amin"):
     op(
         f"{_name}(Tensor input, dim=(), keepdim=False)",
         vjp={"input": _extreme_vjp},
-        shape_fn=_nonempty(_name, RuntimeError, " Specify the reduction dim with the 'dim' argument."),
+        shape_fn=_make_nonempty_rule(_name, RuntimeError, " Specify the reduction dim with the 'dim' argument."),
         doc=f"""The {"greatest" if _name == "amax" else "least"} element, of all or over `dim` (an int or several);
         its gradient is shared by equal ones. NaN wins.
         """,
@@ -143,7 +144,7 @@ for _name in ("argmax", "argmin"):
     op(
         f"{_name}(Tensor input, dim=None, keepdim=False)",
         tags=NONDIFF,
-        shape_fn=_nonempty(_name, IndexError, "", int64),
+        shape_fn=_make_nonempty_rule(_name, IndexError, "", int64),
         doc=f"""The index (int64) of the {"greatest" if _name == "argmax" else "least"} element: of the flattened
         tensor, or along `dim`; the first of equal ones. RuntimeError for complex numbers and bools.
         """,

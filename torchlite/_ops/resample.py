@@ -41,7 +41,7 @@ _DIMS = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5, "lanczos": 4}
 _MODES = "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact"
 
 
-def _sequence(value):
+def _to_sequence(value):
     return isinstance(value, (tuple, list))
 
 
@@ -53,7 +53,7 @@ def _output_size(input, size, scale_factor):
     if size is None and scale_factor is None:
         raise ValueError("either size or scale_factor should be defined")
     if size is not None:
-        if _sequence(size):
+        if _to_sequence(size):
             if len(size) != len(spatial):
                 raise ValueError(
                     "Input and output must have the same number of spatial dimensions, but got input with spatial "
@@ -62,7 +62,7 @@ def _output_size(input, size, scale_factor):
                 )
             return tuple(int(n) for n in size), (None,) * len(spatial)
         return (int(size),) * len(spatial), (None,) * len(spatial)
-    if _sequence(scale_factor):
+    if _to_sequence(scale_factor):
         if len(scale_factor) != len(spatial):
             raise ValueError(
                 "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial "
@@ -193,18 +193,18 @@ _SAMPLING = ("bilinear", "nearest", "bicubic")
 _OUTSIDE = ("zeros", "border", "reflection")
 
 
-def _mask(F, condition, like):
+def _condition_to_float(F, condition, like):
     return F.to(condition, F.dtype_of(like))
 
 
-def _clipped(F, at, slope, n):
+def _clip_positions(F, at, slope, n):
     """Positions clipped to the image, and their slope: clipped positions have no gradient."""
     inside = F.logical_and(F.gt(at, 0), F.lt(at, n - 1))
-    edge = F.mul(_mask(F, F.ge(at, n - 1), at), n - 1)
-    return F.where(inside, at, edge), F.mul(slope, _mask(F, inside, at))
+    edge = F.mul(_condition_to_float(F, F.ge(at, n - 1), at), n - 1)
+    return F.where(inside, at, edge), F.mul(slope, _condition_to_float(F, inside, at))
 
 
-def _mirrored(F, at, slope, n, align_corners):
+def _reflect_positions(F, at, slope, n, align_corners):
     """Positions reflected at the image's outer pixel centres (align_corners) or edges until they are inside, and the
     slope of that.
     """
@@ -218,14 +218,14 @@ def _mirrored(F, at, slope, n, align_corners):
     odd = F.eq(F.remainder(turns, 2), 1)
     down = F.ne(F.lt(shifted, 0), odd)
     return F.add(F.where(odd, F.add(F.neg(rest), span), rest), low), F.mul(
-        slope, F.sub(F.mul(_mask(F, F.logical_not(down), at), 2), 1)
+        slope, F.sub(F.mul(_condition_to_float(F, F.logical_not(down), at), 2), 1)
     )
 
 
-def _kept_inside(F, at, slope, n, padding_mode, align_corners):
+def _apply_padding_mode(F, at, slope, n, padding_mode, align_corners):
     if padding_mode == "reflection":
-        at, slope = _mirrored(F, at, slope, n, align_corners)
-    return (at, slope) if padding_mode == "zeros" else _clipped(F, at, slope, n)
+        at, slope = _reflect_positions(F, at, slope, n, align_corners)
+    return (at, slope) if padding_mode == "zeros" else _clip_positions(F, at, slope, n)
 
 
 def _cubic_weights(F, part):
@@ -256,7 +256,7 @@ def _axis_taps(F, at, slope, n, mode, padding_mode, align_corners):
     have the samples' shape.
     """
     if mode != "bicubic":
-        at, slope = _kept_inside(F, at, slope, n, padding_mode, align_corners)
+        at, slope = _apply_padding_mode(F, at, slope, n, padding_mode, align_corners)
     if mode == "nearest":
         found = [(F.round(at), None, None)]
     else:
@@ -267,16 +267,18 @@ def _axis_taps(F, at, slope, n, mode, padding_mode, align_corners):
             found = [(low, F.sub(one, part), F.neg(slope)), (F.add(low, 1), part, slope)]
         else:
             places = [F.add(low, k - 1) for k in range(4)]
-            places = [F.round(_kept_inside(F, place, slope, n, padding_mode, align_corners)[0]) for place in places]
+            places = [
+                F.round(_apply_padding_mode(F, place, slope, n, padding_mode, align_corners)[0]) for place in places
+            ]
             found = [(place, w, F.mul(d, slope)) for place, (w, d) in zip(places, _cubic_weights(F, part), strict=True)]
     taps = []
     for place, weight, weight_slope in found:
         inside = F.logical_and(F.ge(place, 0), F.le(place, n - 1))
-        taps.append((F.to(F.where(inside, place, F._zeros_like(place)), _int64()), inside, weight, weight_slope))
+        taps.append((F.to(F.where(inside, place, F._zeros_like(place)), _to_int64()), inside, weight, weight_slope))
     return taps
 
 
-def _int64():
+def _to_int64():
     from torchlite._types.dtypes import BY_NAME
 
     return BY_NAME["int64"]
@@ -293,7 +295,7 @@ def _all_taps(F, grid, size, mode, padding_mode, align_corners):
         factor = (n - 1) / 2 if align_corners else n / 2
         at = F.add(F.mul(position, factor), (n - 1) / 2)
         axes.append(_axis_taps(F, at, F.mul(F._ones_like(at), factor), n, mode, padding_mode, align_corners))
-    first = F.mul(F._new_arange(grid, 0, batch, 1, _int64()), math.prod(size))
+    first = F.mul(F._new_arange(grid, 0, batch, 1, _to_int64()), math.prod(size))
     first = F.reshape(F.expand(F.unsqueeze(first, 1), (batch, samples)), (batch * samples, 1))
     for combination in itertools.product(*axes):
         place, inside = None, None
@@ -309,8 +311,8 @@ def _all_taps(F, grid, size, mode, padding_mode, align_corners):
         )
 
 
-def _product_of(F, factors, inside, like):
-    total = _mask(F, inside, like)
+def _multiply_weights(F, factors, inside, like):
+    total = _condition_to_float(F, inside, like)
     for factor in factors:
         total = F.mul(total, factor)
     return total
@@ -328,26 +330,26 @@ def _from_rows(F, rows, shape):
     )
 
 
-def _sampled(F, input, grid, mode, padding_mode, align_corners):
+def _sample_at_grid(F, input, grid, mode, padding_mode, align_corners):
     size = tuple(input.shape[2:])
     rows, total = _as_rows(F, input), None
     for place, inside, weights, _ in _all_taps(F, grid, size, mode, padding_mode, align_corners):
-        piece = F.mul(F.index_select(rows, 0, place), _product_of(F, weights, inside, rows))
+        piece = F.mul(F.index_select(rows, 0, place), _multiply_weights(F, weights, inside, rows))
         total = piece if total is None else F.add(total, piece)
     return _from_rows(F, total, (*input.shape[:2], *grid.shape[1:-1]))
 
 
-def _sampled_backward(F, grad_output, input, grid, mode, padding_mode, align_corners, needs):
+def _sample_at_grid_backward(F, grad_output, input, grid, mode, padding_mode, align_corners, needs):
     size = tuple(input.shape[2:])
     rows, g = _as_rows(F, input), _as_rows(F, grad_output)
     grad_rows, grad_axes = F._new_zeros(g, tuple(rows.shape)), [None] * len(size)
     for place, inside, weights, slopes in _all_taps(F, grid, size, mode, padding_mode, align_corners):
         if needs[0]:
-            grad_rows = F.index_add(grad_rows, 0, place, F.mul(g, _product_of(F, weights, inside, g)))
+            grad_rows = F.index_add(grad_rows, 0, place, F.mul(g, _multiply_weights(F, weights, inside, g)))
         if needs[1] and slopes:
             along = F.sum(F.mul(F.index_select(rows, 0, place), g), (1,), True)
             for i, slope in enumerate(slopes):
-                piece = F.mul(along, _product_of(F, [*weights[:i], slope, *weights[i + 1 :]], inside, g))
+                piece = F.mul(along, _multiply_weights(F, [*weights[:i], slope, *weights[i + 1 :]], inside, g))
                 grad_axes[i] = piece if grad_axes[i] is None else F.add(grad_axes[i], piece)
     grad_grid = None
     if needs[1]:
@@ -360,7 +362,7 @@ def _sampled_backward(F, grad_output, input, grid, mode, padding_mode, align_cor
 op(
     "_grid_sample(Tensor input, Tensor grid, mode, padding_mode, align_corners)",
     where="",
-    composite=_sampled,
+    composite=_sample_at_grid,
     shape_fn=lambda input, grid: ((*input.shape[:2], *grid.shape[1:-1]), input.dtype),
     vjp={
         ("input", "grid"): lambda F, g, input, grid, mode, padding_mode, align_corners, needs: F._grid_sample_backward(
@@ -372,7 +374,7 @@ op(
 op(
     "_grid_sample_backward(Tensor grad_output, Tensor input, Tensor grid, mode, padding_mode, align_corners, needs)",
     where="",
-    composite=_sampled_backward,
+    composite=_sample_at_grid_backward,
     shape_fn=lambda input, grid: [(input.shape, input.dtype), (grid.shape, grid.dtype)],
     doc="The gradients of `_grid_sample`, None where `needs` has False.",
 )
@@ -459,7 +461,7 @@ def grid_sampler(F, input, grid, interpolation_mode, padding_mode, align_corners
     )
 
 
-def _steps(F, theta, n, align_corners):
+def _grid_positions(F, theta, n, align_corners):
     """n positions from -1 to 1: pixel centres when the corners are aligned, else such that the pixels' edges are at -1
     and 1.
     """
@@ -475,7 +477,7 @@ def _base_points(F, like, size, align_corners):
     count = len(sizes)
     columns = []
     for i in range(count - 1, -1, -1):
-        steps = _steps(F, like, sizes[i], align_corners)
+        steps = _grid_positions(F, like, sizes[i], align_corners)
         steps = F.reshape(steps, tuple(sizes[i] if j == i else 1 for j in range(count)))
         columns.append(F.expand(steps, sizes))
     columns.append(F._ones_like(columns[0]))

@@ -10,30 +10,30 @@ from torchlite._tensor import Tensor
 # --- one step -------------------------------------------------------------------------------------
 
 
-def _chunk(F, x, count, place):
+def _take_chunk(F, x, count, place):
     size = x.shape[-1] // count
     return F.narrow(x, x.ndim - 1, place * size, size)
 
 
-def _product(F, x, weight, bias):
+def _project(F, x, weight, bias):
     out = F.matmul(x, F.transpose(weight, 0, 1))
     return out if bias is None else F.add(out, bias)
 
 
 def _lstm_update(F, gates, c):
     """(h', c', activated gates) from the sums i, f, g, o."""
-    i, f = F.sigmoid(_chunk(F, gates, 4, 0)), F.sigmoid(_chunk(F, gates, 4, 1))
-    g, o = F.tanh(_chunk(F, gates, 4, 2)), F.sigmoid(_chunk(F, gates, 4, 3))
+    i, f = F.sigmoid(_take_chunk(F, gates, 4, 0)), F.sigmoid(_take_chunk(F, gates, 4, 1))
+    g, o = F.tanh(_take_chunk(F, gates, 4, 2)), F.sigmoid(_take_chunk(F, gates, 4, 3))
     c = F.add(F.mul(f, c), F.mul(i, g))
     return F.mul(o, F.tanh(c)), c, (i, f, g, o)
 
 
 def _gru_update(F, from_input, from_state, h):
     """(h', (r, z, n, the state's part of n)) from the sums of input and state."""
-    r = F.sigmoid(F.add(_chunk(F, from_input, 3, 0), _chunk(F, from_state, 3, 0)))
-    z = F.sigmoid(F.add(_chunk(F, from_input, 3, 1), _chunk(F, from_state, 3, 1)))
-    s = _chunk(F, from_state, 3, 2)
-    n = F.tanh(F.add(_chunk(F, from_input, 3, 2), F.mul(r, s)))
+    r = F.sigmoid(F.add(_take_chunk(F, from_input, 3, 0), _take_chunk(F, from_state, 3, 0)))
+    z = F.sigmoid(F.add(_take_chunk(F, from_input, 3, 1), _take_chunk(F, from_state, 3, 1)))
+    s = _take_chunk(F, from_state, 3, 2)
+    n = F.tanh(F.add(_take_chunk(F, from_input, 3, 2), F.mul(r, s)))
     return F.add(n, F.mul(z, F.sub(h, n))), (r, z, n, s)
 
 
@@ -98,18 +98,18 @@ def _bias_sum(F, b_ih, b_hh):
     return None if b_ih is None else F.add(b_ih, b_hh)
 
 
-def _step(F, x, t):
+def _take_time_step(F, x, t):
     return F.reshape(F.narrow(x, 0, t, 1), x.shape[1:])
 
 
 def _lstm_layer(F, input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
-    sums = _product(F, input, w_ih, _bias_sum(F, b_ih, b_hh))
+    sums = _project(F, input, w_ih, _bias_sum(F, b_ih, b_hh))
     recurrent = F.transpose(w_hh, 0, 1)
     steps = input.shape[0]
     h, c = h0, c0
     outputs, cells, gates = [None] * steps, [None] * steps, [None] * steps
     for t in range(steps - 1, -1, -1) if reverse else range(steps):
-        h, c, activated = _lstm_update(F, F.add(_step(F, sums, t), F.matmul(h, recurrent)), c)
+        h, c, activated = _lstm_update(F, F.add(_take_time_step(F, sums, t), F.matmul(h, recurrent)), c)
         outputs[t], cells[t], gates[t] = h, F.transpose(c, 0, 1), F.transpose(F.cat(list(activated), 1), 0, 1)
     return F.stack(outputs, 0), h, c, F.stack(gates, 0), F.stack(cells, 0)
 
@@ -127,16 +127,16 @@ def _lstm_layer_backward(
     sums = [None] * steps
     for place in range(steps - 1, -1, -1):
         t = order[place]
-        c_before = c0 if place == 0 else F.transpose(_step(F, cells, order[place - 1]), 0, 1)
-        i, f, g, o = (_chunk(F, F.transpose(_step(F, gates, t), 0, 1), 4, k) for k in range(4))
-        squashed = F.tanh(F.transpose(_step(F, cells, t), 0, 1))
+        c_before = c0 if place == 0 else F.transpose(_take_time_step(F, cells, order[place - 1]), 0, 1)
+        i, f, g, o = (_take_chunk(F, F.transpose(_take_time_step(F, gates, t), 0, 1), 4, k) for k in range(4))
+        squashed = F.tanh(F.transpose(_take_time_step(F, cells, t), 0, 1))
         if grad_output is not None:
-            dh = F.add(dh, _step(F, grad_output, t))
-        dc = F.add(dc, F.mul(F.mul(dh, o), _one_minus(F, F.mul(squashed, squashed))))
+            dh = F.add(dh, _take_time_step(F, grad_output, t))
+        dc = F.add(dc, F.mul(F.mul(dh, o), _one_minus_x(F, F.mul(squashed, squashed))))
         parts = [
             F.mul(F.mul(dc, g), _sigmoid_slope(F, i)),
             F.mul(F.mul(dc, c_before), _sigmoid_slope(F, f)),
-            F.mul(F.mul(dc, i), _one_minus(F, F.mul(g, g))),
+            F.mul(F.mul(dc, i), _one_minus_x(F, F.mul(g, g))),
             F.mul(F.mul(dh, squashed), _sigmoid_slope(F, o)),
         ]
         sums[t] = F.cat(parts, 1)
@@ -161,12 +161,12 @@ def _lstm_layer_backward(
     )
 
 
-def _one_minus(F, x):
+def _one_minus_x(F, x):
     return F.add(F.neg(x), 1.0)
 
 
 def _sigmoid_slope(F, s):
-    return F.mul(s, _one_minus(F, s))
+    return F.mul(s, _one_minus_x(F, s))
 
 
 def _lstm_layer_vjp(F, g, input, h0, c0, w_ih, w_hh, b_ih, b_hh, out0, out3, out4, reverse, needs):
@@ -198,12 +198,12 @@ op(
 
 
 def _gru_layer(F, input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
-    sums = _product(F, input, w_ih, b_ih)
+    sums = _project(F, input, w_ih, b_ih)
     steps = input.shape[0]
     h = h0
     outputs, kept = [None] * steps, [None] * steps
     for t in range(steps - 1, -1, -1) if reverse else range(steps):
-        h, parts = _gru_update(F, _step(F, sums, t), _product(F, h, w_hh, b_hh), h)
+        h, parts = _gru_update(F, _take_time_step(F, sums, t), _project(F, h, w_hh, b_hh), h)
         outputs[t], kept[t] = h, F.cat(list(parts), 1)
     return F.stack(outputs, 0), h, F.stack(kept, 0)
 
@@ -217,11 +217,11 @@ def _gru_layer_backward(F, grad_output, grad_h, input, h0, w_ih, w_hh, b_ih, b_h
     of_input, of_state = [None] * steps, [None] * steps
     for place in range(steps - 1, -1, -1):
         t = order[place]
-        before = h0 if place == 0 else _step(F, output, order[place - 1])
-        r, z, n, s = (_chunk(F, _step(F, gates, t), 4, k) for k in range(4))
+        before = h0 if place == 0 else _take_time_step(F, output, order[place - 1])
+        r, z, n, s = (_take_chunk(F, _take_time_step(F, gates, t), 4, k) for k in range(4))
         if grad_output is not None:
-            dh = F.add(dh, _step(F, grad_output, t))
-        dn = F.mul(F.mul(dh, _one_minus(F, z)), _one_minus(F, F.mul(n, n)))
+            dh = F.add(dh, _take_time_step(F, grad_output, t))
+        dn = F.mul(F.mul(dh, _one_minus_x(F, z)), _one_minus_x(F, F.mul(n, n)))
         dz = F.mul(F.mul(dh, F.sub(before, n)), _sigmoid_slope(F, z))
         dr = F.mul(F.mul(dn, s), _sigmoid_slope(F, r))
         of_input[t] = F.cat([dr, dz, dn], 1)
@@ -269,19 +269,19 @@ op(
 # --- layers over padded and packed sequences ------------------------------------------------------
 
 
-def _dense(F, update, input, state, reverse):
+def _run_dense_steps(F, update, input, state, reverse):
     """Run `update(t, state) -> state` over (T, N, ...); returns the stacked first states and the last state."""
     steps = input.shape[0]
     outputs = [None] * steps
     for t in range(steps - 1, -1, -1) if reverse else range(steps):
-        state = update(_step(F, input, t), state)
+        state = update(_take_time_step(F, input, t), state)
         outputs[t] = state[0]
     return F.stack(outputs, 0), state
 
 
-def _packed(F, update, data, sizes, state, reverse):
-    """Like `_dense` for packed data, where `sizes[t]` sequences reach step t. Sequences leave the batch at their ends
-    (or enter it there, if reversed).
+def _run_packed_steps(F, update, data, sizes, state, reverse):
+    """Like `_run_dense_steps` for packed data, where `sizes[t]` sequences reach step t. Sequences leave the batch
+    at their ends (or enter it there, if reversed).
     """
     starts = [0]
     for size in sizes:
@@ -312,7 +312,7 @@ def _packed(F, update, data, sizes, state, reverse):
     return F.cat(outputs, 0), tuple(F.cat(list(parts), 0) for parts in zip(*reversed(finished), strict=True))
 
 
-def _layer(F, mode, input, sizes, state, weights, reverse):
+def _run_layer(F, mode, input, sizes, state, weights, reverse):
     """One layer in one direction: (output, state). `weights` are w_ih, w_hh, then the two biases and the projection if
     they exist.
     """
@@ -328,30 +328,32 @@ def _layer(F, mode, input, sizes, state, weights, reverse):
         return output, (h,)
     recurrent = F.transpose(w_hh, 0, 1)
     if mode == "gru":
-        sums = _product(F, input, w_ih, b_ih)
+        sums = _project(F, input, w_ih, b_ih)
 
         def update(x, state):
             from_state = F.matmul(state[0], recurrent)
             return (_gru_update(F, x, from_state if b_hh is None else F.add(from_state, b_hh), state[0])[0],)
     elif mode == "lstm":
-        sums = _product(F, input, w_ih, _bias_sum(F, b_ih, b_hh))
+        sums = _project(F, input, w_ih, _bias_sum(F, b_ih, b_hh))
 
         def update(x, state):
             h, c, _ = _lstm_update(F, F.add(x, F.matmul(state[0], recurrent)), state[1])
             return (h if projection is None else F.matmul(h, F.transpose(projection, 0, 1))), c
     else:
-        sums = _product(F, input, w_ih, _bias_sum(F, b_ih, b_hh))
+        sums = _project(F, input, w_ih, _bias_sum(F, b_ih, b_hh))
         squash = F.tanh if mode == "tanh" else F.relu
 
         def update(x, state):
             return (squash(F.add(x, F.matmul(state[0], recurrent))),)
 
     if sizes is None:
-        return _dense(F, update, sums, state, reverse)
-    return _packed(F, update, sums, sizes, state, reverse)
+        return _run_dense_steps(F, update, sums, state, reverse)
+    return _run_packed_steps(F, update, sums, sizes, state, reverse)
 
 
-def _network(F, mode, input, sizes, states, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+def _run_layers(
+    F, mode, input, sizes, states, params, has_biases, num_layers, dropout, train, bidirectional, batch_first
+):
     """All layers: (output, states stacked over layers and directions)."""
     directions = 2 if bidirectional else 1
     per = len(params) // (num_layers * directions)
@@ -363,7 +365,7 @@ def _network(F, mode, input, sizes, states, params, has_biases, num_layers, drop
         for direction in range(directions):
             place = layer * directions + direction
             state = tuple(part[place] for part in states)
-            output, final = _layer(
+            output, final = _run_layer(
                 F, mode, input, sizes, state, params[place * per : (place + 1) * per], direction == 1
             )
             outputs.append(output)
@@ -376,7 +378,7 @@ def _network(F, mode, input, sizes, states, params, has_biases, num_layers, drop
     return (input, *(F.stack(list(parts), 0) for parts in zip(*finals, strict=True)))
 
 
-def _run(F, mode, args, pair):
+def _run_call_form(F, mode, args, pair):
     """The two call forms: (input, hx, params, ..., batch_first) and (data, batch_sizes, hx, params, ...)."""
     data, second, third = args[:3]
     if isinstance(third, Tensor) or (pair and isinstance(second, Tensor)):
@@ -388,7 +390,7 @@ def _run(F, mode, args, pair):
         states, params, has_biases, num_layers, dropout, train, bidirectional = args[1:8]
         batch_first = args[8]
     states = tuple(states) if pair else (states,)
-    return _network(
+    return _run_layers(
         F, mode, data, sizes, states, list(params), has_biases, num_layers, dropout, train, bidirectional, batch_first
     )
 
@@ -401,7 +403,7 @@ def _lstm(F, input, hx, params, has_biases, num_layers, dropout, train, bidirect
     """LSTM of several layers: `lstm(input, (h0, c0), params, ...)`, or `lstm(data, batch_sizes, (h0, c0), params, ...)`
     for packed data.
     """
-    return _run(
+    return _run_call_form(
         F, "lstm", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), True
     )
 
@@ -414,7 +416,7 @@ def _gru(F, input, hx, params, has_biases, num_layers, dropout, train, bidirecti
     """GRU of several layers: `gru(input, h0, params, ...)`, or `gru(data, batch_sizes, h0, params, ...)` for packed
     data.
     """
-    return _run(
+    return _run_call_form(
         F, "gru", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), False
     )
 
@@ -427,7 +429,7 @@ def _rnn_tanh(F, input, hx, params, has_biases, num_layers, dropout, train, bidi
     """Tanh network of several layers: `rnn_tanh(input, h0, params, ...)`, or with `batch_sizes` before h0 for packed
     data.
     """
-    return _run(
+    return _run_call_form(
         F, "tanh", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), False
     )
 
@@ -440,6 +442,6 @@ def _rnn_relu(F, input, hx, params, has_biases, num_layers, dropout, train, bidi
     """Relu network of several layers: `rnn_relu(input, h0, params, ...)`, or with `batch_sizes` before h0 for packed
     data.
     """
-    return _run(
+    return _run_call_form(
         F, "relu", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), False
     )

@@ -7,18 +7,18 @@ term). In this form they need no division, so zeros in the input are no special 
 from torchlite._dispatch import INPLACE, Out, memory_layout, op
 
 from .._types.dtypes import BOOL, COMPLEX, int64
-from ._gradient_helpers import shifted_on
+from ._gradient_helpers import shift_towards_end
 
 
 def _sum_dtype(input, dtype):
     return dtype or (int64 if input.dtype.category < 2 else input.dtype)
 
 
-def _reversed(F, x, dim):
+def _flip_dim(F, x, dim):
     return F.flip(x, (dim,)) if x.ndim else x
 
 
-def _after(F, x, dim, fill):
+def _shift_towards_front(F, x, dim, fill):
     """`x` shifted by one towards the front along `dim`; `fill` enters at the end."""
     size = x.shape[dim]
     tail = F._full_like(F._slice(x, dim, 0, 1, 1), fill)
@@ -27,8 +27,10 @@ def _after(F, x, dim, fill):
 
 def _backward_recurrence(F, factor, term, dim):
     """r[last] = term[last], r[i] = term[i] + factor[i+1] * r[i+1]."""
-    return _reversed(
-        F, F._linear_recurrence(_reversed(F, _after(F, factor, dim, 0), dim), _reversed(F, term, dim), dim), dim
+    return _flip_dim(
+        F,
+        F._linear_recurrence(_flip_dim(F, _shift_towards_front(F, factor, dim, 0), dim), _flip_dim(F, term, dim), dim),
+        dim,
     )
 
 
@@ -40,7 +42,7 @@ def _recurrence_vjp(F, g, factor, out, dim):
     if _is_empty(out):
         return F._zeros_like(g), g
     term = _backward_recurrence(F, F.conj(factor), g, dim)
-    return F.mul(term, F.conj(shifted_on(F, out, dim, 0))), term
+    return F.mul(term, F.conj(shift_towards_end(F, out, dim, 0))), term
 
 
 op(
@@ -53,7 +55,7 @@ op(
 
 
 def _cumsum_vjp(F, g, input_dtype, dim):
-    return F.to(_reversed(F, F.cumsum(_reversed(F, g, dim), dim), dim), input_dtype)
+    return F.to(_flip_dim(F, F.cumsum(_flip_dim(F, g, dim), dim), dim), input_dtype)
 
 
 op(
@@ -83,7 +85,7 @@ def _cumprod_vjp(F, g, input, input_dtype, dim):
     if 0 in input.shape:
         return F.to(g, input_dtype)
     x = F.conj(F.to(input, F.dtype_of(g)))
-    before = shifted_on(F, F.cumprod(x, dim), dim, 1)
+    before = shift_towards_end(F, F.cumprod(x, dim), dim, 1)
     return F.to(F.mul(before, _backward_recurrence(F, x, g, dim)), input_dtype)
 
 
@@ -135,7 +137,7 @@ def _logcumsumexp_vjp(F, g, input, out, dim):
         gap = F.sub(a, b)
         return F.conj(F.exp(F._where(F.isnan(gap), F._zeros_like(gap), gap)))
 
-    total = _backward_recurrence(F, ratio(shifted_on(F, out, dim, 0), out), g, dim)
+    total = _backward_recurrence(F, ratio(shift_towards_end(F, out, dim, 0), out), g, dim)
     return F.mul(ratio(input, out), total)
 
 

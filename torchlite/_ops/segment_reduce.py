@@ -3,11 +3,11 @@
 import math
 
 from torchlite._dispatch import composite, op
-from torchlite._dispatch.argument_checks import all_true
+from torchlite._dispatch.shape_and_value_checks import all_true
 from torchlite._dispatch.shapes import wrap_dim
 
 from .._types.dtypes import FLOAT, float32, int64
-from .gather_scatter import ones_for_zeros, zeros_beside
+from .gather_scatter import effect_of_other_zeros, ones_for_zeros
 
 # The default result for an empty segment.
 _EMPTY = {"sum": 0.0, "mean": math.nan, "prod": 1.0, "max": -math.inf, "min": math.inf}
@@ -15,7 +15,7 @@ _START = {**_EMPTY, "mean": 0.0}
 _OTHER_NAMES = {"amax": "max", "amin": "min"}
 
 
-def _lengths(F, data, lengths, offsets, axis, unsafe):
+def _segment_starts_and_lengths(F, data, lengths, offsets, axis, unsafe):
     """Start index and length of each segment, checked."""
     if offsets is not None:
         given = offsets
@@ -63,7 +63,7 @@ def segment_reduce(F, data, reduce, lengths, indices, offsets, axis, unsafe, ini
     if data.dtype.category != FLOAT:
         raise NotImplementedError(f"\"_segment_reduce_cpu\" not implemented for '{data.dtype.scalar_name}'")
     axis = wrap_dim(axis, data.ndim)
-    starts, lengths = _lengths(F, data, lengths, offsets, axis, unsafe)
+    starts, lengths = _segment_starts_and_lengths(F, data, lengths, offsets, axis, unsafe)
     length, segments = data.shape[axis], lengths.shape[-1]
     place = F._new_arange(lengths, 0, length, 1, int64).expand(*lengths.shape[:-1], length)
     segment = F.searchsorted((starts + lengths).contiguous(), place.contiguous(), right=True)
@@ -84,7 +84,7 @@ def segment_reduce(F, data, reduce, lengths, indices, offsets, axis, unsafe, ini
 _SCATTERED = {"max": "amax", "min": "amin", "prod": "prod"}
 
 
-def _segments(F, data, segment, axis, segments, reduce, start):
+def _reduce_segments(F, data, segment, axis, segments, reduce, start):
     shape = (*data.shape[:axis], segments, *data.shape[axis + 1 :])
     begin = F._new_full(data, shape, start)
     if reduce in _SCATTERED:
@@ -92,12 +92,12 @@ def _segments(F, data, segment, axis, segments, reduce, start):
     return F.scatter_add(begin, axis, segment, data)
 
 
-def _counted(F, mask, segment, axis, like):
+def _count_masked_per_segment(F, mask, segment, axis, like):
     """Number of elements of each element's segment a mask holds."""
-    return _added(F, F.to(mask, F.dtype_of(like)), segment, axis, like)
+    return _sum_per_segment(F, F.to(mask, F.dtype_of(like)), segment, axis, like)
 
 
-def _added(F, values, segment, axis, like):
+def _sum_per_segment(F, values, segment, axis, like):
     """The sum of the values of each element's segment, per element."""
     return F.gather(F.scatter_add(F._zeros_like(like), axis, segment, values), axis, segment)
 
@@ -109,20 +109,26 @@ def _segments_vjp(F, g, data, segment, out, axis, segments, reduce, start):
     if reduce != "prod":  # shared by the equal elements of a segment, NaNs among them
         best = F.gather(out, axis, segment)
         hit = F.logical_or(F.eq(data, best), F.logical_and(F.isnan(data), F.isnan(best)))
-        share = F.div(F.to(hit, F.dtype_of(data)), F.maximum(_counted(F, hit, segment, axis, out), F._ones_like(g)))
+        share = F.div(
+            F.to(hit, F.dtype_of(data)),
+            F.maximum(_count_masked_per_segment(F, hit, segment, axis, out), F._ones_like(g)),
+        )
         return F.mul(g, share)
     # The product of the others, right where there are zeros and NaNs.
     unknown = F.isnan(data)
     plain = F._where(unknown, F._ones_like(data), ones_for_zeros(F, data))
-    product = F.gather(_segments(F, plain, segment, axis, segments, reduce, start), axis, segment)
-    others = F.mul(F.div(product, plain), zeros_beside(F, data, lambda f: _added(F, f(data), segment, axis, out)))
-    unknowns = F.sub(_counted(F, unknown, segment, axis, out), F.to(unknown, F.dtype_of(data)))
+    product = F.gather(_reduce_segments(F, plain, segment, axis, segments, reduce, start), axis, segment)
+    others = F.mul(
+        F.div(product, plain),
+        effect_of_other_zeros(F, data, lambda f: _sum_per_segment(F, f(data), segment, axis, out)),
+    )
+    unknowns = F.sub(_count_masked_per_segment(F, unknown, segment, axis, out), F.to(unknown, F.dtype_of(data)))
     return F.mul(g, F._where(F.gt(unknowns, 0), F._full_like(data, math.nan), others))
 
 
 op(
     "_segments(Tensor data, Tensor segment, axis, segments, reduce, start)",
     where="",
-    composite=_segments,
+    composite=_reduce_segments,
     vjp={"data": _segments_vjp},
 )

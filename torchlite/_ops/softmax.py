@@ -5,7 +5,7 @@ from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import bool_
 
 
-def _shifted(F, input, dim):
+def _subtract_max(F, input, dim):
     """``input`` minus its largest element along ``dim``: exp of it can not overflow."""
     return F.sub(input, F.amax(input, dim, True))
 
@@ -15,7 +15,7 @@ def _softmax(F, input, dim):
         return F._ones_like(input)
     if input.shape[dim] == 0:
         return input
-    weights = F.exp(_shifted(F, input, dim))
+    weights = F.exp(_subtract_max(F, input, dim))
     return F.div(weights, F.sum(weights, dim, True))
 
 
@@ -31,7 +31,7 @@ def _log_softmax(F, input, dim):
         return F._zeros_like(input)
     if input.shape[dim] == 0:
         return input
-    shifted = _shifted(F, input, dim)
+    shifted = _subtract_max(F, input, dim)
     return F.sub(shifted, F.log(F.sum(F.exp(shifted), dim, True)))
 
 
@@ -100,7 +100,7 @@ def _safe_softmax(F, input, dim, dtype):
     return F.where(F.amax(input.detach(), dim, True) == -float("inf"), F._zeros_like(out), out)
 
 
-def _mask_over(input, mask, mask_type):
+def _broadcast_mask(input, mask, mask_type):
     """The mask in a shape that broadcasts. 0: (L, L), of all heads; 1: (B, L), of keys; 2: the scores' shape."""
     if mask.dtype is not bool_:
         raise RuntimeError("Mask should be a boolean tensor")
@@ -121,7 +121,7 @@ def _masked_softmax(F, input, mask, dim, mask_type):
     >>> torch._masked_softmax(torch.tensor([1., 1., 1.]), torch.tensor([False, True, False]))
     tensor([0.5000, 0.0000, 0.5000])
     """
-    mask = _mask_over(input, mask, mask_type)
+    mask = _broadcast_mask(input, mask, mask_type)
     if input.dtype.category != 2:
         raise NotImplementedError(f"\"masked_softmax\" not implemented for '{input.dtype.scalar_name}'")
     return F.softmax(F.masked_fill(input, mask, -float("inf")), -1 if dim is None else dim)

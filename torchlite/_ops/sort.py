@@ -4,12 +4,12 @@ from torchlite._dispatch import MODE, NONDIFF, Out, Overlap, call, composite, me
 from torchlite._dispatch.shapes import reduced_shape, wrap_dim
 
 from .._types.dtypes import BOOL, COMPLEX, bool_, int32, int64
-from ._gradient_helpers import not_differentiable, to_chosen
+from ._gradient_helpers import make_not_implemented_formula, to_chosen
 
 _PAIR = ("values", "indices")
 
 
-def _same_pair(input, **_):
+def _same_pair_meta(input, **_):
     return [(input.shape, input.dtype), (input.shape, int64)]
 
 
@@ -17,7 +17,7 @@ op(
     "sort(Tensor input, dim=-1, descending=False, stable=False)",
     outputs=_PAIR,
     nondiff=(1,),
-    shape_fn=lambda input, dim, descending, stable: (wrap_dim(dim, len(input.shape)), _same_pair(input))[1],
+    shape_fn=lambda input, dim, descending, stable: (wrap_dim(dim, len(input.shape)), _same_pair_meta(input))[1],
     vjp={"input": lambda F, g, out1, input_shape, dim: to_chosen(F, g[0], out1, input_shape, dim)},
     doc="""The elements in order along `dim` and where they stood: `(values, indices)`, both of `input`'s shape. NaN
     counts as the greatest. Always
@@ -150,7 +150,7 @@ op("_unique_runs(Tensor input, dim=None)", where="", tags=NONDIFF, multi_output=
 
 # Their derivative is an error, but their first results require a gradient.
 _undifferentiated = {
-    name: op(f"{name}(Tensor input)", where="", vjp={"input": not_differentiable(words)})
+    name: op(f"{name}(Tensor input)", where="", vjp={"input": make_not_implemented_formula(words)})
     for name, words in {
         "_unique2": "_unique2",
         "_unique_dim": "unique_dim",
@@ -159,7 +159,7 @@ _undifferentiated = {
 }
 
 
-def _checked_dim(input, dim):
+def _check_unique_dim(input, dim):
     """The dimension along which slices are compared. RuntimeError for slices of no elements."""
     dim = wrap_dim(dim, input.ndim)
     empty = [d for d, n in enumerate(input.shape) if n == 0]
@@ -176,7 +176,7 @@ def _with_node(name, input, found):
     return found
 
 
-def _asked_for(found, return_inverse, return_counts):
+def _select_requested_results(found, return_inverse, return_counts):
     chosen = (found[0],) + ((found[1],) if return_inverse else ()) + ((found[2],) if return_counts else ())
     return chosen if len(chosen) > 1 else chosen[0]
 
@@ -197,8 +197,8 @@ def unique(F, input, sorted, return_inverse, return_counts, dim):
     if dim is None:
         found = _with_node("_unique2", input, F._unique_flat(input, return_inverse, return_counts))
     else:
-        found = _with_node("_unique_dim", input, F._unique_rows(input, _checked_dim(input, dim)))
-    return _asked_for(found, return_inverse, return_counts)
+        found = _with_node("_unique_dim", input, F._unique_rows(input, _check_unique_dim(input, dim)))
+    return _select_requested_results(found, return_inverse, return_counts)
 
 
 @composite(
@@ -237,9 +237,9 @@ def unique_consecutive(F, input, return_inverse, return_counts, dim):
     tensor([1, 2, 1])
     """
     found = _with_node(
-        "_unique_consecutive", input, F._unique_runs(input, None if dim is None else _checked_dim(input, dim))
+        "_unique_consecutive", input, F._unique_runs(input, None if dim is None else _check_unique_dim(input, dim))
     )
-    return _asked_for(found, return_inverse, return_counts)
+    return _select_requested_results(found, return_inverse, return_counts)
 
 
 op("_nonzero_indices(Tensor input)", where="", tags=NONDIFF)

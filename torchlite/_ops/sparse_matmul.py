@@ -5,7 +5,7 @@ from torchlite._dispatch import NONDIFF, op
 from .._types.dtypes import float32, int32, int64
 
 
-def _wide(F, tensor):
+def _widen_half(F, tensor):
     """Half precision in float32, which it is added up in."""
     dtype = F.dtype_of(tensor)
     return F.to(tensor, float32) if dtype.is_floating_point and dtype.itemsize < 4 else tensor
@@ -16,19 +16,19 @@ def _row_numbers(F, starts):
     return F._repeat_interleave_indices(F.sub(F.narrow(starts, 0, 1, count), F.narrow(starts, 0, 0, count)))
 
 
-def _terms(F, columns, values, dense):
+def _multiply_element_rows(F, columns, values, dense):
     """Each element's value times its row of the dense matrix."""
-    return F.mul(_wide(F, F.index_select(dense, 0, columns)), F.unsqueeze(_wide(F, values), 1))
+    return F.mul(_widen_half(F, F.index_select(dense, 0, columns)), F.unsqueeze(_widen_half(F, values), 1))
 
 
 def _csr_mm(F, columns, starts, values, dense):
-    product = _terms(F, columns, values, dense)
+    product = _multiply_element_rows(F, columns, values, dense)
     out = F._new_zeros(product, (starts.shape[0] - 1, dense.shape[1]))
     return F.to(F.index_add(out, 0, _row_numbers(F, starts), product), F.dtype_of(dense))
 
 
 def _csr_mm_extremes(F, columns, starts, values, dense, largest):
-    product, rows, count = _terms(F, columns, values, dense), _row_numbers(F, starts), values.shape[0]
+    product, rows, count = _multiply_element_rows(F, columns, values, dense), _row_numbers(F, starts), values.shape[0]
     shape, index = (starts.shape[0] - 1, dense.shape[1]), F.expand(F.unsqueeze(rows, 1), tuple(product.shape))
     how = "amax" if largest else "amin"
     best = F.scatter_reduce(F._new_zeros(product, shape), 0, index, product, how, include_self=False)
@@ -40,7 +40,7 @@ def _csr_mm_extremes(F, columns, starts, values, dense, largest):
 
 def _sampled_mm(F, rows, columns, left, right):
     one, two = F.index_select(left, 0, rows), F.index_select(right, 0, columns)
-    return F.to(F.sum(F.mul(_wide(F, one), _wide(F, two)), 1), F.dtype_of(left))
+    return F.to(F.sum(F.mul(_widen_half(F, one), _widen_half(F, two)), 1), F.dtype_of(left))
 
 
 def _stable_argsort_rows(F, rows, size):

@@ -16,7 +16,7 @@ from torchlite._dispatch import (
     op,
 )
 
-from ._gradient_helpers import not_differentiable
+from ._gradient_helpers import make_not_implemented_formula
 
 UNARY = POINTWISE | INPLACE
 TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
@@ -165,7 +165,7 @@ op(
     tags=UNARY,
     alias="special.gammainc",
     vjp={
-        "input": not_differentiable("igamma", "input"),
+        "input": make_not_implemented_formula("igamma", "input"),
         "other": lambda F, g, input, other: F.mul(g, gamma_density(F, input, other)),
     },
     doc="The regularised lower incomplete gamma function P(input, other).",
@@ -177,7 +177,7 @@ op(
     tags=UNARY,
     alias="special.gammaincc",
     vjp={
-        "input": not_differentiable("igammac", "input"),
+        "input": make_not_implemented_formula("igammac", "input"),
         "other": lambda F, g, input, other: F.neg(F.mul(g, gamma_density(F, input, other))),
     },
     doc="The regularised upper incomplete gamma function Q(input, other).",
@@ -189,7 +189,7 @@ op(
     promote=INT_TO_FLOAT,
     tags=POINTWISE,
     vjp={
-        "input": not_differentiable("zeta"),
+        "input": make_not_implemented_formula("zeta"),
         "other": lambda F, g, input, other: F.neg(F.mul(g, F.mul(F.special_zeta(F.add(input, 1), other), input))),
     },
     doc="Hurwitz' zeta function: the sum of ``(k + other) ** -input`` over k >= 0.",
@@ -199,16 +199,16 @@ op(
 # --- logarithms of products -----------------------------------------------------------------------
 
 
-def times_log(name, where, alias, inner, edge, doc, node_name=""):
+def make_times_log_vjps(name, where, alias, inner, edge, doc, node_name=""):
     """xlogy and xlog1py: 0 where `input` is 0, even if the logarithm is not finite."""
 
-    def by_input(F, g, input, other):
+    def input_vjp(F, g, input, other):
         if not hasattr(other, "shape"):
             other = F._full_like(g, other)
         dead = F.logical_and(F.eq(input, 0), F.le(other, edge))
         return F.where(dead, 0, F.mul(g, getattr(F, inner)(F.where(dead, 1, other))))
 
-    def by_other(F, g, input, other):
+    def other_vjp(F, g, input, other):
         return F.mul(g, F.div(input, F.sub(other, edge) if edge else other))
 
     op(
@@ -217,14 +217,14 @@ def times_log(name, where, alias, inner, edge, doc, node_name=""):
         promote=INT_TO_FLOAT,
         tags=POINTWISE | (INPLACE if "Tensor" in where else 0),
         alias=alias,
-        vjp={"input": by_input, "other": by_other},
+        vjp={"input": input_vjp, "other": other_vjp},
         doc=doc,
         node_name=node_name,
         layout=memory_layout.pointwise,
     )
 
 
-times_log(
+make_times_log_vjps(
     "xlogy",
     "torch Tensor",
     "special.xlogy",
@@ -232,7 +232,7 @@ times_log(
     0,
     "``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN).",
 )
-times_log(
+make_times_log_vjps(
     "special_xlog1py",
     "special",
     "",
@@ -291,7 +291,7 @@ op(
 # --- Bessel functions -----------------------------------------------------------------------------
 
 
-def over(F, numerator, x, at_zero):
+def divide_with_limit(F, numerator, x, at_zero):
     """numerator / x, with its limit at 0."""
     zero = F.eq(x, 0)
     return F.where(zero, at_zero, F.div(numerator, F.where(zero, 1, x)))
@@ -321,7 +321,7 @@ op(
     where="special",
     promote=INT_TO_FLOAT,
     tags=POINTWISE,
-    vjp={"input": lambda F, g, input, out: F.mul(g, F.sub(F.i0(input), over(F, out, input, 0.5)))},
+    vjp={"input": lambda F, g, input, out: F.mul(g, F.sub(F.i0(input), divide_with_limit(F, out, input, 0.5)))},
     doc="The modified Bessel function of the first kind of order 1.",
     layout=memory_layout.pointwise,
 )
@@ -332,7 +332,7 @@ op(
     tags=POINTWISE,
     vjp={
         "input": lambda F, g, input, out: F.mul(
-            g, F.sub(F.sub(F.special_i0e(input), F.mul(F.sign(input), out)), over(F, out, input, 0.5))
+            g, F.sub(F.sub(F.special_i0e(input), F.mul(F.sign(input), out)), divide_with_limit(F, out, input, 0.5))
         )
     },
     doc="``exp(-|input|) * i1(input)``.",
@@ -341,7 +341,7 @@ op(
 )
 
 
-def no_gradient(name, doc):
+def define_without_gradient(name, doc):
     op(
         f"special_{name}(Tensor input)",
         where="special",
@@ -354,21 +354,23 @@ def no_gradient(name, doc):
 
 for _kind, _letter in (("first", "j"), ("second", "y")):
     for _order in (0, 1):
-        no_gradient(f"bessel_{_letter}{_order}", f"The Bessel function of the {_kind} kind of order {_order}.")
+        define_without_gradient(
+            f"bessel_{_letter}{_order}", f"The Bessel function of the {_kind} kind of order {_order}."
+        )
 for _kind, _letter in (("first", "i"), ("second", "k")):
     for _order in (0, 1):
-        no_gradient(
+        define_without_gradient(
             f"modified_bessel_{_letter}{_order}", f"The modified Bessel function of the {_kind} kind of order {_order}."
         )
 for _order in (0, 1):
-    no_gradient(
+    define_without_gradient(
         f"scaled_modified_bessel_k{_order}",
         f"``exp(input)`` times the modified Bessel function of the second kind of order {_order}.",
     )
-no_gradient(
+define_without_gradient(
     "spherical_bessel_j0", "The spherical Bessel function of the first kind of order 0, ``sin(input) / input``."
 )
-no_gradient("airy_ai", "The Airy function Ai.")
+define_without_gradient("airy_ai", "The Airy function Ai.")
 
 # --- orthogonal polynomials -----------------------------------------------------------------------
 

@@ -5,11 +5,19 @@ import math
 import warnings
 
 from torchlite._dispatch import INT_TO_FLOAT, NONDIFF, Out, Overlap, composite, memory_layout, op
-from torchlite._dispatch.argument_checks import any_true
+from torchlite._dispatch.shape_and_value_checks import any_true
 from torchlite._dispatch.shapes import reduced_shape, wrap_dim, wrap_dims
 
 from .._types.dtypes import BOOL, COMPLEX, float32, float64, int64
-from ._gradient_helpers import count_of, keep_dims, named, shared_evenly, shifted_on, to_chosen, without_derivative
+from ._gradient_helpers import (
+    count_of,
+    keep_dims,
+    make_missing_derivative_formula,
+    share_gradient_evenly,
+    shift_towards_end,
+    to_chosen,
+    to_named_tuple,
+)
 
 # --- variance ------------------------------------------------------------------
 
@@ -18,7 +26,7 @@ def _var_rule(input, dim, correction, keepdim):
     return reduced_shape(input.shape, dim, keepdim), input.dtype.to_real()
 
 
-def _centred(F, input, dim):
+def _subtract_mean(F, input, dim):
     return F.sub(input, F.mean(input, None if dim == () else dim, True))
 
 
@@ -26,7 +34,7 @@ def _var_vjp(F, g, input, input_shape, dim, correction, keepdim):
     free = count_of(input_shape, dim) - correction
     scale = 2.0 / free if free > 0 else math.inf
     g = F.to(keep_dims(F, g, input_shape, dim, keepdim), F.dtype_of(input))
-    return F.mul(F.mul(g, scale), _centred(F, input, dim))
+    return F.mul(F.mul(g, scale), _subtract_mean(F, input, dim))
 
 
 def _std_vjp(F, g, input, input_shape, out, dim, correction, keepdim):
@@ -78,10 +86,10 @@ def _spread_args(name, input, dim, unbiased, correction):
     return dims if input.ndim else (), correction
 
 
-_SPREAD = "(Tensor input, dim=None, unbiased=None, keepdim=False, *, correction=None)"
+_VAR_STD_SIGNATURE = "(Tensor input, dim=None, unbiased=None, keepdim=False, *, correction=None)"
 
 
-@composite("var" + _SPREAD, layout=memory_layout.contiguous, overlap=Overlap("allowed", "partial"))
+@composite("var" + _VAR_STD_SIGNATURE, layout=memory_layout.contiguous, overlap=Overlap("allowed", "partial"))
 def var(F, input, dim, unbiased, keepdim, correction):
     """The variance over `dim` (an int, several, or all), dividing by the count less `correction` (1). Real dtype of
     `input`, which must be a float or complex.
@@ -92,7 +100,7 @@ def var(F, input, dim, unbiased, keepdim, correction):
     return F._var_correction(input, *_spread_args("var", input, dim, unbiased, correction), keepdim)
 
 
-@composite("std" + _SPREAD, layout=memory_layout.contiguous, overlap=Overlap("allowed", "partial"))
+@composite("std" + _VAR_STD_SIGNATURE, layout=memory_layout.contiguous, overlap=Overlap("allowed", "partial"))
 def std(F, input, dim, unbiased, keepdim, correction):
     """The standard deviation over `dim`: the square root of `var`."""
     return F._std_correction(input, *_spread_args("std", input, dim, unbiased, correction), keepdim)
@@ -102,7 +110,7 @@ def _mean_over(F, input, dim, keepdim):
     return F.mean(input, None if dim == () else dim, keepdim)
 
 
-def _mean_beside_vjp(F, g, input_shape, dim, keepdim):
+def _mean_of_pair_vjp(F, g, input_shape, dim, keepdim):
     g = F.div(keep_dims(F, g, input_shape, dim, keepdim), float(count_of(input_shape, dim) or 1))
     return F.expand(g, input_shape)
 
@@ -111,7 +119,7 @@ def _var_mean_vjp(F, g, input, input_shape, dim, correction, keepdim):
     of_var = None if g[0] is None else _var_vjp(F, g[0], input, input_shape, dim, correction, keepdim)
     if g[1] is None:
         return of_var
-    of_mean = _mean_beside_vjp(F, g[1], input_shape, dim, keepdim)
+    of_mean = _mean_of_pair_vjp(F, g[1], input_shape, dim, keepdim)
     return of_mean if of_var is None else F.add(of_var, of_mean)
 
 
@@ -119,7 +127,7 @@ def _std_mean_vjp(F, g, input, input_shape, out0, dim, correction, keepdim):
     of_std = None if g[0] is None else _std_vjp(F, g[0], input, input_shape, out0, dim, correction, keepdim)
     if g[1] is None:
         return of_std
-    of_mean = _mean_beside_vjp(F, g[1], input_shape, dim, keepdim)
+    of_mean = _mean_of_pair_vjp(F, g[1], input_shape, dim, keepdim)
     return of_mean if of_std is None else F.add(of_std, of_mean)
 
 
@@ -141,14 +149,14 @@ for _name, _spread, _vjp in (("var", "_var_correction", _var_mean_vjp), ("std", 
     )
 
 
-@composite("var_mean" + _SPREAD, where="torch", layout=memory_layout.contiguous)
+@composite("var_mean" + _VAR_STD_SIGNATURE, where="torch", layout=memory_layout.contiguous)
 def var_mean(F, input, dim, unbiased, keepdim, correction):
     """`(var, mean)` over `dim`."""
     dim, correction = _spread_args("var_mean", input, dim, unbiased, correction)
     return tuple(F._var_mean(input, dim, correction, keepdim))
 
 
-@composite("std_mean" + _SPREAD, where="torch", layout=memory_layout.contiguous)
+@composite("std_mean" + _VAR_STD_SIGNATURE, where="torch", layout=memory_layout.contiguous)
 def std_mean(F, input, dim, unbiased, keepdim, correction):
     """`(std, mean)` over `dim`."""
     dim, correction = _spread_args("std_mean", input, dim, unbiased, correction)
@@ -182,7 +190,7 @@ op(
 _PAIR = ("values", "indices")
 
 
-def _pick_rule(name):
+def _make_pick_rule(name):
     def rule(input, dim, keepdim):
         shape = reduced_shape(input.shape, dim, keepdim) if input.shape else (wrap_dim(dim, 0), ())[1]
         if input.shape and input.shape[dim] == 0:
@@ -194,7 +202,7 @@ def _pick_rule(name):
     return rule
 
 
-def _pick_vjp(F, g, out1, input_shape, dim, keepdim):
+def _scatter_picked_gradient(F, g, out1, input_shape, dim, keepdim):
     return to_chosen(F, g[0], out1, input_shape, dim, keepdim)
 
 
@@ -208,8 +216,8 @@ for _name, _overload, _refuses in (
         where="",
         outputs=_PAIR,
         nondiff=(1,),
-        shape_fn=_pick_rule(_name),
-        vjp={"input": _pick_vjp},
+        shape_fn=_make_pick_rule(_name),
+        vjp={"input": _scatter_picked_gradient},
         refuses=_refuses,
         node_name=f"{_name.title()}Backward{_overload}",
         layout=memory_layout.contiguous,
@@ -219,7 +227,7 @@ for _name in ("median", "nanmedian"):
         f"_{_name}_all(Tensor input)",
         where="",
         shape_fn=lambda input: ((), input.dtype),
-        vjp={"input": shared_evenly},
+        vjp={"input": share_gradient_evenly},
         refuses=_MEDIAN_REFUSES,
         node_name=f"{_name.title()}Backward0",
     )
@@ -228,8 +236,8 @@ op(
     "mode(Tensor input, dim=-1, keepdim=False)",
     outputs=_PAIR,
     nondiff=(1,),
-    shape_fn=_pick_rule("mode"),
-    vjp={"input": _pick_vjp},
+    shape_fn=_make_pick_rule("mode"),
+    vjp={"input": _scatter_picked_gradient},
     doc="""The most frequent value along `dim` (the smallest of them) and an index of it: `(values, indices)`.
 
     >>> torch.mode(torch.tensor([1, 2, 2])).values
@@ -247,7 +255,7 @@ op(
 )
 
 
-def _extreme(F, name, input, dim, keepdim, other):
+def _max_or_min(F, name, input, dim, keepdim, other):
     if other is None and hasattr(dim, "_tl_array"):
         dim, other = None, dim
     if other is not None:
@@ -264,7 +272,7 @@ def _extreme(F, name, input, dim, keepdim, other):
     if dim is not None:
         if input.dtype.is_complex:
             raise RuntimeError(f"{name}(): does not support complex input")
-        return named(name, getattr(F, f"_{name}_dim")(input, dim, keepdim))
+        return to_named_tuple(name, getattr(F, f"_{name}_dim")(input, dim, keepdim))
     if not input.numel():
         raise RuntimeError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
@@ -285,7 +293,7 @@ def max(F, input, dim, keepdim, other):
     >>> torch.max(torch.tensor([1, 3, 2]))
     tensor(3)
     """
-    return _extreme(F, "max", input, dim, keepdim, other)
+    return _max_or_min(F, "max", input, dim, keepdim, other)
 
 
 @composite("min(Tensor input, dim=None, keepdim=False, *, other=None)", outputs=_PAIR, out=Out("same"))
@@ -293,7 +301,7 @@ def min(F, input, dim, keepdim, other):
     """`min(input)`: the least element. `min(input, dim)`: the least along `dim` and its index, `(values, indices)`.
     `min(input, other)`: elementwise.
     """
-    return _extreme(F, "min", input, dim, keepdim, other)
+    return _max_or_min(F, "min", input, dim, keepdim, other)
 
 
 @composite(
@@ -306,7 +314,7 @@ def median(F, input, dim, keepdim):
     >>> torch.median(torch.tensor([3, 1, 2]))
     tensor(2)
     """
-    return F._median_all(input) if dim is None else named("median", F._median_dim(input, dim, keepdim))
+    return F._median_all(input) if dim is None else to_named_tuple("median", F._median_dim(input, dim, keepdim))
 
 
 @composite(
@@ -314,7 +322,9 @@ def median(F, input, dim, keepdim):
 )
 def nanmedian(F, input, dim, keepdim):
     """The median of the elements that are not NaN; otherwise as `median`."""
-    return F._nanmedian_all(input) if dim is None else named("nanmedian", F._nanmedian_dim(input, dim, keepdim))
+    return (
+        F._nanmedian_all(input) if dim is None else to_named_tuple("nanmedian", F._nanmedian_dim(input, dim, keepdim))
+    )
 
 
 @composite(
@@ -336,10 +346,10 @@ def aminmax(F, input, dim, keepdim):
     dims = None if dim is None else (wrap_dim(dim, input.ndim),)
     if dim is None and keepdim:
         shape = (1,) * input.ndim
-        return named("aminmax", (F.amin(input).reshape(shape), F.amax(input).reshape(shape)))
+        return to_named_tuple("aminmax", (F.amin(input).reshape(shape), F.amax(input).reshape(shape)))
     if not input.ndim:
         dims = None
-    return named(
+    return to_named_tuple(
         "aminmax",
         (F.amin(input, dims, keepdim), F.amax(input, dims, keepdim)) if dims else (F.amin(input), F.amax(input)),
     )
@@ -364,8 +374,8 @@ def _prod_vjp(F, g, input, input_shape, input_dtype, dim, keepdim):
     x = F.conj(F.to(input, F.dtype_of(g)))
     flat = F.reshape(x, (-1,)) if dim is None else x
     along = 0 if dim is None else dim
-    before = shifted_on(F, F.cumprod(flat, along), along, 1)
-    after = F.flip(shifted_on(F, F.cumprod(F.flip(flat, (along,)), along), along, 1), (along,))
+    before = shift_towards_end(F, F.cumprod(flat, along), along, 1)
+    after = F.flip(shift_towards_end(F, F.cumprod(F.flip(flat, (along,)), along), along, 1), (along,))
     others = F.reshape(F.mul(before, after), input_shape)
     return F.to(F.mul(keep_dims(F, g, input_shape, dim, keepdim), others), input_dtype)
 
@@ -436,7 +446,7 @@ op(
 )
 
 
-def _interpolated(F, ranked, rank, interpolation):
+def _interpolate_ranks(F, ranked, rank, interpolation):
     """Values of `ranked` (sorted along its last dimension) at fractional places `rank`."""
     if interpolation in ("lower", "higher", "nearest"):
         rank = (
@@ -484,7 +494,7 @@ def _quantile(F, name, input, q, dim, keepdim, interpolation, ignore_nan):
         rank = F.masked_fill(
             (fractions * last).expand(*x.shape[:-1], fractions.shape[0]), F.any(nan, -1, True), float(last)
         )
-    out = _interpolated(F, ranked, rank, interpolation)
+    out = _interpolate_ranks(F, ranked, rank, interpolation)
     if keepdim and ndim:
         out = F.unsqueeze(out, -2)
         out = out.reshape((1,) * ndim + (-1,)) if dim is None else F.movedim(out, -2, where)
@@ -535,7 +545,7 @@ op(
 )
 op(
     "bincount(Tensor input, Tensor? weights=None, minlength=0)",
-    vjp={"weights": without_derivative("bincount")},
+    vjp={"weights": make_missing_derivative_formula("bincount")},
     doc="""How often each of 0, 1, 2 ... comes in a vector of non-negative integers (or the sum of their weights): a
     vector of at least `minlength`.
 
@@ -547,12 +557,12 @@ op(
 op(
     "_histogram_counts(Tensor input, Tensor[] edges, Tensor? weight=None)",
     where="",
-    vjp=dict.fromkeys(("input", "weight"), without_derivative("histogram")),
+    vjp=dict.fromkeys(("input", "weight"), make_missing_derivative_formula("histogram")),
     node_name="NotImplemented",
 )
 
 
-def _edges(F, column, bins, limits):
+def _histogram_edges(F, column, bins, limits):
     """The bin edges of one dimension: given ones, or `bins` equal bins between limits, by default the data's."""
     if hasattr(bins, "_tl_array"):
         return F.clone(bins)
@@ -575,7 +585,7 @@ def _edges(F, column, bins, limits):
     return F.cat([inner, F._new_full(column, (1,), high)], 0)
 
 
-def _density(F, hist, edges):
+def _to_density(F, hist, edges):
     volume = None
     for i, e in enumerate(edges):
         width = F.diff(e).reshape([-1 if a == i else 1 for a in range(len(edges))])
@@ -592,9 +602,9 @@ def histogram(F, input, bins, range, weight, density):
     tensor([1., 2.])
     """
     flat = input.reshape(-1)
-    edges = [_edges(F, flat.detach(), bins, range)]
+    edges = [_histogram_edges(F, flat.detach(), bins, range)]
     hist = F._histogram_counts(flat.reshape(-1, 1), edges, weight)
-    return named("histogram", (_density(F, hist, edges) if density else hist, edges[0]))
+    return to_named_tuple("histogram", (_to_density(F, hist, edges) if density else hist, edges[0]))
 
 
 @composite(
@@ -612,9 +622,9 @@ def histogramdd(F, input, bins, range, weight, density):
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
     points = input.reshape(-1, columns)
     limits = [None] * columns if range is None else [(range[2 * i], range[2 * i + 1]) for i in builtins.range(columns)]
-    edges = [_edges(F, points[:, i].detach(), b, limits[i]) for i, b in enumerate(each)]
+    edges = [_histogram_edges(F, points[:, i].detach(), b, limits[i]) for i, b in enumerate(each)]
     hist = F._histogram_counts(points, edges, weight)
-    return named("histogramdd", (_density(F, hist, edges) if density else hist, tuple(edges)))
+    return to_named_tuple("histogramdd", (_to_density(F, hist, edges) if density else hist, tuple(edges)))
 
 
 # --- differences and integrals -----------------------------------------------------------
@@ -642,7 +652,7 @@ def diff(F, input, n, dim, prepend, append):
     return input if n and size_before else F.clone(input)
 
 
-def _spacing(F, y, x, dx, dim, name):
+def _sample_spacing(F, y, x, dx, dim, name):
     """The distances between sample points, shaped to multiply with slices of `y` along `dim`."""
     if x is None:
         return 1 if dx is None else dx
@@ -658,7 +668,7 @@ def _trapezoids(F, y, x, dx, dim, name):
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     size = y.shape[dim]
     pairs = F.narrow(y, dim, 1, size - 1) + F.narrow(y, dim, 0, size - 1)
-    return pairs * _spacing(F, y, x, dx, dim, name) / 2
+    return pairs * _sample_spacing(F, y, x, dx, dim, name) / 2
 
 
 @composite("trapezoid(Tensor y, x=None, *, dx=None, dim=-1)", where="torch", alias="trapz")
@@ -687,12 +697,12 @@ def _gradient_along(F, x, dim, spacing, edge_order):
     if size < edge_order + 1:
         raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
 
-    def at(start, length):
+    def slice_along_dim(start, length):
         return F.narrow(x, dim, start, length)
 
     if not hasattr(spacing, "_tl_array"):
         before = after = None
-        inner = (at(2, size - 2) - at(0, size - 2)) / (2.0 * spacing) if size > 2 else None
+        inner = (slice_along_dim(2, size - 2) - slice_along_dim(0, size - 2)) / (2.0 * spacing) if size > 2 else None
         first_gap = second_gap = last_gap = gap_before_last = spacing
     else:
         shape = [-1 if d == dim % x.ndim else 1 for d in builtins.range(x.ndim)]
@@ -700,9 +710,9 @@ def _gradient_along(F, x, dim, spacing, edge_order):
         before, after = gaps[:-1].reshape(shape), gaps[1:].reshape(shape)
         inner = (
             (
-                at(0, size - 2) * (-after / (before * (before + after)))
-                + at(1, size - 2) * ((after - before) / (before * after))
-                + at(2, size - 2) * (before / (after * (before + after)))
+                slice_along_dim(0, size - 2) * (-after / (before * (before + after)))
+                + slice_along_dim(1, size - 2) * ((after - before) / (before * after))
+                + slice_along_dim(2, size - 2) * (before / (after * (before + after)))
             )
             if size > 2
             else None
@@ -714,19 +724,22 @@ def _gradient_along(F, x, dim, spacing, edge_order):
             gaps[-2] if size > 2 else gaps[-1],
         )
     if edge_order == 1:
-        head, tail = (at(1, 1) - at(0, 1)) / first_gap, (at(size - 1, 1) - at(size - 2, 1)) / last_gap
+        head, tail = (
+            (slice_along_dim(1, 1) - slice_along_dim(0, 1)) / first_gap,
+            (slice_along_dim(size - 1, 1) - slice_along_dim(size - 2, 1)) / last_gap,
+        )
     else:
         h, k = first_gap, second_gap
         head = (
-            at(0, 1) * (-(2.0 * h + k) / (h * (h + k)))
-            + at(1, 1) * ((h + k) / (h * k))
-            + at(2, 1) * (-h / (k * (h + k)))
+            slice_along_dim(0, 1) * (-(2.0 * h + k) / (h * (h + k)))
+            + slice_along_dim(1, 1) * ((h + k) / (h * k))
+            + slice_along_dim(2, 1) * (-h / (k * (h + k)))
         )
         h, k = gap_before_last, last_gap
         tail = (
-            at(size - 3, 1) * (k / (h * (h + k)))
-            + at(size - 2, 1) * (-(h + k) / (h * k))
-            + at(size - 1, 1) * ((2.0 * k + h) / (k * (h + k)))
+            slice_along_dim(size - 3, 1) * (k / (h * (h + k)))
+            + slice_along_dim(size - 2, 1) * (-(h + k) / (h * k))
+            + slice_along_dim(size - 1, 1) * ((2.0 * k + h) / (k * (h + k)))
         )
     return F.cat([part for part in (head, inner, tail) if part is not None], dim)
 

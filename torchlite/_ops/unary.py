@@ -27,7 +27,7 @@ def zero_gradient(F, g):
     return F._zeros_like(g)
 
 
-def smooth(name, vjp, doc, alias="", **more):
+def define_smooth_op(name, vjp, doc, alias="", **more):
     """A function with a derivative everywhere; integers become floats."""
     op(f"{name}(Tensor input)", promote=INT_TO_FLOAT, tags=UNARY, vjp={"input": vjp}, alias=alias, doc=doc, **more)
 
@@ -45,60 +45,62 @@ def acosh_slope(F, x):
     return F.mul(F.rsqrt(F.sub(x, 1)), F.rsqrt(F.add(x, 1)))
 
 
-smooth(
+define_smooth_op(
     "acos",
     lambda F, g, input: F.mul(g, F.conj(F.neg(F.rsqrt(one_minus_square(F, input))))),
     "The inverse cosine, in radians.",
     "arccos",
 )
-smooth(
+define_smooth_op(
     "asin",
     lambda F, g, input: F.mul(g, F.conj(F.rsqrt(one_minus_square(F, input)))),
     "The inverse sine, in radians.",
     "arcsin",
 )
-smooth(
+define_smooth_op(
     "atan",
     lambda F, g, input: F.div(g, F.conj(square_plus_one(F, input))),
     "The inverse tangent, in radians.",
     "arctan",
 )
-smooth(
+define_smooth_op(
     "acosh", lambda F, g, input: F.mul(g, F.conj(acosh_slope(F, input))), "The inverse hyperbolic cosine.", "arccosh"
 )
-smooth(
+define_smooth_op(
     "asinh",
     lambda F, g, input: F.mul(g, F.conj(F.rsqrt(square_plus_one(F, input)))),
     "The inverse hyperbolic sine.",
     "arcsinh",
 )
-smooth(
+define_smooth_op(
     "atanh",
     lambda F, g, input: F.div(g, F.conj(one_minus_square(F, input))),
     "The inverse hyperbolic tangent.",
     "arctanh",
 )
-smooth("cosh", lambda F, g, input: F.mul(g, F.conj(F.sinh(input))), "The hyperbolic cosine.")
-smooth("sinh", lambda F, g, input: F.mul(g, F.conj(F.cosh(input))), "The hyperbolic sine.")
-smooth("tan", lambda F, g, out: F.mul(g, F.conj(square_plus_one(F, out))), "The tangent.")
-smooth("log2", lambda F, g, input: F.div(g, F.mul(F.conj(input), LOG_2)), "The logarithm to base 2.")
-smooth("log10", lambda F, g, input: F.div(g, F.mul(F.conj(input), LOG_10)), "The logarithm to base 10.")
-smooth(
+define_smooth_op("cosh", lambda F, g, input: F.mul(g, F.conj(F.sinh(input))), "The hyperbolic cosine.")
+define_smooth_op("sinh", lambda F, g, input: F.mul(g, F.conj(F.cosh(input))), "The hyperbolic sine.")
+define_smooth_op("tan", lambda F, g, out: F.mul(g, F.conj(square_plus_one(F, out))), "The tangent.")
+define_smooth_op("log2", lambda F, g, input: F.div(g, F.mul(F.conj(input), LOG_2)), "The logarithm to base 2.")
+define_smooth_op("log10", lambda F, g, input: F.div(g, F.mul(F.conj(input), LOG_10)), "The logarithm to base 10.")
+define_smooth_op(
     "log1p",
     lambda F, g, input: F.div(g, F.conj(F.add(input, 1))),
     "``log(1 + input)``, precise for small ``input``.",
     "special.log1p",
     node_name="Log1PBackward0",
 )
-smooth(
+define_smooth_op(
     "expm1",
     lambda F, g, out: F.mul(g, F.conj(F.add(out, 1))),
     "``exp(input) - 1``, precise for small ``input``.",
     "special.expm1",
 )
-smooth("exp2", lambda F, g, out: F.mul(g, F.mul(F.conj(out), LOG_2)), "2 to the power of ``input``.", "special.exp2")
-smooth("deg2rad", lambda F, g: F.mul(g, math.pi / 180), "Degrees to radians.", node_name="Deg2RadBackward0")
-smooth("rad2deg", lambda F, g: F.mul(g, 180 / math.pi), "Radians to degrees.", node_name="Rad2DegBackward0")
+define_smooth_op(
+    "exp2", lambda F, g, out: F.mul(g, F.mul(F.conj(out), LOG_2)), "2 to the power of ``input``.", "special.exp2"
+)
+define_smooth_op("deg2rad", lambda F, g: F.mul(g, math.pi / 180), "Degrees to radians.", node_name="Deg2RadBackward0")
+define_smooth_op("rad2deg", lambda F, g: F.mul(g, 180 / math.pi), "Radians to degrees.", node_name="Rad2DegBackward0")
 
 
 op(

@@ -9,14 +9,14 @@ from .._dispatch.public_functions import torch
 from .._dispatch.shapes import contiguous_strides, infer_size, wrap_dim, wrap_dims
 
 
-def _inverse(dims, ndim):
+def _inverse_permutation(dims, ndim):
     out = [0] * ndim
     for i, d in enumerate(dims):
         out[d % ndim] = i
     return tuple(out)
 
 
-def _reordered(input, dims):
+def _permute_meta(input, dims):
     ndim = len(input.shape)
     if len(dims) != ndim:
         raise RuntimeError(
@@ -29,7 +29,7 @@ def _reordered(input, dims):
     return tuple(input.shape[d] for d in wrapped), input.dtype
 
 
-def _swapped(input, dim0, dim1):
+def _transpose_meta(input, dim0, dim1):
     shape = list(input.shape)
     first, second = wrap_dim(dim0, len(shape)), wrap_dim(dim1, len(shape))
     if shape:
@@ -37,7 +37,7 @@ def _swapped(input, dim0, dim1):
     return tuple(shape), input.dtype
 
 
-def _expanded(input, size):
+def _expand_meta(input, size):
     """PyTorch checks sizes from the last to the first."""
     shape, lead = tuple(input.shape), len(size) - len(input.shape)
     if lead < 0:
@@ -63,17 +63,17 @@ def _expanded(input, size):
     return tuple(out), input.dtype
 
 
-def _squeezed(input, dim):
+def _squeeze_meta(input, dim):
     dims = wrap_dims(dim, len(input.shape))
     return tuple(n for d, n in enumerate(input.shape) if n != 1 or d not in dims), input.dtype
 
 
-def _unsqueezed(input, dim):
+def _unsqueeze_meta(input, dim):
     at = wrap_dim(dim, len(input.shape) + 1)
     return (*input.shape[:at], 1, *input.shape[at:]), input.dtype
 
 
-def _same(input, dims):
+def _flip_meta(input, dims):
     return (wrap_dims(dims, len(input.shape)), (input.shape, input.dtype))[1]
 
 
@@ -113,8 +113,8 @@ op(
 op(
     "permute(Tensor input, *dims)",
     tags=VIEW | KEEPS_DTYPE,
-    vjp={"input": lambda F, g, dims: F.permute(g, _inverse(dims, len(dims)))},
-    shape_fn=_reordered,
+    vjp={"input": lambda F, g, dims: F.permute(g, _inverse_permutation(dims, len(dims)))},
+    shape_fn=_permute_meta,
     doc="""A view with the dimensions in the given order.
 
     >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
@@ -127,7 +127,7 @@ op(
     tags=VIEW | KEEPS_DTYPE,
     alias="swapaxes swapdims",
     vjp={"input": lambda F, g, dim0, dim1: F.transpose(g, dim0, dim1)},
-    shape_fn=_swapped,
+    shape_fn=_transpose_meta,
     doc="""A view with two dimensions swapped.""",
 )
 op(
@@ -135,7 +135,7 @@ op(
     where="Tensor",
     tags=VIEW | KEEPS_DTYPE,
     vjp={"input": lambda F, g: g},
-    shape_fn=_expanded,
+    shape_fn=_expand_meta,
     doc="""A view in which dimensions of length one are repeated without a copy, and new ones come first; -1 keeps a
     length.
 
@@ -155,7 +155,7 @@ op(
     "squeeze(Tensor input, dim=None)",
     tags=VIEW | KEEPS_DTYPE,
     vjp={"input": lambda F, g, input_shape, dim: F.reshape(g, input_shape)},  # its node's name tells the dim
-    shape_fn=_squeezed,
+    shape_fn=_squeeze_meta,
     doc="""A view without the dimensions of length one, of all or of `dim` (an int or several).""",
     node_name=_squeeze_node_name,
     array_api_first=True,
@@ -164,7 +164,7 @@ op(
     "unsqueeze(Tensor input, dim)",
     tags=VIEW | KEEPS_DTYPE,
     vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)},
-    shape_fn=_unsqueezed,
+    shape_fn=_unsqueeze_meta,
     doc="""A view with a new dimension of length one before `dim`.""",
 )
 
@@ -221,7 +221,7 @@ def as_strided(F, input, size, stride, storage_offset):
 op(
     "flip(Tensor input, *dims)",
     vjp={"input": lambda F, g, dims: F.flip(g, dims)},
-    shape_fn=_same,
+    shape_fn=_flip_meta,
     doc="""A copy with the order of elements reversed along the given dimensions.""",
     layout=memory_layout.like_first,
     varargs_required=True,

@@ -4,7 +4,7 @@ import math
 
 from torchlite._dispatch import composite, memory_layout, op
 
-from ._gradient_helpers import apart
+from ._gradient_helpers import copy_if_aliased
 from .conv import tuple_of, window_count
 
 # -- sliding blocks --------------------------------------------------------------------------------
@@ -15,7 +15,7 @@ def _blocks_composite(F, input, kernel_size, dilation, padding, stride):
     x = F.constant_pad_nd(input, pad, 0)
     out = window_count(x.shape[2:], kernel_size, stride, (0,) * len(kernel_size), dilation)
     pieces = []
-    for place in _places(kernel_size):
+    for place in _kernel_positions(kernel_size):
         piece = x
         for i, (j, d, o, s) in enumerate(zip(place, dilation, out, stride, strict=True)):
             piece = F._slice(piece, 2 + i, j * d, j * d + (o - 1) * s + 1, s)
@@ -24,7 +24,7 @@ def _blocks_composite(F, input, kernel_size, dilation, padding, stride):
     return F.reshape(blocks, (input.shape[0], input.shape[1] * len(pieces), math.prod(out)))
 
 
-def _places(kernel):
+def _kernel_positions(kernel):
     places = [()]
     for k in kernel:
         places = [(*place, j) for place in places for j in range(k)]
@@ -38,10 +38,10 @@ def _sum_blocks_composite(F, input, output_size, kernel_size, dilation, padding,
     places = None
     for i, (k, d, s, o) in enumerate(zip(kernel_size, dilation, stride, out, strict=True)):
         taps = F.reshape(
-            F.mul(_arange(F, input, k), d), (*(k if j == i else 1 for j in range(len(out))), *(1,) * len(out))
+            F.mul(_index_range(F, input, k), d), (*(k if j == i else 1 for j in range(len(out))), *(1,) * len(out))
         )
         moves = F.reshape(
-            F.mul(_arange(F, input, o), s), (*(1,) * len(out), *(o if j == i else 1 for j in range(len(out))))
+            F.mul(_index_range(F, input, o), s), (*(1,) * len(out), *(o if j == i else 1 for j in range(len(out))))
         )
         along = F.mul(F.add(taps, moves), math.prod(wide[i + 1 :]))
         places = along if places is None else F.add(places, along)
@@ -53,7 +53,7 @@ def _sum_blocks_composite(F, input, output_size, kernel_size, dilation, padding,
     return F.constant_pad_nd(image, tuple(-n for p in reversed(padding) for n in (p, p)), 0)
 
 
-def _arange(F, like, n):
+def _index_range(F, like, n):
     from torchlite._types.dtypes import BY_NAME
 
     return F._new_arange(like, 0, n, 1, BY_NAME["int64"])
@@ -103,7 +103,7 @@ op(
 )
 
 
-def _pairs(kernel_size, dilation, padding, stride):
+def _check_window_pairs(kernel_size, dilation, padding, stride):
     found = [tuple_of(v, 2) for v in (kernel_size, dilation, padding, stride)]
     for name, pair in zip(("kernel size", "dilation"), found, strict=False):
         if min(pair) <= 0:
@@ -130,7 +130,7 @@ def im2col(F, input, kernel_size, dilation, padding, stride):
     >>> torch.nn.functional.unfold(torch.ones(1, 1, 3, 3), 2).shape
     torch.Size([1, 4, 4])
     """
-    kernel, dilation, padding, stride = _pairs(kernel_size, dilation, padding, stride)
+    kernel, dilation, padding, stride = _check_window_pairs(kernel_size, dilation, padding, stride)
     if input.ndim < 3:
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, {max(input.ndim, 1) - 1}], "
@@ -146,7 +146,7 @@ def im2col(F, input, kernel_size, dilation, padding, stride):
     return F._im2col(input, kernel, dilation, padding, stride)
 
 
-def _show(pair):
+def _str_pair(pair):
     return f"({pair[0]}, {pair[1]})"
 
 
@@ -165,7 +165,7 @@ def col2im(F, input, output_size, kernel_size, dilation, padding, stride):
               [2., 4., 2.],
               [1., 2., 1.]]]])
     """
-    kernel, dilation, padding, stride = _pairs(kernel_size, dilation, padding, stride)
+    kernel, dilation, padding, stride = _check_window_pairs(kernel_size, dilation, padding, stride)
     size = tuple_of(output_size, 2)
     if input.ndim not in (2, 3) or 0 in tuple(input.shape[input.ndim - 2 :]):
         raise RuntimeError(
@@ -175,17 +175,17 @@ def col2im(F, input, output_size, kernel_size, dilation, padding, stride):
     if input.shape[-2] % math.prod(kernel):
         raise RuntimeError(
             "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
-            f"input.size(1)={input.shape[-2]} and kernel_size={_show(kernel)}."
+            f"input.size(1)={input.shape[-2]} and kernel_size={_str_pair(kernel)}."
         )
     out = window_count(size, kernel, stride, padding, dilation)
     given = (
-        f"Given output_size={_show(size)}, kernel_size={_show(kernel)}, dilation={_show(dilation)}, "
-        f"padding={_show(padding)}, stride={_show(stride)}, "
+        f"Given output_size={_str_pair(size)}, kernel_size={_str_pair(kernel)}, dilation={_str_pair(dilation)}, "
+        f"padding={_str_pair(padding)}, stride={_str_pair(stride)}, "
     )
     if min(out) < 1:
         raise RuntimeError(
             given
-            + f"calculated shape of the array of sliding blocks as {_show(out)}, which is too small (non-positive)"
+            + f"calculated shape of the array of sliding blocks as {_str_pair(out)}, which is too small (non-positive)"
         )
     if math.prod(out) != input.shape[-1]:
         raise RuntimeError(
@@ -228,7 +228,7 @@ def pixel_shuffle(F, input, upscale_factor):
     x = F.reshape(input, (*lead, channels // (r * r), r, r, height, width))
     first = n - 3
     x = F.permute(x, (*range(first), first, first + 3, first + 1, first + 4, first + 2))
-    return apart(F, F.reshape(F.contiguous(x), (*lead, channels // (r * r), height * r, width * r)), input)
+    return copy_if_aliased(F, F.reshape(F.contiguous(x), (*lead, channels // (r * r), height * r, width * r)), input)
 
 
 @composite(
@@ -260,7 +260,7 @@ def pixel_unshuffle(F, input, downscale_factor):
     x = F.reshape(input, (*lead, channels, height // r, r, width // r, r))
     first = n - 3
     x = F.permute(x, (*range(first), first, first + 2, first + 4, first + 1, first + 3))
-    return apart(F, F.reshape(F.contiguous(x), (*lead, channels * r * r, height // r, width // r)), input)
+    return copy_if_aliased(F, F.reshape(F.contiguous(x), (*lead, channels * r * r, height // r, width // r)), input)
 
 
 @composite(
@@ -285,4 +285,4 @@ def channel_shuffle(F, input, groups):
             f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
         )
     x = F.reshape(input, (input.shape[0], groups, channels // groups, *input.shape[2:]))
-    return apart(F, F.reshape(F.contiguous(F.transpose(x, 1, 2)), tuple(input.shape)), input)
+    return copy_if_aliased(F, F.reshape(F.contiguous(F.transpose(x, 1, 2)), tuple(input.shape)), input)

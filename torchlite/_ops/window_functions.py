@@ -3,13 +3,13 @@
 import math
 
 from .._dispatch import composite
-from .._dispatch.argument_checks import set_requires_grad
+from .._dispatch.shape_and_value_checks import set_requires_grad
 from .._types.dtypes import get_default_dtype
 
 _OPTIONS = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False"
 
 
-def _window(F, name, length, periodic, dtype, device, requires_grad, shape):
+def _make_window(F, name, length, periodic, dtype, device, requires_grad, shape):
     """`shape(n, last)` of the points n = 0 ... last; a periodic window is a symmetric one that lacks its last point."""
     dtype = dtype or get_default_dtype()
     if dtype.category != 2:
@@ -27,7 +27,7 @@ def _window(F, name, length, periodic, dtype, device, requires_grad, shape):
 @composite(f"bartlett_window(window_length, periodic=True, *, {_OPTIONS})", where="torch")
 def bartlett_window(F, window_length, periodic, dtype, device, requires_grad):
     """The triangle 1 - |2 n / N - 1|, n = 0 ... N; periodic: without its last point."""
-    return _window(
+    return _make_window(
         F,
         "bartlett_window",
         window_length,
@@ -47,13 +47,13 @@ def blackman_window(F, window_length, periodic, dtype, device, requires_grad):
         angle = n * (math.pi / last)
         return (angle * 4).cos() * 0.08 - (angle * 2).cos() * 0.5 + 0.42
 
-    return _window(F, "blackman_window", window_length, periodic, dtype, device, requires_grad, shape)
+    return _make_window(F, "blackman_window", window_length, periodic, dtype, device, requires_grad, shape)
 
 
 @composite(f"hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, {_OPTIONS})", where="torch")
 def hamming_window(F, window_length, periodic, alpha, beta, dtype, device, requires_grad):
     """alpha - beta cos(2 pi n / N), n = 0 ... N; periodic: without its last point."""
-    return _window(
+    return _make_window(
         F,
         "hamming_window",
         window_length,
@@ -68,7 +68,7 @@ def hamming_window(F, window_length, periodic, alpha, beta, dtype, device, requi
 @composite(f"hann_window(window_length, periodic=True, *, {_OPTIONS})", where="torch")
 def hann_window(F, window_length, periodic, dtype, device, requires_grad):
     """(1 - cos(2 pi n / N)) / 2, n = 0 ... N; periodic: without its last point."""
-    return _window(
+    return _make_window(
         F,
         "hann_window",
         window_length,
@@ -90,4 +90,4 @@ def kaiser_window(F, window_length, periodic, beta, dtype, device, requires_grad
             F.full((), float(beta), dtype=n.dtype, device=n.device)
         )
 
-    return _window(F, "kaiser_window", window_length, periodic, dtype, device, requires_grad, shape)
+    return _make_window(F, "kaiser_window", window_length, periodic, dtype, device, requires_grad, shape)

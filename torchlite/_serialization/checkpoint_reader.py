@@ -24,7 +24,7 @@ from .._types.python_source import source_of
 from . import save_load_options
 from .checkpoint_writer import LEGACY_MAGIC, LEGACY_VERSION
 from .pickle_costs import short_repr
-from .pytorch_names import StorageType, lookup
+from .pytorch_names import StorageType, resolve_pytorch_name
 from .resource_budget import Budget
 from .weights_only_unpickler import RestrictedUnpickler
 from .zip_archive import NATIVE, ArchiveReader, _read_into, byteswap
@@ -43,12 +43,12 @@ class SourceChangeWarning(Warning):
 # -- pickles -----------------------------------------------------------------------------
 
 
-def _unpickler_class(module, persistent_load):
+def _make_unpickler_class(module, persistent_load):
     class Unpickler(module.Unpickler):  # type: ignore[name-defined]
         def find_class(self, mod, name):
             if mod == "torch" or mod.startswith("torch."):
                 try:
-                    return lookup(mod, name)
+                    return resolve_pytorch_name(mod, name)
                 except (ImportError, AttributeError):
                     raise AttributeError(
                         f"Can't get attribute '{name}' on module '{mod}': torchlite does not have it"
@@ -61,7 +61,7 @@ def _unpickler_class(module, persistent_load):
     return Unpickler
 
 
-def _weights_only_message(reason: str) -> str:
+def _explain_weights_only_error(reason: str) -> str:
     """Return PyTorch's error message around an unpickler's reason."""
     if "was not an allowed global by default" in reason:
         prefix = (
@@ -84,7 +84,7 @@ def _weights_only_message(reason: str) -> str:
     )
 
 
-def _message_with_record(error: BaseException, record: str) -> str:
+def _name_record_in_message(error: BaseException, record: str) -> str:
     """An error's text with the record that it was met in."""
     said = str(error)
     return said if record in said else f"{said} (in the record {record})"
@@ -98,7 +98,7 @@ def unpickle(
     sparse tensors are validated, or the tensors are added to `unfilled`.
     """
     if not how.weights_only:
-        return _unpickler_class(how.module, persistent_load)(stream, **how.pickle_options).load()
+        return _make_unpickler_class(how.module, persistent_load)(stream, **how.pickle_options).load()
     try:
         encoding = how.pickle_options.get("encoding", "utf-8")
         unpickler = RestrictedUnpickler(stream, persistent_load, encoding, size, data, budget)
@@ -111,10 +111,10 @@ def unpickle(
     except _UserFunctionError as error:
         raise error.cause from None
     except pickle.UnpicklingError as error:
-        raise pickle.UnpicklingError(_weights_only_message(_message_with_record(error, record))) from None
+        raise pickle.UnpicklingError(_explain_weights_only_error(_name_record_in_message(error, record))) from None
     except (RuntimeError, EOFError) as error:
         if type(error) in (RuntimeError, EOFError):
-            raise type(error)(_message_with_record(error, record)) from None
+            raise type(error)(_name_record_in_message(error, record)) from None
         raise
 
 
@@ -160,7 +160,7 @@ class LoadRequest:
 def make_storage(array: np.ndarray, d) -> UntypedStorage | TypedStorage:
     """Return a storage on loaded bytes; `d` is None for untyped ones."""
     table = table_of(device_type("cpu"))
-    untyped = untyped_of(call.wrap(table, table.backend.from_foreign_array(array), dtypes.uint8))
+    untyped = untyped_of(call.wrap_array(table, table.backend.from_foreign_array(array), dtypes.uint8))
     return untyped if d is None else typed_storage_over(untyped, d)
 
 
@@ -188,7 +188,7 @@ class ArchiveStorages:
 
     def __init__(self, reader: ArchiveReader, how: LoadRequest, folder: str = "data"):
         self._reader, self._restore, self._folder = reader, how.restore, folder
-        self._swap = _byte_order(reader) != NATIVE
+        self._swap = _read_byte_order(reader) != NATIVE
         self._loaded: dict[str, Any] = {}
 
     def __call__(self, identity):
@@ -211,7 +211,7 @@ class ArchiveStorages:
         return self._loaded[key]
 
 
-def _byte_order(reader: ArchiveReader) -> str:
+def _read_byte_order(reader: ArchiveReader) -> str:
     """Return the byte order of an archive: its record, else the default for archives without one."""
     order = reader.byteorder()
     if order is not None:
@@ -278,10 +278,10 @@ class _LegacyStorages:
             self.arrays[key] = array, d.itemsize
             self.locations[key] = location
             self.loaded[key] = make_storage(array, kind.dtype)
-        return _storage_part(self.loaded, self.loaded[key], identity[5])
+        return _legacy_storage_part(self.loaded, self.loaded[key], identity[5])
 
 
-def _storage_part(loaded: dict[str, Any], storage: Any, view: Any) -> Any:
+def _legacy_storage_part(loaded: dict[str, Any], storage: Any, view: Any) -> Any:
     """The part of a storage that a persistent id of before PyTorch 0.4 names: its key, first element and length."""
     if view is None:
         return storage
@@ -310,7 +310,7 @@ class _FilledStorages:
         key = identity[2].decode() if isinstance(identity[2], bytes) else identity[2]
         if key not in self._done:
             self._done[key] = self._restore(self._storages.loaded[key], self._storages.locations[key])
-        return _storage_part(self._done, self._done[key], identity[5])
+        return _legacy_storage_part(self._done, self._done[key], identity[5])
 
 
 def load_legacy(stream, how: LoadRequest, budget: Budget | None = None) -> Any:
@@ -327,7 +327,7 @@ def load_legacy(stream, how: LoadRequest, budget: Budget | None = None) -> Any:
 
     unfilled: list[Any] = []
 
-    def one(record: str, persistent_load: Callable = storages, room: Budget = room) -> Any:
+    def load_one_pickle(record: str, persistent_load: Callable = storages, room: Budget = room) -> Any:
         later = unfilled if persistent_load is storages else None
         return unpickle(stream, end - stream.tell(), record, persistent_load, how, room, unfilled=later)
 
@@ -337,16 +337,16 @@ def load_legacy(stream, how: LoadRequest, budget: Budget | None = None) -> Any:
             if how.weights_only
             else "files in the .tar format from before PyTorch 0.1.10 cannot be loaded: save them anew in PyTorch"
         )
-    magic = one("magic number")
+    magic = load_one_pickle("magic number")
     if type(magic) is not int or magic != LEGACY_MAGIC:
         raise RuntimeError("Invalid magic number; corrupt file?")
-    version = one("protocol version")
+    version = load_one_pickle("protocol version")
     if type(version) is not int or version != LEGACY_VERSION:
         raise RuntimeError(f"Invalid protocol version: {short_repr(version)} (in the record protocol version)")
-    one("system info")
+    load_one_pickle("system info")
     place = stream.tell()
-    out = one("object")
-    keys = one("storage keys")
+    out = load_one_pickle("object")
+    keys = load_one_pickle("storage keys")
     if type(keys) is not list or any(type(key) not in (str, bytes) for key in keys):
         raise pickle.UnpicklingError(f"the record storage keys should be a list of names, but is {short_repr(keys)}")
     if not save_load_options.thread_options.skip_data:
@@ -357,7 +357,7 @@ def load_legacy(stream, how: LoadRequest, budget: Budget | None = None) -> Any:
         return out
     after = stream.tell()
     stream.seek(place)
-    out = one("object", _FilledStorages(storages, how.restore), budget or Budget(end - begin))
+    out = load_one_pickle("object", _FilledStorages(storages, how.restore), budget or Budget(end - begin))
     stream.seek(after)
     return out
 
@@ -413,11 +413,11 @@ def _compare_source(cls: Any, file: Any, before: Any) -> None:
         )
         return
     if now != before:
-        name, advice = f"{cls.__module__}.{cls.__qualname__}", _source_change_advice(cls, file, before, now)
+        name, advice = f"{cls.__module__}.{cls.__qualname__}", _source_change_advice_text(cls, file, before, now)
         warnings.warn(f"source code of class '{name}' has changed. {advice}", SourceChangeWarning, stacklevel=2)
 
 
-def _source_change_advice(cls: Any, file: str, before: str, now: str) -> str:
+def _source_change_advice_text(cls: Any, file: str, before: str, now: str) -> str:
     if not getattr(cls, "dump_patches", False):
         return (
             "you can retrieve the original source code by accessing the object's source attribute or set "

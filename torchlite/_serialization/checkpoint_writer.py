@@ -75,7 +75,7 @@ class StorageCollector:
 
 def _copy_to_host(tensor: Tensor) -> Tensor:
     """Return a copy of a tensor whose memory cannot be exposed directly."""
-    return call.wrap(
+    return call.wrap_array(
         table_of(device_type("cpu")), np.ascontiguousarray(tensor._tl_kernels.to_numpy(tensor._tl_array)), tensor.dtype
     )
 
@@ -103,7 +103,7 @@ class _ModuleSources:
             return "module", obj, None, None
 
 
-def _tensor_args(tensor: Any, storages: StorageCollector):
+def _tensor_rebuild_args(tensor: Any, storages: StorageCollector):
     """Rebuild function and arguments of a tensor as plain Tensor."""
     size, requires_grad = tuple(tensor.shape), tensor.requires_grad
     hooks: OrderedDict = OrderedDict()
@@ -152,7 +152,7 @@ def _reduce_tensor(tensor: Tensor, storages: StorageCollector):
         if state:
             return tensor_rebuild._rebuild_parameter_with_state, (plain, tensor.requires_grad, OrderedDict(), state)
         return tensor_rebuild._rebuild_parameter, (plain, tensor.requires_grad, OrderedDict())
-    function, args = _tensor_args(tensor, storages)
+    function, args = _tensor_rebuild_args(tensor, storages)
     if (type(tensor) is Tensor or tensor._tl_signs or tensor._tl_is_sparse) and not state:
         return function, args
     return tensor_rebuild._rebuild_from_type_v2, (function, type(tensor), args, state)
@@ -169,7 +169,7 @@ def _with_storage_class(reference: tuple) -> tuple:
     return (reference[0], getattr(sys.modules["torch"], kind.name.rpartition(".")[2]), *reference[2:])
 
 
-def pickler_class(module, storages: StorageCollector, legacy: bool = False):
+def make_pickler_class(module, storages: StorageCollector, legacy: bool = False):
     # Only the pickler written in Python can write a class under another library's name. Where `import torch` imports
     # torchlite, the name is already correct.
     base: Any = getattr(module, "_Pickler", None) or module.Pickler
@@ -235,7 +235,7 @@ def pickler_class(module, storages: StorageCollector, legacy: bool = False):
 def pickle_object(obj: Any, module: Any, protocol: int, tag: Callable[[Any], str]) -> tuple[bytes, StorageCollector]:
     """An object's pickle, and the storages that it refers to."""
     storages, buffer = StorageCollector(tag), io.BytesIO()
-    pickler_class(module, storages)(buffer, protocol=protocol).dump(obj)
+    make_pickler_class(module, storages)(buffer, protocol=protocol).dump(obj)
     return buffer.getvalue(), storages
 
 
@@ -265,7 +265,7 @@ def pickle_legacy(obj: Any, module: Any, protocol: int, tag: Callable[[Any], str
     }
     for value in (LEGACY_MAGIC, LEGACY_VERSION, system):
         pickle.dump(value, buffer, protocol=protocol)
-    pickler_class(module, storages, legacy=True)(buffer, protocol=protocol).dump(obj)
+    make_pickler_class(module, storages, legacy=True)(buffer, protocol=protocol).dump(obj)
     pickle.dump(sorted(map(str, range(len(storages.arrays)))), buffer, protocol=protocol)
     return buffer.getvalue(), storages
 

@@ -28,7 +28,7 @@ _KEYS = 64  # small integer keys between two clock reads
 _MOST_VISITS = 1 << 62
 _SEARCHES = 3  # of an OrderedDict for each key added
 _NAME = 8  # steps of an attribute lookup in a class
-_PLAIN = frozenset((str, bytes, int, float, bool, complex, type(None)))  # values without parts
+_LEAF_TYPES = frozenset((str, bytes, int, float, bool, complex, type(None)))  # values without parts
 _ENTRY = 100  # bytes of an entry of a table
 _KEY = 4  # bytes that a key of a file has at least
 
@@ -78,7 +78,7 @@ class Meter:
         if kind is str or kind is bytes or key is None:
             return
         if kind is not int or not -_SMALL < key < _SMALL:
-            self.budget.spend(visits_of(key)[0])
+            self.budget.spend(bound_visits(key)[0])
             self.tick()
             return
         self._keys += 1
@@ -89,7 +89,7 @@ class Meter:
         """Charge for the arguments of a user-defined class or function. It may copy each value and the strings within
         it, and visit all nested values. Returns the number of bytes charged.
         """
-        visits, texts = visits_of(values)
+        visits, texts = bound_visits(values)
         if visits > self.budget.work:
             raise BudgetExceeded("an argument holds the same values too many times")
         size = sum(map(sys.getsizeof, values)) + texts
@@ -112,13 +112,13 @@ class Meter:
         return table
 
 
-def visits_of(value: Any) -> tuple[int, int]:
+def bound_visits(value: Any) -> tuple[int, int]:
     """Return an upper bound of the values that `hash`, `==` or `repr` visit, with shared values counted repeatedly, and
     the number of characters and bytes of the strings in its containers.
 
-    >>> from torchlite._serialization.pickle_costs import visits_of
+    >>> from torchlite._serialization.pickle_costs import bound_visits
     >>> pair = (1, "two")
-    >>> visits_of((pair, pair))
+    >>> bound_visits((pair, pair))
     (7, 3)
     """
     visits: dict[int, int] = {}  # of finished containers, by identity; 0 of those in progress
@@ -126,13 +126,13 @@ def visits_of(value: Any) -> tuple[int, int]:
     counts: list[int] = []
     texts = 0
 
-    def enter(value: Any, depth: int) -> None:
+    def visit(value: Any, depth: int) -> None:
         nonlocal texts
         if depth > MAX_DEPTH:
             raise BudgetExceeded(f"a key or an argument is a tuple nested more than {MAX_DEPTH} deep")
-        parts = _hashed_values(value)
+        parts = _iterate_hashed_values(value)
         kinds = set(map(type, parts))
-        containers = [] if kinds <= _PLAIN else [part for part in parts if type(part) not in _PLAIN]
+        containers = [] if kinds <= _LEAF_TYPES else [part for part in parts if type(part) not in _LEAF_TYPES]
         count = 1 + len(parts) - len(containers)
         if int in kinds:
             count += sum(part.bit_length() >> 9 for part in parts if type(part) is int)
@@ -146,14 +146,14 @@ def visits_of(value: Any) -> tuple[int, int]:
         under_way.append((id(value), iter(containers), depth))
         counts.append(count)
 
-    enter(value, 1)
+    visit(value, 1)
     while True:
         name, containers, depth = under_way[-1]
         for part in containers:
             known = visits.get(id(part))
             if known is None:
                 # The hash of nested tuples has no depth limit.
-                enter(part, depth + 1 if isinstance(part, (tuple, frozenset)) else 0)
+                visit(part, depth + 1 if isinstance(part, (tuple, frozenset)) else 0)
                 break
             counts[-1] += known
         else:
@@ -164,7 +164,7 @@ def visits_of(value: Any) -> tuple[int, int]:
             counts[-1] += count
 
 
-def _hashed_values(value: Any) -> Any:
+def _iterate_hashed_values(value: Any) -> Any:
     """Return the values that a hash or a comparison visits: items of a container, named tuples included, and attributes
     of an object of a user-allowed class, such as a frozen dataclass.
     """
@@ -173,7 +173,7 @@ def _hashed_values(value: Any) -> Any:
     if isinstance(value, dict):
         return (*value, *value.values())
     cls = type(value)
-    if cls.__hash__ is object.__hash__ or cls in _PLAIN or issubclass(cls, Tensor):
+    if cls.__hash__ is object.__hash__ or cls in _LEAF_TYPES or issubclass(cls, Tensor):
         return ()
     slots = copyreg._slotnames(cls)  # type: ignore[attr-defined]
     return (*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots))
@@ -191,7 +191,7 @@ def index_of_keys(keys: Any) -> dict[Any, int]:
     return {key: place for place, key in enumerate(keys)}
 
 
-def _argument_error(what: str, args: tuple) -> pickle.UnpicklingError:
+def _make_argument_error(what: str, args: tuple) -> pickle.UnpicklingError:
     got = ", ".join(map(short_repr, args[:4])) + (", ..." if len(args) > 4 else "")
     return pickle.UnpicklingError(f"{what}, but got ({got})")
 
@@ -212,58 +212,58 @@ def check_tables(meter: Meter, cls: Any, args: tuple) -> None:
             meter.fill({}, items, _SEARCHES)
 
 
-def _ordered_dict(meter: Meter, args: tuple) -> None:
+def _charge_ordered_dict(meter: Meter, args: tuple) -> None:
     if not args:
         return
     pairs = args[0]
     if len(args) > 1 or type(pairs) not in (list, tuple, dict, collections.OrderedDict):
-        raise _argument_error("OrderedDict takes a list of pairs", args)
+        raise _make_argument_error("OrderedDict takes a list of pairs", args)
     _charge_copy(meter, pairs)
     if type(pairs) in (list, tuple):
         if not all(type(pair) in (list, tuple) and len(pair) == 2 for pair in pairs):
-            raise _argument_error("OrderedDict takes a list of pairs", args)
+            raise _make_argument_error("OrderedDict takes a list of pairs", args)
         pairs = [pair[0] for pair in pairs]
     meter.fill({}, pairs, _SEARCHES)
 
 
-def _counter(meter: Meter, args: tuple) -> None:
+def _charge_counter(meter: Meter, args: tuple) -> None:
     if not args:
         return
     if len(args) > 1 or type(args[0]) is not dict:
-        raise _argument_error("Counter takes a dict", args)
+        raise _make_argument_error("Counter takes a dict", args)
     _charge_copy(meter, args[0])
     meter.fill({}, args[0], _SEARCHES)
 
 
-def _set(meter: Meter, args: tuple) -> None:
+def _charge_set(meter: Meter, args: tuple) -> None:
     if not args:
         return
     if len(args) > 1 or type(args[0]) not in (list, tuple, set, frozenset):
-        raise _argument_error("set takes a list", args)
+        raise _make_argument_error("set takes a list", args)
     _charge_copy(meter, args[0])
     meter.fill(set(), args[0], _SEARCHES)
 
 
-def _size(meter: Meter, args: tuple) -> None:
+def _check_size_call(meter: Meter, args: tuple) -> None:
     if args and (len(args) > 1 or type(args[0]) not in (tuple, list, Size) or any(type(n) is not int for n in args[0])):
-        raise _argument_error("torch.Size takes a tuple of integers", args)
+        raise _make_argument_error("torch.Size takes a tuple of integers", args)
     if args:
         meter.budget.spend(len(args[0]))
         meter.budget.take(8 * len(args[0]))
 
 
-def _complex(meter: Meter, args: tuple) -> None:
+def _check_complex_call(meter: Meter, args: tuple) -> None:
     if len(args) > 2 or any(type(x) not in (float, int) for x in args):
-        raise _argument_error("complex takes two numbers", args)
+        raise _make_argument_error("complex takes two numbers", args)
 
 
-def _text(meter: Meter, args: tuple) -> None:
+def _check_text_call(meter: Meter, args: tuple) -> None:
     if not 0 <= len(args) <= 2 or any(type(x) not in (str, bytes, bytearray) for x in args):
-        raise _argument_error("bytes are made of text", args)
+        raise _make_argument_error("bytes are made of text", args)
     meter.budget.spend(sum(map(len, args)))
 
 
-def _device(meter: Meter, args: tuple) -> None:
+def _check_device_call(meter: Meter, args: tuple) -> None:
     if (
         not 1 <= len(args) <= 2
         or type(args[0]) not in (str, int)
@@ -271,18 +271,18 @@ def _device(meter: Meter, args: tuple) -> None:
         or type(args[0]) is str
         and len(args[0]) > 100
     ):
-        raise _argument_error("torch.device takes a name and an index", args)
+        raise _make_argument_error("torch.device takes a name and an index", args)
 
 
-def _parameter(meter: Meter, args: tuple) -> None:
+def _check_parameter_call(meter: Meter, args: tuple) -> None:
     if args and not isinstance(args[0], Tensor) or any(type(x) is not bool for x in args[1:]) or len(args) > 2:
-        raise _argument_error("Parameter takes a tensor and whether it wants a gradient", args)
+        raise _make_argument_error("Parameter takes a tensor and whether it wants a gradient", args)
     meter.budget.spend(TENSOR_COST)
 
 
-def _layout(meter: Meter, args: tuple) -> None:
+def _check_layout_call(meter: Meter, args: tuple) -> None:
     if len(args) != 1 or type(args[0]) is not str:
-        raise _argument_error("a layout is named by text", args)
+        raise _make_argument_error("a layout is named by text", args)
 
 
 def _rebuild_tensor(meter: Meter, args: tuple) -> None:
@@ -296,7 +296,7 @@ def _rebuild_tensor(meter: Meter, args: tuple) -> None:
 
 def _from_type(meter: Meter, args: tuple) -> None:
     if len(args) != 4 or type(args[2]) is not tuple:
-        raise _argument_error("_rebuild_from_type_v2 takes a function, a class, its arguments and a state", args)
+        raise _make_argument_error("_rebuild_from_type_v2 takes a function, a class, its arguments and a state", args)
     check_call(meter, args[0], args[2])
     check_state(meter, args[1], args[3])
 
@@ -304,7 +304,7 @@ def _from_type(meter: Meter, args: tuple) -> None:
 def _with_state(meter: Meter, args: tuple) -> None:
     _rebuild_tensor(meter, args)
     if len(args) != 4:
-        raise _argument_error(
+        raise _make_argument_error(
             "a parameter with a state takes a tensor, whether it wants a gradient, hooks and a state", args
         )
     check_state(meter, Parameter, args[3])
@@ -332,11 +332,11 @@ def check_state(meter: Meter, cls: Any, state: Any) -> None:
     parts = state if isinstance(state, tuple) and len(state) == 2 else (state,)
     for part in parts:
         if isinstance(part, dict):
-            pay_for_attributes(meter, part)
+            charge_attributes(meter, part)
             check_attributes(cls, part)
 
 
-def pay_for_attributes(meter: Meter, names: dict) -> None:
+def charge_attributes(meter: Meter, names: dict) -> None:
     """Charge for the copy of a dict of attributes, and for checks of their names."""
     meter.budget.spend(_NAME * len(names))
     meter.budget.take(sys.getsizeof(names))
@@ -364,14 +364,21 @@ TENSOR_FUNCTIONS = {
 }  # the callables of _rebuild_from_type_v2
 # By the identity of a function that a pickle may call: the check of its arguments.
 CHECKS = {
-    id(collections.OrderedDict): _ordered_dict, id(collections.Counter): _counter, id(set): _set, id(Size): _size,
-    id(complex): _complex, id(device): _device, id(Parameter): _parameter, id(_REBUILD["_get_layout"]): _layout,
-    **dict.fromkeys(TENSOR_FUNCTIONS, _rebuild_tensor), id(_REBUILD["_rebuild_from_type_v2"]): _from_type,
+    id(collections.OrderedDict): _charge_ordered_dict,
+    id(collections.Counter): _charge_counter,
+    id(set): _charge_set,
+    id(Size): _check_size_call,
+    id(complex): _check_complex_call,
+    id(device): _check_device_call,
+    id(Parameter): _check_parameter_call,
+    id(_REBUILD["_get_layout"]): _check_layout_call,
+    **dict.fromkeys(TENSOR_FUNCTIONS, _rebuild_tensor),
+    id(_REBUILD["_rebuild_from_type_v2"]): _from_type,
     id(_REBUILD["_rebuild_parameter_with_state"]): _with_state,
-}  # fmt: skip
+}
 
 
 def check_text(function: Any) -> Any:
     """Allow only text as the arguments of a function that may copy it."""
-    CHECKS[id(function)] = _text
+    CHECKS[id(function)] = _check_text_call
     return function

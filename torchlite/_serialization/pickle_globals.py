@@ -18,7 +18,7 @@ _PUT = frozenset(("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"))
 _EXTENSIONS = frozenset(("EXT1", "EXT2", "EXT4"))
 
 
-def _stack_effect(info: Any) -> tuple[bool, int, int]:
+def _opcode_stack_effect(info: Any) -> tuple[bool, int, int]:
     """Return an opcode's stack effect: whether it pops to a mark, the number of values it pops below, and the number it
     pushes.
     """
@@ -27,7 +27,7 @@ def _stack_effect(info: Any) -> tuple[bool, int, int]:
     return marked, takes, len(info.stack_after)
 
 
-_STACK_EFFECTS = {info.name: _stack_effect(info) for info in pickletools.opcodes}
+_STACK_EFFECTS = {info.name: _opcode_stack_effect(info) for info in pickletools.opcodes}
 
 
 class _PickleMachine:
@@ -49,9 +49,9 @@ class _PickleMachine:
 
     def run(self, data: bytes) -> None:
         for info, argument, _ in pickletools.genops(data):
-            self._step(info.name, argument)
+            self._execute_opcode(info.name, argument)
 
-    def _step(self, name: str, argument: Any) -> None:
+    def _execute_opcode(self, name: str, argument: Any) -> None:
         stack = self._stack
         if name == "MARK":
             stack.append(_MARK)
@@ -94,12 +94,12 @@ class _PickleMachine:
             stack.extend([_UNKNOWN] * leaves)
 
 
-def python3_name(module: str, name: str) -> tuple[str, str]:
+def to_python3_name(module: str, name: str) -> tuple[str, str]:
     """Return the Python 3 names of a module and a name that protocol 2 writes as Python 2 names."""
     return NAME_MAPPING.get((module, name)) or (IMPORT_MAPPING.get(module, module), name)
 
 
-def globals_in(data: bytes) -> set[tuple[str, str]]:
+def find_globals(data: bytes) -> set[tuple[str, str]]:
     """Return the module and name of all globals of a pickle; "?" for a name that the pickle computes. UnpicklingError
     for a malformed pickle.
     """
@@ -112,4 +112,4 @@ def globals_in(data: bytes) -> set[tuple[str, str]]:
         raise pickle.UnpicklingError(
             f"the pickle is not well formed: {type(error).__name__}: {str(error)[:200]}"
         ) from None
-    return {python3_name(module, name) for module, name in machine.found}
+    return {to_python3_name(module, name) for module, name in machine.found}

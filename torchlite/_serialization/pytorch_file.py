@@ -132,7 +132,7 @@ class PyTorchFileReader:
         if array.size != numel * kind.itemsize:
             raise RuntimeError(f"the record {name} should have {numel * kind.itemsize} bytes, but has {array.size}")
         table = table_of(device("cpu"))
-        return call.wrap(table, table.from_numpy(array.view(kind.np)), kind)
+        return call.wrap_array(table, table.from_numpy(array.view(kind.np)), kind)
 
     def serialization_id(self) -> str:
         """Digits that identify the archive, "" if it has none."""

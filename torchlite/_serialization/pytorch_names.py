@@ -106,7 +106,7 @@ def storage_type(module: str, name: str) -> StorageType | None:
     return None
 
 
-def plain_value(module: str, name: str):
+def find_plain_value(module: str, name: str):
     """A dtype or storage class of PyTorch by name; None for other names."""
     if module == "torch" and name in dtypes.BY_NAME:
         return dtypes.BY_NAME[name]
@@ -114,11 +114,11 @@ def plain_value(module: str, name: str):
 
 
 @functools.cache
-def lookup(module: str, name: str):
+def resolve_pytorch_name(module: str, name: str):
     """Return torchlite's object for a PyTorch name (any of them: only for trusted files). AttributeError or ImportError
     if there is none.
     """
-    found = plain_value(module, name) or _OBJECTS.get((module, name)) or REBUILDERS.get((module, name))
+    found = find_plain_value(module, name) or _OBJECTS.get((module, name)) or REBUILDERS.get((module, name))
     if found is not None:
         return found
     space = module.removeprefix("torch._C._")

@@ -20,7 +20,7 @@ class BudgetExceeded(pickle.UnpicklingError, RuntimeError):
 
 
 @functools.cache
-def slowness() -> float:
+def measure_python_slowdown() -> float:
     """Return the slowdown of Python here relative to the machine on which the time limits were chosen, at least 1."""
     least = 1 << 62
     for _ in range(3):
@@ -49,7 +49,7 @@ class Budget:
 
     def __init__(self, size: int) -> None:
         self.work = _FREE_WORK + _WORK_PER_BYTE * size
-        self.time = int(slowness() * (_FREE_TIME + _TIME_PER_BYTE * size))
+        self.time = int(measure_python_slowdown() * (_FREE_TIME + _TIME_PER_BYTE * size))
         self.memory = _FREE_MEMORY + _MEMORY_PER_BYTE * size
 
     def spend(self, steps: int) -> None:

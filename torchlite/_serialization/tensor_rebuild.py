@@ -5,25 +5,25 @@ from __future__ import annotations
 import math
 
 from .._dispatch import call, table_of
-from .._dispatch.argument_checks import storage_nbytes_for
 from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.shape_and_value_checks import storage_nbytes_for
 from .._tensor import Parameter, Tensor
 from .._tensor.pickling import set_state
-from .._tensor.storage import UntypedStorage, tensor_in
+from .._tensor.storage import UntypedStorage, make_tensor_on_storage
 from .._tensor.typed_storage import TypedStorage
 from .._types import dtypes, layouts
 from .._types.devices import device
 from .._types.package_name import package_name
 
 
-def _kind(value) -> str:
+def _short_description(value) -> str:
     """Format a value for an error message, shortened: a file's values may be long or deep."""
     return str(value) if isinstance(value, type) else f"an object of {type(value)}"
 
 
-def _ints(values) -> tuple[int, ...]:
+def _check_ints(values) -> tuple[int, ...]:
     if not isinstance(values, (tuple, list)):
-        raise RuntimeError(f"sizes and strides of a tensor must be tuples, but got {_kind(values)}")
+        raise RuntimeError(f"sizes and strides of a tensor must be tuples, but got {_short_description(values)}")
     if not layouts.are_valid_sizes(values):
         raise RuntimeError(
             "sizes, strides and offsets of a tensor must be integers that are not negative, and at most "
@@ -32,11 +32,11 @@ def _ints(values) -> tuple[int, ...]:
     return tuple(values)
 
 
-def _geometry(size, stride, offset, d) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+def _check_geometry(size, stride, offset, d) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     """Return the validated sizes, strides and offset."""
     if not isinstance(d, dtypes.dtype):
-        raise RuntimeError(f"expected a dtype, but got {_kind(d)}")
-    size, stride, (offset,) = _ints(size), _ints(stride), _ints((offset,))
+        raise RuntimeError(f"expected a dtype, but got {_short_description(d)}")
+    size, stride, (offset,) = _check_ints(size), _check_ints(stride), _check_ints((offset,))
     if len(size) != len(stride):
         raise RuntimeError(f"mismatch in length of strides and shape: {len(stride)} and {len(size)}")
     if math.prod(size) * d.itemsize >= 2**63:
@@ -44,15 +44,15 @@ def _geometry(size, stride, offset, d) -> tuple[tuple[int, ...], tuple[int, ...]
     return size, stride, offset
 
 
-def _view(storage: UntypedStorage, d, offset, size, stride) -> Tensor:
+def _view_storage(storage: UntypedStorage, d, offset, size, stride) -> Tensor:
     """A tensor on a loaded storage, every bound checked."""
-    size, stride, offset = _geometry(size, stride, offset, d)
+    size, stride, offset = _check_geometry(size, stride, offset, d)
     if storage.device.type == "meta":  # without memory it is as large as it has to be
         storage.resize_(max(storage.nbytes(), storage_nbytes_for(size, stride, d.itemsize, offset)))
-    return tensor_in(storage, d, size, stride, offset)
+    return make_tensor_on_storage(storage, d, size, stride, offset)
 
 
-def _checked_storage(storage) -> tuple[UntypedStorage, dtypes.dtype]:
+def _check_storage(storage) -> tuple[UntypedStorage, dtypes.dtype]:
     """A loaded storage's bytes, and the dtype that it has."""
     if isinstance(storage, TypedStorage):
         return storage._untyped_storage, storage.dtype
@@ -61,10 +61,10 @@ def _checked_storage(storage) -> tuple[UntypedStorage, dtypes.dtype]:
     return storage, dtypes.uint8
 
 
-def _finish(tensor, requires_grad, metadata=None):
+def _apply_tensor_metadata(tensor, requires_grad, metadata=None):
     if metadata:
         if not isinstance(metadata, dict):
-            raise RuntimeError(f"the metadata of a tensor must be a dict, but got {_kind(metadata)}")
+            raise RuntimeError(f"the metadata of a tensor must be a dict, but got {_short_description(metadata)}")
         if metadata.get("neg"):
             tensor = tensor._neg_view()
         if metadata.get("conj"):
@@ -73,30 +73,32 @@ def _finish(tensor, requires_grad, metadata=None):
 
 
 def _rebuild_tensor(storage, storage_offset, size, stride):
-    storage, d = _checked_storage(storage)
-    return _view(storage, d, storage_offset, size, stride)
+    storage, d = _check_storage(storage)
+    return _view_storage(storage, d, storage_offset, size, stride)
 
 
 def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None):
-    return _finish(_rebuild_tensor(storage, storage_offset, size, stride), requires_grad, metadata)
+    return _apply_tensor_metadata(_rebuild_tensor(storage, storage_offset, size, stride), requires_grad, metadata)
 
 
 def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
-    return _finish(_view(_checked_storage(storage)[0], dtype, storage_offset, size, stride), requires_grad, metadata)
+    return _apply_tensor_metadata(
+        _view_storage(_check_storage(storage)[0], dtype, storage_offset, size, stride), requires_grad, metadata
+    )
 
 
 def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
     from .._dispatch.meta_backend import MetaArray
 
-    size, stride, _ = _geometry(size, stride, 0, dtype)
+    size, stride, _ = _check_geometry(size, stride, 0, dtype)
     if sum((n - 1) * s for n, s in zip(size, stride, strict=True)) * dtype.itemsize >= 2**63:
         raise RuntimeError("Storage size calculation overflowed")
-    out = call.wrap(table_of(device("meta")), MetaArray(size, dtype, stride), dtype)
-    return _finish(out, requires_grad)
+    out = call.wrap_array(table_of(device("meta")), MetaArray(size, dtype, stride), dtype)
+    return _apply_tensor_metadata(out, requires_grad)
 
 
 def _rebuild_wrapper_subclass(cls, dtype, size, stride, storage_offset, layout, device, requires_grad):
-    place = _geometry(size, stride, storage_offset, dtype)
+    place = _check_geometry(size, stride, storage_offset, dtype)
     return CALLBACKS.make_wrapper(
         cls, *place, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad is True
     )
@@ -104,7 +106,7 @@ def _rebuild_wrapper_subclass(cls, dtype, size, stride, storage_offset, layout, 
 
 def _rebuild_parameter(data, requires_grad, backward_hooks):
     if not isinstance(data, Tensor):
-        raise RuntimeError(f"expected a tensor to make a parameter of, but got {_kind(data)}")
+        raise RuntimeError(f"expected a tensor to make a parameter of, but got {_short_description(data)}")
     return Parameter(data, requires_grad is True)
 
 
@@ -115,9 +117,9 @@ def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
 def _rebuild_from_type_v2(func, new_type, args, state):
     out = func(*args)
     if not (isinstance(new_type, type) and issubclass(new_type, Tensor)):
-        raise RuntimeError(f"expected a subclass of Tensor, but got {_kind(new_type)}")
+        raise RuntimeError(f"expected a subclass of Tensor, but got {_short_description(new_type)}")
     if not isinstance(out, Tensor):
-        raise RuntimeError(f"expected a function that rebuilds a tensor, but it returned {_kind(out)}")
+        raise RuntimeError(f"expected a function that rebuilds a tensor, but it returned {_short_description(out)}")
     if type(out) is not new_type:
         out = out.as_subclass(new_type)
     return set_state(out, state)

@@ -24,14 +24,14 @@ from .pickle_costs import (
     CALL_COST,
     TENSOR_FUNCTIONS,
     Meter,
+    charge_attributes,
     check_attributes,
     check_call,
     check_state,
     check_text,
-    pay_for_attributes,
     short_repr,
 )
-from .pytorch_names import REBUILDERS, plain_value
+from .pytorch_names import REBUILDERS, find_plain_value
 from .resource_budget import Budget
 
 _BLOCKED = ("sys", "os", "posix", "nt")
@@ -41,7 +41,7 @@ _MARK = object()
 
 
 @check_text
-def _encode(text, encoding="latin1"):
+def _encode_codecs_call(text, encoding="latin1"):
     """Encode text as bytes; protocol 2 pickles bytes as a call of `_codecs.encode`."""
     if encoding not in ("latin1", "latin-1") or not isinstance(text, str):
         raise pickle.UnpicklingError(f"_codecs.encode is allowed for latin1 text only, but got {short_repr(encoding)}")
@@ -49,23 +49,23 @@ def _encode(text, encoding="latin1"):
 
 
 @check_text
-def _bytearray(text=b"", encoding="latin1"):
+def _make_bytearray(text=b"", encoding="latin1"):
     """bytearray, but not bytearray(size)."""
-    return bytearray(_encode(text, encoding) if isinstance(text, str) else memoryview(text))
+    return bytearray(_encode_codecs_call(text, encoding) if isinstance(text, str) else memoryview(text))
 
 
 _CALLABLES: dict[tuple[str, str], Any] = {
     **REBUILDERS,
     ("collections", "OrderedDict"): collections.OrderedDict,
     ("collections", "Counter"): collections.Counter,
-    ("_codecs", "encode"): _encode,
+    ("_codecs", "encode"): _encode_codecs_call,
     ("torch", "Size"): Size,
     ("torch", "device"): device,
     ("torch.nn.parameter", "Parameter"): Parameter,
     **{
         (module, name): value
         for module in ("builtins", "__builtin__")
-        for name, value in (("set", set), ("complex", complex), ("bytearray", _bytearray))
+        for name, value in (("set", set), ("complex", complex), ("bytearray", _make_bytearray))
     },
 }
 # Only arguments of _rebuild_from_type_v2, never called themselves.
@@ -85,7 +85,7 @@ def user_globals() -> list[Any]:
     return _user_allowed
 
 
-def _user_names() -> dict[tuple[str, str], Any]:
+def _user_global_names() -> dict[tuple[str, str], Any]:
     out = {}
     for item in _user_allowed:
         if isinstance(item, tuple):
@@ -116,7 +116,7 @@ def find_global(module: str, name: str, allowed: dict) -> Any:
     for table in (_CALLABLES, _NAMED, allowed):
         if (module, name) in table:
             return table[module, name]
-    found = plain_value(module, name)
+    found = find_plain_value(module, name)
     if found is not None:
         return found
     # Protocol 2 writes the names of Python 2: __builtin__.long is int.
@@ -133,7 +133,7 @@ def find_global(module: str, name: str, allowed: dict) -> Any:
 
 def is_allowed(module: str, name: str) -> bool:
     try:
-        find_global(module, name, _user_names())
+        find_global(module, name, _user_global_names())
     except pickle.UnpicklingError:
         return False
     return True
@@ -152,7 +152,7 @@ class RestrictedUnpickler:
         budget: Budget | None = None,
     ):  # fmt: skip
         self._read_some, self._persistent_load, self._encoding = stream, persistent_load, encoding
-        self._allowed = _user_names()
+        self._allowed = _user_global_names()
         self._allowed_ids = {id(v) for v in self._allowed.values()}
         self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
@@ -193,7 +193,7 @@ class RestrictedUnpickler:
             raise EOFError("Ran out of input: the pickle ends too early")
         return out
 
-    def _sized(self, form: str) -> Any:
+    def _read_sized(self, form: str) -> Any:
         """Read bytes with a length prefix. Long ones are a view of the pickle if it is in memory."""
         (count,) = struct.unpack(form, self._read(struct.calcsize(form)))
         if count < 0 or count > 1 << 40:
@@ -207,10 +207,10 @@ class RestrictedUnpickler:
         return self._read(count)
 
     def _text(self, form: str) -> None:
-        self._push(str(self._sized(form), "utf-8", "surrogatepass"))
+        self._push(str(self._read_sized(form), "utf-8", "surrogatepass"))
 
     def _bytes(self, form: str, kind: type = bytes) -> None:
-        self._push(kind(self._sized(form)))
+        self._push(kind(self._read_sized(form)))
 
     def _line(self) -> str:
         line = self._read_some.readline(_LONGEST_NAME)
@@ -308,7 +308,7 @@ class RestrictedUnpickler:
         if type(target) in (collections.OrderedDict, collections.Counter):
             if not isinstance(state, dict) or not all(type(k) is str for k in state):
                 raise pickle.UnpicklingError("the attributes of an OrderedDict must be a dict")
-            pay_for_attributes(self._meter, state)
+            charge_attributes(self._meter, state)
             check_attributes(type(target), state)
             target.__dict__.update(state)
         elif isinstance(target, Tensor):
@@ -338,7 +338,7 @@ class RestrictedUnpickler:
         for part in (state, slots):
             if part is not None and (type(part) is not dict or not all(type(name) is str for name in part)):
                 raise pickle.UnpicklingError(f"the attributes of {cls} must be a dict")
-            pay_for_attributes(self._meter, part or {})
+            charge_attributes(self._meter, part or {})
         if state:
             target.__dict__.update(state)
         for name, value in (slots or {}).items():
@@ -435,42 +435,42 @@ class RestrictedUnpickler:
         self._stack[-count:] = [tuple(self._stack[-count:])]
 
     def _binary_string(self, form: str) -> None:
-        data = self._sized(form)
+        data = self._read_sized(form)
         self._push(bytes(data) if self._encoding == "bytes" else str(data, self._encoding))
 
 
-def _global_line(vm: RestrictedUnpickler) -> None:
+def _read_global_lines(vm: RestrictedUnpickler) -> None:
     module = vm._line()
     vm._global(module, vm._line())
 
 
-def _number(form: str):
+def _make_number_reader(form: str):
     size = struct.calcsize(form)
     return lambda vm: vm._push(struct.unpack(form, vm._read(size))[0])
 
 
-def _long(vm: RestrictedUnpickler, form: str) -> None:
-    vm._push(int.from_bytes(vm._sized(form), "little", signed=True))
+def _read_long(vm: RestrictedUnpickler, form: str) -> None:
+    vm._push(int.from_bytes(vm._read_sized(form), "little", signed=True))
 
 
-def _pair(vm: RestrictedUnpickler) -> list:
+def _make_two_item_tuple(vm: RestrictedUnpickler) -> list:
     value, key = vm._pop(), vm._pop()
     return [key, value]
 
 
-def _protocol(vm: RestrictedUnpickler) -> None:
+def _check_protocol(vm: RestrictedUnpickler) -> None:
     version = vm._read(1)[0]
     if not 2 <= version <= 5:
         raise pickle.UnpicklingError(f"unsupported pickle protocol: {version}")
 
 
-def _opcodes() -> dict[bytes, Any]:
+def _make_opcode_table() -> dict[bytes, Any]:
     p, push = pickle, RestrictedUnpickler._push
     vm = RestrictedUnpickler
     table = {
-        p.PROTO: _protocol,
+        p.PROTO: _check_protocol,
         p.FRAME: lambda m: m._read(8),
-        p.GLOBAL: _global_line,
+        p.GLOBAL: _read_global_lines,
         p.STACK_GLOBAL: vm._stack_global,
         p.REDUCE: vm._reduce,
         p.NEWOBJ: vm._new,
@@ -482,7 +482,7 @@ def _opcodes() -> dict[bytes, Any]:
         p.DUP: lambda m: push(m, m._top()),
         p.APPEND: lambda m: m._append([m._pop()], "append to"),
         p.APPENDS: lambda m: m._append(m._pop_mark(), "extend"),
-        p.SETITEM: lambda m: m._set_items(_pair(m), "SETITEM"),
+        p.SETITEM: lambda m: m._set_items(_make_two_item_tuple(m), "SETITEM"),
         p.SETITEMS: lambda m: m._set_items(m._pop_mark(), "SETITEMS"),
         p.ADDITEMS: lambda m: m._add_items(m._pop_mark()),
         p.EMPTY_TUPLE: lambda m: push(m, ()),
@@ -497,12 +497,12 @@ def _opcodes() -> dict[bytes, Any]:
         p.NONE: lambda m: push(m, None),
         p.NEWTRUE: lambda m: push(m, True),
         p.NEWFALSE: lambda m: push(m, False),
-        p.BININT: _number("<i"),
-        p.BININT1: _number("<B"),
-        p.BININT2: _number("<H"),
-        p.BINFLOAT: _number(">d"),
-        p.LONG1: lambda m: _long(m, "<B"),
-        p.LONG4: lambda m: _long(m, "<i"),
+        p.BININT: _make_number_reader("<i"),
+        p.BININT1: _make_number_reader("<B"),
+        p.BININT2: _make_number_reader("<H"),
+        p.BINFLOAT: _make_number_reader(">d"),
+        p.LONG1: lambda m: _read_long(m, "<B"),
+        p.LONG4: lambda m: _read_long(m, "<i"),
         p.BINUNICODE: lambda m: m._text("<I"),
         p.BINUNICODE8: lambda m: m._text("<Q"),
         p.SHORT_BINUNICODE: lambda m: m._text("<B"),
@@ -521,4 +521,4 @@ def _opcodes() -> dict[bytes, Any]:
     return table
 
 
-RestrictedUnpickler.handlers = _opcodes()
+RestrictedUnpickler.handlers = _make_opcode_table()

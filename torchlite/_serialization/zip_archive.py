@@ -56,16 +56,16 @@ class ArchiveWriter:
         """Append one record: bytes, or a uint8 array."""
         view = memoryview(data).cast("B") if len(data) else memoryview(b"")
         check = zlib.crc32(view) if self._checksum else 0
-        self._header(name, view.nbytes, check)
+        self._write_local_header(name, view.nbytes, check)
         self._write(view)
 
     def hole(self, name: str, size: int) -> None:
         """Append a record with uninitialised data, for others to write."""
-        self._header(name, size, 0)
+        self._write_local_header(name, size, 0)
         self._stream.seek(size, os.SEEK_CUR)
         self._position += size
 
-    def _header(self, name: str, size: int, check: int) -> None:
+    def _write_local_header(self, name: str, size: int, check: int) -> None:
         path = f"{self.top}/{name}".encode()
         self.names.append(name)
         self._hash.update(f"{name}:{size}:{check};".encode())
@@ -219,7 +219,7 @@ class ArchiveReader:
 
     def _check_version(self) -> None:
         """RuntimeError for an invalid format version, or one that PyTorch does not read."""
-        info, start = self._locate("version" if self.has("version") else ".data/version")
+        info, start = self._map_header_offsets("version" if self.has("version") else ".data/version")
         self._stream.seek(start)
         text = self._stream.read(min(info.file_size, 20))
         found = re.match(rb"\s*([+-]?\d{1,18})", text)
@@ -248,7 +248,7 @@ class ArchiveReader:
         places = []
         for info in self._zip.infolist():
             if info.CRC and info.filename.startswith(f"{self.top}data/"):
-                self._located(info, info.filename[len(self.top) :])
+                self._data_offset(info, info.filename[len(self.top) :])
                 places.append((info, at + 16, info.header_offset + 14))
             at += 46 + sum(struct.unpack_from("<3H", mapped, at + 28))
         for info, central, local in places:  # all of which are right: the file is changed, or not at all
@@ -263,21 +263,21 @@ class ArchiveReader:
     def has(self, name: str) -> bool:
         return name in self._records
 
-    def _info(self, name: str) -> zipfile.ZipInfo:
+    def _find_record_info(self, name: str) -> zipfile.ZipInfo:
         info = self._records.get(name)
         if info is None:
             raise corrupt_archive_error(f"file {name}", "file not found")
         return info
 
-    def _locate(self, name: str) -> tuple[zipfile.ZipInfo, int]:
-        info = self._info(name)
+    def _map_header_offsets(self, name: str) -> tuple[zipfile.ZipInfo, int]:
+        info = self._find_record_info(name)
         if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size or info.flag_bits & 1:
             raise corrupt_archive_error(
                 f"file {name}", "the record is compressed or encrypted, which torch.save never does"
             )
-        return info, self._located(info, name)
+        return info, self._data_offset(info, name)
 
-    def _located(self, info: zipfile.ZipInfo, name: str) -> int:
+    def _data_offset(self, info: zipfile.ZipInfo, name: str) -> int:
         """Return the offset of a record's data. RuntimeError if its header does not match the directory."""
         path = info.orig_filename.encode("utf-8" if info.flag_bits & 0x800 else "cp437")
         try:
@@ -295,28 +295,28 @@ class ArchiveReader:
 
     def size(self, name: str) -> int:
         """Return the length of a record in bytes, from the directory. The record itself is validated on reading."""
-        return self._info(name).file_size
+        return self._find_record_info(name).file_size
 
     def header_offset(self, name: str) -> int:
         """Return the offset of a record's header."""
-        return self._locate(name)[0].header_offset
+        return self._map_header_offsets(name)[0].header_offset
 
     def offset(self, name: str) -> int:
         """Return the offset of a record's data."""
-        return self._locate(name)[1]
+        return self._map_header_offsets(name)[1]
 
     def bytes(self, name: str) -> bytes:
         """A record, its checksum verified."""
-        info, start = self._locate(name)
+        info, start = self._map_header_offsets(name)
         self.budget.take(info.file_size)
         self._stream.seek(start)
         out = self._stream.read(info.file_size)
         if len(out) != info.file_size:
             raise corrupt_archive_error(f"file {name}", "the archive ends too early")
-        self._verify(info, out)
+        self._verify_checksum(info, out)
         return out
 
-    def _verify(self, info: zipfile.ZipInfo, data) -> None:
+    def _verify_checksum(self, info: zipfile.ZipInfo, data) -> None:
         # PyTorch writes a checksum of zero after set_crc32_options(False).
         if info.CRC and zlib.crc32(data) != info.CRC:
             raise corrupt_archive_error(f"file {info.filename[len(self.top) :]}", "its checksum is wrong")
@@ -325,7 +325,7 @@ class ArchiveReader:
         """A record as a writable uint8 array: read and verified, or mapped (then not verified, as this would read all
         of it).
         """
-        info, start = self._locate(name)
+        info, start = self._map_header_offsets(name)
         if self._map is not None:
             return (
                 np.frombuffer(self._map, np.uint8, info.file_size, start) if info.file_size else np.empty(0, np.uint8)
@@ -338,7 +338,7 @@ class ArchiveReader:
         self._stream.seek(start)
         if _read_into(self._stream, out.data) != info.file_size:
             raise corrupt_archive_error(f"file {name}", "the archive ends too early")
-        self._verify(info, out.data)
+        self._verify_checksum(info, out.data)
         return out
 
     def byteorder(self) -> str | None:

@@ -65,7 +65,7 @@ def _raise_untrusted(path: str, why: str) -> None:
     raise NotTrustedError(f"{path} {why}, so that it may hold code of other users")
 
 
-def _check(about: os.stat_result, path: str) -> None:
+def _check_folder_is_trusted(about: os.stat_result, path: str) -> None:
     """NotTrustedError unless only this user or root can write here."""
     if about.st_uid not in (os.geteuid(), 0):
         _raise_untrusted(path, f"belongs to another user ({about.st_uid})")
@@ -141,7 +141,7 @@ def open_folder(folder: str | Path, make: bool = False) -> Iterator[int]:
                 descriptors.append(found)
                 path = inner
                 if strict and left:
-                    _check(os.fstat(found), path)
+                    _check_folder_is_trusted(os.fstat(found), path)
                 elif left:
                     _check_above(os.fstat(found), path, owners)
                 continue
@@ -154,7 +154,7 @@ def open_folder(folder: str | Path, make: bool = False) -> Iterator[int]:
                 path = os.sep
             names = [part for part in found.split(os.sep) if part not in ("", os.curdir)]
             left += [(part, strict and not number) for number, part in enumerate(reversed(names))]
-        _check(os.fstat(descriptors[-1]), path)
+        _check_folder_is_trusted(os.fstat(descriptors[-1]), path)
         descriptors.append(os.open(os.curdir, _FOLDER, dir_fd=descriptors[-1]))
         yield descriptors[-1]
     finally:
@@ -163,7 +163,7 @@ def open_folder(folder: str | Path, make: bool = False) -> Iterator[int]:
 
 
 @functools.cache
-def _warn(message: str) -> None:
+def _warn_once_per_folder(message: str) -> None:
     """Once in a process for each folder."""
     warnings.warn(
         f"the cache of compiled kernels is not used: {message}. Take away others' permissions (chmod go-w), or set "
@@ -189,7 +189,7 @@ def is_trusted(folder: Path, make: bool = False) -> bool:
         with open_folder(folder, make):
             return True
     except NotTrustedError as error:
-        _warn(str(error))
+        _warn_once_per_folder(str(error))
         return False
     except OSError:
         return True
@@ -205,7 +205,7 @@ def read(path: Path) -> bytes | None:
         with open_folder(path.parent, False) as folder:
             return _read_all(os.open(path.name, _FILE, dir_fd=folder), path)
     except NotTrustedError as error:
-        _warn(str(error))
+        _warn_once_per_folder(str(error))
         return None
     except OSError:
         return None
@@ -216,7 +216,7 @@ def _read_all(descriptor: int, path: Path) -> bytes | None:
         about = os.fstat(descriptor)
         if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:  # none where it was just replaced
             return None
-        _check(about, str(path))
+        _check_folder_is_trusted(about, str(path))
         return file.read()
 
 

@@ -28,15 +28,15 @@ _acquired: list[Any] = []  # what the fork in progress holds; guarded by the gat
 
 def acquire_before_fork(lock: Any) -> Any:
     """Have forks wait until no thread has the lock, an RLock, whose sections are short. Returns the lock."""
-    return _known(_locks, lock)
+    return _track_lock(_locks, lock)
 
 
 def reinit_after_fork(lock: Any) -> Any:
     """Recreate the lock in forked children, unless the forking thread holds it. Returns the lock, an RLock."""
-    return _known(_renewed, lock)
+    return _track_lock(_renewed, lock)
 
 
-def _known(table: dict[int, weakref.ref], lock: Any) -> Any:
+def _track_lock(table: dict[int, weakref.ref], lock: Any) -> Any:
     key = id(lock)
     table[key] = weakref.ref(lock, lambda _: table.pop(key, None))
     return lock
@@ -78,7 +78,7 @@ def _release_all() -> None:
 _imports_held = False
 
 
-def _before() -> None:
+def _lock_before_fork() -> None:
     global _imports_held
     _gate.acquire(timeout=TIMEOUT)
     until = time.monotonic() + TIMEOUT
@@ -88,14 +88,14 @@ def _before() -> None:
     _imports_held = held
 
 
-def _after_in_parent() -> None:
+def _release_in_parent() -> None:
     if _imports_held:
         _imp.release_lock()
     _release_all()
     _gate.release()
 
 
-def _after_in_child() -> None:
+def _release_in_child() -> None:
     if _imports_held:
         _imp.release_lock()
     # Release the acquired locks once: the forking thread may have held one before (in a signal handler that forks). A
@@ -114,4 +114,4 @@ def _after_in_child() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
+    os.register_at_fork(before=_lock_before_fork, after_in_parent=_release_in_parent, after_in_child=_release_in_child)

@@ -30,19 +30,19 @@ def clear_shared_memory(patient: bool = False) -> None:
     """Remove MPICH's files of this user that no process has open or mapped any more. New ones are left, or with
     `patient` waited for.
     """
-    found, young = _own_files()
+    found, young = _list_own_files()
     if young and patient:
         time.sleep(_MIN_AGE)
-        found = _own_files()[0]
+        found = _list_own_files()[0]
     if not found:
         return
-    used = _files_in_use(found)
+    used = _find_files_in_use(found)
     for path in found - used:
         with contextlib.suppress(OSError):
             os.unlink(path)
 
 
-def _own_files() -> tuple[set[str], bool]:
+def _list_own_files() -> tuple[set[str], bool]:
     """The files of this user that are not new, and whether there are new ones."""
     found, young = set(), False
     with contextlib.suppress(OSError):
@@ -58,7 +58,7 @@ def _own_files() -> tuple[set[str], bool]:
     return found, young
 
 
-def _files_in_use(paths: set[str]) -> set[str]:
+def _find_files_in_use(paths: set[str]) -> set[str]:
     """The subset of the files that a process has mapped or open."""
     used: set[str] = set()
     for process in os.listdir("/proc"):

@@ -63,14 +63,14 @@ class _Folders:
 _folders = _Folders()
 
 
-def _after_fork() -> None:
+def _reset_after_fork() -> None:
     global _folders
     _folders.forget()
     _folders = _Folders()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 def process_folder(place: str = "") -> str:
@@ -137,12 +137,12 @@ def remove_abandoned(place: str = "") -> None:
     with contextlib.suppress(OSError):
         for name in os.listdir(place):
             if _NAME.fullmatch(name):
-                with contextlib.suppress(OSError), _lock_abandoned(os.path.join(place, name)) as folder:
+                with contextlib.suppress(OSError), _lock_abandoned_folder(os.path.join(place, name)) as folder:
                     shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
-def _lock_abandoned(folder: str) -> Iterator[str]:
+def _lock_abandoned_folder(folder: str) -> Iterator[str]:
     """A folder of this user, locked; OSError where it is another's, no folder, or in use."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:

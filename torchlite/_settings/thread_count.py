@@ -31,11 +31,11 @@ def set_threads(n: int) -> None:
     """Set the number for our kernels, and tell the BLAS library when one is found that takes it."""
     global _count
     _count = n
-    for setter in _blas_setters():
+    for setter in _find_blas_thread_setters():
         setter(n)
 
 
-def _blas_setters():
+def _find_blas_thread_setters():
     """The thread setters of BLAS libraries that are loaded in this process (Linux; elsewhere none is found)."""
     try:
         with open("/proc/self/maps") as maps:

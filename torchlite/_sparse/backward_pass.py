@@ -47,7 +47,7 @@ class _RawGradientMode(RawMode):
 
     @staticmethod
     def tensor(table, g):
-        return wrap_sparse(g) if g.__class__ is SparseData else call.wrap(table, g)
+        return wrap_sparse(g) if g.__class__ is SparseData else call.wrap_array(table, g)
 
 
 class _TensorGradientMode(TensorMode):

@@ -6,8 +6,8 @@ from typing import Any
 
 import torchlite as torch
 
-from .._dispatch.argument_checks import set_requires_grad
 from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.shape_and_value_checks import set_requires_grad
 from .._types.layouts import are_valid_sizes
 from .differentiable_values import with_values
 from .sparse_tensor import BLOCK_LAYOUTS, COMPRESSED, LAYOUT_NAMES, ROW_COMPRESSED, SparseData
@@ -28,7 +28,7 @@ def _as_tensor(value, dtype, device):
     return torch.tensor(value, dtype=dtype, device=device)
 
 
-def _pin(pin_memory: bool, *tensors) -> tuple:
+def _pin_parts(pin_memory: bool, *tensors) -> tuple:
     """Return the parts of a sparse tensor, in page-locked memory if requested."""
     if not pin_memory:
         return tensors
@@ -60,11 +60,11 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
             [4., 0., 0.]])
     """
     if values is None and not isinstance(indices, torch.Tensor):
-        _pin(pin_memory)
-        return _empty_coo(tuple(indices if size is None else size), dtype, device, requires_grad)
+        _pin_parts(pin_memory)
+        return _make_empty_coo(tuple(indices if size is None else size), dtype, device, requires_grad)
     values = _as_tensor(values, dtype, device)
     indices = _as_tensor(indices, None, values.device if device is None else device).to(torch.int64)
-    indices, values = _pin(pin_memory, indices, values)
+    indices, values = _pin_parts(pin_memory, indices, values)
     if indices.ndim != 2:
         raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(indices.shape)}")
     values = values.unsqueeze(0) if not values.ndim else values
@@ -75,7 +75,7 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
             f"{values.shape[0]}"
         )
     if size is None:
-        _no_negative(indices)
+        _check_no_negative_index(indices)
         lead = [int(n) + 1 for n in indices.max(1).values.tolist()] if nnz and sparse_dim else [0] * sparse_dim
         size = (*lead, *values.shape[1:])
     size = tuple(size)
@@ -89,7 +89,7 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
     return _finish_constructor(data, values, requires_grad, check_invariants)
 
 
-def _empty_coo(size: tuple, dtype, device, requires_grad: bool, dense: int = 0) -> Any:
+def _make_empty_coo(size: tuple, dtype, device, requires_grad: bool, dense: int = 0) -> Any:
     sparse_dim = len(size) - dense
     indices = torch.zeros(sparse_dim, 0, dtype=torch.int64, device=device)
     values = torch.zeros(0, *size[sparse_dim:], dtype=dtype, device=device)
@@ -98,7 +98,7 @@ def _empty_coo(size: tuple, dtype, device, requires_grad: bool, dense: int = 0) 
     )
 
 
-def _no_negative(indices) -> None:
+def _check_no_negative_index(indices) -> None:
     if indices.numel():
         for dim, lowest in enumerate(indices.min(1).values.tolist()):
             if lowest < 0:
@@ -109,7 +109,7 @@ def empty(size, dtype, device, kind, requires_grad: bool = False, blocks: Any = 
     """A sparse tensor without specified elements."""
     size = tuple(size)
     if kind is torch.sparse_coo:
-        return _empty_coo(size, dtype, device, requires_grad)
+        return _make_empty_coo(size, dtype, device, requires_grad)
     if len(size) < 2:
         raise RuntimeError(
             f"torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got size {list(size)}"
@@ -145,7 +145,7 @@ def _infer_size(kind, first, second, values) -> tuple[int, ...]:
     return (*first.shape[:-1], rows * height, columns * width, *tail)
 
 
-def _part_names(kind) -> tuple[str, str]:
+def _compressed_part_names(kind) -> tuple[str, str]:
     return ("crow_indices", "col_indices") if kind in ROW_COMPRESSED else ("ccol_indices", "row_indices")
 
 
@@ -153,7 +153,7 @@ def _define_constructor(kind):
     """Return the constructor of a compressed layout. Its first two parameters have the names of the layout's indices,
     which Python stores in the code object.
     """
-    first, second = _part_names(kind)
+    first, second = _compressed_part_names(kind)
 
     def function(first, second, values, size=None, *, dtype=None, layout=None, device=None, pin_memory=False,
                  requires_grad=False, check_invariants=None):  # fmt: skip
@@ -162,7 +162,9 @@ def _define_constructor(kind):
                 f"{kind.name}_tensor: layout must be {LAYOUT_NAMES[kind]} but got {LAYOUT_NAMES[layout]}"
             )
         if pin_memory:
-            first, second, values = _pin(True, *(_as_tensor(part, None, None) for part in (first, second, values)))
+            first, second, values = _pin_parts(
+                True, *(_as_tensor(part, None, None) for part in (first, second, values))
+            )
         return compressed_tensor(kind, first, second, values, size, dtype, device, requires_grad, check_invariants)
 
     code = function.__code__
@@ -196,7 +198,7 @@ def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=Non
         raise RuntimeError(f"sparse_compressed_tensor expected sparse compressed tensor layout but got {got}")
     parts = (compressed_indices, plain_indices, values)
     if pin_memory:
-        parts = _pin(True, *(_as_tensor(part, None, None) for part in parts))
+        parts = _pin_parts(True, *(_as_tensor(part, None, None) for part in parts))
     return compressed_tensor(layout, *parts, size, dtype, device, requires_grad, check_invariants)
 
 
@@ -220,7 +222,7 @@ def _validate_coo(data: SparseData) -> None:
         raise RuntimeError(f"values has incorrect size, expected {expected}, got {list(values.shape)}")
     if not indices.numel():
         return
-    _no_negative(indices)
+    _check_no_negative_index(indices)
     for dim, highest in enumerate(indices.max(1).values.tolist()):
         if highest >= size[dim]:
             raise RuntimeError(
@@ -236,7 +238,7 @@ def _validate_coo(data: SparseData) -> None:
 
 def _validate_sizes(data: SparseData) -> None:
     first, second, values, size = *data.parts, data.values, data.shape
-    one, two = _part_names(data.layout)
+    one, two = _compressed_part_names(data.layout)
     block = 2 if data.layout in BLOCK_LAYOUTS else 0
     batch = first.ndim - 1
     dense = values.ndim - batch - block - 1
@@ -285,7 +287,7 @@ def _validate_sizes(data: SparseData) -> None:
 
 def _validate_compressed(data: SparseData) -> None:
     (first, second), batch = data.parts, data.parts[0].ndim - 1
-    one, two = _part_names(data.layout)
+    one, two = _compressed_part_names(data.layout)
     kinds = first.dtype, second.dtype
     if kinds[0] is not kinds[1]:
         raise RuntimeError(

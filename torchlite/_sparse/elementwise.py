@@ -58,7 +58,7 @@ def map_values(name: str, function, tensor):
     return with_values(tensor._tl_array.over(new), new, backward_name(name))
 
 
-def _promoted_values(a, b):
+def _promote_values(a, b):
     """Return the values of two tensors in one dtype."""
     left, right = values_of(a), values_of(b)
     to = torch.promote_types(left.dtype, right.dtype)
@@ -103,7 +103,7 @@ def _add_data(a, b, scale):
     one, two = a._tl_array, b._tl_array
     if one.layout is not two.layout:
         return _add_data(to_coo(a), to_coo(b), scale)
-    left, right = _promoted_values(a, b)
+    left, right = _promote_values(a, b)
     right = right if scale == 1 else right * scale
     if one.same_places(two) or one.layout is not torch.sparse_coo and _have_equal_indices(one, two):
         return wrap_sparse(one.over(left + right))
@@ -170,7 +170,7 @@ class _Mul(Function):
     @staticmethod
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
-        return _mul_data(a, b)
+        return _multiply_data(a, b)
 
     @staticmethod
     def backward(ctx, g):
@@ -213,7 +213,7 @@ def neg(input):
     return with_node_name(_LinearMap, "NegBackward0").apply(input, torch.neg, torch.neg)
 
 
-def _mul_data(input, other):
+def _multiply_data(input, other):
     """The product of two tensors, without history."""
     if is_sparse(input) and is_sparse(other):
         return _mul_intersection(input, other)
@@ -252,12 +252,12 @@ def _mul_intersection(a, b):
         return common if a.layout is torch.sparse_coo else coo_to_compressed(common, a.layout, a._tl_array.blocksize)
     if a.layout is not torch.sparse_coo:
         if a._tl_array.same_places(b._tl_array) or _have_equal_indices(a._tl_array, b._tl_array):
-            left, right = _promoted_values(a, b)
+            left, right = _promote_values(a, b)
             return with_values(a._tl_array.over(left * right), left * right, "MulBackward0")
         return coo_to_compressed(_mul_intersection(to_coo(a), to_coo(b)), a.layout)
     a, b = coalesce_coo(a), coalesce_coo(b)
     one, two = a._tl_array, b._tl_array
-    left, right = _promoted_values(a, b)
+    left, right = _promote_values(a, b)
     if one.same_places(two):
         new = left * right
         return with_values(one.over(new), new, "MulBackward0")

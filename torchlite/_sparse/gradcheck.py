@@ -29,7 +29,7 @@ def as_dense_function(func: Any, inputs: Any, masked: bool) -> tuple[Any, tuple]
             places.append(None)
         given.append(value)
 
-    def of_dense(*values):
+    def call_with_dense(*values):
         args = [
             value if where is None else with_values(where, value if masked else values_at(value, where))
             for where, value in zip(places, values, strict=True)
@@ -39,4 +39,4 @@ def as_dense_function(func: Any, inputs: Any, masked: bool) -> tuple[Any, tuple]
             return type(out)(one.to_dense() if is_sparse(one) else one for one in out)
         return out.to_dense(masked_grad=masked) if is_sparse(out) else out
 
-    return of_dense, tuple(given)
+    return call_with_dense, tuple(given)

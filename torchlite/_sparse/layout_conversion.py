@@ -322,7 +322,7 @@ def to_sparse(tensor, sparse_dim=None, *, layout=None, blocksize=None, dense_dim
             )
         return _convert_layout(tensor, kind, blocksize)
     if kind is not torch.sparse_coo:
-        return _compressed_dense(tensor, kind, blocksize, dense_dim or 0)
+        return _dense_to_compressed(tensor, kind, blocksize, dense_dim or 0)
     sparse_dim = tensor.ndim - (dense_dim or 0) if sparse_dim is None else sparse_dim
     _check_sparse_dim(tensor, sparse_dim)
     return _FromDense.apply(tensor, _dense_to_coo(tensor, sparse_dim))
@@ -352,7 +352,7 @@ def _check_sparse_dim(tensor, sparse_dim: int) -> None:
         )
 
 
-def _compressed_dense(tensor, kind, blocksize, dense_dim: int):
+def _dense_to_compressed(tensor, kind, blocksize, dense_dim: int):
     name = f"dense_to_{kind.name}"
     if tensor.ndim - dense_dim < 2:
         raise IndexError(
@@ -453,11 +453,13 @@ def sparse_mask(tensor, mask):
             f"{list(mask.shape)}"
         )
     return with_values(
-        mask._tl_array.over(_placeholder(tensor)), values_at(tensor, mask._tl_array), "SparseMaskBackward0"
+        mask._tl_array.over(_make_metadata_placeholder(tensor)),
+        values_at(tensor, mask._tl_array),
+        "SparseMaskBackward0",
     )
 
 
-def _placeholder(tensor):
+def _make_metadata_placeholder(tensor):
     """Return a tensor with the metadata of values that are set later."""
     return tensor._tl_array.values if is_sparse(tensor) else tensor.detach()
 

@@ -27,7 +27,7 @@ from .layout_conversion import (
 from .sparse_tensor import BLOCK_LAYOUTS, LAYOUT_NAMES, SparseData, is_sparse, no_kernel_error, wrap_sparse
 
 
-def _entries(data: SparseData):
+def _element_rows_and_columns(data: SparseData):
     """(rows, columns) of the elements of a matrix or a batch of them, or of its blocks, counted through the batch."""
     if data.layout is not torch.sparse_coo and not data.batch:
         return rows_and_columns(data)
@@ -44,7 +44,7 @@ def _to_rows(data: SparseData, turned: bool):
     """
     if data.layout is (torch.sparse_csc if turned else torch.sparse_csr) and not data.batch:
         return (*data.parts, None)
-    rows, columns = _entries(data)
+    rows, columns = _element_rows_and_columns(data)
     height = math.prod(data.shape[:-2]) * data.shape[-1 if turned else -2]
     if not turned and (data.layout is torch.sparse_csr or data.coalesced):
         return compress_sorted(rows, height), columns, None
@@ -53,7 +53,7 @@ def _to_rows(data: SparseData, turned: bool):
     return starts, columns.index_select(0, order), order
 
 
-def _multiply(data: SparseData, values, dense, turned: bool = False):
+def _multiply_sparse_dense(data: SparseData, values, dense, turned: bool = False):
     """Multiply sparse by dense, without history: (*batch, m, k) times (*batch, k, n). `turned` transposes the sparse
     operand.
     """
@@ -81,7 +81,7 @@ class _SampledMatmul(Function):
     def forward(ctx, left, right, data):
         ctx.save_for_backward(left, right)
         ctx.places = data
-        rows, columns = _entries(data)
+        rows, columns = _element_rows_and_columns(data)
         flat = (one.reshape(math.prod(one.shape[:-1]), one.shape[-1]) for one in (left, right))
         return CALLBACKS.F._sampled_mm(rows, columns, *flat).reshape(data.values.shape)
 
@@ -99,13 +99,13 @@ def _sampled_matmul(data: SparseData, left, right):
     """Return `left @ right.mT` at the indices of a sparse matrix, as its values."""
     if data.layout not in BLOCK_LAYOUTS:
         return _SampledMatmul.apply(left, right, data)
-    (rows, columns), (height, width) = _entries(data), data.blocksize
+    (rows, columns), (height, width) = _element_rows_and_columns(data), data.blocksize
     one = left.reshape(-1, height, left.shape[-1]).index_select(0, rows)
     two = right.reshape(-1, width, right.shape[-1]).index_select(0, columns)
     return torch.matmul(one, two.mT).reshape(data.values.shape)
 
 
-def _sampled_gradient(tensor, left, right):
+def _sparse_operand_gradient(tensor, left, right):
     """Return the gradient of a sparse matrix: `left @ right.mT` at its indices."""
     tensor = wrap_sparse(tensor._tl_array)
     data = (coalesce_coo(tensor) if tensor.layout is torch.sparse_coo else tensor)._tl_array
@@ -122,7 +122,7 @@ class _SparseDenseMatmul(Function):
         ctx.save_for_backward(tensor, dense)
         ctx.masked, ctx.turned = masked, turned
         data = tensor._tl_array
-        return _multiply(data, data.values.conj() if turned else data.values, dense, turned)
+        return _multiply_sparse_dense(data, data.values.conj() if turned else data.values, dense, turned)
 
     @staticmethod
     def backward(ctx, g):
@@ -130,7 +130,9 @@ class _SparseDenseMatmul(Function):
         to_sparse = to_dense = None
         if ctx.needs_input_grad[0]:
             left, right = (dense, g) if ctx.turned else (g, dense)
-            to_sparse = _sampled_gradient(tensor, left, right.conj()) if ctx.masked else torch.matmul(left, right.mH)
+            to_sparse = (
+                _sparse_operand_gradient(tensor, left, right.conj()) if ctx.masked else torch.matmul(left, right.mH)
+            )
         if ctx.needs_input_grad[1]:
             to_dense = _SparseDenseMatmul.apply(tensor, g, ctx.masked, not ctx.turned)
         return to_sparse, to_dense, None, None
@@ -148,7 +150,7 @@ def adjoint(tensor):
     return with_values(SparseData(torch.sparse_coo, shape, (turned,), values), values)
 
 
-def _check(name: str, a, b) -> None:
+def _check_matmul_shapes(name: str, a, b) -> None:
     if a.ndim != 2 or b.ndim != 2:
         which = "mat1" if a.ndim != 2 else "mat2"
         if name == "mm" and a.ndim != 2:
@@ -177,7 +179,7 @@ def sparse_dense_matmul(tensor, dense, masked: bool, node: str = "MmBackward0"):
 
 def sparse_matmul(a, b, masked: bool = False, node: str = "MmBackward0"):
     """Return the product of two matrices, at least one of them sparse; two sparse ones have a sparse product."""
-    _check("mm", a, b)
+    _check_matmul_shapes("mm", a, b)
     if is_sparse(a) and is_sparse(b):
         return _sparse_sparse_matmul(a, b) if masked else _SparseMm.apply(a, b)
     if is_sparse(a):
@@ -193,7 +195,7 @@ class _DenseSparseMatmul(Function):
     def forward(ctx, dense, tensor, masked):
         ctx.save_for_backward(dense, tensor)
         ctx.masked = masked
-        return _multiply(tensor._tl_array, tensor._tl_array.values, dense.mT, True).mT.contiguous()
+        return _multiply_sparse_dense(tensor._tl_array, tensor._tl_array.values, dense.mT, True).mT.contiguous()
 
     @staticmethod
     def backward(ctx, g):
@@ -202,7 +204,7 @@ class _DenseSparseMatmul(Function):
         if ctx.needs_input_grad[0]:
             to_dense = sparse_dense_matmul(tensor, g.mH, ctx.masked).mH
         if ctx.needs_input_grad[1]:
-            to_sparse = _sampled_gradient(tensor, dense.mH, g.mT) if ctx.masked else torch.matmul(dense.mH, g)
+            to_sparse = _sparse_operand_gradient(tensor, dense.mH, g.mT) if ctx.masked else torch.matmul(dense.mH, g)
         return to_dense, to_sparse, None
 
 
@@ -369,7 +371,7 @@ def _reduce_products(mat1, mat2, reduce: str):
         raise no_kernel_error("_sparse_mm_reduce_impl", mat1)
     if reduce == "prod":
         raise RuntimeError("sparse_mm_reduce: reduce type of prod has not been enabled.")
-    _check("mm", mat1, mat2)
+    _check_matmul_shapes("mm", mat1, mat2)
     if not mat1.dtype.is_floating_point:
         raise NotImplementedError(f"\"spmm_reduce_kernel\" not implemented for '{mat1.dtype.scalar_name}'")
     if reduce in ("amax", "amin"):
@@ -422,7 +424,7 @@ def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0):
     return with_values(input._tl_array.over(new), new, "SparseSampledAddmmBackward0")
 
 
-def _only_coo(name: str, tensor) -> None:
+def _require_coo(name: str, tensor) -> None:
     if tensor.layout is not torch.sparse_coo:
         raise no_kernel_error(name, tensor)
 
@@ -435,11 +437,11 @@ def smm(input, mat):
 
 def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
     """`torch.sspaddmm`: the rows of `mat1` are filled, and follow the elements of `input`."""
-    _only_coo("sspaddmm", mat1)
-    _check("sspaddmm", mat1, mat2)
+    _require_coo("sspaddmm", mat1)
+    _check_matmul_shapes("sspaddmm", mat1, mat2)
     flat = coalesce_coo(mat1)
     rows = torch.unique(flat._tl_array.parts[0][0])
-    product = _multiply(flat._tl_array, flat._tl_array.values, mat2).index_select(0, rows) * alpha
+    product = _multiply_sparse_dense(flat._tl_array, flat._tl_array.values, mat2).index_select(0, rows) * alpha
     width = mat2.shape[1]
     index = torch.stack([rows.repeat_interleave(width), torch.arange(width, device=rows.device).repeat(rows.shape[0])])
     held = input._tl_array
@@ -450,10 +452,10 @@ def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
 
 def hspmm(mat1, mat2):
     """`torch.hspmm`: sparse times dense, as a hybrid matrix with dense rows."""
-    _only_coo("hspmm", mat1)
-    _check("hspmm", mat1, mat2)
+    _require_coo("hspmm", mat1)
+    _check_matmul_shapes("hspmm", mat1, mat2)
     flat = coalesce_coo(mat1)
     rows = torch.unique(flat._tl_array.parts[0][0])
-    values = _multiply(flat._tl_array, flat._tl_array.values, mat2).index_select(0, rows)
+    values = _multiply_sparse_dense(flat._tl_array, flat._tl_array.values, mat2).index_select(0, rows)
     shape = (mat1.shape[0], mat2.shape[1])
     return wrap_sparse(SparseData(torch.sparse_coo, shape, (rows.unsqueeze(0),), values, True))

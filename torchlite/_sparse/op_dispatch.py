@@ -15,10 +15,10 @@ from .._dispatch.autograd_graph import bump_version, gradient_edge
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import LEAF, MODE, recording
 from .._dispatch.op_record import POINTWISE
-from .._ops._gradient_helpers import named
+from .._ops._gradient_helpers import to_named_tuple
 from . import elementwise, matmul_ops, reductions, shape_ops
 from .accessors import resize_as_
-from .constructors import _empty_coo, empty
+from .constructors import _make_empty_coo, empty
 from .differentiable_values import values_of, with_values
 from .elementwise import LINEAR, ZERO_PRESERVING, map_values
 from .layout_conversion import flatten_indices, index_sizes, sparse_to, to_coo, to_dense
@@ -73,7 +73,7 @@ _ATEN = {
 }  # fmt: skip
 
 
-def implements(name: str):
+def register_rule(name: str):
     """Register the rule of an op."""
 
     def declare(function):
@@ -84,17 +84,17 @@ def implements(name: str):
 
 
 def _implement_by_values(name: str) -> None:
-    def of_op(input, *rest):
+    def map_op_over_values(input, *rest):
         return map_values(name, lambda values: getattr(CALLBACKS.F, name)(values, *rest), input)
 
-    RULES[name] = of_op
+    RULES[name] = map_op_over_values
 
 
 for _name in ZERO_PRESERVING:
     _implement_by_values(_name)
 
 
-@implements("clone")
+@register_rule("clone")
 def clone(input, memory_format=None):
     """A copy of all parts."""
     values = torch.clone(values_of(input))
@@ -102,20 +102,20 @@ def clone(input, memory_format=None):
     return with_values(data.over(values), values, "CloneBackward0")
 
 
-@implements("to")
+@register_rule("to")
 def to(input, dtype):
     """Another dtype."""
     values = CALLBACKS.F.to(values_of(input), dtype)
     return with_values(input._tl_array.over(values), values, "ToCopyBackward0")
 
 
-@implements("_move")
+@register_rule("_move")
 def move(input, where):
     """Another device."""
     return sparse_to(input, where)
 
 
-@implements("_conj")
+@register_rule("_conj")
 def conj(input):
     """The conjugate."""
     return map_values("conj_physical", torch.conj_physical, input) if input.is_complex() else input
@@ -125,7 +125,7 @@ for _name in ("resolve_conj", "resolve_neg", "alias", "positive"):
     RULES[_name] = lambda input: input
 
 
-@implements("imag")
+@register_rule("imag")
 def imag(input):
     """The imaginary part."""
     if not input.is_complex():
@@ -133,7 +133,7 @@ def imag(input):
     return map_values("imag", torch.imag, input)
 
 
-@implements("triangular_solve")
+@register_rule("triangular_solve")
 def triangular_solve(b, A, upper, transpose, unitriangular):
     """Solve with a triangle in the CSR or BSR layout, as with a dense one."""
     if is_sparse(b) or A.layout is torch.sparse_coo:
@@ -141,16 +141,16 @@ def triangular_solve(b, A, upper, transpose, unitriangular):
     if A.layout not in ROW_COMPRESSED:
         raise ValueError("triangular_solve: unsupported sparse layout.")
     solution = torch.triangular_solve(b, to_dense(A), upper, transpose, unitriangular)[0]
-    return named("triangular_solve", (solution, solution.new_empty(0)))
+    return to_named_tuple("triangular_solve", (solution, solution.new_empty(0)))
 
 
-@implements("contiguous")
+@register_rule("contiguous")
 def contiguous(input, memory_format=None):
     """Raise PyTorch's error."""
     raise RuntimeError("unsupported memory format option Contiguous")
 
 
-@implements("expand")
+@register_rule("expand")
 def expand(input, size):
     """Raise PyTorch's error."""
     raise RuntimeError(f"expand is unsupported for {LAYOUT_NAMES[input.layout]} tensors")
@@ -159,7 +159,7 @@ def expand(input, size):
 RULES["repeat"] = expand
 
 
-@implements("reshape")
+@register_rule("reshape")
 def reshape(input, size):
     """Raise PyTorch's error."""
     if input.layout is torch.sparse_coo:
@@ -175,7 +175,7 @@ def _check_like(input, layout) -> None:
         )
 
 
-def _empty_like(input, dtype, layout, device, requires_grad, size=None):
+def _make_empty_like(input, dtype, layout, device, requires_grad, size=None):
     layout = input.layout if layout is None else layout
     if size is None:
         _check_like(input, layout)
@@ -184,32 +184,32 @@ def _empty_like(input, dtype, layout, device, requires_grad, size=None):
     if layout is torch.strided:
         return torch.zeros(size, dtype=dtype, device=device, requires_grad=requires_grad)
     if layout is torch.sparse_coo and size == tuple(input.shape):
-        return _empty_coo(size, dtype, device, requires_grad, input._tl_array.dense_dim)
+        return _make_empty_coo(size, dtype, device, requires_grad, input._tl_array.dense_dim)
     blocks = input._tl_array.blocksize if layout in BLOCK_LAYOUTS else None
     kind = torch.int64 if input.layout is torch.sparse_coo else input._tl_array.parts[0].dtype
     return empty(size, dtype, device, layout, requires_grad, blocks, kind)
 
 
-@implements("zeros_like")
+@register_rule("zeros_like")
 def zeros_like(input, dtype, layout, device, pin_memory, requires_grad, memory_format):
     """Return a sparse tensor without specified elements."""
-    return _empty_like(input, dtype, layout, device, requires_grad)
+    return _make_empty_like(input, dtype, layout, device, requires_grad)
 
 
 RULES["empty_like"] = zeros_like
 
 
-@implements("_zeros_like")
-def zeros_of(input):
+@register_rule("_zeros_like")
+def make_empty_like(input):
     """Return a sparse tensor without specified elements."""
-    return _empty_like(input, None, None, None, False)
+    return _make_empty_like(input, None, None, None, False)
 
 
-@implements("new_zeros")
+@register_rule("new_zeros")
 def new_zeros(input, size, dtype, device, requires_grad, layout, pin_memory):
     """Return a sparse tensor of another size, without specified elements."""
     size = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
-    return _empty_like(input, dtype, layout, device, requires_grad, tuple(size))
+    return _make_empty_like(input, dtype, layout, device, requires_grad, tuple(size))
 
 
 RULES["new_empty"] = new_zeros
@@ -223,7 +223,7 @@ for _name in ("new_ones", "new_full"):
     RULES[_name] = _refuse_fill
 
 
-@implements("full_like")
+@register_rule("full_like")
 def full_like(input, value, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, form=None):
     """Return a dense tensor if `layout` is strided; else a compressed tensor with `value` at the specified places."""
     _check_like(input, layout)
@@ -237,13 +237,13 @@ def full_like(input, value, dtype=None, layout=None, device=None, pin_memory=Fal
     return out.requires_grad_(requires_grad)
 
 
-@implements("ones_like")
+@register_rule("ones_like")
 def ones_like(input, *how):
     """As `full_like`."""
     return full_like(input, 1, *how)
 
 
-@implements("fill_")
+@register_rule("fill_")
 def fill_(input, value):
     """The specified elements of a compressed tensor."""
     _check_leaf(input)
@@ -269,14 +269,14 @@ def _check_leaf(target) -> None:
         call.check_in_place_autograd(target)
 
 
-@implements("zero_")
+@register_rule("zero_")
 def zero_(input):
     """Remove all specified elements."""
     _check_leaf(input)
-    return _write_into(input, _empty_like(input, None, None, None, False))
+    return _write_into(input, _make_empty_like(input, None, None, None, False))
 
 
-@implements("copy_")
+@register_rule("copy_")
 def copy_(input, src, non_blocking=False):
     """The elements of another tensor."""
     _check_leaf(input)
@@ -295,19 +295,19 @@ def copy_(input, src, non_blocking=False):
     return _write_into(input, clone(sparse_to(src, device=input.device, dtype=input.dtype)))
 
 
-@implements("detach")
+@register_rule("detach")
 def detach(input):
     """Return the tensor without history."""
     return input.detach()
 
 
-@implements("t_")
+@register_rule("t_")
 def t_(input):
     """`t` in place."""
     return _write_into(input, shape_ops.t(input))
 
 
-@implements("transpose_")
+@register_rule("transpose_")
 def transpose_(input, dim0, dim1):
     """`transpose` in place."""
     return _write_into(input, shape_ops.transpose(input, dim0, dim1))
@@ -320,7 +320,7 @@ def run_op(op, values: list):
         return found(*values)
     if op.is_implicit and op.name not in _REFUSED:
         return NotImplemented
-    first = next(v for v in _flatten(values) if is_sparse(v))
+    first = next(v for v in _iterate_flattened(values) if is_sparse(v))
     if first.layout is not torch.sparse_coo and op.tags & POINTWISE:
         raise RuntimeError(f"unsupported tensor layout: {LAYOUT_NAMES[first.layout]}")
     raise no_kernel_error(_ATEN.get(op.name, op.name), first)
@@ -332,10 +332,10 @@ _REFUSED = frozenset(
 )
 
 
-def _flatten(values):
+def _iterate_flattened(values):
     for value in values:
         if value.__class__ in (list, tuple):
-            yield from _flatten(value)
+            yield from _iterate_flattened(value)
         else:
             yield value
 

@@ -34,7 +34,7 @@ class _Sum(Function):
 _Sum._backward_cls.__name__ = "SumBackward0"
 
 
-def _dims(dim, ndim: int) -> list[int]:
+def _normalize_dims(dim, ndim: int) -> list[int]:
     dims = sorted({wrap_dim(d, ndim) for d in ((dim,) if isinstance(dim, int) else dim)})
     if not isinstance(dim, int) and len(dims) != len(tuple(dim)):
         repeated = next(d for d in dims if [wrap_dim(e, ndim) for e in dim].count(d) > 1)
@@ -51,9 +51,9 @@ def sum_op(input, dim=None, keepdim=False, dtype=None):
             raise RuntimeError("reduction operations on CSR tensors with keepdim=False is unsupported")
         if input.layout is not torch.sparse_csr or input._tl_array.batch or input._tl_array.dense_dim:
             raise no_kernel_error("sum.dim_IntList", input)
-        out = _sum_keepdim(to_coo(input), _dims(dim, input.ndim), dtype)
+        out = _sum_keepdim(to_coo(input), _normalize_dims(dim, input.ndim), dtype)
         return coo_to_compressed(out, torch.sparse_csr)
-    dims = _dims(dim, input.ndim)
+    dims = _normalize_dims(dim, input.ndim)
     if keepdim:
         return _sum_keepdim(input, dims, dtype)
     if set(range(input._tl_array.sparse_dim)) <= set(dims):
@@ -108,7 +108,7 @@ def sparse_sum(input, dim=None, dtype=None):
         return values_of(coalesce_coo(input)).sum(dtype=dtype)
     if not isinstance(dim, int) and not len(dim):
         return with_values(coalesce_coo(input)._tl_array, values_of(coalesce_coo(input)), "SparseSumBackward0")
-    return _sum_dims(input, _dims(dim, input.ndim), dtype, "SparseSumBackward0")
+    return _sum_dims(input, _normalize_dims(dim, input.ndim), dtype, "SparseSumBackward0")
 
 
 def any_op(input, dim=None, keepdim=False):

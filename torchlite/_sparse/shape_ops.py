@@ -17,7 +17,7 @@ def _make_coo(shape, index, values, name: str, coalesced: bool = False):
     return with_values(SparseData(torch.sparse_coo, shape, (index,), values, coalesced), values, name)
 
 
-def _only_coo(tensor) -> None:
+def _require_coo(tensor) -> None:
     if tensor.layout is not torch.sparse_coo:
         _raise_no_strides(tensor)
 
@@ -173,7 +173,7 @@ def getitem(tensor, key):
         ):  # fmt: skip
             tensor = torch.select(tensor, dim, int(k))
         elif isinstance(k, slice):
-            _only_coo(tensor)
+            _require_coo(tensor)
             raise no_kernel_error("as_strided", tensor)
         else:
             raise no_kernel_error("index.Tensor", tensor)
@@ -209,7 +209,7 @@ _Unsqueeze._backward_cls.__name__ = "UnsqueezeBackward0"
 
 def unsqueeze(input, dim):
     """Insert a dimension of size one."""
-    _only_coo(input)
+    _require_coo(input)
     return _Unsqueeze.apply(input, wrap_dim(dim, input.ndim + 1))
 
 
@@ -220,7 +220,7 @@ def squeeze(input, dim=None):
 
 def narrow_copy(input, dim, start, length):
     """Return a copy of a range of entries along a dimension."""
-    _only_coo(input)
+    _require_coo(input)
     data, values = input._tl_array, values_of(input)
     dim = wrap_dim(dim, data.ndim)
     size, cut = data.shape[dim], data.sparse_dim

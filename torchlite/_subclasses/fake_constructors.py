@@ -15,7 +15,7 @@ def new_fake_tensor(dtype: Any, sizes: Any, strides: Any, device: Any, requires_
 
     where: Any = torch.device("meta")
     numbers = tuple(int(n) for n in sizes), tuple(int(n) for n in strides)
-    plain = call.wrap(table_of(where), MetaArray(numbers[0], dtype, numbers[1]), dtype)
+    plain = call.wrap_array(table_of(where), MetaArray(numbers[0], dtype, numbers[1]), dtype)
     return FakeTensor._of(plain, sizes, strides, device, requires_grad)
 
 

@@ -180,14 +180,14 @@ def accumulation_dtype(x: Tensor, dtype: Any) -> Any:
     return dtypes.uint64 if unsigned else dtypes.int64
 
 
-def _cumulative(function: Any, start: int, x: Tensor, axis: Any, dtype: Any, include_initial: bool) -> Tensor:
+def _cumulate(function: Any, start: int, x: Tensor, axis: Any, dtype: Any, include_initial: bool) -> Tensor:
     if axis is None:
         if x.ndim > 1:
             raise ValueError("axis must be given for arrays of more than one dimension")
         axis = 0
     if x.ndim == 0:
         x = x.reshape(1)
-        return _cumulative(function, start, x, 0, dtype, include_initial).reshape((-1,) if include_initial else ())
+        return _cumulate(function, start, x, 0, dtype, include_initial).reshape((-1,) if include_initial else ())
     kind = accumulation_dtype(x, dtype)
     result = function(x, axis, dtype=kind)
     if not include_initial:
@@ -201,14 +201,14 @@ def cumulative_sum(
     x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
     """The cumulative sum along `axis` (optional for one-dimensional arrays), with a leading 0 if `include_initial`."""
-    return _cumulative(torch.cumsum, 0, x, axis, dtype, include_initial)
+    return _cumulate(torch.cumsum, 0, x, axis, dtype, include_initial)
 
 
 def cumulative_prod(
     x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
     """The running products along `axis`, with a 1 before them if `include_initial`."""
-    return _cumulative(torch.cumprod, 1, x, axis, dtype, include_initial)
+    return _cumulate(torch.cumprod, 1, x, axis, dtype, include_initial)
 
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:

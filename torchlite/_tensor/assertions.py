@@ -19,8 +19,8 @@ def _check_with(error_type: type[Exception], cond: bool, message: Callable[[], A
     """Raise ``error_type`` with the message ``message()`` unless ``cond`` holds. TypeError if ``cond`` is not a bool or
     ``message`` is not callable.
     """
-    if hasattr(cond, "_assumed"):  # a condition of a program that is captured, which asserts it
-        cond = cond._assumed()
+    if hasattr(cond, "_assume"):  # a condition of a program that is captured, which asserts it
+        cond = cond._assume()
     if not isinstance(cond, bool):
         raise TypeError(f"cond must be a bool, but got {type(cond)}")
     if not cond:

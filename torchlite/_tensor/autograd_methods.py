@@ -12,13 +12,13 @@ from .._dispatch.autograd_graph import (
     alias_meta,
     autograd_meta_of,
     base_of,
+    find_node_hooks,
     gradient_edge,
     is_inference,
     is_stale_view,
-    node_hooks,
     regenerate_grad_fn,
     to_python_node,
-    version,
+    version_of,
 )
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import LEAF, MODE, REQUIRES_GRAD_DETACHED
@@ -158,7 +158,7 @@ class AutogradMethods(PropertyMethods):
     def _version(self) -> int:
         if is_inference(self):
             raise RuntimeError("Inference tensors do not track version counter.")
-        return version(self)
+        return version_of(self)
 
     def is_inference(self) -> bool:
         """True if the tensor was created in inference mode (and is not a view of a tensor that was not)."""
@@ -253,7 +253,7 @@ class AutogradMethods(PropertyMethods):
             return
         autograd_meta_of(self).retains = True
         node, index = self._tl_gradient_edge()
-        node_hooks(node).retain[index] = weakref.ref(self)
+        find_node_hooks(node).retain[index] = weakref.ref(self)
 
     def _tl_gradient_edge(self):
         """(node, index) of a non-leaf."""
@@ -277,7 +277,7 @@ class AutogradMethods(PropertyMethods):
                 LEAF_HOOKS[:] = [None]
             return found.hooks
         node, index = self._tl_gradient_edge()
-        return node_hooks(node).tensor.setdefault(index, OrderedDict())
+        return find_node_hooks(node).tensor.setdefault(index, OrderedDict())
 
     def register_post_accumulate_grad_hook(self, hook):
         """Call `hook(param)` after a gradient was accumulated into this leaf. Returns a handle with `remove()`."""

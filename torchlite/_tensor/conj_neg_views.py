@@ -54,7 +54,7 @@ class _ConjNegView(Tensor):
             raw = table.as_array(raw)
         table.copy_into(self._tl_memory, apply_conj_neg(table, table.to(raw, self.dtype), self._tl_signs))
 
-    def _on_memory(self) -> Tensor:
+    def _plain_tensor_on_memory(self) -> Tensor:
         """The memory as a plain tensor."""
         out = conj_neg_tensor(0, self._tl_kernels, self._tl_memory, self.dtype)
         out._tl_meta = alias_meta(self)
@@ -77,19 +77,19 @@ class _ConjNegView(Tensor):
         Tensor.data.fset(self, value)  # type: ignore[attr-defined]
 
     def storage_offset(self) -> int:
-        return self._on_memory().storage_offset()
+        return self._plain_tensor_on_memory().storage_offset()
 
     def untyped_storage(self):
-        return self._on_memory().untyped_storage()
+        return self._plain_tensor_on_memory().untyped_storage()
 
     def storage(self):
-        return self._on_memory().storage()
+        return self._plain_tensor_on_memory().storage()
 
     def is_shared(self) -> bool:
-        return self._on_memory().is_shared()
+        return self._plain_tensor_on_memory().is_shared()
 
     def share_memory_(self):
-        self._tl_memory = self._on_memory().share_memory_()._tl_array
+        self._tl_memory = self._plain_tensor_on_memory().share_memory_()._tl_array
         return self
 
     def numpy(self, *, force: bool = False):
@@ -98,7 +98,7 @@ class _ConjNegView(Tensor):
             raise RuntimeError(
                 f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.resolve_{name}().numpy() instead."
             )
-        return call.wrap(self._tl_kernels, self._tl_array, self.dtype).numpy(force=True)
+        return call.wrap_array(self._tl_kernels, self._tl_array, self.dtype).numpy(force=True)
 
     def __dlpack__(self, **keywords):
         if self._tl_node is not None:
@@ -107,13 +107,13 @@ class _ConjNegView(Tensor):
         raise BufferError(f"Can't export tensors with the {bit} bit set")
 
 
-def _class_of(signs: int) -> type:
+def _conj_neg_class_of(signs: int) -> type:
     made = type("Tensor", (_ConjNegView,), {"__slots__": (), "_tl_signs": signs, "__module__": Tensor.__module__})
     made._tl_is_plain = True  # type: ignore[attr-defined]
     return made
 
 
-_CLASSES = (Tensor, *(_class_of(signs) for signs in (CONJ, NEG, CONJ | NEG)))
+_CLASSES = (Tensor, *(_conj_neg_class_of(signs) for signs in (CONJ, NEG, CONJ | NEG)))
 
 
 def conj_neg_tensor(signs: int, table, memory, dtype):
@@ -133,7 +133,7 @@ def resolve_conj_neg(value):
         )
     if not getattr(value, "_tl_signs", 0):
         return value
-    out = call.wrap(value._tl_kernels, value._tl_array, value.dtype)
+    out = call.wrap_array(value._tl_kernels, value._tl_array, value.dtype)
     if value._tl_node is not None:
         out._tl_node = gradient_edge(value)
     return out
@@ -161,7 +161,7 @@ def conj_neg_view_op(op, values: list):
     """A view op on a tensor with signs: on its memory, with the signs that the view's elements have."""
     source = values[0]
     table, signs = source._tl_kernels, source._tl_signs
-    found = _bits_of_view(op.name, signs)
+    found = _view_bits(op.name, signs)
     raw = [source._tl_memory, *map(call.to_raw, values[1:])]
     data = call.call_kernel(op, table, raw, values)
     if data is source._tl_memory and op.tags & MAYBE_VIEW:
@@ -173,14 +173,14 @@ def conj_neg_view_op(op, values: list):
             out = conj_neg_tensor(found, table, each, table.dtype_of(each))
             out._tl_meta = view_meta(source)
         else:
-            out = call.wrap(table, apply_conj_neg(table, each, found))
+            out = call.wrap_array(table, apply_conj_neg(table, each, found))
         outs.append(out)
     if MODE.grad and source._tl_node is not None:
         call.record_node(op, table, values, tuple(outs))
     return tuple(outs) if several else outs[0]
 
 
-def _bits_of_view(name: str, signs: int) -> int:
+def _view_bits(name: str, signs: int) -> int:
     """The bits of a view op's result on a tensor with bits. RuntimeError if no such view exists."""
     if name == "real":
         return signs & NEG

@@ -62,9 +62,9 @@ class ConversionMethods(PythonProtocols):
         if self.__dict__:
             out.__dict__.update(copy.deepcopy(self.__dict__, memo))
         if type(self) is not call.Tensor:
-            from .pickling import slots_of
+            from .pickling import user_slot_names_of
 
-            for name in slots_of(type(self)):
+            for name in user_slot_names_of(type(self)):
                 if hasattr(self, name):
                     setattr(out, name, copy.deepcopy(getattr(self, name), memo))
         return out
@@ -77,10 +77,10 @@ class ConversionMethods(PythonProtocols):
             return self.detach().clone(memory_format=preserve_format)
         import copy
 
-        from .storage import geometry_of, tensor_in
+        from .storage import geometry_of, make_tensor_on_storage
         from .typed_storage import storage_of
 
-        return tensor_in(copy.deepcopy(storage_of(self), memo), self.dtype, *geometry_of(self))
+        return make_tensor_on_storage(copy.deepcopy(storage_of(self), memo), self.dtype, *geometry_of(self))
 
     def __reduce_ex__(self, protocol):
         from .pickling import reduce_tensor
@@ -141,7 +141,7 @@ class ConversionMethods(PythonProtocols):
 
     def cuda(self, device=None, non_blocking=False, memory_format=preserve_format):
         """The tensor on a CUDA device, by default the current one. RuntimeError for a device of another type."""
-        where = call._device("cuda" if device is None else device)
+        where = call._resolve_device("cuda" if device is None else device)
         if where.type != "cuda":
             raise RuntimeError("Invalid device, must be cuda device")
         return self.to(where, non_blocking=non_blocking, memory_format=memory_format)
@@ -285,7 +285,7 @@ def _parse_to(*args, dtype=None, device=None, non_blocking=False, copy=False, me
             memory_format = item
         else:
             raise TypeError(f"to() received an invalid combination of arguments - got ({type(item).__name__})")
-    return as_dtype(dtype), None if where is None else call._device(where), copy, memory_format
+    return as_dtype(dtype), None if where is None else call._resolve_device(where), copy, memory_format
 
 
 class _Casts:

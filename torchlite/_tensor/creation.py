@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._dispatch import call, table_of
-from .._dispatch.argument_checks import set_requires_grad
 from .._dispatch.autograd_graph import autograd_meta_of
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import GLOBALS
 from .._dispatch.interceptors import call_function_mode
+from .._dispatch.shape_and_value_checks import set_requires_grad
 from .._dispatch.tracing import THREAD, TRACES
 from .._types import dtypes
 from .._types.devices import device as device_type
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 
-def _table(where):
-    return table_of(get_default_device() if where is None else call._device(where))
+def _default_kernel_table(where):
+    return table_of(get_default_device() if where is None else call._resolve_device(where))
 
 
-def _infer(array: np.ndarray, data):
+def _infer_dtype(array: np.ndarray, data):
     """PyTorch's dtype for Python data: floats get the default dtype."""
     if isinstance(data, (np.ndarray, np.generic)):
         return from_np(array.dtype.newbyteorder("="))
@@ -144,7 +144,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         CALLBACKS.check_pinning(device)
         return set_requires_grad(CALLBACKS.pin_memory(tensor(data, dtype=dtype, device=device)), requires_grad)
     if isinstance(data, np.ndarray):
-        _dtype_of_array(data)
+        _dtype_of_numpy_array(data)
     if isinstance(data, call.Tensor) or _is_cuda_array(data) or _has_host_dlpack(data):
         shared: Any = data
         if not isinstance(data, call.Tensor):
@@ -166,13 +166,13 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     d = dtype or (
         get_default_dtype()
         if array.size == 0 and not isinstance(data, np.ndarray) and array.dtype.kind == "f"
-        else _infer(array, data)
+        else _infer_dtype(array, data)
     )
     if not isinstance(data, (np.ndarray, np.generic)) and array.size:
         _check_value_range(array, d)
-    table = _table(device)
+    table = _default_kernel_table(device)
     array = np.ascontiguousarray(array.astype(d.np, copy=False)) if array.ndim else array.astype(d.np)
-    out = call.wrap(table, table.from_numpy(array), d)
+    out = call.wrap_array(table, table.from_numpy(array), d)
     return set_requires_grad(out, requires_grad)
 
 
@@ -197,7 +197,7 @@ def _check_value_range(array: np.ndarray, d) -> None:
         raise RuntimeError(f"value cannot be converted to type {d.np.name} without overflow")
 
 
-def _dtype_of_array(array: np.ndarray) -> Any:
+def _dtype_of_numpy_array(array: np.ndarray) -> Any:
     """The dtype of a tensor of an array's elements. TypeError where torch has none, ValueError for foreign byte orders,
     and for steps that are negative or no multiple of an element.
     """
@@ -240,7 +240,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
     if not isinstance(array, np.ndarray):
         numpys = "numpy." if isinstance(array, np.generic) else ""
         raise TypeError(f"expected np.ndarray (got {numpys}{type(array).__name__})")
-    d = _dtype_of_array(array)
+    d = _dtype_of_numpy_array(array)
     write = False
     if not array.flags.writeable:
         import warnings
@@ -255,7 +255,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
             stacklevel=2,
         )
     table = table_of(device_type("cpu"))
-    out = call.wrap(table, table.backend.from_foreign_array(array, write), d)
+    out = call.wrap_array(table, table.backend.from_foreign_array(array, write), d)
     autograd_meta_of(out).fixed = True
     return out
 
@@ -307,7 +307,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
         return tensor(obj, dtype=dtype, device=device, requires_grad=bool(requires_grad))
-    where = None if device is None else call._device(device)
+    where = None if device is None else call._resolve_device(device)
     if where is None and shared.is_cpu and not isinstance(obj, call.Tensor):
         where = get_default_device()
     if copy is False:
@@ -393,13 +393,15 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Ten
             stacklevel=2,
         )
     table = table_of(device_type("cpu"))
-    out = call.wrap(table, table.backend.from_foreign_array(np.frombuffer(buffer, dtype.np, count, offset)), dtype)
+    out = call.wrap_array(
+        table, table.backend.from_foreign_array(np.frombuffer(buffer, dtype.np, count, offset)), dtype
+    )
     return set_requires_grad(out, requires_grad)
 
 
 def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
     """A tensor on the memory of any object with `__dlpack__`, or of a capsule, which can be taken over once."""
-    if device is not None and call._device(device).type == "meta":
+    if device is not None and call._resolve_device(device).type == "meta":
         raise BufferError("Cannot pack tensors on meta")
     out = _from_dlpack(ext_tensor)
     out = out.clone() if copy else out
@@ -416,14 +418,14 @@ def legacy_tensor(args, d, device, size=None, kind: str = "cpu", any_dtype: bool
             "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  Use "
             "torch.tensor(...) or torch.as_tensor(...) instead."
         )
-    if device is not None and call._device(device).type != kind:
-        passed = call._device(device).type
+    if device is not None and call._resolve_device(device).type != kind:
+        passed = call._resolve_device(device).type
         raise RuntimeError(f"legacy constructor expects device type: {kind} but device type: {passed} was passed")
     where = get_default_device() if device is None and kind == "cpu" else device or kind
     if size is not None:
         args = (Size(size),)
     if len(args) != 1:
-        return call.create("_empty", _legacy_size(args) or (0,), d, device=where)
+        return call.create_tensor("_empty", _parse_legacy_size(args) or (0,), d, device=where)
     given = args[0]
     if _is_storage(given):
         from .typed_storage import flat_tensor_of
@@ -434,7 +436,7 @@ def legacy_tensor(args, d, device, size=None, kind: str = "cpu", any_dtype: bool
             raise TypeError(f"expected a tensor of dtype {d}, device={kind} (got {given.dtype}, device={given.device})")
         return given.detach()
     if given.__class__ is Size:
-        return call.create("_empty", tuple(given), d, device=where)
+        return call.create_tensor("_empty", tuple(given), d, device=where)
     if isinstance(given, (list, tuple, np.ndarray, range)):
         return tensor([given] if isinstance(given, np.ndarray) and not given.ndim else given, dtype=d, device=where)
     if isinstance(given, str):
@@ -443,10 +445,10 @@ def legacy_tensor(args, d, device, size=None, kind: str = "cpu", any_dtype: bool
         if hasattr(given, "__array__") or is_sequence(given):
             return tensor(given, dtype=d, device=where)
         raise TypeError(f"new(): data must be a sequence (got {type(given).__name__})")
-    return call.create("_empty", _legacy_size(args), d, device=where)
+    return call.create_tensor("_empty", _parse_legacy_size(args), d, device=where)
 
 
-def _legacy_size(args) -> tuple[int, ...]:
+def _parse_legacy_size(args) -> tuple[int, ...]:
     for position, n in enumerate(args):
         if not hasattr(n, "__index__"):
             raise TypeError(

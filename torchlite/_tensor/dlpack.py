@@ -36,7 +36,7 @@ _is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)((
 _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
 
 
-def _tensor_of(capsule: Any) -> _DLTensor:
+def _read_capsule(capsule: Any) -> _DLTensor:
     """The DLTensor in a capsule. RuntimeError for a consumed capsule, and for other values."""
     for name, begin in _TENSOR_OFFSETS.items():
         if type(capsule).__name__ == "PyCapsule" and _is_valid(capsule, name):
@@ -51,7 +51,7 @@ class Capsule:
     """A capsule as an object with `__dlpack__`. `dtype` is the element dtype if NumPy has no name for it."""
 
     def __init__(self, capsule: Any):
-        held = _tensor_of(capsule)
+        held = _read_capsule(capsule)
         self._capsule = capsule
         self._device = held.device_type, held.device_id
         self.dtype = dtypes.BY_NAME.get(_CODES.get((held.code, held.bits), ""))
@@ -71,5 +71,5 @@ def export_capsule(raw: np.ndarray, d: dtypes.dtype, options: dict[str, Any]) ->
     if code is None:
         return raw.__dlpack__(**options)
     capsule = raw.view(f"u{d.itemsize}").__dlpack__(**options)
-    _tensor_of(capsule).code = code
+    _read_capsule(capsule).code = code
     return capsule

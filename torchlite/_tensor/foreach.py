@@ -16,11 +16,11 @@ _UNARY = """
     rsqrt sigmoid sign sin sinh sqrt tan tanh trunc
 """.split()
 _BINARY = "add sub mul div clamp_max clamp_min maximum minimum pow".split()
-_OTHERS = "addcdiv addcmul lerp".split()
+_TERNARY_OPS = "addcdiv addcmul lerp".split()
 _OUT_OF_PLACE = "clone max mm norm powsum".split()
 _IN_PLACE = "copy zero".split()
 NAMES = (
-    *(f"_foreach_{name}{end}" for name in (*_UNARY, *_BINARY, *_OTHERS) for end in ("", "_")),
+    *(f"_foreach_{name}{end}" for name in (*_UNARY, *_BINARY, *_TERNARY_OPS) for end in ("", "_")),
     *(f"_foreach_{name}" for name in _OUT_OF_PLACE),
     *(f"_foreach_{name}_" for name in _IN_PLACE),
 )
@@ -49,7 +49,7 @@ def _check_tensors(place: int, tensors: Any) -> None:
             raise TypeError(f"expected Tensor as element {i} in argument {place}, but got {type(x).__name__}")
 
 
-def _numbers_of(scalars: Any, count: int) -> Any:
+def _tensor_to_numbers(scalars: Any, count: int) -> Any:
     """The numbers that a tensor with one dimension holds."""
     if not isinstance(scalars, call.Tensor):
         return scalars
@@ -69,7 +69,7 @@ def _check_number(other: Any) -> None:
         )
 
 
-def _binary(name: str, end: str, x: Any, other: Any, alpha: Any = 1) -> Any:
+def _apply_binary(name: str, end: str, x: Any, other: Any, alpha: Any = 1) -> Any:
     if name in _WITH_NUMBER and not isinstance(other, call.Tensor):
         name = _WITH_NUMBER[name]
     elif name in _WITH_NUMBER and end:
@@ -79,13 +79,13 @@ def _binary(name: str, end: str, x: Any, other: Any, alpha: Any = 1) -> Any:
     return getattr(x, name + end)(other) if alpha == 1 else getattr(x, name + end)(other, alpha=alpha)
 
 
-def _other(name: str, end: str, x: Any, one: Any, two: Any, value: Any = 1) -> Any:
+def _apply_ternary(name: str, end: str, x: Any, one: Any, two: Any, value: Any = 1) -> Any:
     if name == "lerp":
         return getattr(x, name + end)(one, two)
     return getattr(x, name + end)(one, two, value=value)
 
 
-def _reduced(name: str, x: Any, ord: Any = 2, dtype: Any = None) -> Any:
+def _apply_reduction(name: str, x: Any, ord: Any = 2, dtype: Any = None) -> Any:
     if name == "norm":
         return namespace_function("linalg", "vector_norm")(x, ord, dtype=dtype)
     if name == "powsum":
@@ -97,7 +97,7 @@ def _reduced(name: str, x: Any, ord: Any = 2, dtype: Any = None) -> Any:
     return x.max()
 
 
-def _function(public: str) -> Callable[..., Any]:
+def _make_foreach_function(public: str) -> Callable[..., Any]:
     end = "_" if public.endswith("_") else ""
     name = public.removeprefix("_foreach_").removesuffix("_")
 
@@ -110,13 +110,16 @@ def _function(public: str) -> Callable[..., Any]:
             _check_number(other)
             first = tensors if _is_list(tensors) else repeat(tensors)
             second = other if _is_list(other) else repeat(other, len(lists))
-            return [_binary(name, end, x, y, alpha) for x, y in zip(first, second, strict=False)]
-        if name in _OTHERS:
-            given = {key: _numbers_of(value, len(lists)) if key == "scalars" else value for key, value in given.items()}
+            return [_apply_binary(name, end, x, y, alpha) for x, y in zip(first, second, strict=False)]
+        if name in _TERNARY_OPS:
+            given = {
+                key: _tensor_to_numbers(value, len(lists)) if key == "scalars" else value
+                for key, value in given.items()
+            }
             columns = [value if _is_list(value) else repeat(value) for value in given.values()]
-            return [_other(name, end, x, *rest) for x, *rest in zip(tensors, *columns, strict=False)]
+            return [_apply_ternary(name, end, x, *rest) for x, *rest in zip(tensors, *columns, strict=False)]
         if name in ("norm", "max", "powsum"):
-            return [_reduced(name, x, **given) for x in tensors]
+            return [_apply_reduction(name, x, **given) for x in tensors]
         if name == "mm":
             return [torch.mm(x, y) for x, y in zip(tensors, *given.values(), strict=True)]
         if name == "copy":
@@ -143,6 +146,6 @@ def _function(public: str) -> Callable[..., Any]:
 
 def __getattr__(name: str) -> Any:
     if name in NAMES:
-        found = globals().setdefault(name, _function(name))
+        found = globals().setdefault(name, _make_foreach_function(name))
         return found
     raise AttributeError(f"module '{package_name()}' has no attribute '{name}'")

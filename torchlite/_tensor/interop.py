@@ -118,9 +118,9 @@ def from_dlpack(exporter: Any) -> Any:
     table = table_of(device_type(name) if name == "cpu" else device_type(name, int(index)))
     if not hasattr(table.backend, "from_dlpack"):
         raise BufferError(f"from_dlpack: the backend of {name} does not import DLPack")
-    out = call.wrap(table, table.backend.from_dlpack(exporter))
+    out = call.wrap_array(table, table.backend.from_dlpack(exporter))
     hidden = getattr(exporter, "dtype", None) if isinstance(exporter, Capsule) else None
-    return out if hidden is None else call.wrap(table, table._view_dtype(out._tl_array, hidden), hidden)
+    return out if hidden is None else call.wrap_array(table, table._view_dtype(out._tl_array, hidden), hidden)
 
 
 def is_capsule(value: Any) -> bool:
@@ -138,7 +138,7 @@ def from_foreign(data: Any) -> Any:
     if hasattr(data, "__dlpack_device__"):  # it identifies the device
         return from_dlpack(data)
     table = table_of(device_type("cuda"))
-    return call.wrap(table, table.backend.from_cuda_array_interface(data))
+    return call.wrap_array(table, table.backend.from_cuda_array_interface(data))
 
 
 def record_stream(tensor: Any, stream: Any) -> None:
@@ -206,4 +206,4 @@ def pin_memory(tensor: Any) -> Any:
     _pinned[id(memory)] = memory
     place = memory[: array.nbytes].view(array.dtype).reshape(array.shape)
     place[...] = array
-    return call.wrap(tensor._tl_kernels, place, tensor.dtype)
+    return call.wrap_array(tensor._tl_kernels, place, tensor.dtype)

@@ -81,7 +81,7 @@ def infer_dtype(data: Any, outer: tuple[int, ...] = ()) -> dtypes.dtype:
     return functools.reduce(dtypes.promote_types, found) if found else get_default_dtype()
 
 
-def _number(value: Any, d: dtypes.dtype) -> Any:
+def _to_python_number(value: Any, d: dtypes.dtype) -> Any:
     if isinstance(value, call.Tensor):
         if value.numel() != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
@@ -102,7 +102,7 @@ def _store_items(array: np.ndarray, data: Any, d: dtypes.dtype, dim: int) -> Non
         raise ValueError(f"expected sequence of length {array.shape[0]} at dim {dim} (got {len(data)})")
     for place, item in enumerate(data):
         if array.ndim == 1:
-            array[place] = _number(item, d)
+            array[place] = _to_python_number(item, d)
         else:
             _store_items(array[place], item, d, dim + 1)
 
@@ -115,7 +115,7 @@ def to_array(data: Any, d: dtypes.dtype | None) -> np.ndarray:
     d = infer_dtype(data) if d is None else d
     array = np.empty(sizes, d.np)
     if not sizes:
-        array[()] = _number(data, d)
+        array[()] = _to_python_number(data, d)
     elif array.size:
         _store_items(array, data, d, 0)
     return array
@@ -127,7 +127,7 @@ def numbers_to_array(values: list, d: dtypes.dtype) -> np.ndarray:
     """
     array = np.empty(len(values), d.np)
     for place, value in enumerate(values):
-        number = _number(value, d)
+        number = _to_python_number(value, d)
         if isinstance(number, complex) and d.category == dtypes.FLOAT:
             raise TypeError("must be real number, not complex")
         array[place] = cast_scalar(number, d, d.name, infinite=True)

@@ -24,7 +24,7 @@ _OPERATORS = {
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
-def _lazy_operator(dunder: str, build):
+def _make_lazy_operator(dunder: str, build):
     def first_use(self, *args):
         made = build(dunder)
         if getattr(getattr(made, "op", None), "function", None) is not made:  # `neg` itself keeps its name
@@ -36,7 +36,7 @@ def _lazy_operator(dunder: str, build):
     setattr(OperatorMethods, dunder, first_use)
 
 
-def _in_place_operator(record):
+def _make_in_place_operator(record):
     fast = in_place_fast_path(record)
 
     def operator_(self, other):
@@ -48,12 +48,12 @@ def _in_place_operator(record):
             other, (call.Tensor, int, float, complex, np.ndarray, np.generic)
         ):
             return NotImplemented
-        return call.in_place(record, (self, other), {})
+        return call.run_in_place(record, (self, other), {})
 
     return operator_
 
 
-def _rdiv_operator(dunder: str):
+def _make_rdiv_operator(dunder: str):
     """`number / tensor`: the reciprocal times the number, as PyTorch computes it, digit for digit."""
     others = binary_operator_for(REGISTRY["div"], dunder, reflected=True)
 
@@ -67,16 +67,18 @@ def _rdiv_operator(dunder: str):
 
 
 for _name, _op in _OPERATORS.items():
-    _lazy_operator(f"__{_name}__", lambda dunder, op=_op: binary_operator_for(REGISTRY[op], dunder))
-    _lazy_operator(f"__r{_name}__", lambda dunder, op=_op: binary_operator_for(REGISTRY[op], dunder, reflected=True))
+    _make_lazy_operator(f"__{_name}__", lambda dunder, op=_op: binary_operator_for(REGISTRY[op], dunder))
+    _make_lazy_operator(
+        f"__r{_name}__", lambda dunder, op=_op: binary_operator_for(REGISTRY[op], dunder, reflected=True)
+    )
     if _name != "matmul":
-        _lazy_operator(f"__i{_name}__", lambda dunder, op=_op: _in_place_operator(REGISTRY[op]))
-_lazy_operator("__rtruediv__", _rdiv_operator)
+        _make_lazy_operator(f"__i{_name}__", lambda dunder, op=_op: _make_in_place_operator(REGISTRY[op]))
+_make_lazy_operator("__rtruediv__", _make_rdiv_operator)
 for _name in _COMPARISONS:
-    _lazy_operator(f"__{_name}__", lambda dunder, op=_name: binary_operator_for(REGISTRY[op], dunder))
+    _make_lazy_operator(f"__{_name}__", lambda dunder, op=_name: binary_operator_for(REGISTRY[op], dunder))
 
 
-def _invert_operator(dunder: str):
+def _make_invert_operator(dunder: str):
     """`~`: of integers and truth values."""
     inverted = function_for(REGISTRY["bitwise_not"])
 
@@ -88,6 +90,6 @@ def _invert_operator(dunder: str):
     return operator
 
 
-_lazy_operator("__invert__", _invert_operator)
+_make_lazy_operator("__invert__", _make_invert_operator)
 for _name, _op in {"neg": "neg", "abs": "abs", "pos": "positive"}.items():
-    _lazy_operator(f"__{_name}__", lambda dunder, op=_op: function_for(REGISTRY[op]))
+    _make_lazy_operator(f"__{_name}__", lambda dunder, op=_op: function_for(REGISTRY[op]))

@@ -14,7 +14,7 @@ from .._types.devices import device as device_type
 from .._types.package_name import is_torchlite_object
 
 
-def slots_of(cls: type) -> list[str]:
+def user_slot_names_of(cls: type) -> list[str]:
     """The names in `__slots__` of user-defined subclasses of Tensor."""
     found = []
     for base in cls.__mro__:
@@ -32,7 +32,7 @@ def state_of(tensor: Any) -> Any:
     if cls.__getstate__ is not object.__getstate__:
         return tensor.__getstate__()
     attributes = dict(tensor.__dict__)
-    names = [name for name in slots_of(cls) if hasattr(tensor, name)] if cls is not call.Tensor else []
+    names = [name for name in user_slot_names_of(cls) if hasattr(tensor, name)] if cls is not call.Tensor else []
     return (attributes, {name: getattr(tensor, name) for name in names}) if names else attributes
 
 
@@ -59,7 +59,7 @@ def set_state(tensor: Any, state: Any) -> Any:
     if attributes:
         tensor.__dict__.update(attributes)
     if slots:
-        declared = slots_of(type(tensor))
+        declared = user_slot_names_of(type(tensor))
         if not all(name in declared for name in slots):
             raise RuntimeError(f"Invalid serialized state: {type(tensor).__name__} has no such slots")
         for name, value in slots.items():
@@ -79,7 +79,7 @@ def rebuild(array: np.ndarray, dtype_name: str, requires_grad: bool, cls, state:
     """Unpickle a tensor. `order` are the dimensions in memory order, if it is not their own."""
     d = dtypes.BY_NAME[dtype_name]
     table = table_of(device_type(where))
-    out = call.wrap(table, table.from_numpy(array.view(d.np) if array.dtype != d.np else array), d)
+    out = call.wrap_array(table, table.from_numpy(array.view(d.np) if array.dtype != d.np else array), d)
     return _finish_rebuild(out if order is None else out.permute(np.argsort(order).tolist()), requires_grad, cls, state)
 
 
@@ -87,9 +87,9 @@ def rebuild_in_storage(
     array: np.ndarray, where: str, size, stride, offset: int, dtype_name: str, requires_grad: bool, cls, state
 ):
     """A tensor out of a pickle, in a storage of these bytes."""
-    from .storage import rebuild_storage, tensor_in
+    from .storage import make_tensor_on_storage, rebuild_storage
 
-    out = tensor_in(rebuild_storage(array, where), dtypes.BY_NAME[dtype_name], size, stride, offset)
+    out = make_tensor_on_storage(rebuild_storage(array, where), dtypes.BY_NAME[dtype_name], size, stride, offset)
     return _finish_rebuild(out, requires_grad, cls, state)
 
 
@@ -98,7 +98,7 @@ def rebuild_meta(shape: tuple, stride: tuple, dtype_name: str, requires_grad: bo
     from .._dispatch.meta_backend import MetaArray
 
     d = dtypes.BY_NAME[dtype_name]
-    out = call.wrap(table_of(device_type("meta")), MetaArray(shape, d, stride), d)
+    out = call.wrap_array(table_of(device_type("meta")), MetaArray(shape, d, stride), d)
     return _finish_rebuild(out, requires_grad, cls, state)
 
 
@@ -143,7 +143,12 @@ def reduce_tensor(tensor: Any):
     if tensor._tl_is_sparse:
         return rebuild_sparse, (*CALLBACKS.sparse("pickle_parts")(tensor), tensor.requires_grad, state_of(tensor))
     if tensor._tl_signs:
-        return rebuild_conj_neg, (tensor._on_memory(), tensor._tl_signs, tensor.requires_grad, state_of(tensor))
+        return rebuild_conj_neg, (
+            tensor._plain_tensor_on_memory(),
+            tensor._tl_signs,
+            tensor.requires_grad,
+            state_of(tensor),
+        )
     d, rest = tensor.dtype, (tensor.requires_grad, type(tensor), state_of(tensor))
     if tensor._tl_kernels.wraps:
         place = (tuple(tensor.shape), tuple(tensor.stride()), tensor.storage_offset(), str(tensor.device))

@@ -131,7 +131,7 @@ def _edge_indices(length: int, summarise: bool):
     return list(range(length)), [], False
 
 
-def _summarized_values(array: np.ndarray, summarise: bool) -> np.ndarray:
+def _values_to_show(array: np.ndarray, summarise: bool) -> np.ndarray:
     """The values that will appear."""
     if not summarise:
         return array
@@ -144,7 +144,7 @@ def _summarized_values(array: np.ndarray, summarise: bool) -> np.ndarray:
     return array
 
 
-def _row(array: np.ndarray, style, indent: int, summarise: bool) -> str:
+def _format_row(array: np.ndarray, style, indent: int, summarise: bool) -> str:
     per_line = max(1, int((OPTIONS.linewidth - indent) // (style.width + 2)))
     if summarise and not OPTIONS.edgeitems:
         words = ["..."]
@@ -157,15 +157,15 @@ def _row(array: np.ndarray, style, indent: int, summarise: bool) -> str:
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
 
-def _layout(array: np.ndarray, style, indent: int, summarise: bool) -> str:
+def _format_nested(array: np.ndarray, style, indent: int, summarise: bool) -> str:
     if array.ndim == 0:
         return style.text(array.item())
     if array.ndim == 1:
-        return _row(array, style, indent, summarise)
+        return _format_row(array, style, indent, summarise)
     first, last, gap = _edge_indices(array.shape[0], summarise)
-    parts = [_layout(array[i], style, indent + 1, summarise) for i in first]
+    parts = [_format_nested(array[i], style, indent + 1, summarise) for i in first]
     if gap:
-        parts += ["...", *(_layout(array[i], style, indent + 1, summarise) for i in last)]
+        parts += ["...", *(_format_nested(array[i], style, indent + 1, summarise) for i in last)]
     return "[" + ("," + "\n" * (array.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
 
 
@@ -174,9 +174,9 @@ def format_array(array: np.ndarray, indent: int = 0) -> str:
     if array.dtype.kind not in "biufc":
         array = array.astype(np.complex64 if array.dtype.kind == "W" else np.float32)
     summarise = array.size > OPTIONS.threshold
-    seen = _summarized_values(array, summarise)
+    seen = _values_to_show(array, summarise)
     style = _ComplexStyle(seen) if array.dtype.kind == "c" else _NumberStyle(seen)
-    return _layout(array, style, indent, summarise)
+    return _format_nested(array, style, indent, summarise)
 
 
 def add_suffixes(text: str, suffixes: list[str], indent: int, own_line: bool = False) -> str:
@@ -199,7 +199,7 @@ def _grad_name(node) -> str:
     return name().rsplit("::", 1)[-1] if callable(name) else type(node).__name__
 
 
-def _prefix(tensor) -> str:
+def _repr_prefix(tensor) -> str:
     return (
         "tensor(" if tensor._tl_signs or type(tensor) in (call.Tensor, call.Parameter) else f"{type(tensor).__name__}("
     )
@@ -210,7 +210,7 @@ def tensor_repr(tensor) -> str:
     from .._types.devices import get_default_device
     from .._types.dtypes import bool_, get_default_dtype, int64
 
-    prefix, shape, device, default = _prefix(tensor), tuple(tensor.shape), tensor.device, get_default_dtype()
+    prefix, shape, device, default = _repr_prefix(tensor), tuple(tensor.shape), tensor.device, get_default_dtype()
     # As PyTorch: the CPU is named only where it is not the default device, other devices always carry their index.
     suffixes = [] if device.type == "cpu" and get_default_device().type == "cpu" else [f"device='{device}'"]
     size = f"size={shape}"

@@ -117,9 +117,9 @@ class PropertyMethods(TensorSlots):
 
     def storage(self):
         """The elements under this tensor as a TypedStorage."""
-        from .typed_storage import _warn, typed_storage_of
+        from .typed_storage import _warn_deprecated, typed_storage_of
 
-        _warn()
+        _warn_deprecated()
         return typed_storage_of(self)
 
     def _typed_storage(self):

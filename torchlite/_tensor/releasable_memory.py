@@ -16,7 +16,7 @@ from .shared_memory import Mapping
 
 
 @functools.cache
-def _madvise() -> Any:
+def _find_madvise() -> Any:
     """The system's `madvise`; None if it has none that releases memory immediately."""
     try:
         import ctypes
@@ -30,7 +30,7 @@ def _madvise() -> Any:
 
 
 @functools.cache
-def _malloc_trim() -> Any:
+def _find_malloc_trim() -> Any:
     """The allocator's function that returns its cached memory to the system (glibc); None if there is none."""
     try:
         import ctypes
@@ -44,7 +44,7 @@ def _malloc_trim() -> Any:
 
 def trim_allocator() -> None:
     """Return the allocator's free memory to the system, gaps between allocations included (glibc; else no effect)."""
-    call = _malloc_trim()
+    call = _find_malloc_trim()
     if call is not None:
         call(0)
 
@@ -56,5 +56,5 @@ def releasable_zeros(nbytes: int) -> np.ndarray:
 
 def release_memory(memory: np.ndarray) -> bool:
     """Return the memory of an array from `releasable_zeros` to the system. Return True if the system accepted it."""
-    call = _madvise()
+    call = _find_madvise()
     return call is not None and (not memory.nbytes or call(memory.ctypes.data, memory.nbytes) == 0)

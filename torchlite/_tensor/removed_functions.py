@@ -28,7 +28,7 @@ _WORDS = {
 }
 
 
-def _removed_function(name: str) -> Any:
+def _make_removed_function(name: str) -> Any:
     def function(*args: Any, **kwargs: Any) -> NoReturn:
         raise RuntimeError(
             f"This function was deprecated since version 1.9 and is now removed. {_WORDS[name]}".replace(". \n", ".\n")
@@ -40,5 +40,5 @@ def _removed_function(name: str) -> Any:
 
 
 eig, lstsq, matrix_rank, symeig, solve = (
-    _removed_function(name) for name in ("eig", "lstsq", "matrix_rank", "symeig", "solve")
+    _make_removed_function(name) for name in ("eig", "lstsq", "matrix_rank", "symeig", "solve")
 )

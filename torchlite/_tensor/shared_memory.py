@@ -30,26 +30,26 @@ class Mapping:
         if descriptor >= 0 and shared:
             known = os.fstat(descriptor)
             self.identity = known.st_dev, known.st_ino
-        address = _map(self, descriptor, max(nbytes, 1), shared)
+        address = _map_memory(self, descriptor, max(nbytes, 1), shared)
         self.__array_interface__ = {"data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 3}
 
     def keep(self, descriptor: int) -> None:
         """Own a descriptor, by which other processes can map the memory."""
         self.descriptor = descriptor
         own_mappings.add(descriptor)
-        weakref.finalize(self, _close, descriptor).atexit = False  # type: ignore[misc]
+        weakref.finalize(self, _close_descriptor, descriptor).atexit = False  # type: ignore[misc]
 
 
 own_mappings: set[int] = set()  # the descriptors of this process's mappings
 
 
-def _close(descriptor: int) -> None:
+def _close_descriptor(descriptor: int) -> None:
     own_mappings.discard(descriptor)
     os.close(descriptor)
 
 
 @functools.cache
-def _libc() -> Any:
+def _load_libc() -> Any:
     """`mmap` and `munmap` of the C library; None on systems without."""
     try:
         import ctypes
@@ -64,9 +64,9 @@ def _libc() -> Any:
     return make, end, ctypes.get_errno
 
 
-def _map(owner: Mapping, descriptor: int, nbytes: int, shared: bool) -> int:
+def _map_memory(owner: Mapping, descriptor: int, nbytes: int, shared: bool) -> int:
     """The address of new mapped memory, which is unmapped with its owner."""
-    calls = _libc()
+    calls = _load_libc()
     if calls is None:
         access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
         held = mmap.mmap(descriptor, nbytes, access=access)
@@ -164,10 +164,10 @@ def map_file(filename: Any, shared: bool, nbytes: int, own: bool = False) -> np.
         os.close(descriptor)
     mapping.own = own
     if own:
-        weakref.finalize(mapping, _unlink_own, name, os.getpid())
+        weakref.finalize(mapping, _unlink_if_created_here, name, os.getpid())
     return np.asarray(mapping)
 
 
-def _unlink_own(filename: str, pid: int) -> None:
+def _unlink_if_created_here(filename: str, pid: int) -> None:
     if os.getpid() == pid:  # a forked child does not own it
         unlink(filename)

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._dispatch import call, table_of
-from .._dispatch.argument_checks import check_in_bounds_for_storage, storage_nbytes_for
 from .._dispatch.autograd_graph import root_meta_of
 from .._dispatch.backend import owner_of
 from .._dispatch.copy_on_write import SharedBuffer
+from .._dispatch.shape_and_value_checks import check_in_bounds_for_storage, storage_nbytes_for
 from .._dispatch.shapes import contiguous_strides
 from .._settings import fork_locks
 from .._settings.backend_flags import FLAGS
@@ -42,7 +42,7 @@ def offset_of(tensor: PropertyMethods) -> int:
     return 0 if owner is data else tensor._tl_kernels.offset_between(data, owner) // tensor.dtype.itemsize
 
 
-def memory_of(tensor: PropertyMethods) -> tuple[Any, dtypes.dtype]:
+def storage_bytes_of(tensor: PropertyMethods) -> tuple[Any, dtypes.dtype]:
     """A tensor's storage as a flat raw array of bytes. If its backend does not expose the memory, it contains the
     tensor's elements, copied if they are not contiguous.
     """
@@ -67,10 +67,10 @@ def strided_array(table: Any, memory: Any, d: dtypes.dtype, size, stride, offset
     return table._as_strided(memory, tuple(size), tuple(stride), offset)
 
 
-def tensor_in(storage: UntypedStorage, d: dtypes.dtype, size, stride, offset: int):
+def make_tensor_on_storage(storage: UntypedStorage, d: dtypes.dtype, size, stride, offset: int):
     """A tensor of a storage. RuntimeError when it would leave it."""
     table = storage._tensor._tl_kernels
-    return call.wrap(table, strided_array(table, storage._tensor._tl_array, d, size, stride, offset), d)
+    return call.wrap_array(table, strided_array(table, storage._tensor._tl_array, d, size, stride, offset), d)
 
 
 # -- storages ----------------------------------------------------------------------------------
@@ -88,11 +88,11 @@ def storage_of(tensor: PropertyMethods) -> UntypedStorage:
             return found
         out = object.__new__(UntypedStorage)
         shrunk = _shrunk.get(id(owner))
-        memory, d = memory_of(tensor)
+        memory, d = storage_bytes_of(tensor)
         if shrunk is not None:
             memory = tensor._tl_kernels._slice(memory, 0, 0, shrunk.nbytes, 1)
         out._fixed = getattr(root_meta_of(tensor), "fixed", False) or _is_borrowed(owner)
-        out._take(call.wrap(tensor._tl_kernels, memory, d))
+        out._adopt_tensor(call.wrap_array(tensor._tl_kernels, memory, d))
         return out
 
 
@@ -113,7 +113,7 @@ _shrunk: dict[int, _Shrunk] = {}  # by id of the owner
 _MIN_NBYTES = 16  # bytes that stay under tensors whose storage has less
 
 
-def _tensors_on(owner: Any) -> list:
+def _find_tensors_of_storage(owner: Any) -> list:
     """All tensors of a storage."""
     kind, found = call.Tensor, []
     for x in gc.get_objects():
@@ -151,12 +151,12 @@ def move_storage(storage: UntypedStorage, nbytes: int, only: PropertyMethods | N
     if kept:
         table.copy_into(table._slice(memory, 0, 0, kept, 1), table._slice(old._tl_array, 0, 0, kept, 1))
     shrunk, state = _shrunk.pop(id(owner), None), _Shrunk(nbytes)
-    tensors = [only] if only is not None else _tensors_on(owner)
+    tensors = [only] if only is not None else _find_tensors_of_storage(owner)
     _handles.pop(id(owner), None)
     for tensor in tensors:
         if tensor is not old:
             _move_into(tensor, owner, shrunk, memory, state)
-    storage._take(call.wrap(table, table._slice(memory, 0, 0, nbytes, 1), dtypes.uint8))
+    storage._adopt_tensor(call.wrap_array(table, table._slice(memory, 0, 0, nbytes, 1), dtypes.uint8))
     owner = owner_of(memory)
     if state.places or nbytes < _MIN_NBYTES:
         _shrunk[id(owner)] = state
@@ -187,7 +187,7 @@ def geometry_of(tensor: Any) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     return tuple(data.shape), tuple([s // size for s in data.strides]), offset_of(tensor)
 
 
-def grow_to(tensor: PropertyMethods, nbytes: int) -> UntypedStorage:
+def grow_storage(tensor: PropertyMethods, nbytes: int) -> UntypedStorage:
     """A tensor's storage, grown to at least this many bytes."""
     owner = owner_of(tensor._tl_array)
     alone = _is_only_tensor(tensor, owner)
@@ -206,12 +206,14 @@ def set_geometry(tensor: PropertyMethods, storage: UntypedStorage | None, size, 
     span = storage_nbytes_for(size, stride, tensor.dtype.itemsize, offset)
     capacity = (tensor.untyped_storage() if storage is None else storage).nbytes()
     if storage is None:
-        storage = grow_to(tensor, span)
+        storage = grow_storage(tensor, span)
     elif span > capacity:
         resize_storage(storage, span)
     if span > capacity and FLAGS.deterministic and FLAGS.fill_uninitialized_memory:
         first = capacity // tensor.dtype.itemsize
-        call.fill_uninitialized(tensor_in(storage, tensor.dtype, (span // tensor.dtype.itemsize - first,), (1,), first))
+        call.fill_uninitialized(
+            make_tensor_on_storage(storage, tensor.dtype, (span // tensor.dtype.itemsize - first,), (1,), first)
+        )
     tensor._tl_array = strided_array(tensor._tl_kernels, storage._tensor._tl_array, tensor.dtype, size, stride, offset)
 
 
@@ -234,29 +236,29 @@ class UntypedStorage(_StorageBase):
     (24, True)
     """
 
-    _tensor: Any  # a flat tensor of the bytes (or of elements: see `memory_of`)
+    _tensor: Any  # a flat tensor of the bytes (or of elements: see `storage_bytes_of`)
     _fixed: bool
 
     def __new__(cls, *args, device=None):
         out = object.__new__(cls)
         if len(args) > 1:
             raise TypeError(f"torch.UntypedStorage(): expected at most 1 positional argument, but got {len(args)}")
-        table = table_of(device_type("cpu") if device is None else call._device(device))
+        table = table_of(device_type("cpu") if device is None else call._resolve_device(device))
         given = args[0] if args else 0
         if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
             if given < 0:
                 raise RuntimeError(f"Storage size calculation overflowed with sizes=[{int(given)}]")
             memory = table._empty((int(given),), dtypes.uint8)
         else:
-            memory = table.from_numpy(_bytes_of(given))
+            memory = table.from_numpy(_number_to_bytes(given))
         out._fixed = False
-        out._take(call.wrap(table, memory, dtypes.uint8))
+        out._adopt_tensor(call.wrap_array(table, memory, dtypes.uint8))
         return out
 
     def __init__(self, *args, **kwargs):
         pass
 
-    def _take(self, tensor: Any) -> None:
+    def _adopt_tensor(self, tensor: Any) -> None:
         """Become the handle on the memory of flat bytes."""
         self._tensor = tensor
         _handles[id(owner_of(tensor._tl_array))] = self
@@ -331,7 +333,7 @@ class UntypedStorage(_StorageBase):
         self._refuse_meta()
         return self.numpy().tolist()
 
-    def _index(self, index, words: str = "torch.UntypedStorage") -> int:
+    def _check_index(self, index, words: str = "torch.UntypedStorage") -> int:
         n = self.nbytes()
         if not hasattr(index, "__index__"):
             raise TypeError(f"can't index a {words} with {type(index).__name__}")
@@ -340,7 +342,7 @@ class UntypedStorage(_StorageBase):
             raise IndexError(f"index {at} out of range for storage of size {n}")
         return at % n
 
-    def _range(self, index: slice) -> slice:
+    def _check_range(self, index: slice) -> slice:
         start, stop, step = index.indices(self.nbytes())
         if step != 1:
             raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
@@ -349,13 +351,13 @@ class UntypedStorage(_StorageBase):
     def __getitem__(self, index):
         self._refuse_meta()
         if isinstance(index, slice):
-            part = self._range(index)
-            return _storage_over(self._tensor[part])
-        return int(self._tensor[self._index(index)])
+            part = self._check_range(index)
+            return _make_storage_part(self._tensor[part])
+        return int(self._tensor[self._check_index(index)])
 
     def __setitem__(self, index, value) -> None:
         self._refuse_meta()
-        where = self._range(index) if isinstance(index, slice) else self._index(index)
+        where = self._check_range(index) if isinstance(index, slice) else self._check_index(index)
         if not isinstance(value, int):
             raise TypeError(f"can't assign a {type(value).__name__} to a torch.UntypedStorage")
         self._tensor[where] = value & 255
@@ -442,11 +444,11 @@ class UntypedStorage(_StorageBase):
 
     @classmethod
     def _new_shared(cls, size: int, *, device="cpu") -> UntypedStorage:
-        return _storage_over(_wrap_bytes(map_shared(size)))
+        return _make_storage_part(_wrap_bytes(map_shared(size)))
 
     def _share_fd_cpu_(self) -> tuple[int, int]:
         """A descriptor of the shared memory, and its length, for another process to map."""
-        self._only_on_cpu("_share_fd_")
+        self._require_cpu("_share_fd_")
         if not isinstance(mapping_of(self._tensor._tl_array), Mapping) or not self.is_shared():
             self.share_memory_()
         import os
@@ -459,9 +461,9 @@ class UntypedStorage(_StorageBase):
     @classmethod
     def _new_shared_fd_cpu(cls, descriptor: int, size: int) -> UntypedStorage:
         """The storage on the shared memory behind a descriptor, which becomes the storage's own."""
-        return _storage_over(_wrap_bytes(map_descriptor(descriptor, size)))
+        return _make_storage_part(_wrap_bytes(map_descriptor(descriptor, size)))
 
-    def _only_on_cpu(self, name: str) -> None:
+    def _require_cpu(self, name: str) -> None:
         if not self._on_cpu:
             raise RuntimeError(f"{name}: only available on CPU")
 
@@ -479,21 +481,21 @@ class UntypedStorage(_StorageBase):
     @staticmethod
     def from_buffer(buffer, byte_order: str = "native", count: int = -1, offset: int = 0, *, dtype=dtypes.uint8):
         """A storage with a copy of the bytes of an object with the buffer protocol."""
-        return _storage_over(_wrap_bytes(bytes_from_buffer(buffer, byte_order, count, offset, dtype)))
+        return _make_storage_part(_wrap_bytes(bytes_from_buffer(buffer, byte_order, count, offset, dtype)))
 
     @staticmethod
     def from_file(filename, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
         """A storage over a file's bytes. With `shared`, writes go to the file, which is created or extended if
         necessary.
         """
-        return _storage_over(_wrap_bytes(map_file(filename, shared, nbytes)))
+        return _make_storage_part(_wrap_bytes(map_file(filename, shared, nbytes)))
 
     def __repr__(self) -> str:
         items = "..." if self.device.type == "meta" else " " + "\n ".join(map(str, self.tolist()))
         return f"{items}\n[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
 
 
-def _bytes_of(items: Any) -> np.ndarray:
+def _number_to_bytes(items: Any) -> np.ndarray:
     from collections.abc import Sequence
 
     if not isinstance(items, (Sequence, np.ndarray)):
@@ -509,13 +511,13 @@ def _bytes_of(items: Any) -> np.ndarray:
 
 def _wrap_bytes(memory: np.ndarray):
     table = table_of(device_type("cpu"))
-    return call.wrap(table, table.backend.from_foreign_array(memory), dtypes.uint8)
+    return call.wrap_array(table, table.backend.from_foreign_array(memory), dtypes.uint8)
 
 
-def _storage_over(tensor: Any) -> UntypedStorage:
+def _make_storage_part(tensor: Any) -> UntypedStorage:
     """A separate storage over some bytes of another, which shares the memory and cannot grow."""
     if tensor._tl_kernels.device.type == "cpu":
-        tensor = call.wrap(
+        tensor = call.wrap_array(
             tensor._tl_kernels, tensor._tl_kernels.backend.from_foreign_array(tensor._tl_array), dtypes.uint8
         )
         return storage_of(tensor)
@@ -566,16 +568,16 @@ def _adopt_memory(storage: UntypedStorage, memory: np.ndarray) -> None:
     moved = _wrap_bytes(memory)
     np.copyto(moved._tl_array, old._tl_array)
     _handles.pop(id(owner), None)
-    for tensor in _tensors_on(owner):
+    for tensor in _find_tensors_of_storage(owner):
         if tensor is not old:
             _move_into(tensor, owner, None, moved._tl_array, state)
-    storage._take(moved)
+    storage._adopt_tensor(moved)
     storage._fixed = True
 
 
-def storage_on(memory: np.ndarray) -> UntypedStorage:
+def storage_owning(memory: np.ndarray) -> UntypedStorage:
     """The storage whose memory an array of bytes owns."""
-    return _storage_over(_wrap_bytes(memory))
+    return _make_storage_part(_wrap_bytes(memory))
 
 
 def share_memory(tensor: PropertyMethods) -> PropertyMethods:
@@ -595,7 +597,7 @@ def is_shared(tensor: PropertyMethods) -> bool:
 
 def rebuild_storage(array: np.ndarray, where: str) -> UntypedStorage:
     """A storage out of a pickle."""
-    storage = _storage_over(_wrap_bytes(array))
+    storage = _make_storage_part(_wrap_bytes(array))
     storage._fixed = False
     return storage.to(device=where)
 

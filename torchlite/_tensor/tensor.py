@@ -8,12 +8,12 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from .._dispatch import NAMESPACES, call, function_for
-from .._dispatch.argument_checks import set_requires_grad
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import GLOBALS, MODE, recording
 from .._dispatch.interceptors import DISABLED_TORCH_FUNCTION, torch_function_disabled
 from .._dispatch.op_functions import in_place_method
 from .._dispatch.op_record import INPLACE, Op
+from .._dispatch.shape_and_value_checks import set_requires_grad
 from .._types import dtypes
 from .._types.layouts import Size, preserve_format
 from .._types.package_name import is_torchlite_object
@@ -26,7 +26,7 @@ from .python_protocols import PythonProtocols
 from .sparse_methods import SparseMethods
 
 
-def _method(name: str):
+def _make_method(name: str):
     """The method of that name, created from its record."""
     record = NAMESPACES["Tensor"].get(name)
     return in_place_method(NAMESPACES["Tensor"][name[:-1]]) if record is None else function_for(record)
@@ -45,7 +45,7 @@ class _LazyMethod:
         self.name = name
 
     def __get__(self, tensor, owner=None):
-        method = _method(self.name)
+        method = _make_method(self.name)
         setattr(Tensor, self.name, method)
         return method.__get__(tensor, owner)
 
@@ -95,10 +95,11 @@ class Tensor(_Parts):
     _tl_is_plain = True
     _tl_level: Any = None  # of a tensor inside `vmap` that represents one example of a batch: the batch's level
     _tl_dispatches = False  # whether the class defines `__torch_dispatch__`
-    # Whether ops on it go to `_run_record`, as records. Its parts have the autograd history: `_history` is the tensor
-    # in the graph, `_in_graph` and `_of_graph` convert a gradient, `_put` writes at an index.
+    # Whether ops on it go to `_run_record`, as records. Its parts have the autograd history: `_autograd_representative`
+    # is the tensor in the graph, `_gradient_to_local` and `_gradient_from_local` convert a gradient, `_set_items`
+    # writes at an index.
     _takes_records = False
-    _put: Any
+    _set_items: Any
     _tl_signs = 0  # of a view whose elements are the conjugates or negatives of its memory's (see conj_neg_views.py)
 
     def __new__(cls, *args, device=None, dtype=None, requires_grad=False, size=None):
@@ -110,13 +111,16 @@ class Tensor(_Parts):
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        own = _class_attribute(cls, "__torch_dispatch__")
-        cls._tl_dispatches = own is not vars(Tensor)["__torch_dispatch__"] and not _leaves_ops(own)
+        own = _find_class_attribute(cls, "__torch_dispatch__")
+        cls._tl_dispatches = own is not vars(Tensor)["__torch_dispatch__"] and not _disables_torch_function(own)
         GLOBALS["DISPATCHES"] |= cls._tl_dispatches
-        if cls._tl_dispatches and _class_attribute(cls, "__torch_function__") is vars(Tensor)["__torch_function__"]:
+        if (
+            cls._tl_dispatches
+            and _find_class_attribute(cls, "__torch_function__") is vars(Tensor)["__torch_function__"]
+        ):
             # PyTorch's rule: such a class only intercepts ops below autograd.
             cls.__torch_function__ = DISABLED_TORCH_FUNCTION  # type: ignore[method-assign]
-        cls._tl_is_plain = _leaves_ops(_class_attribute(cls, "__torch_function__")) or (
+        cls._tl_is_plain = _disables_torch_function(_find_class_attribute(cls, "__torch_function__")) or (
             "__torch_function__" not in cls.__dict__
             and cls.__bases__[0].__dict__.get("_tl_is_plain", True)
             and is_torchlite_object(cls)
@@ -139,12 +143,12 @@ class Tensor(_Parts):
             MODE.torch_dispatch_disabled = before
 
 
-def _class_attribute(cls: type, name: str) -> Any:
+def _find_class_attribute(cls: type, name: str) -> Any:
     """The attribute of a class or its nearest base class, unbound."""
     return next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
 
 
-def _leaves_ops(hook: Any) -> bool:
+def _disables_torch_function(hook: Any) -> bool:
     return getattr(getattr(hook, "__func__", hook), "is_disabled_torch_function", False)
 
 

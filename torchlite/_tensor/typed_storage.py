@@ -15,13 +15,13 @@ from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.layouts import strided
 from .._types.package_name import package_name
-from .storage import UntypedStorage, storage_of, tensor_in
+from .storage import UntypedStorage, make_tensor_on_storage, storage_of
 
 _warned = False
 _always_warn = False
 
 
-def _warn(stacklevel: int = 2) -> None:
+def _warn_deprecated(stacklevel: int = 2) -> None:
     global _warned
     if _warned and not _always_warn:
         return
@@ -125,7 +125,7 @@ class TypedStorage:
 
     def __init__(self, *args, device=None, dtype=None, wrap_storage=None, _internal=False):
         if not _internal:
-            _warn()
+            _warn_deprecated()
         words = (
             f"{type(self).__name__}.__init__ received an invalid combination of arguments. Expected one "
             f"of:{_SIGNATURES}"
@@ -146,7 +146,7 @@ class TypedStorage:
             self.dtype, self._untyped_storage = dtype, wrap_storage
             return
         self.dtype = dtypes.get_default_dtype() if dtype is None else dtype
-        where = call._device("cpu" if device is None else device)
+        where = call._resolve_device("cpu" if device is None else device)
         if where.type not in ("cpu", "cuda", "meta", "opencl"):
             raise RuntimeError(f"{words}\n\nStorage device not recognized: {where.type}")
         self._untyped_storage = _new_memory(args, self.dtype, where, words)
@@ -155,7 +155,7 @@ class TypedStorage:
     def _tensor(self) -> Any:
         """The elements as a flat tensor on the storage."""
         count = self._size()
-        return tensor_in(self._untyped_storage, self.dtype, (count,), (1,), 0)
+        return make_tensor_on_storage(self._untyped_storage, self.dtype, (count,), (1,), 0)
 
     # -- without a warning, for PyTorch's own use --
 
@@ -249,93 +249,93 @@ class TypedStorage:
 
     @property
     def device(self):
-        _warn()
+        _warn_deprecated()
         return self._untyped_storage.device
 
     @property
     def is_cuda(self) -> bool:
-        _warn()
+        _warn_deprecated()
         return self._untyped_storage.is_cuda
 
     @property
     def filename(self) -> str | None:
         """The file that a mapping shares its memory with."""
-        _warn()
+        _warn_deprecated()
         return self._untyped_storage.filename
 
     def untyped(self) -> UntypedStorage:
         """The same memory as bytes."""
-        _warn()
+        _warn_deprecated()
         return self._untyped_storage
 
     def __len__(self) -> int:
-        _warn()
+        _warn_deprecated()
         return self._size()
 
     def size(self) -> int:
         """The number of elements."""
-        _warn()
+        _warn_deprecated()
         return self._size()
 
     def nbytes(self) -> int:
         """The length in bytes."""
-        _warn()
+        _warn_deprecated()
         return self._nbytes()
 
     def element_size(self) -> int:
         """Bytes of an element."""
-        _warn()
+        _warn_deprecated()
         return self._element_size()
 
     def __sizeof__(self) -> int:
-        _warn()
+        _warn_deprecated()
         return object.__sizeof__(self) + self._nbytes()
 
     def data_ptr(self) -> int:
         """The address of the first element."""
-        _warn()
+        _warn_deprecated()
         return self._data_ptr()
 
     def get_device(self) -> int:
         """The index of the device; -1 on the CPU."""
-        _warn()
+        _warn_deprecated()
         return self._untyped_storage.get_device()
 
     def resizable(self) -> bool:
         """True if the storage can be resized."""
-        _warn()
+        _warn_deprecated()
         return self._untyped_storage.resizable()
 
     def resize_(self, size: int) -> None:
         """Resize the storage to a number of elements."""
-        _warn()
+        _warn_deprecated()
         self._resize_(size)
 
     def is_shared(self) -> bool:
         """True if the memory is shared with other processes."""
-        _warn()
+        _warn_deprecated()
         return self._is_shared()
 
     def share_memory_(self) -> TypedStorage:
         """Move the elements to shared memory."""
-        _warn()
+        _warn_deprecated()
         return self._share_memory_()
 
     def is_pinned(self, device=None) -> bool:
         """True if the memory is page-locked."""
-        _warn()
+        _warn_deprecated()
         return self._untyped_storage.is_pinned(device)
 
     def pin_memory(self, device=None) -> TypedStorage:
         """A copy in page-locked memory."""
-        _warn()
+        _warn_deprecated()
         return typed_storage_over(self._untyped_storage.pin_memory(device), self.dtype)
 
     def _share_fd_cpu_(self, *args, **kwargs):
         return (*self._untyped_storage._share_fd_cpu_(*args, **kwargs)[:1], self._size())
 
     def _share_filename_cpu_(self, *args, **kwargs):
-        self._untyped_storage._only_on_cpu("_share_filename_")
+        self._untyped_storage._require_cpu("_share_filename_")
         raise NotImplementedError("storages are shared by descriptors here (_share_fd_cpu_), not by file names")
 
     def _write_file(self, file, is_real_file: bool, save_size: bool, element_size: int) -> None:
@@ -348,14 +348,14 @@ class TypedStorage:
 
     def pickle_storage_type(self) -> str:
         """The name of its class in checkpoints: "FloatStorage"."""
-        _warn()
+        _warn_deprecated()
         return self._pickle_storage_type()
 
     def type(self, dtype=None, non_blocking: bool = False):
         """The name of its kind, "torch.FloatStorage", or itself as that kind. `non_blocking` has no effect: the cast
         runs on the host.
         """
-        _warn()
+        _warn_deprecated()
         if dtype is None:
             where = self._untyped_storage.device.type
             return f"torch.{'' if where == 'cpu' else where + '.'}{self._pickle_storage_type()}"
@@ -367,31 +367,31 @@ class TypedStorage:
 
     def tolist(self) -> list:
         """The elements as Python numbers."""
-        _warn()
+        _warn_deprecated()
         self._untyped_storage._refuse_meta()
         return self._tensor.tolist()
 
     def __iter__(self):
-        _warn()
+        _warn_deprecated()
         return iter(self.tolist())
 
     def __getitem__(self, index):
-        _warn()
+        _warn_deprecated()
         return self._getitem(index)
 
     def __setitem__(self, index, value) -> None:
-        _warn()
+        _warn_deprecated()
         self._setitem(index, value)
 
     def fill_(self, value) -> TypedStorage:
         """Write a number into every element."""
-        _warn()
+        _warn_deprecated()
         self._setitem(slice(0, self._size()), value)
         return self
 
     def copy_(self, source, non_blocking: bool | None = None) -> TypedStorage:
         """Write the bytes of another storage of the same length."""
-        _warn()
+        _warn_deprecated()
         if source.device.type == "meta" and self._untyped_storage.device.type != "meta":
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         self._untyped_storage.copy_(source, non_blocking)
@@ -399,22 +399,22 @@ class TypedStorage:
 
     def clone(self) -> TypedStorage:
         """A copy."""
-        _warn()
+        _warn_deprecated()
         return typed_storage_over(self._untyped_storage.clone(), self.dtype)
 
     def cpu(self) -> TypedStorage:
         """The storage on the CPU."""
-        _warn()
+        _warn_deprecated()
         return typed_storage_over(self._untyped_storage.cpu(), self.dtype)
 
     def cuda(self, device=None, non_blocking: bool = False) -> TypedStorage:
         """The storage on a CUDA device."""
-        _warn()
+        _warn_deprecated()
         return typed_storage_over(self._untyped_storage.cuda(device, non_blocking), self.dtype)
 
     def to(self, *, device, non_blocking: bool = False) -> TypedStorage:
         """The storage on a device."""
-        _warn()
+        _warn_deprecated()
         return typed_storage_over(self._untyped_storage.to(device=device, non_blocking=non_blocking), self.dtype)
 
     def __copy__(self) -> TypedStorage:
@@ -432,7 +432,7 @@ class TypedStorage:
     @classmethod
     def from_buffer(cls, *args, **kwargs) -> TypedStorage:
         """A storage with a copy of a buffer's bytes: `from_buffer(buffer, byte_order)`."""
-        _warn()
+        _warn_deprecated()
         d = kwargs.pop("dtype", None) or getattr(cls, "dtype", None) or dtypes.get_default_dtype()
         if cls is not TypedStorage and len(args) < 2 and "byte_order" not in kwargs and d.itemsize > 1:
             raise RuntimeError("function missing required argument 'byte_order' (pos 2)")
@@ -441,7 +441,7 @@ class TypedStorage:
     @classmethod
     def from_file(cls, filename, shared: bool, size: int) -> TypedStorage:
         """A storage on a file's elements; with `shared` changes go to the file."""
-        _warn()
+        _warn_deprecated()
         if cls is TypedStorage:
             raise RuntimeError("from_file can only be called on derived classes")
         d = cls.dtype
@@ -458,7 +458,7 @@ class TypedStorage:
 
 def _add_casts(name: str, d: dtypes.dtype) -> None:
     def cast(self: TypedStorage) -> TypedStorage:
-        _warn()
+        _warn_deprecated()
         return self._to(d)
 
     def cast_bytes(self: UntypedStorage) -> TypedStorage:
@@ -479,7 +479,7 @@ for _name, _d in (
     _add_casts(_name, dtypes.BY_NAME[_d])
 
 
-def _type(self: UntypedStorage, dtype=None, non_blocking: bool = False):
+def _storage_type_or_cast(self: UntypedStorage, dtype=None, non_blocking: bool = False):
     """The name of its kind, or itself as that kind. `non_blocking` has no effect: the cast runs on the host."""
     if dtype is None:
         return "torch.storage.UntypedStorage"
@@ -490,7 +490,7 @@ def _type(self: UntypedStorage, dtype=None, non_blocking: bool = False):
     )
 
 
-UntypedStorage.type = _type  # type: ignore[attr-defined]
+UntypedStorage.type = _storage_type_or_cast  # type: ignore[attr-defined]
 
 
 # -- torch.FloatStorage and its kind -------------------------------------------------------------
@@ -511,7 +511,7 @@ class _LegacyStorageMeta(type):
         if not hasattr(cls, "where"):
             raise RuntimeError("Only child classes of _LegacyStorage can be instantiated")
         if not kwargs.pop("_internal", False):
-            _warn()
+            _warn_deprecated()
         words = f"{cls}.__new__ received an invalid combination of arguments. Expected one of:{_LEGACY_SIGNATURES}"
         for name in ("device", "dtype"):
             if name in kwargs:
@@ -614,7 +614,7 @@ def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=
 def flat_tensor_of(storage: Any, d: dtypes.dtype) -> Any:
     """A flat tensor of a dtype on all of a storage."""
     storage = checked_bytes(storage, d)
-    return tensor_in(storage, d, (storage.nbytes() // d.itemsize,), (1,), 0)
+    return make_tensor_on_storage(storage, d, (storage.nbytes() // d.itemsize,), (1,), 0)
 
 
 TypedStorage.__module__ = _LegacyStorage.__module__ = f"{package_name()}.storage"

@@ -44,7 +44,7 @@ def is_backend_module(name: str) -> bool:
     )
 
 
-def known_types() -> list[str]:
+def list_known_device_types() -> list[str]:
     """Device types that something could compute on."""
     return [*PIP_EXTRAS, *(name for name in {**REGISTERED, **installed_backends()} if name not in PIP_EXTRAS)]
 
@@ -76,7 +76,7 @@ class device:
                 return type
             type = type.type
         if isinstance(type, int):
-            return _intern("cuda", type)
+            return _intern_device("cuda", type)
         if not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
         if ":" in type:
@@ -88,7 +88,7 @@ class device:
             if not digits.isdigit() or (len(digits) > 1 and digits[0] == "0"):
                 raise RuntimeError(f"Invalid device string: '{type}:{digits}'")
             index = int(digits)
-        return _intern(_ALIASES.get(type, type), index)
+        return _intern_device(_ALIASES.get(type, type), index)
 
     def __repr__(self) -> str:
         return (
@@ -129,20 +129,20 @@ device.__module__ = "torchlite"  # where programs find it
 _devices: dict[tuple[str, int | None], device] = {}
 
 
-def _intern(type: str, index: int | None) -> device:
+def _intern_device(type: str, index: int | None) -> device:
     """The one object for a device: devices are equal where they are the same object."""
     found = _devices.get((type, index))
     if found is not None:
         return found
     if not is_known(type):
-        names = ", ".join((*known_types(), *PYTORCH_ONLY_TYPES))
+        names = ", ".join((*list_known_device_types(), *PYTORCH_ONLY_TYPES))
         raise RuntimeError(f"Expected one of {names} device type at start of device string: {type}")
     made = object.__new__(device)
     made.type, made.index = type, index
     return _devices.setdefault((type, index), made)
 
 
-_CPU = _intern("cpu", None)
+_CPU = _intern_device("cpu", None)
 
 
 class _State(threading.local):

@@ -13,7 +13,7 @@ BOOL, INT, FLOAT, COMPLEX = range(4)
 _EXTRA = {"bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "complex32"}
 
 
-def _ml_dtypes(name: str) -> np.dtype:
+def _load_ml_dtypes(name: str) -> np.dtype:
     try:
         import ml_dtypes
 
@@ -57,7 +57,7 @@ class dtype:
         if self._np is None:
             if self.name in NAME_ONLY:
                 raise TypeError(f"{self!r}: torchlite has the name of this dtype, and no tensors of it")
-            self._np = _ml_dtypes(self.name) if self.name in _EXTRA else np.dtype(self.name)
+            self._np = _load_ml_dtypes(self.name) if self.name in _EXTRA else np.dtype(self.name)
             FROM_NUMPY[self._np] = self
         return self._np
 
@@ -198,10 +198,10 @@ def promote_types(first: dtype, second: dtype) -> dtype:
         if {first, second} == {float16, bfloat16}:
             return float32
         return max(first, second, key=_FLOAT_LADDER.index)
-    return _promote_ints(first, second)
+    return _promote_integers(first, second)
 
 
-def _promote_ints(first: dtype, second: dtype) -> dtype:
+def _promote_integers(first: dtype, second: dtype) -> dtype:
     if first.is_signed == second.is_signed:
         return first if first.itemsize >= second.itemsize else second
     signed, unsigned = (first, second) if first.is_signed else (second, first)

@@ -58,7 +58,7 @@ class Formula:
         """The scalars that depend on the count of steps."""
         found = {"step"} & {*self.options}
         for statement in self.scalars:
-            if found & names_in(statement.value):
+            if found & find_names(statement.value):
                 found.add(statement.targets[0].id)
         return frozenset(found)
 
@@ -72,7 +72,7 @@ class Formula:
         wanted, lines = set(names), []
         for statement in reversed(self.scalars):
             if statement.targets[0].id in wanted:
-                wanted |= names_in(statement.value)
+                wanted |= find_names(statement.value)
                 lines.append(f"    {ast.unparse(statement)}\n")
         text = f"def numbers({', '.join(self.options)}):\n{''.join(reversed(lines))}    return {', '.join(names)},\n"
         space = {"sqrt": math.sqrt, "bias_correction": lambda beta, step: 1 - beta**step}
@@ -82,10 +82,10 @@ class Formula:
         """The statements of the update without conditions on `known` names, and without products with numbers that
         are 1.
         """
-        return [_DropOnes(ones).visit(s) if ones else s for s in _choose(parse_again(self.update), known)]
+        return [_DropOnes(ones).visit(s) if ones else s for s in _choose_branch(parse_again(self.update), known)]
 
 
-def names_in(node: ast.AST) -> set[str]:
+def find_names(node: ast.AST) -> set[str]:
     """All names in an expression."""
     return {found.id for found in ast.walk(node) if isinstance(found, ast.Name)}
 
@@ -95,16 +95,16 @@ def parse_again(statements: list[Any]) -> list[Any]:
     return parse("\n".join(map(ast.unparse, statements))).body
 
 
-def _choose(statements: list[Any], known: Mapping[str, Any]) -> Iterator[Any]:
+def _choose_branch(statements: list[Any], known: Mapping[str, Any]) -> Iterator[Any]:
     for statement in statements:
         if not isinstance(statement, ast.If):
             yield statement
         elif statement.test.id in known:  # type: ignore[attr-defined]
             taken = known[statement.test.id]  # type: ignore[attr-defined]
-            yield from _choose(statement.body if taken else statement.orelse, known)
+            yield from _choose_branch(statement.body if taken else statement.orelse, known)
         else:
-            statement.body = list(_choose(statement.body, known))
-            statement.orelse = list(_choose(statement.orelse, known))
+            statement.body = list(_choose_branch(statement.body, known))
+            statement.orelse = list(_choose_branch(statement.orelse, known))
             yield statement
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _FILE_NUMBERS = itertools.count(2)
 _TRIES = 5
-_KEPT = 100  # letters of the longest name whose result is cached
+_MAX_CACHED_NAME_LENGTH = 100  # letters of the longest name whose result is cached
 _PARSING = acquire_before_fork(threading.RLock())  # a finalizer that the collector runs meanwhile may parse as well
 
 
@@ -38,7 +38,7 @@ def is_identifier(name: Any) -> bool:
     """
     if type(name) is not str:
         return False
-    return _is_safe_identifier(name) if len(name) <= _KEPT else _is_safe_identifier.__wrapped__(name)
+    return _is_safe_identifier(name) if len(name) <= _MAX_CACHED_NAME_LENGTH else _is_safe_identifier.__wrapped__(name)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -173,7 +173,7 @@ def compile_function(
     8
     """
     function = compile_source(source, filename, globals, {} if locals is None else locals)[name]
-    weakref.finalize(function.__code__, _forget, filename, linecache.cache.get(filename)).atexit = False
+    weakref.finalize(function.__code__, _forget_source, filename, linecache.cache.get(filename)).atexit = False
     return function
 
 
@@ -186,10 +186,10 @@ def attach_source(function: FunctionType, lines: list[str]) -> None:
         filename = f"{filename.removesuffix('>')} #{next(_FILE_NUMBERS)}>"
         function.__code__ = function.__code__.replace(co_filename=filename)
     entry = linecache.cache[filename] = (sum(map(len, lines)), None, lines, filename)
-    weakref.finalize(function, _forget, filename, entry).atexit = False
+    weakref.finalize(function, _forget_source, filename, entry).atexit = False
 
 
-def _forget(filename: str, lines: Any) -> None:
+def _forget_source(filename: str, lines: Any) -> None:
     """Drop the lines under a file name, unless another source has taken it since."""
     if linecache.cache.get(filename) is lines:
         linecache.cache.pop(filename, None)

@@ -9,11 +9,11 @@ from .._types.package_name import package_name
 from . import autocast_mode, grad_scaler
 
 
-def _deprecated(old: str, new: str) -> None:
+def _warn_deprecated(old: str, new: str) -> None:
     warnings.warn(f"`torch.{old}` is deprecated. Please use `torch.amp.{new}` instead.", FutureWarning, stacklevel=3)
 
 
-def deprecated_forms(device_type: str) -> Any:
+def make_deprecated_forms(device_type: str) -> Any:
     """The classes `autocast` and `GradScaler` without the device type, and the functions
     `custom_fwd` and `custom_bwd`.
     """
@@ -23,7 +23,7 @@ def deprecated_forms(device_type: str) -> Any:
         __doc__ = f"Deprecated: use `torch.autocast({device_type!r}, ...)`."
 
         def __init__(self, enabled=True, dtype=default, cache_enabled=True):
-            _deprecated(f"{place}.autocast(args...)", f"autocast('{device_type}', args...)")
+            _warn_deprecated(f"{place}.autocast(args...)", f"autocast('{device_type}', args...)")
             super().__init__(device_type, dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
 
     class GradScaler(grad_scaler.GradScaler):
@@ -32,15 +32,15 @@ def deprecated_forms(device_type: str) -> Any:
         def __init__(
             self, init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True
         ):
-            _deprecated(f"{place}.GradScaler(args...)", f"GradScaler('{device_type}', args...)")
+            _warn_deprecated(f"{place}.GradScaler(args...)", f"GradScaler('{device_type}', args...)")
             super().__init__(device_type, init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 
     def custom_fwd(fwd=None, *, cast_inputs=None):
-        _deprecated(f"{place}.custom_fwd(args...)", f"custom_fwd(args..., device_type='{device_type}')")
+        _warn_deprecated(f"{place}.custom_fwd(args...)", f"custom_fwd(args..., device_type='{device_type}')")
         return autocast_mode.custom_fwd(fwd, device_type=device_type, cast_inputs=cast_inputs)
 
     def custom_bwd(bwd):
-        _deprecated(f"{place}.custom_bwd(args...)", f"custom_bwd(args..., device_type='{device_type}')")
+        _warn_deprecated(f"{place}.custom_bwd(args...)", f"custom_bwd(args..., device_type='{device_type}')")
         return autocast_mode.custom_bwd(bwd, device_type=device_type)
 
     forms = autocast, GradScaler, custom_fwd, custom_bwd

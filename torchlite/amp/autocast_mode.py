@@ -16,7 +16,7 @@ from .. import Tensor
 from .._device.accelerators import CUDA
 from .._dispatch import LEAF, MODE, REGISTRY, F
 from .._dispatch import call as _call
-from .._dispatch.autograd_graph import base_of, version
+from .._dispatch.autograd_graph import base_of, version_of
 from .._dispatch.hooks import saved_tensor_hooks
 from .._dispatch.interceptors import Interceptor, ReenabledInterceptor, enter, leave, stack
 from .._dispatch.op_functions import unintercepted_function_for
@@ -92,31 +92,31 @@ class _Autocast(Interceptor):
         """Return the cast arguments of a listed op; None for an op on no list, whose parts are then checked."""
         if op.name not in AUTOCAST_OPS:
             return None
-        where = _device_type(args)
+        where = _autocast_device_type(args)
         rule = None if where is None else RULES[where].get(op.name)
         if callable(rule):
             rule = rule(*_call.bind(op, args, {name: value for name, value in kwargs.items() if name != "out"}))
         return None if rule is None else _cast_arguments(op, rule, where, args, kwargs)  # type: ignore[arg-type]
 
 
-def _tensors(values):
+def _iterate_tensors(values):
     """The tensors of a call, in lists too."""
     for value in values:
         if isinstance(value, Tensor):
             yield value
         elif value.__class__ in _LISTS:
-            yield from _tensors(value)
+            yield from _iterate_tensors(value)
 
 
 _LISTS = (tuple, list)
 
 
-def _device_type(values) -> str | None:
+def _autocast_device_type(values) -> str | None:
     """Return the device type whose lists apply, an accelerator's before the CPU's. None also if a subclass overrides
     the op.
     """
     found = None
-    for tensor in _tensors(values):
+    for tensor in _iterate_tensors(values):
         if tensor.__class__ is not Tensor and _call.find_torch_function_override((tensor,)) is not None:
             return None
         name = tensor._tl_kernels.device.type
@@ -125,7 +125,7 @@ def _device_type(values) -> str | None:
     return found
 
 
-def _eligible(tensor, where: str) -> bool:
+def _is_eligible(tensor, where: str) -> bool:
     d = tensor.dtype
     return d.category == 2 and d is not float64 and tensor._tl_kernels.device.type == where
 
@@ -148,7 +148,7 @@ def _cast_arguments(op, rule: str, where: str, args: tuple, kwargs: dict):
 
 def _with_dtype(op, where: str, args: tuple, kwargs: dict):
     """Return the arguments with dtype=float32, unless the caller chose one."""
-    if not _eligible(next(_tensors(args)), where):
+    if not _is_eligible(next(_iterate_tensors(args)), where):
         return args, kwargs
     place = [p.name for p in op.params].index("dtype")
     if place < len(args):
@@ -159,8 +159,8 @@ def _with_dtype(op, where: str, args: tuple, kwargs: dict):
 def _widest_dtype(where: str, values) -> dtype:
     lower = _state.dtypes[where]
     found = lower
-    for tensor in _tensors(values):
-        if _eligible(tensor, where):
+    for tensor in _iterate_tensors(values):
+        if _is_eligible(tensor, where):
             if tensor.dtype not in (float32, lower):
                 raise RuntimeError("Unexpected floating ScalarType in at::autocast::prioritize")
             found = float32 if tensor.dtype is float32 else found
@@ -170,7 +170,7 @@ def _widest_dtype(where: str, values) -> dtype:
 def _cast_nested(value, where: str, to: dtype):
     """A value with its eligible tensors cast."""
     if isinstance(value, Tensor):
-        return value if value.dtype is to or not _eligible(value, where) else _cached_cast(value, where, to)
+        return value if value.dtype is to or not _is_eligible(value, where) else _cached_cast(value, where, to)
     if value.__class__ in _LISTS:
         return value.__class__(_cast_nested(item, where, to) for item in value)
     return value
@@ -190,7 +190,7 @@ def _cached_cast(tensor, where: str, to: dtype):
         and base_of(tensor) is None
     ):
         return cast(tensor, to)
-    key, now = (id(tensor), to), version(tensor)
+    key, now = (id(tensor), to), version_of(tensor)
     found = _state.cache.get(key)
     if found is None or found[1] != now:
         found = _state.cache[key] = (tensor, now, cast(tensor, to))
@@ -223,7 +223,7 @@ def _check_device_type(function: str, device_type) -> str:
     return device(device_type).type
 
 
-def _known(function: str, device_type) -> str:
+def _check_known_device_type(function: str, device_type) -> str:
     kind = _check_device_type(function, device_type)
     if kind not in _state.dtypes:
         raise RuntimeError("unknown device type for autocast in get_autocast_dispatch_key_from_device_type")
@@ -238,7 +238,7 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
     ...     torch.is_autocast_enabled("cpu")
     True
     """
-    return _state.enabled[_known("is_autocast_enabled", device_type)]
+    return _state.enabled[_check_known_device_type("is_autocast_enabled", device_type)]
 
 
 def is_any_autocast_enabled() -> bool:
@@ -256,7 +256,7 @@ def set_autocast_enabled(device_type: str = "cuda", enabled: Any = None) -> None
         raise TypeError(
             f"set_autocast_enabled(): argument 'enabled' (position 2) must be bool, not {type(enabled).__name__}"
         )
-    _state.enabled[_known("set_autocast_enabled", device_type)] = enabled
+    _state.enabled[_check_known_device_type("set_autocast_enabled", device_type)] = enabled
     wanted = any(_state.enabled.values())
     if wanted is not _state.intercepting:
         _state.intercepting = wanted
@@ -282,7 +282,7 @@ def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
         raise TypeError(
             f"set_autocast_dtype(): argument 'dtype' (position 2) must be torch.dtype, not {type(dtype).__name__}"
         )
-    _state.dtypes[_known("set_autocast_dtype", device_type)] = dtype
+    _state.dtypes[_check_known_device_type("set_autocast_dtype", device_type)] = dtype
 
 
 def is_autocast_cache_enabled() -> bool:
@@ -314,7 +314,7 @@ def autocast_decrement_nesting() -> int:
     return _state.nesting
 
 
-def _deprecated(name: str, new: str, function, device_type: str):
+def _make_deprecated_function(name: str, new: str, function, device_type: str):
     """Return PyTorch's deprecated function of one device type."""
 
     @functools.wraps(function)
@@ -329,18 +329,22 @@ def _deprecated(name: str, new: str, function, device_type: str):
     return older
 
 
-is_autocast_cpu_enabled = _deprecated(
+is_autocast_cpu_enabled = _make_deprecated_function(
     "is_autocast_cpu_enabled", "is_autocast_enabled('cpu')", is_autocast_enabled, "cpu"
 )
-set_autocast_cpu_enabled = _deprecated(
+set_autocast_cpu_enabled = _make_deprecated_function(
     "set_autocast_cpu_enabled", "set_autocast_enabled('cpu', enabled)", set_autocast_enabled, "cpu"
 )
-get_autocast_cpu_dtype = _deprecated("get_autocast_cpu_dtype", "get_autocast_dtype('cpu')", get_autocast_dtype, "cpu")
-set_autocast_cpu_dtype = _deprecated(
+get_autocast_cpu_dtype = _make_deprecated_function(
+    "get_autocast_cpu_dtype", "get_autocast_dtype('cpu')", get_autocast_dtype, "cpu"
+)
+set_autocast_cpu_dtype = _make_deprecated_function(
     "set_autocast_cpu_dtype", "set_autocast_dtype('cpu', dtype)", set_autocast_dtype, "cpu"
 )
-get_autocast_gpu_dtype = _deprecated("get_autocast_gpu_dtype", "get_autocast_dtype('cuda')", get_autocast_dtype, "cuda")
-set_autocast_gpu_dtype = _deprecated(
+get_autocast_gpu_dtype = _make_deprecated_function(
+    "get_autocast_gpu_dtype", "get_autocast_dtype('cuda')", get_autocast_dtype, "cuda"
+)
+set_autocast_gpu_dtype = _make_deprecated_function(
     "set_autocast_gpu_dtype", "set_autocast_dtype('cuda', dtype)", set_autocast_dtype, "cuda"
 )
 
@@ -402,7 +406,7 @@ class autocast(_AutocastRegion):
             raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
         caches = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         kind = device(device_type).type
-        super().__init__(kind, enabled and _supported(kind, fast), fast, caches)
+        super().__init__(kind, enabled and _is_supported(kind, fast), fast, caches)
 
     def __call__(self, func: Any) -> Any:
         if not callable(func):
@@ -446,7 +450,7 @@ def restore_current() -> list[_AutocastRegion]:
     return [_AutocastRegion(name, _state.enabled[name], _state.dtypes[name], _state.cache_enabled) for name in DEFAULTS]
 
 
-def _supported(device_type: str, fast_dtype) -> bool:
+def _is_supported(device_type: str, fast_dtype) -> bool:
     """True if a region can cast; else a warning states why not."""
     if device_type == "cuda":
         if not _cuda_is_available():
@@ -473,7 +477,7 @@ def _cuda_is_available() -> bool:
 def _cast(value, device_type: str, dtype):
     """Cast floating-point tensors of the device type to `dtype`, also in containers; other values are unchanged."""
     if isinstance(value, Tensor):
-        return value.to(dtype) if _eligible(value, device_type) else value
+        return value.to(dtype) if _is_eligible(value, device_type) else value
     if isinstance(value, (str, bytes, np.ndarray)):
         return value
     if isinstance(value, collections.abc.Mapping):
@@ -504,7 +508,7 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: dtype | None =
     ...     Product.apply(torch.ones(2, 2, dtype=torch.bfloat16), torch.ones(2, 2)).dtype
     torch.float32
     """
-    _name(device_type)
+    _check_device_type_string(device_type)
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 
@@ -524,7 +528,7 @@ def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
     """Decorates `backward` of an autograd Function: it runs with autocast as its `forward` did, which needs
     `custom_fwd`.
     """
-    _name(device_type)
+    _check_device_type_string(device_type)
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)
 
@@ -536,6 +540,6 @@ def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
     return backward
 
 
-def _name(device_type) -> None:
+def _check_device_type_string(device_type) -> None:
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")

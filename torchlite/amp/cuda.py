@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from ._deprecated_forms import deprecated_forms
+from ._deprecated_forms import make_deprecated_forms
 from .autocast_mode import _cuda_is_available
 
 __all__ = ["GradScaler", "amp_definitely_not_available", "autocast", "custom_bwd", "custom_fwd"]
 
-autocast, GradScaler, custom_fwd, custom_bwd = deprecated_forms("cuda")
+autocast, GradScaler, custom_fwd, custom_bwd = make_deprecated_forms("cuda")
 
 
 def amp_definitely_not_available() -> bool:

@@ -132,7 +132,7 @@ class GradScaler:
             self._growth_tracker = full((), self._init_growth_tracker, dtype=int32, device=device)
         return self._scale
 
-    def _made(self, caller: str):
+    def _check_scale_created(self, caller: str):
         """The scale and the count of good steps; an error names the method that came too early."""
         if self._scale is None:
             raise AssertionError(f"Attempted {caller} but _scale is None.  " + _FIX_HINT)
@@ -149,7 +149,7 @@ class GradScaler:
         """
         if not self._enabled:
             return
-        scale, _ = self._made("unscale_")
+        scale, _ = self._check_scale_created("unscale_")
         state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.UNSCALED:
             raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
@@ -191,7 +191,7 @@ class GradScaler:
 
     def _check_inf_per_device(self, optimizer) -> dict:
         """Check for infinities without changing a gradient."""
-        scale, _ = self._made("_check_inf_per_device")
+        scale, _ = self._check_scale_created("_check_inf_per_device")
         found = self._unscale_grads_(optimizer, _new_found_inf(scale) + 1, _new_found_inf(scale), True)
         self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = found
         return found
@@ -210,7 +210,7 @@ class GradScaler:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
-        self._made("step")
+        self._check_scale_created("step")
         state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
@@ -260,7 +260,7 @@ class GradScaler:
         """
         if not self._enabled:
             return
-        scale, growth_tracker = self._made("update")
+        scale, growth_tracker = self._check_scale_created("update")
         if isinstance(new_scale, float):
             scale.fill_(new_scale)
         elif new_scale is not None:
@@ -271,10 +271,10 @@ class GradScaler:
                 )
             scale.copy_(new_scale)
         else:
-            self._follow(scale, growth_tracker)
+            self._follow_scale(scale, growth_tracker)
         self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
 
-    def _follow(self, scale, growth_tracker) -> None:
+    def _follow_scale(self, scale, growth_tracker) -> None:
         from .. import _amp_update_scale_ as update
 
         notes = [

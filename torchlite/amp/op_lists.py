@@ -53,7 +53,7 @@ CPU = {
 }
 
 
-def _when(kind: str, condition: Callable) -> Callable:
+def _make_conditional_rule(kind: str, condition: Callable) -> Callable:
     """Return the rule `kind` if the condition on the op's arguments is true."""
     return lambda *values: kind if condition(*values) else None
 
@@ -84,26 +84,26 @@ def _as_states_if_packed(input, hx, *rest) -> str:
 
 # Rules that depend on the values of the arguments: for names that cover several of PyTorch's ops.
 CPU_BY_ARGUMENTS = {
-    "_avg_pool": _when(FLOAT, lambda input, kernel, *_: len(kernel) == 3),
-    "einsum": _when(LOWER, _is_chain_or_mixed),
+    "_avg_pool": _make_conditional_rule(FLOAT, lambda input, kernel, *_: len(kernel) == 3),
+    "einsum": _make_conditional_rule(LOWER, _is_chain_or_mixed),
     "gru": _as_states,
-    "inner": _when(WHOLE, lambda input, other: input.ndim == other.ndim == 1),
-    "l1_loss": _when(FLOAT, lambda *values: values[-1] is None),  # without weights
-    "local_response_norm": _when(FLOAT, lambda input, *_: input.ndim > 3),
+    "inner": _make_conditional_rule(WHOLE, lambda input, other: input.ndim == other.ndim == 1),
+    "l1_loss": _make_conditional_rule(FLOAT, lambda *values: values[-1] is None),  # without weights
+    "local_response_norm": _make_conditional_rule(FLOAT, lambda input, *_: input.ndim > 3),
     "lstm": _as_states_if_packed,
-    "max_pool3d": _when(FLOAT, lambda *values: not values[-1]),  # without indices
-    "mse_loss": _when(FLOAT, lambda *values: values[-1] is None),
-    "pad": _when(
+    "max_pool3d": _make_conditional_rule(FLOAT, lambda *values: not values[-1]),  # without indices
+    "mse_loss": _make_conditional_rule(FLOAT, lambda *values: values[-1] is None),
+    "pad": _make_conditional_rule(
         FLOAT, lambda input, pad, mode="constant", value=None: mode == "replicate" or mode == "reflect" and len(pad) < 6
     ),
 }
 
 
-def _rules(lists: dict[str, str], by_arguments: dict[str, Callable]) -> dict[str, str | Callable]:
+def _make_rules(lists: dict[str, str], by_arguments: dict[str, Callable]) -> dict[str, str | Callable]:
     """{op: rule}, a rule being a kind or a function of the values of the op's parameters."""
     return {**{name: kind for kind, names in lists.items() for name in names.split()}, **by_arguments}
 
 
-_ON_CUDA = _rules(CUDA, {})
-RULES = {"cuda": _ON_CUDA, "opencl": _ON_CUDA, "cpu": _rules(CPU, CPU_BY_ARGUMENTS)}
+_ON_CUDA = _make_rules(CUDA, {})
+RULES = {"cuda": _ON_CUDA, "opencl": _ON_CUDA, "cpu": _make_rules(CPU, CPU_BY_ARGUMENTS)}
 AUTOCAST_OPS = frozenset(name for rules in RULES.values() for name in rules)

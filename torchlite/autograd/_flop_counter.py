@@ -61,7 +61,7 @@ _PRODUCTS = {"mm", "bmm", "matmul", "mv", "dot"}
 _ADDED = {"addmm", "baddbmm", "addmv"}
 
 
-def _shape(value: Any) -> tuple:
+def _shape_of_result(value: Any) -> tuple:
     return tuple(value.shape)
 
 
@@ -69,13 +69,18 @@ def op_flops(op: Any, args: Any, kwargs: Any, result: Any) -> int | None:
     """FLOPs of an op call; None for an op without a formula."""
     name = op.name
     if name in _PRODUCTS:
-        return matmul_flops(_shape(args[0]), _shape(args[1]))
+        return matmul_flops(_shape_of_result(args[0]), _shape_of_result(args[1]))
     if name in _ADDED:
-        return matmul_flops(_shape(args[1]), _shape(args[2]))
+        return matmul_flops(_shape_of_result(args[1]), _shape_of_result(args[2]))
     if name == "linear":
-        return matmul_flops(_shape(args[0]), _shape(args[1])[::-1])
+        return matmul_flops(_shape_of_result(args[0]), _shape_of_result(args[1])[::-1])
     if name in ("mul", "add", "sub", "div") and hasattr(result, "numel"):
         return result.numel()
     if name == "_convolution" or name == "convolution":
-        return conv_flops(_shape(args[0]), _shape(args[1]), _shape(result), bool(args[6]) if len(args) > 6 else False)
+        return conv_flops(
+            _shape_of_result(args[0]),
+            _shape_of_result(args[1]),
+            _shape_of_result(result),
+            bool(args[6]) if len(args) > 6 else False,
+        )
     return None

@@ -15,7 +15,7 @@ from .forward_ad import dual_level, make_dual, unpack_dual
 Fail = Callable[[str], Exception]
 
 
-def _differentiable(function, inputs) -> list[Tensor]:
+def _is_differentiable(function, inputs) -> list[Tensor]:
     found = function(*inputs)
     found = (found,) if isinstance(found, Tensor) else tuple(found)
     return [o for o in found if isinstance(o, Tensor) and o.dtype.category >= 2]
@@ -25,11 +25,11 @@ def jvp_outputs(function, inputs: list, tangents: dict[int, Any]) -> list[Tensor
     """The tangents of the outputs; zeros for outputs without one."""
     with dual_level():
         duals = [make_dual(x, tangents[i]) if i in tangents else x for i, x in enumerate(inputs)]
-        pairs = [unpack_dual(o) for o in _differentiable(function, duals)]
+        pairs = [unpack_dual(o) for o in _is_differentiable(function, duals)]
         return [p.primal.detach().new_zeros(p.primal.shape) if p.tangent is None else p.tangent for p in pairs]
 
 
-def _numbers(value: Tensor) -> np.ndarray:
+def _to_numpy(value: Tensor) -> np.ndarray:
     return value.detach().numpy(force=True)
 
 
@@ -41,63 +41,66 @@ class ForwardCheck:
         self.inputs = [x.detach() if isinstance(x, Tensor) else x for x in inputs]
         self.atol, self.rtol = atol, rtol
 
-    def _like(self, position: int, values: Any) -> Any:
+    def _tensor_like_input(self, position: int, values: Any) -> Any:
         x = self.inputs[position]
         return tensor(values, dtype=x.dtype, device=x.device)
 
-    def _random(self, position: int, rng) -> Any:
+    def _draw_random_tangent(self, position: int, rng) -> Any:
         x = self.inputs[position]
         values = rng.standard_normal(x.shape) + (1j * rng.standard_normal(x.shape) if x.is_complex() else 0)
-        return self._like(position, values)
+        return self._tensor_like_input(position, values)
 
     def check_against_differences(self, directions: Callable[[int], Any]) -> None:
         """Compare with central differences in the directions of each input."""
         for position in self.positions:
             for u in directions(position):
-                found = jvp_outputs(self.function, self.inputs, {position: self._like(position, u)})
-                step = self._like(position, u * self.eps)
+                found = jvp_outputs(self.function, self.inputs, {position: self._tensor_like_input(position, u)})
+                step = self._tensor_like_input(position, u * self.eps)
                 ends = [
-                    [_numbers(o) for o in _differentiable(self.function, self._moved(position, sign * step))]
+                    [
+                        _to_numpy(o)
+                        for o in _is_differentiable(self.function, self._perturb_input(position, sign * step))
+                    ]
                     for sign in (1, -1)
                 ]
                 for number, (tangent, high, low) in enumerate(zip(found, *ends, strict=True)):
                     slope = (high - low) / (2 * self.eps)
-                    if not np.allclose(slope, _numbers(tangent), atol=self.atol, rtol=self.rtol):
+                    if not np.allclose(slope, _to_numpy(tangent), atol=self.atol, rtol=self.rtol):
                         raise self.fail(
                             f"Jacobian computed with forward mode mismatch for output {number} with respect to input "
-                            f"{position},\nnumerical:{slope}\nanalytical:{_numbers(tangent)}\n"
+                            f"{position},\nnumerical:{slope}\nanalytical:{_to_numpy(tangent)}\n"
                         )
 
-    def _moved(self, position: int, step: Any) -> list:
+    def _perturb_input(self, position: int, step: Any) -> list:
         return [x + step if i == position else x for i, x in enumerate(self.inputs)]
 
-    def without_tangents(self, rng) -> None:
+    def check_zero_tangents(self, rng) -> None:
         """An input without a tangent counts as one whose tangent is zero."""
         for position in self.positions:
-            mine = {position: self._random(position, rng)}
-            zeros = {i: self._like(i, np.zeros(self.inputs[i].shape)) for i in self.positions}
+            mine = {position: self._draw_random_tangent(position, rng)}
+            zeros = {i: self._tensor_like_input(i, np.zeros(self.inputs[i].shape)) for i in self.positions}
             whole = jvp_outputs(self.function, self.inputs, zeros | mine)
             if len(self.positions) > 1:
                 for a, b in zip(whole, jvp_outputs(self.function, self.inputs, mine), strict=True):
-                    if not np.allclose(_numbers(a), _numbers(b), equal_nan=True):
+                    if not np.allclose(_to_numpy(a), _to_numpy(b), equal_nan=True):
                         raise self.fail(
                             "Expected the forward gradients to be the same whether an input has no tangent or one of "
                             f"zeros; input {position} alone had one"
                         )
 
-    def at_once(self, rng) -> None:
+    def check_batched_tangents(self, rng) -> None:
         """Two tangents by `vmap` are each by itself."""
         for position in self.positions:
             x = self.inputs[position]
-            both = [self._random(position, rng) for _ in range(2)]
+            both = [self._draw_random_tangent(position, rng) for _ in range(2)]
             apart = [jvp_outputs(self.function, self.inputs, {position: u}) for u in both]
 
-            def one(u, position=position):
+            def jvp_of_one(u, position=position):
                 return tuple(jvp_outputs(self.function, self.inputs, {position: u}))
 
-            batch = tensor(np.stack([_numbers(u) for u in both]), dtype=x.dtype, device=x.device)
+            batch = tensor(np.stack([_to_numpy(u) for u in both]), dtype=x.dtype, device=x.device)
             try:
-                together = CALLBACKS.vmap(one)(batch)
+                together = CALLBACKS.vmap(jvp_of_one)(batch)
             except RuntimeError as error:
                 raise self.fail(
                     f"While computing batched gradients, got: {error}\n\ngradcheck called vmap over the tangents of "
@@ -105,7 +108,7 @@ class ForwardCheck:
                 ) from error
             for number, batched in enumerate(together):
                 for row, expected in zip(batched, apart, strict=True):
-                    if not np.allclose(_numbers(row), _numbers(expected[number])):
+                    if not np.allclose(_to_numpy(row), _to_numpy(expected[number])):
                         raise self.fail(
                             f"For output {number} and input {position}: the tangents computed by vmap differ from "
                             "those computed one by one"

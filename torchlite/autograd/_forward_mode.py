@@ -16,7 +16,16 @@ from .._dispatch import MODE, REGISTRY, F, call, function_for
 from .._dispatch.autograd_graph import autograd_meta_of, base_of, gradient_edge, make_node
 from .._dispatch.backend import owner_of
 from .._dispatch.dispatch_state import LEAF, recording
-from .._dispatch.interceptors import InPlaceCall, Interceptor, ReenabledInterceptor, enter, leave, put_back, show, stack
+from .._dispatch.interceptors import (
+    InPlaceCall,
+    Interceptor,
+    ReenabledInterceptor,
+    enter,
+    leave,
+    put_back,
+    show_only,
+    stack,
+)
 from .._dispatch.op_record import MAYBE_VIEW, NONDIFF, POINTWISE, RANDOM, VIEW, Op
 from .._dispatch.out_variants import check_output_shape, check_target_dtype
 from .._dispatch.shapes import broadcast_shapes
@@ -76,7 +85,7 @@ class ForwardLevel(Interceptor):
         if not MODE.forward or not (self.has(args) or any(self.has(value) for value in kwargs.values())):
             return function(*args, **kwargs)
         if isinstance(function, InPlaceCall):
-            return self._write(op, function, args, kwargs)
+            return self._write_in_place(op, function, args, kwargs)
         if op.has_out and "out" in kwargs:
             kwargs = dict(kwargs)
             if kwargs.pop("out") is not None:
@@ -95,7 +104,7 @@ class ForwardLevel(Interceptor):
         if op.name in _WRITES:
             return _WRITES[op.name](self, *call.bind(op, args, dict(kwargs)))
         if op.name in _DRAWS:
-            return self._zeroed(args[0], function(*args, **kwargs))
+            return self._zero_tangent(args[0], function(*args, **kwargs))
         if op.name in _RESHAPES:
             tangent = tangent_of(args[0], self)
             with vmap_levels(tangent):
@@ -108,23 +117,23 @@ class ForwardLevel(Interceptor):
             result = function(*args, **kwargs)
             if op.tags & RANDOM and isinstance(result, Tensor) and result.dtype.category >= 2:
                 source = next(tangent_of(a, self) for a in (*args, *kwargs.values()) if self.has(a))
-                self._give(result, zeros_like(result, source))
+                self._set_output_tangent(result, zeros_like(result, source))
             return result
         values = call.check_tensors(op, call.bind(op, args, dict(kwargs)))
         if op.promote is not None:
             with ReenabledInterceptor(self):
                 values = call.cast_to_common_dtype(op, values)
-        return self._run(op, values)
+        return self._run_with_tangents(op, values)
 
     # -- ops -----------------------------------------------------------------------
 
-    def _run(self, op: Op, values: list) -> Any:
+    def _run_with_tangents(self, op: Op, values: list) -> Any:
         """An op and its tangents."""
         if op.tags & (VIEW | MAYBE_VIEW) or op.name in LINEAR_OPS:
-            return self._moved(op, values)
+            return self._apply_linear_op(op, values)
         return _Jvp(self, op, values).run()
 
-    def _moved(self, op: Op, values: list) -> Any:
+    def _apply_linear_op(self, op: Op, values: list) -> Any:
         source = values[0]
         tangent = tangent_of(source, self)
         result = call_op(op, values)
@@ -136,29 +145,29 @@ class ForwardLevel(Interceptor):
         for out, part in zip(result if several else (result,), moved if several else (moved,), strict=True):
             if out.dtype.category < 2:
                 continue
-            if base_of(_innermost(out)) is not None and base_of(_innermost(part)) is not None:
+            if base_of(_innermost_tensor(out)) is not None and base_of(_innermost_tensor(part)) is not None:
                 assign_tangent(out, self, part)  # both are views of the same kind
             else:
-                self._give(out, unaliased(part, [tangent]))
+                self._set_output_tangent(out, clone_if_aliased(part, [tangent]))
         return result
 
-    def _give(self, out: Any, tangent: Any) -> None:
+    def _set_output_tangent(self, out: Any, tangent: Any) -> None:
         with self.below_level(), vmap_levels(tangent):
             set_tangent(out, self, tangent)
 
     # -- in place --------------------------------------------------------------------
 
-    def _zeroed(self, target: Any, result: Any) -> Any:
+    def _zero_tangent(self, target: Any, result: Any) -> Any:
         tangent = tangent_of(target, self)
         if tangent is not None:
             with vmap_levels(tangent):
                 tangent.zero_()
         return result
 
-    def _write(self, op: Op, function: Any, args: tuple, kwargs: dict) -> Any:
+    def _write_in_place(self, op: Op, function: Any, args: tuple, kwargs: dict) -> Any:
         target = args[0]
         if op.tags & NONDIFF or target.dtype.category < 2:
-            return self._zeroed(target, function(*args, **kwargs))
+            return self._zero_tangent(target, function(*args, **kwargs))
         with ReenabledInterceptor(self), recording(MODE.grad):
             copy = F.clone(target)
             twins = [copy if value is target else value for value in args[1:]]
@@ -168,11 +177,11 @@ class ForwardLevel(Interceptor):
             if written.shape != target.shape:
                 check_output_shape(target, broadcast_shapes(tuple(written.shape), tuple(target.shape)))
             with ReenabledInterceptor(self):
-                return call.in_place(REGISTRY["_copy"], (target, written), {})
+                return call.run_in_place(REGISTRY["_copy"], (target, written), {})
         tangent = tangent_of(written, self) if written.dtype.category >= 2 else None
         result = function(*args, **kwargs)
         if tangent is None:
-            return self._zeroed(target, result)
+            return self._zero_tangent(target, result)
         own = tangent_of(target, self)
         with vmap_levels(tangent, own):
             if tangent.dtype is not target.dtype:
@@ -192,7 +201,7 @@ class _OuterLevels:
 
     def __enter__(self):
         items = stack.items
-        self.view = show(items[: items.index(self.level)] if self.level in items else [*items])
+        self.view = show_only(items[: items.index(self.level)] if self.level in items else [*items])
 
     def __exit__(self, *exc):
         put_back(self.view)
@@ -214,10 +223,10 @@ def call_op(op: Op, values: list) -> Any:
     return function_for(op)(*positional, **keywords)
 
 
-def alias(tensor: Any, tracked: bool) -> Tensor:
+def alias_with_tangents(tensor: Any, tracked: bool) -> Tensor:
     """A tensor on the same memory, with the tangents of the active levels; with its history if `tracked`."""
     if tensor._tl_level is not None:
-        return tensor._beside(alias(tensor._value, tracked))
+        return tensor._batch_like(alias_with_tangents(tensor._value, tracked))
     made = copy_tangents(tensor, tensor.detach())
     if tracked and tensor.requires_grad:
         made._tl_node = make_node(REGISTRY["_identity"], (gradient_edge(tensor),), (), (), tensor._tl_kernels)
@@ -234,10 +243,10 @@ class _LocalLevel:
 _LOCAL_LEVEL = _LocalLevel()
 
 
-def unaliased(tangent: Any, others: list) -> Any:
+def clone_if_aliased(tangent: Any, others: list) -> Any:
     """The tangent, cloned if it shares memory with `others`: backward may return its argument itself, as sums do."""
-    place = owner_of(_innermost(tangent)._tl_array)
-    if any(place is owner_of(_innermost(other)._tl_array) for other in others):
+    place = owner_of(_innermost_tensor(tangent)._tl_array)
+    if any(place is owner_of(_innermost_tensor(other)._tl_array) for other in others):
         with vmap_levels(tangent):
             return F.clone(tangent)
     return tangent
@@ -262,13 +271,13 @@ class _Jvp:
         try:
             with recording(True):
                 aliased = [
-                    tuple(self._aliased(item, None) for item in value)
+                    tuple(self._alias_input(item, None) for item in value)
                     if value.__class__ in (tuple, list) and param.is_tensor
-                    else self._aliased(value, shape if param.is_tensor else None)
+                    else self._alias_input(value, shape if param.is_tensor else None)
                     for param, value in zip(op.params, values, strict=True)
                 ]
                 result = call_op(op, aliased)
-                tangents = self._of(result, shape)
+                tangents = self._tangents_of_result(result, shape)
         finally:
             MODE.inference = inference
             for leaf in self.leaves:
@@ -277,19 +286,19 @@ class _Jvp:
         for out, tangent in zip(result if several else (result,), tangents, strict=True):
             if out is None:
                 continue
-            if not self.tracked or not self._wanted():
+            if not self.tracked or not self._needs_gradient():
                 out._tl_node = None
             if inference:
                 autograd_meta_of(out).inference = True
             if tangent is not None:
-                self.level._give(out, unaliased(tangent, self.tangents))
+                self.level._set_output_tangent(out, clone_if_aliased(tangent, self.tangents))
         return result
 
-    def _wanted(self) -> bool:
+    def _needs_gradient(self) -> bool:
         flat = [i for v in self.values for i in (v if v.__class__ in (tuple, list) else (v,))]
         return any(isinstance(v, Tensor) and v.requires_grad for v in flat)
 
-    def _aliased(self, value: Any, shape: Any) -> Any:
+    def _alias_input(self, value: Any, shape: Any) -> Any:
         if not isinstance(value, Tensor) or value.dtype.category < 2:
             return value
         tangent = tangent_of(value, self.level)
@@ -300,7 +309,7 @@ class _Jvp:
             value = copy_tangents(value, value.clone())
         if tangent is None:
             return value
-        result: Any = alias(value, self.tracked)
+        result: Any = alias_with_tangents(value, self.tracked)
         if result._tl_node is None:
             result._tl_node = LEAF
             result._scope = _LOCAL_LEVEL
@@ -318,21 +327,23 @@ class _Jvp:
         assign_tangent(result, self.level, tangent)  # what the node saves is differentiated where backward is
         return result
 
-    def _of(self, result: Any, shape: Any) -> list:
+    def _tangents_of_result(self, result: Any, shape: Any) -> list:
         several = isinstance(result, (tuple, list))
         outs = list(result) if several else [result]
         usable = [i for i, o in enumerate(outs) if isinstance(o, Tensor) and o._tl_node is not None and o.requires_grad]
         found: list = [None] * len(outs)
-        create = self.tracked and (self._wanted() or any(_innermost(t).requires_grad for t in self.tangents))
+        create = self.tracked and (
+            self._needs_gradient() or any(_innermost_tensor(t).requires_grad for t in self.tangents)
+        )
         if not usable:
             return found
         if not several and shape is not None and not result.dtype.is_complex and tuple(result.shape) == tuple(shape):
             if all(t.dtype is result.dtype for t in self.tangents):
-                found[0] = self._elementwise(result, create)
+                found[0] = self._elementwise_tangent(result, create)
                 return found
-        return self._twice(outs, usable, found, create)
+        return self._tangents_by_double_backward(outs, usable, found, create)
 
-    def _elementwise(self, result: Any, create: bool) -> Any:
+    def _elementwise_tangent(self, result: Any, create: bool) -> Any:
         total: Any = None
         for made, tangent in zip(self.inputs, self.tangents, strict=True):
             with vmap_levels(tangent, total):
@@ -341,7 +352,7 @@ class _Jvp:
                     total = part if total is None else F.add(total, part)
         return total
 
-    def _twice(self, outs: list, usable: list, found: list, create: bool) -> list:
+    def _tangents_by_double_backward(self, outs: list, usable: list, found: list, create: bool) -> list:
         """The derivative of the op's backward with respect to its output gradients."""
         chosen = [outs[i] for i in usable]
         given = [F._zeros_like(o.detach()) for o in chosen]
@@ -358,7 +369,7 @@ class _Jvp:
         return found
 
 
-def _innermost(tensor: Any) -> Any:
+def _innermost_tensor(tensor: Any) -> Any:
     while tensor._tl_level is not None:
         tensor = tensor._value
     return tensor
@@ -367,13 +378,13 @@ def _innermost(tensor: Any) -> Any:
 def _copy_tangent(level: ForwardLevel, target: Any, source: Any, non_blocking: bool) -> Tensor:
     with ReenabledInterceptor(level):
         if not isinstance(source, Tensor):
-            return call.in_place(REGISTRY["_fill"], (target, source), {})
-        return call.in_place(REGISTRY["_copy"], (target, source.to(target.device)), {})
+            return call.run_in_place(REGISTRY["_fill"], (target, source), {})
+        return call.run_in_place(REGISTRY["_copy"], (target, source.to(target.device)), {})
 
 
 def _zero_tangent(level: ForwardLevel, target: Any, value: Any = 0) -> Tensor:
     with ReenabledInterceptor(level):
-        return call.in_place(REGISTRY["_fill"], (target, value), {})
+        return call.run_in_place(REGISTRY["_fill"], (target, value), {})
 
 
 _WRITES: dict[str, Any] = {"copy_": _copy_tangent, "fill_": _zero_tangent, "zero_": _zero_tangent}
@@ -386,7 +397,7 @@ def active_levels() -> list[ForwardLevel]:
 
 def drop_tangent(tensor: Any, level: ForwardLevel) -> None:
     """Drop the tangent at a level of a tensor without other references."""
-    tensor = _innermost(tensor)
+    tensor = _innermost_tensor(tensor)
     tangents = autograd_meta_of(tensor).tangents
     if tangents is not None:
         tangents.pop(level, None)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .._dispatch import MODE, F
-from .._dispatch.autograd_graph import base_of, version
-from .._dispatch.interceptors import put_back, show, stack
+from .._dispatch.autograd_graph import base_of, version_of
+from .._dispatch.interceptors import put_back, show_only, stack
 from .._tensor import Tensor
 from ._forward_mode import active_levels
 from ._tangents import assign_tangent, set_tangent, tangent_of, vmap_levels
@@ -19,7 +19,7 @@ class without_forward_levels:
 
     def __enter__(self):
         self.on = MODE.forward
-        self.view = show([item for item in stack.items if not item.is_forward])
+        self.view = show_only([item for item in stack.items if not item.is_forward])
         MODE.forward = False
 
     def __exit__(self, *exc):
@@ -46,7 +46,7 @@ class PendingTangents:
         for level, tangents in self.found:
             counts = [None if t is None else t._version for t in tangents]
             with level.below_level(), vmap_levels(*tangents):
-                results = self._called(node, tangents, saved)
+                results = self._call_jvp(node, tangents, saved)
             results = results if isinstance(results, tuple) else (results,)
             if len(results) != len(outs):
                 raise RuntimeError(
@@ -57,9 +57,9 @@ class PendingTangents:
                 if id(out) in dirty:
                     _in_place_tangent(level, self.args, tangents, counts, out, tangent)
                 else:
-                    self._give(level, tangents, out, tangent, i, id(out) in fixed)
+                    self._set_output_tangent(level, tangents, out, tangent, i, id(out) in fixed)
 
-    def _called(self, node, tangents, saved):
+    def _call_jvp(self, node, tangents, saved):
         given = [
             F._zeros_like(a.detach())
             if t is None and node.materialize_grads and isinstance(a, Tensor) and a.dtype.category >= 2
@@ -67,13 +67,13 @@ class PendingTangents:
             for a, t in zip(self.args, tangents, strict=True)
         ]
         before = node._saved, node._versions
-        node._saved, node._versions = saved, tuple(0 if t is None else version(t) for t in saved)
+        node._saved, node._versions = saved, tuple(0 if t is None else version_of(t) for t in saved)
         try:
             return node._forward_cls.jvp(node, *given)
         finally:
             node._saved, node._versions = before
 
-    def _give(self, level, tangents, out, tangent, i, is_fixed):
+    def _set_output_tangent(self, level, tangents, out, tangent, i, is_fixed):
         if not isinstance(out, Tensor) or out.dtype.category < 2 or is_fixed:
             if tangent is not None:
                 raise RuntimeError(

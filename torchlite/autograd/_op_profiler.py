@@ -54,7 +54,7 @@ class OpProfiler(Interceptor):
         """The mode in which the engine runs nodes while this profiler is active."""
         from .engine import RawMode
 
-        return _timed_mode(RawMode, self)
+        return _make_timed_mode(RawMode, self)
 
     def __enter__(self) -> OpProfiler:
         CURRENT_PROFILERS.recorders = (*CURRENT_PROFILERS.recorders, self)
@@ -92,13 +92,16 @@ class OpProfiler(Interceptor):
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
         if op.name.startswith("profiler::"):  # they begin and end regions
             return function(*args, **kwargs)
-        name = _name(op, function)
+        name = _event_name(op, function)
         if self.open and self.open[-1].name == name:  # the op that a function of its name is written in
             return function(*args, **kwargs)
         event = self.begin(
-            name, input_shapes=_shapes((*args, *(v for v in kwargs.values() if v is not None))) if self.shapes else None
+            name,
+            input_shapes=_argument_shapes((*args, *(v for v in kwargs.values() if v is not None)))
+            if self.shapes
+            else None,
         )
-        markers = self._marked(args) if self.device else None
+        markers = self._record_device_event(args) if self.device else None
         try:
             if getattr(op, "function", None) is function and op.is_implicit:
                 with ReenabledInterceptor(self):
@@ -118,7 +121,7 @@ class OpProfiler(Interceptor):
             event.flops = self.flops(op, args, kwargs, result)
         return result
 
-    def _marked(self, args: Any) -> Any:
+    def _record_device_event(self, args: Any) -> Any:
         """An event of the device before an op's work; None on the CPU."""
         where = next((a.device for a in args if isinstance(a, Tensor)), None)
         if where is None or where.type in ("cpu", "meta"):
@@ -158,7 +161,7 @@ class OpProfiler(Interceptor):
                 around = around.cpu_parent
 
 
-def _name(op: Any, function: Any) -> str:
+def _event_name(op: Any, function: Any) -> str:
     name = op.name
     if "::" in name:
         return name
@@ -177,7 +180,7 @@ _LIBRARY = {
 }  # fmt: skip
 
 
-def _shapes(values: Any) -> list:
+def _argument_shapes(values: Any) -> list:
     """The shapes of an op's tensor arguments; [] for others."""
     return [
         list(v.shape) if isinstance(v, Tensor)
@@ -215,7 +218,7 @@ class _Timed:
             return found
         recorder, shown = self._recorder, f"aten::{name.strip('_')}"
 
-        def timed(*args: Any, **kwargs: Any) -> Any:
+        def call_timed(*args: Any, **kwargs: Any) -> Any:
             event = recorder.begin(shown)
             if recorder.shapes:
                 event.input_shapes = [list(a.shape) if hasattr(a, "shape") else [] for a in args]
@@ -224,11 +227,11 @@ class _Timed:
             finally:
                 recorder.end(event)
 
-        self.__dict__[name] = timed
-        return timed
+        self.__dict__[name] = call_timed
+        return call_timed
 
 
-def _timed_mode(base: Any, recorder: OpProfiler) -> Any:
+def _make_timed_mode(base: Any, recorder: OpProfiler) -> Any:
     """The engine's raw mode with an event for each node, and for the ops of its formulas."""
     tables: dict[int, _Timed] = {}
 

@@ -42,7 +42,7 @@ def tangent_of(tensor: Any, level: Any) -> Any:
     if tensor._tl_level is not None:
         with level.below_level():
             inner = tangent_of(tensor._value, level)
-            return None if inner is None else tensor._beside(inner)
+            return None if inner is None else tensor._batch_like(inner)
     found = tensor._tl_meta
     if found is None:
         return None
@@ -51,11 +51,11 @@ def tangent_of(tensor: Any, level: Any) -> Any:
     base = base_of(tensor)
     if base is None or found.__class__ is AutogradMeta and found.apart or has_internal_overlap(base):
         return None
-    whole = _base_tangent(base, level)
+    whole = _make_base_tangent(base, level)
     if whole is None:
         return None
     with level.below_level(), vmap_levels(whole):
-        part = _view_tangent(tensor, base, whole)
+        part = _make_view_tangent(tensor, base, whole)
     _store_tangent(tensor, level, part)
     return part
 
@@ -64,7 +64,7 @@ def stored_tangent(tensor: Any, level: Any) -> Any:
     """The tangent that was given to a tensor at a level, or None."""
     if tensor._tl_level is not None:
         inner = stored_tangent(tensor._value, level)
-        return None if inner is None else tensor._beside(inner)
+        return None if inner is None else tensor._batch_like(inner)
     found = tensor._tl_meta
     return None if found.__class__ is not AutogradMeta or found.tangents is None else found.tangents.get(level)
 
@@ -77,10 +77,10 @@ def _store_tangent(tensor: Any, level: Any, tangent: Any) -> None:
     level.known.add(meta)
 
 
-def _base_tangent(base: Any, level: Any) -> Any:
+def _make_base_tangent(base: Any, level: Any) -> Any:
     """The tangent of a base, lying as it does, so that its views have parts of it."""
     found = tangent_of(base, level)
-    if found is None or same_layout(base, found) or has_internal_overlap(base):
+    if found is None or has_same_layout(base, found) or has_internal_overlap(base):
         return found
     with level.below_level(), vmap_levels(found):
         made = zeros_like(base, found)
@@ -96,7 +96,7 @@ def has_internal_overlap(tensor: Any) -> bool:
     return any(n > 1 and step == 0 for n, step in zip(tensor.shape, tensor.stride(), strict=True))
 
 
-def _view_tangent(view: Any, base: Any, whole: Any) -> Tensor:
+def _make_view_tangent(view: Any, base: Any, whole: Any) -> Tensor:
     """The view's tangent, as a view of its base's tangent."""
     offset, start = view.storage_offset(), base.storage_offset()
     if base.dtype.is_complex and not view.dtype.is_complex:
@@ -107,7 +107,7 @@ def _view_tangent(view: Any, base: Any, whole: Any) -> Tensor:
     return part.conj() if view.is_conj() and not base.is_conj() else part
 
 
-def same_layout(tensor: Any, tangent: Any) -> bool:
+def has_same_layout(tensor: Any, tangent: Any) -> bool:
     """True if a tangent has its tensor's memory layout, so that views of one correspond to views of the other."""
     if tensor.is_conj() != tangent.is_conj() or tensor.is_neg() != tangent.is_neg():
         return False
@@ -147,7 +147,7 @@ def is_writable(target: Any, value: Any) -> bool:
 def zeros_like(tensor: Any, tangent: Any) -> Tensor:
     """A tangent of zeros with a tensor's memory layout; batched if `tangent` is."""
     if tangent._tl_level is not None:
-        return tangent._alike(F._zeros_like(tensor.detach()))
+        return tangent._to_same_levels(F._zeros_like(tensor.detach()))
     if tensor._tl_kernels.wraps or tensor._tl_is_sparse:
         return F._zeros_like(tensor.detach())
     flat = tensor.new_zeros(_empty_like(tensor))
@@ -159,13 +159,13 @@ def set_tangent(tensor: Any, level: Any, tangent: Any) -> None:
     """Set a tensor's tangent at a level; for a view, its base's too."""
     if tensor._tl_level is not None:
         with level.below_level():
-            return set_tangent(tensor._value, level, tensor._within(tangent))
+            return set_tangent(tensor._value, level, tensor._as_batch(tangent))
     base, found = base_of(tensor), tensor._tl_meta
     if has_internal_overlap(tensor):  # such a tensor is never written to
         return _store_tangent(tensor, level, tangent)
     if base is not None and not (found.__class__ is AutogradMeta and found.apart):
         with level.below_level(), vmap_levels(tangent):
-            whole = _base_tangent(base, level)
+            whole = _make_base_tangent(base, level)
             if whole is None and base.shape == tensor.shape and base.stride() == tensor.stride():
                 set_tangent(base, level, tangent)
                 tangent = tangent_of(base, level)
@@ -177,10 +177,10 @@ def set_tangent(tensor: Any, level: Any, tangent: Any) -> None:
                     before, whole = whole, zeros_like(base, tangent if tangent._tl_level is not None else whole)
                     whole.copy_(before)
                     _store_tangent(base, level, whole)
-                part = _view_tangent(tensor, base, whole)
+                part = _make_view_tangent(tensor, base, whole)
                 part.copy_(tangent)
                 tangent = part
-    elif not same_layout(tensor, tangent):
+    elif not has_same_layout(tensor, tangent):
         with level.below_level(), vmap_levels(tangent):
             copied: Any = zeros_like(tensor, tangent)
             if tensor.is_conj():
@@ -207,7 +207,7 @@ def assign_tangent(target: Any, level: Any, tangent: Any) -> None:
     """Set a tensor's tangent, which has its layout or does not need it."""
     if target._tl_level is not None:
         with level.below_level():
-            assign_tangent(target._value, level, target._within(tangent))
+            assign_tangent(target._value, level, target._as_batch(tangent))
     else:
         _store_tangent(target, level, tangent)
 

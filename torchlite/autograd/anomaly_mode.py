@@ -103,15 +103,15 @@ def _warn_of_forward(node) -> None:
     text = f"Error detected in {name}. "
     while node is not None:
         if node._trace is None:
-            _warn(f"{text}{none}more information.")
+            _warn_with_forward_traceback(f"{text}{none}more information.")
             return
-        _warn(f"{text}Traceback of forward call that caused the error:\n{''.join(node._trace)}")
+        _warn_with_forward_traceback(f"{text}Traceback of forward call that caused the error:\n{''.join(node._trace)}")
         node = node._trace.parent
         if node is not None:
             text = f"\n\nPrevious calculation was induced by {node.name()}. "
 
 
-def _warn(text: str) -> None:
+def _warn_with_forward_traceback(text: str) -> None:
     try:
         warnings.warn(text, stacklevel=4)
     except Warning:

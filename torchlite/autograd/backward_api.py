@@ -11,7 +11,7 @@ from .._tensor import Tensor
 from .gradient_edge import GradientEdge
 
 
-def _tuple(value):
+def _to_tuple(value):
     if value.__class__ is tuple:
         return value
     return (value,) if isinstance(value, (Tensor, GradientEdge)) or value is None else tuple(value)
@@ -56,18 +56,20 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
                 "use `grad_tensors`."
             )
         grad_tensors = grad_variables
-    tensors = _tuple(tensors)
-    grads = (None,) * len(tensors) if grad_tensors is None else _tuple(grad_tensors)
+    tensors = _to_tuple(tensors)
+    grads = (None,) * len(tensors) if grad_tensors is None else _to_tuple(grad_tensors)
     if len(grads) != len(tensors):
         raise RuntimeError(f"Mismatch in number of grads: got {len(tensors)} tensors and {len(grads)} gradients")
     if inputs is not None:
-        inputs = _tuple(inputs)
+        inputs = _to_tuple(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     retain = create_graph if retain_graph is None else retain_graph
     if GLOBALS["DISPATCHES"]:
         tensors, grads = _unwrap_roots(tensors, grads)
-        inputs = inputs and tuple(t._history if getattr(t, "_takes_records", False) else t for t in inputs)
+        inputs = inputs and tuple(
+            t._autograd_representative if getattr(t, "_takes_records", False) else t for t in inputs
+        )
     _run_backward(tensors, grads, retain, create_graph, inputs=inputs)
 
 
@@ -100,12 +102,12 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
-    outputs, inputs = _tuple(outputs), _tuple(inputs)
+    outputs, inputs = _to_tuple(outputs), _to_tuple(inputs)
     if not inputs:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
-    grads = (None,) * len(outputs) if grad_outputs is None else _tuple(grad_outputs)
+    grads = (None,) * len(outputs) if grad_outputs is None else _to_tuple(grad_outputs)
     if is_grads_batched:
-        return _batched_grad(outputs, inputs, grads, create_graph, allow_unused, materialize_grads)
+        return _compute_batched_grad(outputs, inputs, grads, create_graph, allow_unused, materialize_grads)
     if MODE.transforms and any(isinstance(t, Tensor) and t._tl_level is not None for t in (*outputs, *inputs)):
         raise RuntimeError(
             "element 0 of tensors does not require grad and does not have a grad_fn: inside vmap it stands for one "
@@ -119,9 +121,9 @@ def grad(
     retain = create_graph if retain_graph is None else retain_graph
     if GLOBALS["DISPATCHES"]:
         outputs, grads = _unwrap_roots(outputs, grads)
-        ends = tuple(t._history if getattr(t, "_takes_records", False) else t for t in inputs)
+        ends = tuple(t._autograd_representative if getattr(t, "_takes_records", False) else t for t in inputs)
         found = _run_backward(outputs, grads, retain, create_graph, inputs=ends, accumulate=False)
-        found = [g if end is t else t._of_graph(g) for t, end, g in zip(inputs, ends, found, strict=True)]
+        found = [g if end is t else t._gradient_from_local(g) for t, end, g in zip(inputs, ends, found, strict=True)]
     else:
         found = _run_backward(outputs, grads, retain, create_graph, inputs=inputs, accumulate=False)
     if not (allow_unused or materialize_grads) and any(g is None for g in found):
@@ -140,7 +142,8 @@ def _unwrap_roots(tensors, grads):
     graph.
     """
     pairs = [
-        (t._root(g) if getattr(t, "_takes_records", False) else (t, g)) for t, g in zip(tensors, grads, strict=True)
+        (t._backward_root(g) if getattr(t, "_takes_records", False) else (t, g))
+        for t, g in zip(tensors, grads, strict=True)
     ]
     return tuple(t for t, _ in pairs), tuple(g for _, g in pairs)
 
@@ -152,12 +155,12 @@ def _zero_grad(item, requires_grad: bool):
     return torch.zeros_like(item, requires_grad=requires_grad)
 
 
-def _batched_grad(outputs, inputs, grads, create_graph, allow_unused, materialize_grads):
+def _compute_batched_grad(outputs, inputs, grads, create_graph, allow_unused, materialize_grads):
     """The gradients for a batch of first gradients."""
     given = [i for i, g in enumerate(grads) if g is not None]
     used: list[bool] = []
 
-    def one(*parts):
+    def grad_of_one(*parts):
         by_place = dict(zip(given, parts, strict=True))
         found = grad(
             outputs,
@@ -171,7 +174,7 @@ def _batched_grad(outputs, inputs, grads, create_graph, allow_unused, materializ
         used[:] = [g is not None for g in found]
         return tuple(g for g in found if g is not None)
 
-    batched = iter(CALLBACKS.vmap(one)(*(grads[i] for i in given)))
+    batched = iter(CALLBACKS.vmap(grad_of_one)(*(grads[i] for i in given)))
     return tuple(next(batched) if is_used else None for is_used in used)
 
 
@@ -193,7 +196,7 @@ def _saved_names(node) -> list[str]:
     return saved_names(node)
 
 
-def _tangents_shown(tensor) -> list:
+def _visible_tangents(tensor) -> list:
     from ._tangents import visible_tangents
 
     return visible_tangents(tensor)
@@ -218,7 +221,7 @@ def _with_tangents(source, target) -> Tensor:
 
 
 CALLBACKS.visible_tangents, CALLBACKS.drop_tangents, CALLBACKS.map_tangents = (
-    _tangents_shown,
+    _visible_tangents,
     _drop_tangents,
     _send_tangents,
 )

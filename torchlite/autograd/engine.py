@@ -18,11 +18,11 @@ from .._dispatch.autograd_graph import (
     OutputEdge,
     accumulate_in_place,
     autograd_meta_of,
+    find_node_hooks,
     gradient_edge,
     make_node,
-    node_hooks,
     raise_freed_error,
-    version,
+    version_of,
 )
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.codegen.backward import backward_function
@@ -72,9 +72,9 @@ def saved_raw(value, expected, node, index):
         found = value._tl_meta
         # `version`, without its call where the tensor keeps its own count.
         if found is not None and (
-            (found.n if found.__class__ is AutogradMeta and found.root is None else version(value)) != expected
+            (found.n if found.__class__ is AutogradMeta and found.root is None else version_of(value)) != expected
         ):
-            raise_modified_error(value, node, version(value), expected)
+            raise_modified_error(value, node, version_of(value), expected)
         return value._tl_array
     if cls is tuple:
         return [saved_raw(v, e, node, index) for v, e in zip(value, expected, strict=True)]
@@ -141,7 +141,7 @@ def saved_output_tensor(node, index):
     kept = None if node._out is None else node._out[index]
     if kept.__class__ is PackedTensor and getattr(kept.value, "_tl_dispatches", False):
         return restore_history(kept, node)
-    tensor = call.wrap(node._tl_kernels, saved_output_raw(node, index))
+    tensor = call.wrap_array(node._tl_kernels, saved_output_raw(node, index))
     if kept.__class__ is not PackedTensor and node._counter[index] is not None:
         tangents = node._counter[index][0].tangents
         if tangents:
@@ -203,7 +203,7 @@ class RawMode:
 
     @staticmethod
     def tensor(table, g):
-        return call.wrap(table, g)
+        return call.wrap_array(table, g)
 
     @staticmethod
     def tensor_to_grad(tensor):
@@ -447,14 +447,14 @@ class BackwardPass:
         given = [g]
         del g  # a node may free it before it ends
         if GLOBALS["NODE_CREATED_HOOK"] is not None:
-            grads = self._traced(node, given.pop())
+            grads = self._run_with_anomaly_check(node, given.pop())
         else:
             grads = node._run(self, given.pop()) if node._is_custom else self.mode.run(node, given.pop())
         if node._hooks is not None and node._hooks.post:
             grads = run_posthooks(self.mode, node, grads, kept)
         return grads
 
-    def _traced(self, node, g):
+    def _run_with_anomaly_check(self, node, g):
         """Anomaly mode: point at the forward line, and find NaN."""
         from .anomaly_mode import run_checked
 
@@ -465,7 +465,7 @@ class BackwardPass:
         several = g.__class__ is list
         grads = list(g) if several else [g]
         for index, functions in list(hooks.tensor.items()):
-            grads[index] = self._hooked(functions, node._tl_kernels, grads[index])
+            grads[index] = self._run_gradient_hooks(functions, node._tl_kernels, grads[index])
         for index, who in list(hooks.retain.items()):
             tensor = who()
             if grads[index] is not None and tensor is not None:
@@ -475,7 +475,7 @@ class BackwardPass:
                 found.grad = value.clone() if found.grad is None else CALLBACKS.F.add(found.grad, value)
         return grads if several else grads[0]
 
-    def _hooked(self, functions, table, g):
+    def _run_gradient_hooks(self, functions, table, g):
         """A gradient after hooks, which may keep a reference to it; None for an output without a gradient."""
         value = None if g is None else self.mode.tensor(table, g)
         for hook in list(functions.values()):
@@ -493,7 +493,7 @@ class BackwardPass:
         _, g = self.leaves.pop(id(tensor), (tensor, None))
         found = autograd_meta_of(tensor)
         if g is not None and found.hooks:
-            g = self._hooked(found.hooks, tensor._tl_kernels, g)
+            g = self._run_gradient_hooks(found.hooks, tensor._tl_kernels, g)
         return g
 
     def write_leaf_grads(self) -> None:
@@ -551,12 +551,12 @@ class BackwardPass:
             if g.strides != tensor._tl_array.strides and (taken or MODE.grad_layout_policy):
                 g = to_leaf_strides(table, g, tensor._tl_array)
             self.given.add(id(g))
-            found.grad = call.wrap(table, g, tensor.dtype)
+            found.grad = call.wrap_array(table, g, tensor.dtype)
         elif found.grad._tl_node is None:
             # In place, as in PyTorch: tensors that share memory with `.grad` see the sum.
             accumulate_in_place(table, found.grad, g, add)
         else:
-            found.grad = CALLBACKS.F.add(found.grad, call.wrap(table, g))
+            found.grad = CALLBACKS.F.add(found.grad, call.wrap_array(table, g))
 
     def executes(self, what) -> bool:
         """True if the pass runs this node, or adds to this leaf."""
@@ -657,7 +657,7 @@ def initial_gradient(tensor, where, g, mode, position: int = 0):
         if tensor.__class__ is not Tensor and getattr(tensor, "_tl_dispatches", False):
             return CALLBACKS.F._ones_like(tensor)
         g = end._tl_kernels._full(end._tl_array.shape, 1, end.dtype)
-        return call.wrap(end._tl_kernels, g) if mode.differentiable else g
+        return call.wrap_array(end._tl_kernels, g) if mode.differentiable else g
     if not isinstance(g, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
     if g._tl_array.shape != end._tl_array.shape:
@@ -824,4 +824,4 @@ def run_node(node, grads):
     return out[0] if len(out) == 1 else out
 
 
-__all__ = ["LEAF", "MODE", "BackwardPass", "node_hooks", "run_backward"]
+__all__ = ["LEAF", "MODE", "BackwardPass", "find_node_hooks", "run_backward"]

@@ -41,14 +41,14 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Any
 
 
-def _current() -> int:
+def _current_level_number() -> int:
     """The number of the calling thread's level; -1 outside of any."""
     return len(_levels.entered) - 1
 
 
 def __getattr__(name: str) -> int:
     if name == "_current_level":
-        return _current()
+        return _current_level_number()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -64,7 +64,7 @@ def enter_dual_level() -> int:
 
 def exit_dual_level(*, level: int | None = None) -> None:
     """Exit the level and drop its tangents. RuntimeError if there is none, or if it is not the innermost."""
-    current = _current()
+    current = _current_level_number()
     level = current if level is None else level
     if level < 0:
         raise RuntimeError("Dual level must be a positive number.")
@@ -75,7 +75,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     _levels.entered.pop().__exit__(None, None, None)
 
 
-def _level(level: int | None) -> Any:
+def _current_level(level: int | None) -> Any:
     entered = _levels.entered
     return entered[-1] if entered and (level is None or level >= 0) else None
 
@@ -85,22 +85,22 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     tensor's memory layout. RuntimeError outside a level or if one of the two has a tangent already, ValueError if
     one has an integer dtype.
     """
-    at = _level(level)
+    at = _current_level(level)
     if at is None:
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
     check_tangent(tensor, tangent, at)
-    made = _view(tensor)
+    made = _alias_as_view(tensor)
     set_tangent(made, at, tangent)
     return made
 
 
-def _view(tensor: Any) -> Tensor:
+def _alias_as_view(tensor: Any) -> Tensor:
     """A tensor on the same memory, which is a view to those who ask, and a base to its own views: these have parts of
     its tangent.
     """
-    made = _forward_mode.alias(tensor, MODE.grad)
+    made = _forward_mode.alias_with_tangents(tensor, MODE.grad)
     if made._tl_level is None:
         autograd_meta_of(made).dual_primal = tensor if tensor._base is None else tensor._base
     return made
@@ -130,14 +130,14 @@ def check_tangent(tensor: Tensor, tangent: Tensor, at: _forward_mode.ForwardLeve
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The tensor without its tangent, and the tangent: None if it has none, or outside a level."""
-    at = _level(level)
+    at = _current_level(level)
     if at is None:
         return UnpackedDualTensor(tensor, None)
-    return UnpackedDualTensor(_primal(tensor, at), tangent_of(tensor, at))
+    return UnpackedDualTensor(_strip_tangent(tensor, at), tangent_of(tensor, at))
 
 
-def _primal(tensor: Tensor, at: _forward_mode.ForwardLevel) -> Tensor:
-    made = _view(tensor)
+def _strip_tangent(tensor: Tensor, at: _forward_mode.ForwardLevel) -> Tensor:
+    made = _alias_as_view(tensor)
     _forward_mode.drop_tangent(made, at)
     return made
 

@@ -16,7 +16,7 @@ from .._dispatch.autograd_graph import (
     bump_version,
     gradient_edge,
     raise_freed_error,
-    version,
+    version_of,
     view_meta,
 )
 from .._dispatch.call import check_in_place_autograd, rebase_history
@@ -123,9 +123,9 @@ class BackwardCFunction(Node, FunctionCtx):
 
     @property
     def _raw_saved_tensors(self):
-        from .saved_tensors import saved_tensors_of_function
+        from .saved_tensors import raw_saved_tensors_of_function
 
-        return saved_tensors_of_function(self)
+        return raw_saved_tensors_of_function(self)
 
     def apply(self, *grads):
         """The Function's `backward` or `vjp`."""
@@ -145,7 +145,7 @@ class BackwardCFunction(Node, FunctionCtx):
         for i, item in enumerate(g if self._several else [g]):
             if item is None and self.materialize_grads and self._dtypes[i] is not None:
                 shape = self._shape[i] if self._several else self._shape
-                grads.append(call.wrap(table, table._full(shape, 0, self._dtypes[i])))
+                grads.append(call.wrap_array(table, table._full(shape, 0, self._dtypes[i])))
             else:
                 grads.append(None if item is None else mode.tensor(table, item))
         with recording(mode.differentiable and MODE.grad):
@@ -160,10 +160,11 @@ class BackwardCFunction(Node, FunctionCtx):
                 f"{len(found)})"
             )
         return tuple(
-            self._gradient(mode, i, item, target) for i, (item, target) in enumerate(zip(found, edges, strict=True))
+            self._check_gradient(mode, i, item, target)
+            for i, (item, target) in enumerate(zip(found, edges, strict=True))
         )
 
-    def _gradient(self, mode, i, item, target):
+    def _check_gradient(self, mode, i, item, target):
         """The gradient that backward returned for input i, checked and converted for the engine."""
         if item is None:
             return None
@@ -203,7 +204,7 @@ def _unpack_saved(node, item, expected):
     if item.__class__ is PackedTensor:
         return restore_history(item, node)
     if item.__class__ is _SavedOutput:
-        tensor = call.wrap(node._tl_kernels, item.data, item.dtype)
+        tensor = call.wrap_array(node._tl_kernels, item.data, item.dtype)
         found = item.meta
         have = found.n if found.root is None else found.root.n
         if have != expected:
@@ -355,11 +356,11 @@ class Function(metaclass=_FunctionType):
         if MODE.forwards:
             return _with_tangents(cls, node, newer, tensors, args, kwargs, wants)
         with recording(False):
-            result = _forward(cls, node, newer, args, kwargs)
-        return _finish(node, tensors, result, wants)
+            result = _run_forward(cls, node, newer, args, kwargs)
+        return _attach_history(node, tensors, result, wants)
 
 
-def _forward(cls, node, newer: bool, args, kwargs):
+def _run_forward(cls, node, newer: bool, args, kwargs):
     if not newer:
         return cls.forward(node, *args, **kwargs)
     result = cls.forward(*args, **kwargs)
@@ -392,11 +393,11 @@ def _with_tangents(cls, node, newer: bool, tensors, args, kwargs, wants):
     pending = PendingTangents(args)
     with without_forward_levels():
         with recording(False):
-            result = _forward(cls, node, newer, args, kwargs)
+            result = _run_forward(cls, node, newer, args, kwargs)
         dirty, several = {id(t) for t in node.dirty_tensors}, isinstance(result, tuple)
         outs = result if several else (result,)
         fixed = [any(o is t for t in node.non_differentiable) for o in outs]
-        final = _finish(node, tensors, result, wants)
+        final = _attach_history(node, tensors, result, wants)
     gone = {id(o) for o, f in zip(final if several else (final,), fixed, strict=True) if f}
     pending.send(node, final, gone, dirty, tuple(getattr(node, "saved_for_forward", ())))
     return final
@@ -409,7 +410,7 @@ def _bind_positional(forward, args, kwargs) -> tuple:
     return bound.args
 
 
-def _finish(node, tensors, result, wants):
+def _attach_history(node, tensors, result, wants):
     """The outputs of a Function that ran, with their history."""
     several = isinstance(result, tuple)
     outs = list(result) if several else [result]
@@ -442,7 +443,7 @@ def _finish(node, tensors, result, wants):
         if not (wants and id(d) in positions):
             bump_version(d)
     if wants:
-        _link(node, final, outs, positions, dirty)
+        _link_node_to_outputs(node, final, outs, positions, dirty)
     _set_saved_outputs(node, positions, several, wants)
     node.dirty_tensors = node.non_differentiable = ()
     return tuple(final) if several else final[0]
@@ -490,7 +491,7 @@ def _as_view(tensor):
     return fresh
 
 
-def _link(node, final, outs, positions, dirty) -> None:
+def _link_node_to_outputs(node, final, outs, positions, dirty) -> None:
     """Hang the node on its outputs."""
     kind = "multi_output" if len(positions) > 1 else "custom"
     for key, i in positions.items():
@@ -540,7 +541,7 @@ def _set_saved_outputs(node, positions, several, wants) -> None:
             saved.append(_SavedOutput(item, positions[id(item)] if several else None))
         else:
             saved.append(item)
-        versions.append(version(item))
+        versions.append(version_of(item))
     node._saved, node._versions = tuple(saved), tuple(versions)
     node.to_save = ()
 

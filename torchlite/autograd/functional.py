@@ -11,7 +11,7 @@ from .grad_mode import enable_grad
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
-def _one_or_more(value, what: str, name: str):
+def _to_tuple_with_flag(value, what: str, name: str):
     """True if a value is a single Tensor, and the value as a tuple. TypeError for what is neither."""
     if isinstance(value, Tensor):
         return True, (value,)
@@ -30,7 +30,7 @@ def _as_tuple(inp, arg_name=None, fn_name=None):
     """
     if arg_name is None and fn_name is None:
         return isinstance(inp, tuple), inp if isinstance(inp, tuple) else (inp,)
-    single, values = _one_or_more(inp, arg_name, fn_name)
+    single, values = _to_tuple_with_flag(inp, arg_name, fn_name)
     return not single, values
 
 
@@ -50,9 +50,9 @@ def _tuple_postprocess(res, to_unpack):
     return res if to_unpack else res[0]
 
 
-def _outputs_of(func, inputs, name: str, strict: bool):
+def _call_for_outputs(func, inputs, name: str, strict: bool):
     """(whether the output is a single Tensor, the outputs)."""
-    single, outs = _one_or_more(func(*inputs), "outputs of the user-provided function", name)
+    single, outs = _to_tuple_with_flag(func(*inputs), "outputs of the user-provided function", name)
     for i, out in enumerate(outs):
         if strict and not out.requires_grad:
             raise RuntimeError(
@@ -62,9 +62,9 @@ def _outputs_of(func, inputs, name: str, strict: bool):
     return single, outs
 
 
-def _scalar_of(func, inputs, name: str, strict: bool):
+def _call_for_scalar(func, inputs, name: str, strict: bool):
     """The output, which must be a single one-element Tensor."""
-    single, outs = _outputs_of(func, inputs, name, strict)
+    single, outs = _call_for_outputs(func, inputs, name, strict)
     if not single:
         raise RuntimeError(f"The function given to {name} should return a single Tensor")
     (out,) = outs
@@ -78,13 +78,13 @@ def _grad_inputs(inputs, create_graph: bool):
     return tuple(x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in inputs)
 
 
-def _finish(values, create_graph: bool):
+def _detach_unless_create_graph(values, create_graph: bool):
     if isinstance(values, Tensor):
         return values if create_graph else values.detach()
-    return tuple(_finish(v, create_graph) for v in values)
+    return tuple(_detach_unless_create_graph(v, create_graph) for v in values)
 
 
-def _grad(outputs, inputs, vectors, create_graph: bool):
+def _compute_grads(outputs, inputs, vectors, create_graph: bool):
     """The gradients; None for an unused input."""
     pairs = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o is not None and o.requires_grad]
     if not pairs:
@@ -121,13 +121,13 @@ _OF_HESSIAN = (
 )
 
 
-def _vectors(v, like, single: bool, name: str, absent: str):
+def _check_vectors(v, like, single: bool, name: str, absent: str):
     """The vectors, checked against the shapes of some tensors; ones for a single element."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(f"The vector v can only be None if the {absent} a single Tensor with a single element.")
         return (torch.ones_like(like[0]),)
-    vectors = _one_or_more(v, "v", name)[1]
+    vectors = _to_tuple_with_flag(v, "v", name)[1]
     if len(vectors) != len(like):
         if single:
             raise RuntimeError("The given v should contain a single Tensor.")
@@ -150,14 +150,16 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
     tensor([1., 1.])
     """
     with enable_grad():
-        single, inputs = _one_or_more(inputs, "inputs", "vjp")
+        single, inputs = _to_tuple_with_flag(inputs, "inputs", "vjp")
         inputs = _grad_inputs(inputs, create_graph)
-        single_out, outs = _outputs_of(func, inputs, "vjp", strict)
-        vectors = _vectors(v, outs, single_out, "vjp", "user-provided function returns")
-        found = _replace_none(_grad(outs, inputs, vectors, create_graph), inputs, _OF_OUTPUT if strict else "")
+        single_out, outs = _call_for_outputs(func, inputs, "vjp", strict)
+        vectors = _check_vectors(v, outs, single_out, "vjp", "user-provided function returns")
+        found = _replace_none(_compute_grads(outs, inputs, vectors, create_graph), inputs, _OF_OUTPUT if strict else "")
         if strict and create_graph:
             _check_depends(found, _OF_JACOBIAN)
-    return _finish(outs[0] if single_out else outs, create_graph), _finish(found[0] if single else found, create_graph)
+    return _detach_unless_create_graph(outs[0] if single_out else outs, create_graph), _detach_unless_create_graph(
+        found[0] if single else found, create_graph
+    )
 
 
 def jvp(func, inputs, v=None, create_graph=False, strict=False):
@@ -166,16 +168,16 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
     v: like the input(s); may be None for one input of one element. `strict` as for `vjp`.
     """
     with enable_grad():
-        single, inputs = _one_or_more(inputs, "inputs", "jvp")
+        single, inputs = _to_tuple_with_flag(inputs, "inputs", "jvp")
         inputs = _grad_inputs(inputs, create_graph)
-        vectors = _vectors(v, inputs, single, "jvp", "input to the user-provided function is")
-        single_out, outs = _outputs_of(func, inputs, "jvp", strict)
+        vectors = _check_vectors(v, inputs, single, "jvp", "input to the user-provided function is")
+        single_out, outs = _call_for_outputs(func, inputs, "jvp", strict)
         dummies = tuple(torch.zeros_like(o).requires_grad_() for o in outs)
-        pulled = _replace_none(_grad(outs, inputs, dummies, True), inputs, _OF_OUTPUT if strict else "")
-        found = _replace_none(_grad(pulled, dummies, vectors, create_graph), dummies, "")
+        pulled = _replace_none(_compute_grads(outs, inputs, dummies, True), inputs, _OF_OUTPUT if strict else "")
+        found = _replace_none(_compute_grads(pulled, dummies, vectors, create_graph), dummies, "")
         if strict and create_graph:
             _check_depends(found, _OF_JACOBIAN)
-    return _finish(outs[0] if single_out else outs, create_graph), _finish(
+    return _detach_unless_create_graph(outs[0] if single_out else outs, create_graph), _detach_unless_create_graph(
         found[0] if single_out else found, create_graph
     )
 
@@ -223,15 +225,15 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
             "Please either set `strict=False` or `vectorize=False`."
         )
     with enable_grad():
-        single, inputs = _one_or_more(inputs, "inputs", "jacobian")
+        single, inputs = _to_tuple_with_flag(inputs, "inputs", "jacobian")
         inputs = _grad_inputs(inputs, create_graph)
-        single_out, outs = _outputs_of(func, inputs, "jacobian", strict)
+        single_out, outs = _call_for_outputs(func, inputs, "jacobian", strict)
         if vectorize:
             rows = [_vectorized_jacobian(out, inputs, create_graph) for out in outs]
         else:
             rows = [_jacobian_rows(i, out, inputs, create_graph, strict) for i, out in enumerate(outs)]
     result = tuple(r[0] if single else r for r in rows)
-    return _finish(result[0] if single_out else result, create_graph)
+    return _detach_unless_create_graph(result[0] if single_out else result, create_graph)
 
 
 def _vectorized_forward_jacobian(func, inputs):
@@ -239,7 +241,7 @@ def _vectorized_forward_jacobian(func, inputs):
     from .forward_ad import dual_level, make_dual, unpack_dual
 
     with enable_grad():
-        single, inputs = _one_or_more(inputs, "inputs", "jacobian")
+        single, inputs = _to_tuple_with_flag(inputs, "inputs", "jacobian")
         inputs = _grad_inputs(inputs, False)
         numels, start, units = [x.numel() for x in inputs], 0, []
         for x, n in zip(inputs, numels, strict=True):
@@ -252,7 +254,7 @@ def _vectorized_forward_jacobian(func, inputs):
         def push(*tangents):
             with dual_level():
                 duals = [make_dual(x, t) for x, t in zip(inputs, tangents, strict=True)]
-                is_single, outs = _outputs_of(func, duals, "jacobian", False)
+                is_single, outs = _call_for_outputs(func, duals, "jacobian", False)
                 single_out[:] = [is_single]
                 pairs = [unpack_dual(o) for o in outs]
                 return tuple(torch.zeros_like(p.primal) if p.tangent is None else p.tangent for p in pairs)
@@ -299,7 +301,9 @@ def _jacobian_rows(number: int, out, inputs, create_graph: bool, strict: bool) -
         unit = torch.zeros_like(out).reshape(-1)
         unit[i] = 1
         words = f"Output {number} of the user-provided function is independent of input" if strict else ""
-        columns.append(_replace_none(_grad((out,), inputs, (unit.reshape(out.shape),), create_graph), inputs, words))
+        columns.append(
+            _replace_none(_compute_grads((out,), inputs, (unit.reshape(out.shape),), create_graph), inputs, words)
+        )
         if strict and create_graph:
             _check_depends(columns[-1], _OF_JACOBIAN)
     return tuple(
@@ -314,13 +318,15 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
     """The Hessian of a function with one scalar output: the Jacobian of its gradient (nested tuples when there are
     several inputs).
     """
-    single, inputs = _one_or_more(inputs, "inputs", "hessian")
+    single, inputs = _to_tuple_with_flag(inputs, "inputs", "hessian")
     _check_strategy(outer_jacobian_strategy)
 
     def gradient(*x):
-        found = jacobian(lambda *y: _scalar_of(func, y, "hessian", strict), x[0] if single else x, create_graph=True)
+        found = jacobian(
+            lambda *y: _call_for_scalar(func, y, "hessian", strict), x[0] if single else x, create_graph=True
+        )
         if strict:
-            _check_depends(_one_or_more(found, "", "")[1], _OF_HESSIAN)
+            _check_depends(_to_tuple_with_flag(found, "", "")[1], _OF_HESSIAN)
         return found
 
     return jacobian(gradient, inputs[0] if single else inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
@@ -338,11 +344,11 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
 
 def _with_hessian(name: str, func, inputs, v, create_graph: bool, strict: bool):
     with enable_grad():
-        single, inputs = _one_or_more(inputs, "inputs", name)
+        single, inputs = _to_tuple_with_flag(inputs, "inputs", name)
         inputs = _grad_inputs(inputs, create_graph)
-        vectors = _vectors(v, inputs, single, name, "input to the user-provided function is")
-        out = _scalar_of(func, inputs, name, strict)
-        first = _grad((out,), inputs, (None,), True)
+        vectors = _check_vectors(v, inputs, single, name, "input to the user-provided function is")
+        out = _call_for_scalar(func, inputs, name, strict)
+        first = _compute_grads((out,), inputs, (None,), True)
         if strict:
             for i, g in enumerate(first):
                 if g is not None and not g.requires_grad:
@@ -350,8 +356,10 @@ def _with_hessian(name: str, func, inputs, v, create_graph: bool, strict: bool):
                 _replace_none(first[: i + 1], inputs[: i + 1], _OF_OUTPUT)
         first = _replace_none(first, inputs, "")
         found = _replace_none(
-            _grad(first, inputs, vectors, create_graph),
+            _compute_grads(first, inputs, vectors, create_graph),
             inputs,
             "The jacobian of the user-provided function is independent of input" if strict else "",
         )
-    return _finish(out, create_graph), _finish(found[0] if single else found, create_graph)
+    return _detach_unless_create_graph(out, create_graph), _detach_unless_create_graph(
+        found[0] if single else found, create_graph
+    )

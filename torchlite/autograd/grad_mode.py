@@ -70,7 +70,7 @@ class _DecoratorContextManager:
             cls.__init__ = self(cls.__init__)
             return function
         if inspect.isgeneratorfunction(function):
-            return self._around_generator(function)
+            return self._wrap_generator(function)
 
         @functools.wraps(function)
         def inside(*args, **kwargs):
@@ -79,7 +79,7 @@ class _DecoratorContextManager:
 
         return inside
 
-    def _around_generator(self, function):
+    def _wrap_generator(self, function):
         @functools.wraps(function)
         def inside(*args, **kwargs):
             generator = function(*args, **kwargs)

@@ -15,13 +15,13 @@ class GradcheckError(RuntimeError):
     """A derivative differs from the difference quotient, or a gradient is not what backward promises."""
 
 
-def _outputs(function, inputs):
+def _flatten_outputs(function, inputs):
     found = function(*inputs)
     found = (found,) if isinstance(found, Tensor) else tuple(found)
     return [o for o in found if isinstance(o, Tensor) and o.requires_grad]
 
 
-def _perturbed(inputs, target, change):
+def _perturb_input(inputs, target, change):
     """The inputs with `change` added to the one at position `target`."""
     from .grad_mode import no_grad
 
@@ -30,13 +30,13 @@ def _perturbed(inputs, target, change):
     return [*inputs[:target], moved, *inputs[target + 1 :]]
 
 
-def _values(outputs) -> np.ndarray:
+def _outputs_to_numpy(outputs) -> np.ndarray:
     parts = [o.detach().numpy(force=True).reshape(-1) for o in outputs]
     flat = np.concatenate(parts) if parts else np.zeros(0)
     return flat.astype(np.complex128 if np.iscomplexobj(flat) else np.float64)
 
 
-def _vectors(shape, complex_: bool, rng, count: int | None):
+def _test_directions(shape, complex_: bool, rng, count: int | None):
     """Directions to test in: `count` random ones, or (None) every unit vector."""
     n = int(np.prod(shape))
     if count is not None:
@@ -58,17 +58,19 @@ def _check_input(function, inputs, position, eps, atol, rtol, count, rng):
     from .._tensor.creation import tensor
 
     x = inputs[position]
-    outputs = _outputs(function, inputs)
+    outputs = _flatten_outputs(function, inputs)
     cotangents = [
         rng.standard_normal(o.shape) + (1j * rng.standard_normal(o.shape) if o.is_complex() else 0) for o in outputs
     ]
     v = [tensor(c, dtype=o.dtype, device=o.device) for c, o in zip(cotangents, outputs, strict=True)]
     (g,) = grad(outputs, [x], v, allow_unused=True)
-    analytic_g = np.zeros(x.shape) if g is None else _dense(g.detach()).numpy(force=True)
+    analytic_g = np.zeros(x.shape) if g is None else _to_dense(g.detach()).numpy(force=True)
     flat_v = np.concatenate([c.reshape(-1) for c in cotangents]) if cotangents else np.zeros(0)
-    for u in _vectors(x.shape, x.is_complex(), rng, count):
+    for u in _test_directions(x.shape, x.is_complex(), rng, count):
         step = tensor(u * eps, dtype=x.dtype, device=x.device)
-        high, low = (_values(_outputs(function, _perturbed(inputs, position, s))) for s in (step, -step))
+        high, low = (
+            _outputs_to_numpy(_flatten_outputs(function, _perturb_input(inputs, position, s))) for s in (step, -step)
+        )
         numeric = np.sum((high - low) / (2 * eps) * np.conj(flat_v)).real
         analytic = np.sum(np.conj(analytic_g) * u).real
         if not np.isclose(numeric, analytic, atol=atol * max(1.0, np.sqrt(u.size)), rtol=rtol):
@@ -79,11 +81,11 @@ def _check_input(function, inputs, position, eps, atol, rtol, count, rng):
             )
 
 
-def _dense(tensor):
+def _to_dense(tensor):
     return tensor.to_dense() if tensor._tl_is_sparse else tensor
 
 
-def _of_dense(function, inputs, masked: bool):
+def _make_dense_function(function, inputs, masked: bool):
     """A function of dense tensors in place of a function's sparse inputs, and these inputs."""
     if any(
         isinstance(x, Tensor) and x._tl_is_sparse for x in (inputs if isinstance(inputs, (tuple, list)) else [inputs])
@@ -92,7 +94,7 @@ def _of_dense(function, inputs, masked: bool):
     return function, inputs
 
 
-def _prepare(inputs):
+def _prepare_inputs(inputs):
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     positions = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
     if not positions:
@@ -118,17 +120,17 @@ def _check_forward(func, inputs, wanted, eps, atol, rtol, fast_mode, rng, undefi
 
     check = ForwardCheck(func, inputs, wanted, eps, atol, rtol, GradcheckError)
 
-    def directions(position):
+    def draw_directions(position):
         x = inputs[position]
         if not fast_mode:
-            return _vectors(x.shape, x.is_complex(), rng, None)
+            return _test_directions(x.shape, x.is_complex(), rng, None)
         return [rng.standard_normal(x.shape) + (1j * rng.standard_normal(x.shape) if x.is_complex() else 0)]
 
-    check.check_against_differences(directions)
+    check.check_against_differences(draw_directions)
     if undefined:
-        check.without_tangents(rng)
+        check.check_zero_tangents(rng)
     if batched:
-        check.at_once(rng)
+        check.check_batched_tangents(rng)
 
 
 def gradcheck(
@@ -168,8 +170,8 @@ def gradcheck(
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    func, inputs = _of_dense(func, inputs, bool(masked))
-    inputs, positions = _prepare(inputs)
+    func, inputs = _make_dense_function(func, inputs, bool(masked))
+    inputs, positions = _prepare_inputs(inputs)
     rng = np.random.default_rng(0)
     try:
         for position in positions if check_backward_ad else ():
@@ -191,7 +193,11 @@ def gradcheck(
             from ._backward_gradcheck import BackwardCheck  # its modules are loaded with the first check
 
             check = BackwardCheck(
-                lambda: _outputs(func, inputs), [inputs[i] for i in positions], bool(masked), GradcheckError, rng
+                lambda: _flatten_outputs(func, inputs),
+                [inputs[i] for i in positions],
+                bool(masked),
+                GradcheckError,
+                rng,
             )
             check.check_deterministic(nondet_tol)
             if check_batched_grad:
@@ -200,7 +206,7 @@ def gradcheck(
             if check_undefined_grad:
                 check.check_undefined()
         if check_grad_dtypes and check_backward_ad:
-            outputs = _outputs(func, inputs)
+            outputs = _flatten_outputs(func, inputs)
             for x, g in zip(
                 [inputs[i] for i in positions],
                 grad(outputs, [inputs[i] for i in positions], [o.detach() for o in outputs], allow_unused=True),
@@ -256,9 +262,9 @@ def gradgradcheck(
     if check_batched_grad and not check_rev_over_rev:
         raise AssertionError("Setting check_batched_grad=True requires check_rev_over_rev to be True")
 
-    func, inputs = _of_dense(func, inputs, masked)
-    inputs, positions = _prepare(inputs)
-    outputs = _outputs(func, inputs)
+    func, inputs = _make_dense_function(func, inputs, masked)
+    inputs, positions = _prepare_inputs(inputs)
+    outputs = _flatten_outputs(func, inputs)
     if grad_outputs is None:
         rng = np.random.default_rng(1)
         grad_outputs = [_random_like(o, rng, gen_non_contig_grad_outputs) for o in outputs]
@@ -271,8 +277,8 @@ def gradgradcheck(
             if i in differentiated and not value.requires_grad:
                 value.requires_grad_()
         x, g = everything[:count], everything[count:]
-        found = grad(_outputs(func, x), [x[i] for i in positions], g, create_graph=True, allow_unused=True)
-        return tuple(_dense(f) for f in found if f is not None and f.requires_grad)
+        found = grad(_flatten_outputs(func, x), [x[i] for i in positions], g, create_graph=True, allow_unused=True)
+        return tuple(_to_dense(f) for f in found if f is not None and f.requires_grad)
 
     if not gradient(*inputs, *grad_outputs):
         return True
@@ -294,7 +300,7 @@ def gradgradcheck(
     )
 
 
-def _deprecated(name: str, grad_out: float) -> None:
+def _warn_deprecated(name: str, grad_out: float) -> None:
     import warnings
 
     warnings.warn(
@@ -315,11 +321,11 @@ def _refuse_complex(name: str, output: Tensor) -> None:
         )
 
 
-def _tensors_of(inputs) -> list[Tensor]:
+def _tensors_requiring_grad(inputs) -> list[Tensor]:
     """The tensors among the inputs, which may be nested, that want gradients."""
     if isinstance(inputs, Tensor):
         return [inputs] if inputs.requires_grad else []
-    return [x for part in inputs for x in _tensors_of(part)] if isinstance(inputs, (tuple, list)) else []
+    return [x for part in inputs for x in _tensors_requiring_grad(part)] if isinstance(inputs, (tuple, list)) else []
 
 
 def get_numerical_jacobian(fn, inputs, target=None, eps=1e-3, grad_out=1.0):
@@ -329,7 +335,7 @@ def get_numerical_jacobian(fn, inputs, target=None, eps=1e-3, grad_out=1.0):
     from .grad_mode import no_grad
 
     name = "get_numerical_jacobian"
-    _deprecated(name, grad_out)
+    _warn_deprecated(name, grad_out)
     inputs = (inputs,) if isinstance(inputs, Tensor) else inputs
 
     def value() -> Tensor:
@@ -352,7 +358,7 @@ def get_numerical_jacobian(fn, inputs, target=None, eps=1e-3, grad_out=1.0):
 
     jacobians = []
     with no_grad():
-        for tensor in _tensors_of(inputs if target is None else target):
+        for tensor in _tensors_requiring_grad(inputs if target is None else target):
             x, width = tensor.data, value().numel()
             jacobian = x.new_zeros((x.numel(), width))
             for direction in (1, 1j) if x.is_complex() else (1,):
@@ -367,9 +373,9 @@ def get_analytical_jacobian(inputs, output, nondet_tol=0.0, grad_out=1.0):
     them, and whether a second backward gave the same, whether gradients had the inputs' sizes, and their dtypes.
     Deprecated.
     """
-    _deprecated("get_analytical_jacobian", grad_out)
+    _warn_deprecated("get_analytical_jacobian", grad_out)
     _refuse_complex("get_analytical_jacobian", output)
-    input_tensors = _tensors_of(inputs)
+    input_tensors = _tensors_requiring_grad(inputs)
     jacobians = [[x.new_zeros((x.numel(), output.numel())) for x in input_tensors] for _ in range(2)]
     sizes = types = True
     for j in range(output.numel()):

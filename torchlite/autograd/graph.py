@@ -12,7 +12,7 @@ from typing import Any
 from .._device.streams import accelerator_for
 from .._dispatch.autograd_graph import (
     AccumulateGrad,
-    accumulator,
+    accumulator_of,
     bump_version,
     edge_to_pair,
     gradient_edge,
@@ -231,7 +231,7 @@ def _current_graph_task_execution_order() -> list:
     whole = {where: node for node in nodes for where in flatten_edges(node._edges) if hasattr(where, "_tl_array")}
     for node in nodes:
         order.append(to_python_node(node))
-        order += [accumulator(leaf) for leaf, last in whole.items() if last is node and run.executes(leaf)]
+        order += [accumulator_of(leaf) for leaf, last in whole.items() if last is node and run.executes(leaf)]
     return order
 
 

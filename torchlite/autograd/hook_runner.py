@@ -17,7 +17,7 @@ class _Current(threading.local):
 CURRENT_PASSES = _Current()
 
 
-def _name(hook) -> str:
+def _hook_name(hook) -> str:
     return getattr(hook, "__name__", "<unknown>")
 
 
@@ -32,10 +32,10 @@ def check_hook_result(value, answer, hook):
     if answer is value:
         return answer
     if answer._tl_array.shape != value._tl_array.shape:
-        raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
+        raise RuntimeError(f"hook '{_hook_name(hook)}' has changed the size of value")
     if answer.dtype is not value.dtype or answer._tl_kernels is not value._tl_kernels:
         raise RuntimeError(
-            f"hook '{_name(hook)}' has changed the type of value (was {value.type()} got {answer.type()})"
+            f"hook '{_hook_name(hook)}' has changed the type of value (was {value.type()} got {answer.type()})"
         )
     return answer
 
@@ -46,7 +46,7 @@ def check_hook_results(values: tuple, answer, hook) -> tuple:
         raise TypeError(f"expected tuple, but hook returned '{type(answer).__name__}'")
     if len(answer) != len(values):
         raise RuntimeError(
-            f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(answer)}, but expected "
+            f"hook '{_hook_name(hook)}' has returned an incorrect number of values (got {len(answer)}, but expected "
             f"{len(values)})"
         )
     found: list[Tensor | None] = []

@@ -79,7 +79,7 @@ def _format_memory(nbytes: float) -> str:
     return f"{nbytes} B"
 
 
-def _share(part: float, whole: float) -> str:
+def _format_share(part: float, whole: float) -> str:
     return f"{part * 100 / whole:.2f}%" if whole else "NaN"
 
 
@@ -278,7 +278,7 @@ class EventList(list):
                     event.set_cpu_parent(around[-1])
                 around.append(event)
 
-    def _like(self, events: Iterable[Any]) -> EventList:
+    def _copy_with_events(self, events: Iterable[Any]) -> EventList:
         return EventList(
             events, use_device=self._use_device, profile_memory=self._profile_memory, with_flops=self._with_flops
         )
@@ -305,7 +305,7 @@ class EventList(list):
             if group_by_stack_n > 0:
                 key += tuple(event.stack[:group_by_stack_n])
             found.setdefault(key, FunctionEventAvg()).add(event)
-        averages = self._like(found.values())
+        averages = self._copy_with_events(found.values())
         for average in averages:
             average.stack = average.stack[:group_by_stack_n]
             if not group_by_input_shapes:
@@ -343,7 +343,9 @@ class EventList(list):
             events.sort(key=lambda event: getattr(event, name), reverse=True)
         if top_level_events_only:
             events = [event for event in events if event.cpu_parent is None]
-        columns = self._columns(events, max_src_column_width, max_name_column_width, max_shapes_column_width, time_unit)
+        columns = self._visible_columns(
+            events, max_src_column_width, max_name_column_width, max_shapes_column_width, time_unit
+        )
         rows = [[cell(event) for _, cell in columns] for event in events[: row_limit if row_limit >= 0 else None]]
         widths = [
             max([len(title), *(len(row[i]) for row in rows)]) + (0 if i == 0 else 2)
@@ -359,34 +361,36 @@ class EventList(list):
             lines.append(f"Self {self._use_device.upper()} time total: {_format_time(device)}")
         return "\n".join(lines) + "\n"
 
-    def _columns(self, events: list, source: int, name_width: int, shapes: int, unit: str | None) -> list[tuple]:
+    def _visible_columns(
+        self, events: list, source: int, name_width: int, shapes: int, unit: str | None
+    ) -> list[tuple]:
         """(title, event -> text) of each column with content."""
 
-        def short(text: Any, width: int) -> str:
+        def shorten_name(text: Any, width: int) -> str:
             text = str(text)
             return text if len(text) <= width or width <= 0 else text[: width - 3] + "..."
 
-        def shown(time: float) -> str:
+        def format_time(time: float) -> str:
             if unit is None:
                 return _format_time(time)
             return f"{time / {'s': 1e6, 'ms': 1e3, 'us': 1.0}[unit]:.3f}{unit}"
 
         cpu = self.self_cpu_time_total
         columns: list[tuple] = [
-            ("Name", lambda e: short(e.key, name_width)),
-            ("Self CPU %", lambda e: _share(e.self_cpu_time_total, cpu)),
-            ("Self CPU", lambda e: shown(e.self_cpu_time_total)),
-            ("CPU total %", lambda e: _share(e.cpu_time_total, cpu)),
-            ("CPU total", lambda e: shown(e.cpu_time_total)),
-            ("CPU time avg", lambda e: shown(e.cpu_time)),
+            ("Name", lambda e: shorten_name(e.key, name_width)),
+            ("Self CPU %", lambda e: _format_share(e.self_cpu_time_total, cpu)),
+            ("Self CPU", lambda e: format_time(e.self_cpu_time_total)),
+            ("CPU total %", lambda e: _format_share(e.cpu_time_total, cpu)),
+            ("CPU total", lambda e: format_time(e.cpu_time_total)),
+            ("CPU time avg", lambda e: format_time(e.cpu_time)),
         ]
         if self._use_device:
             device, whole = self._use_device.upper(), sum(e.self_device_time_total for e in self)
             columns += [
-                (f"Self {device}", lambda e: shown(e.self_device_time_total)),
-                (f"Self {device} %", lambda e: _share(e.self_device_time_total, whole)),
-                (f"{device} total", lambda e: shown(e.device_time_total)),
-                (f"{device} time avg", lambda e: shown(e.device_time)),
+                (f"Self {device}", lambda e: format_time(e.self_device_time_total)),
+                (f"Self {device} %", lambda e: _format_share(e.self_device_time_total, whole)),
+                (f"{device} total", lambda e: format_time(e.device_time_total)),
+                (f"{device} time avg", lambda e: format_time(e.device_time)),
             ]
         if self._profile_memory:
             columns += [
@@ -401,9 +405,9 @@ class EventList(list):
                 ]
         columns.append(("# of Calls", lambda e: str(e.count)))
         if any(event.input_shapes for event in events):
-            columns.append(("Input Shapes", lambda e: short(e.input_shapes, shapes)))
+            columns.append(("Input Shapes", lambda e: shorten_name(e.input_shapes, shapes)))
         if any(event.stack for event in events):
-            columns.append(("Source Location", lambda e: short(e.stack[0] if e.stack else "", source)))
+            columns.append(("Source Location", lambda e: shorten_name(e.stack[0] if e.stack else "", source)))
         if self._with_flops:
             columns.append(("Total MFLOPs", lambda e: f"{e.flops / 1e6:.3f}" if e.flops else "--"))
         return columns

@@ -40,7 +40,7 @@ class SavedTensor:
                 "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of "
                 "hooks is allowed at a time."
             )
-        tensor, where = place.opened(value)
+        tensor, where = place.open_value(value)
         place.put(pack_with(pack_hook, unpack_hook, tensor, where))
 
 
@@ -64,10 +64,10 @@ class _SavedInput:
             saved[self.index] = tuple(items)
         self.node._saved = tuple(saved)
 
-    def opened(self, value):
+    def open_value(self, value):
         if isinstance(value, Tensor):
             return value, None if value._tl_node is None else gradient_edge(value)
-        tensor = call.wrap(self.node._tl_kernels, value.data, value.dtype)  # an output of a custom Function
+        tensor = call.wrap_array(self.node._tl_kernels, value.data, value.dtype)  # an output of a custom Function
         return tensor, -1 if value.index is None else value.index
 
     def value(self):
@@ -95,7 +95,7 @@ class _SavedOutput:
         out[self.index] = value
         self.node._out = tuple(out)
 
-    def opened(self, value):
+    def open_value(self, value):
         from .engine import saved_output_tensor
 
         op = self.node._op
@@ -119,24 +119,24 @@ class _SavedOutput:
         return tensor
 
 
-def _raw(node, place) -> SavedTensor:
+def _make_saved_tensor(node, place) -> SavedTensor:
     made = object.__new__(SavedTensor)
     made._node, made._place = node, place
     return made
 
 
-def saved_tensors_of_function(node) -> tuple:
+def raw_saved_tensors_of_function(node) -> tuple:
     """`_raw_saved_tensors` of a custom Function's node."""
     if node._saved is None:
         raise_freed_error(node)
-    return tuple(_raw(node, _SavedInput(node, i)) for i in range(len(node._saved)))
+    return tuple(_make_saved_tensor(node, _SavedInput(node, i)) for i in range(len(node._saved)))
 
 
 # PyTorch's names of arguments that the records name otherwise.
 _ARGUMENTS = {"input": "self"}
 
 
-def _entries(node) -> dict:
+def _named_saved_entries(node) -> dict:
     """The node's saved values by PyTorch's name: (kind, where)."""
     op = node._op
     found: dict = {}
@@ -166,7 +166,7 @@ def _entries(node) -> dict:
 def saved_names(node) -> list[str]:
     """The names of a node's saved values."""
     found = []
-    for name, (kind, _) in _entries(node).items():
+    for name, (kind, _) in _named_saved_entries(node).items():
         found.append(f"_saved_{name}")
         if kind in ("value", "out"):
             found.append(f"_raw_saved_{name}")
@@ -178,7 +178,7 @@ def saved_value(node, asked: str):
     the graph was freed.
     """
     raw = asked.startswith("_raw_saved_")
-    kind, index = _entries(node).get(asked.removeprefix("_raw_saved_" if raw else "_saved_"), (None, None))
+    kind, index = _named_saved_entries(node).get(asked.removeprefix("_raw_saved_" if raw else "_saved_"), (None, None))
     if kind is None or raw and kind not in ("value", "out"):
         raise AttributeError(f"'{node.name()}' object has no attribute '{asked}'")
     if node._saved is None:
@@ -187,19 +187,19 @@ def saved_value(node, asked: str):
         raise AttributeError(f"'{node.name()}' let go of '{asked}'")
     if kind == "out":
         output = _SavedOutput(node, index)
-        return _raw(node, output) if raw else output.value()
+        return _make_saved_tensor(node, output) if raw else output.value()
     if kind == "edge":
-        return _sizes(node._edges[index])
+        return _saved_sizes(node._edges[index])
     if kind == "value" and node._saved[index].__class__ is tuple:
         places = [_SavedInput(node, index, i) for i in range(len(node._saved[index]))]
-        return tuple(_raw(node, p) if raw else p.value() for p in places)
+        return tuple(_make_saved_tensor(node, p) if raw else p.value() for p in places)
     place: Any = _SavedInput(node, index)
     if raw:
-        return _raw(node, place)
+        return _make_saved_tensor(node, place)
     return place.value() if kind == "value" else place.get()
 
 
-def _sizes(where):
+def _saved_sizes(where):
     if where is None:
         return None
     if where.__class__ is OutputEdge:

@@ -17,7 +17,7 @@ def disable_global_flags() -> None:
     FLAGS.flags_frozen = True
 
 
-def flags_frozen() -> bool:
+def are_flags_frozen() -> bool:
     """True if `disable_global_flags` was called."""
     return FLAGS.flags_frozen
 
@@ -44,18 +44,18 @@ class SwitchModule(types.ModuleType):
         super().__setattr__(name, value)
 
 
-def flag(name: str, setter: str, doc: str) -> Any:
+def make_flag_property(name: str, setter: str, doc: str) -> Any:
     """Return a property for the bool SWITCHES.<name>; `setter` is the name in the error for other types."""
 
-    def put(self, value: bool) -> None:
+    def set_flag(self, value: bool) -> None:
         if not isinstance(value, bool):
             raise RuntimeError(f"{setter} expects a bool, but got {type(value).__name__}")
         setattr(FLAGS, name, value)
 
-    return property(lambda self: getattr(FLAGS, name), put, doc=doc)
+    return property(lambda self: getattr(FLAGS, name), set_flag, doc=doc)
 
 
-def precision(what: str, doc: str) -> Any:
+def make_precision_property(what: str, doc: str) -> Any:
     """A property that is a float32 precision."""
     return property(lambda self: FLAGS.precision(what), lambda self, value: FLAGS.set_precision(what, value), doc=doc)
 

@@ -9,7 +9,7 @@ import enum
 from typing import Any
 
 from .._settings.backend_flags import FLAGS
-from ._flag_properties import flag
+from ._flag_properties import make_flag_property
 
 __all__ = [
     "allow_fp16_bf16_reduction_math_sdp", "cuBLASModule", "cudnn_sdp_enabled", "enable_cudnn_sdp", "enable_flash_sdp",
@@ -33,17 +33,17 @@ def is_built() -> bool:
 class cuBLASModule:
     """Matrix products on CUDA."""
 
-    allow_fp16_reduced_precision_reduction = flag(
+    allow_fp16_reduced_precision_reduction = make_flag_property(
         "allow_fp16_reduced_precision_reduction",
         "set_allow_fp16_reduction_cublas",
         "Whether sums of float16 products may be kept in float16 for part of the way.",
     )
-    allow_bf16_reduced_precision_reduction = flag(
+    allow_bf16_reduced_precision_reduction = make_flag_property(
         "allow_bf16_reduced_precision_reduction",
         "set_allow_bf16_reduction_cublas",
         "Whether sums of bfloat16 products may be kept in bfloat16 for part of the way.",
     )
-    allow_fp16_accumulation = flag(
+    allow_fp16_accumulation = make_flag_property(
         "allow_fp16_accumulation",
         "set_allow_fp16_accumulation_cublas",
         "Whether sums of float16 products may be kept in float16.",
@@ -99,7 +99,7 @@ class _BlasBackend(enum.Enum):
     __repr__ = _LinalgBackend.__repr__
 
 
-def _preferred(switch: str, kinds: type[enum.Enum], backend: Any, choices: str) -> Any:
+def _prefer_backend(switch: str, kinds: type[enum.Enum], backend: Any, choices: str) -> Any:
     if isinstance(backend, str):
         names = {kind.name.lower(): kind for kind in kinds}
         if backend not in names:
@@ -118,33 +118,33 @@ def _preferred(switch: str, kinds: type[enum.Enum], backend: Any, choices: str) 
 
 def preferred_linalg_library(backend: str | _LinalgBackend | None = None) -> _LinalgBackend:
     """Set the library for linear algebra on CUDA ("default" or "cusolver"), and return it. MAGMA is not supported."""
-    return _preferred("linalg_library", _LinalgBackend, backend, "default, cusolver, magma")
+    return _prefer_backend("linalg_library", _LinalgBackend, backend, "default, cusolver, magma")
 
 
 def preferred_blas_library(backend: str | _BlasBackend | None = None) -> _BlasBackend:
     """Choose the library for matrix products on CUDA ("default", "cublas" or "cublaslt"), and return the choice."""
-    return _preferred("blas_library", _BlasBackend, backend, "default, cublas, hipblas, cublaslt, hipblaslt, ck")
+    return _prefer_backend("blas_library", _BlasBackend, backend, "default, cublas, hipblas, cublaslt, hipblaslt, ck")
 
 
-def _sdp(name: str, words: str) -> tuple[Any, Any]:
-    def enabled() -> bool:
+def _make_sdp_switch(name: str, words: str) -> tuple[Any, Any]:
+    def is_enabled() -> bool:
         return FLAGS.sdp[name]
 
     def enable(enabled: bool) -> None:
-        FLAGS.sdp[name] = bool(enabled)
+        FLAGS.sdp[name] = bool(is_enabled)
 
-    enabled.__doc__ = f"Whether scaled dot-product attention may use {words}."
+    is_enabled.__doc__ = f"Whether scaled dot-product attention may use {words}."
     enable.__doc__ = f"Let scaled dot-product attention use {words}, or not."
-    enabled.__name__, enable.__name__ = f"{name}_sdp_enabled", f"enable_{name}_sdp"
-    return enabled, enable
+    is_enabled.__name__, enable.__name__ = f"{name}_sdp_enabled", f"enable_{name}_sdp"
+    return is_enabled, enable
 
 
-flash_sdp_enabled, enable_flash_sdp = _sdp("flash", "a fused kernel in tiles (PyTorch's FlashAttention)")
-mem_efficient_sdp_enabled, enable_mem_efficient_sdp = _sdp(
+flash_sdp_enabled, enable_flash_sdp = _make_sdp_switch("flash", "a fused kernel in tiles (PyTorch's FlashAttention)")
+mem_efficient_sdp_enabled, enable_mem_efficient_sdp = _make_sdp_switch(
     "mem_efficient", "a fused kernel that also takes a mask (PyTorch's memory-efficient attention)"
 )
-math_sdp_enabled, enable_math_sdp = _sdp("math", "ordinary products and a softmax")
-cudnn_sdp_enabled, enable_cudnn_sdp = _sdp("cudnn", "cuDNN's kernel")
+math_sdp_enabled, enable_math_sdp = _make_sdp_switch("math", "ordinary products and a softmax")
+cudnn_sdp_enabled, enable_cudnn_sdp = _make_sdp_switch("cudnn", "cuDNN's kernel")
 
 
 def fp16_bf16_reduction_math_sdp_allowed() -> bool:

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from .._settings.backend_flags import FLAGS
-from ._flag_properties import Precision, SwitchModule, allow_mutation, flag, precision
+from ._flag_properties import Precision, SwitchModule, allow_mutation, make_flag_property, make_precision_property
 
 if TYPE_CHECKING:  # the module is of the class _Cudnn
     enabled: bool
@@ -91,18 +91,20 @@ def flags(
 
 
 class _Cudnn(SwitchModule):
-    enabled = flag("cudnn_enabled", "set_enabled_cudnn", "Whether cuDNN may be used where it is there.")
-    benchmark = flag(
+    enabled = make_flag_property("cudnn_enabled", "set_enabled_cudnn", "Whether cuDNN may be used where it is there.")
+    benchmark = make_flag_property(
         "cudnn_benchmark",
         "set_benchmark_cudnn",
         "Whether its ways of computing a convolution are timed, to take the fastest.",
     )
-    deterministic = flag(
+    deterministic = make_flag_property(
         "cudnn_deterministic",
         "set_deterministic_cudnn",
         "Whether only ways that give the same bits every time are taken.",
     )
-    fp32_precision = precision("cuda", "The precision of float32 in cuDNN where `conv` and `rnn` say nothing.")
+    fp32_precision = make_precision_property(
+        "cuda", "The precision of float32 in cuDNN where `conv` and `rnn` say nothing."
+    )
     conv, rnn = Precision("conv"), Precision("rnn")
 
     @property

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from .._settings.backend_flags import FLAGS, PRECISIONS
-from ._flag_properties import SwitchModule, allow_mutation, flag
+from ._flag_properties import SwitchModule, allow_mutation, make_flag_property
 
 if TYPE_CHECKING:  # the module is of the class _Mkldnn
     enabled: bool
@@ -101,8 +101,10 @@ def flags(enabled=False, deterministic=False, allow_tf32=True, fp32_precision="n
 
 
 class _Mkldnn(SwitchModule):
-    enabled = flag("mkldnn_enabled", "set_enabled_mkldnn", "Whether oneDNN may be used where it is there.")
-    deterministic = flag(
+    enabled = make_flag_property(
+        "mkldnn_enabled", "set_enabled_mkldnn", "Whether oneDNN may be used where it is there."
+    )
+    deterministic = make_flag_property(
         "mkldnn_deterministic",
         "set_deterministic_mkldnn",
         "Kept, and true in any case: the same bits come every time, whatever the number of threads.",

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .._dispatch.argument_checks import check_in_bounds_for_storage
 from .._dispatch.backend import OutOfMemoryError
 from .._dispatch.backend_registry import missing_kernels, register_backend
 from .._dispatch.kernel_recorder import UnrecordableError
+from .._dispatch.shape_and_value_checks import check_in_bounds_for_storage
 from .._dispatch.shapes import broadcast_shapes, contiguous_strides, infer_size, reduced_shape, wrap_dim, wrap_dims
 from .._types.devices import device
 from .._types.dtypes import dtype

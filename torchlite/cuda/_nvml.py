@@ -9,7 +9,7 @@ from typing import Any
 from ._accelerator import cuda
 
 
-def _library() -> Any:
+def _load_nvml() -> Any:
     try:
         import pynvml
     except ImportError as error:
@@ -25,7 +25,7 @@ def _device_handle(device: Any) -> tuple[Any, Any]:
     """Return the NVML library and its handle of a device, found by the PCI address: NVML also numbers hidden
     devices.
     """
-    library = _library()
+    library = _load_nvml()
     at = cuda.get_device_properties(device)
     return library, library.nvmlDeviceGetHandleByPciBusId(
         f"{at.pci_domain_id:08X}:{at.pci_bus_id:02X}:{at.pci_device_id:02X}.0".encode()

@@ -68,15 +68,17 @@ class CUDAGraph:
                 "(However, after capture, it's ok to replay them on the default stream.)"
             )
         self._stream = stream
-        self._drawn = self._offset()
+        self._drawn = self._engine_offset()
         cuda.runtime(stream.device_index).begin_capture(pool, capture_error_mode)
         CAPTURES.append(self)
 
-    def _offset(self) -> int:
+    def _engine_offset(self) -> int:
         """Return the offset of the device's default engine, or 0 if it has none. Capture must not change it; replays
         advance it.
         """
-        engine = _random.default_of(backend_registry.table_of(device_type("cuda", self._stream.device_index)))._engine
+        engine = _random.default_generator_of(
+            backend_registry.table_of(device_type("cuda", self._stream.device_index))
+        )._engine
         return engine.get_offset() if hasattr(engine, "get_offset") else 0
 
     def capture_end(self) -> None:
@@ -88,7 +90,7 @@ class CUDAGraph:
         if self in CAPTURES:
             CAPTURES.remove(self)
         self._graph = cuda.runtime(self._stream.device_index).end_capture()
-        if self._offset() != self._drawn:
+        if self._engine_offset() != self._drawn:
             self.reset()
             raise RuntimeError(
                 "random numbers were drawn while a CUDA graph was recorded, in a way that would draw the same ones "
@@ -97,16 +99,16 @@ class CUDAGraph:
 
     def instantiate(self) -> None:
         """Check that a graph was captured; it was instantiated when capture ended."""
-        self._captured("instantiate")
+        self._check_captured_graph("instantiate")
 
-    def _captured(self, what: str) -> Any:
+    def _check_captured_graph(self, what: str) -> Any:
         if self._graph is None:
             raise RuntimeError(f"Called CUDAGraph::{what} without a preceding successful capture.")
         return self._graph
 
     def replay(self) -> None:
         """Start everything that was recorded, in the current stream."""
-        self._captured("replay").replay()
+        self._check_captured_graph("replay").replay()
 
     def reset(self) -> None:
         """Free the captured work; the object can capture again."""
@@ -116,7 +118,7 @@ class CUDAGraph:
 
     def pool(self) -> Any:
         """Return the memory pool of the graph's results, for other graphs to share."""
-        return self._captured("pool()").pool
+        return self._check_captured_graph("pool()").pool
 
 
 class graph:
@@ -274,7 +276,7 @@ class _GraphedCallable:
             None if g is None else g.detach() if i >= count else g.view(g.shape) for i, g in enumerate(self.grad_inputs)
         )
 
-    def callable(self) -> Callable:
+    def make_callable(self) -> Callable:
         """Replacement of a callable: one autograd node whose passes are replays."""
         me = self
 
@@ -365,5 +367,5 @@ def make_graphed_callables(
         one.capture_forward(pool)
     for one in reversed(graphed):
         one.capture_backward(pool)
-    found = tuple(one.callable() for one in graphed)
+    found = tuple(one.make_callable() for one in graphed)
     return found if several else found[0]

@@ -14,7 +14,7 @@ __all__ = ["mark", "range", "range_end", "range_pop", "range_push", "range_start
 
 
 @functools.cache
-def _library() -> Any:
+def _load_nvtx() -> Any:
     try:
         import nvtx
     except ImportError:
@@ -40,8 +40,8 @@ def range_push(msg: str) -> int:
     >>> torch.cuda.nvtx.range_pop(), torch.cuda.nvtx.range_pop()
     (1, 0)
     """
-    if _library() is not None:
-        _library().push_range(msg)
+    if _load_nvtx() is not None:
+        _load_nvtx().push_range(msg)
     _depth.value += 1
     return _depth.value - 1
 
@@ -50,8 +50,8 @@ def range_pop() -> int:
     """End the calling thread's innermost range; returns how many are around it, -1 when there was none to end."""
     if _depth.value == 0:
         return -1
-    if _library() is not None:
-        _library().pop_range()
+    if _load_nvtx() is not None:
+        _load_nvtx().pop_range()
     _depth.value -= 1
     return _depth.value
 
@@ -59,7 +59,7 @@ def range_pop() -> int:
 def range_start(msg: str) -> int:
     """Begin a range that any thread may end; returns its id."""
     number = next(_numbers)
-    _started[number] = _library().start_range(msg) if _library() is not None else None
+    _started[number] = _load_nvtx().start_range(msg) if _load_nvtx() is not None else None
     return number
 
 
@@ -67,13 +67,13 @@ def range_end(range_id: int) -> None:
     """End a range that `range_start` began."""
     handle = _started.pop(range_id)
     if handle is not None:
-        _library().end_range(handle)
+        _load_nvtx().end_range(handle)
 
 
 def mark(msg: str) -> None:
     """Mark a moment."""
-    if _library() is not None:
-        _library().mark(msg)
+    if _load_nvtx() is not None:
+        _load_nvtx().mark(msg)
 
 
 @contextlib.contextmanager

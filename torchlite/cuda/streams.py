@@ -96,4 +96,4 @@ def stream(stream: Stream | None) -> StreamContext:
 def get_stream_from_external(data_ptr: int, device: Any = None) -> Stream:
     """The stream at an address that another library gave."""
     index = cuda.index(device)
-    return Stream._over(index, cuda.runtime(index).stream_from(data_ptr))
+    return Stream._from_handle(index, cuda.runtime(index).stream_from(data_ptr))

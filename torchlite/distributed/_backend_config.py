@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ._transports import is_installed, transport_of
+from ._transports import find_transport, is_installed
 
 
 class _Plugin(NamedTuple):
@@ -67,7 +67,7 @@ class BackendConfig:
     """Backend of each device type, parsed from "gloo" or "cpu:gloo,cuda:nccl"."""
 
     def __init__(self, backend: str) -> None:
-        self.device_backend_map: dict[str, str] = _devices_of(str(backend))
+        self.device_backend_map: dict[str, str] = _parse_device_backends(str(backend))
 
     def __repr__(self) -> str:
         return ",".join(f"{device}:{backend}" for device, backend in self.device_backend_map.items())
@@ -77,7 +77,7 @@ class BackendConfig:
         return self.device_backend_map
 
 
-def _devices_of(backend: str) -> dict[str, str]:
+def _parse_device_backends(backend: str) -> dict[str, str]:
     if backend == Backend.UNDEFINED:
         found = {"cpu": Backend.GLOO, "opencl": Backend.GLOO}
         return {**found, "cuda": Backend.NCCL} if is_backend_available("nccl") else {**found, "cuda": Backend.GLOO}
@@ -118,7 +118,7 @@ def is_gloo_available() -> bool:
 
 def is_nccl_available() -> bool:
     """True if CuPy finds NCCL, for messages between CUDA devices."""
-    return is_installed("nccl") and not transport_of("nccl").why_not()
+    return is_installed("nccl") and not find_transport("nccl").why_not()
 
 
 def is_ucc_available() -> bool:

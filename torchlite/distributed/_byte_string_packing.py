@@ -11,12 +11,12 @@ size_of = struct.Struct("<Q").pack
 _read_size = struct.Struct("<Q").unpack_from
 
 
-def pack(parts: Iterable[bytes | bytearray]) -> bytes:
+def pack_byte_strings(parts: Iterable[bytes | bytearray]) -> bytes:
     """Encode byte strings, each with its length first."""
     return b"".join([piece for part in parts for piece in (size_of(len(part)), part)])
 
 
-def unpack(data: bytes, most: int | None = None) -> list[bytes]:
+def unpack_byte_strings(data: bytes, most: int | None = None) -> list[bytes]:
     """Decode the byte strings of a message. ValueError for a wrong length, or for more than `most` strings."""
     parts: list[bytes] = []
     at, end = 0, len(data)

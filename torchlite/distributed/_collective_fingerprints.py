@@ -35,7 +35,7 @@ class CollectiveFingerPrint(NamedTuple):
         if self.dtypes:
             words.append(f"TensorShape=[{', '.join(map(str, self.shapes[0] if self.shapes else []))}]")
             words.append(f"TensorDtypes={' '.join(self.dtypes)}")
-            words.append(f"TensorDeviceTypes={' '.join(map(_options, self.devices))}")
+            words.append(f"TensorDeviceTypes={' '.join(map(_format_tensor_options, self.devices))}")
         return f"CollectiveFingerPrint({', '.join(words)})"
 
     def differences(self, other: CollectiveFingerPrint) -> str:
@@ -48,7 +48,7 @@ class CollectiveFingerPrint(NamedTuple):
         for word, mine, its in (
             ("shapes", *(_join_shapes(each.shapes) for each in (self, other))),
             ("dtypes", " ".join(self.dtypes), " ".join(other.dtypes)),
-            ("devices", *(" ".join(map(_options, each.devices)) for each in (self, other))),
+            ("devices", *(" ".join(map(_format_tensor_options, each.devices)) for each in (self, other))),
         ):
             if mine != its:
                 found += f"  Tensor Tensor {word}: {mine}vs {its}"
@@ -63,7 +63,7 @@ def _join_shapes(shapes: list[list[int]]) -> str:
     return ", ".join(" ".join(map(str, shape)) for shape in shapes)
 
 
-def _options(device: str) -> str:
+def _format_tensor_options(device: str) -> str:
     return (
         f"TensorOptions(dtype=float (default), device={device}, layout=Strided (default), "
         "requires_grad=false (default), pinned_memory=false (default), memory_format=(nullopt))"
@@ -117,7 +117,7 @@ class CheckedCommBackend(HostCommBackend):
         """Compare fingerprints, then run `HostCommBackend.alltoall`."""
         splits = [[tensor.numel() for tensor in tensors] for tensors in (inputs, outputs)]
         if all(len(each) == self.size() for each in splits):
-            self._compare("ALLTOALL", list(inputs), None, splits)
+            self._compare_fingerprints("ALLTOALL", list(inputs), None, splits)
         return super().alltoall(outputs, inputs, opts, **more)
 
     def alltoall_base(
@@ -130,13 +130,16 @@ class CheckedCommBackend(HostCommBackend):
         **more: Any,
     ) -> Work:
         """Compare fingerprints, then run `HostCommBackend.alltoall_base`."""
-        splits = [self._splits(input, input_split_sizes), self._splits(output, output_split_sizes)]
-        self._compare("ALLTOALL_BASE", [input], None, splits)
+        splits = [
+            self._resolve_split_sizes(input, input_split_sizes),
+            self._resolve_split_sizes(output, output_split_sizes),
+        ]
+        self._compare_fingerprints("ALLTOALL_BASE", [input], None, splits)
         return super().alltoall_base(output, input, output_split_sizes, input_split_sizes, opts, **more)
 
     all_to_all_single = alltoall_base
 
-    def _compare(
+    def _compare_fingerprints(
         self, op: str, tensors: Sequence[torch.Tensor], opts: Any, splits: Sequence[Sequence[int]] = ()
     ) -> None:
         reduction = reduce_op_of(opts).op.name if hasattr(opts, "reduceOp") else ""
@@ -145,21 +148,23 @@ class CheckedCommBackend(HostCommBackend):
             [tensor.dtype.scalar_name for tensor in tensors], [tensor.device.type for tensor in tensors], reduction,
             getattr(opts, "rootRank", -1), [list(each) for each in splits],
         )  # fmt: skip
-        compare_fingerprints([CollectiveFingerPrint(*json.loads(each)) for each in self._exchange(mine)], self.rank())
+        compare_fingerprints(
+            [CollectiveFingerPrint(*json.loads(each)) for each in self._exchange_fingerprints(mine)], self.rank()
+        )
         self._number += 1
 
-    def _exchange(self, mine: CollectiveFingerPrint) -> list[bytes]:
+    def _exchange_fingerprints(self, mine: CollectiveFingerPrint) -> list[bytes]:
         """Return the fingerprints of all ranks, as JSON."""
         data = np.frombuffer(json.dumps(mine).encode(), np.uint8)
         sizes = np.empty(self.size(), np.int64)
-        self._gathered(sizes, np.array([data.size]), mine.op)
+        self._all_gather_or_raise(sizes, np.array([data.size]), mine.op)
         padded = np.zeros(int(sizes.max()), np.uint8)
         padded[: data.size] = data
         every = np.empty((self.size(), padded.size), np.uint8)
-        self._gathered(every.reshape(-1), padded, mine.op)
+        self._all_gather_or_raise(every.reshape(-1), padded, mine.op)
         return [row[:size].tobytes() for row, size in zip(every, sizes.tolist(), strict=True)]
 
-    def _gathered(self, out: np.ndarray, array: np.ndarray, op: str) -> None:
+    def _all_gather_or_raise(self, out: np.ndarray, array: np.ndarray, op: str) -> None:
         limit = self._timeout.total_seconds()
         if not self._communicator.all_gather(out, array, "fingerprint").wait(limit):
             raise DistBackendError(
@@ -168,34 +173,34 @@ class CheckedCommBackend(HostCommBackend):
             )
 
 
-def _one_of(index: int) -> Callable[..., Any]:
+def _make_argument_getter(index: int) -> Callable[..., Any]:
     return lambda *args: args[index] if isinstance(args[index], list | tuple) else [args[index]]
 
 
 # By method: PyTorch's name of the operation, and the tensors of its arguments that are alike on all ranks.
 _CHECKED: dict[str, tuple[str, Callable[..., Any]]] = {
-    "broadcast": ("BROADCAST", _one_of(0)),
-    "allreduce": ("ALLREDUCE", _one_of(0)),
-    "allreduce_coalesced": ("ALLREDUCE_COALESCED", _one_of(0)),
-    "reduce": ("REDUCE", _one_of(0)),
-    "allgather": ("ALLGATHER", _one_of(1)),
-    "_allgather_base": ("_ALLGATHER_BASE", _one_of(1)),
-    "gather": ("GATHER", _one_of(1)),
-    "scatter": ("SCATTER", _one_of(0)),
+    "broadcast": ("BROADCAST", _make_argument_getter(0)),
+    "allreduce": ("ALLREDUCE", _make_argument_getter(0)),
+    "allreduce_coalesced": ("ALLREDUCE_COALESCED", _make_argument_getter(0)),
+    "reduce": ("REDUCE", _make_argument_getter(0)),
+    "allgather": ("ALLGATHER", _make_argument_getter(1)),
+    "_allgather_base": ("_ALLGATHER_BASE", _make_argument_getter(1)),
+    "gather": ("GATHER", _make_argument_getter(1)),
+    "scatter": ("SCATTER", _make_argument_getter(0)),
     "reduce_scatter": ("REDUCE_SCATTER", lambda output, inputs, *_: inputs[0] if inputs else []),
     "_reduce_scatter_base": ("_REDUCE_SCATTER_BASE", lambda output, input, *_: [input, output]),
     "barrier": ("BARRIER", lambda *_: []),
 }
 
 
-def _checked(method: str) -> Callable[..., Work]:
+def _make_checked_method(method: str) -> Callable[..., Work]:
     name, tensors_of = _CHECKED[method]
     places = {"barrier": 0, "broadcast": 1, "allreduce": 1, "allreduce_coalesced": 1, "reduce": 1}
     inner, place = getattr(HostCommBackend, method), places.get(method, 2)
 
     def checked(self: CheckedCommBackend, *args: Any, **kwargs: Any) -> Work:
         opts = kwargs.get("opts", args[place] if len(args) > place else None)
-        self._compare(name, tensors_of(*args), opts)
+        self._compare_fingerprints(name, tensors_of(*args), opts)
         return inner(self, *args, **kwargs)
 
     checked.__name__, checked.__doc__ = method, f"Compare fingerprints, then run `HostCommBackend.{method}`."
@@ -203,6 +208,6 @@ def _checked(method: str) -> Callable[..., Work]:
 
 
 for _method in _CHECKED:
-    setattr(CheckedCommBackend, _method, _checked(_method))
+    setattr(CheckedCommBackend, _method, _make_checked_method(_method))
 CheckedCommBackend.all_gather_single = CheckedCommBackend._allgather_base  # type: ignore[method-assign]
 CheckedCommBackend.reduce_scatter_single = CheckedCommBackend._reduce_scatter_base  # type: ignore[method-assign]

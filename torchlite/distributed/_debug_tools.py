@@ -39,11 +39,11 @@ def breakpoint(rank: int = 0, skip: int = 0, timeout_s: float = 3600) -> None:
         return
     if get_rank() == rank:
         print(f"\n!!! ATTENTION !!!\n\nType 'up' to get to the frame that called dist.breakpoint(rank={rank})\n")
-        _debugger().set_trace(sys._getframe())
+        _make_debugger().set_trace(sys._getframe())
     barrier(timeout=timedelta(seconds=timeout_s))
 
 
-def _debugger() -> Any:
+def _make_debugger() -> Any:
     import pdb
 
     return pdb.Pdb(stdin=sys.stdin, stdout=sys.stdout)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ._stores import FileStore, HashStore, Store, TCPStore
-from ._transports import transport_of
+from ._transports import find_transport
 
 
 def create_default_store(rank: int, size: int, communicator: Any, timeout: timedelta) -> Any:
@@ -25,7 +25,7 @@ def create_default_store(rank: int, size: int, communicator: Any, timeout: timed
 
     from .._settings.temporary_folders import process_folder
 
-    near = transport_of("mpi").local_rank_and_size()[1] == size
+    near = find_transport("mpi").local_rank_and_size()[1] == size
     secret = secrets.token_hex(16)
     message, served = np.zeros(256, np.uint8), None
     if rank == 0:
@@ -38,14 +38,14 @@ def create_default_store(rank: int, size: int, communicator: Any, timeout: timed
     communicator.broadcast(message, 0).wait(timeout.total_seconds())
     address = bytes(message).rstrip(b"\0").decode()
     if near:
-        return _once(lambda: FileStore(address, size))
+        return _call_once(lambda: FileStore(address, size))
     if served is not None:
         return served
     secret, _, place = address.partition("@")  # of rank 0, known only to the ranks
     host, _, port = place.rpartition(":")
-    return _once(lambda: TCPStore(host, int(port), None, False, timeout, _secret=secret.encode()))
+    return _call_once(lambda: TCPStore(host, int(port), None, False, timeout, _secret=secret.encode()))
 
 
-def _once(make: Callable[[], Store]) -> Callable[[], Store]:
+def _call_once(make: Callable[[], Store]) -> Callable[[], Store]:
     made: list[Store] = []
     return lambda: made[0] if made else made.append(make()) or made[0]  # type: ignore[func-returns-value]

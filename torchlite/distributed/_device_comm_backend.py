@@ -110,7 +110,7 @@ class MessageChannel:
     """Messages from one rank to another, in order."""
 
     def __init__(self, device: torch.device, join: Callable[[], Any]) -> None:
-        self._lane, self._join, self._pair = CommStream(device), join, None
+        self._lane, self._join_group, self._pair = CommStream(device), join, None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="torchlite-p2p")
 
     def post(self, call: str, array: Any, other: int, source: int) -> QueuedMessage:
@@ -119,7 +119,7 @@ class MessageChannel:
 
         def begin() -> StreamRequest:
             with torch.cuda.device(self._lane.device):
-                pair = self._pair = self._pair or self._join()
+                pair = self._pair = self._pair or self._join_group()
                 done = self._lane.put(ready, lambda stream: getattr(pair, call)(array, other, stream), array)
                 return StreamRequest(self._lane, done, pair.check)
 
@@ -147,7 +147,7 @@ class DeviceCommunicator:
         self._directions: dict[tuple[int, int], MessageChannel] = {}
         self._lock = threading.Lock()
 
-    def _join(self, title: str, rank: int, size: int) -> Any:
+    def _join_group(self, title: str, rank: int, size: int) -> Any:
         """Create the transport's group of the ranks that pass this title."""
         key = f"nccl/{self._name}/{title}"
         if size == 1:
@@ -156,71 +156,71 @@ class DeviceCommunicator:
             self._store().set(key, self._engine.identity())
         return self._engine.group(size, rank, bytes(self._store().get(key)))
 
-    def _on(self, array: Any) -> CommStream:
+    def _comm_stream_of(self, array: Any) -> CommStream:
         device = array.device
         if self._lane is None:
             with torch.cuda.device(device):
-                self._all = self._join("all", self.rank, self.size)
+                self._all = self._join_group("all", self.rank, self.size)
             self._lane = CommStream(device)
         elif self._lane.device != device:
             raise RuntimeError(f"this group works on {self._lane.device}, and not on {device}: a rank has one device")
         return self._lane
 
-    def _enqueue(self, call: str, array: Any, *args: Any, kept: Any = ()) -> StreamRequest:
-        lane = self._on(array)
+    def _enqueue_collective(self, call: str, array: Any, *args: Any, kept: Any = ()) -> StreamRequest:
+        lane = self._comm_stream_of(array)
         everyone = self._all
         done = lane.put(lane.ready(), lambda stream: getattr(everyone, call)(*args, stream), (array, kept))
         return StreamRequest(lane, done, everyone.check)
 
     def all_reduce(self, array: Any, op: str, what: str = "") -> StreamRequest:
-        return self._enqueue("all_reduce", array, array, op)
+        return self._enqueue_collective("all_reduce", array, array, op)
 
     def reduce(self, array: Any, op: str, root: int, what: str = "") -> StreamRequest:
-        return self._enqueue("reduce", array, array, op, root)
+        return self._enqueue_collective("reduce", array, array, op, root)
 
     def reduce_scatter(self, out: Any, array: Any, op: str, counts: Sequence[int], what: str = "") -> StreamRequest:
         counts = [count * array.numel() // max(1, sum(counts)) for count in counts]  # complex numbers are two
-        return self._enqueue("reduce_scatter", array, out, array, op, counts, kept=out)
+        return self._enqueue_collective("reduce_scatter", array, out, array, op, counts, kept=out)
 
     def broadcast(self, array: Any, root: int, what: str = "") -> StreamRequest:
-        return self._enqueue("broadcast", array, array, root)
+        return self._enqueue_collective("broadcast", array, array, root)
 
     def all_gather(self, out: Any, array: Any, what: str = "") -> StreamRequest:
-        return self._enqueue("all_gather", array, out, array, kept=out)
+        return self._enqueue_collective("all_gather", array, out, array, kept=out)
 
     def gather(self, out: Any, array: Any, root: int, what: str = "") -> StreamRequest:
-        return self._enqueue("gather", array, out, array, root, kept=out)
+        return self._enqueue_collective("gather", array, out, array, root, kept=out)
 
     def scatter(self, out: Any, array: Any, root: int, what: str = "") -> StreamRequest:
-        return self._enqueue("scatter", out, out, array, root, kept=array)
+        return self._enqueue_collective("scatter", out, out, array, root, kept=array)
 
     def all_to_all(
         self, out: Any, array: Any, out_counts: Sequence[int], counts: Sequence[int], what: str = ""
     ) -> StreamRequest:
         width = array.numel() // sum(counts) if sum(counts) else out.numel() // max(1, sum(out_counts))
         widths = [[count * width for count in each] for each in (out_counts, counts)]
-        return self._enqueue("all_to_all", array, out, array, *widths, kept=out)
+        return self._enqueue_collective("all_to_all", array, out, array, *widths, kept=out)
 
     def barrier(self) -> BarrierRequest:
         device = torch.device("cuda", torch.cuda.current_device()) if self._lane is None else self._lane.device
         word = torch.zeros(1, dtype=torch.int32, device=device)
-        found = self._enqueue("all_reduce", word, word, "SUM")
+        found = self._enqueue_collective("all_reduce", word, word, "SUM")
         return BarrierRequest(found._lane, found._done, found._check)
 
     def send(self, array: Any, to: int, tag: int, what: str = "") -> QueuedMessage:
-        return self._direction(array.device, self.rank, to).post("send", array, 1, 0)
+        return self._channel_to(array.device, self.rank, to).post("send", array, 1, 0)
 
     def receive(self, array: Any, source: int | None, tag: int, what: str = "") -> QueuedMessage:
         if source is None:
             raise RuntimeError("NCCL cannot receive from any rank: say from which")
-        return self._direction(array.device, source, self.rank).post("receive", array, 0, source)
+        return self._channel_to(array.device, source, self.rank).post("receive", array, 0, source)
 
-    def _direction(self, device: torch.device, source: int, to: int) -> MessageChannel:
+    def _channel_to(self, device: torch.device, source: int, to: int) -> MessageChannel:
         with self._lock:
             found = self._directions.get((source, to))
             if found is None:
                 title, mine = f"{source}-{to}", 0 if self.rank == source else 1
-                found = self._directions[source, to] = MessageChannel(device, lambda: self._join(title, mine, 2))
+                found = self._directions[source, to] = MessageChannel(device, lambda: self._join_group(title, mine, 2))
             return found
 
     def free(self) -> None:
@@ -237,10 +237,10 @@ class DeviceCommBackend(HostCommBackend):
 
     staging = _device_staging
 
-    def _before(self, tensor: torch.Tensor, op: Any) -> torch.Tensor:
+    def _prepare_input(self, tensor: torch.Tensor, op: Any) -> torch.Tensor:
         if tensor.dtype.is_complex and op.op is RedOpType.PRODUCT:
             raise ValueError("all_reduce does not support PRODUCT on complex tensors")  # they are reduced as pairs
-        return super()._before(tensor, op)
+        return super()._prepare_input(tensor, op)
 
     def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> Any:
         """Raise: it needs host messages."""

@@ -34,7 +34,7 @@ def widen(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().to(torch.float32 if _is_small(tensor.dtype) else _WIDER[tensor.dtype])
 
 
-def _flat(tensor: torch.Tensor) -> Any:
+def _flatten_to_real(tensor: torch.Tensor) -> Any:
     """Flatten a contiguous tensor; complex numbers become pairs."""
     tensor = tensor.detach()
     return (torch.view_as_real(tensor) if tensor.dtype.is_complex else tensor).reshape(-1)
@@ -42,17 +42,17 @@ def _flat(tensor: torch.Tensor) -> Any:
 
 def input_buffer(tensor: torch.Tensor) -> Any:
     """Return a buffer with the elements, for reading."""
-    return _flat(tensor.detach().resolve_conj().resolve_neg().contiguous())
+    return _flatten_to_real(tensor.detach().resolve_conj().resolve_neg().contiguous())
 
 
 def output_buffer(tensor: torch.Tensor, read: bool = False) -> tuple[Any, Finish]:
     """Return a buffer for a tensor's new elements (initialised with `read`), and the function that copies them back."""
     if tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg():
-        return _flat(tensor), lambda: autograd_graph.bump_version(tensor)
+        return _flatten_to_real(tensor), lambda: autograd_graph.bump_version(tensor)
     made = torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
     if read:
         made.copy_(tensor.detach())
-    return _flat(made), lambda: write_elements(tensor, made)
+    return _flatten_to_real(made), lambda: write_elements(tensor, made)
 
 
 def write_elements(tensor: torch.Tensor, made: torch.Tensor) -> None:
@@ -70,8 +70,8 @@ def split_output_buffer(tensors: Sequence[torch.Tensor]) -> tuple[Any, Finish]:
     """Return a buffer for the concatenated new elements of tensors of one dtype."""
     made = torch.empty(sum(t.numel() for t in tensors), dtype=tensors[0].dtype, device=tensors[0].device)
 
-    def finish() -> None:
+    def copy_back() -> None:
         for tensor, part in zip(tensors, made.split([t.numel() for t in tensors]), strict=True):
             write_elements(tensor, part)
 
-    return _flat(made), finish
+    return _flatten_to_real(made), copy_back

@@ -42,7 +42,7 @@ class StoreFile:
         self._file, self._descriptor = file, file.fileno()
         self._turn = file.turn = object()
         self._begin, self._end, self.data = _HEADER.size, _HEADER.size, b""
-        header = self._step(os.pread, _HEADER.size, 0)
+        header = self._call_system(os.pread, _HEADER.size, 0)
         if not header.strip(b"\0"):  # a new file, or a failed first write
             return
         if len(header) < _HEADER.size:
@@ -53,13 +53,13 @@ class StoreFile:
         if size > MAX_FILE:
             raise ValueError(f"it has over {MAX_FILE} bytes")
         self._begin, self._end = begin, begin + size
-        if self._end > self._step(os.fstat).st_size:
+        if self._end > self._call_system(os.fstat).st_size:
             raise ValueError("values that end early")
-        self.data = self._step(os.pread, size, begin)
+        self.data = self._call_system(os.pread, size, begin)
         if len(self.data) != size or zlib.crc32(self.data) != checksum:
             raise ValueError("values with another checksum")
 
-    def _step(self, call: Callable[..., Any], *arguments: Any) -> Any:
+    def _call_system(self, call: Callable[..., Any], *arguments: Any) -> Any:
         """Run a system call on the file. CPython runs no signal handler between the check and the call."""
         if self._file.turn is not self._turn:
             raise Overtaken
@@ -70,25 +70,25 @@ class StoreFile:
         front = _HEADER.size
         begin = front if front + len(data) <= self._begin else self._end
         try:
-            self._write(data, begin)
+            self._write_record(data, begin)
             self._replace_header(_HEADER.pack(_FORMAT, begin, len(data), zlib.crc32(data)))
         except OSError:
-            if self._step(os.fstat).st_size > self._end:
-                self._step(os.ftruncate, self._end)
+            if self._call_system(os.fstat).st_size > self._end:
+                self._call_system(os.ftruncate, self._end)
             raise
         with contextlib.suppress(Overtaken):  # the values are written
-            self._step(os.ftruncate, begin + len(data))
+            self._call_system(os.ftruncate, begin + len(data))
 
     def _replace_header(self, header: bytes) -> None:
         """Write the header. If a size limit truncates it, the previous one still fits within the limit."""
-        before = self._step(os.pread, len(header), 0).ljust(len(header), b"\0")
-        written = self._step(os.pwrite, header, 0)
+        before = self._call_system(os.pread, len(header), 0).ljust(len(header), b"\0")
+        written = self._call_system(os.pwrite, header, 0)
         if written < len(header):
-            self._write(before[:written], 0)
+            self._write_record(before[:written], 0)
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
 
-    def _write(self, data: bytes, at: int) -> None:
+    def _write_record(self, data: bytes, at: int) -> None:
         left = memoryview(data)
         while left:
-            written = self._step(os.pwrite, left, at)
+            written = self._call_system(os.pwrite, left, at)
             left, at = left[written:], at + written

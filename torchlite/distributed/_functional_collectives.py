@@ -43,7 +43,7 @@ def _reduce_op(name: str) -> Any:
     return found
 
 
-def _group(of: Any, tag: str = "") -> ProcessGroup:
+def _to_process_group(of: Any, tag: str = "") -> ProcessGroup:
     """Return the group of a group, its name, ranks, lists of ranks, a mesh, or a mesh and a dimension."""
     if isinstance(of, ProcessGroup):
         return of
@@ -64,16 +64,16 @@ def _group(of: Any, tag: str = "") -> ProcessGroup:
 
 
 def _resolve_group(group: Any, tag: str = "") -> ProcessGroup:
-    return _group(group, tag)
+    return _to_process_group(group, tag)
 
 
 def _resolve_group_name(group: Any, tag: str = "") -> str:
-    return _group(group, tag).group_name
+    return _to_process_group(group, tag).group_name
 
 
 def _expand_group(group: Any, tag: str = "") -> tuple[str, list[int], int]:
     """Return tag, ranks and size of a group."""
-    found = _group(group, tag)
+    found = _to_process_group(group, tag)
     ranks = dist.get_process_group_ranks(found)
     return tag or dist._get_group_tag(found), ranks, len(ranks)
 
@@ -142,18 +142,18 @@ def _check_sum(call: str, op: str) -> None:
 def broadcast(self: torch.Tensor, src: int, group: Any, tag: str = "") -> torch.Tensor:
     """Return the tensor of the rank `src`."""
     out = self.detach().clone(memory_format=torch.contiguous_format)
-    dist.broadcast(out, src, _group(group, tag))
+    dist.broadcast(out, src, _to_process_group(group, tag))
     return out
 
 
 def all_reduce(self: torch.Tensor, reduceOp: str, group: Any, tag: str = "") -> torch.Tensor:
     """Return the reduction ("sum", "avg", "max" ...) of the tensors of all."""
-    return _AllReduce.apply(self, reduceOp.lower(), _group(group, tag))
+    return _AllReduce.apply(self, reduceOp.lower(), _to_process_group(group, tag))
 
 
 def all_gather_tensor(self: torch.Tensor, gather_dim: int, group: Any, tag: str = "") -> torch.Tensor:
     """Return the tensors of all, concatenated along a dimension."""
-    found = _group(group, tag)
+    found = _to_process_group(group, tag)
     out = _Gather.apply(self, found)
     return torch.cat(out.chunk(found.size(), 0), gather_dim) if gather_dim and found.size() > 1 else out
 
@@ -162,7 +162,7 @@ def reduce_scatter_tensor(
     self: torch.Tensor, reduceOp: str, scatter_dim: int, group: Any, tag: str = ""
 ) -> torch.Tensor:
     """Return this rank's part, along a dimension, of the reduction of the tensors of all."""
-    found = _group(group, tag)
+    found = _to_process_group(group, tag)
     size = found.size()
     if self.shape[scatter_dim] % size:
         raise AssertionError(f"input dimension 0 ({self.shape[0]} must be a multiple of group_size {size})")
@@ -183,7 +183,7 @@ def all_to_all_single(
             raise AssertionError(
                 "output_split_sizes and input_split_sizes must either be specified together or both set to None"
             )
-    return _AllToAll.apply(self, output_split_sizes, input_split_sizes, _group(group, tag))
+    return _AllToAll.apply(self, output_split_sizes, input_split_sizes, _to_process_group(group, tag))
 
 
 all_gather_single = all_gather_single_autograd = all_gather_tensor_autograd = all_gather_tensor
@@ -213,7 +213,7 @@ def reduce_scatter_tensor_coalesced(
 
 def permute_tensor(self: torch.Tensor, src_dst: list[int], group: Any, tag: str = "") -> torch.Tensor:
     """Send rank i's tensor to the rank `src_dst[i]` of the group; return the received one."""
-    found = _group(group, tag)
+    found = _to_process_group(group, tag)
     rank, size = found.rank(), found.size()
     counts, into = [0] * size, [0] * size
     counts[src_dst[rank]] = into[src_dst.index(rank)] = self.numel()

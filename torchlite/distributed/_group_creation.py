@@ -30,7 +30,7 @@ from ._group_registry import (
 )
 from ._process_group import ProcessGroup
 from ._single_process import SingleProcessCommunicator
-from ._transports import transport_of
+from ._transports import find_transport
 from ._work import DistBackendError
 
 _INIT_LOCK = reinit_after_fork(threading.RLock())  # a world begins
@@ -63,7 +63,7 @@ def _check_timeout(timeout: Any) -> None:
         raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
 
 
-def _one_thread_at_a_time(function: Callable[..., None]) -> Callable[..., None]:
+def _serialize_calls(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def inside(*args: Any, **kwargs: Any) -> None:
         with _INIT_LOCK:
@@ -72,7 +72,7 @@ def _one_thread_at_a_time(function: Callable[..., None]) -> Callable[..., None]:
     return inside
 
 
-@_one_thread_at_a_time
+@_serialize_calls
 def init_process_group(
     backend: str | None = None,
     init_method: str | None = None,
@@ -123,33 +123,33 @@ def init_process_group(
     )
     if place.store is None:
         process_group._store = create_default_store(
-            place.rank, place.size, _host_communicator(process_group, place.size, timeout), timeout
+            place.rank, place.size, _make_host_communicator(process_group, place.size, timeout), timeout
         )
     if device_id is not None:
         process_group.bound_device_id = torch.device(device_id)
     _world.group_count = 1
-    _register(process_group, name, "")
+    _register_group(process_group, name, "")
     _world.default_pg = process_group
     if place.size > 1:
         sys.excepthook = _ExceptHook(sys.excepthook, place.rank)
 
 
-def _host_communicator(made: ProcessGroup, size: int, timeout: timedelta) -> Any:
+def _make_host_communicator(made: ProcessGroup, size: int, timeout: timedelta) -> Any:
     """Return the communicator for exchanges before there is a store; None for a third-party backend."""
-    found = [getattr(backend, "_communicator", None) for backend in made._parts()]
+    found = [getattr(backend, "_communicator", None) for backend in made._distinct_backends()]
     hosts = [one for one in found if one is not None and not getattr(one, "of_devices", False)]
     if hosts:
         return hosts[0]
     if all(one is None for one in found):
         return None
-    return _communicator("mpi", list(range(size)), "", timeout.total_seconds(), True)
+    return _make_communicator("mpi", list(range(size)), "", timeout.total_seconds(), True)
 
 
 def _check_backends(devices: dict[str, str]) -> None:
     for name in set(devices.values()):
         if name.upper() in Backend._plugins or name in _HOST_BACKENDS:
             continue
-        if name in _DEVICE_BACKENDS and not (why := transport_of(name).why_not()):
+        if name in _DEVICE_BACKENDS and not (why := find_transport(name).why_not()):
             continue
         if name in ("nccl", "ucc", "xccl"):
             more = f": {why}" if name in _DEVICE_BACKENDS else ""
@@ -183,7 +183,7 @@ def _make_group(
                 backends[backend] = _make_plugin_backend(backend, ranks, rank, name, timeout, store, options)
         parts[device] = backends[backend]
     words = {"_desc": desc, "_store": store, "_timeout": timeout, "_backend_name": next(iter(backends), "undefined")}
-    return ProcessGroup._made(name, ranks, rank, parts, **words)
+    return ProcessGroup._create(name, ranks, rank, parts, **words)
 
 
 def _make_host_backend(
@@ -195,7 +195,7 @@ def _make_host_backend(
     kind = HostCommBackend
     if get_debug_level() is DebugLevel.DETAIL and len(ranks) > 1:
         from ._collective_fingerprints import CheckedCommBackend as kind
-    communicator = _communicator(backend, ranks, name, timeout.total_seconds(), everyone)
+    communicator = _make_communicator(backend, ranks, name, timeout.total_seconds(), everyone)
     return kind(communicator, backend, timeout, f"{title}, ranks {ranks}")
 
 
@@ -203,15 +203,15 @@ def _make_device_backend(backend: str, ranks: list[int], rank: int, name: str, t
     from ._device_comm_backend import DeviceCommBackend, DeviceCommunicator
 
     store = lambda: _world.groups[name].get_group_store()
-    made = DeviceCommunicator(transport_of(backend), rank, len(ranks), name, store)
+    made = DeviceCommunicator(find_transport(backend), rank, len(ranks), name, store)
     return DeviceCommBackend(made, backend, timeout, f"{title}, ranks {ranks}")  # type: ignore[arg-type]
 
 
-def _communicator(backend: str, ranks: list[int], name: str, limit: float, everyone: bool) -> Any:
+def _make_communicator(backend: str, ranks: list[int], name: str, limit: float, everyone: bool) -> Any:
     if len(ranks) == 1:
         return SingleProcessCommunicator()
     try:
-        return transport_of(backend).world(limit) if everyone else transport_of(backend).group(ranks, name, limit)
+        return find_transport(backend).world(limit) if everyone else find_transport(backend).group(ranks, name, limit)
     except TimeoutError as error:
         raise DistBackendError(f"Timed out while making process group {name}: {error}") from None
 
@@ -233,7 +233,7 @@ def _make_plugin_backend(
     return plugin.creator_fn(told, options)
 
 
-def _register(made: ProcessGroup, backend: str, tag: str) -> None:
+def _register_group(made: ProcessGroup, backend: str, tag: str) -> None:
     _world.groups[made.group_name] = made
     _world.backends[made] = backend
     _world.tags.setdefault(tag, []).append(made)
@@ -261,7 +261,7 @@ class _ExceptHook:
 
         if report(error):
             os._exit(1)  # the launcher ends the others
-        transport_of("mpi").abort(1)
+        find_transport("mpi").abort(1)
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
@@ -326,7 +326,7 @@ def _new_group_with_tag(
     name = Backend(backend) if backend else _world.backends[default]
     timeout = default._timeout if timeout is None else timeout
     _check_timeout(timeout)
-    ranks = _checked_ranks(list(range(default.size())) if ranks is None else list(ranks), default.size(), sort_ranks)
+    ranks = _check_ranks(list(range(default.size())) if ranks is None else list(ranks), default.size(), sort_ranks)
     devices = BackendConfig(name).get_device_backend_map()
     _check_backends(devices)
     if use_local_synchronization:
@@ -344,11 +344,11 @@ def _new_group_with_tag(
     desc = "undefined" if group_desc is None else group_desc
     process_group = _make_group(title, ranks, mine, devices, timeout, desc, default._store, backend_options)
     process_group.bound_device_id = default.bound_device_id if device_id is None else device_id
-    _register(process_group, name, f"user:{pg_tag}" if pg_tag else f"ptd:{title}")
+    _register_group(process_group, name, f"user:{pg_tag}" if pg_tag else f"ptd:{title}")
     return process_group
 
 
-def _checked_ranks(ranks: list[int], size: int, sort: bool) -> list[int]:
+def _check_ranks(ranks: list[int], size: int, sort: bool) -> list[int]:
     if len(ranks) > size:
         raise ValueError(
             "the new group's world size should be less or equal to the world size set by init_process_group"
@@ -372,7 +372,7 @@ def new_subgroups(
     """Create groups of `group_size` consecutive ranks of `group`; return this process's, and all."""
     size = get_world_size(group)
     if group_size is None:
-        group_size = int(os.environ.get("LOCAL_WORLD_SIZE", "0")) or _neighbours()
+        group_size = int(os.environ.get("LOCAL_WORLD_SIZE", "0")) or _neighbour_ranks()
     if group_size <= 0:
         raise ValueError(f"The arg 'group_size' ({group_size}) must be positive")
     if size < group_size:
@@ -384,8 +384,8 @@ def new_subgroups(
     return new_subgroups_by_enumeration(lists, timeout, backend, pg_options, group_desc)
 
 
-def _neighbours() -> int:
-    return transport_of("mpi").local_rank_and_size()[1] if get_world_size() > 1 else 1
+def _neighbour_ranks() -> int:
+    return find_transport("mpi").local_rank_and_size()[1] if get_world_size() > 1 else 1
 
 
 def new_subgroups_by_enumeration(
@@ -449,7 +449,7 @@ def split_group(
     limit = parent._timeout if timeout is None else timeout
     rank = mine.index(parent.rank())
     process_group = _make_group(title, members, rank, devices, limit, desc, parent._store, pg_options)
-    _register(process_group, name, f"ptd:{title}")
+    _register_group(process_group, name, f"ptd:{title}")
     return process_group
 
 

@@ -47,7 +47,7 @@ def _element_signature(tensor: torch.Tensor, op: Any = None) -> str:
     return dtype if op is None or _TRANSPORT_OPS[op.op] == op.op.name else f"{op.op.name} of {dtype}"
 
 
-def _timeout_of(opts: Any) -> timedelta | None:
+def _timeout_in_options(opts: Any) -> timedelta | None:
     return getattr(opts, "timeout", None)
 
 
@@ -93,16 +93,18 @@ class HostCommBackend:
         """Copy the root's tensors to all ranks."""
         root = getattr(opts, "rootRank", opts) or 0
         self._check_root("broadcast", root)
-        array, finish = self.staging.output_buffer(self._one("broadcast", tensors), read=self.rank() == root)
+        array, finish = self.staging.output_buffer(
+            self._check_single_tensor("broadcast", tensors), read=self.rank() == root
+        )
         request = self._communicator.broadcast(array, root, _element_signature(tensors[0]))
-        return self._work(request, "broadcast", opts, finish, tensors)
+        return self._make_work(request, "broadcast", opts, finish, tensors)
 
     def allreduce(self, tensors: Sequence[torch.Tensor], opts: Any = None, *, timeout: Any = None) -> Work:
         """Reduce all tensors over the ranks."""
-        tensor, op = self._one("allreduce", tensors), reduce_op_of(opts)
-        array, finish = self._reduced(tensor, op)
-        request = self._communicator.all_reduce(array, self._kind(op), _element_signature(tensor, op))
-        return self._work(request, "allreduce", opts, finish, tensors)
+        tensor, op = self._check_single_tensor("allreduce", tensors), reduce_op_of(opts)
+        array, finish = self._reduction_buffer(tensor, op)
+        request = self._communicator.all_reduce(array, self._transport_reduce_op(op), _element_signature(tensor, op))
+        return self._make_work(request, "allreduce", opts, finish, tensors)
 
     def allreduce_coalesced(self, tensors: Sequence[torch.Tensor], opts: Any = None) -> Work:
         """`allreduce` of several tensors of one dtype in one message."""
@@ -111,7 +113,7 @@ class HostCommBackend:
         if not tensors:
             raise RuntimeError(f"{self._title_of('allreduce_coalesced')}: requires non-empty tensor list")
         flat = torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
-        array, finish = self._reduced(flat, op)
+        array, finish = self._reduction_buffer(flat, op)
 
         def split() -> None:
             finish()
@@ -122,19 +124,23 @@ class HostCommBackend:
 
         sizes = ",".join(str(tensor.numel()) for tensor in tensors)
         what = f"{_element_signature(flat, op)} in parts of {sizes}"
-        request = self._communicator.all_reduce(array, self._kind(op), what)
-        return self._work(request, "allreduce_coalesced", opts, split, tensors)
+        request = self._communicator.all_reduce(array, self._transport_reduce_op(op), what)
+        return self._make_work(request, "allreduce_coalesced", opts, split, tensors)
 
     def reduce(self, tensors: Sequence[torch.Tensor], opts: Any = None, *args: Any, timeout: Any = None) -> Work:
         """Reduce over the ranks to the root's tensor."""
-        tensor, op, root = self._one("reduce", tensors), reduce_op_of(opts), getattr(opts, "rootRank", 0)
+        tensor, op, root = (
+            self._check_single_tensor("reduce", tensors),
+            reduce_op_of(opts),
+            getattr(opts, "rootRank", 0),
+        )
         self._check_root("reduce", root)
         if self.rank() == root:
-            array, finish = self._reduced(tensor, op)
+            array, finish = self._reduction_buffer(tensor, op)
         else:
-            array, finish = self.staging.input_buffer(self._before(tensor, op)), None
-        request = self._communicator.reduce(array, self._kind(op), root, _element_signature(tensor, op))
-        return self._work(request, "reduce", opts, finish, tensors)
+            array, finish = self.staging.input_buffer(self._prepare_input(tensor, op)), None
+        request = self._communicator.reduce(array, self._transport_reduce_op(op), root, _element_signature(tensor, op))
+        return self._make_work(request, "reduce", opts, finish, tensors)
 
     # Parts of one size.
 
@@ -142,18 +148,21 @@ class HostCommBackend:
         self, outputs: Sequence[Sequence[torch.Tensor]], inputs: Sequence[torch.Tensor], opts: Any = None, **_: Any
     ) -> Work:
         """Gather the tensors of all in each output list."""
-        tensor, out = self._one("allgather", inputs), self._list("allgather", "output", outputs)
+        tensor, out = (
+            self._check_single_tensor("allgather", inputs),
+            self._check_tensor_list("allgather", "output", outputs),
+        )
         self._check_alike("allgather", out, tensor, "output tensor list at index 0")
         array, finish = self.staging.split_output_buffer(out)
         request = self._communicator.all_gather(array, self.staging.input_buffer(tensor), _element_signature(tensor))
-        return self._work(request, "allgather", opts, finish, out)
+        return self._make_work(request, "allgather", opts, finish, out)
 
     def _allgather_base(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None, **_: Any) -> Work:
         """Gather the tensors of all in `output`, concatenated."""
         self._check_parts("allgather", output, input)
         array, finish = self.staging.output_buffer(output)
         request = self._communicator.all_gather(array, self.staging.input_buffer(input), _element_signature(input))
-        return self._work(request, "allgather_into_tensor", opts, finish, [output])
+        return self._make_work(request, "allgather_into_tensor", opts, finish, [output])
 
     all_gather_single = _allgather_base
 
@@ -181,7 +190,7 @@ class HostCommBackend:
         self, outputs: Sequence[Sequence[torch.Tensor]], inputs: Sequence[torch.Tensor], opts: Any = None, **_: Any
     ) -> Work:
         """Gather the tensors of all in the root's output list."""
-        tensor, root = self._one("gather", inputs), getattr(opts, "rootRank", 0)
+        tensor, root = self._check_single_tensor("gather", inputs), getattr(opts, "rootRank", 0)
         self._check_root("gather", root)
         array, finish, out = None, None, []
         if self.rank() == root:
@@ -195,13 +204,13 @@ class HostCommBackend:
             self._check_alike("gather", out, tensor, "output")
             array, finish = self.staging.split_output_buffer(out)
         request = self._communicator.gather(array, self.staging.input_buffer(tensor), root, _element_signature(tensor))
-        return self._work(request, "gather", opts, finish, out)
+        return self._make_work(request, "gather", opts, finish, out)
 
     def scatter(
         self, outputs: Sequence[torch.Tensor], inputs: Sequence[Sequence[torch.Tensor]], opts: Any = None, **_: Any
     ) -> Work:
         """Scatter the root's input list over the outputs."""
-        tensor, root = self._one("scatter", outputs), getattr(opts, "rootRank", 0)
+        tensor, root = self._check_single_tensor("scatter", outputs), getattr(opts, "rootRank", 0)
         self._check_root("scatter", root)
         array = None
         if self.rank() == root:
@@ -216,13 +225,13 @@ class HostCommBackend:
             array = self.staging.concat_input_buffer(inputs[0])
         into, finish = self.staging.output_buffer(tensor)
         request = self._communicator.scatter(into, array, root, _element_signature(tensor))
-        return self._work(request, "scatter", opts, finish, outputs)
+        return self._make_work(request, "scatter", opts, finish, outputs)
 
     def reduce_scatter(
         self, outputs: Sequence[torch.Tensor], inputs: Sequence[Sequence[torch.Tensor]], opts: Any = None, **_: Any
     ) -> Work:
         """Reduce all input lists and scatter the result; parts may differ in size."""
-        tensor, parts = self._one("reduce_scatter", outputs), list(inputs[0]) if inputs else []
+        tensor, parts = self._check_single_tensor("reduce_scatter", outputs), list(inputs[0]) if inputs else []
         if len(parts) != self.size():
             raise RuntimeError("invalid input tensor list size, must be world size")
         for i, part in enumerate(parts):
@@ -230,7 +239,7 @@ class HostCommBackend:
         if parts[self.rank()].numel() != tensor.numel():
             raise RuntimeError(
                 f"{self._title_of('reduce_scatter')}: invalid tensor size at index {self.rank()} (expected "
-                f"{_shape(tensor)}, got {_shape(parts[self.rank()])})"
+                f"{_format_shape(tensor)}, got {_format_shape(parts[self.rank()])})"
             )
         flat = torch.cat([part.detach().reshape(-1) for part in parts])
         return self._reduce_scattered(tensor, flat, [part.numel() for part in parts], opts, "reduce_scatter")
@@ -254,13 +263,17 @@ class HostCommBackend:
         self, output: torch.Tensor, input: torch.Tensor, counts: list[int], opts: Any, what: str
     ) -> Work:
         op = reduce_op_of(opts)
-        parts = self._before(input, op)
+        parts = self._prepare_input(input, op)
         into = output if parts.dtype is output.dtype else torch.empty_like(output, dtype=parts.dtype)
         array, back = self.staging.output_buffer(into)
         request = self._communicator.reduce_scatter(
-            array, self.staging.input_buffer(parts), self._kind(op), counts, _element_signature(input, op)
+            array,
+            self.staging.input_buffer(parts),
+            self._transport_reduce_op(op),
+            counts,
+            _element_signature(input, op),
         )
-        return self._work(request, what, opts, self._after(back, into, output, op), [output])
+        return self._make_work(request, what, opts, self._make_write_back(back, into, output, op), [output])
 
     # From each to each.
 
@@ -285,7 +298,7 @@ class HostCommBackend:
             [t.numel() for t in inputs],
             _element_signature(inputs[0]),
         )
-        return self._work(request, "alltoall", opts, finish, outputs)
+        return self._make_work(request, "alltoall", opts, finish, outputs)
 
     def alltoall_base(
         self,
@@ -299,16 +312,19 @@ class HostCommBackend:
         """Exchange rows of `input` with each rank, by the split sizes; receive in `output`."""
         if output.dtype is not input.dtype:
             raise RuntimeError("Tensors are not equal in data type")
-        counts, into = self._splits(input, input_split_sizes), self._splits(output, output_split_sizes)
+        counts, into = (
+            self._resolve_split_sizes(input, input_split_sizes),
+            self._resolve_split_sizes(output, output_split_sizes),
+        )
         array, finish = self.staging.output_buffer(output)
         request = self._communicator.all_to_all(
             array, self.staging.input_buffer(input), into, counts, _element_signature(input)
         )
-        return self._work(request, "alltoall_base", opts, finish, [output])
+        return self._make_work(request, "alltoall_base", opts, finish, [output])
 
     all_to_all_single = alltoall_base
 
-    def _splits(self, tensor: torch.Tensor, sizes: Sequence[int] | None) -> list[int]:
+    def _resolve_split_sizes(self, tensor: torch.Tensor, sizes: Sequence[int] | None) -> list[int]:
         rows = tensor.shape[0] if tensor.dim() else 0
         if not sizes:
             if rows % self.size():
@@ -326,29 +342,29 @@ class HostCommBackend:
     def send(self, tensors: Sequence[torch.Tensor], dst: int, tag: int = 0) -> Work:
         """Send a tensor to a rank of the group."""
         self._check_peer("send", dst, tag)
-        tensor = self._one("send", tensors)
+        tensor = self._check_single_tensor("send", tensors)
         request = self._communicator.send(self.staging.input_buffer(tensor), dst, tag, _element_signature(tensor))
-        return self._work(request, f"send to rank {dst}", None, None, [])
+        return self._make_work(request, f"send to rank {dst}", None, None, [])
 
     def recv(self, tensors: Sequence[torch.Tensor], src: int, tag: int = 0) -> Work:
         """Receive a tensor of the sent size from a rank of the group."""
         self._check_peer("recv", src, tag)
-        return self._received(tensors, src, tag, f"recv from rank {src}")
+        return self._start_receive(tensors, src, tag, f"recv from rank {src}")
 
     def recv_anysource(self, tensors: Sequence[torch.Tensor], tag: int = 0) -> Work:
         """Receive from any rank: the work's `_source_rank()` returns the sender."""
         self._check_peer("recv_anysource", 0, tag)
-        return self._received(tensors, None, tag, "recv from any rank")
+        return self._start_receive(tensors, None, tag, "recv from any rank")
 
-    def _received(self, tensors: Sequence[torch.Tensor], src: int | None, tag: int, what: str) -> Work:
-        tensor = self._one("recv", tensors)
+    def _start_receive(self, tensors: Sequence[torch.Tensor], src: int | None, tag: int, what: str) -> Work:
+        tensor = self._check_single_tensor("recv", tensors)
         array, finish = self.staging.output_buffer(tensor)
         request = self._communicator.receive(array, src, tag, _element_signature(tensor))
-        return self._work(request, what, None, finish, tensors, receives=True)
+        return self._make_work(request, what, None, finish, tensors, receives=True)
 
     def barrier(self, opts: Any = None, **_: Any) -> Work:
         """Complete when all ranks have called it."""
-        return self._work(self._communicator.barrier(), "barrier", opts, None, [])
+        return self._make_work(self._communicator.barrier(), "barrier", opts, None, [])
 
     def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
         """Barrier whose error, on rank 0, names the missing ranks."""
@@ -407,7 +423,7 @@ class HostCommBackend:
             return None
         return prepare(call, dtype.np, how, str(dtype)[6:])
 
-    def _work(
+    def _make_work(
         self,
         request: Request,
         what: str,
@@ -417,12 +433,12 @@ class HostCommBackend:
         receives: bool = False,
     ) -> Work:
         words = (what, self._communicator.rank, self._title)
-        return MessageWork(request, words, _timeout_of(opts) or self._timeout, finish, results, receives)
+        return MessageWork(request, words, _timeout_in_options(opts) or self._timeout, finish, results, receives)
 
-    def _kind(self, op: ReduceOp) -> str:
+    def _transport_reduce_op(self, op: ReduceOp) -> str:
         return _TRANSPORT_OPS[op.op]
 
-    def _before(self, tensor: torch.Tensor, op: ReduceOp) -> torch.Tensor:
+    def _prepare_input(self, tensor: torch.Tensor, op: ReduceOp) -> torch.Tensor:
         """Return the tensor to reduce: itself, or widened or scaled."""
         self._check_op(op.op, tensor.dtype)
         wide = self.staging.widen(tensor)
@@ -438,19 +454,19 @@ class HostCommBackend:
             if kind is not RedOpType.PRODUCT:
                 raise ValueError(f"all_reduce does not support {kind.name} on complex tensors")
 
-    def _reduced(self, tensor: torch.Tensor, op: ReduceOp) -> tuple[np.ndarray, Callable[[], None]]:
+    def _reduction_buffer(self, tensor: torch.Tensor, op: ReduceOp) -> tuple[np.ndarray, Callable[[], None]]:
         """Return the buffer in which a tensor is reduced, and the function that writes the result back."""
-        wide = self._before(tensor, op)
+        wide = self._prepare_input(tensor, op)
         array, back = self.staging.output_buffer(wide, read=True)
         same = self.staging.has_native_reduce(tensor.dtype) and op.op is not RedOpType.PREMUL_SUM
-        return array, self._after(back, tensor if same else wide, tensor, op)
+        return array, self._make_write_back(back, tensor if same else wide, tensor, op)
 
-    def _after(
+    def _make_write_back(
         self, back: Callable[[], None], wide: torch.Tensor, tensor: torch.Tensor, op: ReduceOp
     ) -> Callable[[], None]:
         average = op.op is RedOpType.AVG
 
-        def finish() -> None:
+        def write_back() -> None:
             back()
             if average or wide is not tensor:
                 with torch.no_grad():
@@ -460,14 +476,14 @@ class HostCommBackend:
                     if wide is not tensor:
                         tensor.detach().copy_(wide)
 
-        return finish
+        return write_back
 
     # Checks with the messages of PyTorch's Gloo.
 
     def _title_of(self, call: str) -> str:
         return f"{_NAMES.get(self._name, self._name)}::{call}"
 
-    def _one(self, call: str, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    def _check_single_tensor(self, call: str, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
         tensors = [tensors] if isinstance(tensors, torch.Tensor) else tensors
         if len(tensors) != 1:
             raise RuntimeError(f"{self._title_of(call)}: requires a single-element tensor list")
@@ -476,7 +492,7 @@ class HostCommBackend:
             raise RuntimeError(f"{self._title_of(call)}: unsupported layout")
         return tensor
 
-    def _list(self, call: str, word: str, lists: Sequence[Sequence[torch.Tensor]]) -> list[torch.Tensor]:
+    def _check_tensor_list(self, call: str, word: str, lists: Sequence[Sequence[torch.Tensor]]) -> list[torch.Tensor]:
         if len(lists) != 1:
             raise RuntimeError(f"{self._title_of(call)}: requires a single-element {word} list")
         tensors = list(lists[0])
@@ -498,8 +514,8 @@ class HostCommBackend:
             self._check_dtype(call, tensor, like, i)
             if tensor.numel() != like.numel():
                 raise RuntimeError(
-                    f"{self._title_of(call)}: invalid tensor size at index {i} (expected {_shape(like)}, got "
-                    f"{_shape(tensor)})"
+                    f"{self._title_of(call)}: invalid tensor size at index {i} (expected {_format_shape(like)}, got "
+                    f"{_format_shape(tensor)})"
                 )
 
     def _check_parts(self, call: str, whole: torch.Tensor, part: torch.Tensor) -> None:
@@ -550,14 +566,14 @@ class CombinedWork(Work):
         """Return a future of all results."""
         from ._work import PolledFuture
 
-        future = PolledFuture(lambda: settle(self.is_completed()), lambda: settle(self.wait()))
+        future = PolledFuture(lambda: complete_future(self.is_completed()), lambda: complete_future(self.wait()))
 
-        def settle(done: bool) -> None:
+        def complete_future(done: bool) -> None:
             if done and not future._done:
                 future.set_result(self.result())
 
         return future
 
 
-def _shape(tensor: torch.Tensor) -> str:
+def _format_shape(tensor: torch.Tensor) -> str:
     return f"({', '.join(map(str, tensor.shape))})"

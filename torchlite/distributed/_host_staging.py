@@ -29,18 +29,18 @@ def has_native_reduce(dtype: torch.dtype) -> bool:
     return dtype.np.kind in "biufc" and dtype is not torch.float16
 
 
-def _raw(tensor: Any) -> np.ndarray:
+def _array_of(tensor: Any) -> np.ndarray:
     return tensor._tl_array
 
 
-def _signs(tensor: Any) -> int:
+def _conj_neg_bits(tensor: Any) -> int:
     return tensor._tl_signs
 
 
 def _cpu_array(tensor: torch.Tensor) -> np.ndarray | None:
     """Return the memory of a contiguous CPU tensor."""
-    data = _raw(tensor)
-    if type(data) is np.ndarray and data.flags.c_contiguous and not _signs(tensor):
+    data = _array_of(tensor)
+    if type(data) is np.ndarray and data.flags.c_contiguous and not _conj_neg_bits(tensor):
         return data if data.ndim == 1 else data.reshape(-1)
     return None
 
@@ -48,9 +48,9 @@ def _cpu_array(tensor: torch.Tensor) -> np.ndarray | None:
 def _host_memory(tensor: Any, write: bool) -> Any:
     """Return a context manager for a contiguous tensor's host memory; None if there is none."""
     host_view = getattr(tensor._tl_kernels.backend, "host_view", None)
-    if host_view is None or not tensor.numel() or _signs(tensor) or not tensor.is_contiguous():
+    if host_view is None or not tensor.numel() or _conj_neg_bits(tensor) or not tensor.is_contiguous():
         return None
-    return host_view(_raw(tensor), write)
+    return host_view(_array_of(tensor), write)
 
 
 def _transportable_view(flat: np.ndarray) -> np.ndarray:
@@ -70,7 +70,7 @@ def input_buffer(tensor: torch.Tensor) -> np.ndarray:
 
 
 def _copy_elements(tensor: torch.Tensor) -> np.ndarray:
-    return _raw(tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()).reshape(-1)
+    return _array_of(tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()).reshape(-1)
 
 
 def output_buffer(tensor: torch.Tensor, read: bool = False) -> tuple[np.ndarray, Finish]:
@@ -83,21 +83,21 @@ def output_buffer(tensor: torch.Tensor, read: bool = False) -> tuple[np.ndarray,
     mapping = _host_memory(tensor, True)
     if mapping is not None:
 
-        def give_back() -> None:
+        def copy_back() -> None:
             mapping.__exit__(None, None, None)
             autograd_graph.bump_version(tensor)
 
-        return _transportable_view(mapping.__enter__().reshape(-1)), give_back
+        return _transportable_view(mapping.__enter__().reshape(-1)), copy_back
     host = _copy_elements(tensor) if read else np.empty(tensor.numel(), tensor.dtype.np)
     if read and tensor.device.type == "cpu":
-        host = host.copy() if np.may_share_memory(host, _raw(tensor)) else host
+        host = host.copy() if np.may_share_memory(host, _array_of(tensor)) else host
     return _transportable_view(host), lambda: write_elements(tensor, host)
 
 
 def write_elements(tensor: torch.Tensor, host: np.ndarray) -> None:
     """Write flat elements into a tensor."""
     made = torch.empty(tensor.shape, dtype=tensor.dtype)
-    flat = _raw(made).reshape(-1)
+    flat = _array_of(made).reshape(-1)
     flat[...] = host.view(flat.dtype)
     with torch.no_grad():
         tensor.detach().copy_(made)
@@ -113,13 +113,13 @@ def split_output_buffer(tensors: Sequence[torch.Tensor]) -> tuple[np.ndarray, Fi
     """Return a buffer for the concatenated new elements of tensors of one dtype."""
     host = np.empty(sum(tensor.numel() for tensor in tensors), tensors[0].dtype.np)
 
-    def finish() -> None:
+    def copy_back() -> None:
         start = 0
         for tensor in tensors:
             write_elements(tensor, host[start : start + tensor.numel()])
             start += tensor.numel()
 
-    return _transportable_view(host), finish
+    return _transportable_view(host), copy_back
 
 
 def widen(tensor: torch.Tensor) -> torch.Tensor:

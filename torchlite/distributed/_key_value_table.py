@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
-from ._byte_string_packing import pack, unpack
+from ._byte_string_packing import pack_byte_strings, unpack_byte_strings
 
 # The limits of PyTorch's libuv backend.
 MAX_KEY = 8 << 10
@@ -28,15 +28,15 @@ class LimitExceeded(Exception):
     """A command exceeds a limit; its text is the answer."""
 
 
-def _number(text: bytes | bytearray) -> int:
+def _parse_number(text: bytes | bytearray) -> int:
     if len(text) > _DIGITS:
         raise ValueError(f"a number of {len(text)} bytes")
     return int(text)
 
 
-def _sum(number: bytes | bytearray | None, amount: bytes) -> bytes:
+def _add_to_number(number: bytes | bytearray | None, amount: bytes) -> bytes:
     """Add to a number (None is 0). LimitExceeded if the sum is too large."""
-    total = (0 if number is None else _number(number)) + _number(amount)
+    total = (0 if number is None else _parse_number(number)) + _parse_number(amount)
     if not -(1 << 63) <= total < 1 << 63:
         raise LimitExceeded(f"{total} does not fit into 64 bits")
     return b"%d" % total
@@ -54,7 +54,7 @@ class KeyValueTable:
         self._limited, self._total = limited, 0
         self._listing: bytes | None = None  # the names as `pack` has them, until one comes or goes
 
-    def _count(self, key: bytes, new: bool, value: int, change: int) -> None:
+    def _count_bytes(self, key: bytes, new: bool, value: int, change: int) -> None:
         """Account for the bytes of a key and its new value."""
         if new:
             change += len(key)
@@ -71,7 +71,7 @@ class KeyValueTable:
         if new:
             self._listing = None
 
-    def _whole(self, key: bytes) -> bytes:
+    def _flattened_value(self, key: bytes) -> bytes:
         """Return an existing value, flattened to bytes."""
         value = self.values[key]
         if isinstance(value, bytearray):
@@ -80,7 +80,7 @@ class KeyValueTable:
 
     def set(self, key: bytes, value: bytes) -> list[bytes]:
         before = self.values.get(key)
-        self._count(key, before is None, len(value), len(value) - len(before or b""))
+        self._count_bytes(key, before is None, len(value), len(value) - len(before or b""))
         self.values[key] = value
         return []
 
@@ -94,10 +94,10 @@ class KeyValueTable:
             size += len(value) + 8
         if self._limited and size > MAX_ANSWER:
             raise LimitExceeded(f"the values together have over {MAX_ANSWER} bytes")
-        return [self._whole(key) for key in keys]
+        return [self._flattened_value(key) for key in keys]
 
     def add(self, key: bytes, amount: bytes) -> list[bytes]:
-        total = _sum(self.values.get(key), amount)
+        total = _add_to_number(self.values.get(key), amount)
         self.set(key, total)
         return [total]
 
@@ -105,7 +105,7 @@ class KeyValueTable:
         before = self.values.get(key)
         if before is None:
             return self.set(key, value)
-        self._count(key, False, len(before) + len(value), len(value))
+        self._count_bytes(key, False, len(before) + len(value), len(value))
         if not isinstance(before, bytearray):
             before = self.values[key] = bytearray(before)
         before += value
@@ -116,7 +116,7 @@ class KeyValueTable:
         if now == expected or (now is None and not expected):
             self.set(key, desired)
             return [desired]
-        return [expected if now is None else self._whole(key)]
+        return [expected if now is None else self._flattened_value(key)]
 
     def check(self, *keys: bytes) -> list[bytes]:
         return [b"%d" % all(key in self.values or key in self.queues for key in keys)]
@@ -138,7 +138,7 @@ class KeyValueTable:
     def _names(self) -> bytes:
         """Return all names, encoded. Takes 30 ms for 100,000."""
         if self._listing is None:
-            self._listing = pack(self.values)
+            self._listing = pack_byte_strings(self.values)
         if self._limited and len(self._listing) > MAX_ANSWER:
             raise LimitExceeded(f"the keys together have over {MAX_ANSWER} bytes")
         return self._listing
@@ -148,7 +148,7 @@ class KeyValueTable:
 
     def push(self, key: bytes, value: bytes) -> list[bytes]:
         waiting = self.queues.get(key)
-        self._count(key, waiting is None, len(value), len(value) + _QUEUED)
+        self._count_bytes(key, waiting is None, len(value), len(value) + _QUEUED)
         if waiting is None:
             waiting = self.queues[key] = deque()
         waiting.append(value)
@@ -166,8 +166,8 @@ class KeyValueTable:
             self._total -= len(key)
         return [value]
 
-    def _lend(self, key: bytes) -> list[bytes]:
-        """Like `pop`, but the value counts as the table's until `_took` or `_back`."""
+    def _pop_tentatively(self, key: bytes) -> list[bytes]:
+        """Like `pop`, but the value counts as the table's until `_took` or `_undo_pop`."""
         found = self.pop(key)
         self._total += sum(len(value) + _QUEUED for value in found)
         return found
@@ -176,7 +176,7 @@ class KeyValueTable:
         """A popped value has arrived at the client."""
         self._total -= len(value) + _QUEUED
 
-    def _back(self, key: bytes, value: bytes) -> None:
+    def _undo_pop(self, key: bytes, value: bytes) -> None:
         """Put a popped value back to the front of its queue."""
         waiting = self.queues.get(key)
         if waiting is None:
@@ -196,7 +196,9 @@ class AtomicTable(KeyValueTable):
     values, oldest first, and the others, newest first.
     """
 
-    def _change(self, place: dict[bytes, Any], key: bytes, change: Callable[[Any], tuple[list[bytes], Any]]) -> Any:
+    def _change_entry(
+        self, place: dict[bytes, Any], key: bytes, change: Callable[[Any], tuple[list[bytes], Any]]
+    ) -> Any:
         """Replace a key's entry by `change(entry)`, with a retry if it changed meanwhile; return the answer of
         `change`.
 
@@ -218,34 +220,34 @@ class AtomicTable(KeyValueTable):
         return []
 
     def get(self, *keys: bytes) -> list[bytes]:
-        found = [self._flattened(key) for key in keys]
+        found = [self._flatten_entry(key) for key in keys]
         return [] if None in found else found  # type: ignore[return-value]
 
-    def _flattened(self, key: bytes) -> Any:
+    def _flatten_entry(self, key: bytes) -> Any:
         """Return a key's value, and replace it by its flat form."""
         value = self.values.get(key)
         if value.__class__ is not tuple:
             return value
-        return self._change(self.values, key, lambda before: ((flat := _flat(before)), flat))
+        return self._change_entry(self.values, key, lambda before: ((flat := _value_to_bytes(before)), flat))
 
     def add(self, key: bytes, amount: bytes) -> list[bytes]:
         def change(before: Any) -> tuple[list[bytes], bytes]:
-            total = _sum(_flat(before), amount)
+            total = _add_to_number(_value_to_bytes(before), amount)
             return [total], total
 
-        return self._change(self.values, key, change)
+        return self._change_entry(self.values, key, change)
 
     def append(self, key: bytes, value: bytes) -> list[bytes]:
-        return self._change(self.values, key, lambda before: ([], value if before is None else (before, value)))
+        return self._change_entry(self.values, key, lambda before: ([], value if before is None else (before, value)))
 
     def compare_set(self, key: bytes, expected: bytes, desired: bytes) -> list[bytes]:
         def change(before: Any) -> tuple[list[bytes], Any]:
-            now = _flat(before)
+            now = _value_to_bytes(before)
             if now == expected or (now is None and not expected):
                 return [desired], desired
             return [expected if now is None else now], before
 
-        return self._change(self.values, key, change)
+        return self._change_entry(self.values, key, change)
 
     def delete(self, key: bytes) -> list[bytes]:
         return [b"%d" % (self.values.pop(key, None) is not None)]
@@ -255,7 +257,7 @@ class AtomicTable(KeyValueTable):
             length, oldest, others = before or (0, None, None)
             return [], (length + 1, oldest, (value, others))
 
-        return self._change(self.queues, key, change)
+        return self._change_entry(self.queues, key, change)
 
     def pop(self, key: bytes) -> list[bytes]:
         def change(before: Any) -> tuple[list[bytes], Any]:
@@ -269,14 +271,14 @@ class AtomicTable(KeyValueTable):
             value, oldest = oldest
             return [value], (length - 1, oldest, others) if length > 1 else None
 
-        return self._change(self.queues, key, change)
+        return self._change_entry(self.queues, key, change)
 
     def length(self, key: bytes) -> list[bytes]:
         waiting: Any = self.queues.get(key)
         return [b"%d" % (waiting[0] if waiting else 0)]
 
 
-def _flat(value: Any) -> bytes | None:
+def _value_to_bytes(value: Any) -> bytes | None:
     """Return a value of an atomic table as bytes."""
     pieces = []
     while isinstance(value, tuple):
@@ -288,21 +290,25 @@ def _flat(value: Any) -> bytes | None:
 COMMANDS = {name.encode(): getattr(KeyValueTable, name) for name in vars(KeyValueTable) if not name.startswith("_")}
 
 
-def dump(table: KeyValueTable) -> bytes:
+def serialize_table(table: KeyValueTable) -> bytes:
     """Serialise a table: its values, then its queues, as alternating names and contents."""
-    queues = {key: pack(waiting) for key, waiting in table.queues.items()}
+    queues = {key: pack_byte_strings(waiting) for key, waiting in table.queues.items()}
     if not table.values and not queues:
         return b""
-    return pack([pack(chain.from_iterable(pairs.items())) for pairs in (table.values, queues)])
+    return pack_byte_strings(
+        [pack_byte_strings(chain.from_iterable(pairs.items())) for pairs in (table.values, queues)]
+    )
 
 
-def load(data: bytes) -> KeyValueTable:
-    """Parse a table that `dump` wrote. ValueError for damaged data."""
+def parse_table(data: bytes) -> KeyValueTable:
+    """Parse a table that `serialize_table` wrote. ValueError for damaged data."""
     table = KeyValueTable()
     if data:
-        values, queues = (unpack(pairs) for pairs in unpack(data))
+        values, queues = (unpack_byte_strings(pairs) for pairs in unpack_byte_strings(data))
         table.values.update(zip(values[::2], values[1::2], strict=True))
-        table.queues.update((key, deque(unpack(part))) for key, part in zip(queues[::2], queues[1::2], strict=True))
+        table.queues.update(
+            (key, deque(unpack_byte_strings(part))) for key, part in zip(queues[::2], queues[1::2], strict=True)
+        )
         if not all(table.queues.values()):
             raise ValueError("an empty queue")
     return table

@@ -67,7 +67,7 @@ def _total_memory() -> int:
         return sys.maxsize
 
 
-def _split(data: torch.Tensor, sizes: torch.Tensor, objects: list[Any]) -> None:
+def _split_pickles(data: torch.Tensor, sizes: torch.Tensor, objects: list[Any]) -> None:
     start = 0
     for i, size in enumerate(sizes.tolist()):
         objects[i] = _tensor_to_object(data[start : start + size], size)
@@ -151,7 +151,7 @@ def broadcast_object_list(
         data = torch.empty(_buffer_size(sizes), dtype=torch.uint8)
     collectives.broadcast(data, group=found, group_src=root)
     if not mine:
-        _split(data, sizes, object_list)
+        _split_pickles(data, sizes, object_list)
 
 
 def scatter_object_list(
@@ -224,5 +224,5 @@ def recv_object_list(
     sender = recv(sizes, src, found, group_src=group_src)
     data = torch.empty(_buffer_size(sizes), dtype=torch.uint8)
     recv(data, sender, found)
-    _split(data, sizes, object_list)
+    _split_pickles(data, sizes, object_list)
     return sender

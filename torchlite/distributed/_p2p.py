@@ -147,9 +147,9 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
         raise IndexError("list index out of range")
     if any(op.group != p2p_op_list[0].group for op in p2p_op_list):
         raise ValueError("All ops need to use the same group.")
-    works = [op.op(op.tensor, group=op.group, tag=op.tag, **_peer(op)) for op in p2p_op_list]
+    works = [op.op(op.tensor, group=op.group, tag=op.tag, **_peer_rank(op)) for op in p2p_op_list]
     return [work for work in works if work is not None]
 
 
-def _peer(op: P2POp) -> dict[str, int]:
+def _peer_rank(op: P2POp) -> dict[str, int]:
     return {"group_dst" if op.op is isend else "group_src": op.group_peer}

@@ -32,7 +32,7 @@ def _device_of(values: Any) -> torch.device | None:
     return None
 
 
-def _delegate(name: str) -> Callable[..., Any]:
+def _make_delegating_method(name: str) -> Callable[..., Any]:
     """Return a method that calls the backend of its tensors' device."""
 
     def method(self: ProcessGroup, *args: Any, **kwargs: Any) -> Any:
@@ -67,7 +67,7 @@ class ProcessGroup:
         self.bound_device_id: Any = None
 
     @classmethod
-    def _made(cls, name: str, ranks: list[int], rank: int, backends: dict[str, Any], **words: Any) -> ProcessGroup:
+    def _create(cls, name: str, ranks: list[int], rank: int, backends: dict[str, Any], **words: Any) -> ProcessGroup:
         made = cls(rank, len(ranks))
         made._name, made._ranks, made._backends, made._prepared = name, ranks, backends, {}
         for key, value in words.items():
@@ -154,15 +154,15 @@ class ProcessGroup:
     def set_timeout(self, timeout: timedelta) -> None:
         """Set the timeout of calls."""
         self._timeout = timeout
-        for backend in self._parts():
+        for backend in self._distinct_backends():
             backend.set_timeout(timeout)
 
-    def _parts(self) -> list[Any]:
+    def _distinct_backends(self) -> list[Any]:
         return list({id(backend): backend for backend in self._backends.values()}.values())
 
     def shutdown(self) -> None:
         """Shut down the group's backends."""
-        parts, self._backends, self._prepared = self._parts(), {}, None
+        parts, self._backends, self._prepared = self._distinct_backends(), {}, None
         for backend in parts:
             if hasattr(backend, "shutdown"):
                 backend.shutdown()
@@ -202,7 +202,7 @@ for _name in (
     "reduce_scatter_single_coalesced", "alltoall", "alltoall_base", "all_to_all_single", "send", "recv",
     "recv_anysource", "monitored_barrier",
 ):  # fmt: skip
-    setattr(ProcessGroup, _name, _delegate(_name))
+    setattr(ProcessGroup, _name, _make_delegating_method(_name))
 
 
 def process_is_launched() -> bool:

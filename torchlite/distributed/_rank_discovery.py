@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlparse
 
-from ._transports import transport_of
+from ._transports import find_transport
 from ._work import DistStoreError
 
 _LAUNCH_HINT = (
@@ -33,7 +33,7 @@ def find_rank(backend: str, init_method: str | None, rank: int, size: int, store
 
     RuntimeError with instructions if no source defines them.
     """
-    messages = transport_of("mpi")
+    messages = find_transport("mpi")
     started = messages.started()
     if init_method is not None and store is None:
         url = urlparse(init_method)
@@ -47,7 +47,7 @@ def find_rank(backend: str, init_method: str | None, rank: int, size: int, store
         rank, size = rank_from_environment(rank, size, backend != "mpi")
         check_rank(rank, size)
         if size > 1:
-            _join(messages, rank, size, _meeting_address(init_method, store), timeout)
+            _join_world(messages, rank, size, _meeting_address(init_method, store), timeout)
             rank, size = _rank_from_transport(messages, timeout)
             return RankInfo(rank, size, store)
         return RankInfo(0, 1, store)
@@ -84,7 +84,7 @@ def _meeting_address(init_method: str | None, store: Any) -> str:
     return f"{host}:{port}" if here and port else ""
 
 
-def _join(messages: Any, rank: int, size: int, meeting: str, timeout: timedelta) -> None:
+def _join_world(messages: Any, rank: int, size: int, meeting: str, timeout: timedelta) -> None:
     """Join processes that MPI's launcher did not start to one world. RuntimeError for a rendezvous on another
     machine.
     """
@@ -138,7 +138,7 @@ def rank_from_environment(rank: int, size: int, needed: bool) -> tuple[int, int]
                 f"{name} expected, but not set"
             )
         found.append(value)
-    if not needed and max(found) < 0 and not transport_of("mpi").started():
+    if not needed and max(found) < 0 and not find_transport("mpi").started():
         return 0, 1
     return found[0], found[1]
 
@@ -151,7 +151,7 @@ def rank_from_url(url: Any, text: str, rank: int, size: int) -> tuple[int, int]:
     size = _parse_number("world_size", query["world_size"][0]) if "world_size" in query else size
     if url.scheme == "tcp" and url.port is None:
         raise ValueError(f"Error initializing torch.distributed using tcp:// rendezvous: port number missing in {text}")
-    if not transport_of("mpi").started():
+    if not find_transport("mpi").started():
         for value, name in ((rank, "rank"), (size, "world size")):
             if value < 0:
                 raise ValueError(

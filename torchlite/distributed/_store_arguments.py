@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 
-def wrong(call: str, expected: str, value: Any) -> TypeError:
+def wrong_type_error(call: str, expected: str, value: Any) -> TypeError:
     """Return the error for a value of another type."""
     return TypeError(f"{call}(): incompatible function arguments: {expected} is expected, not {type(value).__name__}")
 
@@ -21,13 +21,13 @@ def as_bytes(call: str, value: Any) -> bytes:
             raise TypeError(f"{call}(): incompatible function arguments: {error}") from None
     if isinstance(value, bytes | bytearray):
         return bytes(value)
-    raise wrong(call, "a str or bytes", value)
+    raise wrong_type_error(call, "a str or bytes", value)
 
 
 def as_list(call: str, values: Any) -> list[bytes]:
     """Return names or values as a list, from a sequence of str or bytes other than str itself."""
     if isinstance(values, str | bytes | bytearray) or not isinstance(values, Iterable):
-        raise wrong(call, "a list of str", values)
+        raise wrong_type_error(call, "a list of str", values)
     return [as_bytes(call, value) for value in values]
 
 
@@ -36,7 +36,7 @@ def as_int(call: str, value: Any, low: int = -(1 << 63), high: int = (1 << 63) -
     try:
         number = value.__index__()
     except AttributeError:
-        raise wrong(call, "an int", value) from None
+        raise wrong_type_error(call, "an int", value) from None
     if not low <= number <= high:
         raise TypeError(f"{call}(): incompatible function arguments: {number} is not between {low} and {high}")
     return number
@@ -51,4 +51,4 @@ def as_timedelta(call: str, value: Any) -> timedelta:
             return timedelta(seconds=value)
         except (OverflowError, ValueError) as error:
             raise TypeError(f"{call}(): incompatible function arguments: {error}") from None
-    raise wrong(call, "a datetime.timedelta", value)
+    raise wrong_type_error(call, "a datetime.timedelta", value)

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 from torchlite._settings.fork_locks import reinit_after_fork
 
-from ._byte_string_packing import pack, unpack
+from ._byte_string_packing import pack_byte_strings, unpack_byte_strings
 from ._file_store_format import MAX_FILE, File, Overtaken, StoreFile
-from ._key_value_table import COMMANDS, MAX_KEYS, MAX_NAMED, AtomicTable, LimitExceeded, dump, load
-from ._store_arguments import as_bytes, as_int, as_list, as_timedelta, wrong
+from ._key_value_table import COMMANDS, MAX_KEYS, MAX_NAMED, AtomicTable, LimitExceeded, parse_table, serialize_table
+from ._store_arguments import as_bytes, as_int, as_list, as_timedelta, wrong_type_error
 from ._work import DistNetworkError, DistStoreError, QueueEmptyError
 
 if TYPE_CHECKING:
@@ -42,21 +42,21 @@ class Store:
     __module__ = "torch.distributed"
     _timeout = _DEFAULT_TIMEOUT
     _prefix = b""
-    _most_keys: int | None = None  # that one command may name
+    _max_keys: int | None = None  # that one command may name
 
-    def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
+    def _run_command(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
         """Run a command of the table within `limit` seconds, or the store's `timeout`; else raise `_CommandTimeout`."""
         raise NotImplementedError(f"{type(self).__name__} has no {command}")
 
-    def _named(self, key: bytes) -> bytes:
+    def _table_name(self, key: bytes) -> bytes:
         """Return the table's name for a name of this store."""
         return self._prefix + key
 
-    def _key(self, call: str, key: Any) -> bytes:
-        return self._named(as_bytes(call, key))
+    def _table_key(self, call: str, key: Any) -> bytes:
+        return self._table_name(as_bytes(call, key))
 
-    def _keys(self, call: str, keys: Any) -> list[bytes]:
-        return [self._named(key) for key in as_list(call, keys)]
+    def _table_keys(self, call: str, keys: Any) -> list[bytes]:
+        return [self._table_name(key) for key in as_list(call, keys)]
 
     def set(self, key: str, value: Any) -> None:
         """Set the value of a key.
@@ -67,61 +67,64 @@ class Store:
         >>> store.add("a", 2), store.get("a")
         (3, b'3')
         """
-        self._do("set", self._key("set", key), as_bytes("set", value))
+        self._run_command("set", self._table_key("set", key), as_bytes("set", value))
 
     def get(self, key: str) -> bytes:
         """Return the value of a key, after waiting for it. DistStoreError after the store's `timeout`."""
-        return self._wait_for("get", [self._key("get", key)], self.timeout)[0]
+        return self._wait_for("get", [self._table_key("get", key)], self.timeout)[0]
 
     def add(self, key: str, value: int) -> int:
         """Add to the number of a key (0 if unset) and return the sum."""
-        return int(self._do("add", self._key("add", key), b"%d" % as_int("add", value))[0])
+        return int(self._run_command("add", self._table_key("add", key), b"%d" % as_int("add", value))[0])
 
     def append(self, key: str, value: Any) -> None:
         """Append to the value of a key."""
-        self._do("append", self._key("append", key), as_bytes("append", value))
+        self._run_command("append", self._table_key("append", key), as_bytes("append", value))
 
     def compare_set(self, key: str, expected_value: Any, desired_value: Any) -> bytes:
         """Set a key if it has the expected value ("" for none); return its value afterwards."""
         expected, desired = (as_bytes("compare_set", value) for value in (expected_value, desired_value))
-        return self._do("compare_set", self._key("compare_set", key), expected, desired)[0]
+        return self._run_command("compare_set", self._table_key("compare_set", key), expected, desired)[0]
 
     def check(self, keys: list[str]) -> bool:
         """True if all keys have values."""
-        return all(self._do("check", *some) == [b"1"] for some in self._batches(self._keys("check", keys)))
+        return all(
+            self._run_command("check", *some) == [b"1"]
+            for some in self._split_into_batches(self._table_keys("check", keys))
+        )
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
         """Wait until all keys have values. DistStoreError after a timeout."""
         limit = self.timeout if timeout is None else as_timedelta("wait", timeout)
-        self._wait_for("present", self._keys("wait", keys), limit)
+        self._wait_for("present", self._table_keys("wait", keys), limit)
 
     def delete_key(self, key: str) -> bool:
         """Delete a key; return True if it existed."""
-        return self._do("delete", self._key("delete_key", key)) == [b"1"]
+        return self._run_command("delete", self._table_key("delete_key", key)) == [b"1"]
 
     def num_keys(self) -> int:
         """Return the number of keys."""
-        return int(self._do("count")[0])
+        return int(self._run_command("count")[0])
 
     def list_keys(self) -> list[str]:
         """Return the keys."""
-        return [key.decode() for key in self._do("keys") if key.startswith(self._prefix)]
+        return [key.decode() for key in self._run_command("keys") if key.startswith(self._prefix)]
 
     def multi_get(self, keys: list[str]) -> list[bytes]:
         """Return the values of several keys, after waiting for them."""
-        return self._wait_for("get", self._keys("multi_get", keys), self.timeout)
+        return self._wait_for("get", self._table_keys("multi_get", keys), self.timeout)
 
     def multi_set(self, keys: list[str], values: list[Any]) -> None:
         """Set the values of several keys."""
-        names, given = self._keys("multi_set", keys), as_list("multi_set", values)
+        names, given = self._table_keys("multi_set", keys), as_list("multi_set", values)
         if len(names) != len(given):
             raise ValueError("multi_set: as many values as keys are expected")
         for name, value in zip(names, given, strict=True):
-            self._do("set", name, value)
+            self._run_command("set", name, value)
 
     def queue_push(self, key: str, value: Any) -> None:
         """Append a value to a queue."""
-        self._do("push", self._key("queue_push", key), as_bytes("queue_push", value))
+        self._run_command("push", self._table_key("queue_push", key), as_bytes("queue_push", value))
 
     def queue_pop(self, key: str, block: bool = True) -> bytes:
         """Remove and return the first value of a queue, after waiting for it. QueueEmptyError without `block`.
@@ -129,18 +132,18 @@ class Store:
         After an error the value is still in the queue.
         """
         if not isinstance(block, bool):
-            raise wrong("queue_pop", "a bool", block)
-        name = self._key("queue_pop", key)
+            raise wrong_type_error("queue_pop", "a bool", block)
+        name = self._table_key("queue_pop", key)
         if block:
             return self._ask_until("pop", [name], self.timeout)[0]
-        found = self._do("pop", name)
+        found = self._run_command("pop", name)
         if not found:
             raise QueueEmptyError(f"queue {key} is empty")
         return found[0]
 
     def queue_len(self, key: str) -> int:
         """Return the length of a queue."""
-        return int(self._do("length", self._key("queue_len", key))[0])
+        return int(self._run_command("length", self._table_key("queue_len", key))[0])
 
     def has_extended_api(self) -> bool:
         """True if there are `append`, `multi_get` and `multi_set`."""
@@ -167,13 +170,13 @@ class Store:
 
     def _wait_for(self, command: str, keys: list[bytes], limit: timedelta) -> list[bytes]:
         end, found = time.monotonic() + limit.total_seconds(), []
-        for some in self._batches(keys):
+        for some in self._split_into_batches(keys):
             found += self._ask_until(command, some, limit, end)
         return found
 
-    def _batches(self, keys: list[bytes]) -> Iterator[list[bytes]]:
+    def _split_into_batches(self, keys: list[bytes]) -> Iterator[list[bytes]]:
         """Yield keys in batches of a command's maximum."""
-        size = self._most_keys or max(len(keys), 1)
+        size = self._max_keys or max(len(keys), 1)
         return (keys[at : at + size] for at in range(0, len(keys), size))
 
     def _ask_until(self, command: str, keys: list[bytes], limit: timedelta, end: float | None = None) -> list[bytes]:
@@ -182,18 +185,18 @@ class Store:
             end = time.monotonic() + limit.total_seconds()
         for pause in _backoff_pauses():
             try:
-                found = self._do(command, *keys, limit=max(end - time.monotonic(), _MOMENT))
+                found = self._run_command(command, *keys, limit=max(end - time.monotonic(), _MOMENT))
             except _CommandTimeout:
-                raise self._late(keys, limit) from None
+                raise self._timeout_error(keys, limit) from None
             if found:
                 return found
             left = end - time.monotonic()
             if left <= 0:
                 break
             time.sleep(min(pause, left))
-        raise self._late(keys, limit)
+        raise self._timeout_error(keys, limit)
 
-    def _late(self, keys: list[bytes], limit: timedelta) -> DistStoreError:
+    def _timeout_error(self, keys: list[bytes], limit: timedelta) -> DistStoreError:
         names = ", ".join("/" + key.decode(errors="replace") for key in keys)
         return DistStoreError(f"wait timeout after {round(limit.total_seconds() * 1000)}ms, keys: {names}")
 
@@ -231,7 +234,7 @@ class HashStore(Store):
         # The lock serialises threads. Signal handlers, and forks in other threads, see a consistent table.
         self._table, self._lock = AtomicTable(), reinit_after_fork(threading.RLock())
 
-    def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
+    def _run_command(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
         try:
             with self._lock:
                 return getattr(self._table, command)(*parts)
@@ -250,28 +253,28 @@ class FileStore(Store):
         """Return the file's name."""
         return self._path
 
-    def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
+    def _run_command(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
         end = time.monotonic() + (self.timeout.total_seconds() if limit is None else limit)
-        return _as_if_before(self._run, command, parts, end)
+        return _as_if_before(self._run_on_file, command, parts, end)
 
-    def _run(self, command: str, parts: tuple[bytes, ...], end: float) -> list[bytes]:
+    def _run_on_file(self, command: str, parts: tuple[bytes, ...], end: float) -> list[bytes]:
         """Run a command on the file's values, again if a signal handler used the file meanwhile."""
         while True:
             with contextlib.suppress(Overtaken):
                 return self._run_once(command, parts, end)
 
     def _run_once(self, command: str, parts: tuple[bytes, ...], end: float) -> list[bytes]:
-        with self._locked(command, end) as file:
+        with self._open_locked(command, end) as file:
             try:
                 contents = StoreFile(file)
-                table = load(contents.data)
+                table = parse_table(contents.data)
             except ValueError as error:
                 raise DistStoreError(f"the store's file {self._path} is damaged, or no store's: {error}") from None
             try:
                 answer = COMMANDS[command.encode()](table, *parts)
             except (LimitExceeded, ValueError) as error:
                 raise DistStoreError(str(error)) from None
-            after = dump(table)
+            after = serialize_table(table)
             if after != contents.data:
                 if len(after) > MAX_FILE:
                     raise DistStoreError(f"the store's file {self._path} is full: at most {MAX_FILE} bytes are written")
@@ -282,14 +285,14 @@ class FileStore(Store):
         return answer
 
     @contextlib.contextmanager
-    def _locked(self, command: str, end: float) -> Iterator[File]:
+    def _open_locked(self, command: str, end: float) -> Iterator[File]:
         """Return the open file with its lock.
 
         A deleted file is opened again. A signal handler gets the file of the call that it interrupts, if that has one.
         """
         import fcntl
 
-        def take(file: File) -> bool:
+        def try_lock(file: File) -> bool:
             with contextlib.suppress(BlockingIOError):
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return True
@@ -297,13 +300,13 @@ class FileStore(Store):
 
         while True:
             process = os.getpid()
-            with self._opened() as file:
+            with self._open_own_file() as file:
                 _files[file.fileno()] = weakref.ref(file)
                 if os.getpid() != process:  # a handler forked before the child could know the file: it has its parent's
                     continue
                 try:
                     for pause in _backoff_pauses():
-                        taken = next(filter(take, (file, *_interrupted(file))), None)
+                        taken = next(filter(try_lock, (file, *_interrupted(file))), None)
                         if taken is not None:
                             break
                         if time.monotonic() > end:  # a process that stopped may have it for ever
@@ -319,7 +322,7 @@ class FileStore(Store):
                     if not file.closed:  # as it is in a child that a handler of a signal forked
                         fcntl.flock(file, fcntl.LOCK_UN)
 
-    def _opened(self) -> File:
+    def _open_own_file(self) -> File:
         """Open the file, which must belong to this user: no link, which may lead to any file."""
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         try:
@@ -368,7 +371,7 @@ class PrefixStore(Store):
         if store is None:
             raise ValueError("store argument cannot be None")
         if not isinstance(store, Store):
-            raise wrong("PrefixStore", "a Store", store)
+            raise wrong_type_error("PrefixStore", "a Store", store)
         self._inner = store
         self._prefix = as_bytes("PrefixStore", prefix) + b"/"
 
@@ -392,14 +395,14 @@ class PrefixStore(Store):
         self._inner.set_timeout(timeout)
 
     @property
-    def _most_keys(self) -> int | None:  # type: ignore[override]
-        return self._inner._most_keys
+    def _max_keys(self) -> int | None:  # type: ignore[override]
+        return self._inner._max_keys
 
-    def _named(self, key: bytes) -> bytes:
-        return self._inner._named(self._prefix + key)
+    def _table_name(self, key: bytes) -> bytes:
+        return self._inner._table_name(self._prefix + key)
 
-    def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
-        return self._inner._do(command, *parts, limit=limit)
+    def _run_command(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
+        return self._inner._run_command(command, *parts, limit=limit)
 
 
 class TCPStore(Store):
@@ -412,7 +415,7 @@ class TCPStore(Store):
     `use_libuv` has no effect: the server is written in Python.
     """
 
-    _most_keys = MAX_NAMED
+    _max_keys = MAX_NAMED
 
     def __init__(
         self,
@@ -428,7 +431,7 @@ class TCPStore(Store):
         *,
         _secret: bytes | None = None,
     ) -> None:
-        from ._tcp_store_protocol import secret_of_environment
+        from ._tcp_store_protocol import read_secret
 
         if not isinstance(timeout, timedelta | float):
             raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
@@ -439,18 +442,20 @@ class TCPStore(Store):
             raise ValueError("TCPStore world size cannot be 0")
         if world_size is not None and world_size < 0:
             world_size = None
-        self._secret = secret_of_environment() if _secret is None else _secret
+        self._secret = read_secret() if _secret is None else _secret
         self._timeout, self._host = timeout, host_name
         self._idle: deque[StoreConnection] = deque(
             maxlen=_IDLE
         )  # connections in no call; closed where they are dropped
         self._process = os.getpid()
-        self._server = _serve(host_name, port, multi_tenant, master_listen_fd, self._secret) if is_master else None
+        self._server = (
+            _start_server(host_name, port, multi_tenant, master_listen_fd, self._secret) if is_master else None
+        )
         if self._server is not None and not multi_tenant:
             weakref.finalize(self, self._server.close).atexit = False
         self._port = self._server.port if self._server is not None else port
         end = time.monotonic() + timeout.total_seconds()
-        self._idle.append(self._connected(end, patient=True))
+        self._idle.append(self._connect(end, patient=True))
         if world_size is not None and wait_for_workers:
             self._wait_for_workers(world_size, is_master, end)
 
@@ -486,7 +491,7 @@ class TCPStore(Store):
         """Return another connection to the same master."""
         return TCPStore(self._host, self._port, None, False, self._timeout, _secret=self._secret)
 
-    def _connected(self, end: float, patient: bool) -> StoreConnection:
+    def _connect(self, end: float, patient: bool) -> StoreConnection:
         """Return a connection; a patient caller retries until the deadline."""
         from ._tcp_store_protocol import SECRET, StoreConnection, WrongSecret
 
@@ -509,14 +514,14 @@ class TCPStore(Store):
                 time.sleep(pause)
         raise AssertionError("pauses do not end")
 
-    def _do(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
+    def _run_command(self, command: str, *parts: bytes, limit: float | None = None) -> list[bytes]:
         limit = self._timeout.total_seconds() if limit is None else limit
-        answer = _as_if_before(self._answer, command, parts, limit, time.monotonic() + limit)
+        answer = _as_if_before(self._request, command, parts, limit, time.monotonic() + limit)
         if not answer or answer[0] != b"":
             raise DistStoreError((answer or [b"an empty answer"])[0].decode(errors="replace"))
         return answer[1:]
 
-    def _answer(self, command: str, parts: tuple[bytes, ...], limit: float, end: float) -> list[bytes]:
+    def _request(self, command: str, parts: tuple[bytes, ...], limit: float, end: float) -> list[bytes]:
         """Send a message and return the answer.
 
         A connection belongs to one call at a time, and is closed if the call fails or is interrupted. Other threads,
@@ -527,14 +532,14 @@ class TCPStore(Store):
         try:
             channel = self._idle.pop()
         except IndexError:
-            channel = self._connected(end, patient=False)
+            channel = self._connect(end, patient=False)
         try:
-            answer = unpack(channel.ask(pack([command.encode(), *parts]), end), MAX_KEYS + 1)
+            answer = unpack_byte_strings(channel.ask(pack_byte_strings([command.encode(), *parts]), end), MAX_KEYS + 1)
             if command == "pop" and len(answer) > 1:
                 channel.confirm(end)  # else the value goes back
         except TimeoutError:
             channel.close()
-            raise _CommandTimeout(self._words(command, limit)) from None
+            raise _CommandTimeout(self._timeout_message(command, limit)) from None
         except OSError as error:
             channel.close()
             self._idle.clear()  # the master has probably closed them too
@@ -549,21 +554,21 @@ class TCPStore(Store):
             self._idle.append(channel)
         return answer
 
-    def _words(self, command: str, limit: float) -> str:
+    def _timeout_message(self, command: str, limit: float) -> str:
         return f"the store at {self._host}:{self._port} did not answer {command} within {round(limit * 1000)}ms"
 
 
 _servers: dict[int, TCPStoreServer] = {}  # of `multi_tenant`, shared by stores of a process
 
 
-def _serve(host: str, port: int, shared: bool, descriptor: int | None, secret: bytes) -> TCPStoreServer:
-    from ._tcp_store_server import TCPStoreServer, listen
+def _start_server(host: str, port: int, shared: bool, descriptor: int | None, secret: bytes) -> TCPStoreServer:
+    from ._tcp_store_server import TCPStoreServer, listen_on_host
 
     if shared and port in _servers:
         return _servers[port]
     try:
         server = TCPStoreServer(
-            listen(host, port) if descriptor is None else [_socket_from_descriptor(descriptor)], secret
+            listen_on_host(host, port) if descriptor is None else [_socket_from_descriptor(descriptor)], secret
         )
     except OSError as error:
         raise DistNetworkError(

@@ -56,7 +56,7 @@ def try_fast_path(group: ProcessGroup, call: str, how: Any, into: Any, given: An
     try:
         prepared = known[key]
     except KeyError:
-        prepared = _prepare(group, key)
+        prepared = _prepare_call(group, key)
     if prepared is None:
         return False
     run, fits, backend, words = prepared
@@ -92,7 +92,7 @@ def _may_overlap(one: ndarray, other: ndarray) -> bool:
     return one is other or ((one.base is not None or other.base is not None) and may_share_memory(one, other))
 
 
-def _prepare(group: ProcessGroup, key: tuple[Any, ...]) -> _PreparedCall | None:
+def _prepare_call(group: ProcessGroup, key: tuple[Any, ...]) -> _PreparedCall | None:
     call, how, _, dtype = key
     known: dict[Any, Any] = group._prepared  # type: ignore[assignment]
     backend: Any = group._backends.get("cpu")

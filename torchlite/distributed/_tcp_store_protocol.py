@@ -30,12 +30,12 @@ _LONGEST = 2e6  # seconds that one step of a connection may take at most: the sy
 SECRET = "TORCHLITE_STORE_SECRET"  # the variable that `torchlite-run` sets for its processes
 
 
-def secret_of_environment() -> bytes:
+def read_secret() -> bytes:
     """Return the secret of this world; empty if unset."""
     return os.environ.get(SECRET, "").encode()
 
 
-def proof(secret: bytes, who: bytes, server_nonce: bytes, client_nonce: bytes) -> bytes:
+def compute_proof(secret: bytes, who: bytes, server_nonce: bytes, client_nonce: bytes) -> bytes:
     """Return the HMAC that proves knowledge of the secret."""
     return hmac.digest(secret, MAGIC + who + server_nonce + client_nonce, "sha256")
 
@@ -64,7 +64,7 @@ class StoreConnection:
     @classmethod
     def connect(cls, host: str, port: int, secret: bytes, end: float) -> StoreConnection:
         """Connect to the first address of a host that answers; OSError if none does."""
-        found = _addresses(host, port, end)
+        found = _resolve_addresses(host, port, end)
         for left, (family, kind, protocol, _, address) in zip(range(len(found), 0, -1), found, strict=True):
             channel = None
             try:
@@ -72,7 +72,7 @@ class StoreConnection:
                 channel._socket.settimeout(_remaining_seconds(end) / left)
                 channel._socket.connect(address)
                 channel._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                channel._greet(secret, end)
+                channel._authenticate(secret, end)
             except BaseException as error:  # close the socket; all but the last OSError are raised again
                 if channel is not None:
                     channel.close()
@@ -82,15 +82,15 @@ class StoreConnection:
                 return channel
         raise OSError(f"{host} has no address")
 
-    def _greet(self, secret: bytes, end: float) -> None:
+    def _authenticate(self, secret: bytes, end: float) -> None:
         greeting = self._read(GREETING, end)
         if greeting[: len(MAGIC)] != MAGIC:
             raise ConnectionError("what listens there is no store of torchlite")
         if greeting[len(MAGIC) : len(MAGIC) + 1] == FULL:
             raise ConnectionError("it has as many connections as it takes")
         theirs, ours = bytes(greeting[-NONCE:]), secrets.token_bytes(NONCE)
-        self._write(ours + proof(secret, b"client", theirs, ours), end)
-        if not hmac.compare_digest(bytes(self._read(32, end)), proof(secret, b"server", theirs, ours)):
+        self._write(ours + compute_proof(secret, b"client", theirs, ours), end)
+        if not hmac.compare_digest(bytes(self._read(32, end)), compute_proof(secret, b"server", theirs, ours)):
             raise WrongSecret
 
     def ask(self, message: bytes, end: float) -> bytes:
@@ -100,12 +100,12 @@ class StoreConnection:
         self._write(struct.pack("<I", len(message)) + message, end)
         data = bytearray()
         while len(data) < 4:
-            data += self._part(1 << 16, end)
+            data += self._receive_part(1 << 16, end)
         (size,) = struct.unpack_from("<I", data)
         if size > MAX_REPLY:
             raise ConnectionError(f"it declares an answer of {size} bytes")
         while len(data) < 4 + size:  # memory grows with received, not declared, bytes
-            data += self._part(4 + size - len(data), end)
+            data += self._receive_part(4 + size - len(data), end)
         if len(data) > 4 + size:
             raise ConnectionError("it sent more than an answer")
         return bytes(memoryview(data)[4:])
@@ -121,10 +121,10 @@ class StoreConnection:
     def _read(self, size: int, end: float) -> bytearray:
         data = bytearray()
         while len(data) < size:
-            data += self._part(size - len(data), end)
+            data += self._receive_part(size - len(data), end)
         return data
 
-    def _part(self, most: int, end: float) -> bytes:
+    def _receive_part(self, most: int, end: float) -> bytes:
         self._socket.settimeout(_remaining_seconds(end))
         part = self._socket.recv(min(most, 1 << 20))
         if not part:
@@ -161,20 +161,20 @@ def _remaining_seconds(end: float) -> float:
     return min(left, _LONGEST)
 
 
-def _addresses(host: str, port: int, end: float) -> list[Any]:
+def _resolve_addresses(host: str, port: int, end: float) -> list[Any]:
     """Return the addresses of a host, with a deadline: the look-up runs in a thread and may outlast it."""
     look_up = functools.partial(socket.getaddrinfo, host or None, port, type=socket.SOCK_STREAM)
     with contextlib.suppress(socket.gaierror):
         return look_up(flags=socket.AI_NUMERICHOST)
     found: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
-    def run() -> None:
+    def resolve() -> None:
         try:
             found.put(look_up())
         except BaseException as error:  # raised again in the thread that waits
             found.put(error)
 
-    threading.Thread(target=run, name="torchlite getaddrinfo", daemon=True).start()
+    threading.Thread(target=resolve, name="torchlite getaddrinfo", daemon=True).start()
     try:
         answer = found.get(timeout=_remaining_seconds(end))
     except queue.Empty:

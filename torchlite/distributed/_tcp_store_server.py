@@ -24,9 +24,9 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from ._byte_string_packing import pack, size_of, unpack
+from ._byte_string_packing import pack_byte_strings, size_of, unpack_byte_strings
 from ._key_value_table import COMMANDS, MAX_NAMED, KeyValueTable, LimitExceeded
-from ._tcp_store_protocol import FULL, MAGIC, MAX_FRAME, NONCE, OPEN, proof
+from ._tcp_store_protocol import FULL, MAGIC, MAX_FRAME, NONCE, OPEN, compute_proof
 
 _HANDSHAKE = 5.0  # seconds
 _FRAME = 60.0  # seconds from a frame's first byte to its last, and for a client to read its answer
@@ -64,7 +64,7 @@ class _Peer:
         self.since = time.monotonic()  # when it began to hold memory
         self.end: float | None = self.since + _HANDSHAKE
 
-    def complete(self) -> int:
+    def complete_frame_size(self) -> int:
         """Return the size of the complete frame, 0 if there is none."""
         if len(self.inside) < 4:
             return 0
@@ -73,12 +73,12 @@ class _Peer:
             raise _ConnectionClosed
         return size if len(self.inside) >= size else 0
 
-    def burden(self, now: float) -> float:
+    def memory_seconds(self, now: float) -> float:
         """Return its memory times the seconds since it has used any. Slowly arriving bytes do not reduce it."""
         return (len(self.inside) + self.pinned) * (now - self.since)
 
 
-def _most_peers() -> int:
+def _max_peers() -> int:
     """Return half of this process's file limit."""
     import resource
 
@@ -118,7 +118,7 @@ class TCPStoreServer:
         if threading.current_thread() is not self._thread:
             self._thread.join(5)
 
-    def _leave(self) -> None:
+    def _close_in_child(self) -> None:
         """Close a forked child's copies of the connections, which would outlive the master."""
         for channel in (*self._listeners, *(p.socket for p in (*self._strangers, *self._peers))):
             with contextlib.suppress(OSError):
@@ -127,26 +127,26 @@ class TCPStoreServer:
 
     def _serve(self) -> None:
         while not self._closed:
-            for key, events in self._selector.select(self._wait()):
+            for key, events in self._selector.select(self._seconds_to_next_deadline()):
                 if isinstance(key.data, _Peer):
-                    self._attend(key.data, events)
+                    self._handle_events(key.data, events)
                 elif key.data is not None:
                     self._accept(key.data)
             self._take_turns()
-            self._look_at_the_time()
+            self._check_deadlines()
         for peer in [*self._strangers, *self._peers]:
-            self._drop(peer)
+            self._drop_connection(peer)
         self._selector.close()
         for channel in (*self._listeners, self._wake, self._woken):
             channel.close()
 
-    def _wait(self) -> float | None:
+    def _seconds_to_next_deadline(self) -> float | None:
         """Return the seconds until the next deadline: 0 if frames wait, at most a tenth of a second."""
         if self._turns:
             return 0
         return _PAUSE if self._again or self._strangers or self._buffered else None
 
-    def _look_at_the_time(self) -> None:
+    def _check_deadlines(self) -> None:
         now = time.monotonic()
         if now < self._next_look:
             return
@@ -158,7 +158,7 @@ class TCPStoreServer:
         if self._strangers or self._buffered:
             late = [p for p in (*self._strangers, *self._peers) if p.end is not None and now >= p.end]
             for peer in late:
-                self._drop(peer)
+                self._drop_connection(peer)
 
     def _accept(self, listener: socket.socket) -> None:
         for _ in range(_ACCEPTS):
@@ -166,50 +166,50 @@ class TCPStoreServer:
                 channel, _ = listener.accept()
             except OSError as error:
                 if error.errno not in _TRANSIENT:  # no more files or memory: strangers give theirs back
-                    self._pause()
+                    self._pause_accepting()
                 return
             try:
                 channel.setblocking(False)
-                self._welcome(channel)
+                self._greet_client(channel)
             except (OSError, MemoryError):
                 channel.close()
 
-    def _pause(self) -> None:
+    def _pause_accepting(self) -> None:
         for peer in list(self._strangers):
-            self._drop(peer)
+            self._drop_connection(peer)
         if not self._again:
             self._again = time.monotonic() + _PAUSE
             for listener in self._listeners:
                 self._selector.unregister(listener)
 
-    def _welcome(self, channel: socket.socket) -> None:
+    def _greet_client(self, channel: socket.socket) -> None:
         channel.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         peer = _Peer(channel)
-        if len(self._peers) >= _most_peers():
+        if len(self._peers) >= _max_peers():
             channel.send(MAGIC + FULL + peer.nonce)
             channel.close()
             return
         channel.send(MAGIC + OPEN + peer.nonce)  # it fits into a new connection's buffer
         if len(self._strangers) >= _STRANGERS:
-            self._drop(next(iter(self._strangers)))
+            self._drop_connection(next(iter(self._strangers)))
         self._selector.register(channel, selectors.EVENT_READ, peer)
         self._strangers[peer] = None
 
-    def _attend(self, peer: _Peer, events: int) -> None:
+    def _handle_events(self, peer: _Peer, events: int) -> None:
         if peer not in self._peers and peer not in self._strangers:
             return  # dropped in this round
         try:
             if peer.waits:  # no more is read until its turn
-                self._watch(peer, 0)
+                self._select_events(peer, 0)
                 return
             if events & selectors.EVENT_WRITE:
                 self._took(peer, _send_pieces(peer.socket, peer.outside))
             else:
                 self._receive(peer)
             if peer.known:
-                self._settle(peer)
+                self._set_next_event(peer)
         except Exception:  # an error of one connection must not end the thread
-            self._drop(peer)
+            self._drop_connection(peer)
 
     def _receive(self, peer: _Peer) -> None:
         try:
@@ -225,44 +225,44 @@ class TCPStoreServer:
         if peer.known:
             self._make_room()
         else:
-            self._meet(peer)
+            self._authenticate_client(peer)
 
     def _make_room(self) -> None:
         """Close the connections with the largest burden until the others fit."""
         while self._buffered > _MAX_HELD:
             now = time.monotonic()
-            self._drop(max(self._peers, key=lambda peer: peer.burden(now)))
+            self._drop_connection(max(self._peers, key=lambda peer: peer.memory_seconds(now)))
 
-    def _meet(self, peer: _Peer) -> None:
+    def _authenticate_client(self, peer: _Peer) -> None:
         """Check the secret once the client's part of the handshake has arrived."""
         if len(peer.inside) < _HELLO:
             return
         nonce, given = bytes(peer.inside[:NONCE]), bytes(peer.inside[NONCE:_HELLO])
-        self._used(peer, _HELLO)
-        if not hmac.compare_digest(given, proof(self._secret, b"client", peer.nonce, nonce)):
+        self._consume_bytes(peer, _HELLO)
+        if not hmac.compare_digest(given, compute_proof(self._secret, b"client", peer.nonce, nonce)):
             with contextlib.suppress(OSError):
                 peer.socket.send(bytes(32))  # it reports that the secrets differ
             raise _ConnectionClosed
-        peer.socket.send(proof(self._secret, b"server", peer.nonce, nonce))
+        peer.socket.send(compute_proof(self._secret, b"server", peer.nonce, nonce))
         del self._strangers[peer]
         self._peers[peer] = None
         peer.known, peer.end = True, None
 
-    def _settle(self, peer: _Peer) -> None:
+    def _set_next_event(self, peer: _Peer) -> None:
         """Set a connection's next event: the client reads its answer, its next frame has a turn, or bytes arrive."""
         if peer not in self._peers:
             return  # it was the greatest burden
-        if not peer.outside and peer.complete():
+        if not peer.outside and peer.complete_frame_size():
             peer.waits, peer.end = True, None
             self._turns.append(peer)
             return
-        self._watch(peer, selectors.EVENT_WRITE if peer.outside else selectors.EVENT_READ)
+        self._select_events(peer, selectors.EVENT_WRITE if peer.outside else selectors.EVENT_READ)
         if not peer.inside and not peer.outside:
             peer.end = None
         elif peer.end is None:
             peer.end = time.monotonic() + _FRAME
 
-    def _watch(self, peer: _Peer, events: int) -> None:
+    def _select_events(self, peer: _Peer, events: int) -> None:
         """Select on these events of a connection."""
         before, peer.watched = peer.watched, events
         if before == events:
@@ -282,41 +282,41 @@ class TCPStoreServer:
             if peer not in self._peers:
                 continue
             try:
-                self._answer(peer)
-                self._settle(peer)
+                self._answer_frame(peer)
+                self._set_next_event(peer)
             except Exception:  # one connection's error must not end the server
-                self._drop(peer)
+                self._drop_connection(peer)
 
-    def _answer(self, peer: _Peer) -> None:
+    def _answer_frame(self, peer: _Peer) -> None:
         """Answer a complete frame."""
-        size = peer.complete()
+        size = peer.complete_frame_size()
         message = bytes(memoryview(peer.inside)[4:size])
-        self._used(peer, size)
+        self._consume_bytes(peer, size)
         if peer.unconfirmed is not None:  # a client that continues has received the answer
             self._table._took(peer.unconfirmed[1])
             peer.unconfirmed = None
         if not message:
             return
-        pieces = _make_frame(*self._run(message, peer))
+        pieces = _make_frame(*self._run_command(message, peer))
         sent, size = _send_pieces(peer.socket, pieces), sum(map(len, pieces))
         if sent < size:
             peer.outside.extend(map(memoryview, pieces))
             peer.since = time.monotonic()
             for one in pieces:
-                self._pin(peer, one)
+                self._count_shared_object(peer, one)
             self._took(peer, sent)
             self._make_room()
 
-    def _run(self, message: bytes, peer: _Peer) -> tuple[list[bytes], bytes]:
+    def _run_command(self, message: bytes, peer: _Peer) -> tuple[list[bytes], bytes]:
         """Return the parts of the answer to a message, and those already encoded."""
         try:
-            command, *parts = unpack(message, 1 + MAX_NAMED)
+            command, *parts = unpack_byte_strings(message, 1 + MAX_NAMED)
             if command not in COMMANDS:
                 raise ValueError(f"no command {command[:50]!r}")
             if command == b"keys" and not parts:
                 return [b""], self._table._names()
             if command == b"pop":
-                found = self._table._lend(*parts)
+                found = self._table._pop_tentatively(*parts)
                 peer.unconfirmed = (parts[0], found[0]) if found else None
                 return [b"", *found], b""
             return [b"", *COMMANDS[command](self._table, *parts)], b""
@@ -330,20 +330,20 @@ class TCPStoreServer:
         outside = peer.outside
         while outside and sent >= len(outside[0]):
             sent -= len(outside[0])
-            self._unpin(peer, outside.popleft())
+            self._uncount_shared_object(peer, outside.popleft())
         if sent:
             outside[0] = outside[0][sent:]
         if not outside:
             peer.end = None
 
-    def _pin(self, peer: _Peer, data: bytes) -> None:
+    def _count_shared_object(self, peer: _Peer, data: bytes) -> None:
         """Account for an object that a connection references: once for the server, however many share it."""
         peer.pinned += len(data)
         self._pins[id(data)] = count = self._pins.get(id(data), 0) + 1
         if count == 1:
             self._buffered += len(data)
 
-    def _unpin(self, peer: _Peer, view: memoryview) -> None:
+    def _uncount_shared_object(self, peer: _Peer, view: memoryview) -> None:
         data: Any = view.obj
         peer.pinned -= len(data)
         self._pins[id(data)] -= 1
@@ -351,19 +351,19 @@ class TCPStoreServer:
             del self._pins[id(data)]
             self._buffered -= len(data)
 
-    def _used(self, peer: _Peer, size: int) -> None:
+    def _consume_bytes(self, peer: _Peer, size: int) -> None:
         del peer.inside[:size]
         self._buffered -= size
 
-    def _drop(self, peer: _Peer) -> None:
+    def _drop_connection(self, peer: _Peer) -> None:
         self._strangers.pop(peer, None)
         self._peers.pop(peer, None)
         self._buffered -= len(peer.inside)
         peer.inside = bytearray()
         while peer.outside:
-            self._unpin(peer, peer.outside.popleft())
+            self._uncount_shared_object(peer, peer.outside.popleft())
         if peer.unconfirmed is not None:  # it may not have got the value
-            self._table._back(*peer.unconfirmed)
+            self._table._undo_pop(*peer.unconfirmed)
             peer.unconfirmed = None
         with contextlib.suppress(KeyError, ValueError, OSError):
             self._selector.unregister(peer.socket)
@@ -374,9 +374,9 @@ def _make_frame(parts: list[bytes], packed: bytes = b"") -> list[bytes]:
     """Return the pieces of an answer. Large values are not copied."""
     size = 8 * len(parts) + sum(map(len, parts)) + len(packed)
     if size < _LARGE:
-        return [_size_of_frame(size) + pack(parts) + packed]
+        return [_size_of_frame(size) + pack_byte_strings(parts) + packed]
     if packed:
-        return [_size_of_frame(size) + pack(parts), packed]
+        return [_size_of_frame(size) + pack_byte_strings(parts), packed]
     pieces: list[bytes] = []
     small = [_size_of_frame(size)]
     for part in parts:
@@ -403,16 +403,16 @@ def _send_pieces(channel: socket.socket, pieces: Sequence[bytes | memoryview]) -
 _all: weakref.WeakSet[TCPStoreServer] = weakref.WeakSet()
 
 
-def _leave_all() -> None:
+def _close_all_in_child() -> None:
     for server in list(_all):
-        server._leave()
+        server._close_in_child()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_leave_all)
+    os.register_at_fork(after_in_child=_close_all_in_child)
 
 
-def listen(host: str, port: int) -> list[socket.socket]:
+def listen_on_host(host: str, port: int) -> list[socket.socket]:
     """Return sockets that listen on the addresses of a host; "" means all. OSError if none can."""
     for _ in range(8):
         made: list[socket.socket] = []

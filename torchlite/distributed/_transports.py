@@ -54,7 +54,7 @@ def installed_transports() -> dict[str, EntryPoint]:
 
 
 @functools.cache
-def transport_of(backend: str) -> Any:
+def find_transport(backend: str) -> Any:
     """The transport behind a backend's name. RuntimeError where no installed package offers one."""
     point = installed_transports().get(backend)
     if point is None:
@@ -64,4 +64,4 @@ def transport_of(backend: str) -> Any:
 
 def is_installed(backend: str) -> bool:
     """True if a transport's library is installed; does not import it."""
-    return backend in installed_transports() and transport_of(backend).is_installed()
+    return backend in installed_transports() and find_transport(backend).is_installed()

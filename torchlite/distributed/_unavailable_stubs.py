@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from torchlite._types.unsupported import unsupported_function
 
 
-def unavailable_class(name: str, module: str = "torch.distributed", base: type = object) -> Any:
+def make_unavailable_class(name: str, module: str = "torch.distributed", base: type = object) -> Any:
     """Return a class without instances: its constructor raises NotImplementedError."""
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
@@ -17,6 +17,6 @@ def unavailable_class(name: str, module: str = "torch.distributed", base: type =
     return type(name, (base,), {"__init__": __init__, "__module__": module, "__doc__": doc})
 
 
-def unavailable_function(name: str, module: str) -> Any:
+def make_unavailable_function(name: str, module: str) -> Any:
     """Return a function that raises NotImplementedError."""
     return unsupported_function(f"{module}.{name}")

@@ -91,7 +91,7 @@ class PolledFuture(Future):
 
     def __init__(self, ask: Callable[[], Any], wait: Callable[[], Any]) -> None:
         super().__init__()
-        self._ask, self._drive = ask, wait
+        self._ask, self._wait_for_future = ask, wait
 
     def done(self) -> bool:
         """True if the value is complete."""
@@ -102,11 +102,11 @@ class PolledFuture(Future):
     def wait(self) -> Any:
         """Wait for the value."""
         if not self._done:
-            self._drive()
+            self._wait_for_future()
         return super().wait()
 
-    def _following(self) -> Future:
-        return PolledFuture(self._ask, self._drive)
+    def _make_chained_future(self) -> Future:
+        return PolledFuture(self._ask, self._wait_for_future)
 
 
 class MessageWork(Work):
@@ -134,10 +134,10 @@ class MessageWork(Work):
             try:
                 arrived = self._request.done()
             except RuntimeError as error:
-                self._settle(DistBackendError(f"{self._what()}: {error}"))
+                self._complete(DistBackendError(f"{self._description()}: {error}"))
             else:
                 if arrived:
-                    self._settle(None)
+                    self._complete(None)
         return self._completed
 
     def wait(self, timeout: timedelta | None = None) -> bool:
@@ -147,29 +147,29 @@ class MessageWork(Work):
             try:
                 arrived = self._request.wait(limit.total_seconds())
             except RuntimeError as error:
-                self._settle(DistBackendError(f"{self._what()}: {error}"))
+                self._complete(DistBackendError(f"{self._description()}: {error}"))
             else:
-                self._settle(None if arrived else self._late(limit))
+                self._complete(None if arrived else self._timeout_error(limit))
         if self._error is not None:
             raise self._error
         return True
 
-    def _what(self) -> str:
+    def _description(self) -> str:
         return "{} on rank {} of {}".format(*self._words)
 
     def abort(self) -> None:
         """Cancel a message that has not arrived; sends continue."""
         if self._receives and not self._completed:
             self._request.cancel()
-            self._settle(DistBackendError(f"{self._what()} was given up"))
+            self._complete(DistBackendError(f"{self._description()} was given up"))
 
-    def _late(self, limit: timedelta) -> BaseException:
+    def _timeout_error(self, limit: timedelta) -> BaseException:
         if self._receives:
             self._request.cancel()
         milliseconds = round(limit.total_seconds() * 1000)
-        return DistBackendError(f"Timed out waiting {milliseconds}ms for {self._what()} to complete")
+        return DistBackendError(f"Timed out waiting {milliseconds}ms for {self._description()} to complete")
 
-    def _settle(self, error: BaseException | None) -> None:
+    def _complete(self, error: BaseException | None) -> None:
         with self._lock:
             if self._completed:
                 return
@@ -178,9 +178,9 @@ class MessageWork(Work):
             self._error, self._completed, self._finish = error, True, None
             future = self._future
         if future is not None:
-            self._tell(future)
+            self._complete_future(future)
 
-    def _tell(self, future: PolledFuture) -> None:
+    def _complete_future(self, future: PolledFuture) -> None:
         if self._error is None:
             future.set_result(self.result())
         else:
@@ -204,12 +204,12 @@ class MessageWork(Work):
         """Return a future of the list of results."""
         with self._lock:
             if self._future is None:
-                self._future = PolledFuture(self.is_completed, self._drive)
+                self._future = PolledFuture(self.is_completed, self._wait_for_future)
                 if self._completed:
-                    self._tell(self._future)
+                    self._complete_future(self._future)
             return self._future
 
-    def _drive(self) -> None:
+    def _wait_for_future(self) -> None:
         try:
             self.wait()
         except DistBackendError:

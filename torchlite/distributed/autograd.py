@@ -1,13 +1,13 @@
 """Distributed autograd: unavailable."""
 
-from ._unavailable_stubs import unavailable_class, unavailable_function
+from ._unavailable_stubs import make_unavailable_class, make_unavailable_function
 
 _HERE = "torch.distributed.autograd"
 
 __all__ = ["DistAutogradContext", "backward", "context", "get_gradients", "is_available"]
 
-DistAutogradContext, context = (unavailable_class(name, _HERE) for name in ("DistAutogradContext", "context"))
-backward, get_gradients = (unavailable_function(name, _HERE) for name in ("backward", "get_gradients"))
+DistAutogradContext, context = (make_unavailable_class(name, _HERE) for name in ("DistAutogradContext", "context"))
+backward, get_gradients = (make_unavailable_function(name, _HERE) for name in ("backward", "get_gradients"))
 
 
 def is_available() -> bool:

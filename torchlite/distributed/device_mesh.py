@@ -91,7 +91,9 @@ class DeviceMesh:
         if _init_backend:
             backends = backend_override or [None] * self._array.ndim
             self._dims = [
-                dim._replace(group=_line_group(self._array, dim.axes, backend, _group_desc(dim.name, axis)))
+                dim._replace(
+                    group=_create_groups_along_axes(self._array, dim.axes, backend, _group_desc(dim.name, axis))
+                )
                 for axis, (dim, backend) in enumerate(zip(self._dims, backends, strict=True))
             ]
 
@@ -116,12 +118,12 @@ class DeviceMesh:
     def _ranks(self) -> np.ndarray:
         """Return the ranks of this mesh: the root's, at this rank's coordinates in the other axes."""
         axes = [axis for dim in self._dims for axis in dim.axes]
-        place = self._root._place() or (0,) * self._array.ndim
+        place = self._root._find_coordinate() or (0,) * self._array.ndim
         held = tuple(slice(None) if axis in axes else place[axis] for axis in range(self._array.ndim))
         left = sorted(axes)
         return self._array[held].transpose([left.index(axis) for axis in axes]).reshape(self.shape)
 
-    def _place(self) -> tuple[int, ...] | None:
+    def _find_coordinate(self) -> tuple[int, ...] | None:
         found = np.argwhere(self._array == get_rank())
         return tuple(int(i) for i in found[0]) if len(found) else None
 
@@ -227,7 +229,7 @@ class DeviceMesh:
         """Return all 1-d submeshes along a dimension."""
         dim = self._dims[self._get_mesh_dim_by_name(mesh_dim_name)]
         made = []
-        for line in _lines(self._array, dim.axes):
+        for line in _ranks_along_axes(self._array, dim.axes):
             mesh = DeviceMesh(self._device_type, line, mesh_dim_names=(mesh_dim_name,), _init_backend=False)
             if get_rank() in line:
                 mesh._dims = [mesh._dims[0]._replace(group=dim.group)]
@@ -252,7 +254,7 @@ class DeviceMesh:
             if known._dims[0].axes != axes:
                 raise ValueError(f"Flatten mesh with mesh_dim_name {name} has been created before.")
             return known
-        dim = _Dim(name, axes, _line_group(self._array, axes, backend_override, f"mesh_{name}"))
+        dim = _Dim(name, axes, _create_groups_along_axes(self._array, axes, backend_override, f"mesh_{name}"))
         flattened = DeviceMesh(self._device_type, _dims=[dim], _root=self._root)
         self._root._flatten_mapping[name] = flattened
         return flattened
@@ -329,14 +331,14 @@ class DeviceMesh:
     def __exit__(self, *error: Any) -> None:
         _mesh_resources.mesh_stack.pop()
 
-    def _key(self) -> tuple[Any, ...]:
+    def _comparison_key(self) -> tuple[Any, ...]:
         return self._device_type, self.mesh_dim_names, self.shape, tuple(self._ranks().ravel().tolist())
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, DeviceMesh) and self._key() == other._key())
+        return self is other or (isinstance(other, DeviceMesh) and self._comparison_key() == other._comparison_key())
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash(self._comparison_key())
 
     def __repr__(self) -> str:
         names, shape = self.mesh_dim_names, self.shape
@@ -372,7 +374,7 @@ def _as_array(mesh: Any) -> np.ndarray:
     return made.reshape(1) if made.ndim == 0 else made
 
 
-def _lines(array: np.ndarray, axes: tuple[int, ...]) -> list[list[int]]:
+def _ranks_along_axes(array: np.ndarray, axes: tuple[int, ...]) -> list[list[int]]:
     """Return the ranks along some axes, for every coordinate in the others."""
     others = [axis for axis in range(array.ndim) if axis not in axes]
     count = int(np.prod([array.shape[axis] for axis in axes]))
@@ -383,11 +385,11 @@ def _group_desc(name: str | None, axis: int) -> str:
     return f"mesh_{name if name is not None else f'dim_{axis}'}"
 
 
-def _line_group(array: np.ndarray, axes: tuple[int, ...], backend: Any, desc: str) -> ProcessGroup | None:
+def _create_groups_along_axes(array: np.ndarray, axes: tuple[int, ...], backend: Any, desc: str) -> ProcessGroup | None:
     """Return this rank's group along some axes. All ranks of the world create all of them, in the same order."""
     backend = backend[0] if isinstance(backend, tuple) else backend
     mine = None
-    lines = _lines(array, axes)
+    lines = _ranks_along_axes(array, axes)
     world = _world.default_pg
     if backend is None and world is not None and lines == [list(range(world.size()))]:
         return world

@@ -24,7 +24,7 @@ from torchlite._settings.temporary_folders import process_folder
 from ._launch.mpiexec_launcher import (
     Hosts,
     LaunchedWorld,
-    describe,
+    describe_failure,
     find_mpiexec,
     mpi_command,
     rank_command,
@@ -68,7 +68,7 @@ def get_args_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _processes(text: str) -> int:
+def _parse_processes_per_node(text: str) -> int:
     if text.isdigit() and int(text) > 0:
         return int(text)
     if text in ("auto", "gpu", "cpu"):
@@ -83,22 +83,22 @@ def _processes(text: str) -> int:
     raise ValueError(f"Unsupported nproc_per_node value: {text}")
 
 
-def _nodes(text: str) -> tuple[int, int]:
+def _parse_nnodes(text: str) -> tuple[int, int]:
     low, colon, high = text.partition(":")
     if not low.isdigit() or (colon and not high.isdigit()) or int(low) < 1:
         raise ValueError(f'nnodes={text} is not in "MIN:MAX" format')
     return int(low), int(high if colon else low)
 
 
-def _stream_bits(text: str) -> int:
+def _parse_stream_bits(text: str) -> int:
     if text not in ("0", "1", "2", "3"):
         raise ValueError(f"{text!r} is none of 0, 1 (output), 2 (errors) and 3 (both)")
     return int(text)
 
 
-def _hosts(args: argparse.Namespace, per_node: int) -> tuple[Hosts | None, int]:
+def _parse_hosts(args: argparse.Namespace, per_node: int) -> tuple[Hosts | None, int]:
     """Return the hosts, and their number."""
-    low, high = _nodes(args.nnodes)
+    low, high = _parse_nnodes(args.nnodes)
     if args.standalone:
         return None, 1
     if args.hostfile is None:
@@ -118,7 +118,7 @@ def _hosts(args: argparse.Namespace, per_node: int) -> tuple[Hosts | None, int]:
     return Hosts(found.names[:high], found.slots[:high]), min(high, len(found.names))
 
 
-def _free_port() -> int:
+def _find_free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return listener.getsockname()[1]
 
@@ -144,14 +144,16 @@ class _Signals:
         self._started: LaunchedWorld | None = None
 
     def __enter__(self) -> _Signals:
-        self._before = {number: signal.signal(number, self._came) for number in (signal.SIGINT, signal.SIGTERM)}
+        self._before = {
+            number: signal.signal(number, self._handle_signal) for number in (signal.SIGINT, signal.SIGTERM)
+        }
         return self
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _came(self, number: int, _: Any) -> None:
+    def _handle_signal(self, number: int, _: Any) -> None:
         self.number = number
         if self._started is not None:
             self._started.stop(number)
@@ -167,13 +169,13 @@ class _Signals:
 
 def run(args: argparse.Namespace) -> int:
     """Run parsed arguments; return the exit code."""
-    per_node = _processes(args.nproc_per_node)
-    hosts, nodes = _hosts(args, per_node)
+    per_node = _parse_processes_per_node(args.nproc_per_node)
+    hosts, nodes = _parse_hosts(args, per_node)
     if args.node_rank:
         print(f"torchlite-run: machine 0 starts the processes of all: nothing to do on machine {args.node_rank}")
         return 0
     size = sum(hosts.slots) if hosts is not None else nodes * per_node
-    address, port = args.master_addr, _free_port() if args.standalone else args.master_port
+    address, port = args.master_addr, _find_free_port() if args.standalone else args.master_port
     if args.rdzv_endpoint:
         address, _, given = args.rdzv_endpoint.partition(":")
         port = int(given) if given and int(given) else port
@@ -181,11 +183,20 @@ def run(args: argparse.Namespace) -> int:
         address = hosts.names[0]
     run_id = args.rdzv_id if args.rdzv_id != "none" else uuid.uuid4().hex[:12]
     options = {
-        "per_node": per_node, "nodes": nodes, "role": args.role, "master_addr": address, "master_port": port,
-        "run_id": run_id, "restart": 0,
-        "max_restarts": args.max_restarts, "tee": _stream_bits(args.tee), "redirects": _stream_bits(args.redirects),
-        "log_dir": _log_folder(args, run_id), "folder": process_folder(), "launcher": os.getpid(),
-    }  # fmt: skip
+        "per_node": per_node,
+        "nodes": nodes,
+        "role": args.role,
+        "master_addr": address,
+        "master_port": port,
+        "run_id": run_id,
+        "restart": 0,
+        "max_restarts": args.max_restarts,
+        "tee": _parse_stream_bits(args.tee),
+        "redirects": _parse_stream_bits(args.redirects),
+        "log_dir": _log_folder(args, run_id),
+        "folder": process_folder(),
+        "launcher": os.getpid(),
+    }
     before = mpi_command(find_mpiexec(), size, per_node, hosts)
     program = [args.training_script, *args.training_script_args]
     clear_shared_memory()
@@ -199,17 +210,17 @@ def run(args: argparse.Namespace) -> int:
             if code == 0 and not started.failures:
                 return 0
             left = 0 if signals.number else args.max_restarts - restart
-            _say(started, code, left)
+            _report_restart(started, code, left)
             if not left or signals.number:  # a signal may have come meanwhile
                 break
     ended = started.failures[0]["code"] if started.failures else code
     return 128 - ended if ended < 0 else ended or 1
 
 
-def _say(started: LaunchedWorld, code: int, left: int) -> None:
+def _report_restart(started: LaunchedWorld, code: int, left: int) -> None:
     words = f"mpiexec ended with exit code {code}" if code >= 0 else f"mpiexec was killed by {signal_name(-code)}"
     if started.failures:
-        words = describe(started.failures[0])
+        words = describe_failure(started.failures[0])
     after = f"all processes start again ({left} more times at most)" if left else "the others were ended"
     print(f"torchlite-run: {words}\ntorchlite-run: {after}", file=sys.stderr, flush=True)
 

@@ -37,15 +37,15 @@ def reachable_functions(*roots: Any) -> Iterator[FunctionType]:
         elif isinstance(value, functools.partial):
             waiting.append(value.func)
         elif isinstance(value, FunctionType):
-            waiting += _callees_of_function(value)
+            waiting += _iterate_function_callees(value)
             yield value
         elif isinstance(value, type):
             waiting += [part for base in value.__mro__ if not _is_library(base) for part in vars(base).values()]
         elif not _is_library(type(value)) and not isinstance(value, ModuleType):
-            waiting += [type(value), *_callees_of_attributes(value)]
+            waiting += [type(value), *_iterate_attribute_callees(value)]
 
 
-def _callees_of_function(function: FunctionType) -> Iterator[Any]:
+def _iterate_function_callees(function: FunctionType) -> Iterator[Any]:
     """Yield the possible callees of a function's code."""
     names, space = referenced_names(function.__code__), function.__globals__
     # Another thread may delete a name meanwhile: its trace restores rebound names.
@@ -54,9 +54,11 @@ def _callees_of_function(function: FunctionType) -> Iterator[Any]:
         if isinstance(value, ModuleType):
             if not _is_library(value):
                 yield from (
-                    found for name in names & vars(value).keys() if _callees_of_value(found := vars(value).get(name))
+                    found
+                    for name in names & vars(value).keys()
+                    if _iterate_value_callees(found := vars(value).get(name))
                 )
-        elif _callees_of_value(value):
+        elif _iterate_value_callees(value):
             yield value
     for cell in function.__closure__ or ():
         try:
@@ -67,11 +69,11 @@ def _callees_of_function(function: FunctionType) -> Iterator[Any]:
         yield wrapped
 
 
-def _callees_of_value(value: Any) -> bool:
+def _iterate_value_callees(value: Any) -> bool:
     return isinstance(value, (FunctionType, type, functools.partial)) and not _is_library(value)
 
 
-def _callees_of_attributes(value: Any) -> Iterator[Any]:
+def _iterate_attribute_callees(value: Any) -> Iterator[Any]:
     """Yield what an object's attributes may run."""
     for field in list(getattr(value, "__dict__", {}).values()):
         if isinstance(field, (FunctionType, MethodType, functools.partial)) or not _is_library(type(field)):

@@ -54,7 +54,7 @@ class ExportTrace:
         self.input_specs: list[gs.InputSpec] = []
         self.output_specs: list[gs.OutputSpec] = []
         self._taken: set[str] = set()
-        self.recorder = OpRecorder(self.graph, self._constant, whole=True)
+        self.recorder = OpRecorder(self.graph, self._constant_node, whole=True)
         self.unbacked = self.recorder.unbacked = UnbackedSymbols(self.recorder, sizes)
         self.unbacked.known_sizes, self.unbacked.bounds = known_sizes or {}, bounds or {}
         self.places = places or {}
@@ -68,16 +68,16 @@ class ExportTrace:
         ]
         try:
             with _restore_module_state(module):
-                self._record(inputs)
+                self._record_graph(inputs)
         finally:
             self.unbacked.open = False
 
-    def _record(self, inputs: list) -> None:
+    def _record_graph(self, inputs: list) -> None:
         for name, parameter in self.module.named_parameters(remove_duplicate=False):
-            self._attribute(gs.InputKind.PARAMETER, "p", name, parameter, None)
+            self._attribute_node(gs.InputKind.PARAMETER, "p", name, parameter, None)
         for name, buffer in self.module.named_buffers(remove_duplicate=False):
-            self._attribute(gs.InputKind.BUFFER, "b", name, buffer, _is_persistent(self.module, name))
-        self.inputs = [self._input(leaf, name) for leaf, name in zip(inputs, self.names, strict=True)]
+            self._attribute_node(gs.InputKind.BUFFER, "b", name, buffer, _is_persistent(self.module, name))
+        self.inputs = [self._add_input(leaf, name) for leaf, name in zip(inputs, self.names, strict=True)]
         self._lifted = next(iter(self.inputs), None)
         for (leaf, dim), expr in sorted(self.places.items(), key=lambda place: len(place[1].terms)):
             self.unbacked.input(self.inputs[leaf], dim, expr, inputs[leaf].shape[dim])
@@ -88,10 +88,10 @@ class ExportTrace:
             run.search(self.module)
             result = self.module(*args, **kwargs)
         results, self.out_spec = pytree.tree_flatten(result)
-        self.graph.output(tuple(self._output(leaf) for leaf in results)).meta["val"] = None
+        self.graph.output(tuple(self._add_output(leaf) for leaf in results)).meta["val"] = None
         eliminate_unused(self.graph, self.calls.kept() | {node for node, _ in self.unbacked.sources.values()})
 
-    def _name(self, wanted: str) -> str:
+    def _unique_name(self, wanted: str) -> str:
         name = re.sub(r"[^0-9A-Za-z_]", "_", wanted)
         name, count = name if is_identifier(name) else f"arg_{name}", 0
         while name in self._taken:
@@ -100,20 +100,20 @@ class ExportTrace:
         self._taken.add(name)
         return name
 
-    def _placeholder(self, name: str) -> Node:
+    def _add_placeholder(self, name: str) -> Node:
         node = self.graph.placeholder(name)
         node.name = name
         return node
 
-    def _attribute(self, kind: gs.InputKind, prefix: str, name: str, tensor: Any, persistent: bool | None) -> None:
-        node = self._placeholder(self._name(f"{prefix}_{name}"))
+    def _attribute_node(self, kind: gs.InputKind, prefix: str, name: str, tensor: Any, persistent: bool | None) -> None:
+        node = self._add_placeholder(self._unique_name(f"{prefix}_{name}"))
         node.meta["val"] = fake_tensor_like(tensor)
         if not self.recorder.knows(tensor):
             self.recorder.track(tensor, node)
         self.input_specs.append(gs.InputSpec(kind, gs.TensorArgument(node.name), name, persistent))
 
-    def _input(self, leaf: Any, name: str) -> Node:
-        node = self._placeholder(self._name(name))
+    def _add_input(self, leaf: Any, name: str) -> Node:
+        node = self._add_placeholder(self._unique_name(name))
         if isinstance(leaf, torch.Tensor):
             node.meta["val"] = fake_tensor_like(leaf)
             self.recorder.track(leaf, node)
@@ -131,14 +131,14 @@ class ExportTrace:
         self.input_specs.append(gs.InputSpec(gs.InputKind.USER_INPUT, arg, None))
         return node
 
-    def _constant(self, tensor: Any) -> Node:
+    def _constant_node(self, tensor: Any) -> Node:
         """Return the node of a constant tensor, an input before the user's, copied at its use."""
         name = f"lifted_tensor_{len(self.constants)}"
         detached = tensor.detach()
         self.constants[name] = detached
         before = self._lifted
         with self.graph.inserting_before(before) if before is not None else contextlib.nullcontext():
-            node = self._placeholder(self._name(f"c_{name}"))
+            node = self._add_placeholder(self._unique_name(f"c_{name}"))
         node.meta["val"] = fake_tensor_like(detached)
         place = next(
             (i for i, s in enumerate(self.input_specs) if s.kind is gs.InputKind.USER_INPUT), len(self.input_specs)
@@ -149,7 +149,7 @@ class ExportTrace:
         copy.meta["val"] = fake_tensor_like(detached)
         return copy
 
-    def _output(self, leaf: Any) -> Any:
+    def _add_output(self, leaf: Any) -> Any:
         if isinstance(leaf, torch.Tensor):
             node = self.recorder.node_of(leaf)
             self.output_specs.append(gs.OutputSpec(gs.OutputKind.USER_OUTPUT, gs.TensorArgument(node.name), None))
@@ -166,10 +166,10 @@ class ExportTrace:
         return leaf
 
 
-def _symbolic_min_max(plain: Any, symbolic: Any) -> Any:
+def _make_symbolic_min_max(plain: Any, symbolic: Any) -> Any:
     """Return `min` or `max` with support for symbolic numbers."""
 
-    def chosen(*args: Any, **options: Any) -> Any:
+    def choose_min_max(*args: Any, **options: Any) -> Any:
         if options or not args:
             return plain(*args, **options)
         items = args if len(args) > 1 else list(args[0])
@@ -177,10 +177,10 @@ def _symbolic_min_max(plain: Any, symbolic: Any) -> Any:
             return plain(items)
         return functools.reduce(symbolic, items)
 
-    return chosen
+    return choose_min_max
 
 
-def _root(x: Any, /) -> Any:
+def _root_of_signature(x: Any, /) -> Any:
     return sym_sqrt(x) if isinstance(x, _NUMBERS) else math.sqrt(x)
 
 
@@ -195,9 +195,9 @@ class _TraceInterceptor(Seen):
         super().__init__()
         self.calls = calls
         self.replaced = {
-            id(min): _symbolic_min_max(min, sym_min),
-            id(max): _symbolic_min_max(max, sym_max),
-            id(math.sqrt): _root,
+            id(min): _make_symbolic_min_max(min, sym_min),
+            id(max): _make_symbolic_min_max(max, sym_max),
+            id(math.sqrt): _root_of_signature,
         }
         self._functions: set[int] = set()
 

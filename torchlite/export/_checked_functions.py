@@ -68,10 +68,10 @@ class CheckedFunction(CheckedCallable):
         return repr(self.plain)
 
     def __reduce__(self) -> Any:
-        return checked_target, (self.plain,)
+        return make_checked_target, (self.plain,)
 
 
-def _bit_length(number: Any) -> int:
+def _check_bit_length(number: Any) -> int:
     return number.bit_length() if isinstance(number, int) else 0
 
 
@@ -79,15 +79,17 @@ def _bit_length(number: Any) -> int:
 CHECKED: dict[Any, CheckedFunction] = {
     run: CheckedFunction(run, bits)
     for run, bits in {
-        **dict.fromkeys((operator.add, operator.mul, operator.mod), lambda a, b: _bit_length(a) + _bit_length(b)),
-        operator.pow: lambda a, b: _bit_length(a) * abs(b),
-        operator.lshift: lambda a, b: _bit_length(a) + max(0, b),
+        **dict.fromkeys(
+            (operator.add, operator.mul, operator.mod), lambda a, b: _check_bit_length(a) + _check_bit_length(b)
+        ),
+        operator.pow: lambda a, b: _check_bit_length(a) * abs(b),
+        operator.lshift: lambda a, b: _check_bit_length(a) + max(0, b),
         round: lambda a, b: 4 * abs(b),
     }.items()
 }
 
 
-def checked_target(target: Any) -> Any:
+def make_checked_target(target: Any) -> Any:
     """Return the checked form of a function or op in a file's graph."""
     return bounded_overload(target) if isinstance(target, OpOverload) else CHECKED.get(target, target)
 

@@ -19,13 +19,13 @@ from torchlite._higher_order_ops.higher_order_operator import OPERATORS, HigherO
 from torchlite._serialization import atomic_files
 from torchlite._serialization.resource_budget import Budget, BudgetExceeded
 from torchlite._subclasses.fake_constructors import new_fake_tensor
-from torchlite._symbolic_shapes import SymBool, SymFloat, SymInt, opaque, read
+from torchlite._symbolic_shapes import SymBool, SymFloat, SymInt, make_opaque_symbol, parse_srepr
 from torchlite._types.python_source import is_identifier
 from torchlite.fx import Graph, GraphModule, Node
 
 from . import _treespec_text
 from . import graph_signature as gs
-from ._checked_functions import FUNCTIONS, CheckedFunction, checked_target
+from ._checked_functions import FUNCTIONS, CheckedFunction, make_checked_target
 from ._pt2_archive import Pt2Reader, check_name, parse_int, parse_json, parse_union, typed_field
 from ._serde_schema import DTYPES, LAYOUTS, MEMORY_FORMATS, SCHEMA_VERSION, FormatError, format_error
 from ._unlift import GUARDS_NAME, SubgraphModule
@@ -78,10 +78,10 @@ def _read_program(records: Pt2Reader, extra_files: dict[str, Any] | None) -> Exp
 def _read_legacy_program(records: Pt2Reader) -> ExportedProgram:
     """Read an archive in the format of torch 2.5 and 2.6, where tensors are nested checkpoints."""
 
-    def loaded(name: str) -> Any:
+    def load_record(name: str) -> Any:
         return _read_checkpoint(records, name) if records.has(name) and records.reader.size(name) else None
 
-    state, constants = loaded("serialized_state_dict.pt") or {}, loaded("serialized_constants.pt") or {}
+    state, constants = load_record("serialized_state_dict.pt") or {}, load_record("serialized_constants.pt") or {}
     for found in (state, constants):
         if not isinstance(found, dict):
             raise format_error("serialized_state_dict.pt", "it is no dictionary")
@@ -89,7 +89,7 @@ def _read_legacy_program(records: Pt2Reader) -> ExportedProgram:
             check_name(key, "serialized_state_dict.pt")
     data = records.json("serialized_exported_program.json")
     return _ProgramDeserializer(data, records.reader.budget).program(
-        state, constants, loaded("serialized_example_inputs.pt")
+        state, constants, load_record("serialized_example_inputs.pt")
     )
 
 
@@ -105,7 +105,7 @@ def _read_checkpoint(records: Pt2Reader, name: str) -> Any:
         raise format_error(name, str(error)[:500]) from None
 
 
-def _identifier(name: Any, where: str) -> str:
+def _check_identifier(name: Any, where: str) -> str:
     if not is_identifier(name) or name == "self" or len(name) > 1000:
         raise format_error(where, f"{str(name)[:100]!r} cannot be the name of a value")
     return name
@@ -114,13 +114,13 @@ def _identifier(name: Any, where: str) -> str:
 def resolve_target(text: str, where: str) -> Any:
     """Return a node's target: an op or a function on sizes. Targets with repeat counts check them."""
     if text in FUNCTIONS:
-        return checked_target(FUNCTIONS[text])
+        return make_checked_target(FUNCTIONS[text])
     parts = text.split(".")
     found: Any = None
     if parts[:3] == ["torch", "ops", "higher_order"] and len(parts) == 4:
         found = OPERATORS.get(parts[3])
     elif parts[:2] == ["torch", "ops"] and len(parts) == 5:
-        found = checked_target(allowed_overload(*parts[2:]))
+        found = make_checked_target(allowed_overload(*parts[2:]))
     if found is not None:
         return found
     raise format_error(where, f"the op {text[:200]!r} is unknown to torchlite")
@@ -148,7 +148,8 @@ class _ProgramDeserializer:
             for name, entry in (self.module.get("treespec_namedtuple_fields") or {}).items()
         }
         calls = [
-            self._entry(e, names) for e in typed_field(self.module, "module_call_graph", list, "module_call_graph")
+            self._read_module_call_entry(e, names)
+            for e in typed_field(self.module, "module_call_graph", list, "module_call_graph")
         ]
         if not calls or calls[0].fqn != "" or calls[0].signature is None:
             raise format_error("module_call_graph", "the call of the root module is missing")
@@ -157,8 +158,8 @@ class _ProgramDeserializer:
                 self._check_call(call.signature, whole=call is calls[0])
         root = torch.nn.Module()
         graph = Graph()
-        signature = self._signature(typed_field(self.module, "signature", dict, "signature"))
-        self._fill(graph, root, typed_field(self.module, "graph", dict, "graph"), {}, 0, signature)
+        signature = self._read_signature(typed_field(self.module, "signature", dict, "signature"))
+        self._fill_graph(graph, root, typed_field(self.module, "graph", dict, "graph"), {}, 0, signature)
         module = GraphModule(root, graph)
         module.meta.update(typed_field(self.module, "metadata", dict, "metadata") if "metadata" in self.module else {})
         program = ExportedProgram(
@@ -166,14 +167,14 @@ class _ProgramDeserializer:
             graph=module.graph,
             graph_signature=signature,
             state_dict={name: state[name] for name in state},
-            range_constraints=self._ranges(),
+            range_constraints=self._read_ranges(),
             module_call_graph=calls,
             example_inputs=example if isinstance(example, tuple) and len(example) == 2 else None,
             constants=constants,
         )
         program._guards_code = [g for g in self.data.get("guards_code") or [] if type(g) is str]
         program._dialect = "ATEN" if "ATEN" in (self.data.get("verifiers") or []) else "TRAINING"
-        self._check(program)
+        self._check_signature_matches_graph(program)
         self._check_names(signature, [*root._modules])
         return program
 
@@ -184,7 +185,7 @@ class _ProgramDeserializer:
         if spec.type is not tuple or [child.type for child in spec.children()] != [tuple, dict]:
             raise format_error(where, "the arguments are no tuple and dictionary")
         for name in spec.child(1).context:
-            _identifier(name, where)
+            _check_identifier(name, where)
         names = signature.forward_arg_names
         if names is not None and len(names) != spec.child(0).num_children + spec.child(1).num_children:
             raise format_error(where, "the names are not those of the arguments")
@@ -194,7 +195,7 @@ class _ProgramDeserializer:
         if not whole and counts != (len(signature.inputs), len(signature.outputs)):
             raise format_error(where, "the inputs and outputs are not those of the trees")
 
-    def _check(self, program: ExportedProgram) -> None:
+    def _check_signature_matches_graph(self, program: ExportedProgram) -> None:
         signature = program.graph_signature
         placeholders = [n.name for n in program.graph.nodes if n.op == "placeholder"]
         if placeholders != [s.arg.name for s in signature.input_specs]:
@@ -231,7 +232,7 @@ class _ProgramDeserializer:
                     "signature", f"an output is written to {str(output.target)[:100]!r}, which is no input"
                 )
 
-    def _ranges(self) -> dict[str, Any]:
+    def _read_ranges(self) -> dict[str, Any]:
         from .dynamic_shapes import ValueRanges
 
         found = {}
@@ -242,7 +243,7 @@ class _ProgramDeserializer:
             found[name] = ValueRanges(low if low is not None else -math.inf, math.inf if high is None else high)
         return found
 
-    def _entry(self, entry: Any, names: dict) -> ModuleCallEntry:
+    def _read_module_call_entry(self, entry: Any, names: dict) -> ModuleCallEntry:
         where = "module_call_graph"
         signature = entry.get("signature") if type(entry) is dict else None
         fqn = typed_field(entry, "fqn", str, where)
@@ -262,7 +263,8 @@ class _ProgramDeserializer:
                 out_spec=_treespec_text.parse_treespec(
                     typed_field(signature, "out_spec", str, where), names, self.budget
                 ),
-                forward_arg_names=[_identifier(n, where) for n in signature.get("forward_arg_names") or []] or None,
+                forward_arg_names=[_check_identifier(n, where) for n in signature.get("forward_arg_names") or []]
+                or None,
             ),
         )
 
@@ -275,20 +277,22 @@ class _ProgramDeserializer:
             "as_sym_bool": gs.SymBoolArgument,
         }  # fmt: skip
         if tag == "as_tensor":
-            return gs.TensorArgument(_identifier(typed_field(value, "name", str, "an argument"), "an argument"))
+            return gs.TensorArgument(_check_identifier(typed_field(value, "name", str, "an argument"), "an argument"))
         if tag in kinds:
             inner, found = parse_union(value, "an argument")
             return (
-                kinds[tag](_identifier(found, "an argument")) if inner == "as_name" else gs.ConstantArgument("", found)
+                kinds[tag](_check_identifier(found, "an argument"))
+                if inner == "as_name"
+                else gs.ConstantArgument("", found)
             )
         if tag in ("as_none", "as_int", "as_float", "as_bool", "as_string"):
-            return gs.ConstantArgument("", None if tag == "as_none" else self._number(tag, value))
+            return gs.ConstantArgument("", None if tag == "as_none" else self._read_number(tag, value))
         if tag == "as_custom_obj":
             raise format_error("signature", "the program has an object of a class of TorchScript")
         raise format_error("signature", f"an argument {tag[:50]!r} is unknown")
 
     @staticmethod
-    def _number(tag: str, value: Any) -> Any:
+    def _read_number(tag: str, value: Any) -> Any:
         if tag == "as_float" and type(value) in (str, int):
             return float(value)
         wanted = {"as_int": int, "as_float": float, "as_bool": bool, "as_string": str}[tag]
@@ -298,20 +302,20 @@ class _ProgramDeserializer:
             raise format_error("an argument", f"an integer has {value.bit_length()} bits")
         return value
 
-    def _signature(self, entry: dict) -> gs.ExportGraphSignature:
-        inputs = [self._input(e) for e in typed_field(entry, "input_specs", list, "signature")]
-        outputs = [self._output(e) for e in typed_field(entry, "output_specs", list, "signature")]
+    def _read_signature(self, entry: dict) -> gs.ExportGraphSignature:
+        inputs = [self._read_input_spec(e) for e in typed_field(entry, "input_specs", list, "signature")]
+        outputs = [self._read_output_spec(e) for e in typed_field(entry, "output_specs", list, "signature")]
         return gs.ExportGraphSignature(inputs, outputs)
 
-    def _input(self, entry: Any) -> gs.InputSpec:
+    def _read_input_spec(self, entry: Any) -> gs.InputSpec:
         tag, value = parse_union(entry, "signature")
         where, kinds = "signature", gs.InputKind
         if tag == "user_input":
             return gs.InputSpec(kinds.USER_INPUT, self._call_argument(typed_field(value, "arg", dict, where)), None)
         if tag == "constant_input":
             inner, constant = parse_union(typed_field(value, "value", dict, where), where)
-            found = None if inner == "as_none" else self._number(inner, constant)
-            name = _identifier(typed_field(value, "name", str, where), where)
+            found = None if inner == "as_none" else self._read_number(inner, constant)
+            name = _check_identifier(typed_field(value, "name", str, where), where)
             return gs.InputSpec(kinds.USER_INPUT, gs.ConstantArgument(name, found), None)
         kind, key = {
             "parameter": (kinds.PARAMETER, "parameter_name"), "buffer": (kinds.BUFFER, "buffer_name"),
@@ -320,12 +324,12 @@ class _ProgramDeserializer:
         if kind is None:
             raise format_error(where, f"an input {tag[:50]!r} is unknown")
         arg = gs.TensorArgument(
-            _identifier(typed_field(typed_field(value, "arg", dict, where), "name", str, where), where)
+            _check_identifier(typed_field(typed_field(value, "arg", dict, where), "name", str, where), where)
         )
         persistent = typed_field(value, "persistent", bool, where) if kind is kinds.BUFFER else None
         return gs.InputSpec(kind, arg, check_name(value.get(key), where), persistent)
 
-    def _output(self, entry: Any) -> gs.OutputSpec:
+    def _read_output_spec(self, entry: Any) -> gs.OutputSpec:
         tag, value = parse_union(entry, "signature")
         where, kinds = "signature", gs.OutputKind
         if tag == "user_output":
@@ -341,13 +345,13 @@ class _ProgramDeserializer:
             raise format_error(where, f"an output {tag[:50]!r} is unknown")
         kind, key = known[tag]
         arg = gs.TensorArgument(
-            _identifier(typed_field(typed_field(value, "arg", dict, where), "name", str, where), where)
+            _check_identifier(typed_field(typed_field(value, "arg", dict, where), "name", str, where), where)
         )
         return gs.OutputSpec(kind, arg, None if key is None else check_name(value.get(key), where))
 
     # -- graphs --------------------------------------------------------------------------------
 
-    def _fill(
+    def _fill_graph(
         self, graph: Graph, owner: Any, data: dict, outer: dict[str, Any], depth: int, signature: Any = None
     ) -> None:
         """Add a graph's nodes to `graph`; subgraphs become modules of `owner`."""
@@ -358,27 +362,29 @@ class _ProgramDeserializer:
         """Return a node's size: an integer or an expression."""
         if type(entry) is dict and type(entry.get("as_expr")) is dict and entry["as_expr"].get("hint") is None:
             text = str(entry["as_expr"].get("expr_str", ""))
-            found = self._expression(text) or opaque(text)
+            found = self._parse_expression(text) or make_opaque_symbol(text)
             if found is None:
                 raise format_error(where, "a size is no expression that torchlite knows")
             try:
-                number = max(0, found.value({name: self._number_of(name) for name in found.free_symbols}))
+                number = max(
+                    0, found.value({name: self._example_of_unbacked_symbol(name) for name in found.free_symbols})
+                )
             except ArithmeticError:
                 number = 1 << 62
             return SymInt.of(found, parse_int({"as_int": number}, where))
         value = parse_int(entry, where)
         if "as_expr" in entry:
-            found = self._expression(str(typed_field(entry["as_expr"], "expr_str", str, where)))
+            found = self._parse_expression(str(typed_field(entry["as_expr"], "expr_str", str, where)))
             return value if found is None else SymInt.of(found, value)
         return value
 
-    def _expression(self, text: str) -> Any:
+    def _parse_expression(self, text: str) -> Any:
         """Return an expression of the file, parsed once; None if invalid."""
         if text not in self.expressions:
-            self.expressions[text] = read(text, self.budget)
+            self.expressions[text] = parse_srepr(text, self.budget)
         return self.expressions[text]
 
-    def _number_of(self, name: str) -> int:
+    def _example_of_unbacked_symbol(self, name: str) -> int:
         """Return an example value in range for an unbacked symbol, as files have none."""
         entry = (self.data.get("range_constraints") or {}).get(name)
         low, high = (entry.get("min_val"), entry.get("max_val")) if type(entry) is dict else (None, None)
@@ -422,10 +428,10 @@ class _GraphDeserializer:
         if specs is not None and len(specs) != len(entries):
             raise format_error("graph", "its inputs are not those of the signature")
         for position, entry in enumerate(entries):
-            self._placeholder(entry, None if specs is None else specs[position])
+            self._add_placeholder(entry, None if specs is None else specs[position])
         for position, entry in enumerate(typed_field(self.data, "nodes", list, "graph")):
             self.where = f"node {position}"
-            self._node(entry, position)
+            self._add_node(entry, position)
         self._check_levels()
         self.where = "outputs"
         outputs = [self.argument(e) for e in typed_field(self.data, "outputs", list, "graph")]
@@ -455,7 +461,7 @@ class _GraphDeserializer:
         if open_levels:
             raise format_error("graph", "a level of vmap does not end in the graph that begins it")
 
-    def _placeholder(self, entry: Any, spec: Any) -> None:
+    def _add_placeholder(self, entry: Any, spec: Any) -> None:
         tag, value = parse_union(entry, "inputs")
         name = None
         if tag == "as_tensor":
@@ -465,16 +471,16 @@ class _GraphDeserializer:
         if name is None:
             given = spec.arg.name if spec is not None else ""
             name = given or f"constant_{len(self.known)}"
-        node = self.graph.placeholder(_identifier(name, "inputs"))
+        node = self.graph.placeholder(_check_identifier(name, "inputs"))
         if spec is not None and isinstance(spec.arg, gs.ConstantArgument):
             spec.arg.name = name
         if spec is not None and spec.arg.name != name:
             raise format_error("signature", "its inputs are not those of the graph")
         if isinstance(getattr(spec, "arg", None), gs.ConstantArgument):
             node.meta["val"] = spec.arg.value
-        self._named(node, name)
+        self._name_node(node, name)
 
-    def _named(self, node: Node, name: str) -> None:
+    def _name_node(self, node: Node, name: str) -> None:
         if name in self.known:
             raise format_error(self.where, f"there are two values {name[:100]!r}")
         if node.name != name:
@@ -490,9 +496,9 @@ class _GraphDeserializer:
         for table, tag in (("sym_float_values", "as_float"), ("sym_bool_values", "as_bool")):
             found = self.data.get(table) or {}
             if name in found:
-                node.meta["val"] = _number(found[name], tag, name[:100])
+                node.meta["val"] = _read_constant(found[name], tag, name[:100])
 
-    def _node(self, entry: Any, position: int) -> None:
+    def _add_node(self, entry: Any, position: int) -> None:
         text = typed_field(entry, "target", str, self.where)
         self.where = f"node {position} ({text[:100]})"
         target = resolve_target(text, self.where)
@@ -505,16 +511,16 @@ class _GraphDeserializer:
             value = self.argument(typed_field(given, "arg", dict, self.where))
             by_name = given.get("kind") == 2 or (given.get("kind") in (None, 0) and name and name not in places)
             if by_name or (name and places and len(args) < len(places) and places[len(args)] != name):
-                kwargs[_identifier(name, self.where)] = value
+                kwargs[_check_identifier(name, self.where)] = value
             else:
                 args.append(value)
         if isinstance(target, HigherOrderOperator):
             self._check_functions(target, args, kwargs)
         if schema is None:
-            self._check_arguments(target, [*args, *kwargs.values()])
+            self._check_schemaless_arguments(target, [*args, *kwargs.values()])
         node = self.graph.create_node("call_function", target, tuple(args), kwargs, entry.get("name") or None)
-        self._meta(node, entry)
-        self._outputs(node, entry)
+        self._read_node_meta(node, entry)
+        self._name_outputs(node, entry)
 
     def _check_functions(self, target: HigherOrderOperator, args: list, kwargs: dict) -> None:
         """Check that function arguments of higher-order ops are subgraphs, and that only those take subgraphs."""
@@ -528,7 +534,7 @@ class _GraphDeserializer:
             if name in given.arguments and str(parameter.annotation).startswith("Callable") and not is_graph:
                 raise format_error(self.where, f"its argument {name!r} is no graph")
 
-    def _check_arguments(self, target: Any, values: list) -> None:
+    def _check_schemaless_arguments(self, target: Any, values: list) -> None:
         """Check arguments of targets without schema: tensors and numbers, or lists of them for sums and subgraph calls.
         So no value is a list of lists, whose comparison could take unbounded time.
         """
@@ -539,16 +545,16 @@ class _GraphDeserializer:
             if is_text or any(isinstance(item, (list, dict)) for item in inner):
                 raise format_error(self.where, "an argument is no number and no tensor")
 
-    def _meta(self, node: Node, entry: dict) -> None:
+    def _read_node_meta(self, node: Node, entry: dict) -> None:
         found = entry.get("metadata") or {}
         for key in ("stack_trace", "torch_fn", "nn_module_stack"):
             text = found.get(key)
             if type(text) is str:
-                node.meta[key] = self._stack(text) if key == "nn_module_stack" else (
+                node.meta[key] = self._read_module_stack(text) if key == "nn_module_stack" else (
                     tuple(text.split(";", 1)) if key == "torch_fn" else text
                 )  # fmt: skip
 
-    def _stack(self, text: str) -> dict[str, tuple[str, str]]:
+    def _read_module_stack(self, text: str) -> dict[str, tuple[str, str]]:
         """Return the module stack of a node."""
         found = {}
         for part in text.split(";"):
@@ -559,7 +565,7 @@ class _GraphDeserializer:
         self.reader.budget.check_depth(len(found), "modules lie in each other")
         return found
 
-    def _outputs(self, node: Node, entry: dict) -> None:
+    def _name_outputs(self, node: Node, entry: dict) -> None:
         """Name a node's outputs."""
         outputs = typed_field(entry, "outputs", list, self.where)
         self._check_outputs(node, outputs)
@@ -570,9 +576,9 @@ class _GraphDeserializer:
                 return
             alone = not (isinstance(node.target, tuple(_HIGHER_ORDER_TYPES)) and self._is_tuple(entry, node))
             if tag not in ("as_tensors", "as_optional_tensors") and alone:
-                if isinstance(node.target, HigherOrderOperator) and not self._gives_one(node):
+                if isinstance(node.target, HigherOrderOperator) and not self._returns_single_result(node):
                     raise format_error(self.where, "its outputs are not those of the op")
-                self._named(node, self._output_name(tag, value))
+                self._name_node(node, self._output_name(tag, value))
                 return
             several = tag not in ("as_tensors", "as_optional_tensors")
         elif not outputs:
@@ -583,13 +589,13 @@ class _GraphDeserializer:
             tag, value = parse_union(item, self.where) if several else ("as_tensor", item)
             if tag in ("as_tensors", "as_optional_tensors"):
                 part = self.graph.call_function(operator.getitem, (node, place))
-                parts = [self._item(part, inner, "as_tensor", tensor) for inner, tensor in enumerate(value)]
+                parts = [self._add_getitem(part, inner, "as_tensor", tensor) for inner, tensor in enumerate(value)]
                 part.meta["val"] = [p.meta.get("val") for p in parts]
                 values.append(part.meta["val"])
                 continue
             if not several and type(item) is dict and len(item) == 1 and "name" not in item:
                 tag, value = parse_union(item, self.where)
-            values.append(None if tag == "as_none" else self._item(node, place, tag, value).meta.get("val"))
+            values.append(None if tag == "as_none" else self._add_getitem(node, place, tag, value).meta.get("val"))
         node.meta["val"] = values
 
     def _check_outputs(self, node: Node, outputs: list) -> None:
@@ -614,34 +620,34 @@ class _GraphDeserializer:
         """True if a subgraph op returns its single tensor in a tuple."""
         return entry.get("is_hop_single_tensor_return") is False
 
-    def _gives_one(self, node: Node) -> bool:
+    def _returns_single_result(self, node: Node) -> bool:
         """True if an op that calls a subgraph returns the subgraph's single result without a tuple."""
         graphs = [arg for arg in node.all_input_nodes if arg.op == "get_attr"]
         if node.target.name() not in _WRAPPERS or len(graphs) != 1:  # type: ignore[union-attr]
             return False
         return isinstance(self.owner._modules[graphs[0].target].graph.output_node().args[0], Node)
 
-    def _item(self, node: Node, place: int, tag: str, value: Any) -> Node:
+    def _add_getitem(self, node: Node, place: int, tag: str, value: Any) -> Node:
         made = self.graph.call_function(operator.getitem, (node, place))
-        self._named(made, self._output_name(tag, value))
+        self._name_node(made, self._output_name(tag, value))
         return made
 
     def _output_name(self, tag: str, value: Any) -> str:
         if tag == "as_tensor":
-            return _identifier(typed_field(value, "name", str, self.where), self.where)
+            return _check_identifier(typed_field(value, "name", str, self.where), self.where)
         if tag in ("as_sym_int", "as_sym_float", "as_sym_bool"):
-            return _identifier(typed_field(value, "as_name", str, self.where), self.where)
+            return _check_identifier(typed_field(value, "as_name", str, self.where), self.where)
         raise format_error(self.where, f"a result {tag[:50]!r} is unknown")
 
     # -- arguments -------------------------------------------------------------------------------
 
-    def _value(self, name: Any) -> Node:
+    def _find_value(self, name: Any) -> Node:
         found = self.known.get(name) if type(name) is str else None
         if found is None:
             raise format_error(self.where, f"there is no value {str(name)[:100]!r} before it")
         return found
 
-    def _list(self, value: Any) -> list:
+    def _check_list(self, value: Any) -> list:
         if type(value) is not list:
             raise format_error(self.where, "an argument is no list")
         return value
@@ -652,28 +658,31 @@ class _GraphDeserializer:
         if tag == "as_none":
             return None
         if tag == "as_tensor":
-            return self._value(typed_field(value, "name", str, self.where))
+            return self._find_value(typed_field(value, "name", str, self.where))
         if tag == "as_tensors":
-            return [self._value(typed_field(v, "name", str, self.where)) for v in self._list(value)]
+            return [self._find_value(typed_field(v, "name", str, self.where)) for v in self._check_list(value)]
         if tag == "as_nested_tensors":
-            return [self.argument({"as_tensors": v}) for v in self._list(value)]
+            return [self.argument({"as_tensors": v}) for v in self._check_list(value)]
         if tag == "as_optional_tensors":
-            return [self.argument(v) for v in self._list(value)]
+            return [self.argument(v) for v in self._check_list(value)]
         if tag == "as_optional_tensor":
             return self.argument(value)
         if tag in ("as_sym_int", "as_sym_float", "as_sym_bool"):
             inner, found = parse_union(value, self.where)
-            return self._value(found) if inner == "as_name" else self._plain(inner, found)
+            return self._find_value(found) if inner == "as_name" else self._read_plain_argument(inner, found)
         if tag in ("as_sym_ints", "as_sym_floats", "as_sym_bools"):
-            return [self.argument({tag[:-1]: v}) for v in self._list(value)]
+            return [self.argument({tag[:-1]: v}) for v in self._check_list(value)]
         if tag in ("as_ints", "as_floats", "as_bools", "as_strings"):
-            return [self._plain(tag[:-1], v) for v in self._list(value)]
+            return [self._read_plain_argument(tag[:-1], v) for v in self._check_list(value)]
         if tag in ("as_int_lists", "as_float_lists"):
-            return [[self._plain(tag[:-6], v) for v in self._list(inner)] for inner in self._list(value)]
+            return [
+                [self._read_plain_argument(tag[:-6], v) for v in self._check_list(inner)]
+                for inner in self._check_list(value)
+            ]
         if tag == "as_string_to_argument" and type(value) is dict:
             return {str(name): self.argument(item) for name, item in value.items()}
         if tag == "as_graph":
-            return self._subgraph(value)
+            return self._read_subgraph(value)
         if tag == "as_operator":
             return resolve_target(value if type(value) is str else "", self.where)
         if tag in _TABLES:
@@ -681,28 +690,31 @@ class _GraphDeserializer:
             if found is None:
                 raise format_error(self.where, f"{tag} {str(value)[:50]} is unknown")
             return found
-        return self._plain(tag, value)
+        return self._read_plain_argument(tag, value)
 
-    def _plain(self, tag: str, value: Any) -> Any:
+    def _read_plain_argument(self, tag: str, value: Any) -> Any:
         if tag == "as_device":
             kind, index = typed_field(value, "type", str, self.where), value.get("index")
             if kind not in _DEVICES or index is not None and type(index) is not int:
                 raise format_error(self.where, f"a device {kind[:50]!r} is unknown")
             return torch.device(kind) if index is None else torch.device(kind, index)
         if tag == "as_complex":
-            return complex(self._plain("as_float", value.get("real")), self._plain("as_float", value.get("imag")))
+            return complex(
+                self._read_plain_argument("as_float", value.get("real")),
+                self._read_plain_argument("as_float", value.get("imag")),
+            )
         if tag not in ("as_int", "as_float", "as_bool", "as_string"):
             raise format_error(self.where, f"an argument {tag[:50]!r} is unknown")
         try:
-            return _ProgramDeserializer._number(tag, value)
+            return _ProgramDeserializer._read_number(tag, value)
         except ValueError:
             raise format_error(self.where, f"{str(value)[:50]!r} is no number") from None
 
-    def _subgraph(self, value: Any) -> Node:
-        name = check_name(_identifier(typed_field(value, "name", str, self.where), self.where), self.where)
+    def _read_subgraph(self, value: Any) -> Node:
+        name = check_name(_check_identifier(typed_field(value, "name", str, self.where), self.where), self.where)
         where, inner = self.where, torch.nn.Module()
         graph = Graph()
-        self.reader._fill(graph, inner, typed_field(value, "graph", dict, self.where), self.known, self.depth + 1)
+        self.reader._fill_graph(graph, inner, typed_field(value, "graph", dict, self.where), self.known, self.depth + 1)
         self.where = where
         if hasattr(self.owner, name):
             raise format_error(self.where, f"there are two graphs {name[:100]!r}")
@@ -719,13 +731,13 @@ _LISTS = frozenset(("as_tensors", "as_optional_tensors", "as_nested_tensors", "a
 _HIGHER_ORDER_TYPES = {type(found) for found in OPERATORS.values()}
 
 
-def _number(entry: Any, tag: str, where: str) -> Any:
+def _read_constant(entry: Any, tag: str, where: str) -> Any:
     """Return a float or bool constant of a file."""
     kind, value = parse_union(entry, where)
     if kind != "as_expr":
-        return _ProgramDeserializer._number(tag, value)
+        return _ProgramDeserializer._read_number(tag, value)
     text, hint = typed_field(value, "expr_str", str, where), value.get("hint")
-    known = None if hint is None else _ProgramDeserializer._number(tag, parse_union(hint, where)[1])
+    known = None if hint is None else _ProgramDeserializer._read_number(tag, parse_union(hint, where)[1])
     if tag == "as_bool":
         return SymBool.of("text", text, None, known is not False, None)
     return SymFloat.of(1.0 if known is None else known, (text,), None, known is None)

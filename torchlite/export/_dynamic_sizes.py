@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import torchlite as torch
-from torchlite._symbolic_shapes import Expr, compare
+from torchlite._symbolic_shapes import Expr, compare_by_name
 from torchlite.export import dynamic_shapes as ds
 from torchlite.fx.experimental._unbacked_symbols import Guard
 from torchlite.fx.experimental.symbolic_shapes import ConstraintViolationError
@@ -34,9 +34,9 @@ class DynamicSizes:
         numbers = itertools.count()
         for leaf, dims in enumerate(said):
             for dim, one in dims.items():
-                self._add(leaf, dim, one, numbers)
+                self._add_size(leaf, dim, one, numbers)
 
-    def _add(self, leaf: int, dim: int, one: Any, numbers: Any) -> None:
+    def _add_size(self, leaf: int, dim: int, one: Any, numbers: Any) -> None:
         size = self.leaves[leaf].shape[dim]
         if isinstance(one, ds.Dim):
             root = one.root or one
@@ -108,7 +108,7 @@ class DynamicSizes:
     def fits(self, sizes: dict[str, int]) -> bool:
         """True if the guards hold for these sizes."""
         known = [g for g in self.guards if g.difference.free_symbols <= set(sizes)]
-        return all(compare(g.name, g.difference.value(sizes), 0) for g in known)
+        return all(compare_by_name(g.name, g.difference.value(sizes), 0) for g in known)
 
     def together(self, smaller: bool) -> Iterator[dict[str, int]]:
         """Return rows in which all sizes differ, larger or smaller."""

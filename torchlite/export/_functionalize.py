@@ -59,12 +59,12 @@ class _Functionalizer:
         self.values: dict[Node, Any] = {}
         self.inputs: dict[str, AliasedValue] = {}
         for node in graph.nodes:
-            self._node(node)
+            self._convert_node(node)
 
     def changed(self) -> dict[str, Node]:
         return {name: v.root.node for name, v in self.inputs.items() if v.root.writes}
 
-    def _fresh(self, node: Node) -> AliasedValue:
+    def _make_root_value(self, node: Node) -> AliasedValue:
         return AliasedValue(StorageRoot(node), (), node, 0)
 
     def use(self, value: Any) -> Any:
@@ -76,18 +76,18 @@ class _Functionalizer:
         if value.writes != value.root.writes:
             node = value.root.node
             for step in value.steps:
-                node = self._taken(step, node)
+                node = self._apply_view_step(step, node)
             value.node, value.writes = node, value.root.writes
         return value.node
 
-    def _taken(self, step: ViewStep, node: Node) -> Node:
-        made = self._call(step.target, (node, *step.args), step.kwargs, step.meta if step.item is None else {})
+    def _apply_view_step(self, step: ViewStep, node: Node) -> Node:
+        made = self._add_call(step.target, (node, *step.args), step.kwargs, step.meta if step.item is None else {})
         if step.item is not None:
             made.meta["val"] = step.meta.get("list")
-            made = self._call(operator.getitem, (made, step.item), {}, step.meta)
+            made = self._add_call(operator.getitem, (made, step.item), {}, step.meta)
         return made
 
-    def _call(self, target: Any, args: tuple, kwargs: dict, meta: dict) -> Node:
+    def _add_call(self, target: Any, args: tuple, kwargs: dict, meta: dict) -> Node:
         node = self.new_graph.create_node("call_function", target, args, kwargs, name=getattr(target, "_opname", None))
         node.meta.update({k: v for k, v in meta.items() if k != "list"})
         return node
@@ -102,52 +102,52 @@ class _Functionalizer:
             return {k: self.argument(v) for k, v in value.items()}
         return value
 
-    def _node(self, node: Node) -> None:
+    def _convert_node(self, node: Node) -> None:
         if node.op == "placeholder":
             copied = self.new_graph.node_copy(node)
             copied.name = node.name
-            self.values[node] = self.inputs[node.name] = self._fresh(copied)
+            self.values[node] = self.inputs[node.name] = self._make_root_value(copied)
             return
         if node.op == "get_attr":
-            self.values[node] = self._fresh(self.new_graph.node_copy(node))
+            self.values[node] = self._make_root_value(self.new_graph.node_copy(node))
             return
         if node.op == "output":
             self.new_graph.output(tuple(self.argument(list(node.args[0])))).meta["val"] = None  # type: ignore[arg-type]
             return
         if node.target in _NATIVE_BATCH_NORMS and node.args[5] and node.args[3] is not None:
-            self._normalization(node)
+            self._convert_batch_norm(node)
             return
         schema = getattr(node.target, "_schema", None)
         if schema is not None and node.target is not operator.getitem:
             written = [a for a in schema.arguments if a.is_write]
             if written:
-                self._write(node)
+                self._convert_in_place_op(node)
                 return
             if getattr(node.target, "is_view", False) and isinstance(node.args[0], Node):
-                self._view(node)
+                self._convert_view(node)
                 return
         if node.target is operator.getitem and isinstance(node.args[0], Node):
             listed = self.values[node.args[0]]
             if isinstance(listed, _MultiViewResult):
                 self.values[node] = listed.item(self, node)
                 return
-        copied = self._call(
+        copied = self._add_call(
             node.target, tuple(self.argument(list(node.args))), self.argument(dict(node.kwargs)), node.meta
         )
-        self.values[node] = self._fresh(copied)
+        self.values[node] = self._make_root_value(copied)
 
-    def _normalization(self, node: Node) -> None:
+    def _convert_batch_norm(self, node: Node) -> None:
         """Convert a batch norm that updates running statistics: the new statistics become two more results."""
         held: list[Any] = [node.args[3], node.args[4]]
         arguments = tuple(self.argument(list(node.args)))
         meta = {**node.meta, "val": [*node.meta["val"], *(n.meta.get("val") for n in held)]}
-        made = self._call(aten._native_batch_norm_legit_functional.default, arguments, {}, meta)
-        self.values[node] = self._fresh(made)
+        made = self._add_call(aten._native_batch_norm_legit_functional.default, arguments, {}, meta)
+        self.values[node] = self._make_root_value(made)
         for place, statistic in enumerate(held):
-            became = self._call(operator.getitem, (made, 3 + place), {}, dict(statistic.meta))
-            self._put(self.values[statistic], became)
+            became = self._add_call(operator.getitem, (made, 3 + place), {}, dict(statistic.meta))
+            self._set_content(self.values[statistic], became)
 
-    def _view(self, node: Node) -> None:
+    def _convert_view(self, node: Node) -> None:
         first: Any = node.args[0]
         base = self.values[first]
         rest = tuple(self.argument(list(node.args[1:])))
@@ -155,10 +155,10 @@ class _Functionalizer:
         if isinstance(node.meta.get("val"), (list, tuple)):
             self.values[node] = _MultiViewResult(base, step)
             return
-        made = self._taken(step, self.use(base))
+        made = self._apply_view_step(step, self.use(base))
         self.values[node] = AliasedValue(base.root, (*base.steps, step), made, base.root.writes)
 
-    def _write(self, node: Node) -> None:
+    def _convert_in_place_op(self, node: Node) -> None:
         """Convert an in-place op: its result becomes the target's new content."""
         target: Any = node.target
         name = target._opname
@@ -172,15 +172,15 @@ class _Functionalizer:
             self.values[node] = value
             return
         if name == "zero_":
-            new_value = self._call(aten.full_like.default, (now, 0), {}, meta)
+            new_value = self._add_call(aten.full_like.default, (now, 0), {}, meta)
         elif name == "copy_":
             new_value = (
-                args[1] if self._is_whole_copy(node) else self._call(aten.copy.default, tuple(args), kwargs, meta)
+                args[1] if self._is_whole_copy(node) else self._add_call(aten.copy.default, tuple(args), kwargs, meta)
             )
         else:
             packet = getattr(aten, name.removesuffix("_"))
-            new_value = self._call(getattr(packet, target._overloadname), tuple(args), kwargs, meta)
-        self._put(value, new_value)
+            new_value = self._add_call(getattr(packet, target._overloadname), tuple(args), kwargs, meta)
+        self._set_content(value, new_value)
         self.values[node] = value
 
     def _is_whole_copy(self, node: Node) -> bool:
@@ -193,18 +193,18 @@ class _Functionalizer:
             getattr(old, name) == getattr(new, name) for name in ("shape", "dtype", "device")
         )
 
-    def _put(self, value: AliasedValue, node: Node) -> None:
+    def _set_content(self, value: AliasedValue, node: Node) -> None:
         """Set a value's content to a node, and that of its root."""
         whole = node
         befores: list[Node] = [value.root.node][: len(value.steps)]
         for step in value.steps[:-1]:
-            befores.append(self._taken(step, befores[-1]))
+            befores.append(self._apply_view_step(step, befores[-1]))
         for step, before in zip(reversed(value.steps), reversed(befores), strict=True):
-            whole = self._back(step, before, whole)
+            whole = self._invert_view_step(step, before, whole)
         value.root.node, value.root.writes = whole, value.root.writes + 1
         value.node, value.writes = node, value.root.writes
 
-    def _back(self, step: ViewStep, before: Node, new: Node) -> Node:
+    def _invert_view_step(self, step: ViewStep, before: Node, new: Node) -> Node:
         """Return the value before a view after the view's content becomes `new`."""
         name = step.target._opname
         meta = {"val": step.before.get("val")}
@@ -218,40 +218,40 @@ class _Functionalizer:
                 else 0
             )
             if name == "unbind":
-                return self._call(aten.select_scatter.default, (before, new, dim, step.item), {}, meta)
+                return self._add_call(aten.select_scatter.default, (before, new, dim, step.item), {}, meta)
             taken = step.args[0]
             start = taken * step.item if isinstance(taken, int) else sum(taken[: step.item])
             width = taken if isinstance(taken, int) else taken[step.item]
-            return self._call(aten.slice_scatter.default, (before, new, dim, start, start + width), {}, meta)
+            return self._add_call(aten.slice_scatter.default, (before, new, dim, start, start + width), {}, meta)
         if name in ("slice", "select"):
             scatter = {"slice": aten.slice_scatter.default, "select": aten.select_scatter.default}[name]
-            return self._call(scatter, (before, new, *step.args), {}, meta)
+            return self._add_call(scatter, (before, new, *step.args), {}, meta)
         if name in ("transpose", "t", "numpy_T", "unsqueeze", "squeeze", "permute"):
-            return self._turned_back(name, step, new, meta)
+            return self._apply_inverse_view(name, step, new, meta)
         if name in ("alias", "detach", "lift_fresh"):
             return new
         if name in ("view", "reshape", "flatten", "unflatten", "_unsafe_view", "view_as"):
             shape = [int(n) for n in sizes.shape]
-            return self._call(aten.view.default, (new, shape), {}, meta)
+            return self._add_call(aten.view.default, (new, shape), {}, meta)
         if name == "diagonal":
-            return self._call(aten.diagonal_scatter.default, (before, new, *step.args), {}, meta)
+            return self._add_call(aten.diagonal_scatter.default, (before, new, *step.args), {}, meta)
         if name == "expand":
-            return self._call(aten.copy.default, (before, new), {}, meta)
+            return self._add_call(aten.copy.default, (before, new), {}, meta)
         raise NotImplementedError(f"run_decompositions: a write through {step.target} is not followed")
 
-    def _turned_back(self, name: str, step: ViewStep, new: Node, meta: dict) -> Node:
+    def _apply_inverse_view(self, name: str, step: ViewStep, new: Node, meta: dict) -> Node:
         if name in ("t", "numpy_T"):
-            return self._call(aten.permute.default, (new, list(range(meta["val"].ndim))[::-1]), {}, meta)
+            return self._add_call(aten.permute.default, (new, list(range(meta["val"].ndim))[::-1]), {}, meta)
         if name == "transpose":
             order = list(range(meta["val"].ndim))
             order[step.args[0]], order[step.args[1]] = order[step.args[1]], order[step.args[0]]
-            return self._call(aten.permute.default, (new, order), {}, meta)
+            return self._add_call(aten.permute.default, (new, order), {}, meta)
         if name == "unsqueeze":
-            return self._call(aten.squeeze.dims, (new, [step.args[0]]), {}, meta)
+            return self._add_call(aten.squeeze.dims, (new, [step.args[0]]), {}, meta)
         if name == "squeeze":
-            return self._call(aten.view.default, (new, [int(n) for n in meta["val"].shape]), {}, meta)
+            return self._add_call(aten.view.default, (new, [int(n) for n in meta["val"].shape]), {}, meta)
         order = [d % len(step.args[0]) for d in step.args[0]]
-        return self._call(aten.permute.default, (new, [order.index(d) for d in range(len(order))]), {}, meta)
+        return self._add_call(aten.permute.default, (new, [order.index(d) for d in range(len(order))]), {}, meta)
 
 
 class _MultiViewResult:
@@ -266,9 +266,9 @@ class _MultiViewResult:
         place: Any = node.args[1]
         step = dataclasses.replace(self.step, item=place, meta={**node.meta, "list": self.step.meta.get("val")})
         if self.listed is None or self.writes != self.base.root.writes:
-            self.listed = run._call(
+            self.listed = run._add_call(
                 self.step.target, (run.use(self.base), *self.step.args), self.step.kwargs, self.step.meta
             )
             self.writes = self.base.root.writes
-        made = run._call(operator.getitem, (self.listed, place), {}, node.meta)
+        made = run._add_call(operator.getitem, (self.listed, place), {}, node.meta)
         return AliasedValue(self.base.root, (*self.base.steps, step), made, self.base.root.writes)

@@ -21,7 +21,7 @@ from torchlite.utils import _pytree as pytree
 _NUMBERS = itertools.count()
 
 
-def _reshape(input: Any, size: Any) -> Any:
+def _reshape_like_view(input: Any, size: Any) -> Any:
     return input.reshape(size)
 
 
@@ -39,9 +39,9 @@ def implementation_of(target: Any) -> Any:
     allow, and torchlite's strides can differ.
     """
     if target is torch.ops.aten.view.default or target is torch.ops.aten._unsafe_view.default:
-        return _reshape
+        return _reshape_like_view
     if type(target) is AtenOverload:
-        run = target._run or target._found()
+        run = target._run or target._find_run()
         takes = any(argument.type.base == "Tensor" for argument in target._schema.arguments)
         # Without tensor arguments, no `__torch_dispatch__` applies.
         return run if takes else target._plain
@@ -71,23 +71,23 @@ class _ForwardWriter:
         inputs = [node for node in nodes if node.op == "placeholder"]
         for number, node in enumerate(nodes):
             self.names[node] = f"v{number}"
-        head = self._head(info, inputs) if info is not None else self._plain_head(inputs)
+        head = self._write_signature(info, inputs) if info is not None else self._write_plain_signature(inputs)
         self.taken, within = _fuse_indexing(nodes)
-        ends = _last_uses([node for node in nodes if node not in within], self.taken)
+        ends = _find_last_uses([node for node in nodes if node not in within], self.taken)
         for node in nodes:
             if node.op not in ("placeholder", "output") and node not in within:
-                self._line(node)
+                self._write_node(node)
                 done = [self.names[n] for n in ends.get(node, ()) if n.op != "placeholder"]
                 if done:
                     self.lines.append(f"del {', '.join(done)}")
         results = self.graph.output_node().args[0]
         if info is not None:
-            self._end(info, results)
+            self._write_return(info, results)
         else:
             self.lines.append(f"return {self.value(results)}")
         text = head + "".join(f"    {line}\n" for line in self.lines)
         forward = compile_function("forward", text, f"<exported program {next(_NUMBERS)}>", dict(self.given))
-        return _predispatch.ending(forward, nodes, _predispatch.of_program)
+        return _predispatch.end_levels_after(forward, nodes, _predispatch.restart_level_numbers)
 
     def held(self, value: Any) -> str:
         """Return a name for an external object."""
@@ -95,11 +95,11 @@ class _ForwardWriter:
         self.given[name] = value
         return name
 
-    def _plain_head(self, inputs: list[Node]) -> str:
+    def _write_plain_signature(self, inputs: list[Node]) -> str:
         """Return the signature of a subgraph, called with positional values."""
         return f"def forward({', '.join(['self', *(self.names[node] for node in inputs)])}):\n"
 
-    def _head(self, info: Any, inputs: list[Node]) -> str:
+    def _write_signature(self, info: Any, inputs: list[Node]) -> str:
         """Return the signature: named arguments if all are leaves, else code that flattens pytrees."""
         spec = info.in_spec
         flat = self.held(_ArgumentUnpacker(spec, info.orig_args))
@@ -127,13 +127,15 @@ class _ForwardWriter:
         )
         return "def forward(self, /, *args, **kwargs):\n"
 
-    def _line(self, node: Node) -> None:
+    def _write_node(self, node: Node) -> None:
         name = self.names[node]
         if node.op == "get_attr":
-            self.lines.append(f"{name} = {self._attribute(str(node.target))}")
+            self.lines.append(f"{name} = {self._attribute_expression(str(node.target))}")
             return
         if node.op == "call_module":
-            self.lines.append(f"{name} = self._modules[{str(node.target)!r}]({self._arguments(node.args, {})})")
+            self.lines.append(
+                f"{name} = self._modules[{str(node.target)!r}]({self._argument_expressions(node.args, {})})"
+            )
             return
         target: Any = node.target
         is_plain = getattr(target, "__module__", "") == "_operator" and not isinstance(target, CheckedCallable)
@@ -159,10 +161,10 @@ class _ForwardWriter:
             return
         run = implementation_of(target)
         if isinstance(target, AtenOverload) and kwargs and target._by_position:
-            args, kwargs = target._schema.placed(tuple(args), kwargs)
-        self.lines.append(f"{name} = {self.held(run)}({self._arguments(args, kwargs)})")
+            args, kwargs = target._schema.place_by_position(tuple(args), kwargs)
+        self.lines.append(f"{name} = {self.held(run)}({self._argument_expressions(args, kwargs)})")
 
-    def _attribute(self, target: str) -> str:
+    def _attribute_expression(self, target: str) -> str:
         *path, last = target.split(".")
         owner: Any = self.module
         text = "self"
@@ -176,7 +178,7 @@ class _ForwardWriter:
             return f"{text}.__dict__[{last!r}]"
         raise RuntimeError(f"the program has no tensor and no graph {target[:200]!r}")
 
-    def _arguments(self, args: Any, kwargs: dict[str, Any]) -> str:
+    def _argument_expressions(self, args: Any, kwargs: dict[str, Any]) -> str:
         return ", ".join(
             [*map(self.value, args), *(f"{identifier(key)}={self.value(item)}" for key, item in kwargs.items())]
         )
@@ -196,7 +198,7 @@ class _ForwardWriter:
             return f"slice({self.value(arg.start)}, {self.value(arg.stop)}, {self.value(arg.step)})"
         return self.held(arg)
 
-    def _end(self, info: Any, results: Any) -> None:
+    def _write_return(self, info: Any, results: Any) -> None:
         values = [self.value(r) for r in results]
         spec = info.out_spec
         if spec is None or spec.is_leaf():
@@ -259,7 +261,7 @@ def _format_index(steps: dict[int, tuple], written: Any) -> str:
     return ", ".join(parts) + ("," if len(parts) > 1 else "")
 
 
-def _last_uses(nodes: list[Node], taken: dict[Node, tuple[Node, dict[int, tuple]]]) -> dict[Node, list[Node]]:
+def _find_last_uses(nodes: list[Node], taken: dict[Node, tuple[Node, dict[int, tuple]]]) -> dict[Node, list[Node]]:
     """Return, by node, the values used there for the last time, including its own if unused."""
     found: dict[Node, list[Node]] = {}
     seen: set[Node] = set()

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torchlite as torch
-from torchlite._symbolic_shapes import Expr, SymInt, compare
+from torchlite._symbolic_shapes import Expr, SymInt, compare_by_name
 from torchlite.fx.experimental._unbacked_symbols import Guard
 from torchlite.nn import Module
 from torchlite.utils import _pytree as pytree
@@ -37,11 +37,11 @@ class GuardsFn(Module):
     def forward(self, *args: Any) -> None:
         for place, value in self.__dict__["_sizes"]:
             if getattr(args[place], "shape", None) != value:
-                return self._ask(self.guards, args)
-        return self._ask(self.__dict__["_others"], args)
+                return self._check_guards(self.guards, args)
+        return self._check_guards(self.__dict__["_others"], args)
 
     @staticmethod
-    def _ask(guards: list[tuple[Any, str]], args: tuple) -> None:
+    def _check_guards(guards: list[tuple[Any, str]], args: tuple) -> None:
         for holds, text in guards:
             try:
                 fine = holds(args)
@@ -51,7 +51,7 @@ class GuardsFn(Module):
                 raise AssertionError(f"Guard failed: {text}")
 
 
-def _argument_names(in_spec: Any) -> list[str]:
+def _list_argument_names(in_spec: Any) -> list[str]:
     count = in_spec.child(0).num_children
     return [*(f"arg_{i}" for i in range(count)), *map(str, in_spec.child(1).context or ())]
 
@@ -59,7 +59,7 @@ def _argument_names(in_spec: Any) -> list[str]:
 def input_paths(program: Any) -> list[str]:
     """Return the names of a program's inputs: `x`, `d['y']`."""
     signature = program._root()
-    names = signature.forward_arg_names or _argument_names(signature.in_spec)
+    names = signature.forward_arg_names or _list_argument_names(signature.in_spec)
     leaves = pytree.tree_unflatten(list(range(signature.in_spec.num_leaves)), signature.in_spec)
     found = []
     args, kwargs = leaves
@@ -68,7 +68,7 @@ def input_paths(program: Any) -> list[str]:
     return found
 
 
-def _size(place: int, dim: int) -> Any:
+def _make_size_getter(place: int, dim: int) -> Any:
     return lambda args: args[place].shape[dim]
 
 
@@ -92,7 +92,7 @@ class _RankCheck:
         return len(args[self.place].shape) == len(self.value)
 
 
-def _guards(program: Any, users: list[Any]) -> list[tuple[Any, str]]:
+def _make_guards(program: Any, users: list[Any]) -> list[tuple[Any, str]]:
     """Return the guards of a program's inputs."""
     found: list[tuple[Any, str]] = []
     known: dict[str, tuple[Any, str]] = {}
@@ -101,7 +101,7 @@ def _guards(program: Any, users: list[Any]) -> list[tuple[Any, str]]:
     for place, (node, path) in enumerate(zip(users, input_paths(program), strict=False)):
         spec, value = specs[node.name], node.meta.get("val")
         if isinstance(spec.arg, ConstantArgument):
-            found.append(_constant(place, path, spec.arg.value))
+            found.append(_find_constant(place, path, spec.arg.value))
             continue
         if isinstance(value, SymInt):
             continue
@@ -110,7 +110,7 @@ def _guards(program: Any, users: list[Any]) -> list[tuple[Any, str]]:
         sizes = tuple(n if isinstance(n, SymInt) else int(n) for n in value.shape)
         found.append((_RankCheck(place, sizes), f"{path}.dim() == {value.ndim}"))
         for dim, size in enumerate(value.shape):
-            text, read = f"{path}.size()[{dim}]", _size(place, dim)
+            text, read = f"{path}.size()[{dim}]", _make_size_getter(place, dim)
             if not isinstance(size, SymInt):
                 found.append((_SizeCheck(place, dim, int(size)), f"{text} == {int(size)}"))
                 continue
@@ -181,7 +181,7 @@ def _format_expression(expr: Expr, names: Mapping[Expr, str]) -> str:
     return " + ".join(terms) if len(terms) < 2 else f"({' + '.join(terms)})"
 
 
-def _constant(place: int, path: str, value: Any) -> tuple[Any, str]:
+def _find_constant(place: int, path: str, value: Any) -> tuple[Any, str]:
     if value is None:
         return (lambda args: args[place] is None), f"{path} is None"
     return (lambda args: args[place] == value), f"{path} == {value!r}"
@@ -200,7 +200,9 @@ def _format_range(read: Any, text: str, ranged: Any) -> list[tuple[Any, str]]:
 
 
 def _format_comparison(name: str, difference: Expr, known: dict) -> Any:
-    return lambda args: compare(name, difference.value({n: known[n][0](args) for n in difference.free_symbols}), 0)
+    return lambda args: compare_by_name(
+        name, difference.value({n: known[n][0](args) for n in difference.free_symbols}), 0
+    )
 
 
 def _format_equality(read: Any, expr: Expr, known: dict) -> Any:

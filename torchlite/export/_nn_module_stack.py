@@ -52,16 +52,16 @@ class ModuleStackTracker:
             if id(module) not in self.preserved or found is not recorder:
                 return call(*args, **kwargs)
             leaves, in_spec = pytree.tree_flatten((args, kwargs))
-            inputs = [self._value(leaf) for leaf in leaves]
+            inputs = [self._value_or_node(leaf) for leaf in leaves]
             result = call(*args, **kwargs)
             results, out_spec = pytree.tree_flatten(result)
-            outputs = [self._value(leaf) for leaf in results]
+            outputs = [self._value_or_node(leaf) for leaf in results]
             self.noted.append((f"{name}{suffix}", inputs, outputs, in_spec, out_spec))
             return result
         finally:
             recorder.module_stack = before
 
-    def _value(self, leaf: Any) -> Any:
+    def _value_or_node(self, leaf: Any) -> Any:
         return self.recorder.node_of(leaf) if isinstance(leaf, torch.Tensor) else self.recorder.argument(leaf)
 
     def kept(self) -> set[Node]:

@@ -58,11 +58,11 @@ def is_valid_name(name: Any) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _can_be_attribute(part: str) -> bool:
-    return part.isprintable() and part != "" and not part.startswith("__") and part not in _reserved_names()
+    return part.isprintable() and part != "" and not part.startswith("__") and part not in _reserved_attribute_names()
 
 
 @functools.cache
-def _reserved_names() -> frozenset[str]:
+def _reserved_attribute_names() -> frozenset[str]:
     """Return the attributes of every graph module, which a file's names must not shadow."""
     from ._unlift import ProgramModule
 
@@ -122,16 +122,16 @@ class Pt2Reader:
             return {}
         entries = typed_field(self.json(f"{folder}{config}"), "config", dict, config)
         return {
-            check_name(name, config): self._tensor(entry, folder, f"{config}, {name[:100]}")
+            check_name(name, config): self._read_tensor(entry, folder, f"{config}, {name[:100]}")
             for name, entry in entries.items()
         }
 
-    def _tensor(self, entry: Any, folder: str, where: str) -> Any:
+    def _read_tensor(self, entry: Any, folder: str, where: str) -> Any:
         path = folder + typed_field(entry, "path_name", str, where)
         if typed_field(entry, "use_pickle", bool, where):
             if not self.has(path):
                 raise format_error(where, f"there is no record {path[:100]}")
-            return self._pickled(path, where)
+            return self._load_pickled_tensor(path, where)
         meta = typed_field(entry, "tensor_meta", dict, where)
         sizes = [parse_int(n, where) for n in typed_field(meta, "sizes", list, where)]
         strides = [parse_int(n, where) for n in typed_field(meta, "strides", list, where)]
@@ -150,12 +150,12 @@ class Pt2Reader:
                     raise format_error(where, f"there is no record {path[:100]}")
                 tensor = torch.empty_strided(sizes, strides, dtype=dtype, device="meta")
             else:
-                tensor = self._placed(path, dtype, sizes, strides, offset, where)
+                tensor = self._make_tensor_on_record(path, dtype, sizes, strides, offset, where)
             wants = wants and (dtype.is_floating_point or dtype.is_complex)
             self._tensors[key] = Parameter(tensor, wants) if is_param else tensor.requires_grad_(wants)
         return self._tensors[key]
 
-    def _placed(self, path: str, dtype: Any, sizes: list, strides: list, offset: int, where: str) -> Any:
+    def _make_tensor_on_record(self, path: str, dtype: Any, sizes: list, strides: list, offset: int, where: str) -> Any:
         """Return a tensor over a record's bytes."""
         last = offset + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
         if not math.prod(sizes):
@@ -168,7 +168,7 @@ class Pt2Reader:
         typed = torch.TypedStorage(wrap_storage=storage, dtype=dtype, _internal=True)
         return _rebuild_tensor(typed, offset, tuple(sizes), tuple(strides))
 
-    def _pickled(self, path: str, where: str) -> Any:
+    def _load_pickled_tensor(self, path: str, where: str) -> Any:
         """Return a tensor stored as a nested checkpoint."""
         if (path,) not in self._tensors:
             found = self.checkpoint(path)

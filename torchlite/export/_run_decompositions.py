@@ -7,24 +7,26 @@ import math
 from typing import Any
 
 import torchlite as torch
-from torchlite._aten.decompositions import decomposition, stays_one_op
+from torchlite._aten.decompositions import find_decomposition, is_kept_as_one_op
 from torchlite._device.generators import use_copied_generators
 from torchlite._dispatch.mode_restoring import restores_modes
-from torchlite._symbolic_shapes import Expr, SymInt, compare
+from torchlite._symbolic_shapes import Expr, SymInt, compare_by_name
 from torchlite._types.checked_callable import CheckedCallable
 from torchlite.fx import Graph, GraphModule, Node
 from torchlite.fx.experimental._op_recorder import OpRecorder
-from torchlite.fx.experimental._size_expressions import GraphMerger
+from torchlite.fx.experimental._size_expression_fitting import GraphMerger
 from torchlite.fx.experimental._unbacked_symbols import ITEM_OPS, UnbackedSymbols
 
 from ..fx._dead_code import eliminate_unused
 from . import graph_signature as gs
-from ._checked_functions import checked_target
+from ._checked_functions import make_checked_target
 from ._functionalize import functionalize
 from ._graph_codegen import implementation_of
 
 # Batch norm's ATen op returns its running statistics.
-_ALWAYS_DECOMPOSED = {torch.ops.aten.native_batch_norm.default: decomposition(torch.ops.aten.native_batch_norm.default)}
+_ALWAYS_DECOMPOSED = {
+    torch.ops.aten.native_batch_norm.default: find_decomposition(torch.ops.aten.native_batch_norm.default)
+}
 
 
 def decompose_program(program: Any, table: Any) -> Any:
@@ -33,13 +35,15 @@ def decompose_program(program: Any, table: Any) -> Any:
     known_sizes: dict = {}
     if rows.names:
         rows.find()
-        known_sizes = rows.merged(known_sizes).found
-    graph = rows.merged(known_sizes).graphs[0] if rows.names else _retrace(program, table, rows.hints)[0]
-    eliminate_unused(graph, _kept_values(graph))
+        known_sizes = rows.merge_traces(known_sizes).found
+    graph = (
+        rows.merge_traces(known_sizes).graphs[0] if rows.names else _retrace_decomposed(program, table, rows.hints)[0]
+    )
+    eliminate_unused(graph, _values_to_keep(graph))
     made, changed = functionalize(graph)
     if any(isinstance(node.target, CheckedCallable) for node in program.graph.nodes):  # the program comes from a file
         for node in made.nodes:
-            node.target = checked_target(node.target)
+            node.target = make_checked_target(node.target)
     return _make_program(program, made, changed)
 
 
@@ -55,14 +59,14 @@ class _SizeSamples:
 
     def find(self) -> None:
         """Choose rows where one size differs, and rows where all differ."""
-        first = _op_targets(_retrace(self.program, self.table, self.hints)[0])
+        first = _find_op_targets(_retrace_decomposed(self.program, self.table, self.hints)[0])
 
         def add(changed: dict[str, int]) -> bool:
             row = {**self.hints, **changed}
-            if row in self.rows or not all(compare(g, d.value(row), 0) for g, d in self.program._guards):
+            if row in self.rows or not all(compare_by_name(g, d.value(row), 0) for g, d in self.program._guards):
                 return False
             try:
-                if _op_targets(_retrace(self.program, self.table, row)[0]) != first:
+                if _find_op_targets(_retrace_decomposed(self.program, self.table, row)[0]) != first:
                     raise RuntimeError("run_decompositions: the program calls other ops for other sizes")
             except (RuntimeError, ValueError, IndexError) as error:
                 self.error = error
@@ -72,7 +76,7 @@ class _SizeSamples:
 
         moved = {}
         for name in self.names:
-            others = _other_sizes(self.hints[name], self.program.range_constraints.get(name))
+            others = _choose_other_sizes(self.hints[name], self.program.range_constraints.get(name))
             if any(add({name: value}) for value in others):
                 moved[name] = others
             elif self.error is not None and not name.startswith("u"):
@@ -83,15 +87,15 @@ class _SizeSamples:
             done = (add({n: o[(turn + i) % len(o)] for i, (n, o) in enumerate(few.items())}) for turn in turns)
             next(itertools.islice((True for one in done if one), wanted - 1, None), None)
 
-    def merged(self, known_sizes: dict) -> GraphMerger:
+    def merge_traces(self, known_sizes: dict) -> GraphMerger:
         """Return the program traced with all rows, merged."""
-        traces = [_retrace(self.program, self.table, row, known_sizes) for row in self.rows]
+        traces = [_retrace_decomposed(self.program, self.table, row, known_sizes) for row in self.rows]
         made = GraphMerger([graph for graph, _ in traces], self.rows, dict(traces[0][1].sources))
         made.run()
         return made
 
 
-def _op_targets(graph: Graph) -> list:
+def _find_op_targets(graph: Graph) -> list:
     return [node.target for node in graph.nodes if node.op == "call_function"]
 
 
@@ -101,7 +105,7 @@ def _size_hints(program: Any) -> dict[str, int]:
     for node in program.graph.nodes:
         value = node.meta.get("val")
         if node.op == "call_function":
-            found.update({name: hint for name, hint in [_symbol(node)] if name is not None})
+            found.update({name: hint for name, hint in [_find_unbacked_symbol(node)] if name is not None})
         elif node.op == "placeholder" and isinstance(value, torch.Tensor):
             for size in value.shape:
                 if isinstance(size, SymInt) and len(size.node.expr.free_symbols) == 1:
@@ -113,7 +117,7 @@ def _size_hints(program: Any) -> dict[str, int]:
     return found
 
 
-def _symbol(node: Node) -> tuple[str | None, int]:
+def _find_unbacked_symbol(node: Node) -> tuple[str | None, int]:
     """Return the unbacked symbol of a node's value or shape, and its hint."""
     value = node.meta.get("val")
     for size in value.shape if isinstance(value, torch.Tensor) else [value]:
@@ -125,7 +129,7 @@ def _symbol(node: Node) -> tuple[str | None, int]:
     return None, 0
 
 
-def _other_sizes(hint: int, ranged: Any) -> list[int]:
+def _choose_other_sizes(hint: int, ranged: Any) -> list[int]:
     low, high = (0, math.inf) if ranged is None else ranged
     sizes = [hint + d for d in (8, 3, 5, 12, 4, 1, 2, 6, 7, 16)] + [2 * hint, 3 * hint, hint // 2, hint - 1, hint - 2]
     return [size for size in dict.fromkeys(sizes) if max(2, low) <= size <= high and size != hint]
@@ -144,7 +148,9 @@ def _make_sample_tensor(value: Any, sizes: dict[str, int]) -> Any:
 
 
 @restores_modes
-def _retrace(program: Any, table: Any, sizes: dict[str, int], known_sizes: Any = None) -> tuple[Graph, UnbackedSymbols]:
+def _retrace_decomposed(
+    program: Any, table: Any, sizes: dict[str, int], known_sizes: Any = None
+) -> tuple[Graph, UnbackedSymbols]:
     """Return the decomposed graph for these sizes, and its unbacked symbols."""
     graph = Graph()
 
@@ -182,13 +188,16 @@ def _retrace(program: Any, table: Any, sizes: dict[str, int], known_sizes: Any =
                         None
                     )
                 else:
-                    recorder.module_stack, unbacked.name = node.meta.get("nn_module_stack"), _symbol(node)[0]
+                    recorder.module_stack, unbacked.name = (
+                        node.meta.get("nn_module_stack"),
+                        _find_unbacked_symbol(node)[0],
+                    )
                     _run_node(node, env, recorder)
                 if node.name in named and isinstance(env.get(node), torch.Tensor):
                     recorder.node_of(env[node]).meta.setdefault("was", []).append(node.name)
     finally:
         unbacked.open = False
-    eliminate_unused(graph, _kept_values(graph) | {node for node, _ in unbacked.sources.values()})
+    eliminate_unused(graph, _values_to_keep(graph) | {node for node, _ in unbacked.sources.values()})
     return graph, unbacked
 
 
@@ -198,7 +207,7 @@ def _values_in_call_signatures(program: Any) -> set[str]:
     return {a.name for s in signatures for a in (*s.inputs, *s.outputs) if not isinstance(a, gs.ConstantArgument)}
 
 
-def _kept_values(graph: Graph) -> set[Node]:
+def _values_to_keep(graph: Graph) -> set[Node]:
     return {node for node in graph.nodes if "was" in node.meta}
 
 
@@ -231,8 +240,8 @@ def _run_node(node: Node, env: dict[Node, Any], recorder: OpRecorder) -> None:
     if isinstance(node.target, HigherOrderOperator):
         _keep_higher_order_node(node, env, recorder)
         return
-    args = tuple(_plain(a, env) for a in node.args)
-    kwargs = {name: _plain(a, env) for name, a in node.kwargs.items()}
+    args = tuple(_to_plain_value(a, env) for a in node.args)
+    kwargs = {name: _to_plain_value(a, env) for name, a in node.kwargs.items()}
     own = getattr(node.target, "namespace", "")
     if not own or own == "aten" and node.target._opname.startswith("sym_"):  # type: ignore[union-attr]
         run = _SIZED.get(node.target, node.target)
@@ -253,7 +262,7 @@ def _run_node(node: Node, env: dict[Node, Any], recorder: OpRecorder) -> None:
             found = NotImplemented
         elif not getattr(node.target, "is_implicit", False):
             found = run(*args, **kwargs)  # type: ignore[operator]
-        elif rule is None and stays_one_op(node.target):
+        elif rule is None and is_kept_as_one_op(node.target):
             found = NotImplemented
         else:
             found = recorder.tried(lambda: run(*args, **kwargs))  # type: ignore[operator]
@@ -267,12 +276,12 @@ _SIZED: dict[Any, Any] = {
 }  # fmt: skip
 
 
-def _plain(value: Any, env: dict[Node, Any]) -> Any:
+def _to_plain_value(value: Any, env: dict[Node, Any]) -> Any:
     """Return a node's argument as a value."""
     if isinstance(value, Node):
         return env[value]
     if isinstance(value, (list, tuple)):
-        return [_plain(v, env) for v in value]
+        return [_to_plain_value(v, env) for v in value]
     return value
 
 
@@ -359,7 +368,7 @@ def _make_program(program: Any, graph: Graph, changed: dict[str, Node]) -> Any:
     for node in graph.nodes:
         if node.op == "get_attr":
             root.add_module(str(node.target), getattr(program.graph_module, str(node.target)))
-    eliminate_unused(graph, _kept_values(graph))
+    eliminate_unused(graph, _values_to_keep(graph))
     inputs = [gs.InputSpec(s.kind, s.arg, s.target, s.persistent) for s in signature.input_specs]
     module = GraphModule(root, graph)
     made_program = program._update(module, gs.ExportGraphSignature(inputs, [*news, *olds]), dialect="ATEN")

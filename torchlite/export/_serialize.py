@@ -35,14 +35,14 @@ def write_program(program: Any, f: Any, extra_files: dict[str, Any] | None = Non
     if isinstance(f, (str, os.PathLike)):
         path = os.fspath(f)
         with replace_file(path) as stream:
-            _write_archive(program, stream, _archive_stem(path), extra_files or {})
+            _write_archive(program, stream, _archive_name(path), extra_files or {})
         return
     held = io.BytesIO()
     _write_archive(program, held, "archive", extra_files or {})
     f.write(held.getbuffer())
 
 
-def _archive_stem(path: str) -> str:
+def _archive_name(path: str) -> str:
     return os.path.splitext(os.path.basename(path))[0] or "archive"
 
 
@@ -136,29 +136,29 @@ class _ProgramSerializer:
         functional = program.dialect == "ATEN"
         return {
             "graph_module": {
-                "graph": _GraphSerializer(program.graph, program.graph_module, self._arguments()).data(),
-                "signature": self._signature(),
-                "module_call_graph": [self._call(entry) for entry in program.module_call_graph],
+                "graph": _GraphSerializer(program.graph, program.graph_module, self._serialize_arguments()).data(),
+                "signature": self._serialize_signature(),
+                "module_call_graph": [self._serialize_call_entry(entry) for entry in program.module_call_graph],
                 "metadata": {},
-                "treespec_namedtuple_fields": self._named_tuples(),
+                "treespec_namedtuple_fields": self._collect_named_tuples(),
             },
             "opset_version": {"aten": OPSET_VERSION},
-            "range_constraints": {str(name): self._range(r) for name, r in program.range_constraints.items()},
+            "range_constraints": {str(name): self._serialize_range(r) for name, r in program.range_constraints.items()},
             "schema_version": {"major": SCHEMA_VERSION[0], "minor": SCHEMA_VERSION[1]},
             "verifiers": ["ATEN" if functional else "TRAINING"],
             "torch_version": f"torchlite {version}",
             "guards_code": program._guards_code,
         }
 
-    def _arguments(self) -> dict[str, Any]:
+    def _serialize_arguments(self) -> dict[str, Any]:
         return {s.arg.name: s.arg for s in self.program.graph_signature.input_specs}
 
     @staticmethod
-    def _range(ranged: Any) -> dict[str, Any]:
+    def _serialize_range(ranged: Any) -> dict[str, Any]:
         low, high = ranged
         return {"min_val": None if low == -math.inf else int(low), "max_val": None if high == math.inf else int(high)}
 
-    def _named_tuples(self) -> dict[str, Any]:
+    def _collect_named_tuples(self) -> dict[str, Any]:
         from torchlite.utils import _pytree_serialization as text
 
         found = {}
@@ -174,7 +174,7 @@ class _ProgramSerializer:
             pending.extend(spec.children())
         return found
 
-    def _call(self, entry: Any) -> dict[str, Any]:
+    def _serialize_call_entry(self, entry: Any) -> dict[str, Any]:
         if entry.signature is None:
             return {"fqn": entry.fqn, "signature": None}
         signature = entry.signature
@@ -189,7 +189,7 @@ class _ProgramSerializer:
             },
         }
 
-    def _signature(self) -> dict[str, Any]:
+    def _serialize_signature(self) -> dict[str, Any]:
         signature = self.program.graph_signature
         return {
             "input_specs": [_serialize_input(s) for s in signature.input_specs],
@@ -270,10 +270,10 @@ class _GraphSerializer:
         inputs, nodes, outputs, single = [], [], [], False
         for node in self.graph.nodes:
             if node.op == "placeholder":
-                inputs.append(self._placeholder(node))
+                inputs.append(self._serialize_placeholder(node))
             elif node.op == "call_function":
                 if node.target is not operator.getitem or not self._is_part(node):
-                    nodes.append(self._node(node))
+                    nodes.append(self._serialize_node(node))
             elif node.op == "output":
                 results = node.args[0]
                 single = isinstance(results, Node)
@@ -295,13 +295,13 @@ class _GraphSerializer:
         first = node.args[0]
         return isinstance(first, Node) and isinstance(first.meta.get("val"), (list, tuple))
 
-    def _placeholder(self, node: Node) -> dict[str, Any]:
+    def _serialize_placeholder(self, node: Node) -> dict[str, Any]:
         spec = (self.specs or {}).get(node.name)
         if isinstance(spec, gs.ConstantArgument):
             return _serialize_constant(spec.value)
-        return self._named(node)
+        return self._name_and_record_value(node)
 
-    def _named(self, node: Node) -> dict[str, Any]:
+    def _name_and_record_value(self, node: Node) -> dict[str, Any]:
         """Return a value's name, and record its metadata."""
         value = node.meta.get("val")
         if isinstance(value, torch.Tensor):
@@ -324,20 +324,20 @@ class _GraphSerializer:
             f"{type(value).__name__})"
         )
 
-    def _node(self, node: Node) -> dict[str, Any]:
+    def _serialize_node(self, node: Node) -> dict[str, Any]:
         target: Any = node.target
         schema = getattr(target, "_schema", None)
         return {
-            "target": self._target(target),
-            "inputs": self._inputs(node, schema),
-            "outputs": self._outputs(node, schema),
-            "metadata": self._metadata(node),
+            "target": self._serialize_target(target),
+            "inputs": self._serialize_inputs(node, schema),
+            "outputs": self._serialize_outputs(node, schema),
+            "metadata": self._serialize_metadata(node),
             "is_hop_single_tensor_return": False if isinstance(target, HigherOrderOperator) else None,
             "name": node.name,
         }
 
     @staticmethod
-    def _metadata(node: Node) -> dict[str, str]:
+    def _serialize_metadata(node: Node) -> dict[str, str]:
         trace, stack = node.meta.get("stack_trace"), node.meta.get("nn_module_stack")
         found = {"stack_trace": trace} if trace else {}
         if stack:
@@ -345,7 +345,7 @@ class _GraphSerializer:
         return found
 
     @staticmethod
-    def _target(target: Any) -> str:
+    def _serialize_target(target: Any) -> str:
         if isinstance(target, HigherOrderOperator):
             return f"torch.ops.higher_order.{target.name()}"
         if hasattr(target, "_overloadname"):
@@ -354,7 +354,7 @@ class _GraphSerializer:
             return FUNCTION_NAMES[target]
         raise RuntimeError(f"torch.export.save: {target} is no op of a library, and cannot be written")
 
-    def _inputs(self, node: Node, schema: Any) -> list[dict[str, Any]]:
+    def _serialize_inputs(self, node: Node, schema: Any) -> list[dict[str, Any]]:
         if schema is None:
             found = [{"name": "", "arg": self.argument(a), "kind": 1} for a in node.args]
             return found + [{"name": k, "arg": self.argument(a), "kind": 2} for k, a in node.kwargs.items()]
@@ -366,30 +366,30 @@ class _GraphSerializer:
             found.append({"name": name, "arg": self.argument(value, types.get(name)), "kind": 2})
         return found
 
-    def _outputs(self, node: Node, schema: Any) -> list[dict[str, Any]]:
+    def _serialize_outputs(self, node: Node, schema: Any) -> list[dict[str, Any]]:
         value = node.meta.get("val")
         if value is None:
             none = isinstance(node.target, HigherOrderOperator) or schema is not None and not schema.returns
             return [] if none else [{"as_none": True}]
         if not isinstance(value, (list, tuple)):
-            return [self._named(node)]
+            return [self._name_and_record_value(node)]
         items: dict[int, Node] = {}
         for user in node.users:
             if user.target is operator.getitem and user.args[0] is node:
                 items.setdefault(user.args[1], user)  # type: ignore[arg-type]
         as_list = schema is not None and len(schema.returns) == 1
         if as_list:
-            parts = [self._part(node, items, i, v) for i, v in enumerate(value)]
+            parts = [self._serialize_part(node, items, i, v) for i, v in enumerate(value)]
             if not all("as_tensor" in part for part in parts):
                 raise RuntimeError(f"torch.export.save: the values of {node.name} are not all tensors")
             return [{"as_tensors": [part["as_tensor"] for part in parts]}]
-        return [self._part(node, items, i, v) for i, v in enumerate(value)]
+        return [self._serialize_part(node, items, i, v) for i, v in enumerate(value)]
 
-    def _part(self, node: Node, items: dict[int, Node], place: int, value: Any) -> dict[str, Any]:
+    def _serialize_part(self, node: Node, items: dict[int, Node], place: int, value: Any) -> dict[str, Any]:
         if value is None:
             return {"as_none": True}
         if place in items:
-            return self._named(items[place])
+            return self._name_and_record_value(items[place])
         name = f"{node.name}_unused_{place}"
         if isinstance(value, torch.Tensor):
             self.tensors[name] = serialize_tensor_meta(value, value.requires_grad, value.device)
@@ -403,10 +403,10 @@ class _GraphSerializer:
         """Return an argument as a one-key union."""
         if isinstance(value, Node):
             if value.op == "get_attr":
-                return self._graph(value)
-            return self._named(self._same_item(value))
+                return self._serialize_subgraph(value)
+            return self._name_and_record_value(self._representative_getitem(value))
         if isinstance(value, (list, tuple)):
-            return self._list(list(value), kind)
+            return self._serialize_list(list(value), kind)
         if isinstance(value, torch.dtype):
             return {"as_scalar_type": DTYPE_CODES[value]}
         if isinstance(value, torch.device):
@@ -423,14 +423,14 @@ class _GraphSerializer:
             value = float(value)
         return _serialize_constant(value)
 
-    def _same_item(self, node: Node) -> Node:
+    def _representative_getitem(self, node: Node) -> Node:
         """Return the representative of several getitem nodes for one output."""
         if node.target is not operator.getitem or not self._is_part(node):
             return node
         first: Any = node.args[0]
         return next(u for u in first.users if u.target is operator.getitem and u.args == node.args)
 
-    def _list(self, values: list, kind: Any) -> dict[str, Any]:
+    def _serialize_list(self, values: list, kind: Any) -> dict[str, Any]:
         base, text = (kind.base, kind.text) if kind is not None else ("", "")
         if base == "Tensor" or (not base and any(isinstance(v, Node) for v in values)):
             parts = [None if v is None else self.argument(v) for v in values]
@@ -461,6 +461,6 @@ class _GraphSerializer:
             return {"as_floats": [_serialize_number(float(v)) for v in values]}
         raise RuntimeError(f"torch.export.save: a list {values!r} cannot be written")
 
-    def _graph(self, node: Node) -> dict[str, Any]:
+    def _serialize_subgraph(self, node: Node) -> dict[str, Any]:
         module = getattr(self.owner, str(node.target))
         return {"as_graph": {"name": node.name, "graph": _GraphSerializer(module.graph, module).data()}}

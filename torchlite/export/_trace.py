@@ -8,7 +8,7 @@ from typing import Any
 import torchlite as torch
 from torchlite._symbolic_shapes import Expr
 from torchlite.fx import GraphModule, Node
-from torchlite.fx.experimental._size_expressions import GraphMerger, NoExpressionError
+from torchlite.fx.experimental._size_expression_fitting import GraphMerger, NoExpressionError
 from torchlite.fx.experimental._unbacked_symbols import Guard
 from torchlite.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torchlite.utils import _pytree as pytree
@@ -61,12 +61,12 @@ def _resolve_constraints(mod: Any, trace: ExportTrace, varying: DynamicSizes, sp
         others = varying.others(name)
         sizes = {**varying.hints, name: next(iter(others), varying.hints[name] + 1)}
         problem = (
-            _why_not_same_program(mod, trace, varying, spec, sizes) if others else _specialize_error(varying, name)
+            _why_not_same_program(mod, trace, varying, spec, sizes) if others else _make_specialize_error(varying, name)
         )
         if problem is None:
             continue
         if varying.shown(name) == name:
-            equal = _equal_sizes(mod, trace, varying, spec, name, sizes)
+            equal = _find_equal_sizes(mod, trace, varying, spec, name, sizes)
             if equal:
                 problem = None
                 for other in [name, *equal[1:]]:
@@ -92,28 +92,28 @@ def _resolve_constraints(mod: Any, trace: ExportTrace, varying: DynamicSizes, sp
         )
 
 
-def _equal_sizes(
+def _find_equal_sizes(
     mod: Any, trace: ExportTrace, varying: DynamicSizes, spec: Any, name: str, sizes: dict[str, int]
 ) -> list[str]:
     """Return the sizes that must equal a size, none if it must be constant."""
 
-    def works(names: list[str]) -> bool:
+    def program_is_unchanged(names: list[str]) -> bool:
         return _why_not_same_program(mod, trace, varying, spec, {**sizes, **dict.fromkeys(names, sizes[name])}) is None
 
     found = [n for n in varying.hints if n != name and varying.hints[n] == varying.hints[name]]
     for other in found:
-        if works([other]):
+        if program_is_unchanged([other]):
             return [other]
-    if len(found) < 2 or not works(found):
+    if len(found) < 2 or not program_is_unchanged(found):
         return []
     for other in list(found):
         fewer = [n for n in found if n != other]
-        if works(fewer):
+        if program_is_unchanged(fewer):
             found = fewer
     return found
 
 
-def _specialize_error(varying: DynamicSizes, name: str) -> str:
+def _make_specialize_error(varying: DynamicSizes, name: str) -> str:
     places = [g.place for g in varying.guards if name in g.difference.free_symbols]
     if not places:
         raise UserError(f"the range of {varying.shown(name)} has no size but {varying.hints[name]} that can be tried")
@@ -203,13 +203,13 @@ def _apply_guards(merged: GraphMerger, trace: ExportTrace, varying: DynamicSizes
             continue
         named = [n for n in guard.difference.free_symbols if varying.shown(n) != n]
         if named:
-            raise _constraint_violation(varying, guard, named[0], narrowed)
+            raise _make_constraint_violation(varying, guard, named[0], narrowed)
         if narrowed is not None:
             varying.ranges[narrowed[0]] = narrowed[1]
         varying.guards.append(guard)
 
 
-def _constraint_violation(varying: DynamicSizes, guard: Guard, name: str, narrowed: Any) -> UserError:
+def _make_constraint_violation(varying: DynamicSizes, guard: Guard, name: str, narrowed: Any) -> UserError:
     shown, path = varying.shown(name), f"the size of {varying.shown(name)}"
     if narrowed is not None:
         low, high = narrowed[1]

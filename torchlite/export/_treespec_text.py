@@ -25,13 +25,15 @@ def parse_treespec(written: Any, fields: dict[str, list[str]], budget: Budget) -
         if type(loaded) is not list or len(loaded) != 2 or loaded[0] != text.PROTOCOL:
             raise format_error(where, "it is of another protocol")
         classes: dict[str, type] = {}
-        _check(loaded[1], fields, classes, 0, budget)
+        _check_tree_entry(loaded[1], fields, classes, 0, budget)
         return text.loads(written, classes)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, NotImplementedError) as error:
         raise format_error(where, str(error)[:300]) from None
 
 
-def _check(entry: Any, fields: dict[str, list[str]], classes: dict[str, type], depth: int, budget: Budget) -> None:
+def _check_tree_entry(
+    entry: Any, fields: dict[str, list[str]], classes: dict[str, type], depth: int, budget: Budget
+) -> None:
     budget.check_depth(depth, "a tree lies")
     if type(entry) is not dict:
         raise ValueError("it is no tree")
@@ -40,7 +42,7 @@ def _check(entry: Any, fields: dict[str, list[str]], classes: dict[str, type], d
         raise ValueError("a class is named by text")
     if kind == "collections.namedtuple":  # the context is a name, not JSON
         if context not in text.NODES_BY_NAME:
-            classes[context] = _class_for(context, fields)
+            classes[context] = _make_namedtuple_class(context, fields)
     loaded = json.loads(context) if type(context) is str and kind != "collections.namedtuple" else context
     if _needs_import(loaded):
         raise ValueError("its context names objects of a module")
@@ -55,13 +57,13 @@ def _check(entry: Any, fields: dict[str, list[str]], classes: dict[str, type], d
     wrong_with = _CONTEXTS.get(kind, lambda *_: None)(loaded, len(children))
     if wrong_with:
         raise ValueError(f"the context of a {kind} is {wrong_with}")
-    if kind == "collections.namedtuple" and len(_fields(context, classes)) != len(children):
+    if kind == "collections.namedtuple" and len(_check_fields(context, classes)) != len(children):
         raise ValueError("a named tuple has other fields than parts")
     for child in children:
-        _check(child, fields, classes, depth + 1, budget)
+        _check_tree_entry(child, fields, classes, depth + 1, budget)
 
 
-def _fields(name: str, classes: dict[str, type]) -> Any:
+def _check_fields(name: str, classes: dict[str, type]) -> Any:
     return getattr(classes.get(name) or text.NODES_BY_NAME[name], "_fields", ())
 
 
@@ -101,7 +103,7 @@ def _needs_import(value: Any) -> bool:
     return type(value) is list and any(map(_needs_import, value))
 
 
-def _class_for(name: Any, fields: dict[str, list[str]]) -> type:
+def _make_namedtuple_class(name: Any, fields: dict[str, list[str]]) -> type:
     """Return the class of an unregistered named tuple; files register nothing."""
     names = fields.get(name)
     if type(name) is not str or not names or not all(map(is_identifier, names)):

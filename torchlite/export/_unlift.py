@@ -12,7 +12,7 @@ from torchlite.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
 from torchlite.nn import Module
 
 from . import _graph_codegen
-from ._input_guards import GuardsFn, _argument_names, _guards
+from ._input_guards import GuardsFn, _list_argument_names, _make_guards
 from ._lifted_inputs import lifted_names
 from .graph_signature import InputKind, OutputKind
 
@@ -63,7 +63,7 @@ def unlift(program: Any, check_guards: bool) -> GraphModule:
             values[node].meta.update(node.meta)
             attributes[target] = values[node]
     if check_guards:
-        root.add_module(GUARDS_NAME, GuardsFn(_guards(program, users)))
+        root.add_module(GUARDS_NAME, GuardsFn(_make_guards(program, users)))
         graph.call_module(GUARDS_NAME, tuple(values[node] for node in users))
     for node in program.graph.nodes:
         if node.op == "get_attr":
@@ -72,7 +72,7 @@ def unlift(program: Any, check_guards: bool) -> GraphModule:
             values[node] = graph.node_copy(node, values.__getitem__)
     _write_outputs(program, graph, values, attributes)
     signature = program._root()
-    names = signature.forward_arg_names or _argument_names(signature.in_spec)
+    names = signature.forward_arg_names or _list_argument_names(signature.in_spec)
     graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(names, signature.in_spec, signature.out_spec)))
     module = ProgramModule(root, graph)
     return module

@@ -67,7 +67,7 @@ class Dim:
     root: Any = None
     factor, offset = 1, 0
 
-    def _derived(self, factor: int, offset: int, name: str) -> Dim:
+    def _derive(self, factor: int, offset: int, name: str) -> Dim:
         made = object.__new__(Dim)
         made.__name__, made.root = name, self.root or self
         made.factor, made.offset = self.factor * factor, self.offset * factor + offset
@@ -75,18 +75,18 @@ class Dim:
         return made
 
     def __add__(self, other: int) -> Dim:
-        return self._derived(1, _number(other, "+"), f"{self.__name__} + {other}")
+        return self._derive(1, _check_integer(other, "+"), f"{self.__name__} + {other}")
 
     def __radd__(self, other: int) -> Dim:
         return self + other
 
     def __sub__(self, other: int) -> Dim:
-        return self._derived(1, -_number(other, "-"), f"{self.__name__} - {other}")
+        return self._derive(1, -_check_integer(other, "-"), f"{self.__name__} - {other}")
 
     def __mul__(self, other: int) -> Dim:
-        if _number(other, "*") <= 0:
+        if _check_integer(other, "*") <= 0:
             raise NotImplementedError(f"Attempted to multiply {self.__name__} with {other}, which is not positive")
-        return self._derived(other, 0, f"{other}*{self.__name__}")
+        return self._derive(other, 0, f"{other}*{self.__name__}")
 
     def __rmul__(self, other: int) -> Dim:
         return self * other
@@ -95,7 +95,7 @@ class Dim:
         return f"Dim('{self.__name__}', min={self.min}, max={'int_oo' if self.max == math.inf else self.max})"
 
 
-def _number(value: Any, sign: str) -> int:
+def _check_integer(value: Any, sign: str) -> int:
     if type(value) is not int:
         raise NotImplementedError(f"a Dim {sign} {value}: only integers are accepted")
     return value
@@ -197,13 +197,13 @@ def dims_per_leaf(m: Any, args: tuple, kwargs: dict, shapes: Any) -> list[dict[i
     if not shapes:
         return [{} for _ in leaves]
     found: dict[int, Any] = {}
-    for name, value, said in _by_name(bind_arguments(m, args, kwargs), shapes):
-        for leaf, one in _walk(value, said):
+    for name, value, said in _specs_by_name(bind_arguments(m, args, kwargs), shapes):
+        for leaf, one in _check_structure(value, said):
             found[id(leaf)] = name, one
     return [_parse_dims(leaf, *found.get(id(leaf), ("", None))) for leaf in leaves]
 
 
-def _by_name(given: dict[str, Any], shapes: Any) -> Iterator[tuple[str, Any, Any]]:
+def _specs_by_name(given: dict[str, Any], shapes: Any) -> Iterator[tuple[str, Any, Any]]:
     """Return arguments by name with their shape specs."""
     from ._errors import UserError
 
@@ -234,7 +234,7 @@ def _is_shape_spec(said: Any) -> bool:
     )
 
 
-def _walk(value: Any, said: Any) -> Iterator[tuple[Any, Any]]:
+def _check_structure(value: Any, said: Any) -> Iterator[tuple[Any, Any]]:
     from ._errors import UserError
 
     if said is None:
@@ -252,7 +252,7 @@ def _walk(value: Any, said: Any) -> Iterator[tuple[Any, Any]]:
                 f"{list(value)}, but `dynamic_shapes` has keys {list(said)}"
             )
         for key in value:
-            yield from _walk(value[key], said[key])
+            yield from _check_structure(value[key], said[key])
         return
     if isinstance(value, (list, tuple)) and isinstance(said, Mapping):
         raise UserError(
@@ -269,7 +269,7 @@ def _walk(value: Any, said: Any) -> Iterator[tuple[Any, Any]]:
             f"{len(children)} elements, but `dynamic_shapes` has {len(parts)}"
         )
     for child, one in zip(children, parts, strict=True):
-        yield from _walk(child, one)
+        yield from _check_structure(child, one)
 
 
 def _parse_dims(leaf: Any, name: str, said: Any) -> dict[int, Any]:

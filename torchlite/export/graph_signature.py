@@ -152,41 +152,41 @@ class ExportGraphSignature:
     input_specs: list[InputSpec]
     output_specs: list[OutputSpec]
 
-    def _inputs(self, kind: InputKind) -> list[InputSpec]:
+    def _input_names_of_kind(self, kind: InputKind) -> list[InputSpec]:
         return [s for s in self.input_specs if s.kind is kind]
 
-    def _targets(self, specs: Any, kind: Enum) -> dict[str, str]:
+    def _targets_of_kind(self, specs: Any, kind: Enum) -> dict[str, str]:
         return {s.arg.name: s.target for s in specs if s.kind is kind}
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """Return the names of parameters."""
-        return tuple(str(s.target) for s in self._inputs(InputKind.PARAMETER))
+        return tuple(str(s.target) for s in self._input_names_of_kind(InputKind.PARAMETER))
 
     @property
     def buffers(self) -> tuple[str, ...]:
         """Return the names of buffers."""
-        return tuple(str(s.target) for s in self._inputs(InputKind.BUFFER))
+        return tuple(str(s.target) for s in self._input_names_of_kind(InputKind.BUFFER))
 
     @property
     def non_persistent_buffers(self) -> tuple[str, ...]:
         """Return the names of non-persistent buffers."""
-        return tuple(str(s.target) for s in self._inputs(InputKind.BUFFER) if s.persistent is False)
+        return tuple(str(s.target) for s in self._input_names_of_kind(InputKind.BUFFER) if s.persistent is False)
 
     @property
     def lifted_tensor_constants(self) -> tuple[str, ...]:
         """Return the names of constant tensors."""
-        return tuple(str(s.target) for s in self._inputs(InputKind.CONSTANT_TENSOR))
+        return tuple(str(s.target) for s in self._input_names_of_kind(InputKind.CONSTANT_TENSOR))
 
     @property
     def lifted_custom_objs(self) -> tuple[str, ...]:
         """Return the names of custom objects."""
-        return tuple(str(s.target) for s in self._inputs(InputKind.CUSTOM_OBJ))
+        return tuple(str(s.target) for s in self._input_names_of_kind(InputKind.CUSTOM_OBJ))
 
     @property
     def user_inputs(self) -> tuple[Any, ...]:
         """Return the user inputs: node names, and values of constants."""
-        specs = self._inputs(InputKind.USER_INPUT)
+        specs = self._input_names_of_kind(InputKind.USER_INPUT)
         return tuple(s.arg.value if isinstance(s.arg, ConstantArgument) else s.arg.name for s in specs)
 
     @property
@@ -199,37 +199,37 @@ class ExportGraphSignature:
     @property
     def inputs_to_parameters(self) -> dict[str, str]:
         """Return parameter names by input name."""
-        return self._targets(self.input_specs, InputKind.PARAMETER)
+        return self._targets_of_kind(self.input_specs, InputKind.PARAMETER)
 
     @property
     def inputs_to_buffers(self) -> dict[str, str]:
         """Return buffer names by input name."""
-        return self._targets(self.input_specs, InputKind.BUFFER)
+        return self._targets_of_kind(self.input_specs, InputKind.BUFFER)
 
     @property
     def inputs_to_lifted_tensor_constants(self) -> dict[str, str]:
         """Return constant names by input name."""
-        return self._targets(self.input_specs, InputKind.CONSTANT_TENSOR)
+        return self._targets_of_kind(self.input_specs, InputKind.CONSTANT_TENSOR)
 
     @property
     def inputs_to_lifted_custom_objs(self) -> dict[str, str]:
         """Return custom object names by input name."""
-        return self._targets(self.input_specs, InputKind.CUSTOM_OBJ)
+        return self._targets_of_kind(self.input_specs, InputKind.CUSTOM_OBJ)
 
     @property
     def buffers_to_mutate(self) -> dict[str, str]:
         """Return the names of mutated buffers by output name."""
-        return self._targets(self.output_specs, OutputKind.BUFFER_MUTATION)
+        return self._targets_of_kind(self.output_specs, OutputKind.BUFFER_MUTATION)
 
     @property
     def parameters_to_mutate(self) -> dict[str, str]:
         """Return the names of mutated parameters by output name."""
-        return self._targets(self.output_specs, OutputKind.PARAMETER_MUTATION)
+        return self._targets_of_kind(self.output_specs, OutputKind.PARAMETER_MUTATION)
 
     @property
     def user_inputs_to_mutate(self) -> dict[str, str]:
         """Return the names of mutated inputs by output name."""
-        return self._targets(self.output_specs, OutputKind.USER_INPUT_MUTATION)
+        return self._targets_of_kind(self.output_specs, OutputKind.USER_INPUT_MUTATION)
 
     @property
     def backward_signature(self) -> ExportBackwardSignature | None:
@@ -238,8 +238,8 @@ class ExportGraphSignature:
         if not losses:
             return None
         return ExportBackwardSignature(
-            self._targets(self.output_specs, OutputKind.GRADIENT_TO_PARAMETER),
-            self._targets(self.output_specs, OutputKind.GRADIENT_TO_USER_INPUT),
+            self._targets_of_kind(self.output_specs, OutputKind.GRADIENT_TO_PARAMETER),
+            self._targets_of_kind(self.output_specs, OutputKind.GRADIENT_TO_USER_INPUT),
             losses[0],
         )
 
@@ -251,7 +251,7 @@ class ExportGraphSignature:
     @property
     def input_tokens(self) -> tuple[str, ...]:
         """Return the names of input tokens."""
-        return tuple(s.arg.name for s in self._inputs(InputKind.TOKEN))
+        return tuple(s.arg.name for s in self._input_names_of_kind(InputKind.TOKEN))
 
     @property
     def output_tokens(self) -> tuple[str, ...]:

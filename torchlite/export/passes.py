@@ -27,7 +27,7 @@ def move_to_device_pass(ep: Any, location: Any) -> Any:
         if isinstance(item, torch.device):
             return place(item)
         if isinstance(item, torch.Tensor):
-            return _fake_on_device(item, place(item.device))
+            return _make_fake_on_device(item, place(item.device))
         return item
 
     graph = type(ep.graph)()
@@ -73,7 +73,7 @@ def _replace_device(module: Any, value: Any) -> None:
     module.recompile()
 
 
-def _fake_on_device(tensor: Any, device: Any) -> Any:
+def _make_fake_on_device(tensor: Any, device: Any) -> Any:
     """Return a fake tensor on another device."""
     made = fake_tensor_like(tensor)
     made.fake_device = device

@@ -37,7 +37,7 @@ class _RunnableGraph(Module):
         self.__dict__["graph_module"] = GraphModule(self, self.graph)
         self.__dict__["arg_names"] = [str(n.target) for n in self.graph.nodes if n.op == "placeholder"]
 
-    def _ran(self, args: Any, kwargs: dict[str, Any]) -> Any:
+    def _run_graph(self, args: Any, kwargs: dict[str, Any]) -> Any:
         return type(self.__dict__["graph_module"]).forward(self, *args, **kwargs)
 
     def print_readable(
@@ -66,7 +66,7 @@ class InterpreterModule(_RunnableGraph):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the graph."""
-        return self._ran(args, kwargs)
+        return self._run_graph(args, kwargs)
 
 
 class InterpreterModuleDispatcher(Module):
@@ -128,7 +128,7 @@ class UnflattenedModule(_RunnableGraph):
         super().__init__()
         import copy
 
-        from ._input_guards import GuardsFn, _guards
+        from ._input_guards import GuardsFn, _make_guards
 
         self.graph_signature = copy.deepcopy(export_module.graph_signature)
         self.module_call_graph = copy.deepcopy(export_module.module_call_graph)
@@ -139,14 +139,14 @@ class UnflattenedModule(_RunnableGraph):
         self.check_input_constraints, self.adapted = True, False
         lifted = {s.arg.name for s in self.graph_signature.input_specs if s.kind in _STATE_KINDS}
         inputs = [n for n in export_module.graph.nodes if n.op == "placeholder" and n.name not in lifted]
-        self.__dict__["_checks"] = GuardsFn(_guards(export_module, inputs))
+        self.__dict__["_checks"] = GuardsFn(_make_guards(export_module, inputs))
         self._ty = None
         _ModuleTreeBuilder(export_module, self).build()
         self.input_placeholders = [n for n in self.graph.nodes if n.op == "placeholder"]
 
     def process_forward_inputs(self, *args: Any, **kwargs: Any) -> list[Any]:
         """Return the adapted and checked leaves of a call's arguments."""
-        in_spec = self._signature().in_spec
+        in_spec = self._root_signature().in_spec
         names = list(in_spec.child(1).context or ())
         if kwargs and set(names) == set(kwargs):
             kwargs = {name: kwargs[name] for name in names}
@@ -170,7 +170,7 @@ class UnflattenedModule(_RunnableGraph):
             self.__dict__["_checks"](*leaves)
         return leaves
 
-    def _signature(self) -> ModuleCallSignature:
+    def _root_signature(self) -> ModuleCallSignature:
         found = self.module_call_graph[0].signature
         if found is None:
             raise RuntimeError("the program does not say how it is called")
@@ -178,8 +178,8 @@ class UnflattenedModule(_RunnableGraph):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program."""
-        found = self._ran(self.process_forward_inputs(*args, **kwargs), {})
-        return pytree.tree_unflatten(list(found), self._signature().out_spec)
+        found = self._run_graph(self.process_forward_inputs(*args, **kwargs), {})
+        return pytree.tree_unflatten(list(found), self._root_signature().out_spec)
 
     def _print_graph(self) -> None:
         for name, module in self.named_modules():
@@ -265,21 +265,21 @@ class _ModuleTreeBuilder:
         self.calls: dict[str, list[Any]] = {}  # by modules with preserved signatures, in order
 
     def build(self) -> None:
-        top = self._framed()
-        self._outputs(top)
-        self._root(top)
+        top = self._build_frames()
+        self._used_outputs(top)
+        self._make_root(top)
         for frame in self.frames:
             if frame.module is not None:
-                self._attributes(frame)
-        self._rest()
+                self._add_attributes(frame)
+        self._add_unread_tensors()
         for module in dict.fromkeys(f.module for f in self.frames if f.module is not None):
             module.finalize()
-        self._dispatched()
+        self._add_dispatchers()
         self.root.finalize()
 
     # -- assignment of nodes to calls -------------------------------------------------------------
 
-    def _stack(self, node: Node) -> list[tuple[str, str, str]] | None:
+    def _module_stack_of(self, node: Node) -> list[tuple[str, str, str]] | None:
         """Return the module stack of a node as (call, module, class), None if unknown."""
         source = node
         while source.target is operator.getitem and "nn_module_stack" not in source.meta:
@@ -303,14 +303,14 @@ class _ModuleTreeBuilder:
                 calls.append((f"{name}@{number}" if number.isdecimal() and int(number) else name, name, str(kind)))
         return calls
 
-    def _framed(self) -> _ModuleCallFrame:
+    def _build_frames(self) -> _ModuleCallFrame:
         top = now = _ModuleCallFrame("", "", None, None)
         taken: set[str] = set()
         original: dict[int, str] = {}
         for node in self.program.graph.nodes:
             if node.op in ("placeholder", "get_attr", "output"):
                 continue
-            calls = self._stack(node)
+            calls = self._module_stack_of(node)
             if calls is not None:
                 depth = 0
                 for frame, (call, _, _) in zip(now.path[1:], calls, strict=False):
@@ -335,7 +335,7 @@ class _ModuleTreeBuilder:
         self.home[self.program.graph.output_node()] = top
         return top
 
-    def _outputs(self, top: _ModuleCallFrame) -> None:
+    def _used_outputs(self, top: _ModuleCallFrame) -> None:
         """Return the values of a call that are used outside."""
         for node, home in self.home.items():
             for user in node.users:
@@ -366,7 +366,7 @@ class _ModuleTreeBuilder:
 
     # -- graphs --------------------------------------------------------------------------------------
 
-    def _resolved(self, frame: _ModuleCallFrame, node: Node) -> Any:
+    def _resolve_value(self, frame: _ModuleCallFrame, node: Node) -> Any:
         """Return a value inside a call: attribute, input or computed node."""
         if node in frame.values:
             return frame.values[node]
@@ -388,44 +388,44 @@ class _ModuleTreeBuilder:
         frame.values[node] = attribute
         return attribute
 
-    def _copied(self, frame: _ModuleCallFrame, node: Node) -> None:
-        made = frame.values[node] = frame.graph.node_copy(node, lambda n: self._resolved(frame, n))
+    def _copy_node(self, frame: _ModuleCallFrame, node: Node) -> None:
+        made = frame.values[node] = frame.graph.node_copy(node, lambda n: self._resolve_value(frame, n))
         if made.target in (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default):
             made.target = torch.ops.aten.reshape.default  # strides may differ from those of the export
 
-    def _filled(self, frame: _ModuleCallFrame) -> None:
+    def _fill_frame(self, frame: _ModuleCallFrame) -> None:
         for item in frame.items:
             if isinstance(item, Node):
-                self._copied(frame, item)
+                self._copy_node(frame, item)
             else:
-                self._call(frame, item)
+                self._add_module_call(frame, item)
 
-    def _held(self, frame: _ModuleCallFrame, value: Any) -> Node:
+    def _add_spec_attribute(self, frame: _ModuleCallFrame, value: Any) -> Node:
         """Store a tree spec as an attribute; return its node."""
         number = sum(name.startswith("_spec_") for name in frame.attributes)
         frame.attributes[f"_spec_{number}"] = value
         return frame.first("get_attr", f"_spec_{number}", {})
 
-    def _call(self, frame: _ModuleCallFrame, inner: _ModuleCallFrame) -> None:
+    def _add_module_call(self, frame: _ModuleCallFrame, inner: _ModuleCallFrame) -> None:
         """Build a call's graph and add the node that calls it."""
         if inner.signature is None:
-            self._filled(inner)
+            self._fill_frame(inner)
             outs = list(inner.results)
             values = [inner.values[n] for n in outs]
             inner.graph.output(values[0] if len(values) == 1 else tuple(values))
-            target = self._module(frame, inner)
-            node = frame.graph.call_module(target, tuple(self._resolved(frame, n) for n in inner.inputs))
+            target = self._make_module(frame, inner)
+            node = frame.graph.call_module(target, tuple(self._resolve_value(frame, n) for n in inner.inputs))
             if len(outs) == 1:
                 node.meta.update({k: v for k, v in outs[0].meta.items() if k == "val"})
                 frame.values[outs[0]] = node
                 return
             for number, out in enumerate(outs):
-                frame.values[out] = self._part(frame, node, number, out.meta)
+                frame.values[out] = self._add_getitem(frame, node, number, out.meta)
             return
         self._call_as_it_was(frame, inner, inner.signature)
 
     @staticmethod
-    def _part(frame: _ModuleCallFrame, node: Node, place: int, meta: dict | None = None) -> Node:
+    def _add_getitem(frame: _ModuleCallFrame, node: Node, place: int, meta: dict | None = None) -> Node:
         made = frame.graph.call_function(operator.getitem, (node, place))
         made.meta.update({k: v for k, v in (meta or {}).items() if k == "val"})
         return made
@@ -438,38 +438,42 @@ class _ModuleTreeBuilder:
         places = [inner.first("placeholder", name, {}) for name in (*names, *words)]
         given = tuple(places[:count]), dict(zip(words, places[count:], strict=True))
         flat = inner.graph.call_function(
-            torch.fx._pytree.tree_flatten_spec, (given, self._held(inner, signature.in_spec))
+            torch.fx._pytree.tree_flatten_spec, (given, self._add_spec_attribute(inner, signature.in_spec))
         )
         for number, arg in enumerate(signature.inputs):
             source = None if isinstance(arg, ConstantArgument) else self.by_name.get(arg.name)
             if source is not None and source not in inner.values:
-                inner.values[source] = self._part(inner, flat, number, source.meta)
-        self._filled(inner)
-        outs = [self._signed(inner, arg) for arg in signature.outputs]
+                inner.values[source] = self._add_getitem(inner, flat, number, source.meta)
+        self._fill_frame(inner)
+        outs = [self._resolve_signature_argument(inner, arg) for arg in signature.outputs]
         inner.graph.output(
-            inner.graph.call_function(pytree.tree_unflatten, (outs, self._held(inner, signature.out_spec)))
+            inner.graph.call_function(
+                pytree.tree_unflatten, (outs, self._add_spec_attribute(inner, signature.out_spec))
+            )
         )
-        target = self._module(frame, inner)
-        leaves = [self._signed(frame, arg) for arg in signature.inputs]
-        whole = frame.graph.call_function(pytree.tree_unflatten, (leaves, self._held(frame, signature.in_spec)))
-        args, kwargs = self._part(frame, whole, 0), self._part(frame, whole, 1)
+        target = self._make_module(frame, inner)
+        leaves = [self._resolve_signature_argument(frame, arg) for arg in signature.inputs]
+        whole = frame.graph.call_function(
+            pytree.tree_unflatten, (leaves, self._add_spec_attribute(frame, signature.in_spec))
+        )
+        args, kwargs = self._add_getitem(frame, whole, 0), self._add_getitem(frame, whole, 1)
         call = frame.graph.call_module(
             target,
-            tuple(self._part(frame, args, i) for i in range(count)),
+            tuple(self._add_getitem(frame, args, i) for i in range(count)),
             {word: frame.graph.call_function(operator.getitem, (kwargs, word)) for word in words},
         )
         parts = frame.graph.call_function(
-            torch.fx._pytree.tree_flatten_spec, (call, self._held(frame, signature.out_spec))
+            torch.fx._pytree.tree_flatten_spec, (call, self._add_spec_attribute(frame, signature.out_spec))
         )
         for number, arg in enumerate(signature.outputs):
             node = None if isinstance(arg, ConstantArgument) else self.by_name[arg.name]
             if node is not None and node not in frame.values:
-                frame.values[node] = self._part(frame, parts, number, node.meta)
+                frame.values[node] = self._add_getitem(frame, parts, number, node.meta)
 
-    def _signed(self, frame: _ModuleCallFrame, arg: Any) -> Any:
-        return arg.value if isinstance(arg, ConstantArgument) else self._resolved(frame, self.by_name[arg.name])
+    def _resolve_signature_argument(self, frame: _ModuleCallFrame, arg: Any) -> Any:
+        return arg.value if isinstance(arg, ConstantArgument) else self._resolve_value(frame, self.by_name[arg.name])
 
-    def _module(self, frame: _ModuleCallFrame, inner: _ModuleCallFrame) -> str:
+    def _make_module(self, frame: _ModuleCallFrame, inner: _ModuleCallFrame) -> str:
         """Create or reuse the module of a call; return its name in the caller."""
         does = _graph_fingerprint(inner.graph), {k: v for k, v in inner.attributes.items() if k.startswith("_spec_")}
         calls = self.module_calls.setdefault(inner.name, [])
@@ -483,22 +487,22 @@ class _ModuleTreeBuilder:
         own = inner.name[len(frame.name) + 1 if frame.name else 0 :]
         return f"{own}@{number}" if number else own
 
-    def _root(self, top: _ModuleCallFrame) -> None:
+    def _make_root(self, top: _ModuleCallFrame) -> None:
         lifted = self.specs
         for node in self.program.graph.nodes:
             if node.op == "placeholder" and node.name not in lifted:
                 top.values[node] = top.first("placeholder", node.name, node.meta)
-        self._filled(top)
+        self._fill_frame(top)
         writes = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
         targets = {str(s.target): self.by_name[s.arg.name] for s in lifted.values()}
         results: list[Any] = []
         found = self.program.graph.output_node().args[0]
         for spec, result in zip(self.program.graph_signature.output_specs, found, strict=True):  # type: ignore[arg-type]
-            value = self._resolved(top, result) if isinstance(result, Node) else result
+            value = self._resolve_value(top, result) if isinstance(result, Node) else result
             if spec.kind in writes or spec.kind is OutputKind.USER_INPUT_MUTATION:
                 name = str(spec.target)
                 target = targets[name] if spec.kind in writes else self.by_name[name]
-                top.graph.call_function(torch.ops.aten.copy_.default, (self._resolved(top, target), value))
+                top.graph.call_function(torch.ops.aten.copy_.default, (self._resolve_value(top, target), value))
             elif spec.kind in (OutputKind.USER_OUTPUT, OutputKind.LOSS_OUTPUT):
                 results.append(value)
             else:
@@ -510,7 +514,7 @@ class _ModuleTreeBuilder:
 
     # -- modules -------------------------------------------------------------------------------------
 
-    def _attributes(self, frame: _ModuleCallFrame) -> None:
+    def _add_attributes(self, frame: _ModuleCallFrame) -> None:
         """Add a call's module to its caller, and the tensors and subgraphs that it reads."""
         if frame.parent is not None:
             target = next(i for i, (_, m) in enumerate(self.module_calls[frame.name]) if m is frame.module)
@@ -520,9 +524,9 @@ class _ModuleTreeBuilder:
             if isinstance(value, (Module,)) or name.startswith("_spec_"):
                 setattr(frame.module, name, value)
             else:
-                self._tensor(frame.module, name, value)
+                self._add_tensor(frame.module, name, value)
 
-    def _tensor(self, owner: Any, name: str, spec: Any) -> None:
+    def _add_tensor(self, owner: Any, name: str, spec: Any) -> None:
         target = str(spec.target)
         held = target in self.program.state_dict and spec.persistent is not False
         value = (self.program.state_dict if held else self.program.constants)[target]
@@ -532,10 +536,10 @@ class _ModuleTreeBuilder:
             self.tensors[id(value)] = torch.nn.Parameter(copy, value.requires_grad) if is_parameter else copy
         _set_submodule(owner, name, self.tensors[id(value)], spec)
 
-    def _rest(self) -> None:
+    def _add_unread_tensors(self) -> None:
         """Add tensors that no op reads."""
         for spec in self.specs.values():
-            self._tensor(self.root, str(spec.target), spec)
+            self._add_tensor(self.root, str(spec.target), spec)
         order = {e.fqn: i for i, e in enumerate(self.program.module_call_graph)}
         for name, module in list(self.root.named_modules()):
             prefix = f"{name}." if name else ""
@@ -543,17 +547,17 @@ class _ModuleTreeBuilder:
             module._modules.clear()
             module._modules.update(inner)
 
-    def _dispatched(self) -> None:
+    def _add_dispatchers(self) -> None:
         """Replace modules with several graphs by dispatchers."""
         for name, modules in self.calls.items():
             if len(set(map(id, modules))) > 1:
                 own = {n for t in ("_parameters", "_buffers") for n in getattr(modules[0], t)}
                 dispatcher = InterpreterModuleDispatcher(own, modules)
                 for frame in self.frames:
-                    self._redirected(frame, name, dispatcher)
+                    self._redirect_calls(frame, name, dispatcher)
 
     @staticmethod
-    def _redirected(frame: _ModuleCallFrame, name: str, dispatcher: Any) -> None:
+    def _redirect_calls(frame: _ModuleCallFrame, name: str, dispatcher: Any) -> None:
         changed = False
         for node in frame.graph.nodes:
             full = f"{frame.name}.{node.target}" if frame.name else str(node.target)
@@ -593,10 +597,15 @@ def _graph_fingerprint(graph: Graph) -> list[Any]:
 
     numbers = {node: i for i, node in enumerate(graph.nodes)}
 
-    def told(node: Node) -> str:
+    def format_node(node: Node) -> str:
         return f"%{numbers[node]}"
 
     return [
-        (n.op, n.target if n.op != "placeholder" else "", repr(map_arg(n.args, told)), repr(map_arg(n.kwargs, told)))
+        (
+            n.op,
+            n.target if n.op != "placeholder" else "",
+            repr(map_arg(n.args, format_node)),
+            repr(map_arg(n.kwargs, format_node)),
+        )
         for n in graph.nodes
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._dispatch import MODE, F
-from .._dispatch.interceptors import showing, stack
+from .._dispatch.interceptors import show_only_within, stack
 from .._tensor import Tensor
 from .._types.layouts import contiguous_format
 from ..autograd._tangents import assign_tangent, tangent_of, vmap_levels
@@ -58,7 +58,7 @@ class BatchedArray:
         raise RuntimeError(_ESCAPED_ERROR)
 
 
-def _raise_error(words: str):
+def _make_raising_method(words: str):
     def refuse(self, *args, **kwargs):
         raise RuntimeError(words)
 
@@ -94,21 +94,21 @@ class BatchedTensor(Tensor):
     def _tl_meta(self, value) -> None:
         self._value._tl_meta = value
 
-    def _beside(self, batch):
+    def _batch_like(self, batch):
         """Return a batch with the same batch dimension and level as a BatchedTensor."""
         return hide_batch_dim(batch, self._tl_level, self._dim)
 
-    def _within(self, tensor):
+    def _as_batch(self, tensor):
         """Return a tensor as a batch with this tensor's batch dimension."""
         with vmap_levels(tensor, apart=self._tl_level):
             out = expose_batch_dim(tensor, self._tl_level)
             return move_dim(out, 0, self._dim)
 
-    def _alike(self, tensor):
+    def _to_same_levels(self, tensor):
         """Return a tensor as a BatchedTensor of the same levels."""
         inner = self._value if self._value._tl_level is None else None
         level = self._tl_level
-        found = tensor if inner is not None else self._value._alike(tensor)
+        found = tensor if inner is not None else self._value._to_same_levels(tensor)
         with vmap_levels(found):
             return hide_batch_dim(F.clone(F.expand(F.unsqueeze(found, 0), level.size, *found.shape)), level)
 
@@ -143,12 +143,12 @@ class BatchedTensor(Tensor):
     def register_hook(self, hook):
         level, dim = self._tl_level, self._dim
 
-        def of_batch(gradient):
+        def call_hook_on_batch(gradient):
             with level.again():
                 answer = hook(make_batched(gradient, dim, level))
             return None if answer is None else move_dim(expose_batch_dim(answer, level), 0, dim)
 
-        return self._value.register_hook(of_batch)
+        return self._value.register_hook(call_hook_on_batch)
 
     def as_subclass(self, cls):
         return self
@@ -160,12 +160,12 @@ class BatchedTensor(Tensor):
             )
         return Tensor.is_contiguous(self)
 
-    item = _raise_error(_ITEM_ERROR)
-    __bool__ = _raise_error(_CONTROL_FLOW_ERROR)
-    __int__ = __float__ = __complex__ = __index__ = tolist = _raise_error(_ITEM_ERROR)
-    numpy = __array__ = _raise_error(_NO_STORAGE_ERROR)
-    data_ptr = _address = _raise_error(_NO_STORAGE_ERROR)
-    untyped_storage = storage = _typed_storage = __dlpack__ = _raise_error(_NO_STORAGE_ERROR)
+    item = _make_raising_method(_ITEM_ERROR)
+    __bool__ = _make_raising_method(_CONTROL_FLOW_ERROR)
+    __int__ = __float__ = __complex__ = __index__ = tolist = _make_raising_method(_ITEM_ERROR)
+    numpy = __array__ = _make_raising_method(_NO_STORAGE_ERROR)
+    data_ptr = _address = _make_raising_method(_NO_STORAGE_ERROR)
+    untyped_storage = storage = _typed_storage = __dlpack__ = _make_raising_method(_NO_STORAGE_ERROR)
 
     def __format__(self, spec: str) -> str:
         return object.__format__(self, spec)
@@ -230,7 +230,7 @@ def expose_batch_dim(tensor: Any, level) -> Tensor:
 def expand_at_level(tensor: Tensor, level) -> Tensor:
     """Return a tensor without this level expanded to a batch, batch dimension first, including batched tangents."""
     forward = [item for item in stack.items if item.is_forward]
-    with showing([item for item in stack.items if not item.is_forward and item is not level]):
+    with show_only_within([item for item in stack.items if not item.is_forward and item is not level]):
         out = F.expand(F.unsqueeze(tensor, 0), level.size, *tensor.shape)
     for item in forward:
         tangent = tangent_of(tensor, item)

@@ -9,7 +9,7 @@ from typing import Any
 from .._dispatch import MODE, F
 from .._dispatch.mode_restoring import restores_modes
 from .._tensor import Tensor
-from ..autograd._forward_mode import ForwardLevel, alias, drop_tangent
+from ..autograd._forward_mode import ForwardLevel, alias_with_tangents, drop_tangent
 from ..autograd._tangents import set_tangent, tangent_of
 from ..utils._pytree import tree_flatten, tree_unflatten
 from ._reverse_mode import Argnums, _replace_args, _select_args, _vjp, jacrev, unit_vectors
@@ -68,7 +68,7 @@ def _jvp(func, primals, tangents, strict=False, has_aux=False, argnums: Argnums 
                 aux = tree_unflatten([_unwrap_primal(t, level) for t in more], aux_spec)
             outs, out_spec = tree_flatten(result)
             _check_outputs(outs)
-            pairs = [(_unwrap_primal(t, level), _tangent_of(t, level, strict)) for t in outs]
+            pairs = [(_unwrap_primal(t, level), _tangent_or_zeros(t, level, strict)) for t in outs]
     finally:
         MODE.transforms -= 1
     first = tree_unflatten([p for p, _ in pairs], out_spec)
@@ -114,7 +114,7 @@ def _make_dual(primal: Tensor, tangent: Tensor, level: ForwardLevel) -> Tensor:
     from ..autograd.forward_ad import check_tangent
 
     check_tangent(primal, tangent, level)
-    made = alias(primal, MODE.grad)
+    made = alias_with_tangents(primal, MODE.grad)
     set_tangent(made, level, tangent)
     return made
 
@@ -122,12 +122,12 @@ def _make_dual(primal: Tensor, tangent: Tensor, level: ForwardLevel) -> Tensor:
 def _unwrap_primal(tensor: Tensor, level: ForwardLevel) -> Tensor:
     if tangent_of(tensor, level) is None:
         return tensor
-    made = alias(tensor, MODE.grad)
+    made = alias_with_tangents(tensor, MODE.grad)
     drop_tangent(made, level)
     return made
 
 
-def _tangent_of(tensor: Tensor, level: ForwardLevel, strict: bool) -> Tensor:
+def _tangent_or_zeros(tensor: Tensor, level: ForwardLevel, strict: bool) -> Tensor:
     tangent = tangent_of(tensor, level)
     if tangent is not None:
         return tangent
@@ -202,11 +202,11 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
     output, pull = _vjp(func, primals)
     outs, out_spec = tree_flatten(output)
 
-    def pulled(*cotangents):
+    def apply_vjp(*cotangents):
         return pull(tree_unflatten(list(cotangents), out_spec))
 
     given = [F._zeros_like(t.detach()) for t in outs]
-    transposed = _vjp(pulled, tuple(given))[1]
+    transposed = _vjp(apply_vjp, tuple(given))[1]
 
     def push(*tangents):
         found, found_spec = tree_flatten(tangents)

@@ -24,7 +24,7 @@ class _VmapLevels(threading.local):
 _vmap_levels = _VmapLevels()
 
 
-def _level_by_number(number: int) -> Any:
+def _find_level(number: int) -> Any:
     if not 1 <= number <= len(_vmap_levels.levels):
         raise RuntimeError(f"the program has no level {number} of vmap here")
     return _vmap_levels.levels[number - 1]
@@ -42,7 +42,7 @@ def _vmap_increment_nesting(batch_size: int, randomness: str) -> int:
 
 def _vmap_decrement_nesting() -> int:
     """Exit the innermost level and return its number. Raise RuntimeError if there is none."""
-    _level_by_number(len(_vmap_levels.levels))
+    _find_level(len(_vmap_levels.levels))
     *_vmap_levels.levels, level = _vmap_levels.levels
     level.__exit__(None, None, None)
     return len(_vmap_levels.levels) + 1
@@ -52,14 +52,14 @@ def _add_batch_dim(self: Any, batch_dim: int, level: int) -> Any:
     """Return the tensor with one dimension hidden as the level's batch dimension."""
     from torchlite.func._batched_tensor import hide_batch_dim
 
-    return hide_batch_dim(self, _level_by_number(level), batch_dim)
+    return hide_batch_dim(self, _find_level(level), batch_dim)
 
 
 def _remove_batch_dim(self: Any, level: int, batch_size: int, out_dim: int) -> Any:
     """Return the tensor with the level's batch dimension restored."""
     from torchlite.func._vmap import _maybe_remove_batch_dim
 
-    return _maybe_remove_batch_dim("a program's function", self, _level_by_number(level), batch_size, out_dim)
+    return _maybe_remove_batch_dim("a program's function", self, _find_level(level), batch_size, out_dim)
 
 
 def lazy_load_decompositions() -> None:
@@ -79,7 +79,7 @@ def end_open_levels() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def of_program() -> Iterator[None]:
+def restart_level_numbers() -> Iterator[None]:
     """Like `end_open_levels`, with levels numbered from 1 inside."""
     before, _vmap_levels.levels = _vmap_levels.levels, []
     try:
@@ -89,17 +89,17 @@ def of_program() -> Iterator[None]:
         _vmap_levels.levels = before
 
 
-def ending(forward: Callable, nodes: Iterable[Any], around: Callable = end_open_levels) -> Callable:
+def end_levels_after(forward: Callable, nodes: Iterable[Any], around: Callable = end_open_levels) -> Callable:
     """Return a graph's function; if the graph enters levels, they are exited after it."""
     if not any(node.target is _vmap_increment_nesting for node in nodes):
         return forward
 
     @functools.wraps(forward)
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run_and_end_levels(*args: Any, **kwargs: Any) -> Any:
         with around():
             return forward(*args, **kwargs)
 
-    return run
+    return run_and_end_levels
 
 
 # Graphs name these functions by PyTorch's module.

@@ -17,7 +17,7 @@ from .._dispatch import MODE, F
 from .._dispatch.autograd_graph import Node, OutputEdge, autograd_meta_of, gradient_edge, make_node
 from .._dispatch.dispatch_state import LEAF, SEQUENCE, set_grad_mode
 from .._dispatch.hooks import saved_tensor_hooks
-from .._dispatch.interceptors import showing, stack
+from .._dispatch.interceptors import show_only_within, stack
 from .._dispatch.mode_restoring import restores_modes
 from .._dispatch.op_record import REGISTRY
 from .._tensor import Tensor
@@ -44,7 +44,7 @@ class _GradLevel:
     def to_physical(self, tensor: Tensor) -> Tensor:
         """Return a tensor with the batch dimensions of all levels exposed, outermost first."""
         for level in reversed(self.levels):
-            tensor = self._below(level, expose_batch_dim, tensor)
+            tensor = self._below_level(level, expose_batch_dim, tensor)
         return tensor
 
     def example(self, tensor: Tensor) -> Tensor:
@@ -53,7 +53,7 @@ class _GradLevel:
             tensor = hide_batch_dim(tensor, level)
         return tensor
 
-    def _below(self, level: VmapLevel, function, tensor):
+    def _below_level(self, level: VmapLevel, function, tensor):
         with without_levels(level):
             return function(tensor, level)
 
@@ -163,14 +163,14 @@ class inside_transform:
         saved_tensor_hooks.forbidden = self.forbidden
 
 
-class without_levels(showing):
+class without_levels(show_only_within):
     """Deactivate these levels, so their batch dimensions are visible."""
 
     def __init__(self, *gone: VmapLevel):
         super().__init__([item for item in stack.items if item not in gone])
 
 
-def _tensors_of(tree: Any) -> tuple[list, Any]:
+def _check_tensors(tree: Any) -> tuple[list, Any]:
     flat, spec = tree_flatten(tree)
     for item in flat:
         if not isinstance(item, Tensor):
@@ -223,7 +223,7 @@ def _vjp(func, primals, argnums: Argnums | None = None, has_aux: bool = False):
     tape = _GradLevel()
     args = tuple(primals)
     chosen = args if argnums is None else _select_args(args, argnums)
-    flat, spec = _tensors_of(chosen)
+    flat, spec = _check_tensors(chosen)
     with tape.scope:
         inner = tree_unflatten([tape.input(t) for t in flat], spec)
         result = func(*(inner if argnums is None else _replace_args(args, argnums, inner)))
@@ -257,7 +257,7 @@ def _vjp(func, primals, argnums: Argnums | None = None, has_aux: bool = False):
     return (released, backward, aux) if has_aux else (released, backward)
 
 
-def _checked_argnums(argnums: Any, count: int) -> Any:
+def _check_argnums(argnums: Any, count: int) -> Any:
     if not isinstance(argnums, (int, tuple)):
         raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
     if isinstance(argnums, tuple) and not argnums:
@@ -276,12 +276,12 @@ def _checked_argnums(argnums: Any, count: int) -> Any:
 
 def _select_args(args: tuple, argnums: Argnums) -> Any:
     """Return the arguments to differentiate with respect to."""
-    numbers = _checked_argnums(argnums, len(args))
+    numbers = _check_argnums(argnums, len(args))
     return tuple(args[n] for n in numbers) if isinstance(numbers, tuple) else args[numbers]
 
 
 def _replace_args(args: tuple, argnums: Argnums, values: Any) -> tuple:
-    numbers = _checked_argnums(argnums, len(args))
+    numbers = _check_argnums(argnums, len(args))
     if not isinstance(numbers, tuple):
         numbers, values = (numbers,), (values,)
     out = list(args)
@@ -309,7 +309,7 @@ def grad_and_value(func: Callable, argnums: Argnums = 0, has_aux: bool = False) 
 @restores_modes
 def _grad_and_value(func, argnums, has_aux, args, kwargs):
     tape = _GradLevel()
-    flat, spec = _tensors_of(_select_args(args, argnums))
+    flat, spec = _check_tensors(_select_args(args, argnums))
     with tape.scope:
         inner = tree_unflatten([tape.input(t) for t in flat], spec)
         result = func(*_replace_args(args, argnums, inner), **kwargs)

@@ -62,7 +62,7 @@ def vmap_impl(func, in_dims, out_dims, randomness, chunk_size, *args, **kwargs):
     parts = []
     numbers: Iterator[contextlib.AbstractContextManager] = itertools.repeat(contextlib.nullcontext())
     if randomness == "same":
-        numbers = _same_random_state(flat)
+        numbers = _repeat_random_state(flat)
     for (start, stop), drawing in zip(bounds, numbers, strict=False):
         piece = [a if d is None else a.narrow(d, start, stop - start) for a, d in zip(flat, dims, strict=True)]
         with drawing:
@@ -71,7 +71,7 @@ def vmap_impl(func, in_dims, out_dims, randomness, chunk_size, *args, **kwargs):
     return _concat_chunks(parts, out_dims, func)
 
 
-def _same_random_state(tensors) -> Iterator[contextlib.AbstractContextManager]:
+def _repeat_random_state(tensors) -> Iterator[contextlib.AbstractContextManager]:
     """Yield, for each chunk, a context that draws equal random numbers. The first advances the default generators, the
     others draw from copies.
     """

@@ -9,7 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 from .._dispatch import MODE, F, Interceptor, call, function_for
-from .._dispatch.interceptors import InPlaceCall, ReenabledInterceptor, enter, entered, leave, showing, stack
+from .._dispatch.interceptors import (
+    InPlaceCall,
+    ReenabledInterceptor,
+    enter,
+    leave,
+    list_entered,
+    show_only_within,
+    stack,
+)
 from .._dispatch.op_record import RANDOM
 from .._dispatch.out_variants import check_output_shape, check_target_dtype
 from .._dispatch.shapes import broadcast_shapes
@@ -38,7 +46,7 @@ class VmapLevel(Interceptor):
         self.number = 0
 
     def __enter__(self):
-        self.number = 1 + max((item.number for item in entered() if isinstance(item, VmapLevel)), default=0)
+        self.number = 1 + max((item.number for item in list_entered() if isinstance(item, VmapLevel)), default=0)
         super().__enter__()
         MODE.transforms += 1
         return self
@@ -85,35 +93,35 @@ class VmapLevel(Interceptor):
             return batch_dim_first(value)
         return F.expand(F.unsqueeze(value, 0), self.size, *value.shape)
 
-    def _lifted(self, value: Any) -> Any:
+    def _expand_tangents(self, value: Any) -> Any:
         """Return a value with tensors that have tangents of this level expanded to batches."""
         if value.__class__ in (tuple, list):
-            return value.__class__([self._lifted(item) for item in value])
+            return value.__class__([self._expand_tangents(item) for item in value])
         return hide_batch_dim(expand_at_level(value, self), self) if has_batched_tangent(value, self) else value
 
     def intercept(self, op, function, args, kwargs):
         drawing = op.tags & RANDOM and self.randomness == "different"
         if MODE.forwards and (drawing or any(self.has(value) for value in (*args, *kwargs.values()))):
-            args = tuple(self._lifted(value) for value in args)
-            kwargs = {name: self._lifted(value) for name, value in kwargs.items()}
+            args = tuple(self._expand_tangents(value) for value in args)
+            kwargs = {name: self._expand_tangents(value) for name, value in kwargs.items()}
         if isinstance(op, LibraryOp):
-            return self._added(op, function, args, kwargs)
+            return self._run_custom_op(op, function, args, kwargs)
         if isinstance(function, InPlaceCall):
-            return self._write(op, function, args, kwargs)
+            return self._run_in_place_op(op, function, args, kwargs)
         if "out" in kwargs:
             kwargs = dict(kwargs)
             out = kwargs.pop("out")
             if out is not None:
                 if op.has_out:
-                    return self._out(op, function, args, kwargs, out)
+                    return self._run_out_variant(op, function, args, kwargs, out)
                 kwargs["out"] = out
         if function is not op.function:  # factory function
             if op.tags & RANDOM:
-                return self._draw(op, function, args, kwargs)
+                return self._run_random_op(op, function, args, kwargs)
             return function(*args, **kwargs)
-        from ._batching_rules import ALWAYS, rule_of
+        from ._batching_rules import ALWAYS, find_rule
 
-        rule = rule_of(op)
+        rule = find_rule(op)
         if rule is None:  # its parts have rules
             return self._run_composite(op, function, args, kwargs)
         if op.name in ALWAYS:
@@ -127,22 +135,22 @@ class VmapLevel(Interceptor):
         values = call.check_tensors(op, call.bind(op, args, dict(kwargs)))
         return rule(self, op, values)
 
-    def _added(self, op, function, args, kwargs):
+    def _run_custom_op(self, op, function, args, kwargs):
         """Run a custom op by its `register_vmap` rule, else example by example."""
         values = op.schema.bind(args, kwargs)
         if not any(self.has(value) for value in values):
             return function(*args, **kwargs)
 
-        def mapped(take, value):
-            return type(value)(mapped(take, v) for v in value) if isinstance(value, (list, tuple)) else take(value)
+        def map_nested(take, value):
+            return type(value)(map_nested(take, v) for v in value) if isinstance(value, (list, tuple)) else take(value)
 
-        batches = [mapped(lambda v: batch_dim_first(v) if is_batched_at(v, self) else v, value) for value in values]
-        dims = tuple(mapped(lambda v: 0 if is_batched_at(v, self) else None, value) for value in values)
+        batches = [map_nested(lambda v: batch_dim_first(v) if is_batched_at(v, self) else v, value) for value in values]
+        dims = tuple(map_nested(lambda v: 0 if is_batched_at(v, self) else None, value) for value in values)
         if op.vmap_rule is None:
             rows = [
                 op(
                     **{
-                        a.name: mapped(lambda v: v[i], b) if _any_dim(d) else b
+                        a.name: map_nested(lambda v: v[i], b) if _any_dim(d) else b
                         for a, b, d in zip(op.schema.arguments, batches, dims, strict=True)
                     }
                 )
@@ -154,26 +162,26 @@ class VmapLevel(Interceptor):
         info, (batches, keywords) = VmapInfo(self.size, self.randomness), op.schema.call_form(batches)
         results, out_dims = op.vmap_rule(info, dims[: len(batches)], *batches, **keywords)
 
-        def placed(value, dim):
+        def wrap_nested(value, dim):
             if isinstance(value, (list, tuple)):
                 each = dim if isinstance(dim, (list, tuple)) else [dim] * len(value)
-                return type(value)(placed(v, d) for v, d in zip(value, each, strict=True))
+                return type(value)(wrap_nested(v, d) for v, d in zip(value, each, strict=True))
             return value if dim is None or not isinstance(value, Tensor) else make_batched(value, dim, self)
 
-        return placed(results, out_dims)
+        return wrap_nested(results, out_dims)
 
     def _run_composite(self, op, function, args, kwargs):
         items = [*stack.items, self]
-        with showing(items):
+        with show_only_within(items):
             for item in items[:-1]:  # autocast matches op names, which are not visible below
                 found = item.cast(op, args, kwargs)
                 if found is not None:
                     args, kwargs = found
                     items = [other for other in items if other is not item]
-        with showing(items):
+        with show_only_within(items):
             return call.without_interceptors(op, function, args, kwargs)
 
-    def _draw(self, op, function, args, kwargs):
+    def _run_random_op(self, op, function, args, kwargs):
         from ._batching_rules.random_ops import check_allowed
 
         check_allowed(self)
@@ -184,7 +192,7 @@ class VmapLevel(Interceptor):
         size, *rest = args
         return make_batched(function((self.size, *size), *rest, **kwargs), 0, self)
 
-    def _out(self, op, function, args, kwargs, out):
+    def _run_out_variant(self, op, function, args, kwargs, out):
         targets = out if isinstance(out, (tuple, list)) else (out,)
         with ReenabledInterceptor(self):
             result = function(*args, **kwargs)
@@ -194,7 +202,7 @@ class VmapLevel(Interceptor):
                 target.copy_(value)
         return out
 
-    def _write(self, op, function, args, kwargs):
+    def _run_in_place_op(self, op, function, args, kwargs):
         target = args[0]
         if not is_batched_at(target, self):
             if any(self.has(value) for value in (*args, *kwargs.values())):

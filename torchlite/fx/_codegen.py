@@ -166,7 +166,7 @@ class _Writer:
         inner = kind.__args__ if isinstance(kind, TensorType) else typing.get_args(kind)
         return f"{head}[{','.join(map(self.annotation, inner))}]" if inner else head
 
-    def painted(self, text: str, color: str) -> str:
+    def color_text(self, text: str, color: str) -> str:
         return f"\033[{_COLORS[color]}m{text}\033[0m" if self.style.colored else text
 
     def value(self, arg: Any) -> str:
@@ -195,22 +195,22 @@ class _Writer:
             return self.add_global(qualified_name(arg), arg)
         if isinstance(arg, type) or typing.get_origin(arg) is not None:
             return self.annotation(arg)
-        return self.painted(repr(arg), "blue")
+        return self.color_text(repr(arg), "blue")
 
     def call(self, args: Iterable[Any], kwargs: dict[str, Any]) -> str:
         named = [f"{identifier(name)} = {self.value(item)}" for name, item in kwargs.items()]
         return ", ".join([*map(self.value, args), *named])
 
-    def beside(self, node: Node) -> str:
+    def value_annotation(self, node: Node) -> str:
         """Return what verbose code shows as a value's annotation."""
         found = node._meta_value()
         sizes = "[" + ", ".join(map(str, getattr(found, "shape", ()))) + "]"
         if isinstance(found, Tensor):
-            text = self.painted(abbreviation(found.dtype), "red") + self.painted(sizes, "blue")
+            text = self.color_text(abbreviation(found.dtype), "red") + self.color_text(sizes, "blue")
             if self.style.include_stride:
-                text += self.painted(f"[{', '.join(map(str, found.stride()))}]", "dim_blue")
+                text += self.color_text(f"[{', '.join(map(str, found.stride()))}]", "dim_blue")
             if self.style.include_device:
-                text += self.painted(str(found.device), "dim_green")
+                text += self.color_text(str(found.device), "dim_green")
             kind = type(found).__name__
             return self.note(text if type(found) is Tensor or kind == "FakeTensor" else f"{kind}({text})")
         if isinstance(found, (SymInt, SymFloat, SymBool)):
@@ -227,7 +227,7 @@ class _Writer:
         """Return a node's statement without line end, None for a placeholder."""
         kind = "" if node.type is None else f" : {self.annotation(node.type)}"
         if self.style.verbose:
-            kind = self.beside(node)
+            kind = self.value_annotation(node)
         if node.op == "placeholder":
             default = f" = {self.value(node.args[0])}" if node.args else ""
             name = str(node.target)
@@ -282,7 +282,7 @@ class _Writer:
             for key, value in (node.meta.get("custom") or {}).items()
         }
         text = f"{f'# {shown} ' if shown else ''}#{f' Annotation: {marks}' if marks else ''}"
-        return f"\n{self.painted(one_line(f'{text} {_source_comment(node.stack_trace)}'), 'dim')}\n"
+        return f"\n{self.color_text(one_line(f'{text} {_source_comment(node.stack_trace)}'), 'dim')}\n"
 
 
 def _is_function(arg: Any) -> bool:
@@ -292,7 +292,7 @@ def _is_function(arg: Any) -> bool:
     return isinstance(arg, (types.FunctionType, types.BuiltinFunctionType))
 
 
-def _last_uses(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
+def _find_last_uses(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
     """Return, by node, the values used there for the last time."""
     seen: set[Node] = set()
     found: dict[Node, list[Node]] = {}
@@ -377,7 +377,7 @@ class CodeGen:
     ) -> PythonCode:
         style = _PrintStyle(verbose, include_stride, include_device, colored, expanded_def, additional_meta or (), runs)
         writer = _Writer(namespace, root_module, style)
-        body = self._body(list(nodes), writer)
+        body = self._body_lines(list(nodes), writer)
         if not any(line.strip() for line in body):
             body.append("pass\n")
         before = "\n".join(f"torch.fx.wrap({quote(name)})" for name in writer.wrapped)
@@ -391,9 +391,9 @@ class CodeGen:
         src = f"\n{before}\n\n{head}\n{code}"
         return PythonCode(src, writer.globals, _lineno_map=lines, _prologue_start=before.count("\n") + 4)
 
-    def _body(self, nodes: list[Node], writer: _Writer) -> list[str]:
+    def _body_lines(self, nodes: list[Node], writer: _Writer) -> list[str]:
         """Return the body's lines; each value is released after its last use."""
-        ends = _last_uses(nodes)
+        ends = _find_last_uses(nodes)
         last_summary = None
         body: list[str] = [*_placeholder_assignment(nodes)]
         together = bool(body)
@@ -412,7 +412,7 @@ class CodeGen:
             elif node.op != "placeholder":
                 done = ends.get(node, []) + ([] if node.users else [node])
                 freed = " = ".join([*map(repr, done), "None"])
-                text += f";  {writer.painted(freed, 'dim')}\n" if done else "\n"
+                text += f";  {writer.color_text(freed, 'dim')}\n" if done else "\n"
             body.append(_SourceLine.of(text, place))
         return body
 

@@ -68,7 +68,7 @@ BUILTIN_FUNCTIONAL_NAMES = frozenset(
 )
 
 
-def _find(func: Any) -> str | None:
+def _find_public_name(func: Any) -> str | None:
     """Return the public dotted name of a torchlite function or class, None if it has none."""
     name = getattr(func, "__name__", None)
     if not isinstance(name, str):
@@ -97,8 +97,8 @@ def _find(func: Any) -> str | None:
 
 
 @functools.lru_cache(maxsize=4096)
-def _found(func: Any) -> str | None:
-    return _find(func)
+def _find_public_name_cached(func: Any) -> str | None:
+    return _find_public_name(func)
 
 
 def public_name(thing: Any) -> str | None:
@@ -114,9 +114,9 @@ def public_name(thing: Any) -> str | None:
     if not isinstance(module, str) or not (is_torchlite_object(module) or module.partition(".")[0] == "torch"):
         return None
     try:
-        return _found(thing)
+        return _find_public_name_cached(thing)
     except TypeError:  # unhashable
-        return _find(thing)
+        return _find_public_name(thing)
 
 
 def qualified_name(func: Callable[..., Any]) -> str:

@@ -109,7 +109,7 @@ class ProgramTrace(Trace):
                 function = unwrap_traced(names.get(name, getattr(builtins, name, None)))
                 if function is None:
                     raise KeyError(name)
-                self._wrap(names, name, function)
+                self._wrap_function(names, name, function)
             for names in self._searched:
                 self.search(names)
             for cls, name in _wrapped_methods_to_patch:
@@ -120,7 +120,7 @@ class ProgramTrace(Trace):
             raise
         return self
 
-    def _wrap(self, names: dict[str, Any], name: str, function: Any) -> None:
+    def _wrap_function(self, names: dict[str, Any], name: str, function: Any) -> None:
         self.replaced.setdefault(id(function), wrap_function(function))
         self.rebind(names, name, function)
 
@@ -134,7 +134,7 @@ class ProgramTrace(Trace):
             if id(value) in self._views:
                 self.rebind(names, name, value)
             elif not name.startswith("_") and callable(value) and id(value) in self.wrapped:
-                self._wrap(names, name, value)
+                self._wrap_function(names, name, value)
 
     def call_module(self, module: Any, call: Any, args: tuple, kwargs: dict) -> Any:
         """Return the tracer's result of a module call."""

@@ -26,7 +26,7 @@ from .._types.python_source import compile_function, evaluate
 from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
-from ..overrides import _public
+from ..overrides import _public_function_of
 from ..utils import _pytree as pytree
 from . import graph_module
 from ._codegen import _PyTreeCodeGen, _PyTreeInfo
@@ -143,13 +143,13 @@ class _ProxyInterceptor(Interceptor):
         if kwargs.get("out", 0) is None:
             kwargs = {name: value for name, value in kwargs.items() if name != "out"}
         if isinstance(op, LibraryOp):
-            return self._node(proxy, op.overload, args, kwargs)
+            return self._make_proxy_node(proxy, op.overload, args, kwargs)
         if op.name == "new_tensor":
             return proxy.tracer.create_proxy("call_method", "new_tensor", *strip_default_args(op, args, kwargs))
         if function.__class__ is InPlaceCall:
             name = "__setitem__" if op.name == "_setitem" else f"{op.name.strip('_')}_"
             return proxy.tracer.create_proxy("call_method", name, *strip_default_args(op, args, kwargs))
-        function = _public(op, False) or function
+        function = _public_function_of(op, False) or function
         if (public_name(function) or "").startswith(
             "torch.nn.functional."
         ) and function.__name__ not in BUILTIN_FUNCTIONAL_NAMES:
@@ -157,28 +157,28 @@ class _ProxyInterceptor(Interceptor):
             # Proxies.
             asks: Any = torch.nn.functional  # looked up there, as a program may have replaced it
             if not asks.has_torch_function((*args, *kwargs.values())):
-                self._refuse(function)
+                self._refuse_call(function)
             defaults = {p.name: p.default for p in op.params}
-            return self._node(proxy, function, *pass_defaults_by_keyword(defaults, EMPTY, args, kwargs))
+            return self._make_proxy_node(proxy, function, *pass_defaults_by_keyword(defaults, EMPTY, args, kwargs))
         args, kwargs = strip_default_args(op, args, kwargs)
         if args and is_method(function) and op.params[len(args) - 1].kind == "varargs":
             args = (*args[:-1], *args[-1])
-        return self._node(proxy, function, args, kwargs)
+        return self._make_proxy_node(proxy, function, args, kwargs)
 
     def called(self, function: Any, args: Any, kwargs: Any) -> Any:
         """Handle a function that is no op, for example a factory."""
         proxy = find_proxy(args, kwargs)
-        return NotImplemented if proxy is None else self._node(proxy, function, args, kwargs)
+        return NotImplemented if proxy is None else self._make_proxy_node(proxy, function, args, kwargs)
 
     @staticmethod
-    def _refuse(function: Any) -> None:
+    def _refuse_call(function: Any) -> None:
         raise TraceError(
             f"torch.nn.functional.{function.__name__}: symbolically traced variables cannot be used as inputs to "
             "control flow"
         )
 
     @staticmethod
-    def _node(proxy: Proxy, function: Any, args: Any, kwargs: Any) -> Proxy:
+    def _make_proxy_node(proxy: Proxy, function: Any, args: Any, kwargs: Any) -> Proxy:
         return type(proxy).__torch_function__(function, (), tuple(args), kwargs)
 
 
@@ -204,7 +204,7 @@ def _with_plain_parameters(function: Any) -> FunctionType:
     return compile_function(name, text, f"<torch.fx: {name}>", scope)
 
 
-def _without_variadics(function: FunctionType, count: int) -> FunctionType:
+def _drop_variadics(function: FunctionType, count: int) -> FunctionType:
     """Return the function with `*args` and `**kwargs` as plain parameters."""
     code = function.__code__
     flat = code.replace(
@@ -213,7 +213,7 @@ def _without_variadics(function: FunctionType, count: int) -> FunctionType:
     return FunctionType(flat, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
 
 
-def _annotation(function: Any, name: str) -> Any:
+def _resolve_annotation(function: Any, name: str) -> Any:
     """Return the annotation of a parameter or the return value, None if missing or unresolvable."""
     found = getattr(function, "__annotations__", {}).get(name)
     if not isinstance(found, str):
@@ -288,7 +288,7 @@ class Tracer(TracerBase):
             for name, buffer in self.root.named_buffers():
                 if a is buffer:
                     return self.create_node("get_attr", name, (), {})
-            return self.create_node("get_attr", self._constant(a, "_tensor_constant"), (), {})
+            return self.create_node("get_attr", self._constant_attribute_name(a, "_tensor_constant"), (), {})
         if isinstance(a, Module):
             for name, module in self.root.named_modules():
                 if a is module:
@@ -297,10 +297,12 @@ class Tracer(TracerBase):
             items = tuple(self.create_arg(item) for item in a)
             return self.create_node("call_function", type(a), items if hasattr(a, "_make") else (items,), {})
         if type(a) in _proxyable_classes:
-            return self.create_node("get_attr", self._constant(a, f"_{type(a).__name__}_constant_"), (), {})
+            return self.create_node(
+                "get_attr", self._constant_attribute_name(a, f"_{type(a).__name__}_constant_"), (), {}
+            )
         return super().create_arg(a)
 
-    def _constant(self, value: Any, prefix: str) -> str:
+    def _constant_attribute_name(self, value: Any, prefix: str) -> str:
         """Return the name of a value among the root's attributes; add it if missing."""
         if id(value) not in self.tensor_attrs:
             number = 0
@@ -387,7 +389,7 @@ class Tracer(TracerBase):
             raise RuntimeError("``self`` argument cannot be part of *args expansion!")
         args: list[Any] = [self.root] if is_module else []
         if isinstance(concrete_args, tuple) and concrete_args and code.co_flags & _VARIADIC and count == 1:
-            return root_fn, args + [self._flat_input(i, value) for i, value in enumerate(concrete_args)]
+            return root_fn, args + [self._add_flat_input(i, value) for i, value in enumerate(concrete_args)]
         names = list(code.co_varnames[len(args) : count])
         if isinstance(concrete_args, tuple):
             if len(names) != len(concrete_args):
@@ -402,20 +404,20 @@ class Tracer(TracerBase):
             stars += ["**"] * bool(code.co_flags & inspect.CO_VARKEYWORDS)
             rest = [star + name for star, name in zip(stars, code.co_varnames[count:], strict=False)]
             args += [self._proxy_placeholder(name, concrete_args, signature, function) for name in rest]
-            root_fn = _without_variadics(function, len(args))
+            root_fn = _drop_variadics(function, len(args))
         flat, in_spec = pytree.tree_flatten(tuple(args))
         if all(child.is_leaf() for child in in_spec.children()):
             return root_fn, args
         self.graph._codegen = _PyTreeCodeGen(_PyTreeInfo(list(code.co_varnames[:count]), in_spec, None))
-        return self._flattened(root_fn, in_spec), flat
+        return self._flatten_function(root_fn, in_spec), flat
 
-    def _flat_input(self, place: int, value: Any) -> Proxy:
+    def _add_flat_input(self, place: int, value: Any) -> Proxy:
         made = self.create_proxy("placeholder", f"input_{place}", (), {})
         if isinstance(value, PHBase) and value is not PH:
             _transfer_attrs(value, made.node)
         return made
 
-    def _flattened(self, function: Callable[..., Any], in_spec: Any) -> Callable[..., Any]:
+    def _flatten_function(self, function: Callable[..., Any], in_spec: Any) -> Callable[..., Any]:
         """Return the function with flat arguments and results; the codegen adds the pytrees."""
 
         def flatten_fn(*args):  # type: ignore[no-untyped-def]  # (what is annotated would be the graph's)
@@ -431,7 +433,9 @@ class Tracer(TracerBase):
         parameter = sig.parameters.get(name)
         default = () if parameter is None or parameter.default is parameter.empty else (parameter.default,)
         if concrete_args is None or name not in concrete_args:
-            return self.create_proxy("placeholder", name, default, {}, type_expr=_annotation(fn_for_analysis, name))
+            return self.create_proxy(
+                "placeholder", name, default, {}, type_expr=_resolve_annotation(fn_for_analysis, name)
+            )
         count = 0
 
         def stood_for(value: Any) -> Any:
@@ -508,7 +512,7 @@ class Tracer(TracerBase):
             function = _with_plain_parameters(function)
         names = function.__globals__
         function, args = self.create_args_for_root(function, isinstance(root, Module), concrete_args)
-        returns = _annotation(inspect.unwrap(function), "return")
+        returns = _resolve_annotation(inspect.unwrap(function), "return")
         searched = self._autowrap_search
         with ProgramTrace(self, self._autowrap_function_ids, searched) as seen, _ProxyInterceptor():
             seen.search(names)

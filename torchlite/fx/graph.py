@@ -299,7 +299,7 @@ class Graph:
         to_erase._remove_from_list()
         to_erase._erased = True  # an iterator may be at this node
         self._len -= 1
-        to_erase._update_args_kwargs(map_arg(to_erase.args, _no_op), map_arg(to_erase.kwargs, _no_op))
+        to_erase._update_args_kwargs(map_arg(to_erase.args, _do_nothing), map_arg(to_erase.kwargs, _do_nothing))
 
     def _clear_nodes(self) -> None:
         for node in reversed(self.nodes):
@@ -357,7 +357,7 @@ class Graph:
         """
         if record_func:
             raise NotImplementedError("Graph.python_code(): record_func=True")
-        return self._written(
+        return self._generate_with_names(
             root_module,
             verbose=verbose,
             include_stride=include_stride,
@@ -371,17 +371,17 @@ class Graph:
         """Return the executable form of `code`, where functions that check their arguments are called in that form."""
         if not any(isinstance(node.target, CheckedCallable) for node in self.nodes):
             return code
-        return self._written("self", runs=True)
+        return self._generate_with_names("self", runs=True)
 
-    def _written(self, root_module: str, **style: Any) -> PythonCode:
+    def _generate_with_names(self, root_module: str, **style: Any) -> PythonCode:
         namespace = Namespace()  # separates node names from global names
         before = [(node, node._repr_fn) for node in self.nodes]
 
-        def named(node: Node) -> str:
+        def name_node(node: Node) -> str:
             return namespace.create_name(node.name, node)
 
         for node, _ in before:
-            node._repr_fn = named
+            node._repr_fn = name_node
         try:
             return self._python_code(root_module, namespace, **style)
         finally:
@@ -499,7 +499,7 @@ class Graph:
         return until_left()
 
 
-def _no_op(node: Node) -> None:
+def _do_nothing(node: Node) -> None:
     return None
 
 

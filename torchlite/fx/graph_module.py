@@ -282,7 +282,7 @@ class GraphModule(Module):
         cls: Any = type(self)
         run = self._graph._running_code(code)
         forward = _forward_from_src(run.src, run.globals, self._graph._co_fields)
-        cls.forward = _predispatch.ending(forward, self._graph.nodes)
+        cls.forward = _predispatch.end_levels_after(forward, self._graph.nodes)
         own = vars(cls).get("__call__")
         if own is not _call_wrapped:
             cls._own_call, cls.__call__ = own, _call_wrapped

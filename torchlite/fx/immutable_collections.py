@@ -14,7 +14,7 @@ _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
 
-def _refused(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+def _raise_immutable(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
     raise TypeError(
         f"{type(self).__name__!r} object does not support mutation. The arguments of a torch.fx.Node are changed by "
         "assigning new ones:\n\n    new_args = ...  # a copy of node.args, with what is to change\n"
@@ -31,8 +31,8 @@ class immutable_list(list[_Item]):
     True
     """
 
-    __delitem__ = __iadd__ = __imul__ = __setitem__ = _refused  # type: ignore[assignment]
-    append = clear = extend = insert = pop = remove = reverse = sort = _refused  # type: ignore[assignment]
+    __delitem__ = __iadd__ = __imul__ = __setitem__ = _raise_immutable  # type: ignore[assignment]
+    append = clear = extend = insert = pop = remove = reverse = sort = _raise_immutable  # type: ignore[assignment]
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(self))
@@ -45,8 +45,8 @@ class immutable_list(list[_Item]):
 class immutable_dict(dict[_Key, _Value]):
     """Dictionary that raises on mutation and is hashable."""
 
-    __delitem__ = __ior__ = __setitem__ = _refused  # type: ignore[assignment]
-    clear = pop = popitem = setdefault = update = _refused  # type: ignore[assignment]
+    __delitem__ = __ior__ = __setitem__ = _raise_immutable  # type: ignore[assignment]
+    clear = pop = popitem = setdefault = update = _raise_immutable  # type: ignore[assignment]
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))

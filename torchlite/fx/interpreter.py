@@ -8,7 +8,7 @@ from typing import Any
 
 from ..func import _predispatch
 from . import traceback as fx_traceback
-from ._codegen import _last_uses
+from ._codegen import _find_last_uses
 from ._compatibility import compatibility
 from ._lazy_graph_module import _make_graph_module
 from ._symbolic_trace import Tracer
@@ -47,7 +47,7 @@ class Interpreter:
         self.name = "Interpreter"
         self.garbage_collect_values = garbage_collect_values
         self.extra_traceback = True
-        self.user_to_last_uses = _last_uses(list(self.graph.nodes)) if garbage_collect_values else {}
+        self.user_to_last_uses = _find_last_uses(list(self.graph.nodes)) if garbage_collect_values else {}
 
     @compatibility(is_backward_compatible=True)
     def run(self, *args: Any, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True) -> Any:

@@ -22,7 +22,7 @@ __all__ = [
     "normalize_function", "normalize_module", "type_matches",
 ]  # fmt: skip
 
-_PLAIN = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_NON_VARIADIC_KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 # Python types of schema types.
 _TYPES: dict[str, Any] = {
     "Tensor": Tensor, "int": int, "SymInt": int, "float": float, "bool": bool, "str": str, "Scalar": numbers.Number,
@@ -233,7 +233,7 @@ def normalize_module(
 
 def _normalize_call(signature: inspect.Signature, args: Any, kwargs: Any, only_kwargs: bool) -> ArgsKwargsPair | None:
     parameters = signature.parameters.values()
-    if any(p.kind not in _PLAIN for p in parameters):
+    if any(p.kind not in _NON_VARIADIC_KINDS for p in parameters):
         # A record's `input` may be passed as `self`, which is positional-only.
         if list(signature.parameters) != ["input", "from", "to", "generator"]:
             return None

@@ -164,7 +164,7 @@ class TracerBase:
         if isinstance(a, list):
             return [self.create_arg(item) for item in a]
         if isinstance(a, dict):
-            return {self._key(key): self.create_arg(value) for key, value in a.items()}
+            return {self._check_dict_key(key): self.create_arg(value) for key, value in a.items()}
         if isinstance(a, (slice, range)):
             return type(a)(self.create_arg(a.start), self.create_arg(a.stop), self.create_arg(a.step))  # type: ignore[misc]
         if is_dataclass(a) and not isinstance(a, type):
@@ -174,13 +174,13 @@ class TracerBase:
             return a
         raise NotImplementedError(f"argument of type: {type(a)}")
 
-    def _key(self, key: Any) -> Any:
+    def _check_dict_key(self, key: Any) -> Any:
         key = self.create_arg(key)
 
-        def refused(node: Node) -> Any:
+        def raise_node_in_key(node: Node) -> Any:
             raise RuntimeError(f"Keys for dictionaries used as an argument cannot contain a Node. Got key: {node}")
 
-        map_arg(key, refused)
+        map_arg(key, raise_node_in_key)
         return key
 
     @compatibility(is_backward_compatible=True)
@@ -222,7 +222,7 @@ def assert_fn(x: Any) -> None:
         raise AssertionError("Assertion failed")
 
 
-def _instruction(frame: Any) -> tuple[list[dis.Instruction], int]:
+def _current_instruction(frame: Any) -> tuple[list[dis.Instruction], int]:
     """Return a frame's instructions and the index of the current one."""
     found = list(dis.get_instructions(frame.f_code))
     return found, bisect_left(found, frame.f_lasti, key=lambda x: x.offset)
@@ -274,7 +274,7 @@ class Proxy:
         return self.tracer.create_proxy("call_method", "__call__", (self, *args), kwargs)
 
     def __iter__(self) -> Iterator[Any]:
-        found, place = _instruction(sys._getframe(1))
+        found, place = _current_instruction(sys._getframe(1))
         if found[place].opname == "UNPACK_SEQUENCE":  # `a, b = proxy` gives the number of items
             return (self[i] for i in range(found[place].argval))  # type: ignore[index]
         return self.tracer.iter(self)
@@ -324,7 +324,7 @@ def is_method(function: Callable[..., Any]) -> bool:
 
 def _is_asserted(frame: Any) -> bool:
     """True if a frame evaluates the condition of an `assert`."""
-    found, place = _instruction(frame)
+    found, place = _current_instruction(frame)
     while found[place].opname in ("TO_BOOL", "CACHE", "NOT_TAKEN"):
         place += 1
     if found[place].opname not in ("POP_JUMP_IF_TRUE", "POP_JUMP_FORWARD_IF_TRUE"):
@@ -421,7 +421,7 @@ class ParameterProxy(Proxy):
         return self.param.nelement()
 
 
-def _operator(name: str, reflected: bool) -> Callable[..., Any]:
+def _make_operator_method(name: str, reflected: bool) -> Callable[..., Any]:
     target = getattr(operator, name)
 
     def called(self: Proxy, *args: Any) -> Proxy:
@@ -433,7 +433,7 @@ def _operator(name: str, reflected: bool) -> Callable[..., Any]:
 
 
 for _name in magic_methods:
-    setattr(Proxy, f"__{_name.strip('_')}__", _operator(_name, False))
+    setattr(Proxy, f"__{_name.strip('_')}__", _make_operator_method(_name, False))
 for _name in reflectable_magic_methods:
-    setattr(Proxy, f"__r{_name.strip('_')}__", _operator(_name, True))
+    setattr(Proxy, f"__r{_name.strip('_')}__", _make_operator_method(_name, True))
 Proxy.__hash__ = object.__hash__  # type: ignore[method-assign]

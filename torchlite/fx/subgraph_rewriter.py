@@ -73,20 +73,20 @@ def replace_pattern_with_filters(
     """
     if replacement is None and replacement_callback is None:
         raise AssertionError("Must provide either a replacement GraphModule or a replacement callback")
-    graph, sought = gm.graph, _graph_of(pattern)
+    graph, sought = gm.graph, _to_graph(pattern)
     matcher = SubgraphMatcher(sought, ignore_literals=ignore_literals)
     matches = [
         match
         for match in matcher.match(graph, node_name_match=node_name_match)
         if all(passes(match, graph, sought) for passes in match_filters or ())
     ]
-    common = None if replacement is None else _graph_of(replacement)
+    common = None if replacement is None else _to_graph(replacement)
     renewed: dict[Node, Any] = {}  # replacements of nodes so far
     done = []
     for match in matches:
         replacement_graph = common if replacement_callback is None else replacement_callback(match, graph, sought)
         assert replacement_graph is not None
-        new = _put(graph, match, replacement_graph, renewed)
+        new = _insert_replacement(graph, match, replacement_graph, renewed)
         for node in reversed(sought.nodes):
             if node.op not in ("placeholder", "output"):
                 graph.erase_node(match.nodes_map[node])
@@ -97,13 +97,13 @@ def replace_pattern_with_filters(
     return done
 
 
-def _graph_of(thing: Any) -> Graph:
+def _to_graph(thing: Any) -> Graph:
     if isinstance(thing, Graph):
         return thing
     return thing.graph if isinstance(thing, GraphModule) else symbolic_trace(thing).graph
 
 
-def _put(graph: Graph, match: InternalMatch, made: Graph, renewed: dict[Node, Any]) -> list[Node]:
+def _insert_replacement(graph: Graph, match: InternalMatch, made: Graph, renewed: dict[Node, Any]) -> list[Node]:
     """Copy a graph to a match and redirect users of its results; return the new nodes."""
     inputs = [node for node in made.nodes if node.op == "placeholder"]
     if len(match.placeholder_nodes) != len(inputs):
@@ -115,7 +115,7 @@ def _put(graph: Graph, match: InternalMatch, made: Graph, renewed: dict[Node, An
         renewed.get(value, value) if isinstance(value, Node) else value for value in match.placeholder_nodes
     ]
     env: dict[Node, Any] = dict(zip(inputs, match.placeholder_nodes, strict=True))
-    with graph.inserting_before(_place_for(graph, match)):
+    with graph.inserting_before(_insertion_point(graph, match)):
         found = graph.graph_copy(made, env)
     results = found if isinstance(found, (tuple, list)) else (found,)
     if len(match.returning_nodes) != len(results):
@@ -127,7 +127,7 @@ def _put(graph: Graph, match: InternalMatch, made: Graph, renewed: dict[Node, An
     return [node for node in env.values() if isinstance(node, Node) and node not in given]
 
 
-def _place_for(graph: Graph, match: InternalMatch) -> Node:
+def _insertion_point(graph: Graph, match: InternalMatch) -> Node:
     """Return the node before which the replacement is inserted: the first user of a result, else the successor of the
     last matched output.
     """

@@ -69,7 +69,7 @@ def is_consistent(t1: Any, t2: Any) -> bool:
     """
     if t1 == t2 or isinstance(t1, _DynType) or isinstance(t2, _DynType):
         return True
-    return _alike(t1, t2, is_consistent)
+    return _dims_all(t1, t2, is_consistent)
 
 
 @compatibility(is_backward_compatible=False)
@@ -77,10 +77,10 @@ def is_more_precise(t1: Any, t2: Any) -> bool:
     """True if the first type is at least as precise as the second."""
     if t1 == t2 or isinstance(t2, _DynType):
         return True
-    return _alike(t1, t2, is_more_precise)
+    return _dims_all(t1, t2, is_more_precise)
 
 
-def _alike(t1: Any, t2: Any, holds: Any) -> bool:
+def _dims_all(t1: Any, t2: Any, holds: Any) -> bool:
     return (
         isinstance(t1, TensorType)
         and isinstance(t2, TensorType)

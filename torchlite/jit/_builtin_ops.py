@@ -14,7 +14,7 @@ from typing import Any
 import torchlite as torch
 from torchlite.backends import mha
 
-from .._aten.allowlist import allowed_packet, check_split_count, limit_run
+from .._aten.allowlist import allowed_packet, check_split_count, limit_repeat_counts
 from .._dispatch.call import Tensor
 from .._dispatch.dispatch_state import MODE
 from .._types import dtypes
@@ -84,14 +84,14 @@ def _conversion_for(kind: Any, value: Any) -> Callable | None:
     return None
 
 
-_PLAIN = frozenset((*TENSORS, *_NUMBERS, str, type(None), dtypes.dtype, device_type))
+_PLAIN_TYPES = frozenset((*TENSORS, *_NUMBERS, str, type(None), dtypes.dtype, device_type))
 
 
 def _is_plain(value: Any, depth: int = 3) -> bool:
     """True if a value has no class that overrides operators."""
     if value.__class__ is list or value.__class__ is tuple:
         return depth > 0 and all(_is_plain(item, depth - 1) for item in value)
-    return value.__class__ in _PLAIN
+    return value.__class__ in _PLAIN_TYPES
 
 
 def _are_numbers(values: Any) -> Any:
@@ -116,19 +116,19 @@ class BuiltinOperator:
             key = key, tuple(kwargs), tuple([a.__class__ for a in kwargs.values()])
         run = self._runs.get(key)
         if run is None:
-            run = self.chosen(args, kwargs)
+            run = self.find_cached_implementation(args, kwargs)
             if not any(a.__class__ is list for a in kwargs.values()):
                 if len(self._runs) >= _CACHE_SIZE:
                     self._runs.clear()
                 self._runs[key] = run
         return run(*args, **kwargs)
 
-    def chosen(self, args: tuple, kwargs: dict) -> Callable:
+    def find_cached_implementation(self, args: tuple, kwargs: dict) -> Callable:
         """Return the cached implementation for these argument classes."""
-        found = self.found(args, kwargs)
+        found = self.find_implementation(args, kwargs)
         return found.call if isinstance(found, CallPlan) else found
 
-    def found(self, args: tuple, kwargs: dict) -> Any:
+    def find_implementation(self, args: tuple, kwargs: dict) -> Any:
         """Return a call plan or function for these argument classes."""
         first = args[0] if args else None
         if (
@@ -142,21 +142,21 @@ class BuiltinOperator:
         if self._packet is None:
             raise RuntimeError(f"aten::{self.name} does not take {', '.join(type(a).__name__ for a in args)}")
         try:
-            found = self._overload(args, kwargs)
+            find_implementation = self._choose_overload(args, kwargs)
         except NotImplementedError:
             if "out" not in kwargs:
                 raise
-            return self._copied
-        if found is not None:
-            return found
+            return self._copy_to_out
+        if find_implementation is not None:
+            return find_implementation
         kinds = ", ".join([type(a).__name__ for a in args] + [f"{n}={type(a).__name__}" for n, a in kwargs.items()])
         raise RuntimeError(f"Arguments for call are not valid: no overload of aten::{self.name} takes ({kinds[:500]})")
 
-    def _copied(self, *args: Any, out: Tensor, **kwargs: Any) -> Tensor:
+    def _copy_to_out(self, *args: Any, out: Tensor, **kwargs: Any) -> Tensor:
         """Write the operator's result to an existing tensor, where no out overload exists."""
         return out.copy_(self(*args, **kwargs))
 
-    def _overload(self, args: tuple, kwargs: dict) -> Any:
+    def _choose_overload(self, args: tuple, kwargs: dict) -> Any:
         start = len(args)
         kind = int if args and isinstance(args[-1], int) else Tensor
         while start and isinstance(args[start - 1], kind):
@@ -246,15 +246,15 @@ class CallPlan:
     @property
     def by_position(self) -> bool:
         """True if positional arguments cannot be passed by keyword."""
-        return bool(self.overload._run or self.overload._found()) and self.overload._by_position
+        return bool(self.overload._run or self.overload._find_run()) and self.overload._by_position
 
     def target(self, named: bool) -> Callable:
         """Return the overload's implementation, without schema checks, as arguments are already matched."""
         overload = self.overload
-        run = overload._run or overload._found()
+        run = overload._run or overload._find_run()
         if named and overload._by_position:
-            return limit_run(overload, overload)
-        return limit_run(overload, overload._plain if self.is_plain else run)
+            return limit_repeat_counts(overload, overload)
+        return limit_repeat_counts(overload, overload._plain if self.is_plain else run)
 
     def code(self, name: str) -> Any:
         """Return the decoder of a keyword argument given as a number code."""
@@ -286,11 +286,11 @@ def _is_default(value: Any, default: Any) -> bool:
 # -- operators without tensor schema -----------------------------------------------------------------
 
 
-def _size(x: Tensor, dim: Any = None) -> Any:
+def _tensor_size(x: Tensor, dim: Any = None) -> Any:
     return list(x.shape) if dim is None else x.shape[dim]
 
 
-def _tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def _make_tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     count_visited(data)
     made = torch.tensor(_to_plain(data), dtype=code_to_dtype(dtype), device=device)
     return made.requires_grad_() if requires_grad else made
@@ -307,11 +307,11 @@ def _as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     return torch.as_tensor(data, dtype=code_to_dtype(dtype), device=device)
 
 
-def _device(name: Any, index: Any = None) -> device_type:
+def _make_device(name: Any, index: Any = None) -> device_type:
     return device_type(name) if index is None else device_type(name, index)
 
 
-def _warn(message: Any, stacklevel: int = 2) -> None:
+def _emit_warning(message: Any, stacklevel: int = 2) -> None:
     warnings.warn(format_value(message), stacklevel=3)
 
 
@@ -332,11 +332,11 @@ def _as_lists(x: Tensor) -> Any:
     return x.tolist()
 
 
-def _fast_path() -> bool:
+def _find_fast_path() -> bool:
     return mha.get_fastpath_enabled()
 
 
-def _scripted_to(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def _call_scripted_to(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """`to` of a program: by dtype code, device or another tensor."""
     values = list(args)
     if values and values[0].__class__ is int:
@@ -395,21 +395,21 @@ class _NoGrad:
         torch.set_grad_enabled(self._before)
 
 
-def _equals(a: Any, b: Any) -> bool:
+def _are_equal(a: Any, b: Any) -> bool:
     return bool(torch.equal(a, b))
 
 
-def _not(a: Any) -> bool:
+def _logical_not(a: Any) -> bool:
     return not a
 
 
 # Own implementations by name; they take precedence over `torch.ops.aten`.
 _OWN: dict[str, Callable] = {
-    "size": _size,
-    "tensor": _tensor,
+    "size": _tensor_size,
+    "tensor": _make_tensor,
     "as_tensor": _as_tensor,
-    "device": _device,
-    "warn": _warn,
+    "device": _make_device,
+    "warn": _emit_warning,
     "len": len,
     "is_grad_enabled": lambda: MODE.grad,
     "set_grad_enabled": _set_grad_enabled,
@@ -419,11 +419,11 @@ _OWN: dict[str, Callable] = {
     "is_tracing": lambda: False,
     "wait": lambda future: future.wait(),
     "list": _list_of,
-    "to": _scripted_to,
-    "backends.mha.get_fastpath_enabled": _fast_path,
+    "to": _call_scripted_to,
+    "backends.mha.get_fastpath_enabled": _find_fast_path,
     "__is__": lambda a, b: a is b,
     "__isnot__": lambda a, b: a is not b,
-    "__not__": _not,
+    "__not__": _logical_not,
     "__contains__": lambda items, item: bool((items == item).any()),
     "dim": lambda x: x.ndim,
     "numel": lambda x: x.numel(),
@@ -433,7 +433,7 @@ _OWN: dict[str, Callable] = {
     "stride": lambda x, *dim: x.stride(*dim) if dim else list(x.stride()),
     "is_floating_point": lambda x: x.is_floating_point(),
     "is_complex": lambda x: x.is_complex(),
-    "equal": _equals,
+    "equal": _are_equal,
     "storage_offset": lambda x: x.storage_offset(),
     "tolist": _as_lists,
     "index": _index,
@@ -477,7 +477,7 @@ _OWN: dict[str, Callable] = {
     "grad": lambda outputs, inputs, grads=None, keep=None, create=False, unused=False: list(
         torch.autograd.grad(outputs, inputs, grads, keep, create, unused)
     ),
-    "sym_size": _size,
+    "sym_size": _tensor_size,
     "hash": safe_hash,
     "get_num_threads": lambda: torch.get_num_threads(),
 }
@@ -487,7 +487,7 @@ def _number_to_tensor(value: Any) -> Tensor:
     return value if isinstance(value, Tensor) else torch.tensor(value)
 
 
-def _min_max(name: str) -> Callable:
+def _make_min_max(name: str) -> Callable:
     python = NONTENSOR_OPS[name]
 
     def pick(*args: Any) -> Any:
@@ -501,8 +501,8 @@ _PRIM: dict[str, Callable] = {
     "dtype": lambda x: to_code(x.dtype),
     "device": lambda x: x.device,
     "NumToTensor": _number_to_tensor,
-    "min": _min_max("min"),
-    "max": _min_max("max"),
+    "min": _make_min_max("min"),
+    "max": _make_min_max("max"),
     "abs": lambda x: abs(x),
     "requires_grad": lambda x: x.requires_grad,
     "type": _type_of,
@@ -553,7 +553,7 @@ def _div_version_3(a: Any, b: Any, *rest: Any, **kwargs: Any) -> Any:
     if isinstance(a, Tensor) or isinstance(b, Tensor):
         if not any(_has_fraction(v) for v in (a, b)) and not rest and not kwargs:
             return torch.div(a, b, rounding_mode="trunc")
-    return lookup("torch.div", 10)(a, b, *rest, **kwargs)
+    return find_operator("torch.div", 10)(a, b, *rest, **kwargs)
 
 
 def _has_fraction(value: Any) -> bool:
@@ -565,15 +565,15 @@ def _has_fraction(value: Any) -> bool:
 def _full_version_4(size: Any, value: Any, *rest: Any, dtype: Any = None, **kwargs: Any) -> Any:
     """`full` before version 5: default dtype for every fill value."""
     if "out" in kwargs:
-        return lookup("torch.full", 10)(size, value, **kwargs)
+        return find_operator("torch.full", 10)(size, value, **kwargs)
     if dtype is None:
         dtype = to_code(torch.get_default_dtype())
-    return lookup("torch.full", 10)(size, value, *rest, dtype=dtype, **kwargs)
+    return find_operator("torch.full", 10)(size, value, *rest, dtype=dtype, **kwargs)
 
 
-def _legacy_steps(name: str) -> Callable:
+def _make_legacy_steps(name: str) -> Callable:
     def run(start: Any, end: Any, steps: Any = None, *rest: Any, **kwargs: Any) -> Any:
-        return lookup(f"torch.{name}", 10)(start, end, 100 if steps is None else steps, *rest, **kwargs)
+        return find_operator(f"torch.{name}", 10)(start, end, 100 if steps is None else steps, *rest, **kwargs)
 
     return run
 
@@ -583,20 +583,20 @@ _OLD: dict[str, tuple[int, Callable]] = {
     "torch.div": (4, _div_version_3),
     "torch.div_": (4, lambda a, b: a.copy_(_div_version_3(a, b))),
     "torch.full": (5, _full_version_4),
-    "torch.linspace": (8, _legacy_steps("linspace")),
-    "torch.logspace": (9, _legacy_steps("logspace")),
+    "torch.linspace": (8, _make_legacy_steps("linspace")),
+    "torch.logspace": (9, _make_legacy_steps("logspace")),
 }
 
 
-_KNOWN: dict[str, Any] = {}  # operators looked up so far
+_OPERATOR_CACHE: dict[str, Any] = {}  # operators looked up so far
 
 
 def _resolve_name(path: str) -> Any:
-    found = _KNOWN.get(path)
+    found = _OPERATOR_CACHE.get(path)
     if found is None:
         found = _lookup_current(path)
         if found is not None:  # a missing op may be registered later
-            _KNOWN[path] = found
+            _OPERATOR_CACHE[path] = found
     return found
 
 
@@ -616,7 +616,7 @@ def _lookup_current(path: str) -> Any:
     return BuiltinOperator(name, packet, _OWN.get(name))
 
 
-def lookup(path: str, version: int) -> Any:
+def find_operator(path: str, version: int) -> Any:
     """Return the operator of a name such as `torch.add` with the semantics of the file's version, None if there is
     none.
     """
@@ -626,7 +626,7 @@ def lookup(path: str, version: int) -> Any:
     return _resolve_name(path)
 
 
-def _cast(name: str) -> Callable:
+def _make_cast(name: str) -> Callable:
     def cast(x: Any) -> Tensor:
         if not isinstance(x, Tensor):
             raise RuntimeError(f"'{type(x).__name__}' has no method '{name}' in TorchScript")
@@ -638,7 +638,7 @@ def _cast(name: str) -> Callable:
 # Methods that convert a tensor to Python values.
 METHODS.update(
     {
-        name: _cast(name)
+        name: _make_cast(name)
         for name in (
             "byte",
             "char",
@@ -655,10 +655,10 @@ METHODS.update(
         )
     }
 )
-LOOKUP[:] = [lookup]
+LOOKUP[:] = [find_operator]
 _CONSTANTS = {"torch.pi": math.pi, "torch.inf": math.inf, "torch.nan": math.nan, "torch.e": math.e}
 
 
-def constant(path: str) -> Any:
+def find_constant(path: str) -> Any:
     """Return the constant of a name in torch, None if there is none."""
     return _CONSTANTS.get(path)

@@ -35,7 +35,7 @@ class ScriptClass:
         self.program: ScriptProgram | None = None
         self._tensors: dict[str, tuple | None] = {}
         self._members: dict[tuple[str, str], Any] = {}
-        self._listed: dict[str, tuple[list[str], frozenset[str]]] = {}
+        self._read_name_list: dict[str, tuple[list[str], frozenset[str]]] = {}
         self.by_python = False  # methods are the user's Python functions
         self.of_file = False  # text comes from a file
 
@@ -63,7 +63,7 @@ class ScriptClass:
         key = (name, parameter.arg)
         if key not in self._members:
             find = self.program.find if self.program is not None and not self.by_python else None
-            self._members[key] = find and _type_text.matching_members(parameter.annotation, find)
+            self._members[key] = find and _type_text.make_enum_member_converter(parameter.annotation, find)
         return self._members[key]
 
     def _all_tensors(self, name: str) -> tuple | None:
@@ -77,9 +77,9 @@ class ScriptClass:
     def listed(self, what: str) -> frozenset[str]:
         """Return the names of parameters or buffers."""
         names = getattr(self, what)
-        known = self._listed.get(what)
+        known = self._read_name_list.get(what)
         if known is None or known[0] is not names:
-            known = self._listed[what] = (names, frozenset(names))
+            known = self._read_name_list[what] = (names, frozenset(names))
         return known[1]
 
     def is_module(self, type_text: str) -> bool:
@@ -127,11 +127,11 @@ class ScriptProgram:
     def operator(self, path: str, wrong: Any = None, node: Any = None) -> str:
         """Return the global name of an operator. Raise RuntimeError if there is none."""
         if path not in self.globals:
-            found = _builtin_ops.lookup(path, self.version)
+            found = _builtin_ops.find_operator(path, self.version)
             if found is None:
                 said = f"Unknown builtin op: aten::{path.removeprefix('torch.').removeprefix('ops.')[:100]}"
                 raise wrong(node, said) if wrong else ProgramError(said)
-            self.globals[path] = self._named_device if path in _DEVICES else found
+            self.globals[path] = self._make_device if path in _DEVICES else found
         return path
 
     def place(self, name: str, items: list, keywords: list, method: bool) -> str:
@@ -139,15 +139,15 @@ class ScriptProgram:
         operator = None if method else self.globals[name]
         if isinstance(operator, _builtin_ops.BuiltinOperator):
             name = operator.name
-        made = self._placed(_inline_cache.make_call_site(name, operator, items, keywords, method))
+        made = self._add_call_site(_inline_cache.make_call_site(name, operator, items, keywords, method))
         if self.counts:
             self.named_places[made] = (name, items, keywords)
-        part = None if method else _inline_cache.item_of(name, items, keywords)
+        part = None if method else _inline_cache.find_item_getter(name, items, keywords)
         if part is not None:
             self._parts[made] = [part]
         return made
 
-    def _placed(self, run: Any) -> str:
+    def _add_call_site(self, run: Any) -> str:
         self._places += 1
         made = f"place.{self._places}"
         self.globals[made] = run
@@ -161,7 +161,7 @@ class ScriptProgram:
         run = _inline_cache.make_item_site(parts, lambda name: self.globals[self.operator(f"torch.{name}")])
         if run is None:
             return None
-        made = self._placed(run)
+        made = self._add_call_site(run)
         self._parts[made] = parts
         if self.counts:
             self.named_places[made] = ("select", [PLACEHOLDER], [])
@@ -175,7 +175,7 @@ class ScriptProgram:
         made = f"device.{given!r}"
         if made not in self.globals:
             try:
-                self.globals[made] = self._named_device(*given)
+                self.globals[made] = self._make_device(*given)
             except (TypeError, ValueError, RuntimeError):
                 return None  # raises at run time
             self._devices[made] = given
@@ -190,7 +190,7 @@ class ScriptProgram:
         """True if a module class has a method, which then has a global name."""
         path = f"{owner.name}.{name}"
         if path not in self.globals:
-            piece = self._piece(owner.name)
+            piece = self._take_definition(owner.name)
             if piece is None or all(method.name != name for method in piece.methods):
                 return False
             self.globals[path] = _runtime.DeferredFunction(self.globals, path)
@@ -199,7 +199,7 @@ class ScriptProgram:
     def attribute(self, path: str, wrong: Any, node: Any) -> str:
         """Return the global name of a torch constant, such as `torch.float32`."""
         if path not in self.globals:
-            found = _builtin_ops.constant(path)
+            found = _builtin_ops.find_constant(path)
             if found is None:
                 raise wrong(node, f"there is no {path[:100]} in TorchScript")
             self.globals[path] = found
@@ -257,7 +257,7 @@ class ScriptProgram:
         name = f"type.{ast.unparse(node)}"
         if name not in self.globals:
             try:
-                self.globals[name] = _type_text.checker_of(node, self.find)
+                self.globals[name] = _type_text.make_type_checker(node, self.find)
             except ValueError as error:
                 raise wrong(node, str(error)) from None
         return name
@@ -265,7 +265,7 @@ class ScriptProgram:
     def move(self, where: Any, tensors: bool = True) -> None:
         """Move the program's constants and device constants to a device."""
         self.device = where
-        self.globals.update({name: self._named_device(*given) for name, given in self._devices.items()})
+        self.globals.update({name: self._make_device(*given) for name, given in self._devices.items()})
         if tensors:
             moved: dict[int, Any] = {}
             for constant in self.constants:
@@ -273,7 +273,7 @@ class ScriptProgram:
             self.globals.update({n: moved[id(v)] for n, v in self.globals.items() if n.startswith("CONSTANTS.")})
             self.constants = tuple(moved[id(c)] for c in self.constants)
 
-    def _named_device(self, name: Any, index: Any = None) -> Any:
+    def _make_device(self, name: Any, index: Any = None) -> Any:
         found = _runtime.device_type(name) if index is None else _runtime.device_type(name, index)
         return self.device if self.device is not None and found.type not in _NEVER_MOVED else found
 
@@ -283,33 +283,33 @@ class ScriptProgram:
         """Return a class, function, enum or named tuple by qualified name, None if there is none."""
         if path in self._found:
             return self._found[path]
-        piece = self._piece(path)
+        piece = self._take_definition(path)
         if piece is None:
             return None
         if piece.is_class:
-            self._class(path, piece)
+            self._make_class(path, piece)
         else:
             self._found[path] = _runtime.DeferredFunction(self.globals, path)
             self._waiting.append((path, piece))
-        self._work()
+        self._compile_pending()
         return self._found[path]
 
     def defined(self) -> list[str]:
         """Return the qualified names of all classes and functions."""
-        return [f"{module}.{name}" for module in self.sources for name in self._definitions_of(module)]
+        return [f"{module}.{name}" for module in self.sources for name in self._load_definitions(module)]
 
-    def _definitions_of(self, module: str) -> dict[str, LazyDefinition]:
+    def _load_definitions(self, module: str) -> dict[str, LazyDefinition]:
         if module not in self._pieces:
             text = self.sources.get(module)
             record = "code/" + module.replace(".", "/") + ".py"
             self._pieces[module] = {} if text is None else parse_definitions(text, f"the record {record}", self.longest)
         return self._pieces[module]
 
-    def _piece(self, path: str) -> LazyDefinition | None:
+    def _take_definition(self, path: str) -> LazyDefinition | None:
         module, _, name = path.rpartition(".")
-        return self._definitions_of(module).get(name)
+        return self._load_definitions(module).get(name)
 
-    def _work(self) -> None:
+    def _compile_pending(self) -> None:
         if self._busy:  # recursive request during compilation
             return
         self._busy = True
@@ -317,11 +317,13 @@ class ScriptProgram:
             while self._waiting:
                 path, piece = self._waiting.pop()
                 if isinstance(piece, LazyDefinition):
-                    function = self._translated(path, PythonTranslator(self, self._place(path)), piece.parsed())
+                    function = self._translate(
+                        path, PythonTranslator(self, self._describe_location(path)), piece.parsed()
+                    )
                     self._found[path] = self.globals[path] = function
                     function.__qualname__ = path
                 else:
-                    self._method(*piece)
+                    self._add_method(*piece)
         except BaseException:
             self._waiting.clear()
             raise
@@ -336,7 +338,7 @@ class ScriptProgram:
             self._lines[module] = [one_line(line) + "\n" for line in self.sources.get(module, "").split("\n")]
         return self._lines[module]
 
-    def _translated(self, path: str, translator: PythonTranslator, node: ast.FunctionDef, method: bool = False) -> Any:
+    def _translate(self, path: str, translator: PythonTranslator, node: ast.FunctionDef, method: bool = False) -> Any:
         try:
             made = translator.function(node, method)
             attach_source(made, self._lines_of(path, method))
@@ -355,26 +357,26 @@ class ScriptProgram:
             instrument(tree)
             self.counted.append((function, compiled()))
 
-    def _place(self, path: str) -> str:
+    def _describe_location(self, path: str) -> str:
         module, _, name = path.rpartition(".")
         return f"{name} in the record code/{module.replace('.', '/')}.py"
 
     def definition(self, path: str) -> Any:
         """Return the syntax tree of a function or class."""
-        piece = self._piece(path)
+        piece = self._take_definition(path)
         return None if piece is None else piece.parsed()
 
     def text_of(self, path: str, node: ast.AST) -> str:
         """Return the source lines of a definition."""
-        piece = self._piece(path)
+        piece = self._take_definition(path)
         return "" if piece is None else piece.lines(node)
 
     # -- classes ------------------------------------------------------------------------------
 
-    def _class(self, path: str, piece: LazyDefinition) -> None:
+    def _make_class(self, path: str, piece: LazyDefinition) -> None:
         node = piece.header()
         bases = [dotted_name(base) for base in node.bases]
-        place = self._place(path)
+        place = self._describe_location(path)
         if node.decorator_list or node.keywords or len(bases) > 1:
             raise ProgramError(f"a class has one base and no decorator: {place}")
         base = bases[0] if bases else None
@@ -387,11 +389,11 @@ class ScriptProgram:
             script_class = ScriptClass(path, kind)
             script_class.program, script_class.of_file = self, self.of_file
             self._found[path] = script_class
-            self._fields(script_class, node, place, piece.methods)
+            self._read_fields(script_class, node, place, piece.methods)
         else:
             raise ProgramError(f"Unknown base {str(base)[:100]} of a class: {place}")
 
-    def _fields(self, made: ScriptClass, node: ast.ClassDef, place: str, methods: list[LazyDefinition]) -> None:
+    def _read_fields(self, made: ScriptClass, node: ast.ClassDef, place: str, methods: list[LazyDefinition]) -> None:
         reader = PythonTranslator(self, place)
         for part in node.body:
             if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
@@ -401,13 +403,13 @@ class ScriptProgram:
                     kind = kind.removeprefix("Final[").removesuffix("]")
                 made.types[part.target.id] = kind
             elif isinstance(part, ast.Assign) and len(part.targets) == 1:
-                self._listed(made, part, reader)
+                self._read_name_list(made, part, reader)
             elif not isinstance(part, ast.Pass):
                 raise ProgramError(f"there is no {type(part).__name__} in a class of TorchScript: {place}")
         if made.kind != "interface":
             self._waiting += [(f"{made.name}.{method.name}", (made, method)) for method in methods]
 
-    def _listed(self, made: ScriptClass, part: ast.Assign, reader: PythonTranslator) -> None:
+    def _read_name_list(self, made: ScriptClass, part: ast.Assign, reader: PythonTranslator) -> None:
         target = part.targets[0]
         if isinstance(target, ast.Name) and target.id in ("__parameters__", "__buffers__"):
             names = reader.constant(part.value)
@@ -423,10 +425,10 @@ class ScriptProgram:
         else:
             raise reader.wrong(part, "there is no such assignment in a class of TorchScript")
 
-    def _method(self, made: ScriptClass, piece: LazyDefinition) -> None:
+    def _add_method(self, made: ScriptClass, piece: LazyDefinition) -> None:
         path, node = f"{made.name}.{piece.name}", piece.parsed()
-        translator = PythonTranslator(self, self._place(made.name) + f", {node.name}", made)
-        function = self._translated(path, translator, node, True)
+        translator = PythonTranslator(self, self._describe_location(made.name) + f", {node.name}", made)
+        function = self._translate(path, translator, node, True)
         function.__qualname__ = path
         made.methods[node.name] = self.globals[path] = function
         made.texts[node.name] = piece.lines(node)
@@ -490,7 +492,7 @@ def _make_namedtuple(path: str, node: ast.ClassDef, reader: PythonTranslator) ->
         fields[name] = ast.unparse(part.annotation)
         if part.value is not None:
             defaults.append(reader.constant(part.value))
-    return _runtime.named_tuple(path, fields, tuple(defaults))
+    return _runtime.make_namedtuple_class(path, fields, tuple(defaults))
 
 
 def _make_enum(path: str, node: ast.ClassDef, reader: PythonTranslator) -> Any:

@@ -119,7 +119,7 @@ class ConstantPropagation(ast.NodeTransformer):
             self._changed = False
             _rename_versions(node)
             self._values = _single_assignment_values(node)
-            node.body = self._block(node.body)
+            node.body = self._simplify_block(node.body)
             _eliminate_unused(node, self)
         return node
 
@@ -127,7 +127,7 @@ class ConstantPropagation(ast.NodeTransformer):
         """Note a change, which may enable further simplification."""
         self._changed = True
 
-    def _block(self, body: list[ast.stmt]) -> list[ast.stmt]:
+    def _simplify_block(self, body: list[ast.stmt]) -> list[ast.stmt]:
         out: list[ast.stmt] = []
         for part in body:
             made: Any = self.visit(part)
@@ -147,8 +147,8 @@ class ConstantPropagation(ast.NodeTransformer):
         test = self.visit(node.test)
         if isinstance(test, ast.Constant):
             self.noted()
-            return self._block(node.body if test.value else node.orelse)
-        body, orelse = self._block(node.body), self._block(node.orelse)
+            return self._simplify_block(node.body if test.value else node.orelse)
+        body, orelse = self._simplify_block(node.body), self._simplify_block(node.orelse)
         if not body and not orelse and is_pure(test):
             self.noted()
             return None
@@ -156,15 +156,15 @@ class ConstantPropagation(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> Any:
         """Simplify a loop's body."""
-        return ast.For(node.target, self.visit(node.iter), self._block(node.body) or [ast.Pass()], [])
+        return ast.For(node.target, self.visit(node.iter), self._simplify_block(node.body) or [ast.Pass()], [])
 
     def visit_While(self, node: ast.While) -> Any:
         """Simplify a loop's body."""
-        return ast.While(self.visit(node.test), self._block(node.body) or [ast.Pass()], [])
+        return ast.While(self.visit(node.test), self._simplify_block(node.body) or [ast.Pass()], [])
 
     def visit_With(self, node: ast.With) -> Any:
         """Simplify a block's body."""
-        return ast.With([self.visit(item) for item in node.items], self._block(node.body) or [ast.Pass()])
+        return ast.With([self.visit(item) for item in node.items], self._simplify_block(node.body) or [ast.Pass()])
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         """Simplify the value only; the annotation is no expression."""
@@ -239,9 +239,13 @@ class ConstantPropagation(ast.NodeTransformer):
         left, right = node.left, node.comparators[0]
         if not is_constant(left) or not is_constant(right):
             return node
-        return self._same(node, node) if isinstance(node.ops[0], (ast.Is, ast.IsNot)) else self._computed(node)
+        return (
+            self._fold_identity_test(node, node)
+            if isinstance(node.ops[0], (ast.Is, ast.IsNot))
+            else self._fold_computed_value(node)
+        )
 
-    def _same(self, node: ast.Compare, before: ast.expr) -> ast.expr:
+    def _fold_identity_test(self, node: ast.Compare, before: ast.expr) -> ast.expr:
         """Fold `is` and `is not`, return the original node if undecided."""
         left, right = node.left, node.comparators[0]
         if not is_constant(left) or not is_constant(right):
@@ -258,7 +262,7 @@ class ConstantPropagation(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         """Fold arithmetic on constants."""
         node = self.generic_visit(node)  # type: ignore[assignment]
-        return self._computed(node) if is_constant(node.left) and is_constant(node.right) else node
+        return self._fold_computed_value(node) if is_constant(node.left) and is_constant(node.right) else node
 
     def visit_Call(self, node: ast.Call) -> Any:
         """Fold a call with constant arguments; remove dropout."""
@@ -283,18 +287,18 @@ class ConstantPropagation(ast.NodeTransformer):
             self.noted()
             return node.args[1]
         if path in _IDENTITY and len(node.args) == 2:
-            return self._same(ast.Compare(node.args[0], [_IDENTITY[path]()], [node.args[1]]), node)
+            return self._fold_identity_test(ast.Compare(node.args[0], [_IDENTITY[path]()], [node.args[1]]), node)
         if path == "isinstance" and is_constant(node.args[0]):
-            return self._computed(node)
+            return self._fold_computed_value(node)
         if path is None or not path.startswith("torch.") or not is_pure(node):
             return node
         if path.removeprefix("torch.") not in NONTENSOR_OPS and not any(map(_is_constant, ast.walk(node))):
             return node  # the result may be large
         if not all(map(_are_constant, (*node.args, *(k.value for k in node.keywords)))):
             return node
-        return self._computed(node)
+        return self._fold_computed_value(node)
 
-    def _computed(self, node: Any) -> Any:
+    def _fold_computed_value(self, node: Any) -> Any:
         """Return the value of a constant expression as a constant."""
         text = ast.unparse(node)
         if text in self._fixed:
@@ -374,7 +378,7 @@ def _rename_versions(node: ast.FunctionDef) -> None:
     several = {n for n, count in outer.items() if written[n] == count + (n in arguments) > 1}
     taken, now = set(written), dict.fromkeys(several & arguments)
 
-    def rename(part: ast.AST) -> None:
+    def rename_variable(part: ast.AST) -> None:
         for inner in ast.walk(part):
             if isinstance(inner, ast.Name) and now.get(inner.id):
                 inner.id = now[inner.id] or inner.id
@@ -382,9 +386,9 @@ def _rename_versions(node: ast.FunctionDef) -> None:
     for part in node.body:
         target = assigned_name(part)
         if target not in several:
-            rename(part)
+            rename_variable(part)
             continue
-        rename(part.value)  # type: ignore[attr-defined]
+        rename_variable(part.value)  # type: ignore[attr-defined]
         count = 0
         if target in now:
             while f"{target}_{count}" in taken:
@@ -393,14 +397,14 @@ def _rename_versions(node: ast.FunctionDef) -> None:
             taken.add(f"{target}_{count}")
         else:
             now[target] = None
-        rename(part.targets[0] if isinstance(part, ast.Assign) else part.target)  # type: ignore[attr-defined]
+        rename_variable(part.targets[0] if isinstance(part, ast.Assign) else part.target)  # type: ignore[attr-defined]
 
 
 def _eliminate_unused(node: ast.FunctionDef, run: ConstantPropagation) -> None:
     """Remove assignments of unused variables."""
     read, written = count_loads(node), count_stores(node)
 
-    def block(body: list[ast.stmt]) -> list[ast.stmt]:
+    def eliminate_in_block(body: list[ast.stmt]) -> list[ast.stmt]:
         out: list[ast.stmt] = []
         for part in body:
             target = assigned_name(part)
@@ -415,11 +419,11 @@ def _eliminate_unused(node: ast.FunctionDef, run: ConstantPropagation) -> None:
             for field in ("body", "orelse"):
                 inner = getattr(part, field, None)
                 if isinstance(inner, list):
-                    setattr(part, field, block(inner) or ([ast.Pass()] if field == "body" else []))
+                    setattr(part, field, eliminate_in_block(inner) or ([ast.Pass()] if field == "body" else []))
             out.append(part)
         return out
 
-    node.body = block(node.body) or [ast.Pass()]
+    node.body = eliminate_in_block(node.body) or [ast.Pass()]
 
 
 __all__ = ["ProgramConstants", "ConstantPropagation", "path_expression"]

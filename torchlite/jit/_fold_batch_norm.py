@@ -55,8 +55,8 @@ def _fold_into_conv(norm: ast.Call, made: dict[str, Any], constants: ProgramCons
     if not _is_conv(source):
         return False
     training = getattr(norm.args[5], "value", True)
-    scale, shift, mean, var = (_tensor(a, constants) for a in norm.args[1:5])
-    weight, bias = (_tensor(a, constants) for a in source.args[1:3])
+    scale, shift, mean, var = (_constant_tensor(a, constants) for a in norm.args[1:5])
+    weight, bias = (_constant_tensor(a, constants) for a in source.args[1:3])
     epsilon = getattr(norm.args[7], "value", None)
     transposed = _CONVOLUTIONS[dotted_name(source.func) or ""]
     groups = getattr(source.args[6], "value", 0) if transposed and len(source.args) > 6 else 1
@@ -71,7 +71,7 @@ def _fold_into_conv(norm: ast.Call, made: dict[str, Any], constants: ProgramCons
     return True
 
 
-def _tensor(node: ast.AST, constants: ProgramConstants) -> Any:
+def _constant_tensor(node: ast.AST, constants: ProgramConstants) -> Any:
     """Return a constant tensor, None, or the expression itself if neither."""
     if isinstance(node, ast.Constant) and node.value is None:
         return None

@@ -54,9 +54,9 @@ class _Freezer:
         self._mutable = False
         self._plain: dict[int, Any] = {}  # parameters as tensors without gradient
         for text in preserved:
-            self._preserve(text)
+            self._check_preserved_names(text)
 
-    def _preserve(self, text: str) -> None:
+    def _check_preserved_names(self, text: str) -> None:
         path = tuple(text.split("."))
         try:
             found = resolve_path(self._root, path)
@@ -69,23 +69,23 @@ class _Freezer:
         elif len(path) == 1 and text not in self._methods:
             self._methods.append(text)
 
-    def _name(self, module: Any) -> str:
+    def _class_name_of(self, module: Any) -> str:
         return self._programs.name(module._script)
 
     # -- methods --------------------------------------------------------------------------
 
     def module(self) -> Any:
         """Return the frozen module."""
-        methods = self._written_out()
+        methods = self._inline_submodule_calls()
         if methods is None:
             self._parts = {()}
             return _ProgramBuilder(self._merged, self._programs, self._constants).all_of(self._root)
-        methods = self._simplified(methods)
+        methods = self._simplify_methods(methods)
         return _ProgramBuilder(self._merged, self._programs, self._constants).root(
             self._root, methods, self._kept_paths, self._parts
         )
 
-    def _written_out(self) -> list[ast.FunctionDef] | None:
+    def _inline_submodule_calls(self) -> list[ast.FunctionDef] | None:
         """Return the methods with submodule calls inlined. Return None if the root cannot be inlined."""
         while True:
             hooked = {
@@ -96,23 +96,24 @@ class _Freezer:
             self._parts |= hooked
             try:
                 return [
-                    Inliner(self._root, self._merged, self._name, self._parts).method(name) for name in self._methods
+                    Inliner(self._root, self._merged, self._class_name_of, self._parts).method(name)
+                    for name in self._methods
                 ]
             except CannotInline as error:
                 if not error.path or error.path in self._parts:
                     return None
                 self._parts.add(error.path)
 
-    def _simplified(self, methods: list[ast.FunctionDef]) -> list[ast.FunctionDef]:
+    def _simplify_methods(self, methods: list[ast.FunctionDef]) -> list[ast.FunctionDef]:
         self._mutable = any(
             isinstance(part, ast.Call) and getattr(part.func, "attr", "") in _MUTATING_METHODS
             for node in methods
             for part in ast.walk(node)
         )
         while True:
-            run = ConstantPropagation(self._merged, self._constants, self._attribute, self._fixed)
+            run = ConstantPropagation(self._merged, self._constants, self._constant_at_path, self._fixed)
             simplified = [run.run(ast.fix_missing_locations(copy.deepcopy(node))) for node in methods]
-            unfit = [self._unfit(node) for node in simplified]  # check all methods, without early exit
+            unfit = [self._keep_mutated_constants(node) for node in simplified]  # check all methods, without early exit
             if not any(unfit):
                 break
         for node in simplified:
@@ -121,7 +122,7 @@ class _Freezer:
             inline_single_use(node)
         return simplified
 
-    def _stored(self, node: ast.FunctionDef) -> bool:
+    def _collect_assigned_attributes(self, node: ast.FunctionDef) -> bool:
         """Collect the attributes that a method assigns. Return True if there are new ones."""
         before = len(self._kept_paths)
         for part in walk_statements(node.body):
@@ -133,9 +134,9 @@ class _Freezer:
                             self._kept_paths.add(path)
         return len(self._kept_paths) != before
 
-    def _unfit(self, node: ast.FunctionDef) -> bool:
+    def _keep_mutated_constants(self, node: ast.FunctionDef) -> bool:
         """True if a mutated value was made a constant; keep it as attribute in the next round."""
-        again = self._stored(node)
+        again = self._collect_assigned_attributes(node)
         for number in mutated_constants(node, self._constants):
             text = self._constants.computed.get(number, "")
             paths = self._constants.paths.get(number, set())
@@ -144,7 +145,7 @@ class _Freezer:
             self._fixed.add(text)
         return again
 
-    def _attribute(self, path: Path) -> ast.expr | None:
+    def _constant_at_path(self, path: Path) -> ast.expr | None:
         """Return the constant at an attribute path, None for attributes that stay."""
         if path in self._kept_paths or any(path[: len(part)] == part for part in self._parts):
             return None
@@ -152,9 +153,9 @@ class _Freezer:
             owner, value = resolve_path(self._root, path[:-1]), resolve_path(self._root, path)
         except AttributeError:
             return None
-        return self._constant(path, value) if isinstance(owner, RecursiveScriptModule) else None
+        return self._value_to_constant(path, value) if isinstance(owner, RecursiveScriptModule) else None
 
-    def _constant(self, path: Path, value: Any) -> ast.expr | None:
+    def _value_to_constant(self, path: Path, value: Any) -> ast.expr | None:
         if isinstance(value, Tensor):
             self._plain.setdefault(id(value), value.detach())
             out = self._constants.of(self._plain[id(value)])
@@ -163,7 +164,7 @@ class _Freezer:
             self._constants.paths.setdefault(number, set()).add(path)
             return out
         if value.__class__ is tuple or value.__class__ is list and value and not self._mutable:
-            items = [self._constant(path, item) for item in value]
+            items = [self._value_to_constant(path, item) for item in value]
             if any(item is None for item in items) or any(isinstance(item, Tensor) for item in value):
                 self._kept_paths.add(path)
                 return None
@@ -185,17 +186,17 @@ class _ProgramBuilder:
     def all_of(self, module: Any) -> Any:
         """Return a copy of a module that keeps submodules, with plain attributes for weights."""
         sources = {name: _PARAMETER_LIST.sub(r"\1[]", text) for name, text in self._programs.sources.items()}
-        program = self._program(sources)
-        return self._copied(module, program)
+        program = self._build_program(sources)
+        return self._copy_module(module, program)
 
     def root(self, module: Any, methods: list[ast.FunctionDef], kept: set[Path], parts: set[Path]) -> Any:
         """Return a module with the inlined methods and the kept attributes."""
         name = self._programs.name(module._script)
-        tree = self._class(module, name, methods, (), kept, parts)
-        program = self._program(self._sources(name))
-        return self._filled(module, tree, program)
+        tree = self._write_class(module, name, methods, (), kept, parts)
+        program = self._build_program(self._collect_sources(name))
+        return self._build_module(module, tree, program)
 
-    def _program(self, sources: dict[str, str]) -> ScriptProgram:
+    def _build_program(self, sources: dict[str, str]) -> ScriptProgram:
         used = sorted({int(n) for text in sources.values() for n in _CONSTANT.findall(text)})
         places = {old: new for new, old in enumerate(used)}
         texts = {
@@ -206,7 +207,7 @@ class _ProgramBuilder:
         program.device, program.of_file = self._merged.device, self._merged.of_file
         return program
 
-    def _class(
+    def _write_class(
         self, module: Any, name: str, methods: list[ast.FunctionDef], path: Path, kept: set[Path], parts: set[Path]
     ) -> tuple[str, dict[str, Any], list[str]]:
         """Write a class with a module's remaining attributes and submodules."""
@@ -215,29 +216,29 @@ class _ProgramBuilder:
         lines = [f"class {name.rpartition('.')[2]}(Module):", "  __parameters__ = []", f"  __buffers__ = {buffers}"]
         for one in own:
             kind = module._script.types.get(one) or type_of(getattr(module, one))
-            lines.append(_field(one, self._renamed(module, kind)))
+            lines.append(_field_declaration(one, self._rename_types(module, kind)))
         inner: dict[str, Any] = {}
         for child in module._modules:
             below = (*path, child)
             if below in parts:
                 inner[child] = None
-                lines.append(_field(child, self._programs.name(module._modules[child]._script)))
+                lines.append(_field_declaration(child, self._programs.name(module._modules[child]._script)))
             elif any(p[: len(below)] == below for p in (*kept, *parts)):
                 part = module._modules[child]
-                class_name = self._programs._free(self._programs.name(part._script))
+                class_name = self._programs._unused_name(self._programs.name(part._script))
                 self._programs._taken.add(class_name)
-                inner[child] = self._class(part, class_name, [], below, kept, parts)
-                lines.append(_field(child, class_name))
+                inner[child] = self._write_class(part, class_name, [], below, kept, parts)
+                lines.append(_field_declaration(child, class_name))
         for node in methods:
             lines.append(textwrap.indent(ast.unparse(ast.fix_missing_locations(node)), "  "))
         self._texts[name] = "\n".join(lines) + "\n"
         return name, inner, own
 
-    def _renamed(self, module: Any, kind: str) -> str:
+    def _rename_types(self, module: Any, kind: str) -> str:
         names = self._programs._names.get(id(module._script.program), {})
         return _QUALIFIED_NAME.sub(lambda found: names.get(found[0], found[0]), kind)
 
-    def _sources(self, name: str) -> dict[str, str]:
+    def _collect_sources(self, name: str) -> dict[str, str]:
         """Return the text of the new classes and of all they name."""
         sources: dict[str, str] = {}
         done: set[str] = set()
@@ -265,7 +266,7 @@ class _ProgramBuilder:
             sources[module] = sources.get(module, "") + self._texts[path]
         return sources
 
-    def _filled(self, module: Any, tree: tuple[str, dict[str, Any], list[str]], program: ScriptProgram) -> Any:
+    def _build_module(self, module: Any, tree: tuple[str, dict[str, Any], list[str]], program: ScriptProgram) -> Any:
         name, inner, own = tree
         out = RecursiveScriptModule(program.find(name))
         for one in own:
@@ -273,34 +274,36 @@ class _ProgramBuilder:
             if one in module._buffers:
                 out._buffers[one] = value
             else:
-                out._attributes[one] = _detach(value)
+                out._attributes[one] = _detach_value(value)
         for child, part in inner.items():
             source = module._modules[child]
-            out._modules[child] = self._copied(source, program) if part is None else self._filled(source, part, program)
+            out._modules[child] = (
+                self._copy_module(source, program) if part is None else self._build_module(source, part, program)
+            )
         object.__setattr__(out, "training", False)
         return out
 
-    def _copied(self, module: Any, program: ScriptProgram) -> Any:
+    def _copy_module(self, module: Any, program: ScriptProgram) -> Any:
         if id(module) in self._copies:
             return self._copies[id(module)]
         out = self._copies[id(module)] = RecursiveScriptModule(program.find(self._programs.name(module._script)))
         for name, value in (*module._parameters.items(), *module._buffers.items(), *module._attributes.items()):
-            out._attributes[name] = _detach(value)
+            out._attributes[name] = _detach_value(value)
         for name, child in module._modules.items():
-            out._modules[name] = child if child is None else self._copied(child, program)
+            out._modules[name] = child if child is None else self._copy_module(child, program)
         object.__setattr__(out, "training", False)
         return out
 
 
-def _field(name: str, kind: str) -> str:
+def _field_declaration(name: str, kind: str) -> str:
     return f"  {name} : {kind}" if is_identifier(name) else f"  __annotations__[{name!r}] = {kind}"
 
 
-def _detach(value: Any) -> Any:
+def _detach_value(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value.detach()
     if value.__class__ in (list, tuple):
-        return value.__class__(map(_detach, value))
+        return value.__class__(map(_detach_value, value))
     if value.__class__ is dict:
-        return {key: _detach(item) for key, item in value.items()}
+        return {key: _detach_value(item) for key, item in value.items()}
     return value

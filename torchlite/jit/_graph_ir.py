@@ -241,13 +241,15 @@ class Graph:
 
     __repr__ = __str__
 
-    def _value(self, node: Node, kind: Type) -> Value:
+    def _add_value(self, node: Node, kind: Type) -> Value:
         value = Value(node, self._count, kind)
         self._count += 1
         node._outputs.append(value)
         return value
 
-    def _add(self, kind: str, inputs: list[Value], scope: str, types: list[Type], constant: Any = None) -> list[Value]:
+    def _add_node(
+        self, kind: str, inputs: list[Value], scope: str, types: list[Type], constant: Any = None
+    ) -> list[Value]:
         node = Node(self, kind, inputs, scope, constant)
         self._nodes.append(node)
-        return [self._value(node, one) for one in types]
+        return [self._add_value(node, one) for one in types]

@@ -56,17 +56,17 @@ class _GraphPrinter:
         for place, a in enumerate(node.args.args):
             kind = owner if owner and not place else type_text(a.annotation) if a.annotation else "Tensor"
             inputs.append(f"%{a.arg} : {kind}")
-        self._block(node.body, 1)
+        self._print_block(node.body, 1)
         return f"graph({(',' + chr(10) + '      ').join(inputs)}):\n" + "".join(self._lines)
 
-    def _line(self, depth: int, text: str) -> None:
+    def _print_line(self, depth: int, text: str) -> None:
         self._lines.append("  " * depth + text + "\n")
 
-    def _fresh(self) -> str:
+    def _new_value_name(self) -> str:
         self._count += 1
         return f"%{self._count}"
 
-    def _block(self, body: list, depth: int) -> None:
+    def _print_block(self, body: list, depth: int) -> None:
         for node in body:
             if isinstance(node, ast.Assign) and len(node.targets) == 1:
                 target = node.targets[0]
@@ -75,41 +75,41 @@ class _GraphPrinter:
                     if isinstance(target, ast.Tuple)
                     else [f"%{ast.unparse(target)}"]
                 )
-                self._value(node.value, depth, ", ".join(names))
+                self._print_value(node.value, depth, ", ".join(names))
             elif isinstance(node, ast.Return):
-                self._line(depth, f"return ({self._value(node.value, depth) if node.value else ''})")
+                self._print_line(depth, f"return ({self._print_value(node.value, depth) if node.value else ''})")
             elif isinstance(node, (ast.If, ast.While, ast.For)):
-                self._control(node, depth)
+                self._print_control_flow(node, depth)
             elif isinstance(node, ast.Expr):
-                self._value(node.value, depth)
+                self._print_value(node.value, depth)
             elif not isinstance(node, ast.Pass):
-                self._line(depth, ast.unparse(node).split("\n")[0])
+                self._print_line(depth, ast.unparse(node).split("\n")[0])
 
-    def _control(self, node: Any, depth: int) -> None:
+    def _print_control_flow(self, node: Any, depth: int) -> None:
         test = node.iter if isinstance(node, ast.For) else node.test
         kind = "prim::If" if isinstance(node, ast.If) else "prim::Loop"
-        self._line(depth, f"{self._fresh()} = {kind}({self._value(test, depth)})")
-        self._line(depth + 1, "block0():")
-        self._block(node.body, depth + 2)
+        self._print_line(depth, f"{self._new_value_name()} = {kind}({self._print_value(test, depth)})")
+        self._print_line(depth + 1, "block0():")
+        self._print_block(node.body, depth + 2)
         if isinstance(node, ast.If):
-            self._line(depth + 1, "block1():")
-            self._block(node.orelse, depth + 2)
+            self._print_line(depth + 1, "block1():")
+            self._print_block(node.orelse, depth + 2)
 
-    def _value(self, node: ast.AST, depth: int, name: str | None = None) -> str:
+    def _print_value(self, node: ast.AST, depth: int, name: str | None = None) -> str:
         if isinstance(node, ast.Name) and name is None:
             return f"%{node.id}"
         if isinstance(node, ast.Constant) and name is None:
-            made = self._fresh()
-            self._line(depth, f"{made} : {type(node.value).__name__} = prim::Constant[value={node.value!r}]()")
+            made = self._new_value_name()
+            self._print_line(depth, f"{made} : {type(node.value).__name__} = prim::Constant[value={node.value!r}]()")
             return made
-        kind, parts = _operator_and_inputs(node)
-        values = [self._value(part, depth) for part in parts]
-        made = name or self._fresh()
-        self._line(depth, f"{made} = {kind}({', '.join(values)})")
+        kind, parts = _split_operator_and_inputs(node)
+        values = [self._print_value(part, depth) for part in parts]
+        made = name or self._new_value_name()
+        self._print_line(depth, f"{made} = {kind}({', '.join(values)})")
         return made
 
 
-def _operator_and_inputs(node: ast.AST) -> tuple[str, list]:
+def _split_operator_and_inputs(node: ast.AST) -> tuple[str, list]:
     """Return an expression's operator and inputs."""
     if isinstance(node, ast.Call):
         path = dotted_name(node.func) or ""

@@ -70,7 +70,7 @@ def make_call_site(name: str, op: Any, items: list[Item], keywords: list[tuple[s
             known[key] = run
         return run
 
-    return _plan_cache(number)(miss) if number <= _MAX_CACHED_PLANS else lambda *given: miss(given)(*given)
+    return _make_plan_cache_factory(number)(miss) if number <= _MAX_CACHED_PLANS else lambda *given: miss(given)(*given)
 
 
 def _placeholder_arguments(item: Item) -> int:
@@ -93,24 +93,24 @@ _LISTED = frozenset((list, tuple))
 _UNSTABLE = frozenset((list, tuple, dict))  # classes that do not determine the overload
 
 
-def _cached_plan(miss: Callable) -> Callable:
-    """Return a function without arguments that caches its plan; the zero-argument case of `_plan_cache`."""
+def _make_cached_plan(miss: Callable) -> Callable:
+    """Return a function without arguments that caches its plan: zero-argument case of `_make_plan_cache_factory`."""
     run = None
 
-    def place() -> Any:
+    def run_cached() -> Any:
         nonlocal run
         if run is None:
             run = miss(())
         return run()
 
-    return place
+    return run_cached
 
 
 @functools.cache
-def _plan_cache(number: int) -> Callable:
+def _make_plan_cache_factory(number: int) -> Callable:
     """Return a factory of functions with this number of arguments that cache the choice for the last classes."""
     if not number:
-        return _cached_plan
+        return _make_cached_plan
     given = ", ".join(f"a{i}" for i in range(number))
     kinds = ", ".join(f"k{i}" for i in range(number))
     classes = ", ".join(f"a{i}.__class__" for i in range(number))
@@ -135,10 +135,10 @@ def _bind_plan(op: Any, name: str, args: tuple, kwargs: dict, items: list[Item],
     """Return the function of a call site for given non-literal arguments."""
     if not isinstance(op, BuiltinOperator):
         return _fill_arguments(op, items, keywords)
-    quick = _fast_call(name, args, kwargs, items, keywords)
+    quick = _find_fast_call(name, args, kwargs, items, keywords)
     if quick is not None:
         return quick
-    found = op.found(args, kwargs)
+    found = op.find_implementation(args, kwargs)
     if isinstance(found, VariadicCallPlan):
         items, found = found.gathered(items), found.plan
     return (
@@ -148,7 +148,7 @@ def _bind_plan(op: Any, name: str, args: tuple, kwargs: dict, items: list[Item],
     )
 
 
-def _fast_call(name: str, args: tuple, kwargs: dict, items: list[Item], keywords: list) -> Callable | None:
+def _find_fast_call(name: str, args: tuple, kwargs: dict, items: list[Item], keywords: list) -> Callable | None:
     """Return a direct Python operator for tensors, None for other calls."""
     if not args or items[0] is not PLACEHOLDER:
         return None
@@ -159,52 +159,52 @@ def _fast_call(name: str, args: tuple, kwargs: dict, items: list[Item], keywords
         scale = [*items[2:], *(value for _, value in keywords)]
         if scale not in ([], [1]) or any(key != "alpha" for key, _ in keywords):
             return None
-        return _BINARY[name] if items[1] is PLACEHOLDER else _fast_scalar_call(_BINARY[name], args[1])
+        return _BINARY[name] if items[1] is PLACEHOLDER else _find_fast_scalar_call(_BINARY[name], args[1])
     if not is_tensor or keywords:
         return None
     if name == "index" and items[1:] == [[PLACEHOLDER]] and args[1][0].__class__ in TENSORS:
         return operator.getitem
     values = items[1:]
     if name == "to" and len(values) > 1 and args[1].__class__ is device and values[0] is PLACEHOLDER:
-        return _moved(code_to_dtype(values[1])) if values[1].__class__ is int and values[2:] in _AS_EVER else None
+        return _make_move(code_to_dtype(values[1])) if values[1].__class__ is int and values[2:] in _AS_EVER else None
     if any(map(_placeholder_arguments, values)):
         return None
     if name == "size" and len(values) == 1 and values[0].__class__ is int:
-        return _size_of(values[0])
+        return _make_size_getter(values[0])
     if name == "to" and values and values[0].__class__ is int and values[1:] in _AS_EVER:
         return operator.methodcaller("to", code_to_dtype(values[0]))
     if name in ("select", "slice") and values and all(v.__class__ is int or v is None for v in values):
-        return _item_of(name, values)
+        return _make_constant_item_getter(name, values)
     return None
 
 
-def _fast_scalar_call(run: Callable, number: Any) -> Callable:
+def _find_fast_scalar_call(run: Callable, number: Any) -> Callable:
     return lambda x: run(x, number)
 
 
-def _moved(dtype: Any) -> Callable:
+def _make_move(dtype: Any) -> Callable:
     return lambda x, where: x.to(where, dtype)
 
 
-def _size_of(dim: int) -> Callable:
+def _make_size_getter(dim: int) -> Callable:
     return lambda x: x.shape[dim]
 
 
-def _item_of(name: str, values: list) -> Callable | None:
+def _make_constant_item_getter(name: str, values: list) -> Callable | None:
     """Return `x[...]` with a constant index."""
     if values[0] is None or abs(values[0]) > 20:
         return None
-    part = _part_of(name, values)
+    part = _part_as_index(name, values)
     if part is None:
         return None
     dim = values[0]
     if dim == 0:
         return operator.itemgetter(part)
-    index = (*[_WHOLE] * dim, part) if dim >= 0 else (Ellipsis, part, *[_WHOLE] * (-dim - 1))
+    index = (*[_FULL_SLICE] * dim, part) if dim >= 0 else (Ellipsis, part, *[_FULL_SLICE] * (-dim - 1))
     return operator.itemgetter(index)
 
 
-def _part_of(name: str, values: list) -> int | slice | None:
+def _part_as_index(name: str, values: list) -> int | slice | None:
     """Return the index of a select or slice, None if an index cannot express it."""
     if name == "select":
         return values[1] if len(values) == 2 else None
@@ -216,21 +216,21 @@ def _part_of(name: str, values: list) -> int | slice | None:
 
 Part = tuple[str, list]  # operator, and its arguments after the tensor: dimension, position
 _PARTS = {"unsqueeze": 1, "select": 2, "slice": 4}  # number of arguments after the tensor
-_WHOLE = slice(None)
+_FULL_SLICE = slice(None)
 
 
-def item_of(name: str, items: list[Item], keywords: list) -> Part | None:
+def find_item_getter(name: str, items: list[Item], keywords: list) -> Part | None:
     """Return the indexing of a call site whose only non-literal argument is a tensor, None for others."""
     values = items[1:]
     if _PARTS.get(name) != len(values) or keywords or items[0] is not PLACEHOLDER:
         return None
     plain = all(v.__class__ is int or v is None for v in values) and values[0] in range(20)
-    return (name, values) if plain and (name == "unsqueeze" or _part_of(name, values) is not None) else None
+    return (name, values) if plain and (name == "unsqueeze" or _part_as_index(name, values) is not None) else None
 
 
 def make_item_site(parts: list[Part], find: Callable[[str], BuiltinOperator]) -> Callable | None:
     """Return a site that combines chained indexing, None if a dimension is cut twice."""
-    index: list[Any] = [_WHOLE] * 32
+    index: list[Any] = [_FULL_SLICE] * 32
     left = list(range(32))  # index positions whose dimensions still exist
     for name, values in parts:
         if values[0] >= len(left):
@@ -240,13 +240,13 @@ def make_item_site(parts: list[Part], find: Callable[[str], BuiltinOperator]) ->
             index.insert(place, None)
             left = [at + (at >= place) for at in left]
             left.insert(values[0], place)
-        elif index[place] is not _WHOLE:
+        elif index[place] is not _FULL_SLICE:
             return None
         else:
-            index[place] = _part_of(name, values)
+            index[place] = _part_as_index(name, values)
             if name == "select":
                 left.remove(place)
-    while index[-1] is _WHOLE:
+    while index[-1] is _FULL_SLICE:
         index.pop()
     take = operator.itemgetter(tuple(index))
 
@@ -255,7 +255,7 @@ def make_item_site(parts: list[Part], find: Callable[[str], BuiltinOperator]) ->
             x = find(name)(x, *values)
         return x
 
-    return _plan_cache(1)(lambda given: take if given[0].__class__ in TENSORS else one_by_one)
+    return _make_plan_cache_factory(1)(lambda given: take if given[0].__class__ in TENSORS else one_by_one)
 
 
 class _CallSource:
@@ -267,26 +267,26 @@ class _CallSource:
         self.values: dict[str, Any] = {}
         self.number = 0
 
-    def _literal(self, value: Any) -> str:
+    def _literal_expression(self, value: Any) -> str:
         name = f"l{len(self.values)}"
         self.values[name] = value
         return name
 
-    def _item(self, item: Item) -> str:
+    def _item_expression(self, item: Item) -> str:
         if item is PLACEHOLDER:
             self.number += 1
             return f"a{self.number - 1}"
         if item.__class__ is list and (self.keeps or _placeholder_arguments(item)):
-            return f"[{', '.join(map(self._item, item))}]"
-        return self._literal(item)
+            return f"[{', '.join(map(self._item_expression, item))}]"
+        return self._literal_expression(item)
 
     def add(self, item: Item, convert: Any = None, key: str | None = None) -> None:
         """Add an argument with an optional conversion."""
         if not _placeholder_arguments(item) and not (self.keeps and item.__class__ is list):
-            text = self._literal(item if convert is None else convert(item))
+            text = self._literal_expression(item if convert is None else convert(item))
         else:
-            inner = self._item(item)
-            text = inner if convert is None else f"{self._literal(convert)}({inner})"
+            inner = self._item_expression(item)
+            text = inner if convert is None else f"{self._literal_expression(convert)}({inner})"
         self.parts.append(text if key is None else f"{identifier(key)}={text}")
 
     def call(self, run: Callable) -> Callable:

@@ -30,17 +30,17 @@ def _inline_in_block(body: list[ast.stmt], once: Any, read: Any) -> list[ast.stm
         if target is not None and target.startswith(("_0", "result")) and once[target] == read[target] == 1:
             if isinstance(part, (ast.Assign, ast.Return, ast.Expr)) and part.value is not None:
                 value = last.value  # type: ignore[union-attr]
-                if _depth(value) < _MAX_NESTING_DEPTH and _substitute(part, target, value):
+                if _nesting_depth(value) < _MAX_NESTING_DEPTH and _substitute_first_read(part, target, value):
                     out.pop()
         out.append(part)
     return out
 
 
-def _depth(node: ast.AST) -> int:
-    return 1 + max((_depth(part) for part in ast.iter_child_nodes(node)), default=0)
+def _nesting_depth(node: ast.AST) -> int:
+    return 1 + max((_nesting_depth(part) for part in ast.iter_child_nodes(node)), default=0)
 
 
-def _substitute(part: Any, target: str, value: ast.expr) -> bool:
+def _substitute_first_read(part: Any, target: str, value: ast.expr) -> bool:
     """Replace a variable that is read before any computation by its value."""
     node, field, place = part, "value", None
     while True:
@@ -52,18 +52,18 @@ def _substitute(part: Any, target: str, value: ast.expr) -> bool:
                 getattr(node, field)[place] = value
             return True
         if isinstance(inner, ast.Call) and (dotted_name(inner.func) or "").startswith("torch.") and inner.args:
-            node, field, place = inner, "args", _first_evaluated(inner.args)
+            node, field, place = inner, "args", _find_first_evaluated(inner.args)
         elif isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and dotted_name(inner.func) is None:
             node, field, place = inner.func, "value", None
         elif isinstance(inner, ast.BinOp):
             node, field, place = inner, "left", None
         elif isinstance(inner, (ast.List, ast.Tuple)) and inner.elts:
-            node, field, place = inner, "elts", _first_evaluated(inner.elts)
+            node, field, place = inner, "elts", _find_first_evaluated(inner.elts)
         else:
             return False
 
 
-def _first_evaluated(items: list[ast.expr]) -> int:
+def _find_first_evaluated(items: list[ast.expr]) -> int:
     """Return the first expression that is evaluated."""
     plain = (ast.Constant,)
     return next((i for i, item in enumerate(items) if not isinstance(item, plain)), 0)

@@ -74,7 +74,7 @@ def walk_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
         yield from (part for part in ast.walk(node) if isinstance(part, ast.stmt))
 
 
-def _returns(nodes: list[ast.stmt]) -> bool:
+def _has_return(nodes: list[ast.stmt]) -> bool:
     return any(isinstance(part, ast.Return) for part in walk_statements(nodes))
 
 
@@ -102,19 +102,19 @@ def to_single_return(node: ast.FunctionDef, result: str) -> list[ast.stmt]:
     kind = None if node.returns is None else ast.unparse(node.returns)
     plain = kind is None or kind in ("Tensor", "int", "float", "bool", "str", "NoneType", "None")
 
-    def stored(value: ast.expr | None) -> ast.stmt:
+    def assign_result(value: ast.expr | None) -> ast.stmt:
         value = ast.Constant(None) if value is None else value
         if not plain:
             value = ast.Call(load_name("annotate"), [copy.deepcopy(node.returns), value], [])  # type: ignore[list-item]
         return store_name(result, value)
 
-    def block(body: list[ast.stmt]) -> list[ast.stmt]:
+    def convert_block(body: list[ast.stmt]) -> list[ast.stmt]:
         out: list[ast.stmt] = []
         for place, part in enumerate(body):
             rest = body[place + 1 :]
             if isinstance(part, ast.Return):
-                return [*out, stored(part.value)]
-            if not _returns([part]):
+                return [*out, assign_result(part.value)]
+            if not _has_return([part]):
                 out.append(part)
                 continue
             if not isinstance(part, ast.If):
@@ -128,12 +128,12 @@ def to_single_return(node: ast.FunctionDef, result: str) -> list[ast.stmt]:
                 raise CannotInline("too many statements follow a return")
             first = first if _always_exits(first) else [*first, *copy.deepcopy(rest)]
             second = second if _always_exits(second) else [*second, *rest]
-            return [*out, ast.If(part.test, block(first) or [ast.Pass()], block(second))]
+            return [*out, ast.If(part.test, convert_block(first) or [ast.Pass()], convert_block(second))]
         if not _always_exits(out):
-            out.append(stored(None))
+            out.append(assign_result(None))
         return out
 
-    return block(copy.deepcopy(node.body))
+    return convert_block(copy.deepcopy(node.body))
 
 
 class Inliner:
@@ -147,25 +147,25 @@ class Inliner:
 
     def method(self, method: str) -> ast.FunctionDef:
         """Return the method's definition where `self` is the root only."""
-        node = copy.deepcopy(self._definition(self._root, method))
+        node = copy.deepcopy(self._parse_definition(self._root, method))
         own = node.args.args[0].arg
         arguments = copy.deepcopy(node.args)
         arguments.args[0].arg = "self"
         given = {a.arg: a.arg for a in (*arguments.args[1:], *arguments.kwonlyargs)}
         self._taken |= set(given)
-        result = self._fresh("result")
+        result = self._new_name("result")
         body = to_single_return(node, _RESULT)
-        out = self._block(body, _InlinedScope(own, (), {_RESULT: result, **given}))
+        out = self._inline_block(body, _InlinedScope(own, (), {_RESULT: result, **given}))
         return ast.FunctionDef(method, arguments, [*out, ast.Return(load_name(result))], [], node.returns, None)
 
-    def _definition(self, module: Any, method: str) -> ast.FunctionDef:
+    def _parse_definition(self, module: Any, method: str) -> ast.FunctionDef:
         owner = self._program.definition(self._classes(module))
         for part in owner.body:
             if isinstance(part, ast.FunctionDef) and part.name == method:
                 return part
         raise CannotInline(f"there is no method {method}")
 
-    def _fresh(self, wish: str) -> str:
+    def _new_name(self, wish: str) -> str:
         wish = wish if wish.isidentifier() and not wish.startswith("__") else "value"
         made, count = wish, 0
         while made in self._taken:
@@ -175,27 +175,27 @@ class Inliner:
 
     # -- statements -----------------------------------------------------------------------
 
-    def _block(self, body: list[ast.stmt], scope: _InlinedScope) -> list[ast.stmt]:
+    def _inline_block(self, body: list[ast.stmt], scope: _InlinedScope) -> list[ast.stmt]:
         before, self._out = self._out, []
         for node in body:
-            self._statement(node, scope)
+            self._inline_statement(node, scope)
         made, self._out = self._out, before
         return made
 
-    def _statement(self, node: ast.stmt, scope: _InlinedScope) -> None:
+    def _inline_statement(self, node: ast.stmt, scope: _InlinedScope) -> None:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            if self._alias(node.targets[0].id, node.value, scope):
+            if self._record_submodule_alias(node.targets[0].id, node.value, scope):
                 return
         if isinstance(node, (ast.Pass, ast.Break, ast.Continue)):
             self._out.append(node)
             return
         if isinstance(node, ast.If):
-            test = self._expression(node.test, scope)
-            body = self._block(node.body, scope) or [ast.Pass()]
-            self._out.append(ast.If(test, body, self._block(node.orelse, scope)))
+            test = self._inline_expression(node.test, scope)
+            body = self._inline_block(node.body, scope) or [ast.Pass()]
+            self._out.append(ast.If(test, body, self._inline_block(node.orelse, scope)))
             return
         if isinstance(node, (ast.For, ast.While, ast.With)):
-            self._nested(node, scope)
+            self._inline_nested_blocks(node, scope)
             return
         if isinstance(node, ast.FunctionDef):
             raise CannotInline("an inner function", scope.part)
@@ -203,33 +203,37 @@ class Inliner:
         for field, value in reversed(list(ast.iter_fields(node))):  # evaluate values before targets
             if isinstance(value, ast.expr):
                 kept = field == "annotation" or isinstance(node, ast.Assert)
-                setattr(copied, field, value if field == "annotation" else self._expression(value, scope, not kept))
+                setattr(
+                    copied, field, value if field == "annotation" else self._inline_expression(value, scope, not kept)
+                )
             elif isinstance(value, list) and field == "targets":
-                setattr(copied, field, [self._expression(item, scope) for item in value])
+                setattr(copied, field, [self._inline_expression(item, scope) for item in value])
         self._out.append(copied)
 
-    def _nested(self, node: Any, scope: _InlinedScope) -> None:
+    def _inline_nested_blocks(self, node: Any, scope: _InlinedScope) -> None:
         copied = copy.copy(node)
         if isinstance(node, ast.For):
-            copied.iter = self._expression(node.iter, scope)
-            copied.target = self._expression(node.target, scope, False)
+            copied.iter = self._inline_expression(node.iter, scope)
+            copied.target = self._inline_expression(node.target, scope, False)
         elif isinstance(node, ast.While):
-            copied.test = self._expression(node.test, scope, False)
+            copied.test = self._inline_expression(node.test, scope, False)
         else:
             items = []
             for item in node.items:
-                value = self._expression(item.context_expr, scope)
-                bound = None if item.optional_vars is None else self._expression(item.optional_vars, scope, False)
+                value = self._inline_expression(item.context_expr, scope)
+                bound = (
+                    None if item.optional_vars is None else self._inline_expression(item.optional_vars, scope, False)
+                )
                 items.append(ast.withitem(value, bound))
             copied.items = items
-        copied.body = self._block(node.body, scope) or [ast.Pass()]
+        copied.body = self._inline_block(node.body, scope) or [ast.Pass()]
         self._out.append(copied)
 
-    def _alias(self, target: str, value: ast.expr, scope: _InlinedScope) -> bool:
+    def _record_submodule_alias(self, target: str, value: ast.expr, scope: _InlinedScope) -> bool:
         """True if an assignment only aliases a submodule or function."""
-        path = self._part(value, scope)
+        path = self._submodule_path(value, scope)
         if path is None:
-            path = dotted_name(value) if self._function(value, scope) is not None else None  # type: ignore[assignment]
+            path = dotted_name(value) if self._resolve_function(value, scope) is not None else None  # type: ignore[assignment]
         if path is None:
             return False
         if target in scope.aliases and scope.aliases[target] != path:
@@ -239,7 +243,7 @@ class Inliner:
 
     # -- expressions ----------------------------------------------------------------------
 
-    def _part(self, node: ast.AST, scope: _InlinedScope) -> tuple[str, ...] | None:
+    def _submodule_path(self, node: ast.AST, scope: _InlinedScope) -> tuple[str, ...] | None:
         """Return the path of a submodule expression, None for other values."""
         path = scope.path(node)
         if path is None:
@@ -250,7 +254,7 @@ class Inliner:
             return None
         return path if isinstance(found, RecursiveScriptModule) else None
 
-    def _function(self, node: ast.AST, scope: _InlinedScope) -> ast.FunctionDef | None:
+    def _resolve_function(self, node: ast.AST, scope: _InlinedScope) -> ast.FunctionDef | None:
         path = dotted_name(node)
         if path is not None and isinstance(scope.aliases.get(path), str):
             path = scope.aliases[path]
@@ -262,58 +266,60 @@ class Inliner:
     def _calls_parts(self, node: ast.AST, scope: _InlinedScope, functions: bool = True) -> bool:
         for part in ast.walk(node):
             if isinstance(part, ast.Call):
-                callee = self._callee(part, scope)
+                callee = self._resolve_callee(part, scope)
                 if callee is not None and (functions or callee[0] is not None):
                     return True
-            elif isinstance(part, ast.Attribute) and self._getter(part, scope) is not None:
+            elif isinstance(part, ast.Attribute) and self._resolve_getter(part, scope) is not None:
                 return True
         return False
 
-    def _getter(self, node: ast.Attribute, scope: _InlinedScope) -> Any:
-        owner = self._part(node.value, scope)
-        if owner is None or self._stays(owner):
+    def _resolve_getter(self, node: ast.Attribute, scope: _InlinedScope) -> Any:
+        owner = self._submodule_path(node.value, scope)
+        if owner is None or self._is_kept_call(owner):
             return None
         getter = resolve_path(self._root, owner)._script.properties.get(node.attr, (None,))[0]
-        return None if getter is None else (owner, self._definition(resolve_path(self._root, owner), getter))
+        return None if getter is None else (owner, self._parse_definition(resolve_path(self._root, owner), getter))
 
-    def _stays(self, path: tuple[str, ...]) -> bool:
+    def _is_kept_call(self, path: tuple[str, ...]) -> bool:
         return any(path[: len(part)] == part for part in self._kept_paths)
 
-    def _callee(self, node: ast.Call, scope: _InlinedScope) -> tuple[tuple[str, ...] | None, ast.FunctionDef] | None:
+    def _resolve_callee(
+        self, node: ast.Call, scope: _InlinedScope
+    ) -> tuple[tuple[str, ...] | None, ast.FunctionDef] | None:
         """Return the method or function that a call runs, None for one that stays."""
-        function = self._function(node.func, scope)
+        function = self._resolve_function(node.func, scope)
         if function is not None:
             return None if _returns_in_loop(function) else (None, function)
         if not isinstance(node.func, ast.Attribute):
             return None
-        owner = self._part(node.func.value, scope)
-        if owner is None or self._stays(owner):
+        owner = self._submodule_path(node.func.value, scope)
+        if owner is None or self._is_kept_call(owner):
             return None
-        return owner, self._definition(resolve_path(self._root, owner), node.func.attr)
+        return owner, self._parse_definition(resolve_path(self._root, owner), node.func.attr)
 
-    def _expression(self, node: ast.expr, scope: _InlinedScope, may_move: bool = True) -> Any:
+    def _inline_expression(self, node: ast.expr, scope: _InlinedScope, may_move: bool = True) -> Any:
         """Return an expression with inlined calls moved to statements before it."""
         if not self._calls_parts(node, scope):
-            return self._renamed(node, scope)
+            return self._rename_variables(node, scope)
         if not may_move or isinstance(node, _SCOPE_NODES):
             if self._calls_parts(node, scope, False):
                 raise CannotInline("a submodule is called where no statement can precede", scope.part)
-            return self._renamed(node, scope)
+            return self._rename_variables(node, scope)
         if isinstance(node, ast.IfExp):
-            return self._chosen(node.test, node.body, node.orelse, scope)
+            return self._convert_conditional(node.test, node.body, node.orelse, scope)
         if isinstance(node, ast.BoolOp):
-            return self._either(node, scope)
+            return self._convert_bool_op(node, scope)
         if isinstance(node, ast.Call):
-            callee = self._callee(node, scope)
+            callee = self._resolve_callee(node, scope)
             if callee is not None:
                 return self._inline_call(node, callee, scope)
         if isinstance(node, ast.Attribute):
-            getter = self._getter(node, scope)
+            getter = self._resolve_getter(node, scope)
             if getter is not None:
                 return self._inline_call(ast.Call(node, [], []), getter, scope)
-        return self._in_order(node, scope)
+        return self._evaluate_in_order(node, scope)
 
-    def _in_order(self, node: Any, scope: _InlinedScope) -> Any:
+    def _evaluate_in_order(self, node: Any, scope: _InlinedScope) -> Any:
         """Evaluate subexpressions in order."""
         copied = copy.copy(node)
         fields = [(copied, f) for f, v in ast.iter_fields(node) if isinstance(v, (ast.expr, ast.Slice))]
@@ -326,7 +332,7 @@ class Inliner:
                 copied.func = copy.copy(node.func)
                 todo.append((copied.func, "value", node.func.value))
             else:
-                copied.func = self._renamed(node.func, scope)
+                copied.func = self._rename_variables(node.func, scope)
         else:
             todo += [(owner, f, getattr(node, f)) for owner, f in fields]
         for field in ("elts", "keys", "values", "args", "comparators"):
@@ -338,9 +344,9 @@ class Inliner:
         typed = isinstance(node, ast.Call) and dotted_name(node.func) in (*ANNOTATED, "isinstance")
         for place, (owner, field, value) in enumerate(todo):
             is_type = typed and value is node.args[dotted_name(node.func) == "isinstance"]
-            done = value if is_type else self._expression(value, scope)
+            done = value if is_type else self._inline_expression(value, scope)
             if place < last and not is_type and not isinstance(done, (ast.Constant, ast.Slice)):
-                kept = self._fresh("_0")
+                kept = self._new_name("_0")
                 self._out.append(store_name(kept, done))
                 done = load_name(kept)
             if isinstance(owner, list):
@@ -349,32 +355,34 @@ class Inliner:
                 setattr(owner, field, done)
         return copied
 
-    def _chosen(self, test: ast.expr, body: ast.expr, orelse: ast.expr, scope: _InlinedScope) -> ast.expr:
-        result = self._fresh("_0")
+    def _convert_conditional(self, test: ast.expr, body: ast.expr, orelse: ast.expr, scope: _InlinedScope) -> ast.expr:
+        result = self._new_name("_0")
         key = f".{result}"  # not a name in the function
         scope.names[key] = result
-        test = self._expression(test, scope)
-        blocks = [self._block([store_name(key, value)], scope) for value in (body, orelse)]
+        test = self._inline_expression(test, scope)
+        blocks = [self._inline_block([store_name(key, value)], scope) for value in (body, orelse)]
         self._out.append(ast.If(test, *blocks))
         return load_name(result)
 
-    def _either(self, node: ast.BoolOp, scope: _InlinedScope) -> ast.expr:
+    def _convert_bool_op(self, node: ast.BoolOp, scope: _InlinedScope) -> ast.expr:
         first, rest = node.values[0], node.values[1:]
         if not rest:
-            return self._expression(first, scope)
+            return self._inline_expression(first, scope)
         after = ast.BoolOp(node.op, rest) if len(rest) > 1 else rest[0]
         if isinstance(node.op, ast.And):
-            return self._chosen(first, after, ast.Constant(False), scope)
-        return self._chosen(first, ast.Constant(True), after, scope)
+            return self._convert_conditional(first, after, ast.Constant(False), scope)
+        return self._convert_conditional(first, ast.Constant(True), after, scope)
 
-    def _renamed(self, node: Any, scope: _InlinedScope) -> Any:
+    def _rename_variables(self, node: Any, scope: _InlinedScope) -> Any:
         """Return an expression with renamed variables."""
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             scope.aliases.pop(node.id, None)  # an ordinary value from here on
         path = scope.path(node)
         if path:
             return (
-                path_expression(path) if not isinstance(getattr(node, "ctx", None), ast.Store) else self._stored(path)
+                path_expression(path)
+                if not isinstance(getattr(node, "ctx", None), ast.Store)
+                else self._attribute_target(path)
             )
         if isinstance(node, ast.Name):
             if path is not None:
@@ -383,27 +391,29 @@ class Inliner:
             if isinstance(found, str):
                 return parse(found, mode="eval").body
             if isinstance(node.ctx, ast.Store) and node.id not in scope.names:
-                scope.names[node.id] = self._fresh(node.id)
+                scope.names[node.id] = self._new_name(node.id)
             return ast.Name(scope.names.get(node.id, node.id), node.ctx)
         if isinstance(node, ast.Lambda):
             raise CannotInline("a function within a function", scope.part)
         copied = copy.copy(node)
         if isinstance(node, (ast.ListComp, ast.DictComp)):
             for loop in node.generators:
-                self._renamed(loop.target, scope)
+                self._rename_variables(loop.target, scope)
         for field, value in ast.iter_fields(node):
             if isinstance(node, ast.Call) and field == "func" and isinstance(value, ast.Name):
                 if value.id not in scope.names and not isinstance(scope.aliases.get(value.id), str):
                     continue
             if isinstance(node, ast.Call) and field == "args" and dotted_name(node.func) in ANNOTATED:
-                copied.args = [node.args[0], *(self._renamed(item, scope) for item in value[1:])]
+                copied.args = [node.args[0], *(self._rename_variables(item, scope) for item in value[1:])]
             elif isinstance(value, ast.AST) and not isinstance(value, (ast.expr_context, ast.operator, ast.cmpop)):
-                setattr(copied, field, self._renamed(value, scope))
+                setattr(copied, field, self._rename_variables(value, scope))
             elif isinstance(value, list):
-                setattr(copied, field, [self._renamed(v, scope) if isinstance(v, ast.AST) else v for v in value])
+                setattr(
+                    copied, field, [self._rename_variables(v, scope) if isinstance(v, ast.AST) else v for v in value]
+                )
         return copied
 
-    def _stored(self, path: tuple[str, ...]) -> ast.expr:
+    def _attribute_target(self, path: tuple[str, ...]) -> ast.expr:
         return ast.Attribute(path_expression(path[:-1]), path[-1], ast.Store())
 
     # -- calls ----------------------------------------------------------------------------
@@ -411,7 +421,7 @@ class Inliner:
     def _inline_call(self, call: ast.Call, callee: tuple, scope: _InlinedScope) -> ast.expr:
         """Inline a function before the current statement; return its result variable."""
         owner, node = callee
-        result = self._fresh("_0")
+        result = self._new_name("_0")
         try:
             body = to_single_return(node, _RESULT)
         except CannotInline as error:
@@ -427,26 +437,26 @@ class Inliner:
         given.update({k.arg: k.value for k in call.keywords if k.arg is not None})
         for p in parameters:
             if p.arg in given:
-                self._given(p, self._argument(given[p.arg], scope), inner)
+                self._bind_parameter(p, self._bind_argument_value(given[p.arg], scope), inner)
         defaults = [*node.args.defaults, *node.args.kw_defaults]
         for p, value in zip(parameters[len(parameters) - len(defaults) :], defaults, strict=True):
             if p.arg not in given and value is not None:
-                self._given(p, value, inner)
+                self._bind_parameter(p, value, inner)
         self._deep += 1
-        statements = self._block(body, inner)
+        statements = self._inline_block(body, inner)
         self._deep -= 1
         self._out += statements
         return load_name(result)
 
-    def _argument(self, node: ast.expr, scope: _InlinedScope) -> Any:
-        path = self._part(node, scope)
-        return path if path is not None else self._expression(node, scope)
+    def _bind_argument_value(self, node: ast.expr, scope: _InlinedScope) -> Any:
+        path = self._submodule_path(node, scope)
+        return path if path is not None else self._inline_expression(node, scope)
 
-    def _given(self, parameter: ast.arg, value: Any, inner: _InlinedScope) -> None:
+    def _bind_parameter(self, parameter: ast.arg, value: Any, inner: _InlinedScope) -> None:
         if isinstance(value, tuple):
             inner.aliases[parameter.arg] = value
             return
-        inner.names[parameter.arg] = self._fresh(parameter.arg)
+        inner.names[parameter.arg] = self._new_name(parameter.arg)
         kind = parameter.annotation
         plain = kind is None or ast.unparse(kind) in ("Tensor", "int", "float", "bool", "str")
         self._out.append(store_name(inner.names[parameter.arg], value, None if plain else copy.deepcopy(kind)))

@@ -10,7 +10,7 @@ import ast
 import re
 from typing import Any
 
-from ._liveness import walk
+from ._insert_deletions import walk
 from ._python_translator import ProgramError, parse
 
 _BEGIN = re.compile(r"^(?![\s#)\]}]|$)(?:(def|class)\s+(\w+))?", re.MULTILINE)
@@ -42,14 +42,14 @@ class LazyDefinition:
 
     def parsed(self) -> Any:
         """Return the syntax tree."""
-        return self._one(self.text)
+        return self._parse_one(self.text)
 
     def header(self) -> Any:
         """Return the tree of a class without its methods."""
         text = self._header
-        return self._one(text if text is self.text else f"{text}  pass\n")
+        return self._parse_one(text if text is self.text else f"{text}  pass\n")
 
-    def _one(self, text: str) -> Any:
+    def _parse_one(self, text: str) -> Any:
         if self._longest is not None and len(text) > self._longest:
             raise ProgramError(f"{self.name[:100]} is longer than a file of this length can have (in {self._where})")
         body: list[Any] = parse(f"class _:\n{text}" if self.owner else text, self._where).body

@@ -60,7 +60,7 @@ def safe_key(key: Any) -> Any:
     return key
 
 
-def _append(items: list, item: Any) -> list:
+def _append_item(items: list, item: Any) -> list:
     items.append(item)
     return items
 
@@ -105,7 +105,7 @@ def _bounded_comparison(function: Callable) -> Callable:
     return run
 
 
-def _slice(items: Any, start: Any = None, end: Any = None, step: int = 1) -> Any:
+def _slice_list(items: Any, start: Any = None, end: Any = None, step: int = 1) -> Any:
     return items[start : None if end == 0x7FFFFFFFFFFFFFFF else end : step]
 
 
@@ -123,7 +123,7 @@ def _pop(items: Any, *args: Any) -> Any:
     return items.pop(*map(safe_key, args))
 
 
-def _get(items: dict, key: Any, default: Any = None) -> Any:
+def _get_item(items: dict, key: Any, default: Any = None) -> Any:
     return items.get(safe_key(key), default)
 
 
@@ -134,13 +134,13 @@ def to_dict(items: Any = (), *rest: Any, **named: Any) -> dict:
     return {**dict(items), **named}
 
 
-def _length(items: range) -> int:
+def _range_length(items: range) -> int:
     """Return the length of a range, which may be 2**63 or more, beyond `len`."""
     return max(0, -(-(items.stop - items.start) // items.step))
 
 
 def to_list(items: Any = ()) -> list:
     """Return a list of a list, string or range. Raise RuntimeError if too long."""
-    if items.__class__ is range and _length(items) > _MAX_REPEATED_LENGTH:
-        raise RuntimeError(f"a list of {_length(items)} numbers would be too long")
+    if items.__class__ is range and _range_length(items) > _MAX_REPEATED_LENGTH:
+        raise RuntimeError(f"a list of {_range_length(items)} numbers would be too long")
     return list(items)

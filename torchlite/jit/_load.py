@@ -37,7 +37,7 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
     >>> torch.jit.load(file)(torch.ones(3, 2)).shape
     torch.Size([3, 1])
     """
-    where = _checked_location(map_location)
+    where = _check_location(map_location)
     if isinstance(f, (str, os.PathLike)):
         path = os.fspath(f)
         if not os.path.exists(path):
@@ -48,16 +48,16 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
     else:
         file = contextlib.nullcontext(check_regular(f))
     with file as stream:
-        return load_module(_seekable(stream), where, _extra_files)
+        return load_module(_make_seekable(stream), where, _extra_files)
 
 
-def _seekable(stream: Any) -> Any:
+def _make_seekable(stream: Any) -> Any:
     if hasattr(stream, "seek") and hasattr(stream, "tell"):
         return stream
     return io.BytesIO(stream.read())
 
 
-def _checked_location(where: Any) -> Any:
+def _check_location(where: Any) -> Any:
     if where is None or isinstance(where, device_type):
         return where
     if isinstance(where, str):

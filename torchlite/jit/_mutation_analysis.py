@@ -47,29 +47,29 @@ class _MutationFinder:
     def statement(self, part: ast.stmt) -> None:
         """Update the state for a statement."""
         value = getattr(part, "value", None)
-        roots = self._roots(value) if isinstance(value, ast.expr) else set()
+        roots = self._possible_constants(value) if isinstance(value, ast.expr) else set()
         for target in getattr(part, "targets", None) or [getattr(part, "target", None)]:
             if isinstance(part, ast.For):
-                roots = self._roots(part.iter)
+                roots = self._possible_constants(part.iter)
             if isinstance(part, ast.AugAssign):
-                self.found |= self._roots(part.target)
-            self._bound(target, roots)
+                self.found |= self._possible_constants(part.target)
+            self._bind_variable(target, roots)
         for test in (getattr(part, "test", None), getattr(part, "iter", None)):
             if isinstance(test, ast.expr):
-                self._roots(test)
+                self._possible_constants(test)
 
-    def _bound(self, target: Any, roots: set[int]) -> None:
+    def _bind_variable(self, target: Any, roots: set[int]) -> None:
         if isinstance(target, ast.Name):
             self._variables.setdefault(target.id, set()).update(roots)
         elif isinstance(target, (ast.Tuple, ast.List)):
             for item in target.elts:
-                self._bound(item, roots)
+                self._bind_variable(item, roots)
         elif isinstance(target, ast.Subscript):
-            self.found |= self._roots(target.value)
+            self.found |= self._possible_constants(target.value)
         elif isinstance(target, ast.Attribute):
             self.found |= roots
 
-    def _roots(self, node: ast.AST) -> set[int]:
+    def _possible_constants(self, node: ast.AST) -> set[int]:
         """Return the constants that a value may be or alias."""
         number = self._constants.number(node)
         if number is not None:
@@ -78,16 +78,22 @@ class _MutationFinder:
             return self._variables.get(node.id, set())
         if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp)):
             return set()  # a new value
-        inner = [self._roots(part) for part in ast.iter_child_nodes(node) if isinstance(part, (ast.expr, ast.keyword))]
+        inner = [
+            self._possible_constants(part)
+            for part in ast.iter_child_nodes(node)
+            if isinstance(part, (ast.expr, ast.keyword))
+        ]
         if not isinstance(node, ast.Call):
             return set().union(*inner)
         path = dotted_name(node.func) or ""
         if path in ANNOTATED:
-            return self._roots(node.args[1])
-        given = [self._roots(a) for a in node.args] + [self._roots(k.value) for k in node.keywords]
+            return self._possible_constants(node.args[1])
+        given = [self._possible_constants(a) for a in node.args] + [
+            self._possible_constants(k.value) for k in node.keywords
+        ]
         operator = path.removeprefix("torch.") if path.startswith("torch.") else ""
         if isinstance(node.func, ast.Attribute) and not path.startswith(("torch.", "ops.", "__torch__.")):
-            operator, given = node.func.attr, [self._roots(node.func.value), *given]
+            operator, given = node.func.attr, [self._possible_constants(node.func.value), *given]
         everything = set().union(*given)
         if path in _BUILT_IN:
             return set()
@@ -98,5 +104,5 @@ class _MutationFinder:
             self.found |= given[0] if given else set()
         for k in node.keywords:
             if k.arg == "out":
-                self.found |= self._roots(k.value)
+                self.found |= self._possible_constants(k.value)
         return everything if _may_alias(operator) else set()

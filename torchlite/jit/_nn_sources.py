@@ -7,7 +7,7 @@ from typing import Any
 
 from .._types.python_source import quote
 
-_PLAIN = "input: Tensor"
+_INPUT_PARAMETER = "input: Tensor"
 
 
 def _repeat_value(value: Any, count: int) -> str:
@@ -15,21 +15,21 @@ def _repeat_value(value: Any, count: int) -> str:
 
 
 def _expression_layer(
-    line: str, parameters: str = _PLAIN, result: str = "Tensor"
+    line: str, parameters: str = _INPUT_PARAMETER, result: str = "Tensor"
 ) -> Callable[[Any], tuple[str, str, str]]:
     """Return the source of a layer with a single expression; settings are in braces."""
     return lambda m: (parameters, f"return {line.format(m=m)}", result)
 
 
-def _activation(name: str, line: str) -> Callable:
+def _activation_source(name: str, line: str) -> Callable:
     def text(m: Any) -> tuple[str, str, str]:
         inside = getattr(m, "inplace", False)
-        return _PLAIN, "return " + line.format(m=m, name=name + "_" * bool(inside)), "Tensor"
+        return _INPUT_PARAMETER, "return " + line.format(m=m, name=name + "_" * bool(inside)), "Tensor"
 
     return text
 
 
-def _convolution(dims: int) -> Callable:
+def _convolution_source(dims: int) -> Callable:
     def text(m: Any) -> tuple[str, str, str]:
         same = repr(m.padding) if isinstance(m.padding, str) else _repeat_value(m.padding, dims)
         rest = f"{_repeat_value(m.stride, dims)}, {same}, {_repeat_value(m.dilation, dims)}, {m.groups}"
@@ -37,12 +37,12 @@ def _convolution(dims: int) -> Callable:
         if m.padding_mode != "zeros":
             lines = f"input = torch.pad(input, {list(m._reversed_padding_repeated_twice)}, {quote(m.padding_mode)})\n"
             rest = f"{_repeat_value(m.stride, dims)}, {[0] * dims}, {_repeat_value(m.dilation, dims)}, {m.groups}"
-        return _PLAIN, f"{lines}return torch.conv{dims}d({given}, self.weight, self.bias, {rest})", "Tensor"
+        return _INPUT_PARAMETER, f"{lines}return torch.conv{dims}d({given}, self.weight, self.bias, {rest})", "Tensor"
 
     return text
 
 
-def _conv_transpose(dims: int) -> Callable:
+def _conv_transpose_source(dims: int) -> Callable:
     def text(m: Any) -> tuple[str, str, str]:
         stride, padding, output_padding, dilation = (
             _repeat_value(value, dims) for value in (m.stride, m.padding, m.output_padding, m.dilation)
@@ -60,10 +60,10 @@ def _batch_norm(m: Any) -> tuple[str, str, str]:
             f"return torch.batch_norm(input, self.weight, self.bias, None, None, True, {m.momentum or 0.0}, "
             f"{m.eps}, True)"
         )
-        return _PLAIN, line, "Tensor"
+        return _INPUT_PARAMETER, line, "Tensor"
     factor = repr(float(m.momentum)) if m.momentum is not None else "1.0 / float(self.num_batches_tracked)"
     return (
-        _PLAIN,
+        _INPUT_PARAMETER,
         "if self.training:\n  torch.add_(self.num_batches_tracked, 1)\nelse:\n  pass\n"
         f"return torch.batch_norm(input, self.weight, self.bias, self.running_mean, self.running_var, self.training, "
         f"{factor}, {m.eps}, True)",
@@ -71,17 +71,17 @@ def _batch_norm(m: Any) -> tuple[str, str, str]:
     )
 
 
-def _instance_norm(m: Any) -> tuple[str, str, str]:
+def _instance_norm_source(m: Any) -> tuple[str, str, str]:
     tracked = m.track_running_stats
     mean, var = ("self.running_mean", "self.running_var") if tracked else ("None", "None")
     use = "self.training" if tracked else "True"
     line = (
         f"return torch.instance_norm(input, self.weight, self.bias, {mean}, {var}, {use}, {m.momentum}, {m.eps}, True)"
     )
-    return _PLAIN, line, "Tensor"
+    return _INPUT_PARAMETER, line, "Tensor"
 
 
-def _pool(name: str, dims: int) -> Callable:
+def _pool_source(name: str, dims: int) -> Callable:
     def text(m: Any) -> tuple[str, str, str]:
         kernel = _repeat_value(m.kernel_size, dims)
         stride = kernel if m.stride is None else _repeat_value(m.stride, dims)
@@ -90,43 +90,47 @@ def _pool(name: str, dims: int) -> Callable:
             indices = f"_pool{dims}d" if not m.return_indices else f"_pool{dims}d_with_indices"
             rest = f"{kernel}, {stride}, {padding}, {_repeat_value(m.dilation, dims)}, {m.ceil_mode}"
             return (
-                _PLAIN,
+                _INPUT_PARAMETER,
                 f"return torch.max{indices}(input, {rest})",
                 "Tuple[Tensor, Tensor]" if m.return_indices else "Tensor",
             )
         rest = f"{kernel}, {stride}, {padding}, {m.ceil_mode}, {m.count_include_pad}"
         rest += f", {m.divisor_override}" if dims > 1 else ""
-        return _PLAIN, f"return torch.avg_pool{dims}d(input, {rest})", "Tensor"
+        return _INPUT_PARAMETER, f"return torch.avg_pool{dims}d(input, {rest})", "Tensor"
 
     return text
 
 
-def _adaptive(name: str, dims: int) -> Callable:
+def _adaptive_pool_source(name: str, dims: int) -> Callable:
     def text(m: Any) -> tuple[str, str, str]:
         sizes = m.output_size if isinstance(m.output_size, (tuple, list)) else [m.output_size] * dims
         shown = ", ".join(f"torch.size(input, {i - dims})" if s is None else str(s) for i, s in enumerate(sizes))
         first = "" if name == "avg" or getattr(m, "return_indices", False) else "[0]"
         kind = "Tuple[Tensor, Tensor]" if name == "max" and not first else "Tensor"
-        return _PLAIN, f"return torch.adaptive_{name}_pool{dims}d(input, [{shown}]){first}", kind
+        return _INPUT_PARAMETER, f"return torch.adaptive_{name}_pool{dims}d(input, [{shown}]){first}", kind
 
     return text
 
 
-def _dropout(name: str) -> Callable:
+def _dropout_source(name: str) -> Callable:
     def text(m: Any) -> tuple[str, str, str]:
-        return _PLAIN, f"return torch.{name}{'_' * bool(m.inplace)}(input, {float(m.p)}, self.training)", "Tensor"
+        return (
+            _INPUT_PARAMETER,
+            f"return torch.{name}{'_' * bool(m.inplace)}(input, {float(m.p)}, self.training)",
+            "Tensor",
+        )
 
     return text
 
 
-def _softmax(name: str) -> Callable:
-    return lambda m: (_PLAIN, f"return torch.{name}(input, {m.dim}, None)", "Tensor")
+def _softmax_source(name: str) -> Callable:
+    return lambda m: (_INPUT_PARAMETER, f"return torch.{name}(input, {m.dim}, None)", "Tensor")
 
 
-def _embedding(m: Any) -> tuple[str, str, str]:
+def _embedding_source(m: Any) -> tuple[str, str, str]:
     place = -1 if m.padding_idx is None else m.padding_idx
     line = f"return torch.embedding(self.weight, input, {place}, {m.scale_grad_by_freq}, {m.sparse})"
-    return _PLAIN, line, "Tensor"
+    return _INPUT_PARAMETER, line, "Tensor"
 
 
 _BAG = (
@@ -137,7 +141,7 @@ _BAG = (
 )
 
 
-def _embedding_bag(m: Any) -> tuple[str, str, str]:
+def _embedding_bag_source(m: Any) -> tuple[str, str, str]:
     mode = {"sum": 0, "mean": 1, "max": 2}[m.mode]
     rest = f"{m.scale_grad_by_freq}, {mode}, {m.sparse}, per_sample_weights, {m.include_last_offset}, {m.padding_idx}"
     return (
@@ -147,7 +151,7 @@ def _embedding_bag(m: Any) -> tuple[str, str, str]:
     )
 
 
-def _upsample(m: Any) -> tuple[str, str, str]:
+def _upsample_source(m: Any) -> tuple[str, str, str]:
     size = "None" if m.size is None else str(list(m.size) if isinstance(m.size, (tuple, list)) else m.size)
     factor = m.scale_factor
     dims = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}.get(m.mode)
@@ -156,7 +160,7 @@ def _upsample(m: Any) -> tuple[str, str, str]:
         sizes = size if size == "None" or "[" in size else str([m.size] * d)
         given = list(factor) if isinstance(factor, (tuple, list)) else [factor] * d
         factors = "None" if factor is None or size != "None" else str([float(f) for f in given])
-        if dims is None and ("[" in sizes and len(eval_list(sizes)) != d):
+        if dims is None and ("[" in sizes and len(format_list_items(sizes)) != d):
             continue
         near = m.mode.startswith("nearest")
         name = {"nearest": "upsample_nearest", "nearest-exact": "_upsample_nearest_exact"}.get(
@@ -165,26 +169,26 @@ def _upsample(m: Any) -> tuple[str, str, str]:
         corners = "" if near else f"{bool(m.align_corners)}, "
         lines.append((d, f"return torch.{name}{d}d(input, {sizes}, {corners}{factors})"))
     if len(lines) == 1:
-        return _PLAIN, lines[0][1], "Tensor"
+        return _INPUT_PARAMETER, lines[0][1], "Tensor"
     text = "".join(f"if torch.dim(input) == {d + 2}:\n  {line}\n" for d, line in lines[:-1]) + lines[-1][1]
-    return _PLAIN, text, "Tensor"
+    return _INPUT_PARAMETER, text, "Tensor"
 
 
-def eval_list(text: str) -> list:
+def format_list_items(text: str) -> list:
     """Return the items of a number list as text."""
     return [part for part in text.strip("[]").split(",") if part.strip()]
 
 
-def _flatten(m: Any) -> tuple[str, str, str]:
-    return _PLAIN, f"return torch.flatten(input, {m.start_dim}, {m.end_dim})", "Tensor"
+def _flatten_source(m: Any) -> tuple[str, str, str]:
+    return _INPUT_PARAMETER, f"return torch.flatten(input, {m.start_dim}, {m.end_dim})", "Tensor"
 
 
-def _sequential(m: Any) -> tuple[str, str, str]:
+def _sequential_source(m: Any) -> tuple[str, str, str]:
     lines = "".join(f"input = getattr(self, {quote(name)}).forward(input)\n" for name in m._modules)
-    return _PLAIN, f"{lines}return input", "Tensor"
+    return _INPUT_PARAMETER, f"{lines}return input", "Tensor"
 
 
-def _recurrent(m: Any) -> tuple[str, str, str]:
+def _recurrent_source(m: Any) -> tuple[str, str, str]:
     kind = m.mode.lower()
     cells = kind == "lstm"
     directions = 2 if m.bidirectional else 1
@@ -223,7 +227,7 @@ def _recurrent(m: Any) -> tuple[str, str, str]:
     return f"input: Tensor, hx: Optional[{state}]=None", "\n".join(lines), f"Tuple[Tensor, {state}]"
 
 
-def _cell(m: Any) -> tuple[str, str, str]:
+def _cell_source(m: Any) -> tuple[str, str, str]:
     name = type(m).__name__
     weights = "self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh"
     size = f"[torch.size(input, 0), {m.hidden_size}]"
@@ -237,7 +241,7 @@ def _cell(m: Any) -> tuple[str, str, str]:
     return "input: Tensor, hx: Optional[Tensor]=None", lines, "Tensor"
 
 
-def _attention(m: Any) -> tuple[str, str, str]:
+def _attention_source(m: Any) -> tuple[str, str, str]:
     heads, size, width = m.num_heads, m.head_dim, m.embed_dim
     if m.bias_k is not None or m.add_zero_attn:
         raise NotImplementedError("MultiheadAttention with bias_k or add_zero_attn")
@@ -304,22 +308,22 @@ def _activation_name(function: Any) -> str | None:
     return getattr(function, "__name__", "relu").rstrip("_")
 
 
-def _encoder_layer(m: Any) -> tuple[str, str, str]:
+def _encoder_layer_source(m: Any) -> tuple[str, str, str]:
     attend = (
         "self.dropout1.forward(self.self_attn.forward({0}, {0}, {0}, src_key_padding_mask, False, src_mask, "
         "True, is_causal)[0])"
     )
     feed = "self.dropout2.forward(self.linear2.forward(self.dropout.forward({1})))"
 
-    def fed(text: str) -> str:
+    def feed_forward_text(text: str) -> str:
         return feed.replace("{1}", _apply_activation(m, f"self.linear1.forward({text})"))
 
     if m.norm_first:
         lines = f"n = self.norm1.forward(src)\nx = torch.add(src, {attend.format('n')})\n"
-        lines += f"return torch.add(x, {fed('self.norm2.forward(x)')})"
+        lines += f"return torch.add(x, {feed_forward_text('self.norm2.forward(x)')})"
     else:
         lines = f"x = self.norm1.forward(torch.add(src, {attend.format('src')}))\n"
-        lines += f"return self.norm2.forward(torch.add(x, {fed('x')}))"
+        lines += f"return self.norm2.forward(torch.add(x, {feed_forward_text('x')}))"
     parameters = (
         "src: Tensor, src_mask: Optional[Tensor]=None, src_key_padding_mask: Optional[Tensor]=None, "
         "is_causal: bool=False"
@@ -327,7 +331,7 @@ def _encoder_layer(m: Any) -> tuple[str, str, str]:
     return parameters, lines, "Tensor"
 
 
-def _decoder_layer(m: Any) -> tuple[str, str, str]:
+def _decoder_layer_source(m: Any) -> tuple[str, str, str]:
     own = (
         "self.dropout1.forward(self.self_attn.forward({0}, {0}, {0}, tgt_key_padding_mask, False, tgt_mask, "
         "True, tgt_is_causal)[0])"
@@ -337,17 +341,19 @@ def _decoder_layer(m: Any) -> tuple[str, str, str]:
         "False, memory_mask, True, memory_is_causal)[0])"
     )
 
-    def fed(text: str) -> str:
+    def feed_forward_text(text: str) -> str:
         hidden = _apply_activation(m, f"self.linear1.forward({text})")
         return f"self.dropout3.forward(self.linear2.forward(self.dropout.forward({hidden})))"
 
     if m.norm_first:
         lines = f"n = self.norm1.forward(tgt)\nx = torch.add(tgt, {own.format('n')})\nn = self.norm2.forward(x)\n"
-        lines += f"x = torch.add(x, {other.format('n')})\nreturn torch.add(x, {fed('self.norm3.forward(x)')})"
+        lines += (
+            f"x = torch.add(x, {other.format('n')})\nreturn torch.add(x, {feed_forward_text('self.norm3.forward(x)')})"
+        )
     else:
         lines = f"x = self.norm1.forward(torch.add(tgt, {own.format('tgt')}))\n"
         lines += f"x = self.norm2.forward(torch.add(x, {other.format('x')}))\n"
-        lines += f"return self.norm3.forward(torch.add(x, {fed('x')}))"
+        lines += f"return self.norm3.forward(torch.add(x, {feed_forward_text('x')}))"
     return _DECODER.replace("?", "bool=False"), lines, "Tensor"
 
 
@@ -358,7 +364,7 @@ _DECODER = (
 )
 
 
-def _encoder(m: Any) -> tuple[str, str, str]:
+def _encoder_source(m: Any) -> tuple[str, str, str]:
     lines = "causal = False\nif is_causal is not None:\n  causal = is_causal\nx = src\n"
     for name in m.layers._modules:
         lines += f"x = getattr(self.layers, {quote(name)}).forward(x, mask, src_key_padding_mask, causal)\n"
@@ -370,7 +376,7 @@ def _encoder(m: Any) -> tuple[str, str, str]:
     return parameters, lines, "Tensor"
 
 
-def _decoder(m: Any) -> tuple[str, str, str]:
+def _decoder_source(m: Any) -> tuple[str, str, str]:
     lines = "causal = False\nif tgt_is_causal is not None:\n  causal = tgt_is_causal\nx = tgt\n"
     for name in m.layers._modules:
         rest = "tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, causal, memory_is_causal"
@@ -379,7 +385,7 @@ def _decoder(m: Any) -> tuple[str, str, str]:
     return _DECODER.replace("?", "Optional[bool]=None"), lines, "Tensor"
 
 
-def _transformer(m: Any) -> tuple[str, str, str]:
+def _transformer_source(m: Any) -> tuple[str, str, str]:
     parameters = (
         "src: Tensor, tgt: Tensor, src_mask: Optional[Tensor]=None, tgt_mask: Optional[Tensor]=None, "
         "memory_mask: Optional[Tensor]=None, src_key_padding_mask: Optional[Tensor]=None, "
@@ -395,7 +401,7 @@ def _transformer(m: Any) -> tuple[str, str, str]:
     return parameters, lines, "Tensor"
 
 
-def _loss(line: str) -> Callable:
+def _loss_source(line: str) -> Callable:
     codes = {"none": 0, "mean": 1, "sum": 2}
 
     def text(m: Any) -> tuple[str, str, str]:
@@ -404,11 +410,11 @@ def _loss(line: str) -> Callable:
     return text
 
 
-def _pad(mode: str) -> Callable:
+def _pad_source(mode: str) -> Callable:
     def text(m: Any) -> tuple[str, str, str]:
         value = getattr(m, "value", None)
         last = "" if mode != "constant" else f", {float(value or 0)}"
-        return _PLAIN, f"return torch.pad(input, {list(m.padding)}, {quote(mode)}{last})", "Tensor"
+        return _INPUT_PARAMETER, f"return torch.pad(input, {list(m.padding)}, {quote(mode)}{last})", "Tensor"
 
     return text
 
@@ -416,66 +422,66 @@ def _pad(mode: str) -> Callable:
 TEXTS: dict[str, Callable[[Any], tuple[str, str, str]]] = {
     "Linear": _expression_layer("torch.linear(input, self.weight, self.bias)"),
     "Identity": _expression_layer("input"),
-    "Flatten": _flatten,
+    "Flatten": _flatten_source,
     "Bilinear": _expression_layer(
         "torch.bilinear(input1, input2, self.weight, self.bias)", "input1: Tensor, input2: Tensor"
     ),
-    **{f"Conv{d}d": _convolution(d) for d in (1, 2, 3)},
-    **{f"ConvTranspose{d}d": _conv_transpose(d) for d in (1, 2, 3)},
+    **{f"Conv{d}d": _convolution_source(d) for d in (1, 2, 3)},
+    **{f"ConvTranspose{d}d": _conv_transpose_source(d) for d in (1, 2, 3)},
     **{f"BatchNorm{d}d": _batch_norm for d in (1, 2, 3)},
-    **{f"InstanceNorm{d}d": _instance_norm for d in (1, 2, 3)},
+    **{f"InstanceNorm{d}d": _instance_norm_source for d in (1, 2, 3)},
     "LayerNorm": lambda m: (
-        _PLAIN,
+        _INPUT_PARAMETER,
         f"return torch.layer_norm(input, {list(m.normalized_shape)}, self.weight, self.bias, {m.eps})",
         "Tensor",
     ),
     "GroupNorm": _expression_layer("torch.group_norm(input, {m.num_groups}, self.weight, self.bias, {m.eps})"),
     "RMSNorm": lambda m: (
-        _PLAIN,
+        _INPUT_PARAMETER,
         f"return torch.rms_norm(input, {list(m.normalized_shape)}, self.weight, {m.eps})",
         "Tensor",
     ),
-    "Embedding": _embedding,
-    "EmbeddingBag": _embedding_bag,
-    "Upsample": _upsample,
-    "Sequential": _sequential,
-    "UpsamplingNearest2d": _upsample,
-    "UpsamplingBilinear2d": _upsample,
-    **{f"MaxPool{d}d": _pool("max_pool", d) for d in (1, 2, 3)},
-    **{f"AvgPool{d}d": _pool("avg_pool", d) for d in (1, 2, 3)},
-    **{f"AdaptiveAvgPool{d}d": _adaptive("avg", d) for d in (1, 2, 3)},
-    **{f"AdaptiveMaxPool{d}d": _adaptive("max", d) for d in (1, 2, 3)},
-    "Dropout": _dropout("dropout"),
-    "Dropout1d": _dropout("feature_dropout"),
-    "Dropout2d": _dropout("feature_dropout"),
-    "Dropout3d": _dropout("feature_dropout"),
-    "AlphaDropout": _dropout("alpha_dropout"),
-    "FeatureAlphaDropout": _dropout("feature_alpha_dropout"),
-    "LSTM": _recurrent,
-    "GRU": _recurrent,
-    "RNN": _recurrent,
-    "LSTMCell": _cell,
-    "GRUCell": _cell,
-    "RNNCell": _cell,
-    "MultiheadAttention": _attention,
-    "TransformerEncoderLayer": _encoder_layer,
-    "TransformerDecoderLayer": _decoder_layer,
-    "TransformerEncoder": _encoder,
-    "TransformerDecoder": _decoder,
-    "Transformer": _transformer,
-    "ReLU": _activation("relu", "torch.{name}(input)"),
-    "SiLU": _activation("silu", "torch.{name}(input)"),
-    "Hardswish": _activation("hardswish", "torch.{name}(input)"),
-    "Mish": _activation("mish", "torch.{name}(input)"),
-    "Hardsigmoid": _activation("hardsigmoid", "torch.{name}(input)"),
-    "SELU": _activation("selu", "torch.{name}(input)"),
-    "ReLU6": _activation("hardtanh", "torch.{name}(input, 0., 6.)"),
-    "Hardtanh": _activation("hardtanh", "torch.{name}(input, {m.min_val}, {m.max_val})"),
-    "LeakyReLU": _activation("leaky_relu", "torch.{name}(input, {m.negative_slope})"),
-    "ELU": _activation("elu", "torch.{name}(input, {m.alpha})"),
-    "CELU": _activation("celu", "torch.{name}(input, {m.alpha})"),
-    "Threshold": _activation("threshold", "torch.{name}(input, {m.threshold}, {m.value})"),
-    "GELU": lambda m: (_PLAIN, f"return torch.gelu(input, approximate={quote(m.approximate)})", "Tensor"),
+    "Embedding": _embedding_source,
+    "EmbeddingBag": _embedding_bag_source,
+    "Upsample": _upsample_source,
+    "Sequential": _sequential_source,
+    "UpsamplingNearest2d": _upsample_source,
+    "UpsamplingBilinear2d": _upsample_source,
+    **{f"MaxPool{d}d": _pool_source("max_pool", d) for d in (1, 2, 3)},
+    **{f"AvgPool{d}d": _pool_source("avg_pool", d) for d in (1, 2, 3)},
+    **{f"AdaptiveAvgPool{d}d": _adaptive_pool_source("avg", d) for d in (1, 2, 3)},
+    **{f"AdaptiveMaxPool{d}d": _adaptive_pool_source("max", d) for d in (1, 2, 3)},
+    "Dropout": _dropout_source("dropout"),
+    "Dropout1d": _dropout_source("feature_dropout"),
+    "Dropout2d": _dropout_source("feature_dropout"),
+    "Dropout3d": _dropout_source("feature_dropout"),
+    "AlphaDropout": _dropout_source("alpha_dropout"),
+    "FeatureAlphaDropout": _dropout_source("feature_alpha_dropout"),
+    "LSTM": _recurrent_source,
+    "GRU": _recurrent_source,
+    "RNN": _recurrent_source,
+    "LSTMCell": _cell_source,
+    "GRUCell": _cell_source,
+    "RNNCell": _cell_source,
+    "MultiheadAttention": _attention_source,
+    "TransformerEncoderLayer": _encoder_layer_source,
+    "TransformerDecoderLayer": _decoder_layer_source,
+    "TransformerEncoder": _encoder_source,
+    "TransformerDecoder": _decoder_source,
+    "Transformer": _transformer_source,
+    "ReLU": _activation_source("relu", "torch.{name}(input)"),
+    "SiLU": _activation_source("silu", "torch.{name}(input)"),
+    "Hardswish": _activation_source("hardswish", "torch.{name}(input)"),
+    "Mish": _activation_source("mish", "torch.{name}(input)"),
+    "Hardsigmoid": _activation_source("hardsigmoid", "torch.{name}(input)"),
+    "SELU": _activation_source("selu", "torch.{name}(input)"),
+    "ReLU6": _activation_source("hardtanh", "torch.{name}(input, 0., 6.)"),
+    "Hardtanh": _activation_source("hardtanh", "torch.{name}(input, {m.min_val}, {m.max_val})"),
+    "LeakyReLU": _activation_source("leaky_relu", "torch.{name}(input, {m.negative_slope})"),
+    "ELU": _activation_source("elu", "torch.{name}(input, {m.alpha})"),
+    "CELU": _activation_source("celu", "torch.{name}(input, {m.alpha})"),
+    "Threshold": _activation_source("threshold", "torch.{name}(input, {m.threshold}, {m.value})"),
+    "GELU": lambda m: (_INPUT_PARAMETER, f"return torch.gelu(input, approximate={quote(m.approximate)})", "Tensor"),
     "Tanh": _expression_layer("torch.tanh(input)"),
     "Sigmoid": _expression_layer("torch.sigmoid(input)"),
     "LogSigmoid": _expression_layer("torch.log_sigmoid(input)"),
@@ -485,36 +491,40 @@ TEXTS: dict[str, Callable[[Any], tuple[str, str, str]]] = {
     "Tanhshrink": _expression_layer("torch.sub(input, torch.tanh(input))"),
     "Softshrink": _expression_layer("torch.softshrink(input, {m.lambd})"),
     "Hardshrink": _expression_layer("torch.hardshrink(input, {m.lambd})"),
-    "Softmax": _softmax("softmax"),
-    "LogSoftmax": _softmax("log_softmax"),
+    "Softmax": _softmax_source("softmax"),
+    "LogSoftmax": _softmax_source("log_softmax"),
     "GLU": _expression_layer("torch.glu(input, {m.dim})"),
-    "Softmin": lambda m: (_PLAIN, f"return torch.softmax(torch.neg(input), {m.dim}, None)", "Tensor"),
+    "Softmin": lambda m: (_INPUT_PARAMETER, f"return torch.softmax(torch.neg(input), {m.dim}, None)", "Tensor"),
     "Softmax2d": _expression_layer("torch.softmax(input, -3, None)"),
     "PixelShuffle": _expression_layer("torch.pixel_shuffle(input, {m.upscale_factor})"),
     "PixelUnshuffle": _expression_layer("torch.pixel_unshuffle(input, {m.downscale_factor})"),
     "ChannelShuffle": _expression_layer("torch.channel_shuffle(input, {m.groups})"),
-    "Unflatten": lambda m: (_PLAIN, f"return torch.unflatten(input, {m.dim}, {list(m.unflattened_size)})", "Tensor"),
+    "Unflatten": lambda m: (
+        _INPUT_PARAMETER,
+        f"return torch.unflatten(input, {m.dim}, {list(m.unflattened_size)})",
+        "Tensor",
+    ),
     "CosineSimilarity": _expression_layer(
         "torch.cosine_similarity(x1, x2, {m.dim}, {m.eps})", "x1: Tensor, x2: Tensor"
     ),
-    "MSELoss": _loss("torch.mse_loss(input, target, {r})"),
-    "L1Loss": _loss("torch.l1_loss(input, target, {r})"),
-    "SmoothL1Loss": _loss("torch.smooth_l1_loss(input, target, {r}, {m.beta})"),
-    "HuberLoss": _loss("torch.huber_loss(input, target, {r}, {m.delta})"),
-    "BCELoss": _loss("torch.binary_cross_entropy(input, target, self.weight, {r})"),
-    "BCEWithLogitsLoss": _loss(
+    "MSELoss": _loss_source("torch.mse_loss(input, target, {r})"),
+    "L1Loss": _loss_source("torch.l1_loss(input, target, {r})"),
+    "SmoothL1Loss": _loss_source("torch.smooth_l1_loss(input, target, {r}, {m.beta})"),
+    "HuberLoss": _loss_source("torch.huber_loss(input, target, {r}, {m.delta})"),
+    "BCELoss": _loss_source("torch.binary_cross_entropy(input, target, self.weight, {r})"),
+    "BCEWithLogitsLoss": _loss_source(
         "torch.binary_cross_entropy_with_logits(input, target, self.weight, self.pos_weight, {r})"
     ),
-    "CrossEntropyLoss": _loss(
+    "CrossEntropyLoss": _loss_source(
         "torch.cross_entropy_loss(input, target, self.weight, {r}, {m.ignore_index}, {m.label_smoothing})"
     ),
-    "NLLLoss": _loss("torch.nll_loss_nd(input, target, self.weight, {r}, {m.ignore_index})"),
-    "KLDivLoss": _loss("torch.kl_div(input, target, {r}, log_target={m.log_target})"),
-    **{f"ZeroPad{d}d": _pad("constant") for d in (1, 2, 3)},
-    **{f"ConstantPad{d}d": _pad("constant") for d in (1, 2, 3)},
-    **{f"ReflectionPad{d}d": _pad("reflect") for d in (1, 2, 3)},
-    **{f"ReplicationPad{d}d": _pad("replicate") for d in (1, 2, 3)},
-    **{f"CircularPad{d}d": _pad("circular") for d in (1, 2, 3)},
+    "NLLLoss": _loss_source("torch.nll_loss_nd(input, target, self.weight, {r}, {m.ignore_index})"),
+    "KLDivLoss": _loss_source("torch.kl_div(input, target, {r}, log_target={m.log_target})"),
+    **{f"ZeroPad{d}d": _pad_source("constant") for d in (1, 2, 3)},
+    **{f"ConstantPad{d}d": _pad_source("constant") for d in (1, 2, 3)},
+    **{f"ReflectionPad{d}d": _pad_source("reflect") for d in (1, 2, 3)},
+    **{f"ReplicationPad{d}d": _pad_source("replicate") for d in (1, 2, 3)},
+    **{f"CircularPad{d}d": _pad_source("circular") for d in (1, 2, 3)},
 }
 WITHOUT_FORWARD = frozenset(("ModuleList", "ModuleDict", "ParameterList", "ParameterDict"))
 

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 from ._list_ops import (
-    _append,
+    _append_item,
     _bounded_comparison,
-    _get,
+    _get_item,
     _insert,
     _is_equal,
     _pop,
     _remove,
-    _slice,
+    _slice_list,
     _sort,
     contains,
     delete,
@@ -29,14 +29,14 @@ from ._list_ops import (
     to_dict,
     to_list,
 )
-from ._number_ops import _REAL, _factorial, _float_function, _round, div, power, shift_left, sub, wrap_int64
+from ._number_ops import _REAL, _factorial, _make_float_function, _round, div, power, shift_left, sub, wrap_int64
 from ._str_ops import (
     _TEXT,
     _expandtabs,
-    _find,
-    _join,
-    _padding,
-    _replace,
+    _join_texts,
+    _make_find,
+    _make_padding,
+    _replace_text,
     _search_from_right,
     str_format,
     str_percent,
@@ -77,9 +77,9 @@ def _not_equal(a: Any, b: Any) -> bool:
 # Operators by name, for calls without tensors or with a list, dictionary or string first.
 NONTENSOR_OPS: dict[str, Callable] = {
     **{name: getattr(str, name) for name in _TEXT},
-    **{name: _float_function(function) for name, function in _REAL.items()},
+    **{name: _make_float_function(function) for name, function in _REAL.items()},
     **{name: _search_from_right(name) for name in ("rsplit", "rpartition")},
-    **{name: _padding(name) for name in ("center", "ljust", "rjust", "zfill")},
+    **{name: _make_padding(name) for name in ("center", "ljust", "rjust", "zfill")},
     "add": add,
     "sub": sub,
     "mul": mul,
@@ -114,7 +114,7 @@ NONTENSOR_OPS: dict[str, Callable] = {
     "__getitem__": lambda items, key: items[safe_key(key)],
     "_set_item": set_item,
     "Delete": delete,
-    "append": _append,
+    "append": _append_item,
     "extend": lambda items, more: _list_extend(items, more) and None,
     "insert": _insert,
     "pop": _pop,
@@ -122,12 +122,12 @@ NONTENSOR_OPS: dict[str, Callable] = {
     "reverse": lambda items: items.reverse(),
     "sort": _sort,
     "index": lambda items, item, *rest: (
-        index_of(items, item) if items.__class__ is list else _find("index")(items, item, *rest)
+        index_of(items, item) if items.__class__ is list else _make_find("index")(items, item, *rest)
     ),
-    "rindex": _find("rindex"),
-    "find": _find("find"),
-    "rfind": _find("rfind"),
-    "replace": _replace,
+    "rindex": _make_find("rindex"),
+    "find": _make_find("find"),
+    "rfind": _make_find("rfind"),
+    "replace": _replace_text,
     "count": lambda items, item, *rest: (
         count_visited(items) and sum(_is_equal(one, item) for one in items)
         if items.__class__ is list
@@ -141,14 +141,14 @@ NONTENSOR_OPS: dict[str, Callable] = {
     "keys": lambda items: list(items.keys()),
     "values": lambda items: list(items.values()),
     "items": lambda items: list(items.items()),
-    "get": _get,
+    "get": _get_item,
     "setdefault": lambda items, key, value: items.setdefault(safe_key(key), value),
     "popitem": lambda items: items.popitem(),
     "update": lambda items, more: items.update(to_dict(more)),
-    "slice": _slice,
+    "slice": _slice_list,
     "format": str_format,
     "percentFormat": str_percent,
-    "join": _join,
+    "join": _join_texts,
     "split": lambda value, separator=None, most=-1: value.split(separator, most),
     "expandtabs": _expandtabs,
     "ord": ord,

@@ -47,7 +47,7 @@ def shift_left(a: int, b: int) -> int:
     return wrap_int64(a << b) if 0 <= b < 64 else 0
 
 
-def _float_function(function: Callable) -> Callable:
+def _make_float_function(function: Callable) -> Callable:
     """Return a float function that gives NaN or infinity where Python raises."""
 
     def run(*args: Any) -> Any:

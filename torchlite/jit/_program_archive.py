@@ -24,7 +24,7 @@ class ProgramReader(ArchiveReader):
         self._room = _FREE + _TIMES * self.length
         self.longest = _FREE_DEFINITION + self.length // _SHARE
 
-    def _spend(self, name: str, size: int) -> None:
+    def _spend_budget(self, name: str, size: int) -> None:
         self._room -= size
         if self._room < 0:
             raise corrupt_archive_error(f"file {name}", "the record is longer than a file of this length can have")
@@ -42,22 +42,22 @@ class ProgramReader(ArchiveReader):
         info = self._records.get(name)
         if info is None or info.compress_type == zipfile.ZIP_STORED:
             if info is not None and is_text:
-                self._spend(name, info.file_size)
+                self._spend_budget(name, info.file_size)
             return self.bytes(name)
         if info.compress_type != zipfile.ZIP_DEFLATED or info.flag_bits & 1:
             raise corrupt_archive_error(f"file {name}", "the record is compressed in an unknown way, or encrypted")
-        self._spend(name, info.file_size)
+        self._spend_budget(name, info.file_size)
         machine = zlib.decompressobj(-15)
         try:
-            out = machine.decompress(self._deflated(name, info), info.file_size + 1)
+            out = machine.decompress(self._read_compressed(name, info), info.file_size + 1)
         except zlib.error as error:
             raise corrupt_archive_error(f"file {name}", str(error)) from None
         if len(out) != info.file_size or info.CRC and zlib.crc32(out) != info.CRC:
             raise corrupt_archive_error(f"file {name}", "its length or checksum is wrong")
         return out
 
-    def _deflated(self, name: str, info: zipfile.ZipInfo) -> bytes:
-        self._stream.seek(self._located(info, name))
+    def _read_compressed(self, name: str, info: zipfile.ZipInfo) -> bytes:
+        self._stream.seek(self._data_offset(info, name))
         return self._stream.read(info.compress_size)
 
     def version(self) -> int:

@@ -150,13 +150,13 @@ class ProgramUnpickler(RestrictedUnpickler):
         else:
             raise pickle.UnpicklingError(f"REDUCE needs a tuple of arguments, but got {type(args)}")
 
-    def _new(self) -> None:
+    def _make_object(self) -> None:
         cls = self._stack[-2] if len(self._stack) > 1 else None
         if getattr(cls, "_script_fields", None) is not None:
             self._reduce()
             return
         if not isinstance(cls, ScriptClass):
-            super()._new()
+            super()._make_object()
             return
         if self._pop() != ():
             raise pickle.UnpicklingError(f"an object of {cls.name} is made with arguments")
@@ -187,7 +187,7 @@ class ProgramUnpickler(RestrictedUnpickler):
 
 ProgramUnpickler.handlers = RestrictedUnpickler.handlers | {
     pickle.REDUCE: ProgramUnpickler._reduce,
-    pickle.NEWOBJ: ProgramUnpickler._new,
+    pickle.NEWOBJ: ProgramUnpickler._make_object,
     pickle.BUILD: ProgramUnpickler._build,
 }
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from .._types.python_source import compile_code
 from .._types.python_source import parse as tree_of
-from ._liveness import insert_deletions, walk
+from ._insert_deletions import insert_deletions, walk
 from ._placeholder import PLACEHOLDER
 
 _MAX_DEPTH = 150  # maximum nesting depth
@@ -89,26 +89,26 @@ class PythonTranslator:
 
     def function(self, node: ast.FunctionDef, method: bool = False) -> types.FunctionType:
         """Return the Python function of a definition, with the globals of `names`."""
-        arguments, defaults = self._parameters(node)
+        arguments, defaults = self._translate_parameters(node)
         stored = _bound_names(node)
         self._locals = stored | {a.arg for a in (*arguments.args, *arguments.kwonlyargs)}
         if method and arguments.args:
             first = arguments.args[0].arg
             self._self = first if first not in stored else None
-        body = insert_deletions(self._block(node.body))
+        body = insert_deletions(self._translate_block(node.body))
         definition = ast.FunctionDef(node.name, arguments, body or [ast.Pass()], [], None, None)
         tree = ast.Module([definition], [])
-        inner = self._compiled(tree, node)
+        inner = self._compile_function(tree, node)
         positional = arguments.args
         keyword = {a.arg: d for a, d in zip(arguments.kwonlyargs, defaults[len(positional) :], strict=True)}
         values = tuple(d[0] for d in defaults[: len(positional)] if d is not None)
         out = types.FunctionType(inner, self._names.globals, node.name, values)
         out.__kwdefaults__ = {name: d[0] for name, d in keyword.items() if d is not None} or None
         out.__module__ = self._names.module
-        self._names.translated(out, tree, lambda: self._compiled(tree, node))
+        self._names.translated(out, tree, lambda: self._compile_function(tree, node))
         return out
 
-    def _compiled(self, tree: ast.Module, node: ast.AST) -> types.CodeType:
+    def _compile_function(self, tree: ast.Module, node: ast.AST) -> types.CodeType:
         """Return the code object of a translated function."""
         for part in walk(tree):
             if isinstance(part, (ast.expr, ast.stmt, ast.arg, ast.keyword)) and not hasattr(part, "lineno"):
@@ -120,7 +120,7 @@ class PythonTranslator:
             raise self.wrong(node, f"does not compile: {str(error)[:200]}") from None
         return next(c for c in code.co_consts if isinstance(c, types.CodeType))
 
-    def _parameters(self, node: ast.FunctionDef) -> tuple[ast.arguments, list]:
+    def _translate_parameters(self, node: ast.FunctionDef) -> tuple[ast.arguments, list]:
         a = node.args
         if a.vararg or a.kwarg or a.posonlyargs or node.decorator_list:
             raise self.wrong(node, "a function takes plain parameters only")
@@ -142,7 +142,7 @@ class PythonTranslator:
     def constant(self, node: ast.AST) -> Any:
         """Return the value of a literal expression."""
         if isinstance(node, ast.Constant):
-            return self._checked(node)
+            return self._check_constant(node)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             value = self.constant(node.operand)
             if isinstance(value, (int, float, complex)) and not isinstance(value, bool):
@@ -165,7 +165,7 @@ class PythonTranslator:
             return self._names.constant(path)
         raise self.wrong(node, "a default is a literal")
 
-    def _checked(self, node: ast.Constant) -> Any:
+    def _check_constant(self, node: ast.Constant) -> Any:
         value = node.value
         if isinstance(value, int) and not isinstance(value, bool) and not -_INT64 <= value <= 2 * _INT64:
             raise self.wrong(node, "an integer has 64 bits")
@@ -184,7 +184,7 @@ class PythonTranslator:
 
     # -- statements -----------------------------------------------------------------------
 
-    def _block(self, body: list[ast.stmt]) -> list[ast.stmt]:
+    def _translate_block(self, body: list[ast.stmt]) -> list[ast.stmt]:
         out: list[ast.stmt] = []
         for statement in body:
             self._depth += 1
@@ -203,18 +203,18 @@ class PythonTranslator:
     def _assign(self, node: ast.Assign) -> list[ast.stmt]:
         value = self.expression(node.value)
         if len(node.targets) == 1:
-            return self._store(node.targets[0], value)
-        keep = self._fresh()
+            return self._translate_store(node.targets[0], value)
+        keep = self._new_local_name()
         out: list[ast.stmt] = [ast.Assign([ast.Name(keep, ast.Store())], value)]
         for target in node.targets:
-            out += self._store(target, ast.Name(keep, ast.Load()))
+            out += self._translate_store(target, ast.Name(keep, ast.Load()))
         return out
 
-    def _fresh(self) -> str:
+    def _new_local_name(self) -> str:
         self._count += 1
         return f"local.{self._count}"
 
-    def _store(self, target: ast.AST, value: ast.expr) -> list[ast.stmt]:
+    def _translate_store(self, target: ast.AST, value: ast.expr) -> list[ast.stmt]:
         if isinstance(target, ast.Name):
             self._check_name(target, target.id)
             return [ast.Assign([ast.Name(target.id, ast.Store())], value)]
@@ -226,15 +226,19 @@ class PythonTranslator:
                     self._check_name(part, part.id)
                     names.append(ast.Name(part.id, ast.Store()))
                 else:
-                    keep = self._fresh()
+                    keep = self._new_local_name()
                     names.append(ast.Name(keep, ast.Store()))
-                    later += self._store(part, ast.Name(keep, ast.Load()))
+                    later += self._translate_store(part, ast.Name(keep, ast.Load()))
             return [ast.Assign([ast.Tuple(names, ast.Store())], value), *later]
         if isinstance(target, ast.Subscript):
-            return [ast.Expr(self._run("_set_item", self.expression(target.value), self._index(target.slice), value))]
+            return [
+                ast.Expr(
+                    self._call_operator("_set_item", self.expression(target.value), self._index(target.slice), value)
+                )
+            ]
         if isinstance(target, ast.Attribute):
             place = self.expression(target.value)
-            return [ast.Expr(self._own("set", place, ast.Constant(target.attr), value))]
+            return [ast.Expr(self._call_runtime_helper("set", place, ast.Constant(target.attr), value))]
         raise self.wrong(target, f"nothing is assigned to a {type(target).__name__}")
 
     def _annotated(self, node: ast.AnnAssign) -> list[ast.stmt]:
@@ -242,7 +246,7 @@ class PythonTranslator:
             if isinstance(node.target, ast.Name):
                 self._check_name(node.target, node.target.id)
             return [ast.Pass()]
-        return self._store(node.target, self._cast(node.annotation, self.expression(node.value)))
+        return self._translate_store(node.target, self._cast_to_type(node.annotation, self.expression(node.value)))
 
     def _augmented(self, node: ast.AugAssign) -> list[ast.stmt]:
         name = _BINARY.get(type(node.op))
@@ -251,28 +255,30 @@ class PythonTranslator:
         value = self.expression(node.value)
         target = node.target
         if isinstance(target, ast.Subscript):
-            place, index = self._fresh(), self._fresh()
+            place, index = self._new_local_name(), self._new_local_name()
             keep: list[ast.stmt] = [
                 ast.Assign([ast.Name(place, ast.Store())], self.expression(target.value)),
                 ast.Assign([ast.Name(index, ast.Store())], self._index(target.slice)),
             ]
             load = ast.Name(place, ast.Load()), ast.Name(index, ast.Load())
-            now = self._own("change", ast.Constant(name), ast.Subscript(*load, ast.Load()), value)
-            return [*keep, ast.Expr(self._run("_set_item", *load, now))]
+            now = self._call_runtime_helper("change", ast.Constant(name), ast.Subscript(*load, ast.Load()), value)
+            return [*keep, ast.Expr(self._call_operator("_set_item", *load, now))]
         load_node = ast.copy_location(type(target)(**{**dict(ast.iter_fields(target)), "ctx": ast.Load()}), target)
-        now = self._own("change", ast.Constant(name), self.expression(load_node), value)
-        return self._store(target, now)
+        now = self._call_runtime_helper("change", ast.Constant(name), self.expression(load_node), value)
+        return self._translate_store(target, now)
 
     def _return(self, node: ast.Return) -> list[ast.stmt]:
         return [ast.Return(None if node.value is None else self.expression(node.value))]
 
     def _if(self, node: ast.If) -> list[ast.stmt]:
-        return [ast.If(self.expression(node.test), self._block(node.body), self._block(node.orelse))]
+        return [
+            ast.If(self.expression(node.test), self._translate_block(node.body), self._translate_block(node.orelse))
+        ]
 
     def _while(self, node: ast.While) -> list[ast.stmt]:
         if node.orelse:
             raise self.wrong(node, "a loop has no else in TorchScript")
-        return [ast.While(self.expression(node.test), self._block(node.body), [])]
+        return [ast.While(self.expression(node.test), self._translate_block(node.body), [])]
 
     def _for(self, node: ast.For) -> list[ast.stmt]:
         if node.orelse:
@@ -281,13 +287,13 @@ class PythonTranslator:
         if isinstance(source, ast.Call) and isinstance(source.func, ast.Name) and source.func.id == "own.range":
             source.func = self._global("plain.range")
         else:
-            source = self._own("iterate", source)
+            source = self._call_runtime_helper("iterate", source)
         if isinstance(node.target, ast.Name):
             self._check_name(node.target, node.target.id)
-            return [ast.For(ast.Name(node.target.id, ast.Store()), source, self._block(node.body), [])]
-        keep = self._fresh()
-        first = self._store(node.target, ast.Name(keep, ast.Load()))
-        return [ast.For(ast.Name(keep, ast.Store()), source, [*first, *self._block(node.body)], [])]
+            return [ast.For(ast.Name(node.target.id, ast.Store()), source, self._translate_block(node.body), [])]
+        keep = self._new_local_name()
+        first = self._translate_store(node.target, ast.Name(keep, ast.Load()))
+        return [ast.For(ast.Name(keep, ast.Store()), source, [*first, *self._translate_block(node.body)], [])]
 
     def _with(self, node: ast.With) -> list[ast.stmt]:
         items = []
@@ -299,15 +305,15 @@ class PythonTranslator:
             if name is not None:
                 self._check_name(name, name.id)
                 target = ast.Name(name.id, ast.Store())
-            items.append(ast.withitem(self._own("context", self.expression(item.context_expr)), target))
-        return [ast.With(items, self._block(node.body))]
+            items.append(ast.withitem(self._call_runtime_helper("context", self.expression(item.context_expr)), target))
+        return [ast.With(items, self._translate_block(node.body))]
 
     def _expression_statement(self, node: ast.Expr) -> list[ast.stmt]:
         return [ast.Expr(self.expression(node.value))]
 
     def _assert(self, node: ast.Assert) -> list[ast.stmt]:
         said = ast.Constant("") if node.msg is None else self.expression(node.msg)
-        fail = ast.Expr(self._own("failed", said))
+        fail = ast.Expr(self._call_runtime_helper("failed", said))
         return [ast.If(self.expression(node.test), [ast.Pass()], [fail])]
 
     def _raise(self, node: ast.Raise) -> list[ast.stmt]:
@@ -315,13 +321,15 @@ class PythonTranslator:
         if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Name) or len(made.args) > 1:
             raise self.wrong(node, "an exception is raised with one message")
         said = self.expression(made.args[0]) if made.args else ast.Constant("")
-        return [ast.Expr(self._own("raise", said, ast.Constant(f"builtins.{made.func.id}")))]
+        return [ast.Expr(self._call_runtime_helper("raise", said, ast.Constant(f"builtins.{made.func.id}")))]
 
     def _delete(self, node: ast.Delete) -> list[ast.stmt]:
         out: list[ast.stmt] = []
         for target in node.targets:
             if isinstance(target, ast.Subscript):
-                out.append(ast.Expr(self._run("Delete", self.expression(target.value), self._index(target.slice))))
+                out.append(
+                    ast.Expr(self._call_operator("Delete", self.expression(target.value), self._index(target.slice)))
+                )
             elif not isinstance(target, ast.Name):
                 raise self.wrong(node, "`del` takes an item")
         return out or [ast.Pass()]
@@ -331,12 +339,12 @@ class PythonTranslator:
         self._check_name(node, node.name)
         if node.name in self._locals and any(node.name == a.arg for a in node.args.args):
             raise self.wrong(node, "a function has its parameter's name")
-        arguments, defaults = self._parameters(node)
+        arguments, defaults = self._translate_parameters(node)
         if any(d is not None for d in defaults):
             raise self.wrong(node, "an inner function has no defaults")
         if any(a.arg == self._self for a in arguments.args):
             self._self = None
-        made = ast.FunctionDef(node.name, arguments, self._block(node.body) or [ast.Pass()], [], None, None)
+        made = ast.FunctionDef(node.name, arguments, self._translate_block(node.body) or [ast.Pass()], [], None, None)
         self._self = before
         return [made]
 
@@ -356,10 +364,10 @@ class PythonTranslator:
         self._depth -= 1
         return out
 
-    def _run(self, operator: str, *args: ast.expr) -> ast.expr:
-        return self._placed(self._names.operator(f"torch.{operator}"), list(args), [])
+    def _call_operator(self, operator: str, *args: ast.expr) -> ast.expr:
+        return self._call_site_of(self._names.operator(f"torch.{operator}"), list(args), [])
 
-    def _placed(self, name: str, args: list, keywords: list, method: bool = False) -> ast.expr:
+    def _call_site_of(self, name: str, args: list, keywords: list, method: bool = False) -> ast.expr:
         """Translate a call of an operator or method to a caching call site."""
         changes = method or self._names.changes(name)  # the callee may mutate arguments, so each call needs fresh ones
         given: list[ast.expr] = []
@@ -376,14 +384,14 @@ class PythonTranslator:
                 place, given = joined, inner.args
         return ast.Call(self._global(place), given, [])
 
-    def _own(self, name: str, *args: ast.expr) -> ast.expr:
+    def _call_runtime_helper(self, name: str, *args: ast.expr) -> ast.expr:
         return ast.Call(self._global(f"own.{name}"), list(args), [])
 
     def _global(self, name: str) -> ast.Name:
         return ast.Name(name, ast.Load())
 
     def _literal(self, node: ast.Constant) -> ast.expr:
-        return ast.Constant(self._checked(node))
+        return ast.Constant(self._check_constant(node))
 
     def _name(self, node: ast.Name) -> ast.expr:
         if node.id in self._locals:
@@ -413,7 +421,7 @@ class PythonTranslator:
         if place is not None:
             table = ast.Attribute(self.expression(node.value), place, ast.Load())
             return ast.Subscript(table, ast.Constant(node.attr), ast.Load())
-        return self._own("get", self.expression(node.value), ast.Constant(node.attr))
+        return self._call_runtime_helper("get", self.expression(node.value), ast.Constant(node.attr))
 
     def _class_of(self, node: ast.AST) -> Any:
         """Return the module class of an expression if its text determines it: `self` and its submodules."""
@@ -431,14 +439,14 @@ class PythonTranslator:
     def _subscript(self, node: ast.Subscript) -> ast.expr:
         index = self._index(node.slice)
         if not isinstance(index, (ast.Constant, ast.Slice, ast.UnaryOp)):
-            index = self._key(index)
+            index = self._translate_key(index)
         return ast.Subscript(self.expression(node.value), index, ast.Load())
 
-    def _key(self, key: ast.expr) -> ast.expr:
+    def _translate_key(self, key: ast.expr) -> ast.expr:
         """Translate a dictionary key; keys of uncommon classes are checked to be hashable."""
         if isinstance(key, ast.Constant):
             return key
-        checked = self._own("key", key)
+        checked = self._call_runtime_helper("key", key)
         if not isinstance(key, ast.Name):
             return checked
         plain = ast.Compare(ast.Attribute(key, "__class__", ast.Load()), [ast.In()], [self._global("own.plain_keys")])
@@ -459,27 +467,27 @@ class PythonTranslator:
     def _dict(self, node: ast.Dict) -> ast.expr:
         if any(key is None for key in node.keys):
             raise self.wrong(node, "there is no ** in TorchScript")
-        keys: list[ast.expr | None] = [self._key(self.expression(k)) for k in node.keys if k is not None]
+        keys: list[ast.expr | None] = [self._translate_key(self.expression(k)) for k in node.keys if k is not None]
         return ast.Dict(keys, [self.expression(v) for v in node.values])
 
     def _unary(self, node: ast.UnaryOp) -> ast.expr:
         if isinstance(node.op, ast.USub):
             if isinstance(node.operand, ast.Constant) and type(node.operand.value) in (int, float, complex):
-                return ast.UnaryOp(ast.USub(), ast.Constant(self._checked(node.operand)))
+                return ast.UnaryOp(ast.USub(), ast.Constant(self._check_constant(node.operand)))
             if isinstance(node.operand, ast.Name) and node.operand.id in _NUMBERS:
                 return ast.UnaryOp(ast.USub(), self._global(f"number.{node.operand.id}"))
-            return self._run("neg", self.expression(node.operand))
+            return self._call_operator("neg", self.expression(node.operand))
         if isinstance(node.op, ast.Not):
             return ast.UnaryOp(ast.Not(), self.expression(node.operand))
         if isinstance(node.op, ast.Invert):
-            return self._run("bitwise_not", self.expression(node.operand))
+            return self._call_operator("bitwise_not", self.expression(node.operand))
         raise self.wrong(node, "there is no such operator in TorchScript")
 
     def _binary(self, node: ast.BinOp) -> ast.expr:
         name = _BINARY.get(type(node.op))
         if name is None:
             raise self.wrong(node, "there is no such operator in TorchScript")
-        return self._run(name, self.expression(node.left), self.expression(node.right))
+        return self._call_operator(name, self.expression(node.left), self.expression(node.right))
 
     def _both(self, node: ast.BoolOp) -> ast.expr:
         return ast.BoolOp(type(node.op)(), [self.expression(v) for v in node.values])
@@ -489,10 +497,10 @@ class PythonTranslator:
             raise self.wrong(node, "a comparison has two sides in TorchScript")
         kind, left, right = type(node.ops[0]), self.expression(node.left), self.expression(node.comparators[0])
         if kind in _COMPARE:
-            return self._run(_COMPARE[kind], left, right)
+            return self._call_operator(_COMPARE[kind], left, right)
         if kind in (ast.Is, ast.IsNot):
             return ast.Compare(left, [kind()], [right])
-        found = self._run("__contains__", right, left)
+        found = self._call_operator("__contains__", right, left)
         return found if kind is ast.In else ast.UnaryOp(ast.Not(), found)
 
     def _choice(self, node: ast.IfExp) -> ast.expr:
@@ -509,9 +517,9 @@ class PythonTranslator:
             self._check_name(name, name.id)  # type: ignore[attr-defined]
         stored: list[ast.expr] = [ast.Name(n.id, ast.Store()) for n in names]  # type: ignore[attr-defined]
         target = stored[0] if not isinstance(loop.target, ast.Tuple) else ast.Tuple(stored, ast.Store())
-        made = ast.comprehension(target, self._own("iterate", self.expression(loop.iter)), [], 0)
+        made = ast.comprehension(target, self._call_runtime_helper("iterate", self.expression(loop.iter)), [], 0)
         if isinstance(node, ast.DictComp):
-            return ast.DictComp(self._key(self.expression(node.key)), self.expression(node.value), [made])
+            return ast.DictComp(self._translate_key(self.expression(node.key)), self.expression(node.value), [made])
         return ast.ListComp(self.expression(node.elt), [made])
 
     def _call(self, node: ast.Call) -> ast.expr:
@@ -529,7 +537,7 @@ class PythonTranslator:
             if root == "__torch__":
                 return self._program_call(node, path, args, keywords)
             if root in ("torch", "ops"):
-                return self._placed(self._names.operator(path, self.wrong, node), args, keywords)
+                return self._call_site_of(self._names.operator(path, self.wrong, node), args, keywords)
         if not isinstance(node.func, ast.Attribute):
             return ast.Call(self._global("own.invoke"), [self.expression(node.func), *args], keywords)
         place, name = self.expression(node.func.value), node.func.attr
@@ -538,7 +546,7 @@ class PythonTranslator:
             if self._names.has_method(owner, name):
                 return ast.Call(self._global(f"{owner.name}.{name}"), [place, *args], keywords)
             return ast.Call(self._global("own.call"), [place, ast.Constant(name), *args], keywords)
-        return self._placed(name, [place, *args], keywords, True)
+        return self._call_site_of(name, [place, *args], keywords, True)
 
     def _program_call(self, node: ast.Call, path: str, args: list, keywords: list) -> ast.expr:
         if path.endswith(".__new__"):
@@ -547,12 +555,12 @@ class PythonTranslator:
 
     def _plain_call(self, node: ast.Call, name: str) -> ast.expr:
         if name in ANNOTATED and len(node.args) == 2:
-            return self._cast(node.args[0], self.expression(node.args[1]))
+            return self._cast_to_type(node.args[0], self.expression(node.args[1]))
         if name == "uninitialized":
             return ast.Constant(None)
         if name == "isinstance" and len(node.args) == 2:
             kind = self._names.types(node.args[1], self.wrong)
-            return self._own("isinstance", self.expression(node.args[0]), self._global(kind))
+            return self._call_runtime_helper("isinstance", self.expression(node.args[0]), self._global(kind))
         if name == "getattr" and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):
             attr = node.args[1].value
             if not isinstance(attr, str):
@@ -573,12 +581,12 @@ class PythonTranslator:
             return ast.Call(self._global(f"plain.{name}"), args, keywords)
         raise self.wrong(node, f"undefined value {name[:100]}")
 
-    def _cast(self, kind: ast.AST, value: ast.expr) -> ast.expr:
+    def _cast_to_type(self, kind: ast.AST, value: ast.expr) -> ast.expr:
         """Convert a value to a type: a one-element tensor to a number if needed."""
         if isinstance(kind, ast.Name) and kind.id in ("int", "float", "bool", "complex", "number"):
             if isinstance(value, ast.Constant):
                 return value
-            return self._own("number", value, ast.Constant(kind.id))
+            return self._call_runtime_helper("number", value, ast.Constant(kind.id))
         return value
 
 

@@ -44,18 +44,18 @@ def script(obj: Any) -> Any:
     if isinstance(obj, list):
         return list(obj)
     if inspect.isclass(obj):
-        return _script_class(obj)
+        return _compile_class(obj)
     if isinstance(obj, (types.FunctionType, types.MethodType)) or hasattr(obj, "__original_fn"):
-        return _script_function(obj)
+        return _compile_function(obj)
     if inspect.isroutine(obj):
         raise RuntimeError(f"torch.jit.script takes functions of Python, not {obj!r}")
     if hasattr(obj, "__dict__") and type(obj).__module__ != "builtins":
-        _script_class(type(obj))
+        _compile_class(type(obj))
         return obj
     raise RuntimeError(f"torch.jit.script takes functions, modules and classes, but got {type(obj).__name__}")
 
 
-def _script_class(cls: Any) -> Any:
+def _compile_class(cls: Any) -> Any:
     if issubclass(cls, torch.nn.Module):
         raise RuntimeError(
             f"Type '{cls}' cannot be compiled since it inherits from nn.Module, consider passing an instance instead"
@@ -90,7 +90,7 @@ def run_as_scripted(function: Any) -> Any:
     return run
 
 
-def _python_method(function: Any, name: str) -> Any:
+def _make_python_method(function: Any, name: str) -> Any:
     """Return a method outside the program: `@ignore` runs it in Python, `@unused` raises."""
 
     @functools.wraps(function)
@@ -104,7 +104,7 @@ def _python_method(function: Any, name: str) -> Any:
     return run
 
 
-def _script_function(function: Any) -> Any:
+def _compile_function(function: Any) -> Any:
     function = getattr(function, "__original_fn", function)
     writer = SourceWriter()
     path = writer.function(function)
@@ -169,19 +169,19 @@ class _ModuleTypes:
         name = self._names[id(module)] = class_name(type(module))
         lines = function_header(module, name)
         self._attributes[id(module)] = values = {}
-        for key, kind, value in self._values(module):
+        for key, kind, value in self._attribute_values(module):
             lines.append(declared_types(key, kind))
             values[key] = value
         hints = _attribute_types(type(module))
         for key, child in module._modules.items():
-            kind = self._child(child)
+            kind = self._add_child(child)
             if hasattr(hints.get(key), "__torch_script_interface__"):
                 kind = self.writer.type(hints[key])
             lines.append(declared_types(key, kind))
         text = "".join(lines) + self._method_texts(module, name)
-        return self._shared(module, name, text)
+        return self._share_class_name(module, name, text)
 
-    def _shared(self, module: Any, name: str, text: str) -> str:
+    def _share_class_name(self, module: Any, name: str, text: str) -> str:
         """Return the class name of a text, shared by modules of one Python class with equal text."""
         shared = _CLASSES.setdefault(type(module), {}).setdefault(text, name)
         if shared != name:
@@ -194,7 +194,7 @@ class _ModuleTypes:
             self.writer.add(shared.rpartition(".")[0], text)
         return shared
 
-    def _child(self, child: Any) -> str:
+    def _add_child(self, child: Any) -> str:
         if child is None:
             return "NoneType"
         if isinstance(child, RecursiveScriptModule):
@@ -206,7 +206,7 @@ class _ModuleTypes:
             return child._script.name
         return self.add(child)
 
-    def _values(self, module: Any) -> Any:
+    def _attribute_values(self, module: Any) -> Any:
         """Return names, types and values of a module's attributes that programs support."""
         cls = type(module)
         if is_library_class(cls.__module__, "nn.modules"):
@@ -235,12 +235,12 @@ class _ModuleTypes:
 
     def _method_texts(self, module: Any, name: str) -> str:
         cls = type(module)
-        library = _library_class(cls)
-        pending = [] if library is not None else _exported_methods(module)
+        library = _find_library_class(cls)
+        pending = [] if library is not None else _find_exported_methods(module)
         texts = []
         if library is not None and library.__name__ not in WITHOUT_FORWARD:
             texts.append(self._library_text(module, library, name))
-            pending = [n for n in _exported_methods(module) if n != "forward"]
+            pending = [n for n in _find_exported_methods(module) if n != "forward"]
         done: list[str] = []
         while pending:
             method = pending.pop(0)
@@ -294,7 +294,7 @@ class _ModuleTypes:
             found = getattr(cls, name, None)
             if isinstance(found, types.FunctionType):
                 left = is_ignored_fn(found)
-                script.methods[name] = _python_method(found, name) if left else run_as_scripted(found)
+                script.methods[name] = _make_python_method(found, name) if left else run_as_scripted(found)
         return script_module
 
 
@@ -306,7 +306,7 @@ def _attribute_types(cls: type) -> dict[str, Any]:
         return {}
 
 
-def _library_class(cls: type) -> type | None:
+def _find_library_class(cls: type) -> type | None:
     """Return the library class whose `forward` a class inherits, None for a user's `forward`."""
     for base in cls.__mro__:
         if "forward" in base.__dict__:
@@ -319,7 +319,7 @@ def _library_class(cls: type) -> type | None:
     return None
 
 
-def _exported_methods(module: Any) -> list[str]:
+def _find_exported_methods(module: Any) -> list[str]:
     """Return the methods to script: `forward` and exported ones."""
     cls = type(module)
     if isinstance(module, ScriptModule):

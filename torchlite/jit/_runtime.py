@@ -123,7 +123,7 @@ def _run(function: Callable, *args: Any, **kwargs: Any) -> Any:
 SCRIPTED: set[Any] = {ScriptObject}
 
 
-def _special_method(name: str) -> Any:
+def _make_special_method(name: str) -> Any:
     def run(self: Any, *args: Any) -> Any:
         method = self._script.methods.get(name)
         if method is None:
@@ -137,10 +137,10 @@ for _name in (
     "add sub mul truediv mod neg eq ne lt gt le ge getitem setitem len contains call and or xor pow floordiv"
 ).split():
     if _name not in ("eq", "ne"):
-        setattr(ScriptObject, f"__{_name}__", _special_method(f"__{_name}__"))
+        setattr(ScriptObject, f"__{_name}__", _make_special_method(f"__{_name}__"))
 
 
-def _equality(name: str, otherwise: Callable) -> Any:
+def _make_equality(name: str, otherwise: Callable) -> Any:
     def run(self: Any, other: Any) -> Any:
         method = self._script.methods.get(name)
         return otherwise(self, other) if method is None else method(self, other)
@@ -148,8 +148,8 @@ def _equality(name: str, otherwise: Callable) -> Any:
     return run
 
 
-ScriptObject.__eq__ = _equality("__eq__", operator.is_)  # type: ignore[method-assign, assignment]
-ScriptObject.__ne__ = _equality("__ne__", operator.is_not)  # type: ignore[method-assign, assignment]
+ScriptObject.__eq__ = _make_equality("__eq__", operator.is_)  # type: ignore[method-assign, assignment]
+ScriptObject.__ne__ = _make_equality("__ne__", operator.is_not)  # type: ignore[method-assign, assignment]
 ScriptObject.__hash__ = lambda self: id(self)  # type: ignore[method-assign, assignment]
 
 
@@ -293,14 +293,14 @@ class ClassConstructor:
         self.script = script
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        made = new(self.script)
+        made = new_object(self.script)
         method = self.script.methods.get("__init__")
         if method is not None:
             method(made, *args, **kwargs)
         return made
 
 
-def new(script: Any) -> Any:
+def new_object(script: Any) -> Any:
     """Return an object without attributes."""
     if script.kind != "class":
         raise RuntimeError(f"a program makes no objects of {script.name}")
@@ -322,11 +322,11 @@ class DeferredFunction:
         return found(*args, **kwargs)
 
 
-def named_tuple(path: str, fields: dict[str, str], defaults: tuple = ()) -> type:
+def make_namedtuple_class(path: str, fields: dict[str, str], defaults: tuple = ()) -> type:
     """Return a named tuple class."""
     names = tuple(fields)
 
-    def make(cls: type, *args: Any, **kwargs: Any) -> Any:
+    def make_namedtuple(cls: type, *args: Any, **kwargs: Any) -> Any:
         given = list(args)
         for place, name in enumerate(names[len(args) :], len(args)):
             if name in kwargs:
@@ -342,7 +342,7 @@ def named_tuple(path: str, fields: dict[str, str], defaults: tuple = ()) -> type
     body: dict[str, Any] = {name: property(operator.itemgetter(i)) for i, name in enumerate(names)}
     name = path.rpartition(".")[2]
 
-    def show(self: Any) -> str:
+    def namedtuple_repr(self: Any) -> str:
         shown = [repr(v) if v.__class__ is str else _str_ops.format_value(v) for v in self]
         return f"{name}(" + ", ".join(f"{n}={text}" for n, text in zip(names, shown, strict=True)) + ")"
 
@@ -354,15 +354,15 @@ def named_tuple(path: str, fields: dict[str, str], defaults: tuple = ()) -> type
         """Return the tuple of values in field order."""
         return cls(*items)
 
-    def replaced(self: Any, **values: Any) -> Any:
+    def replace(self: Any, **values: Any) -> Any:
         """Return a copy with some fields replaced."""
         return type(self)(**(as_dict(self) | values))
 
     body |= {
         "_make": classmethod(of_items),
-        "_replace": replaced,
-        "__new__": make,
-        "__repr__": show,
+        "_replace": replace,
+        "__new__": make_namedtuple,
+        "__repr__": namedtuple_repr,
         "_fields": names,
         "_script_fields": dict(fields),
         "_script_name": path,
@@ -399,19 +399,19 @@ def to_number(value: Any, kind: str) -> Any:
     return value
 
 
-def _item(value: Any) -> Any:
+def _tensor_to_number(value: Any) -> Any:
     return value.item() if isinstance(value, Tensor) else value
 
 
 def to_int(value: Any) -> int:
     """`int(value)` of a program."""
-    value = _item(value)
+    value = _tensor_to_number(value)
     if value.__class__ is float and not math.isfinite(value):
         return -(1 << 63)
     return _number_ops.wrap_int64(int(value))
 
 
-def _arguments(*values: Any) -> list:
+def _tensors_to_numbers(*values: Any) -> list:
     return [value.item() if isinstance(value, Tensor) else value for value in values]
 
 
@@ -483,7 +483,7 @@ def _print(*values: Any) -> None:
 
 
 def _range(*values: Any) -> range:
-    return range(*_arguments(*values))
+    return range(*_tensors_to_numbers(*values))
 
 
 def _range_list(*values: Any) -> list:
@@ -497,7 +497,7 @@ def _length(value: Any) -> int:
     return call_method(value, "__len__") if value.__class__ in SCRIPTED else len(value)
 
 
-def _has(obj: Any, name: Any) -> bool:
+def _has_attribute(obj: Any, name: Any) -> bool:
     if obj.__class__ not in SCRIPTED:
         return False
     try:
@@ -507,14 +507,14 @@ def _has(obj: Any, name: Any) -> bool:
     return True
 
 
-def _delegate(name: str) -> Callable:
+def _make_delegate(name: str) -> Callable:
     def run(*args: Any) -> Any:
         return operator_of(f"torch.{name}")(*args)
 
     return run
 
 
-def _select(name: str) -> Callable:
+def _make_tensor_or_python_op(name: str) -> Callable:
     python = _nontensor_ops.NONTENSOR_OPS[name]
 
     def run(*args: Any) -> Any:
@@ -546,7 +546,7 @@ GLOBALS: dict[str, Any] = {
     "own.set": set_attribute,
     "own.call": call_method,
     "own.invoke": invoke,
-    "own.new": new,
+    "own.new": new_object,
     "own.iterate": iterate,
     "own.context": context_manager_of,
     "own.failed": make_assertion_error,
@@ -560,17 +560,17 @@ GLOBALS: dict[str, Any] = {
     "number.infj": complex(0, math.inf),
     "number.nanj": complex(0, math.nan),
     "plain.int": to_int,
-    "plain.float": lambda value: float(_item(value)),
+    "plain.float": lambda value: float(_tensor_to_number(value)),
     "plain.bool": bool,
-    "plain.complex": lambda *values: complex(*_arguments(*values)),
+    "plain.complex": lambda *values: complex(*_tensors_to_numbers(*values)),
     "plain.str": _str_ops.to_str,
     "plain.print": _print,
     "plain.range": _range,
     "own.range": _range_list,
     "plain.len": _length,
-    "plain.min": _select("min"),
-    "plain.max": _select("max"),
-    "plain.abs": _delegate("abs"),
+    "plain.min": _make_tensor_or_python_op("min"),
+    "plain.max": _make_tensor_or_python_op("max"),
+    "plain.abs": _make_delegate("abs"),
     "plain.sorted": _list_ops.sorted_,
     "plain.list": lambda items=(): _list_ops.to_list(iterate(items)),
     "plain.tuple": lambda items: tuple(_list_ops.to_list(iterate(items))),
@@ -578,7 +578,7 @@ GLOBALS: dict[str, Any] = {
     "plain.enumerate": _enumerate,
     "plain.zip": _zip,
     "plain.reversed": lambda items: list(iterate(items))[::-1],
-    "plain.round": _delegate("round"),
+    "plain.round": _make_delegate("round"),
     "plain.hash": _list_ops.safe_hash,
     "plain.ord": ord,
     "plain.chr": chr,
@@ -586,9 +586,9 @@ GLOBALS: dict[str, Any] = {
     "plain.oct": oct,
     "plain.bin": bin,
     "plain.divmod": divmod,
-    "plain.sum": _delegate("sum"),
-    "plain.any": _delegate("any"),
-    "plain.all": _delegate("all"),
-    "plain.hasattr": _has,
-    "plain.slice": lambda *values: slice(*_arguments(*values)),
+    "plain.sum": _make_delegate("sum"),
+    "plain.any": _make_delegate("any"),
+    "plain.all": _make_delegate("all"),
+    "plain.hasattr": _has_attribute,
+    "plain.slice": lambda *values: slice(*_tensors_to_numbers(*values)),
 }

@@ -79,8 +79,8 @@ def _archive_records(m: Any, extra: Any) -> list[tuple[str, Any]]:
     programs = _ProgramCollector()
     programs.gather(root)
     data, constants = _Pickler(programs), _Pickler(programs)
-    pickled = data.finished(root, None)
-    fixed = constants.finished(tuple(programs.constants), None)
+    pickled = data.pickle_value(root, None)
+    fixed = constants.pickle_value(tuple(programs.constants), None)
     records: list[tuple[str, Any]] = [("data.pkl", pickled), ("byteorder", sys.byteorder.encode())]
     records += [(f"data/{i}", array) for i, array in enumerate(data.storages.arrays)]
     for name, text in sorted(programs.sources.items()):
@@ -126,29 +126,29 @@ class _ProgramCollector:
     def gather(self, root: Any) -> None:
         """Collect the programs of a module and its attributes."""
         for module in root.modules():
-            self._of(module._script if isinstance(module, RecursiveScriptModule) else None, module)
+            self._collect_program(module._script if isinstance(module, RecursiveScriptModule) else None, module)
             values = getattr(module, "_attributes", {}).values()
             count_visited(*values, tensor=0)
             for value in values:
-                self._in(value)
+                self._collect_from(value)
 
-    def _in(self, value: Any) -> None:
+    def _collect_from(self, value: Any) -> None:
         if isinstance(value, ScriptObject):
             if id(value) in self._seen:
                 return
             self._seen.add(id(value))
-            self._of(value._script, value)
+            self._collect_program(value._script, value)
             count_visited(*value._attributes.values(), tensor=0)
             for inner in value._attributes.values():
-                self._in(inner)
+                self._collect_from(inner)
         elif isinstance(value, (list, tuple)):
             for inner in value:
-                self._in(inner)
+                self._collect_from(inner)
         elif isinstance(value, dict):
             for inner in value.values():
-                self._in(inner)
+                self._collect_from(inner)
 
-    def _of(self, script: Any, owner: Any) -> None:
+    def _collect_program(self, script: Any, owner: Any) -> None:
         if script is None:
             raise RuntimeError(f"{type(owner).__name__} is no part of a program: it cannot be saved with one")
         program = script.program
@@ -170,23 +170,23 @@ class _ProgramCollector:
         names = {}
         for name in defined:
             if name in self._taken:
-                names[name] = self._free(name)
+                names[name] = self._unused_name(name)
         self._taken |= {names.get(name, name) for name in defined}
         self._names[id(program)] = names
         count_visited(*program.constants, tensor=0)
         start = len(self.constants)
         self.constants += program.constants
         for module, text in program.sources.items():
-            self._place(module, text, names, start)
+            self._add_text(module, text, names, start)
 
-    def _free(self, name: str) -> str:
+    def _unused_name(self, name: str) -> str:
         module, _, last = name.rpartition(".")
         number = 0
         while f"{module}.___torch_mangle_{number}.{last}" in self._taken:
             number += 1
         return f"{module}.___torch_mangle_{number}.{last}"
 
-    def _place(self, module: str, text: str, names: dict[str, str], start: int) -> None:
+    def _add_text(self, module: str, text: str, names: dict[str, str], start: int) -> None:
         if names:
             text = _QUALIFIED_NAME.sub(lambda found: _rename_path(found[0], names), text)
         if start:
@@ -252,15 +252,15 @@ def type_of(value: Any) -> str:
     if isinstance(value, tuple):
         return f"Tuple[{', '.join(map(type_of, value)) or '()'}]"
     if isinstance(value, list):
-        return f"List[{_common_type(value)}]"
+        return f"List[{_join_types(value)}]"
     if isinstance(value, dict):
-        return f"Dict[{_common_type(list(value))}, {_common_type(list(value.values()))}]"
+        return f"Dict[{_join_types(list(value))}, {_join_types(list(value.values()))}]"
     if isinstance(value, (ScriptObject, RecursiveScriptModule)):
         return value._script.name
     raise RuntimeError(f"TorchScript has no type for a value of the class {type(value).__name__}")
 
 
-def _common_type(values: list) -> str:
+def _join_types(values: list) -> str:
     kinds = list(dict.fromkeys(map(type_of, values)))
     if not kinds:
         return "Tensor"
@@ -284,21 +284,21 @@ class _Pickler:
             lambda value: location_tag(value) if not isinstance(value, Tensor) else _device_for_file(value)
         )
 
-    def finished(self, value: Any, kind: str | None) -> bytes:
+    def pickle_value(self, value: Any, kind: str | None) -> bytes:
         """Return the pickle of a value."""
         self._out.write(b"\x80\x02")
-        self._value(value, kind)
+        self._write_value(value, kind)
         self._out.write(b".")
         return self._out.getvalue()
 
-    def _global(self, module: str, name: str) -> None:
+    def _write_global(self, module: str, name: str) -> None:
         self._out.write(f"c{module}\n{name}\n".encode())
 
-    def _text(self, value: str) -> None:
+    def _write_text(self, value: str) -> None:
         data = value.encode("utf-8", "surrogatepass")
         self._out.write(b"X" + struct.pack("<I", len(data)) + data)
 
-    def _int(self, value: int) -> None:
+    def _write_int(self, value: int) -> None:
         if 0 <= value < 256:
             self._out.write(b"K" + bytes([value]))
         elif -(1 << 31) <= value < 1 << 31:
@@ -306,13 +306,13 @@ class _Pickler:
         else:
             self._out.write(b"\x8a\x08" + struct.pack("<q", value))
 
-    def _remember(self, value: Any) -> None:
+    def _memoize(self, value: Any) -> None:
         number = len(self._memo)
         self._memo[id(value)] = number
         self._keep.append(value)
         self._out.write(b"r" + struct.pack("<I", number))
 
-    def _value(self, value: Any, kind: str | None) -> None:
+    def _write_value(self, value: Any, kind: str | None) -> None:
         out = self._out
         inner = _type_arguments(kind)
         if kind and kind.startswith("Optional[") and inner:
@@ -324,123 +324,123 @@ class _Pickler:
         elif value is True or value is False:
             out.write(b"\x88" if value else b"\x89")
         elif isinstance(value, enum.Enum):
-            self._of_enum(value)
+            self._write_enum(value)
         elif isinstance(value, int):
-            out.write(b"G" + struct.pack(">d", value)) if kind == "float" else self._int(value)
+            out.write(b"G" + struct.pack(">d", value)) if kind == "float" else self._write_int(value)
         elif isinstance(value, float):
             out.write(b"G" + struct.pack(">d", value))
         elif isinstance(value, str):
-            self._text(value)
+            self._write_text(value)
         elif isinstance(value, Tensor):
-            self._tensor(value)
+            self._write_tensor(value)
         elif isinstance(value, (RecursiveScriptModule, ScriptObject)):
-            self._object(value)
+            self._write_object(value)
         elif isinstance(value, (list, tuple, dict)):
-            self._container(value, kind, inner)
+            self._write_container(value, kind, inner)
         else:
-            self._other(value)
+            self._write_other(value)
 
-    def _container(self, value: Any, kind: str | None, inner: list[str]) -> None:
+    def _write_container(self, value: Any, kind: str | None, inner: list[str]) -> None:
         if isinstance(value, list):
-            self._list(value, inner[0] if inner else _common_type(value))
+            self._write_list(value, inner[0] if inner else _join_types(value))
         elif isinstance(value, tuple):
-            self._tuple(value, inner if inner and len(inner) == len(value) else [None] * len(value))
+            self._write_tuple(value, inner if inner and len(inner) == len(value) else [None] * len(value))
         else:
-            self._dict(
-                value, inner if len(inner) == 2 else [_common_type(list(value)), _common_type(list(value.values()))]
+            self._write_dict(
+                value, inner if len(inner) == 2 else [_join_types(list(value)), _join_types(list(value.values()))]
             )
 
-    def _list(self, value: list, kind: str) -> None:
+    def _write_list(self, value: list, kind: str) -> None:
         out, built = self._out, _BUILD.get(kind)
-        self._global("torch.jit._pickle", built or "restore_type_tag")
+        self._write_global("torch.jit._pickle", built or "restore_type_tag")
         out.write(b"(](")
         for item in value:
-            self._value(item, kind)
+            self._write_value(item, kind)
         out.write(b"e")
         if built is None:
-            self._text(f"List[{kind}]")
+            self._write_text(f"List[{kind}]")
         out.write(b"tR")
 
-    def _tuple(self, value: tuple, kinds: Any) -> None:
+    def _write_tuple(self, value: tuple, kinds: Any) -> None:
         named = getattr(type(value), "_script_name", None)
         if named is not None:
             module, _, name = named.rpartition(".")
-            self._global(module, name)
+            self._write_global(module, name)
             kinds = list(type(value)._script_fields.values())  # type: ignore[attr-defined]
         self._out.write(b"(")
         for item, kind in zip(value, kinds, strict=True):
-            self._value(item, kind)
+            self._write_value(item, kind)
         self._out.write(b"t" if named is None else b"t\x81")
 
-    def _dict(self, value: dict, kinds: list[str]) -> None:
-        self._global("torch.jit._pickle", "restore_type_tag")
+    def _write_dict(self, value: dict, kinds: list[str]) -> None:
+        self._write_global("torch.jit._pickle", "restore_type_tag")
         self._out.write(b"(}(")
         for key, item in value.items():
-            self._value(key, kinds[0])
-            self._value(item, kinds[1])
+            self._write_value(key, kinds[0])
+            self._write_value(item, kinds[1])
         self._out.write(b"u")
-        self._text(f"Dict[{kinds[0]}, {kinds[1]}]")
+        self._write_text(f"Dict[{kinds[0]}, {kinds[1]}]")
         self._out.write(b"tR")
 
-    def _of_enum(self, value: Any) -> None:
+    def _write_enum(self, value: Any) -> None:
         module, _, name = type(value)._script_name.rpartition(".")
-        self._global(module, name)
-        self._value(value.value, None)
+        self._write_global(module, name)
+        self._write_value(value.value, None)
         self._out.write(b"R")
 
-    def _other(self, value: Any) -> None:
+    def _write_other(self, value: Any) -> None:
         if isinstance(value, device):
-            self._global("torch", "device")
-            self._text(str(value))
+            self._write_global("torch", "device")
+            self._write_text(str(value))
             self._out.write(b"\x85R")
         elif isinstance(value, complex):
-            self._global("__builtin__", "complex")
+            self._write_global("__builtin__", "complex")
             self._out.write(b"(G" + struct.pack(">d", value.real) + b"G" + struct.pack(">d", value.imag) + b"tR")
         elif isinstance(value, dtypes.dtype):
-            self._int(to_code(value))
+            self._write_int(to_code(value))
         else:
             raise RuntimeError(f"TorchScript does not save values of the class {type(value).__name__}")
 
-    def _tensor(self, value: Tensor) -> None:
+    def _write_tensor(self, value: Tensor) -> None:
         shown: Any = value.detach()
         if shown.is_conj() or shown.is_neg():
             shown = shown.resolve_conj().resolve_neg()
         reference, offset, strides = self.storages.reference(shown)
         _, storage, key, location, count = reference.id
-        self._global("torch._utils", "_rebuild_tensor_v2" if storage.dtype else "_rebuild_tensor_v3")
+        self._write_global("torch._utils", "_rebuild_tensor_v2" if storage.dtype else "_rebuild_tensor_v3")
         self._out.write(b"((")
-        self._text("storage")
-        self._global("torch" if storage.dtype else "torch.storage", storage.name)
-        self._text(key)
-        self._text(location)
-        self._int(count)
+        self._write_text("storage")
+        self._write_global("torch" if storage.dtype else "torch.storage", storage.name)
+        self._write_text(key)
+        self._write_text(location)
+        self._write_int(count)
         self._out.write(b"tQ")
-        self._int(offset)
+        self._write_int(offset)
         for numbers in (tuple(shown.shape), strides):
             self._out.write(b"(")
             for one in numbers:
-                self._int(one)
+                self._write_int(one)
             self._out.write(b"t")
         self._out.write(b"\x88" if value.requires_grad and value.is_leaf else b"\x89")
-        self._global("collections", "OrderedDict")
+        self._write_global("collections", "OrderedDict")
         self._out.write(b")RtR")
-        self._remember(value)
+        self._memoize(value)
 
-    def _object(self, value: Any) -> None:
+    def _write_object(self, value: Any) -> None:
         script = value._script
         module, _, name = self._programs.name(script).rpartition(".")
-        self._global(module, name)
+        self._write_global(module, name)
         self._out.write(b")\x81")
-        self._remember(value)
+        self._memoize(value)
         if "__getstate__" in script.methods:
-            self._value(script.methods["__getstate__"](value), None)
+            self._write_value(script.methods["__getstate__"](value), None)
         else:
             self._out.write(b"}(")
             for attribute, kind in script.types.items():
                 if attribute in script.constants:
                     continue
-                self._text(attribute)
-                self._value(attribute_of(value, attribute), kind)
+                self._write_text(attribute)
+                self._write_value(attribute_of(value, attribute), kind)
             self._out.write(b"u")
         self._out.write(b"b")
 

@@ -85,7 +85,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         if is_ignored_fn(self._function):
             return self._is_left_out(name, head)
         TypeChecker(self).check(self._node)
-        body = self._block(self._node.body)
+        body = self._compile_block(self._node.body)
         text = "\n".join(ast.unparse(ast.fix_missing_locations(n)) for n in body) or "pass"
         return f"{head}:\n" + textwrap.indent(text, "  ") + "\n"
 
@@ -111,7 +111,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         for place, a in enumerate(args, len(first)):
             default = ""
             if blank <= place < len(node.args.args):
-                default = f"={self._default(given[place - blank], a)}"
+                default = f"={self._default_text(given[place - blank], a)}"
             texts.append(f"{a.arg}: {self._kinds_of.get(a.arg, 'Tensor')}{default}")
         result = f" -> {self._kinds_of['return']}" if "return" in self._kinds_of else ""
         return f"def {name}({', '.join([*first, *texts])}){result}"
@@ -136,7 +136,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
                 self._kinds_of["return"] = comment[1]
             return
         for name, kind in self._source.hints().items():
-            self._kinds_of[name] = self._annotation(kind) if isinstance(kind, ast.AST) else self._writer.type(kind)
+            self._kinds_of[name] = self._annotation_text(kind) if isinstance(kind, ast.AST) else self._writer.type(kind)
 
     def _type_comment(self) -> tuple[list[str], str | None] | None:
         """Return the types of a `# type: (Tensor, int) -> Tensor` comment below the signature."""
@@ -152,12 +152,12 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
                 return [self._type_text(p) for p in parts if not _is_ellipsis(p)], result
         return None
 
-    def _default(self, value: Any, parameter: ast.arg) -> str:
+    def _default_text(self, value: Any, parameter: ast.arg) -> str:
         if isinstance(value, ast.AST):
             try:
                 value = literal(value)
             except ValueError:
-                value = self._resolved(value)
+                value = self._resolve_expression(value)
         if isinstance(value, (list, dict, set)) and self._source.function is not None:
             raise self.wrong(
                 parameter,
@@ -182,7 +182,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
 
     # -- names --------------------------------------------------------------------------------
 
-    def _resolved(self, node: ast.AST) -> Any:
+    def _resolve_expression(self, node: ast.AST) -> Any:
         """Return the object that an expression of global names denotes, `DEFERRED` if known only at run time."""
         if isinstance(node, ast.Name):
             if node.id in self._bound:
@@ -195,7 +195,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
                 return self._globals[node.id]
             return getattr(builtins, node.id, DEFERRED)
         if isinstance(node, ast.Attribute):
-            owner = self._resolved(node.value)
+            owner = self._resolve_expression(node.value)
             if owner is DEFERRED:
                 return DEFERRED
             if isinstance(owner, torch.nn.Module):
@@ -206,7 +206,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
                 else DEFERRED
             )
         if isinstance(node, ast.Subscript):
-            owner = self._resolved(node.value)
+            owner = self._resolve_expression(node.value)
             if isinstance(owner, _CONTAINER_MODULES) and isinstance(node.slice, ast.Constant):
                 return owner[node.slice.value]  # type: ignore[index]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr":
@@ -215,7 +215,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
 
     def _resolve_getattr(self, node: ast.Call) -> Any:
         """Return the value of `getattr(module, "name"[, default])`."""
-        owner = self._resolved(node.args[0]) if len(node.args) in (2, 3) else DEFERRED
+        owner = self._resolve_expression(node.args[0]) if len(node.args) in (2, 3) else DEFERRED
         if not isinstance(owner, torch.nn.Module) or not isinstance(node.args[1], ast.Constant):
             return DEFERRED
         found = getattr(owner, str(node.args[1].value), DEFERRED)
@@ -223,20 +223,20 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
             return node.args[2].value
         return found
 
-    def _module_path(self, node: ast.AST) -> str | None:
+    def _submodule_path(self, node: ast.AST) -> str | None:
         """Return the path of a submodule expression, None for others."""
         if isinstance(node, ast.Name):
             if node.id in self._bound:
                 return self._bound[node.id][0]
             return node.id if node.id == self._self else None
         if isinstance(node, ast.Attribute):
-            base = self._module_path(node.value)
+            base = self._submodule_path(node.value)
             return None if base is None else path_of((node.attr,), base)
-        if isinstance(node, ast.Call) and self._resolved(node) is not DEFERRED:
-            base = self._module_path(node.args[0])
+        if isinstance(node, ast.Call) and self._resolve_expression(node) is not DEFERRED:
+            base = self._submodule_path(node.args[0])
             return None if base is None else path_of((node.args[1].value,), base)  # type: ignore[attr-defined]
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-            owner, base = self._resolved(node.value), self._module_path(node.value)
+            owner, base = self._resolve_expression(node.value), self._submodule_path(node.value)
             if base is not None and isinstance(owner, torch.nn.Module):
                 key: Any = node.slice.value
                 if isinstance(key, int):
@@ -245,7 +245,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
                 return path_of((str(key),), base)
         return None
 
-    def _expr(self, text: str) -> ast.expr:
+    def _parse_expression(self, text: str) -> ast.expr:
         return parse(text, mode="eval").body
 
     def _literal(self, value: Any) -> str:
@@ -272,27 +272,27 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         if isinstance(node.ctx, ast.Store) or node.id == self._self:
             return node
         if node.id in self._bound:
-            return self._expr(self._bound[node.id][0])
+            return self._parse_expression(self._bound[node.id][0])
         if node.id in self._locals or node.id in PLAIN:
             return node
-        value = self._resolved(node)
+        value = self._resolve_expression(node)
         if value is DEFERRED:
             raise self.wrong(node, f"undefined value {node.id}", RuntimeError)
         if isinstance(value, (bool, int, float, complex, str, list, tuple, dict, Tensor)) and not isinstance(
             value, enum.Enum
         ):  # they may change, unlike attributes of Python modules (`math.pi`)
             raise self.wrong(node, _CLOSED_OVER_ERROR.format(type(value).__name__), RuntimeError)
-        return self._expr(self._literal(value))
+        return self._parse_expression(self._literal(value))
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         """Rewrite an attribute of a value; resolve attributes of captured modules and classes."""
         self._check_typed(node)
-        value = self._resolved(node)
+        value = self._resolve_expression(node)
         instance_class = self._objects.get(node.value.id) if isinstance(node.value, ast.Name) else None
         if isinstance(getattr(instance_class, node.attr, None), property):
-            return self._expr(f"{node.value.id}.__{node.attr}_getter()")  # type: ignore[attr-defined]
+            return self._parse_expression(f"{node.value.id}.__{node.attr}_getter()")  # type: ignore[attr-defined]
         if value is DEFERRED:
-            owner = self._resolved(node.value)
+            owner = self._resolve_expression(node.value)
             if isinstance(owner, torch.nn.Module) and not hasattr(owner, node.attr):
                 if isinstance(node.ctx, ast.Load):
                     raise self.wrong(
@@ -301,23 +301,23 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
             if isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name) and node.value.id == self._self:
                 self.fields.setdefault(node.attr, "Tensor")
             return ast.Attribute(self.visit(node.value), node.attr, node.ctx)
-        path = self._module_path(node)
-        owner = self._resolved(node.value)
+        path = self._submodule_path(node)
+        owner = self._resolve_expression(node.value)
         if isinstance(owner, torch.nn.Module) and isinstance(getattr(type(owner), node.attr, None), property):
             if owner is self._module:
                 self.used.add(node.attr)
-            return self._expr(f"{self._module_path(node.value)}.__{node.attr}_getter()")
+            return self._parse_expression(f"{self._submodule_path(node.value)}.__{node.attr}_getter()")
         if isinstance(owner, torch.nn.Module) and is_library_class(type(owner).__module__, "nn.modules"):
             if isinstance(node.ctx, ast.Load) and node.attr != "training" and _is_constant_value(value):
-                return self._expr(self._literal(value))  # library layers have no attributes in programs
+                return self._parse_expression(self._literal(value))  # library layers have no attributes in programs
         if path is not None and not callable(value) or isinstance(value, torch.nn.Module) and path is not None:
-            found = self._expr(path)
+            found = self._parse_expression(path)
             if isinstance(found, ast.Attribute):
                 found.ctx = node.ctx
             return found
         if path is not None and isinstance(value, types.MethodType):
-            return self._expr(path)
-        return self._expr(self._literal(value))
+            return self._parse_expression(path)
+        return self._parse_expression(self._literal(value))
 
     def _check_typed(self, node: ast.Attribute) -> None:
         """Raise RuntimeError for an untyped or new attribute of the module."""
@@ -343,12 +343,12 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
 
     # -- statements -----------------------------------------------------------------------------
 
-    def _block(self, body: list) -> list:
+    def _compile_block(self, body: list) -> list:
         out: list[Any] = []
         for number, node in enumerate(body):
             if not number and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
                 continue  # docstring
-            self._check(node)
+            self._check_supported(node)
             made = self.visit(node)
             if made is None:
                 continue
@@ -359,46 +359,46 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
 
     _constant_block = False
 
-    def _check(self, node: ast.AST) -> None:
+    def _check_supported(self, node: ast.AST) -> None:
         said = _UNSUPPORTED.get(type(node))
         if said is not None:
             raise self.wrong(node, f"{said} supported", UnsupportedNodeError)
 
     def visit(self, node: ast.AST) -> Any:
         """Rewrite a node. Raise UnsupportedNodeError for unsupported syntax."""
-        self._check(node)
+        self._check_supported(node)
         return super().visit(node)
 
-    def _known(self, node: ast.AST) -> bool | None:
+    def _known_condition(self, node: ast.AST) -> bool | None:
         """Return a condition's compile-time value, None if unknown."""
         if isinstance(node, ast.Constant):
             return bool(node.value)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            inner = self._known(node.operand)
+            inner = self._known_condition(node.operand)
             return None if inner is None else not inner
         if isinstance(node, ast.Call):
-            called = self._resolved(node.func)
+            called = self._resolve_expression(node.func)
             name = getattr(called, "__name__", "")
             if name == "is_scripting" and called is not DEFERRED:
                 return True
             if name == "is_tracing" and called is not DEFERRED:
                 return False
             if called is hasattr and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):
-                owner = self._resolved(node.args[0])
+                owner = self._resolve_expression(node.args[0])
                 return None if owner is DEFERRED else hasattr(owner, str(node.args[1].value))
             if called is isinstance and len(node.args) == 2:
-                value, kinds = self._resolved(node.args[0]), self._resolved(node.args[1])
+                value, kinds = self._resolve_expression(node.args[0]), self._resolve_expression(node.args[1])
                 if isinstance(value, torch.nn.Module) and kinds is not DEFERRED:
                     return isinstance(value, kinds)
         if isinstance(node, ast.BoolOp):
-            values = [self._known(v) for v in node.values]
+            values = [self._known_condition(v) for v in node.values]
             if isinstance(node.op, ast.And) and False in values:
                 return False
             if isinstance(node.op, ast.Or) and True in values:
                 return True
             return values[0] if None not in values else None
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
-            value = self._resolved(node.left)
+            value = self._resolve_expression(node.left)
             if (
                 value is not DEFERRED
                 and isinstance(node.comparators[0], ast.Constant)
@@ -406,14 +406,14 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
                 and not self._may_change(node.left)
             ):
                 return (value is None) is isinstance(node.ops[0], ast.Is)
-        value = self._resolved(node) if isinstance(node, (ast.Name, ast.Attribute)) else DEFERRED
+        value = self._resolve_expression(node) if isinstance(node, (ast.Name, ast.Attribute)) else DEFERRED
         if self._is_constant(node) and isinstance(value, bool):
             return value
         return None
 
     def _may_change(self, node: ast.AST) -> bool:
         """True if an expression is an attribute declared Optional."""
-        owner = self._resolved(node.value) if isinstance(node, ast.Attribute) else None
+        owner = self._resolve_expression(node.value) if isinstance(node, ast.Attribute) else None
         if not isinstance(owner, torch.nn.Module) or node.attr not in owner.__dict__:  # type: ignore[attr-defined]
             return False
         return node.attr in getattr(type(owner), "__annotations__", {})  # type: ignore[attr-defined]
@@ -428,16 +428,16 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
 
     def visit_If(self, node: ast.If) -> Any:
         """Rewrite a condition; keep only the taken branch of a compile-time condition."""
-        known = self._known(node.test)
+        known = self._known_condition(node.test)
         if known is not None:
             chosen = node.body if known else node.orelse
-            return [n for n in self._block(chosen) if not isinstance(n, ast.Pass)] or ast.Pass()
+            return [n for n in self._compile_block(chosen) if not isinstance(n, ast.Pass)] or ast.Pass()
         test = self.visit(node.test)
-        return ast.If(test, self._block(node.body), self._block(node.orelse) if node.orelse else [])
+        return ast.If(test, self._compile_block(node.body), self._compile_block(node.orelse) if node.orelse else [])
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         """Rewrite a conditional expression."""
-        known = self._known(node.test)
+        known = self._known_condition(node.test)
         if known is not None:
             return self.visit(node.body if known else node.orelse)
         return self.generic_visit(node)
@@ -446,9 +446,9 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         """Rewrite a loop; unroll loops over modules."""
         if node.orelse:
             raise self.wrong(node, "else branches of for loops aren't supported", UnsupportedNodeError)
-        found = self._modules_of(node.iter)
+        found = self._modules_of_loop(node.iter)
         if found is None:
-            return ast.For(self.visit(node.target), self.visit(node.iter), self._block(node.body), [])
+            return ast.For(self.visit(node.target), self.visit(node.iter), self._compile_block(node.body), [])
         out: list[Any] = []
         for values in found:
             targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
@@ -458,21 +458,21 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
                 else:
                     self._bound.pop(target.id, None)  # type: ignore[attr-defined]
                     out.append(ast.Assign([ast.Name(target.id, ast.Store())], ast.Constant(value), lineno=0))  # type: ignore[attr-defined]
-            out += self._block(copy.deepcopy(node.body))
+            out += self._compile_block(copy.deepcopy(node.body))
         return out
 
-    def _modules_of(self, node: ast.AST) -> Any:
+    def _modules_of_loop(self, node: ast.AST) -> Any:
         """Return (expression, module) pairs of a loop over modules, with indices or names if requested."""
         if isinstance(node, ast.Call):
-            called = self._resolved(node.func)
+            called = self._resolve_expression(node.func)
             if called is enumerate:
-                inner = self._modules_of(node.args[0])
+                inner = self._modules_of_loop(node.args[0])
                 return None if inner is None else [(i, one) for i, one in enumerate(inner)]
             if called is zip:
-                inners = [self._modules_of(a) for a in node.args]
+                inners = [self._modules_of_loop(a) for a in node.args]
                 return None if any(i is None for i in inners) else list(zip(*inners, strict=False))
             if called is reversed:
-                inner = self._modules_of(node.args[0])
+                inner = self._modules_of_loop(node.args[0])
                 return None if inner is None else inner[::-1]
             if isinstance(node.func, ast.Attribute) and node.func.attr in (
                 "items",
@@ -481,8 +481,8 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
                 "children",
                 "named_children",
             ):
-                owner = self._resolved(node.func.value)
-                path = self._module_path(node.func.value)
+                owner = self._resolve_expression(node.func.value)
+                path = self._submodule_path(node.func.value)
                 if isinstance(owner, torch.nn.Module) and path is not None:
                     pairs = [(name, (path_of((name,), path), m)) for name, m in owner._modules.items()]
                     kind = node.func.attr
@@ -490,7 +490,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
                         return pairs
                     return [name for name, _ in pairs] if kind == "keys" else [one for _, one in pairs]
             return None
-        owner, path = self._resolved(node), self._module_path(node)
+        owner, path = self._resolve_expression(node), self._submodule_path(node)
         if isinstance(owner, (torch.nn.ModuleList, torch.nn.Sequential)) and path is not None:
             return [(path_of((name,), path), m) for name, m in owner._modules.items()]
         if isinstance(owner, torch.nn.ModuleDict) and path is not None:
@@ -503,27 +503,29 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         """Rewrite a while loop."""
         if node.orelse:
             raise self.wrong(node, "else branches of while loops aren't supported", UnsupportedNodeError)
-        return ast.While(self.visit(node.test), self._block(node.body), [])
+        return ast.While(self.visit(node.test), self._compile_block(node.body), [])
 
     def visit_With(self, node: ast.With) -> Any:
         """Rewrite a context manager; `torch.no_grad()` becomes its program class."""
         items = []
         for item in node.items:
-            called = self._resolved(item.context_expr.func) if isinstance(item.context_expr, ast.Call) else None
+            called = (
+                self._resolve_expression(item.context_expr.func) if isinstance(item.context_expr, ast.Call) else None
+            )
             if called is torch.no_grad:
-                items.append(ast.withitem(self._expr(f"{self._writer.no_grad()}()"), item.optional_vars))
+                items.append(ast.withitem(self._parse_expression(f"{self._writer.no_grad()}()"), item.optional_vars))
             else:
                 items.append(ast.withitem(self.visit(item.context_expr), item.optional_vars))
-        return ast.With(items, self._block(node.body))
+        return ast.With(items, self._compile_block(node.body))
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         """Rewrite an annotated assignment."""
-        kind = self._annotation(node.annotation)
+        kind = self._annotation_text(node.annotation)
         if isinstance(node.target, ast.Attribute):
             self.fields[node.target.attr] = kind
         if node.value is None:
             return None
-        made = ast.Call(ast.Name("annotate", ast.Load()), [self._expr(kind), self.visit(node.value)], [])
+        made = ast.Call(ast.Name("annotate", ast.Load()), [self._parse_expression(kind), self.visit(node.value)], [])
         return ast.Assign([self.visit(node.target)], made, lineno=0)
 
     def visit_Assign(self, node: ast.Assign) -> Any:
@@ -534,7 +536,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
             self._locals.add(keep)
             first = self.visit_Assign(ast.copy_location(ast.Assign([ast.Name(keep, ast.Store())], node.value), node))
             rest = more if isinstance(target, ast.Name) else node.targets
-            again = [ast.Assign([self.visit(each)], self._expr(keep), lineno=0) for each in rest]
+            again = [ast.Assign([self.visit(each)], self._parse_expression(keep), lineno=0) for each in rest]
             return [*(first if isinstance(first, list) else [first]), *again]
         if (
             isinstance(target, ast.Attribute)
@@ -546,21 +548,23 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         if isinstance(target, ast.Name) and self._is_bound(target.id, node.value):
             return ast.Pass()
         if isinstance(target, ast.Name):
-            constructed = self._resolved(node.value.func) if isinstance(node.value, ast.Call) else None
+            constructed = self._resolve_expression(node.value.func) if isinstance(node.value, ast.Call) else None
             self._objects[target.id] = constructed if isinstance(constructed, type) else None
         value = self.visit(node.value)
         return ast.Assign([self.visit(target)], value, lineno=0)
 
     def _is_bound(self, name: str, node: ast.AST) -> bool:
         """True if a variable aliases a module or None, and has a single value."""
-        value = self._resolved(node) if isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)) else DEFERRED
+        value = (
+            self._resolve_expression(node) if isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)) else DEFERRED
+        )
         is_absent = value is None and isinstance(node, ast.Call)
         if not (isinstance(value, torch.nn.Module) or is_absent):
             return False
         stores = [n for n in ast.walk(self._node) if isinstance(n, ast.Name) and n.id == name]
         if sum(isinstance(n.ctx, ast.Store) for n in stores) != 1:
             return False
-        path = "None" if is_absent else self._module_path(node)
+        path = "None" if is_absent else self._submodule_path(node)
         if path is None:
             return False
         self._bound[name] = path, value
@@ -579,14 +583,14 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
             return node.func.id
         return "Tensor"
 
-    def _annotation(self, node: Any) -> str:
+    def _annotation_text(self, node: Any) -> str:
         """Return the text of an annotated type."""
         try:
             return self._writer.type(type_value(node, self._globals))
         except UnresolvedType as error:
             raise self.wrong(node, str(error), RuntimeError) from None
 
-    _type_text = _annotation
+    _type_text = _annotation_text
 
     def visit_Raise(self, node: ast.Raise) -> Any:
         """Rewrite a `raise` to type and message."""
@@ -598,7 +602,9 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         elif made is not None:
             name = ast.unparse(made)
         kind = f"builtins.{name.rpartition('.')[2]}"
-        call = ast.Call(self._expr("ops.prim.RaiseException"), [said or ast.Constant(""), ast.Constant(kind)], [])
+        call = ast.Call(
+            self._parse_expression("ops.prim.RaiseException"), [said or ast.Constant(""), ast.Constant(kind)], []
+        )
         return [ast.Expr(call), ast.Assert(ast.Constant(False), ast.Constant(name))]
 
     def visit_Delete(self, node: ast.Delete) -> Any:
@@ -628,9 +634,9 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         loop = node.generators[0]
         if loop.ifs:
             raise self.wrong(node, "Comprehension ifs are not supported yet")
-        found = self._modules_of(loop.iter)
+        found = self._modules_of_loop(loop.iter)
         if found is None or not isinstance(loop.target, ast.Name):
-            return self._comprehension(node)
+            return self._compile_comprehension(node)
         items = []
         for value in found:
             self._bound[loop.target.id] = value
@@ -642,9 +648,9 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         """Rewrite a dictionary comprehension."""
         if len(node.generators) != 1 or node.generators[0].ifs:
             raise self.wrong(node, "Comprehension ifs are not supported yet")
-        return self._comprehension(node)
+        return self._compile_comprehension(node)
 
-    def _comprehension(self, node: Any) -> Any:
+    def _compile_comprehension(self, node: Any) -> Any:
         loop = node.generators[0]
         if not isinstance(loop.target, ast.Tuple):
             return self.generic_visit(node)
@@ -671,9 +677,9 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         """Rewrite an item access; resolve items of module containers."""
-        value = self._resolved(node)
-        path = self._module_path(node) if isinstance(value, (torch.nn.Module, Tensor)) else None
-        return self._expr(path) if path is not None else self.generic_visit(node)
+        value = self._resolve_expression(node)
+        path = self._submodule_path(node) if isinstance(value, (torch.nn.Module, Tensor)) else None
+        return self._parse_expression(path) if path is not None else self.generic_visit(node)
 
 
 def _is_constant_value(value: Any) -> bool:

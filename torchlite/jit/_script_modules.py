@@ -10,7 +10,7 @@ from typing import Any
 from torchlite.nn.modules.module import Module
 
 from .._dispatch.call import Tensor
-from . import _arguments
+from . import _argument_conversion
 from ._callbacks import JIT_CALLBACKS
 from ._function_modifiers import Attribute
 from ._runtime import SCRIPTED, _object_attribute, _run, host_entry
@@ -130,7 +130,7 @@ class ScriptMethod:
     @property
     def schema(self) -> Any:
         """Return the method's schema."""
-        return _arguments.schema_of(self.owner._script, self.name)
+        return _argument_conversion.make_schema(self.owner._script, self.name)
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -149,7 +149,9 @@ class ScriptMethod:
         return JIT_CALLBACKS.graph_of(self.owner._script, self.name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return _arguments.call_function(self._function, self.owner, self.owner._script, self.name, args, kwargs)
+        return _argument_conversion.call_function(
+            self._function, self.owner, self.owner._script, self.name, args, kwargs
+        )
 
 
 class RecursiveScriptModule(ScriptModule):
@@ -450,7 +452,7 @@ class ScriptFunction:
         raise TypeError("torch.ScriptFunction: No constructor defined!")
 
     @classmethod
-    def _made(cls, function: Any, script: Any, name: str) -> Any:
+    def _create(cls, function: Any, script: Any, name: str) -> Any:
         made = cls.__new__(cls)
         made._function, made._script, made.name = function, script, name
         made.__name__ = made.__qualname__ = name
@@ -470,7 +472,7 @@ class ScriptFunction:
     @property
     def schema(self) -> Any:
         """Return the schema."""
-        return _arguments.schema_of(self._script, self.name)
+        return _argument_conversion.make_schema(self._script, self.name)
 
     @property
     def graph(self) -> Any:
@@ -487,7 +489,7 @@ class ScriptFunction:
         return self.graph
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return _arguments.call_function(self._function, None, self._script, self.name, args, kwargs)
+        return _argument_conversion.call_function(self._function, None, self._script, self.name, args, kwargs)
 
     def save(self, f: Any, _extra_files: Any = None) -> None:
         """Write the function to a file for `torch.jit.load`."""

@@ -17,7 +17,7 @@ from typing import Any
 from .._aten.allowlist import COUNT_ARGUMENTS, allowed_packet
 from .._dispatch.call import Tensor
 from ._inline_cache import _substitute_placeholders as filled
-from ._liveness import walk
+from ._insert_deletions import walk
 from ._nontensor_ops import NONTENSOR_OPS
 from ._runtime import GLOBALS, SCRIPTED, ClassConstructor, DeferredFunction, augmented_assign, call_method
 from ._value_limits import count_visited
@@ -63,7 +63,7 @@ _CHEAP = frozenset(
 _COSTLY = 64  # step factor of a costly operator
 _NUMBERS = (int, float, bool, complex)
 # Functions of constant cost, and functions whose callees count themselves.
-_FREE = frozenset(
+_FREE_OPERATORS = frozenset(
     GLOBALS[name]
     for name in (
         "own.get own.set own.call own.invoke own.new own.context own.number own.fork plain.len plain.range "
@@ -99,19 +99,19 @@ class Budget:
         given = [*args, *kwargs.values()]
         place = self.places.get(function)
         if place is not None:
-            makes = self._place(place, given)
+            makes = self._charge_call_site(place, given)
         elif function is call_method and args[0].__class__ not in SCRIPTED:
-            makes = self._operator(args[1], [args[0], *given[2:]])
+            makes = self._charge_operator(args[1], [args[0], *given[2:]])
         elif function is augmented_assign:
-            makes = self._operator(args[0], given[1:])
+            makes = self._charge_operator(args[0], given[1:])
         else:
             own = (
                 function.__class__ in (DeferredFunction, ClassConstructor)
                 or getattr(function, "__globals__", None) is self.globals
             )
-            makes = not own and function not in _FREE
+            makes = not own and function not in _FREE_OPERATORS
             if makes:
-                self._plain(given)
+                self._charge_plain_arguments(given)
         result = function(*args, **kwargs)
         if makes and result.__class__ in (list, tuple, dict) and not any(result is value for value in given):
             self.take(_BYTES_PER_ITEM * len(result))
@@ -119,11 +119,11 @@ class Budget:
             self.take(len(result))
         return result
 
-    def _place(self, place: tuple[str, list, list], given: list) -> bool:
+    def _charge_call_site(self, place: tuple[str, list, list], given: list) -> bool:
         name, items, keywords = place
         values = iter(given)
         whole = [filled(item, values) for item in (*items, *(item for _, item in keywords))]
-        return (not whole or whole[0].__class__ not in SCRIPTED) and self._operator(name, whole)
+        return (not whole or whole[0].__class__ not in SCRIPTED) and self._charge_operator(name, whole)
 
     def item(self, value: Any, index: Any) -> Any:
         """Return `value[index]` and count it."""
@@ -131,20 +131,20 @@ class Budget:
         if isinstance(value, Tensor):
             parts = index if index.__class__ is tuple else (index,)
             if not all(part is None or part is Ellipsis or part.__class__ in (int, slice) for part in parts):
-                self._refuse("index")
+                self._raise_exhausted("index")
         made = operator.getitem(value, index)
         if index.__class__ is slice and not isinstance(made, Tensor):
             self.take(_BYTES_PER_ITEM * len(made))
         return made
 
-    def _plain(self, given: list) -> None:
+    def _charge_plain_arguments(self, given: list) -> None:
         for value in given:
             if isinstance(value, Tensor):
                 self.take(_BYTES_PER_ELEMENT * value.numel())
                 self.step(max(value.shape, default=0))
         self.step(count_visited(*given, most=self._steps))
 
-    def _operator(self, name: str, given: list) -> bool:
+    def _charge_operator(self, name: str, given: list) -> bool:
         """Consume an operator's cost. Return True if its result is new memory."""
         first = given[0] if given else None
         if name in _CHEAP_METHODS and not isinstance(first, Tensor):
@@ -152,7 +152,7 @@ class Budget:
             return False
         tensors = [v for v in given if isinstance(v, Tensor)]
         if name in NONTENSOR_OPS and not isinstance(first, Tensor) and (not tensors or first.__class__ not in _NUMBERS):
-            self._plain(given)
+            self._charge_plain_arguments(given)
             return True
         lists = [v for v in given if v.__class__ in (list, tuple)]
         tensors += [v for values in lists for v in values if isinstance(v, Tensor)]
@@ -162,10 +162,10 @@ class Budget:
                 self.step(int(min(2 * _max_result_count(name, given, tensors), self._steps + 1)))
             return True
         if kind is None:
-            self._refuse(name)
+            self._raise_exhausted(name)
         work: float = sum(math.prod(v.shape) for v in tensors)
         if len(tensors) > 1:
-            work = max(work, math.prod(_broadcast([v.shape for v in tensors])))
+            work = max(work, math.prod(_broadcast_numel([v.shape for v in tensors])))
         if kind == "sized":
             sizes = _numbers_in([*(v for values in lists for v in values), *_scalar_sizes(name, given)])
             work = max(1, work) * math.prod(max(1, n) for n in sizes)
@@ -178,7 +178,7 @@ class Budget:
         self.step(int(work) + _COSTLY if kind == "costly" else int(work) >> 6)
         return True
 
-    def _refuse(self, name: str) -> None:
+    def _raise_exhausted(self, name: str) -> None:
         raise RuntimeError(
             f"a __setstate__ of the file calls aten::{name}, whose work may be more than that of reading its tensors: "
             "call it in another method"
@@ -242,7 +242,7 @@ def _cost_class(name: str) -> str | None:
     return "pointwise" if name in _CHEAP or name.rstrip("_") in _CHEAP else "costly"
 
 
-def _broadcast(shapes: list) -> list[int]:
+def _broadcast_numel(shapes: list) -> list[int]:
     longest = max(map(len, shapes))
     whole = [[1] * (longest - len(shape)) + list(shape) for shape in shapes]
     return [max(sizes) for sizes in zip(*whole, strict=True)]
@@ -253,9 +253,9 @@ def instrument(tree: ast.AST) -> None:
     for node in [*walk(tree)][::-1]:  # inner nodes first
         for name, value in list(node.__dict__.items()):
             if isinstance(value, ast.Subscript):
-                setattr(node, name, _item(value))
+                setattr(node, name, _counting_item(value))
             elif value.__class__ is list:
-                value[:] = [_item(part) if isinstance(part, ast.Subscript) else part for part in value]
+                value[:] = [_counting_item(part) if isinstance(part, ast.Subscript) else part for part in value]
         if isinstance(node, ast.Call):
             node.args = [node.func, *node.args]
             node.func = ast.Name("own.counted", ast.Load())
@@ -263,16 +263,16 @@ def instrument(tree: ast.AST) -> None:
             node.body.insert(0, ast.Expr(ast.Call(ast.Name("own.step", ast.Load()), [], [])))
 
 
-def _item(node: ast.Subscript) -> ast.expr:
-    return ast.Call(ast.Name("own.item", ast.Load()), [node.value, _index(node.slice)], [])
+def _counting_item(node: ast.Subscript) -> ast.expr:
+    return ast.Call(ast.Name("own.item", ast.Load()), [node.value, _index_expression(node.slice)], [])
 
 
-def _index(node: ast.expr) -> ast.expr:
+def _index_expression(node: ast.expr) -> ast.expr:
     if isinstance(node, ast.Slice):
         parts = [ast.Constant(None) if part is None else part for part in (node.lower, node.upper, node.step)]
         return ast.Call(ast.Name("own.slice", ast.Load()), parts, [])
     if isinstance(node, ast.Tuple):
-        return ast.Tuple([_index(part) for part in node.elts], ast.Load())
+        return ast.Tuple([_index_expression(part) for part in node.elts], ast.Load())
     return node
 
 

@@ -48,7 +48,7 @@ class FunctionSource:
             self.file, self.start = "<string>", function.start
             return
         plain = inspect.unwrap(function)
-        self.node, self.text = _definition_of(function)
+        self.node, self.text = _parse_definition(function)
         closure = inspect.getclosurevars(function) if not isinstance(function, types.MethodType) else None
         self.names = {**classes, **plain.__globals__, **(closure.nonlocals if closure is not None else {})}
         self.file, self.start = plain.__code__.co_filename, plain.__code__.co_firstlineno
@@ -71,7 +71,7 @@ class FunctionSource:
             raise RuntimeError(f"Unknown type name: {error}") from None
 
 
-def _definition_of(function: Any) -> tuple[ast.FunctionDef, str]:
+def _parse_definition(function: Any) -> tuple[ast.FunctionDef, str]:
     """Return the syntax tree of a function. Raise OSError with PyTorch's message if the source is unavailable."""
     try:
         text = textwrap.dedent(inspect.getsource(function))
@@ -165,7 +165,7 @@ def type_value(node: ast.AST, names: Mapping[str, Any]) -> Any:
             raise UnresolvedType(f"Unknown type name '{ast.unparse(node)[:100]}'")
         return found
     if isinstance(node, ast.Subscript):
-        return _container_type(node, names)
+        return _resolve_container_type(node, names)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         return typing.Union[type_value(node.left, names), type_value(node.right, names)]
     if isinstance(node, ast.Tuple) and not node.elts:
@@ -173,7 +173,7 @@ def type_value(node: ast.AST, names: Mapping[str, Any]) -> Any:
     raise UnresolvedType(f"Unknown type constructor or type expression '{ast.unparse(node)[:100]}'")
 
 
-def _container_type(node: ast.Subscript, names: Mapping[str, Any]) -> Any:
+def _resolve_container_type(node: ast.Subscript, names: Mapping[str, Any]) -> Any:
     outer = type_value(node.value, names)
     inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     parts = tuple(type_value(part, names) for part in inner)
@@ -196,7 +196,7 @@ def warn_of_annotations(module: Any) -> None:
     if not isinstance(init, types.FunctionType):
         return
     try:
-        node = _definition_of(init)[0]
+        node = _parse_definition(init)[0]
     except (OSError, RuntimeError):
         return
     known = getattr(type(module), "__annotations__", {})

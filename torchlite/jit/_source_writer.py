@@ -62,7 +62,7 @@ def _has_source(function: Any) -> bool:
     return True
 
 
-def _initializer(cls: Any, generated: Any) -> Any:
+def _dataclass_initializer(cls: Any, generated: Any) -> Any:
     """Return the `__init__` of a dataclass as a function with source. Raise RuntimeError for an unsupported default."""
     if not all(isinstance(value, (int, float, bool, str, type(None))) for value in generated.__defaults__ or ()):
         raise RuntimeError(f"the dataclass {cls.__name__} has a default that TorchScript cannot write down")
@@ -205,7 +205,7 @@ class SourceWriter:
             if key in _GENERATED and dataclasses.is_dataclass(cls) and not _has_source(function):
                 if key != "__init__":
                     continue  # Python-only; comparing or printing objects in a program raises
-                function = _initializer(cls, function)
+                function = _dataclass_initializer(cls, function)
             called = f"__{key}_getter" if isinstance(value, property) else key
             text, printer = self.definition(f"{name}.{called}", function, None, name)
             methods.append(textwrap.indent(text, "  "))

@@ -68,7 +68,7 @@ def str_percent(pattern: str, *values: Any) -> str:
     count_visited(values, tensor=_MAX_PRINTED_ELEMENTS)
     given = iter(values[0] if len(values) == 1 and values[0].__class__ is tuple else values)
 
-    def one(match: Any) -> str:
+    def format_one(match: Any) -> str:
         letter = match[1]
         if letter == "%":
             return "%"
@@ -87,13 +87,13 @@ def str_percent(pattern: str, *values: Any) -> str:
             return _format_value(value)
         raise RuntimeError(f"The specifier %{letter} is not supported in TorchScript format strings")
 
-    out = _PERCENT.sub(one, pattern)
+    out = _PERCENT.sub(format_one, pattern)
     if next(given, given) is not given:
         raise RuntimeError("Too many arguments for format string: " + pattern[:200])
     return out
 
 
-def _padding(name: str) -> Callable:
+def _make_padding(name: str) -> Callable:
     method = getattr(str, name)
 
     def pad(value: str, width: int, *fill: str) -> str:
@@ -104,13 +104,13 @@ def _padding(name: str) -> Callable:
     return pad
 
 
-def _replace(value: str, old: str, new: str, count: int = -1) -> str:
+def _replace_text(value: str, old: str, new: str, count: int = -1) -> str:
     found = value.count(old)
     _check_length(len(value) + found * max(0, len(new) - len(old)))
     return value.replace(old, new, count)
 
 
-def _find(name: str) -> Callable:
+def _make_find(name: str) -> Callable:
     method = getattr(str, name)
 
     def find(value: str, part: str, start: int = 0, end: int = -1) -> int:
@@ -137,7 +137,7 @@ def _search_from_right(name: str) -> Callable:
     return run
 
 
-def _join(separator: str, parts: list) -> str:
+def _join_texts(separator: str, parts: list) -> str:
     _check_length(len(separator) * len(parts) + sum(map(len, parts)))
     return separator.join(parts)
 

@@ -105,16 +105,16 @@ class _GraphConverter:
         """Return the converted graph."""
         made = self._graph
         for node, kind in self._inputs:
-            self._values[node] = made._value(made._param, kind)
+            self._values[node] = made._add_value(made._param, kind)
         for node in recorded.nodes:
             if node.op == "get_attr":
-                (self._values[node],) = self._constant(self._constants[node.target], node.meta["scope"])
+                (self._values[node],) = self._add_constant(self._constants[node.target], node.meta["scope"])
             elif node.op == "call_function":
-                self._call(node)
+                self._convert_call(node)
         made._results = [self._values[node] for node in results]
         return made
 
-    def _constant(self, value: Any, scope: str) -> list[Value]:
+    def _add_constant(self, value: Any, scope: str) -> list[Value]:
         if _is_tensor(value):
             kind: Type = CompleteTensorType(value)
         elif isinstance(value, torch.device):
@@ -125,19 +125,19 @@ class _GraphConverter:
             value, kind = to_code(value), IntType()
         else:
             kind = _LITERALS.get(type(value), AnyType)()
-        return self._graph._add("prim::Constant", [], scope, [kind], value)
+        return self._graph._add_node("prim::Constant", [], scope, [kind], value)
 
     def _value_of(self, argument: Any, scope: str) -> Value:
         if isinstance(argument, torch.fx.Node):
             found: Value = self._values[argument]
             return found
         if not isinstance(argument, (list, tuple)):
-            return self._constant(argument, scope)[0]
+            return self._add_constant(argument, scope)[0]
         items = [self._value_of(item, scope) for item in argument]
         kind = ListType(items[0].type() if items else TensorType())
-        return self._graph._add("prim::ListConstruct", items, scope, [kind])[0]
+        return self._graph._add_node("prim::ListConstruct", items, scope, [kind])[0]
 
-    def _call(self, node: Any) -> None:
+    def _convert_call(self, node: Any) -> None:
         scope, seen = node.meta["scope"], node.meta.get("val")
         if node.target is operator.getitem:
             self._values[node] = self._values[node.args[0]][node.args[1]]  # one of several results
@@ -149,7 +149,7 @@ class _GraphConverter:
         name, values = _schema_call(node)
         inputs = [self._value_of(value, scope) for value in values]
         several = isinstance(seen, (list, tuple))
-        outs = self._graph._add(name, inputs, scope, [_type_of(one) for one in (seen if several else [seen])])
+        outs = self._graph._add_node(name, inputs, scope, [_type_of(one) for one in (seen if several else [seen])])
         self._values[node] = outs if several else outs[0]
 
 

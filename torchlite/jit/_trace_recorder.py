@@ -12,7 +12,7 @@ from typing import Any
 
 import torchlite as torch
 
-from .._aten.torch_dispatch import library_call_for
+from .._aten.torch_dispatch import find_library_call
 from .._dispatch import call
 from .._dispatch.call import Tensor
 from .._dispatch.interceptors import InPlaceCall, Interceptor, ReenabledInterceptor
@@ -62,13 +62,13 @@ class TracedSize(int):
         return int(self)
 
 
-def _traced_size(value: int, text: str) -> Any:
+def _make_traced_size(value: int, text: str) -> Any:
     made = TracedSize(value)
     made.text = text if len(text) < 120 else STATE.recorder.statement(text)
     return made
 
 
-def _arithmetic(name: str, operator: str, turned: bool = False) -> Any:
+def _make_traced_arithmetic(name: str, operator: str, turned: bool = False) -> Any:
     plain = getattr(int, name)
 
     def run(self: Any, other: Any) -> Any:
@@ -76,7 +76,7 @@ def _arithmetic(name: str, operator: str, turned: bool = False) -> Any:
         if value is NotImplemented or STATE.recorder is None or type(value) is not int:
             return value
         a, b = _format_int(self), _format_int(other)
-        return _traced_size(value, f"torch.{operator}({b}, {a})" if turned else f"torch.{operator}({a}, {b})")
+        return _make_traced_size(value, f"torch.{operator}({b}, {a})" if turned else f"torch.{operator}({a}, {b})")
 
     return run
 
@@ -92,15 +92,17 @@ for _name, _operator in (
     ("floordiv", "floordiv"),
     ("mod", "remainder"),
 ):
-    setattr(TracedSize, f"__{_name}__", _arithmetic(f"__{_name}__", _operator))
-    setattr(TracedSize, f"__r{_name}__", _arithmetic(f"__r{_name}__", _operator, True))
+    setattr(TracedSize, f"__{_name}__", _make_traced_arithmetic(f"__{_name}__", _operator))
+    setattr(TracedSize, f"__r{_name}__", _make_traced_arithmetic(f"__r{_name}__", _operator, True))
 
 
-def _negative(self: Any) -> Any:
-    return int.__neg__(self) if STATE.recorder is None else _traced_size(int.__neg__(self), f"torch.neg({self.text})")
+def _negate_traced_size(self: Any) -> Any:
+    return (
+        int.__neg__(self) if STATE.recorder is None else _make_traced_size(int.__neg__(self), f"torch.neg({self.text})")
+    )
 
 
-TracedSize.__neg__ = _negative  # type: ignore[method-assign]
+TracedSize.__neg__ = _negate_traced_size  # type: ignore[method-assign]
 
 
 class TracedMethods(Trace):
@@ -114,7 +116,7 @@ class TracedMethods(Trace):
         return run(recorder, *args, **kwargs)
 
 
-def _reading_method(name: str, kind: str) -> Any:
+def _make_reading_method(name: str, kind: str) -> Any:
     """Return a method that reads elements: they become constants, with a warning."""
 
     def run(recorder: TraceRecorder, tensor: Any, *args: Any, **kwargs: Any) -> Any:
@@ -132,25 +134,25 @@ def _reading_method(name: str, kind: str) -> Any:
     return run
 
 
-def _recorded_method(name: str) -> Any:
+def _make_recorded_method(name: str) -> Any:
     return lambda recorder, *args, **kwargs: recorder.method(name, *args, **kwargs)
 
 
-def _shape(recorder: TraceRecorder, tensor: Any) -> Any:
+def _record_shape(recorder: TraceRecorder, tensor: Any) -> Any:
     name = recorder.name(tensor)
-    return Size([_traced_size(n, f"torch.size({name}, {i})") for i, n in enumerate(_run_unrecorded(tensor.size))])
+    return Size([_make_traced_size(n, f"torch.size({name}, {i})") for i, n in enumerate(_run_unrecorded(tensor.size))])
 
 
-def _size(recorder: TraceRecorder, tensor: Any, dim: Any) -> Any:
-    shape = _shape(recorder, tensor)
+def _record_size(recorder: TraceRecorder, tensor: Any, dim: Any) -> Any:
+    shape = _record_shape(recorder, tensor)
     if dim is None:
         return shape
     _run_unrecorded(tensor.size, dim)  # raises its errors
     return shape[dim]
 
 
-def _numel(recorder: TraceRecorder, tensor: Any) -> Any:
-    return _traced_size(_run_unrecorded(tensor.numel), f"torch.numel({recorder.name(tensor)})")
+def _record_numel(recorder: TraceRecorder, tensor: Any) -> Any:
+    return _make_traced_size(_run_unrecorded(tensor.numel), f"torch.numel({recorder.name(tensor)})")
 
 
 def _run_unrecorded(function: Any, *args: Any) -> Any:
@@ -160,17 +162,17 @@ def _run_unrecorded(function: Any, *args: Any) -> Any:
 
 
 _METHODS: dict[str, Any] = {
-    "shape": _shape,
-    "size": _size,
-    "numel": _numel,
-    "__bool__": _reading_method("__bool__", "boolean"),
-    "__int__": _reading_method("__int__", "integer"),
-    "__float__": _reading_method("__float__", "float"),
-    "item": _reading_method("item", "number"),
-    "tolist": _reading_method("tolist", "list"),
-    "__index__": _reading_method("__index__", "index"),
-    "numpy": _reading_method("numpy", "NumPy array"),
-    **{name: _recorded_method(name) for name in ("__getitem__", "__setitem__", "detach", "detach_", "to", "cpu")},
+    "shape": _record_shape,
+    "size": _record_size,
+    "numel": _record_numel,
+    "__bool__": _make_reading_method("__bool__", "boolean"),
+    "__int__": _make_reading_method("__int__", "integer"),
+    "__float__": _make_reading_method("__float__", "float"),
+    "item": _make_reading_method("item", "number"),
+    "tolist": _make_reading_method("tolist", "list"),
+    "__index__": _make_reading_method("__index__", "index"),
+    "numpy": _make_reading_method("numpy", "NumPy array"),
+    **{name: _make_recorded_method(name) for name in ("__getitem__", "__setitem__", "detach", "detach_", "to", "cpu")},
 }
 
 
@@ -208,21 +210,21 @@ class TraceRecorder(Interceptor):
     def bind(self, result: Any, text: str) -> Any:
         """Set the expression of a result."""
         if isinstance(result, Tensor):
-            self._give(result, self.statement(text))
+            self._name_tensor(result, self.statement(text))
         elif isinstance(result, (tuple, list)) and any(isinstance(r, (Tensor, tuple, list)) for r in result):
             names = [f"_{self._count + place}" for place in range(len(result))]
             self._count += len(result)
             self.lines.append(f"{', '.join(names)}, = {text}")
             for one, name in zip(result, names, strict=True):
                 if isinstance(one, Tensor):
-                    self._give(one, name)
+                    self._name_tensor(one, name)
                 elif isinstance(one, (tuple, list)):
                     self.bind(one, name)
         else:
             self.statement(text)
         return result
 
-    def _give(self, tensor: Any, name: str) -> None:
+    def _name_tensor(self, tensor: Any, name: str) -> None:
         self.watch(tensor)
         self._names[tensor] = name
 
@@ -240,16 +242,16 @@ class TraceRecorder(Interceptor):
             result = getattr(owner, name)(*_to_plain_ints(args), **kwargs)
         where = self.name(owner)
         if name == "__getitem__":
-            self.bind(result, self._indexed(where, owner, args[0])) if isinstance(result, Tensor) else None
+            self.bind(result, self._index_expression(where, owner, args[0])) if isinstance(result, Tensor) else None
         elif name == "__setitem__":
-            self._set(where, owner, *args)
+            self._record_setitem(where, owner, *args)
         elif name in ("detach", "detach_"):
             self.bind(result, f"torch.detach({where})")
         elif result is not owner:
-            self._moved(owner, result, where, args, kwargs)
+            self._record_to(owner, result, where, args, kwargs)
         return result
 
-    def _moved(self, owner: Any, result: Any, where: str, args: tuple, kwargs: dict) -> None:
+    def _record_to(self, owner: Any, result: Any, where: str, args: tuple, kwargs: dict) -> None:
         """Record a `to` that returned another tensor."""
         other = next((a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)), None)
         if other is not None:
@@ -267,7 +269,7 @@ class TraceRecorder(Interceptor):
         writes = function.__class__ is InPlaceCall
         found = None
         if not STATE.inside:
-            found = self._statement_of(op, args, kwargs, writes)
+            found = self._record_statement(op, args, kwargs, writes)
             if found is None and not writes and op.is_implicit and function is op.function:
                 with ReenabledInterceptor(self):
                     return call.without_interceptors(op, function, args, kwargs)
@@ -276,12 +278,12 @@ class TraceRecorder(Interceptor):
         if STATE.inside:
             return result
         if found is None:
-            found = self._presented(op, args, kwargs, writes)
+            found = self._format_library_call(op, args, kwargs, writes)
         return self.bind(result, found)
 
-    def _statement_of(self, op: Any, args: tuple, kwargs: dict, writes: bool) -> str | None:
+    def _record_statement(self, op: Any, args: tuple, kwargs: dict, writes: bool) -> str | None:
         if isinstance(op, LibraryOp):
-            return self._added(op, args, kwargs)
+            return self._record_custom_op(op, args, kwargs)
         try:
             values = call.bind(op, args, {n: v for n, v in kwargs.items() if n != "out"})
         except TypeError:
@@ -302,12 +304,12 @@ class TraceRecorder(Interceptor):
                 for overload in packet.overloads() if packet is not None else ():
                     if overload.endswith("out") or "Dimname" in overload:
                         continue
-                    found = self._called(name, getattr(packet, overload)._schema, named, defaults, loose)
+                    found = self._format_overload_call(name, getattr(packet, overload)._schema, named, defaults, loose)
                     if found is not None:
                         return found
         return None
 
-    def _added(self, op: LibraryOp, args: tuple, kwargs: dict) -> str:
+    def _record_custom_op(self, op: LibraryOp, args: tuple, kwargs: dict) -> str:
         """Record a call of a custom op."""
         texts = [
             f"{a.name}={self.text(value, a.type.base)}" if a.kwarg_only else self.text(value, a.type.base)
@@ -315,7 +317,7 @@ class TraceRecorder(Interceptor):
         ]
         return f"ops.{op.name.replace('::', '.')}({', '.join(texts)})"
 
-    def _called(self, name: str, schema: Any, named: dict, defaults: dict, loose: bool) -> str | None:
+    def _format_overload_call(self, name: str, schema: Any, named: dict, defaults: dict, loose: bool) -> str | None:
         """Return the call of an overload with a record's values, None if its schema does not match."""
         left = dict(named)
         positional: list[tuple[Any, str]] = []
@@ -327,7 +329,7 @@ class TraceRecorder(Interceptor):
                 if not a.has_default:
                     return None
                 value = a.default_value
-                text = self._default(a)
+                text = self._format_default(a)
             else:
                 value = _plain_value(value)
                 if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -346,16 +348,16 @@ class TraceRecorder(Interceptor):
         texts = [text for _, text in positional] + [f"{a.name}={text}" for a, text in keywords]
         return f"torch.{name}({', '.join(texts)})"
 
-    def _default(self, a: Any) -> str:
+    def _format_default(self, a: Any) -> str:
         if a.default_value is None:
             return "None"
         if a.type.base in ("MemoryFormat", "Layout", "ScalarType") and isinstance(a.default_value, str):
             return "0"
         return self.text(a.default_value, a.type.base)
 
-    def _presented(self, op: Any, args: tuple, kwargs: dict, writes: bool) -> str:
+    def _format_library_call(self, op: Any, args: tuple, kwargs: dict, writes: bool) -> str:
         values = call.bind(op, args, {n: v for n, v in kwargs.items() if n != "out"})
-        overload, given, named = library_call_for(op, values, writes)
+        overload, given, named = find_library_call(op, values, writes)
         texts = [self.text(v) for v in given] + [f"{n}={self.text(v)}" for n, v in named.items()]
         return f"torch.{overload._opname}({', '.join(texts)})"
 
@@ -372,9 +374,9 @@ class TraceRecorder(Interceptor):
         if isinstance(value, int):
             return f"{value}." if base == "float" else repr(value)
         if isinstance(value, float):
-            return _float(value)
+            return _format_float(value)
         if isinstance(value, str):
-            return self._string(value)
+            return self._string_expression(value)
         if isinstance(value, (dtypes.dtype, layout, memory_format)):
             return str(to_code(value))
         if isinstance(value, device_type):
@@ -387,13 +389,13 @@ class TraceRecorder(Interceptor):
             return "None"
         raise RuntimeError(f"torch.jit.trace: no expression for a value of the class {type(value).__name__}")
 
-    def _string(self, value: str) -> str:
+    def _string_expression(self, value: str) -> str:
         if value.isascii() and value.isprintable() and '"' not in value and "\\" not in value:
             return f'"{value}"'
         self.constants.append(value)
         return f"CONSTANTS.c{len(self.constants) - 1}"
 
-    def _indexed(self, where: str, owner: Any, index: Any) -> str:
+    def _index_expression(self, where: str, owner: Any, index: Any) -> str:
         """Return `owner[index]` as an expression."""
         parts = _index_parts(index, owner.ndim)
         if len(parts) == 1 and isinstance(parts[0], torch.Tensor) and parts[0].dtype is torch.bool:
@@ -421,7 +423,7 @@ class TraceRecorder(Interceptor):
             text = f"torch.index({text}, annotate(List[Optional[Tensor]], [{', '.join(arrays)}]))"
         return f"torch.alias({text})" if text == where else text
 
-    def _set(self, where: str, owner: Any, index: Any, value: Any) -> None:
+    def _record_setitem(self, where: str, owner: Any, index: Any, value: Any) -> None:
         parts = _index_parts(index, owner.ndim)
         if any(isinstance(p, (Tensor, list)) for p in parts):
             given = (
@@ -440,7 +442,7 @@ class TraceRecorder(Interceptor):
                 )
                 return
             raise RuntimeError("torch.jit.trace: tensors and slices in one index are not written down yet")
-        place = self._indexed(where, owner, index)
+        place = self._index_expression(where, owner, index)
         if isinstance(value, Tensor):
             self.statement(f"torch.copy_({place}, {self.name(value)})")
         else:
@@ -460,18 +462,18 @@ class _RecordingPaused:
 
 def _to_plain_ints(values: Any) -> tuple:
     """Return arguments with traced sizes as plain ints."""
-    return tuple(_single(v) for v in values)
+    return tuple(_to_plain_sizes(v) for v in values)
 
 
-def _single(value: Any) -> Any:
+def _to_plain_sizes(value: Any) -> Any:
     if value.__class__ is TracedSize:
         return int(value)
     if value.__class__ in (list, tuple):
-        return value.__class__([_single(v) for v in value])
+        return value.__class__([_to_plain_sizes(v) for v in value])
     if value.__class__ is Size:
         return Size([int(v) for v in value])
     if value.__class__ is slice:
-        return slice(_single(value.start), _single(value.stop), _single(value.step))
+        return slice(_to_plain_sizes(value.start), _to_plain_sizes(value.stop), _to_plain_sizes(value.step))
     return value
 
 
@@ -481,7 +483,7 @@ def _plain_value(value: Any) -> Any:
     return value
 
 
-def _float(value: float) -> str:
+def _format_float(value: float) -> str:
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
     if math.isnan(value):
@@ -519,7 +521,7 @@ def _library_aliases(op: Any, writes: bool) -> list[str]:
     return [n + "_" * writes for n in names.get(op.name, ())]
 
 
-def _pool(dims: int) -> Any:
+def _make_pool_statement(dims: int) -> Any:
     def statement(self: TraceRecorder, v: dict) -> str | None:
         if v.get("return_indices"):
             return None
@@ -538,7 +540,7 @@ def _repeat_value(value: Any, count: int) -> list:
     return list(value) * (count if len(value) == 1 else 1) if isinstance(value, (list, tuple)) else [value] * count
 
 
-def _avg_pool(dims: int) -> Any:
+def _make_avg_pool_statement(dims: int) -> Any:
     def statement(self: TraceRecorder, v: dict) -> str:
         kernel = _repeat_value(v["kernel_size"], dims)
         stride = kernel if v.get("stride") is None else _repeat_value(v["stride"], dims)
@@ -550,7 +552,7 @@ def _avg_pool(dims: int) -> Any:
     return statement
 
 
-def _arange(self: TraceRecorder, v: dict) -> str:
+def _arange_statement(self: TraceRecorder, v: dict) -> str:
     start, end, step = v.get("start", 0), v.get("end"), v.get("step", 1)
     if end is None:
         start, end = 0, start
@@ -565,7 +567,7 @@ def _arange(self: TraceRecorder, v: dict) -> str:
     return f"torch.arange({', '.join(texts)}, {made})"
 
 
-def _embedding_bag(self: TraceRecorder, v: dict) -> str:
+def _embedding_bag_statement(self: TraceRecorder, v: dict) -> str:
     mode = v["mode"] if isinstance(v["mode"], int) else _MODES[v["mode"]]
     texts = map(
         self.text,
@@ -584,7 +586,7 @@ def _embedding_bag(self: TraceRecorder, v: dict) -> str:
     return f"torch.embedding_bag({', '.join(texts)})"
 
 
-def _interpolate(self: TraceRecorder, v: dict) -> str | None:
+def _interpolate_statement(self: TraceRecorder, v: dict) -> str | None:
     mode, dims = v["mode"], v["input"].ndim - 2
     names = {
         "nearest": "nearest",
@@ -607,7 +609,7 @@ def _interpolate(self: TraceRecorder, v: dict) -> str | None:
     return f"torch.{name}{dims}d({self.name(v['input'])}, {sizes}, {corners}{factors})"
 
 
-def _loss(self: TraceRecorder, v: dict) -> str | None:
+def _loss_statement(self: TraceRecorder, v: dict) -> str | None:
     reduction = v["reduction"]
     code = reduction if isinstance(reduction, int) else _REDUCTION[reduction]
     weight = self.text(v.get("weight"))
@@ -617,11 +619,11 @@ def _loss(self: TraceRecorder, v: dict) -> str | None:
     )
 
 
-def _prelu(self: TraceRecorder, v: dict) -> str:
+def _prelu_statement(self: TraceRecorder, v: dict) -> str:
     return f"torch.prelu({self.name(v['input'])}, {self.name(v['weight'])})"
 
 
-def _pad(self: TraceRecorder, v: dict) -> str:
+def _pad_statement(self: TraceRecorder, v: dict) -> str:
     pad = list(v["pad"])
     value = v.get("value")
     return (
@@ -636,7 +638,7 @@ def _swap_arguments(self: TraceRecorder, v: dict) -> str | None:
     return f"torch.rsub({self.name(v['other'])}, {self.text(v['input'])}, 1)"
 
 
-def _commute_scalar(name: str) -> Any:
+def _make_commuted_scalar_statement(name: str) -> Any:
     def statement(self: TraceRecorder, v: dict) -> str | None:
         if isinstance(v["input"], Tensor) or not isinstance(v["other"], Tensor):
             return None
@@ -645,17 +647,17 @@ def _commute_scalar(name: str) -> Any:
     return statement
 
 
-def _div(self: TraceRecorder, v: dict) -> str | None:
+def _div_statement(self: TraceRecorder, v: dict) -> str | None:
     if isinstance(v["input"], Tensor) or not isinstance(v["other"], Tensor) or v.get("rounding_mode"):
         return None
     return f"torch.mul(torch.reciprocal({self.name(v['other'])}), {self.text(v['input'])})"
 
 
-def _cast(self: TraceRecorder, v: dict) -> str:
+def _cast_statement(self: TraceRecorder, v: dict) -> str:
     return f"torch.to({self.name(v['input'])}, {to_code(v['dtype'])}, False, False)"
 
 
-def _new(name: str) -> Any:
+def _make_new_statement(name: str) -> Any:
     def statement(self: TraceRecorder, v: dict) -> str:
         owner = v["input"]
         size, fill = v.get("size", ()), f", {self.text(v['fill_value'])}" if "fill_value" in v else ""
@@ -668,21 +670,21 @@ def _new(name: str) -> Any:
 
 
 _SPECIAL: dict[str, Any] = {
-    "to": _cast,
-    **{name: _new(name) for name in ("new_zeros", "new_ones", "new_full", "new_empty")},
-    **{f"max_pool{d}d": _pool(d) for d in (1, 2, 3)},
-    **{f"avg_pool{d}d": _avg_pool(d) for d in (1, 2, 3)},
-    "arange": _arange,
-    "embedding_bag": _embedding_bag,
-    "interpolate": _interpolate,
-    "_cross_entropy": _loss,
-    "prelu": _prelu,
-    "pad": _pad,
+    "to": _cast_statement,
+    **{name: _make_new_statement(name) for name in ("new_zeros", "new_ones", "new_full", "new_empty")},
+    **{f"max_pool{d}d": _make_pool_statement(d) for d in (1, 2, 3)},
+    **{f"avg_pool{d}d": _make_avg_pool_statement(d) for d in (1, 2, 3)},
+    "arange": _arange_statement,
+    "embedding_bag": _embedding_bag_statement,
+    "interpolate": _interpolate_statement,
+    "_cross_entropy": _loss_statement,
+    "prelu": _prelu_statement,
+    "pad": _pad_statement,
     "sub": _swap_arguments,
     "_sub": _swap_arguments,
-    "add": _commute_scalar("add"),
-    "_add": _commute_scalar("add"),
-    "mul": _commute_scalar("mul"),
-    "div": _div,
-    "_div": _div,
+    "add": _make_commuted_scalar_statement("add"),
+    "_add": _make_commuted_scalar_statement("add"),
+    "mul": _make_commuted_scalar_statement("mul"),
+    "div": _div_statement,
+    "_div": _div_statement,
 }

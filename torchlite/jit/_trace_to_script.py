@@ -179,7 +179,7 @@ def _traced_module(mod: Any, inputs: dict[str, tuple[tuple, dict]], checking: _T
     classes = _TracedClasses()
     known: dict[int, str] = {}
     tensors: list[Any] = []
-    for names, module in _walk(mod):
+    for names, module in _walk_modules(mod):
         for name, tensor in (*module._parameters.items(), *module._buffers.items()):
             if tensor is not None:
                 known.setdefault(id(tensor), path_of((*names, name)))
@@ -189,7 +189,9 @@ def _traced_module(mod: Any, inputs: dict[str, tuple[tuple, dict]], checking: _T
     for name, (args, kwargs) in inputs.items():
         run = mod if name == "forward" else getattr(mod, name)
         signature = inspect.signature(mod.forward if name == "forward" else run)
-        text, used = _written(name, run, signature, args, kwargs, known, tensors, checking, len(constants), "self")
+        text, used = _write_traced_function(
+            name, run, signature, args, kwargs, known, tensors, checking, len(constants), "self"
+        )
         constants += used
         methods += text
     root = classes.add(mod)
@@ -197,9 +199,11 @@ def _traced_module(mod: Any, inputs: dict[str, tuple[tuple, dict]], checking: _T
     classes.texts[root] = owner
     program = ScriptProgram(classes.sources(), tuple(constants))
     program.device = _device_of(tensors, inputs)
-    traced = _object(mod, classes, program, {}, TopLevelTracedModule)
+    traced = _share_module(mod, classes, program, {}, TopLevelTracedModule)
     for name, (args, kwargs) in inputs.items():
-        _check(mod if name == "forward" else getattr(mod, name), _bind_arguments(traced, name), args, kwargs, checking)
+        _check_trace(
+            mod if name == "forward" else getattr(mod, name), _bind_arguments(traced, name), args, kwargs, checking
+        )
     return traced
 
 
@@ -213,7 +217,7 @@ def _device_of(tensors: list, inputs: Any) -> Any:
     return found if found is not None and found.type == "opencl" else None
 
 
-def _walk(mod: Any, names: tuple[str, ...] = (), done: Any = None) -> Any:
+def _walk_modules(mod: Any, names: tuple[str, ...] = (), done: Any = None) -> Any:
     done = set() if done is None else done
     if id(mod) in done:
         return
@@ -221,10 +225,10 @@ def _walk(mod: Any, names: tuple[str, ...] = (), done: Any = None) -> Any:
     yield names, mod
     for name, child in mod._modules.items():
         if child is not None:
-            yield from _walk(child, (*names, name), done)
+            yield from _walk_modules(child, (*names, name), done)
 
 
-def _object(
+def _share_module(
     module: Any, classes: _TracedClasses, program: ScriptProgram, made: dict[int, Any], kind: type = TracedModule
 ) -> Any:
     """Return the program's module that shares the parameters and buffers of another one and its submodules."""
@@ -236,7 +240,7 @@ def _object(
             set_attribute(out, name, value)
     for name, child in module._modules.items():
         if child is not None:
-            set_attribute(out, name, _object(child, classes, program, made))
+            set_attribute(out, name, _share_module(child, classes, program, made))
     object.__setattr__(out, "training", module.training)
     out.__dict__["_non_persistent_buffers_set"] = set(module._non_persistent_buffers_set)
     return out
@@ -250,10 +254,10 @@ def _traced_function(func: Any, args: tuple, kwargs: dict, checking: _TraceCheck
         signature = inspect.signature(func)
     except (TypeError, ValueError):
         signature = None
-    text, constants = _written(name, func, signature, args, kwargs, {}, [], checking, 0, None)
+    text, constants = _write_traced_function(name, func, signature, args, kwargs, {}, [], checking, 0, None)
     module = f"__torch__.___torch_mangle_{next(_numbers)}"
     made = function_of(ScriptProgram({module: text}, tuple(constants)), f"{module}.{name}")
-    _check(func, made, args, kwargs, checking)
+    _check_trace(func, made, args, kwargs, checking)
     return made
 
 
@@ -266,13 +270,13 @@ def function_of(program: ScriptProgram, path: str) -> Any:
     script.nodes[name] = program.definition(path)
     script.texts[name] = program.text_of(path, script.nodes[name])
     script.methods[name] = function
-    return ScriptFunction._made(program.globals[path], script, name)
+    return ScriptFunction._create(program.globals[path], script, name)
 
 
 # -- one run -------------------------------------------------------------------------------------------
 
 
-def _written(
+def _write_traced_function(
     name: str,
     run: Any,
     signature: Any,
@@ -414,7 +418,7 @@ def _output_expression(recorder: TraceRecorder, value: Any, strict: bool) -> str
 # -- checks -------------------------------------------------------------------------------------------------
 
 
-def _check(run: Any, made: Any, args: tuple, kwargs: dict, checking: _TraceCheck) -> None:
+def _check_trace(run: Any, made: Any, args: tuple, kwargs: dict, checking: _TraceCheck) -> None:
     """Compare a traced program with another run; give a TracerWarning if they differ."""
     if not checking.is_enabled:
         return
@@ -429,7 +433,7 @@ def _check(run: Any, made: Any, args: tuple, kwargs: dict, checking: _TraceCheck
                     program(*[_copy_tensors(v) for v in given], **{n: _copy_tensors(v) for n, v in named.items()})
                 )
         expected, found = results
-        for number, (a, b) in enumerate(zip(_tensors(expected), _tensors(found), strict=False), 1):
+        for number, (a, b) in enumerate(zip(_find_tensors(expected), _find_tensors(found), strict=False), 1):
             try:
                 torch.testing.assert_close(b.double(), a.double(), rtol=checking.tolerance, atol=1e-5, equal_nan=True)
             except AssertionError as error:
@@ -441,9 +445,9 @@ def _check(run: Any, made: Any, args: tuple, kwargs: dict, checking: _TraceCheck
                 )
 
 
-def _tensors(value: Any) -> list:
+def _find_tensors(value: Any) -> list:
     if isinstance(value, Tensor):
         return [value]
     if isinstance(value, (list, tuple)):
-        return [t for one in value for t in _tensors(one)]
-    return [t for one in value.values() for t in _tensors(one)] if isinstance(value, dict) else []
+        return [t for one in value for t in _find_tensors(one)]
+    return [t for one in value.values() for t in _find_tensors(one)] if isinstance(value, dict) else []

@@ -123,21 +123,21 @@ def encoder_layer(
     if nested is not None:
         mask, mask_type = ~nested.mask, 1
 
-    def norm(value: Any, weight: Any, bias: Any) -> Any:
+    def normalize(value: Any, weight: Any, bias: Any) -> Any:
         return F.layer_norm(value, [embed_dim], weight, bias, eps)
 
-    def attend(value: Any) -> Any:
+    def self_attention(value: Any) -> Any:
         rest = (embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, mask, False, True, mask_type)
         return attention(value, value, value, *rest)[0]
 
-    def feed(value: Any) -> Any:
+    def feed_forward(value: Any) -> Any:
         hidden = F.linear(value, ffn_weight_1, ffn_bias_1)
         return F.linear(F.gelu(hidden) if use_gelu else torch.relu(hidden), ffn_weight_2, ffn_bias_2)
 
     if norm_first:
-        x = x + attend(norm(x, norm_weight_1, norm_bias_1))
-        x = x + feed(norm(x, norm_weight_2, norm_bias_2))
+        x = x + self_attention(normalize(x, norm_weight_1, norm_bias_1))
+        x = x + feed_forward(normalize(x, norm_weight_2, norm_bias_2))
     else:
-        x = norm(x + attend(x), norm_weight_1, norm_bias_1)
-        x = norm(x + feed(x), norm_weight_2, norm_bias_2)
+        x = normalize(x + self_attention(x), norm_weight_1, norm_bias_1)
+        x = normalize(x + feed_forward(x), norm_weight_2, norm_bias_2)
     return x if nested is None else NestedSequences(x, nested.mask)

@@ -37,7 +37,7 @@ from ._types import (
 )  # fmt: skip
 
 _TENSOR, _INT, _FLOAT, _BOOL, _STR, _NONE = TensorType(), IntType(), FloatType(), BoolType(), StringType(), NoneType()
-_PLAIN: dict[str, Type] = {
+_TYPES_BY_NAME: dict[str, Type] = {
     "Tensor": _TENSOR, "int": _INT, "float": _FLOAT, "bool": _BOOL, "str": _STR, "NoneType": _NONE, "None": _NONE,
     "complex": ComplexType(), "Any": AnyType(),
 }  # fmt: skip
@@ -47,7 +47,7 @@ _TYPE_OF_PYTHON_CLASS = {
     float: _FLOAT,
     bool: _BOOL,
     str: _STR,
-    complex: _PLAIN["complex"],
+    complex: _TYPES_BY_NAME["complex"],
     type(None): _NONE,
 }
 _NUMBERS = (IntType, FloatType, ComplexType, BoolType, TensorType)
@@ -60,7 +60,7 @@ def parse_annotation(node: Any) -> Type | None:
     """Return the type of an annotation, None if this module does not distinguish it."""
     node = parse(node, mode="eval").body if isinstance(node, str) else node
     if isinstance(node, ast.Name):
-        return _PLAIN.get(node.id)
+        return _TYPES_BY_NAME.get(node.id)
     if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
         return None
     parts = [parse_annotation(p) for p in (node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice])]
@@ -134,7 +134,7 @@ class TypeChecker:
         self._parameters = frozenset(env)
         self._block(node.body, env, {})
 
-    def _wrong(self, node: ast.AST, said: str) -> Exception:
+    def _error_at(self, node: ast.AST, said: str) -> Exception:
         return self._printer.wrong(node, said, RuntimeError)
 
     # -- statements ------------------------------------------------------------------------------
@@ -147,11 +147,11 @@ class TypeChecker:
                 if handler(self, node, env, outer):
                     return True
             else:
-                self._children(node, env)
+                self._check_children(node, env)
         return False
 
-    def _leave(self, node: Any, env: dict[str, Any], outer: dict[str, Any]) -> bool:
-        self._children(node, env)
+    def _check_exit_statement(self, node: Any, env: dict[str, Any], outer: dict[str, Any]) -> bool:
+        self._check_children(node, env)
         return True
 
     def _return(self, node: ast.Return, env: dict[str, Any], outer: dict[str, Any]) -> bool:
@@ -160,11 +160,11 @@ class TypeChecker:
             number = kind == _TENSOR and isinstance(self._result, (IntType, FloatType, ComplexType, BoolType))
             if _is_certain_mismatch(kind, self._result) and not number:
                 message = f"Return value was annotated as having type {self._result} but is actually of type {kind}"
-                raise self._wrong(node, message)
+                raise self._error_at(node, message)
         elif "return" not in self._given:
             for before in self._returned:
                 if _unify_types(before, kind) is False:
-                    raise self._wrong(
+                    raise self._error_at(
                         node,
                         f"Previous return statement returned a value of type {before} but this return statement "
                         f"returns a value of type {kind}",
@@ -174,12 +174,12 @@ class TypeChecker:
 
     def _assign(self, node: ast.Assign, env: dict[str, Any], outer: dict[str, Any]) -> None:
         kind = self._type(node.value, env)
-        if self._commented(node):
+        if self._has_type_comment(node):
             kind = None
         for target in node.targets:
             self._store(target, kind, env, outer)
 
-    def _commented(self, node: ast.AST) -> bool:
+    def _has_type_comment(self, node: ast.AST) -> bool:
         """True if the line has a type comment."""
         lines = self._printer._text.split("\n")[node.lineno - 1 : node.end_lineno]  # type: ignore[attr-defined]
         return any("# type:" in line for line in lines)
@@ -188,7 +188,7 @@ class TypeChecker:
         if isinstance(target, ast.Name):
             before = outer.get(target.id)
             if isinstance(before, Type) and _is_certain_mismatch(kind, before):
-                raise self._wrong(
+                raise self._error_at(
                     target,
                     f"Variable '{target.id}' previously had type {before} but is now being assigned to a value of "
                     f"type {kind}",
@@ -200,18 +200,18 @@ class TypeChecker:
             owner = self._type(target.value, env)
             self._type(target.slice, env)
             if isinstance(owner, TupleType):
-                raise self._wrong(target, f"{owner} does not support subscripted assignment")
+                raise self._error_at(target, f"{owner} does not support subscripted assignment")
             item = getattr(owner, "_parts", (None,))[-1] if isinstance(owner, (ListType, DictType)) else None
             if _is_certain_mismatch(kind, item):
-                raise self._wrong(target, f"Could not match type {kind} to the items of {owner}")
+                raise self._error_at(target, f"Could not match type {kind} to the items of {owner}")
         elif isinstance(target, ast.Attribute):
             owner = self._type(target.value, env)
             if isinstance(owner, _NUMBERS) and not hasattr(Tensor, target.attr):
-                raise self._wrong(target, f"Tried to set an attribute: {target.attr} on a non-class: {owner}")
-            expected = self._of_module(target)
+                raise self._error_at(target, f"Tried to set an attribute: {target.attr} on a non-class: {owner}")
+            expected = self._module_attribute_type(target)
             if _is_certain_mismatch(kind, expected):
                 message = f"Wrong type for attribute assignment. Expected {expected} but got {kind}"
-                raise self._wrong(target, message)
+                raise self._error_at(target, message)
 
     def _unpack(self, target: Any, kind: Type | None, env: dict[str, Any], outer: dict[str, Any]) -> None:
         parts: tuple = (None,) * len(target.elts)
@@ -220,17 +220,17 @@ class TypeChecker:
             if len(kind._parts) != len(parts):
                 few = len(kind._parts) < len(parts)
                 said = f"need {len(parts)} values to unpack but found {'only ' * few}{len(kind._parts)}"
-                raise self._wrong(target, said if few else f"too many values to unpack: {said}")
+                raise self._error_at(target, said if few else f"too many values to unpack: {said}")
             parts = kind._parts
         for one, part in zip(target.elts, parts, strict=True):
             self._store(one.value if isinstance(one, ast.Starred) else one, part, env, outer)
 
     def _annotated(self, node: ast.AnnAssign, env: dict[str, Any], outer: dict[str, Any]) -> None:
-        wanted = parse_annotation(self._printer._annotation(node.annotation))
+        wanted = parse_annotation(self._printer._annotation_text(node.annotation))
         kind = None if node.value is None else self._type(node.value, env, True)
         if isinstance(node.target, ast.Name):
             if _is_certain_mismatch(kind, wanted) and not (kind == _TENSOR and isinstance(wanted, _NUMBERS)):
-                raise self._wrong(
+                raise self._error_at(
                     node,
                     f"Variable '{node.target.id}' is annotated with type {wanted} but is being assigned to a value of "
                     f"type {kind}",
@@ -247,12 +247,12 @@ class TypeChecker:
         self._refine(node.test, env, True)
 
     def _if(self, node: ast.If, env: dict[str, Any], outer: dict[str, Any]) -> bool:
-        known = self._known(node.test, env)
+        known = self._known_condition(node.test, env)
         if known is not None:
             self._refine(node.test, env, known)
             return self._block(node.body if known else node.orelse, env, outer)
         if isinstance(self._type(node.test, env), (OptionalType, NoneType)):
-            raise self._wrong(node.test, f"Could not cast value of type {self._type(node.test, env)} to bool")
+            raise self._error_at(node.test, f"Could not cast value of type {self._type(node.test, env)} to bool")
         sides = []
         for body, way in ((node.body, True), (node.orelse, False)):
             inner = dict(env)
@@ -262,12 +262,12 @@ class TypeChecker:
         if left or right:
             chosen = b if left else a
         else:
-            chosen = {name: self._merged(name, a, b) for name in {**a, **b}}
+            chosen = {name: self._merge_branch_types(name, a, b) for name in {**a, **b}}
         env.clear()
         env.update(chosen)
         return left and right
 
-    def _merged(self, name: str, a: dict[str, Any], b: dict[str, Any]) -> Any:
+    def _merge_branch_types(self, name: str, a: dict[str, Any], b: dict[str, Any]) -> Any:
         for here, side in ((a, "true"), (b, "false")):
             if name not in here:
                 return _UnreadableVariable(f"{name} is not defined in the {side} branch")
@@ -284,11 +284,11 @@ class TypeChecker:
     def _loop(self, node: Any, env: dict[str, Any], outer: dict[str, Any]) -> None:
         assigned = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         inner = dict(env)
-        parts = self._printer._modules_of(node.iter) if isinstance(node, ast.For) else None
+        parts = self._printer._modules_of_loop(node.iter) if isinstance(node, ast.For) else None
         if isinstance(node, ast.For):
             kind = None if parts is not None else self._type(node.iter, env)
             if isinstance(kind, (IntType, FloatType, BoolType, OptionalType)):
-                raise self._wrong(node, f"'{kind}' object is not iterable")
+                raise self._error_at(node, f"'{kind}' object is not iterable")
             item = kind._parts[0] if isinstance(kind, ListType) else None
             self._store(node.target, item, inner, {})
         else:
@@ -310,13 +310,13 @@ class TypeChecker:
 
     # -- type refinement ----------------------------------------------------------------------------
 
-    def _known(self, test: ast.AST, env: dict[str, Any]) -> bool | None:
+    def _known_condition(self, test: ast.AST, env: dict[str, Any]) -> bool | None:
         """Return a condition's value if types decide it."""
-        known = self._printer._known(test)
+        known = self._printer._known_condition(test)
         if known is not None:
             return known
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            inner = self._known(test.operand, env)
+            inner = self._known_condition(test.operand, env)
             return None if inner is None else not inner
         if isinstance(test, ast.Compare) and _is_none_test(test):
             kind = self._type(test.left, env)
@@ -343,7 +343,7 @@ class TypeChecker:
 
     # -- expressions -----------------------------------------------------------------------------
 
-    def _children(self, node: ast.AST, env: dict[str, Any]) -> None:
+    def _check_children(self, node: ast.AST, env: dict[str, Any]) -> None:
         for part in ast.iter_child_nodes(node):
             if isinstance(part, ast.expr):
                 self._type(part, env)
@@ -354,7 +354,7 @@ class TypeChecker:
         if handler is not None:
             kind = handler(self, node, env)
             return None if hinted and isinstance(kind, (ListType, DictType, TupleType)) else kind
-        self._children(node, env)
+        self._check_children(node, env)
         return None
 
     def _constant(self, node: ast.Constant, env: dict[str, Any]) -> Type | None:
@@ -363,7 +363,7 @@ class TypeChecker:
     def _name(self, node: ast.Name, env: dict[str, Any]) -> Type | None:
         kind = env.get(node.id)
         if isinstance(kind, _UnreadableVariable):
-            raise self._wrong(node, kind.message)
+            raise self._error_at(node, kind.message)
         return kind
 
     def _tuple(self, node: ast.Tuple, env: dict[str, Any]) -> Type | None:
@@ -397,7 +397,7 @@ class TypeChecker:
         self._check_attribute(node, owner)
         if owner == _TENSOR:
             return _ATTRIBUTES.get(node.attr)
-        return self._of_module(node) if owner is None else None
+        return self._module_attribute_type(node) if owner is None else None
 
     def _check_attribute(self, node: ast.Attribute, owner: Type | None) -> None:
         """Raise RuntimeError if a value lacks an attribute."""
@@ -408,9 +408,9 @@ class TypeChecker:
             or (kind is not None and not hasattr(kind, node.attr))
         )
         if absent:
-            raise self._wrong(node, f"'{owner}' object has no attribute or method '{node.attr}'.")
+            raise self._error_at(node, f"'{owner}' object has no attribute or method '{node.attr}'.")
 
-    def _of_module(self, node: ast.Attribute) -> Type | None:
+    def _module_attribute_type(self, node: ast.Attribute) -> Type | None:
         """Return the type of a module attribute; an Optional one is not refined."""
         module = self._printer._module
         if module is None or not isinstance(node.value, ast.Name) or node.value.id != self._printer._self:
@@ -444,14 +444,14 @@ class TypeChecker:
         return None
 
     def _arguments(self, node: ast.AST, *kinds: Any) -> Exception:
-        return self._wrong(
+        return self._error_at(
             node, f"Arguments for call are not valid: there is no such operation for {' and '.join(map(str, kinds))}"
         )
 
     def _both(self, node: ast.BoolOp, env: dict[str, Any]) -> Type | None:
         inner = dict(env)
         for value in node.values:
-            known = self._known(value, inner)
+            known = self._known_condition(value, inner)
             if known is isinstance(node.op, ast.Or):
                 return _BOOL  # the rest is not compiled
             self._type(value, inner)
@@ -465,7 +465,7 @@ class TypeChecker:
         return kind if isinstance(kind, (IntType, FloatType, TensorType)) else None
 
     def _choice(self, node: ast.IfExp, env: dict[str, Any]) -> Type | None:
-        known = self._known(node.test, env)
+        known = self._known_condition(node.test, env)
         if known is not None:
             inner = dict(env)
             self._refine(node.test, inner, known)
@@ -492,11 +492,11 @@ class TypeChecker:
     def _subscript(self, node: ast.Subscript, env: dict[str, Any]) -> Type | None:
         owner, index = self._type(node.value, env), self._type(node.slice, env)
         if isinstance(owner, OptionalType):
-            raise self._wrong(node, f"'{owner}' object is not subscriptable")
-        container = self._printer._resolved(node.value) if isinstance(node.value, ast.Attribute) else None
+            raise self._error_at(node, f"'{owner}' object is not subscriptable")
+        container = self._printer._resolve_expression(node.value) if isinstance(node.value, ast.Attribute) else None
         if isinstance(container, (torch.nn.ModuleList, torch.nn.Sequential)) and isinstance(node.slice, ast.Name):
             if node.slice.id in self._parameters:
-                raise self._wrong(
+                raise self._error_at(
                     node, "Expected integer literal for index but got a variable or non-integer. ModuleList/Sequential "
                     "indexing is only supported with integer literals",
                 )  # fmt: skip
@@ -515,27 +515,27 @@ class TypeChecker:
             place = literal(node.slice)
         except (ValueError, TypeError):
             if isinstance(node.slice, ast.Name) and len(set(owner._parts)) > 1 and node.slice.id in self._parameters:
-                raise self._wrong(
+                raise self._error_at(
                     node,
                     f"Cannot index into a {owner} with a non-integer literal because we cannot resolve the output type",
                 ) from None
             return None
         if type(place) is int and not -len(owner._parts) <= place < len(owner._parts):
             said = f"Tuple index out of range. Tuple is length {len(owner._parts)} and index is {place}"
-            raise self._wrong(node, said)
+            raise self._error_at(node, said)
         return owner._parts[place] if type(place) is int else None
 
     # -- calls -----------------------------------------------------------------------------------
 
     def _call(self, node: ast.Call, env: dict[str, Any]) -> Type | None:
-        called = self._printer._resolved(node.func)
+        called = self._printer._resolve_expression(node.func)
         name, module = getattr(called, "__name__", ""), getattr(called, "__module__", "") or ""
         if is_library_class(module) and name in ("annotate", "_isinstance", "isinstance", "fork"):
             return None
         given = [self._type(a, env) for a in node.args]
         named = {k.arg: self._type(k.value, env) for k in node.keywords}
         if isinstance(node.func, ast.Name) and isinstance(env.get(node.func.id), (*_NUMBERS, StringType)):
-            raise self._wrong(node, f"cannot call a value of type '{env[node.func.id]}'")
+            raise self._error_at(node, f"cannot call a value of type '{env[node.func.id]}'")
         if isinstance(node.func, ast.Subscript):
             self._type(node.func, env)
         if isinstance(node.func, ast.Attribute):
@@ -554,11 +554,11 @@ class TypeChecker:
 
     def _builtin(self, node: ast.Call, name: str, given: list) -> Type | None:
         if name == "print" and node.keywords:
-            raise self._wrong(node, "print doesn't accept any keyword arguments")
+            raise self._error_at(node, "print doesn't accept any keyword arguments")
         if name == "range":
             for place, kind in enumerate(given):
                 if isinstance(kind, (StringType, FloatType, OptionalType)):
-                    raise self._wrong(node, f"all inputs of range must be ints, found {kind} in argument {place}")
+                    raise self._error_at(node, f"all inputs of range must be ints, found {kind} in argument {place}")
             return ListType(_INT)
         return _CASTS.get(name)
 
@@ -571,7 +571,7 @@ class TypeChecker:
             and len(given) == 1
             and _is_certain_mismatch(given[0], owner._parts[0])
         ):
-            raise self._wrong(
+            raise self._error_at(
                 node,
                 f"Could not match type {given[0]} to t in argument 'el': Type variable 't' previously matched to type "
                 f"{owner._parts[0]} is matched to type {given[0]}",
@@ -599,7 +599,7 @@ class TypeChecker:
         names = [a.arg for a in arguments.args]
         signature = f"{called.__name__}({', '.join(names)})"
         if len(given) > len(names):
-            raise self._wrong(
+            raise self._error_at(
                 node,
                 f"{signature}:\nExpected at most {len(names)} arguments but found {len(given)} positional arguments.",
             )
@@ -607,24 +607,26 @@ class TypeChecker:
         blank = len(names) - len(source.defaults())
         for name in names[:blank]:
             if name not in taken:
-                raise self._wrong(node, f"{signature}:\nArgument {name} not provided.")
+                raise self._error_at(node, f"{signature}:\nArgument {name} not provided.")
         for name, kind in taken.items():
             if name not in names:
-                raise self._wrong(node, f"{signature}:\nUnknown keyword argument '{name}'.")
-            expected = self._hinted(hints.get(name, Tensor))
+                raise self._error_at(node, f"{signature}:\nUnknown keyword argument '{name}'.")
+            expected = self._type_of_annotation(hints.get(name, Tensor))
             number = kind == _TENSOR and isinstance(expected, (IntType, FloatType, ComplexType, BoolType))
             if _is_certain_mismatch(kind, expected) and not number:
-                raise self._wrong(
+                raise self._error_at(
                     node,
                     f"{signature}:\nExpected a value of type '{expected}' for argument '{name}' but instead found type "
                     f"'{kind}'.",
                 )
-        return self._hinted(hints["return"]) if "return" in hints else None
+        return self._type_of_annotation(hints["return"]) if "return" in hints else None
 
-    def _hinted(self, hint: Any) -> Type | None:
+    def _type_of_annotation(self, hint: Any) -> Type | None:
         """Return the type of an annotation, given as a Python type or text."""
         try:
-            text = self._printer._annotation(hint) if isinstance(hint, ast.AST) else self._printer._writer.type(hint)
+            text = (
+                self._printer._annotation_text(hint) if isinstance(hint, ast.AST) else self._printer._writer.type(hint)
+            )
         except (RuntimeError, NotImplementedError):
             return None
         return parse_annotation(text)
@@ -641,9 +643,9 @@ _STATEMENTS: dict[type, Any] = {
     ast.AnnAssign: TypeChecker._annotated,
     ast.AugAssign: TypeChecker._augmented,
     ast.Return: TypeChecker._return,
-    ast.Raise: TypeChecker._leave,
-    ast.Break: TypeChecker._leave,
-    ast.Continue: TypeChecker._leave,
+    ast.Raise: TypeChecker._check_exit_statement,
+    ast.Break: TypeChecker._check_exit_statement,
+    ast.Continue: TypeChecker._check_exit_statement,
     ast.If: TypeChecker._if,
     ast.For: TypeChecker._loop,
     ast.While: TypeChecker._loop,

@@ -13,7 +13,7 @@ from ..futures import Future
 from ._python_translator import dotted_name
 from ._runtime import SCRIPTED
 
-_PLAIN: dict[str, Callable[[Any], bool]] = {
+_CHECKERS_BY_NAME: dict[str, Callable[[Any], bool]] = {
     "Tensor": lambda v: isinstance(v, Tensor),
     "int": lambda v: v.__class__ is int,
     "bool": lambda v: v.__class__ is bool,
@@ -38,30 +38,32 @@ _PLAIN: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def checker_of(node: ast.AST, find: Callable[[str], Any], depth: int = 0) -> Callable[[Any], bool]:
+def make_type_checker(node: ast.AST, find: Callable[[str], Any], depth: int = 0) -> Callable[[Any], bool]:
     """Return a function that tests if a value is of a type, or one of several. Raise ValueError for an invalid type."""
     if depth > 30:
         raise ValueError("a type is too deep")
     if isinstance(node, (ast.List, ast.Tuple)):
-        tests = [checker_of(part, find, depth + 1) for part in node.elts]
+        tests = [make_type_checker(part, find, depth + 1) for part in node.elts]
         return lambda v: any(test(v) for test in tests)
     if isinstance(node, ast.Constant) and node.value is None:
-        return _PLAIN["NoneType"]
+        return _CHECKERS_BY_NAME["NoneType"]
     path = dotted_name(node)
     if path is not None:
-        return _named_type_checker(path, find)
+        return _make_named_type_checker(path, find)
     if not isinstance(node, ast.Subscript):
         raise ValueError(f"{ast.unparse(node)[:100]} is no type")
     outer = (dotted_name(node.value) or "").rpartition(".")[2]
     inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    return _container_checker(outer, [checker_of(part, find, depth + 1) for part in inner], ast.unparse(node)[:100])
+    return _make_container_checker(
+        outer, [make_type_checker(part, find, depth + 1) for part in inner], ast.unparse(node)[:100]
+    )
 
 
-def _named_type_checker(path: str, find: Callable[[str], Any]) -> Callable[[Any], bool]:
+def _make_named_type_checker(path: str, find: Callable[[str], Any]) -> Callable[[Any], bool]:
     if path in ("torch.Tensor", "torch.device"):
         path = {"torch.Tensor": "Tensor", "torch.device": "Device"}[path]
-    if path in _PLAIN:
-        return _PLAIN[path]
+    if path in _CHECKERS_BY_NAME:
+        return _CHECKERS_BY_NAME[path]
     found = find(path) if path.startswith("__torch__.") else None
     if isinstance(found, type):
         return lambda v: v.__class__ is found
@@ -72,7 +74,7 @@ def _named_type_checker(path: str, find: Callable[[str], Any]) -> Callable[[Any]
     raise ValueError(f"Unknown type name '{path[:100]}'")
 
 
-def _container_checker(outer: str, tests: list, text: str) -> Callable[[Any], bool]:
+def _make_container_checker(outer: str, tests: list, text: str) -> Callable[[Any], bool]:
     if outer in ("Optional", "Union"):
         return lambda v: v is None and outer == "Optional" or any(test(v) for test in tests)
     if outer in ("List", "list") and len(tests) == 1:
@@ -84,11 +86,11 @@ def _container_checker(outer: str, tests: list, text: str) -> Callable[[Any], bo
             isinstance(v, tuple) and len(v) == len(tests) and all(t(x) for t, x in zip(tests, v, strict=True))
         )
     if outer in ("Future", "Final", "Await", "RRef") and len(tests) == 1:
-        return _PLAIN["Future"] if outer == "Future" else tests[0]
+        return _CHECKERS_BY_NAME["Future"] if outer == "Future" else tests[0]
     raise ValueError(f"{text} is no type")
 
 
-def matching_members(node: ast.AST | None, find: Callable[[str], Any]) -> Callable[[Any], Any] | None:
+def make_enum_member_converter(node: ast.AST | None, find: Callable[[str], Any]) -> Callable[[Any], Any] | None:
     """Return a converter of Python enum members to a program's, also inside lists, tuples and dictionaries. Return None
     for types without enums. Raise TypeError for a value that is no member.
 
@@ -97,16 +99,16 @@ def matching_members(node: ast.AST | None, find: Callable[[str], Any]) -> Callab
     path = dotted_name(node) if node is not None else None
     if path is not None:
         found = find(path) if path.startswith("__torch__.") else None
-        return _member_of(found) if isinstance(found, enum.EnumMeta) else None
+        return _make_enum_converter(found) if isinstance(found, enum.EnumMeta) else None
     if not isinstance(node, ast.Subscript):
         return None
     outer = (dotted_name(node.value) or "").rpartition(".")[2]
     inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    parts = [matching_members(part, find) for part in inner]
-    return _members_in(outer, parts) if any(parts) else None
+    parts = [make_enum_member_converter(part, find) for part in inner]
+    return _make_nested_enum_converter(outer, parts) if any(parts) else None
 
 
-def _member_of(found: enum.EnumMeta) -> Callable[[Any], Any]:
+def _make_enum_converter(found: enum.EnumMeta) -> Callable[[Any], Any]:
     def member(value: Any) -> Any:
         if not isinstance(value, enum.Enum):
             raise TypeError(f"'{type(value).__name__}' is no member of an enumeration")
@@ -116,7 +118,7 @@ def _member_of(found: enum.EnumMeta) -> Callable[[Any], Any]:
     return member
 
 
-def _members_in(outer: str, parts: list) -> Callable[[Any], Any] | None:
+def _make_nested_enum_converter(outer: str, parts: list) -> Callable[[Any], Any] | None:
     last = parts[-1]
     if outer == "Optional":
         return lambda v: None if v is None else last(v)

@@ -18,7 +18,7 @@ from torchlite import Parameter
 from torchlite._settings import fork_locks
 from torchlite._settings.temporary_folders import use_for_multiprocessing
 from torchlite._tensor.shared_memory import SharingStrategy, map_descriptor, map_file, mapping_of, new_name, unlink
-from torchlite._tensor.storage import owner_of, storage_on
+from torchlite._tensor.storage import owner_of, storage_owning
 from torchlite.utils.hooks import warn_if_has_hooks
 
 _STRATEGIES = {"file_descriptor", "file_system"}
@@ -48,13 +48,13 @@ def get_all_sharing_strategies() -> set[str]:
     return set(_STRATEGIES)
 
 
-def _storage_of(memory: Any) -> Any:
+def _register_storage(memory: Any) -> Any:
     """The storage on shared memory, which is known from now on."""
     _shared_storages[mapping_of(memory).identity] = memory
-    return storage_on(memory)
+    return storage_owning(memory)
 
 
-def _known_memory(descriptor: int) -> Any:
+def _find_known_memory(descriptor: int) -> Any:
     """Return the array on the memory behind a descriptor, or None if this process has none."""
     about = os.fstat(descriptor)
     return _shared_storages.get((about.st_dev, about.st_ino))
@@ -69,11 +69,11 @@ def rebuild_storage_fd(descriptor: Any, size: int) -> Any:
     """Rebuild a storage from a descriptor of its memory."""
     with _lock:
         own = descriptor.detach()
-        memory = _known_memory(own)
+        memory = _find_known_memory(own)
         if memory is None:
-            return _storage_of(map_descriptor(own, size))
+            return _register_storage(map_descriptor(own, size))
         os.close(own)
-        return _storage_of(memory)
+        return _register_storage(memory)
 
 
 def rebuild_storage_filename(name: str, size: int, once: bool) -> Any:
@@ -86,17 +86,17 @@ def rebuild_storage_filename(name: str, size: int, once: bool) -> Any:
                 f"unable to open shared memory object <{name}> in read-write mode: {error.strerror} ({error.errno}): "
                 "the process that sent it is gone"
             ) from None
-        memory = _known_memory(descriptor)
+        memory = _find_known_memory(descriptor)
         os.close(descriptor)
         if memory is None:
             if once:
                 own = new_name()
                 os.rename(name, own)
-                return _storage_of(map_file(own, True, size, own=True))
-            return _storage_of(map_file(name, True, size))
+                return _register_storage(map_file(own, True, size, own=True))
+            return _register_storage(map_file(name, True, size))
         if once:
             unlink(name)
-        return _storage_of(memory)
+        return _register_storage(memory)
 
 
 def reduce_storage(storage: Any) -> Any:

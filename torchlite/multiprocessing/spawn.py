@@ -66,7 +66,7 @@ def _die_with_parent(parent: int) -> None:
             os.kill(os.getpid(), number)
 
 
-def _run(fn: Callable[..., Any], number: int, args: tuple[Any, ...], error_file: str, parent: int) -> None:
+def _run_process(fn: Callable[..., Any], number: int, args: tuple[Any, ...], error_file: str, parent: int) -> None:
     try:
         _die_with_parent(parent)
         fn(number, *args)
@@ -106,8 +106,8 @@ class ProcessContext:
             number = self.sentinels.pop(sentinel)  # type: ignore[arg-type]
             self.processes[number].join()
             if self.processes[number].exitcode != 0:
-                self._end(grace_period)
-                self._raise(number)
+                self._terminate_all(grace_period)
+                self._raise_process_error(number)
         return not self.sentinels
 
     def _wait_for_all(self, seconds: float) -> None:
@@ -115,7 +115,7 @@ class ProcessContext:
         for process in self.processes:
             process.join(max(0.0, deadline - time.monotonic()))
 
-    def _end(self, grace_period: float | None) -> None:
+    def _terminate_all(self, grace_period: float | None) -> None:
         if grace_period is not None:
             self._wait_for_all(grace_period)
         for process in self.processes:
@@ -129,7 +129,7 @@ class ProcessContext:
                 process.kill()
             process.join()
 
-    def _raise(self, number: int) -> None:
+    def _raise_process_error(self, number: int) -> None:
         process = self.processes[number]
         pid, code = process.pid, process.exitcode
         text = None
@@ -182,7 +182,7 @@ def start_processes(
         # An error is passed in a file, which exists or not however the process ended: a pipe would need a reader.
         error_file = os.path.join(process_folder(), f"error-{uuid.uuid4().hex}.txt")
         parent = 0 if start_method == "forkserver" else os.getpid()
-        process = context.Process(target=_run, args=(fn, number, args, error_file, parent), daemon=daemon)
+        process = context.Process(target=_run_process, args=(fn, number, args, error_file, parent), daemon=daemon)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # forking with threads: ours start again in the child
             process.start()

@@ -66,7 +66,7 @@ def __dir__() -> list[str]:
 
 
 @functools.cache
-def _in_place(name: str):
+def _make_in_place_function(name: str):
     return in_place_method(REGISTRY[name])
 
 
@@ -84,7 +84,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """``min(max(input, 0), 6)``, elementwise."""
     if _TRACES and (found := _handled("relu6", **locals())) is not NotImplemented:
         return found
-    return _in_place("relu6")(input) if inplace else F.relu6(input)
+    return _make_in_place_function("relu6")(input) if inplace else F.relu6(input)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
@@ -95,7 +95,9 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
         is not NotImplemented
     ):
         return found
-    return _in_place("leaky_relu")(input, negative_slope) if inplace else F.leaky_relu(input, negative_slope)
+    return (
+        _make_in_place_function("leaky_relu")(input, negative_slope) if inplace else F.leaky_relu(input, negative_slope)
+    )
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
@@ -106,63 +108,69 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
         is not NotImplemented
     ):
         return found
-    return _in_place("hardtanh")(input, min_val, max_val) if inplace else F.hardtanh(input, min_val, max_val)
+    return (
+        _make_in_place_function("hardtanh")(input, min_val, max_val) if inplace else F.hardtanh(input, min_val, max_val)
+    )
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """``input`` where it is above ``threshold``, ``value`` elsewhere."""
     if _TRACES and (found := _handled("threshold", **locals())) is not NotImplemented:
         return found
-    return _in_place("threshold")(input, threshold, value) if inplace else F.threshold(input, threshold, value)
+    return (
+        _make_in_place_function("threshold")(input, threshold, value)
+        if inplace
+        else F.threshold(input, threshold, value)
+    )
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``input`` where positive, ``alpha * (exp(input) - 1)`` elsewhere."""
     if _TRACES and (found := _handled("elu", **locals())) is not NotImplemented:
         return found
-    return _in_place("elu")(input, alpha) if inplace else F.elu(input, alpha)
+    return _make_in_place_function("elu")(input, alpha) if inplace else F.elu(input, alpha)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """The self-normalising ``elu``."""
     if _TRACES and (found := _handled("selu", **locals())) is not NotImplemented:
         return found
-    return _in_place("selu")(input) if inplace else F.selu(input)
+    return _make_in_place_function("selu")(input) if inplace else F.selu(input)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``max(0, input) + min(0, alpha * (exp(input / alpha) - 1))``."""
     if _TRACES and (found := _handled("celu", **locals())) is not NotImplemented:
         return found
-    return _in_place("celu")(input, alpha) if inplace else F.celu(input, alpha)
+    return _make_in_place_function("celu")(input, alpha) if inplace else F.celu(input, alpha)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """``input * sigmoid(input)``."""
     if _TRACES and (found := _handled("silu", **locals())) is not NotImplemented:
         return found
-    return _in_place("silu")(input) if inplace else F.silu(input)
+    return _make_in_place_function("silu")(input) if inplace else F.silu(input)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """``input * tanh(softplus(input))``."""
     if _TRACES and (found := _handled("mish", **locals())) is not NotImplemented:
         return found
-    return _in_place("mish")(input) if inplace else F.mish(input)
+    return _make_in_place_function("mish")(input) if inplace else F.mish(input)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """``input * hardsigmoid(input)``."""
     if _TRACES and (found := _handled("hardswish", **locals())) is not NotImplemented:
         return found
-    return _in_place("hardswish")(input) if inplace else F.hardswish(input)
+    return _make_in_place_function("hardswish")(input) if inplace else F.hardswish(input)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """``min(max(input + 3, 0), 6) / 6``."""
     if _TRACES and (found := _handled("hardsigmoid", **locals())) is not NotImplemented:
         return found
-    return _in_place("hardsigmoid")(input) if inplace else F.hardsigmoid(input)
+    return _make_in_place_function("hardsigmoid")(input) if inplace else F.hardsigmoid(input)
 
 
 def rrelu(
@@ -175,13 +183,17 @@ def rrelu(
         is not NotImplemented
     ):
         return found
-    return _in_place("rrelu")(input, lower, upper, training) if inplace else F.rrelu(input, lower, upper, training)
+    return (
+        _make_in_place_function("rrelu")(input, lower, upper, training)
+        if inplace
+        else F.rrelu(input, lower, upper, training)
+    )
 
 
 # --- softmax with an implicit dimension -----------------------------------------------------------
 
 
-def _implicit_dim(name, ndim, stacklevel):
+def _choose_implicit_dim(name, ndim, stacklevel):
     warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
         UserWarning,
@@ -196,7 +208,7 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     """
     if _TRACES and (found := _handled("softmax", **locals())) is not NotImplemented:
         return found
-    return F.softmax(input, _implicit_dim("softmax", input.ndim, _stacklevel) if dim is None else dim, dtype)
+    return F.softmax(input, _choose_implicit_dim("softmax", input.ndim, _stacklevel) if dim is None else dim, dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
@@ -207,14 +219,16 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
         is not NotImplemented
     ):
         return found
-    return F.log_softmax(input, _implicit_dim("log_softmax", input.ndim, _stacklevel) if dim is None else dim, dtype)
+    return F.log_softmax(
+        input, _choose_implicit_dim("log_softmax", input.ndim, _stacklevel) if dim is None else dim, dtype
+    )
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Tensor:
     """``softmax(-input)``."""
     if _TRACES and (found := _handled("softmin", **locals())) is not NotImplemented:
         return found
-    return F.softmax(-input, _implicit_dim("softmin", input.ndim, _stacklevel) if dim is None else dim, dtype)
+    return F.softmax(-input, _choose_implicit_dim("softmin", input.ndim, _stacklevel) if dim is None else dim, dtype)
 
 
 # --- normalisation --------------------------------------------------------------------------------
@@ -476,7 +490,7 @@ def _normalize_bags(input, offsets, per_sample_weights):
 # --- multi-head attention -------------------------------------------------------------------------
 
 
-def _additive_mask(mask, name, dtype):
+def _to_additive_mask(mask, name, dtype):
     """Return a float mask to add: minus infinity where a boolean one is True."""
     if mask is None:
         return None
@@ -649,11 +663,11 @@ def multi_head_attention_forward(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
             "`generate_square_subsequent_mask` to create this mask."
         )
-    key_padding_mask = _additive_mask(key_padding_mask, "key_padding_mask", query.dtype)
+    key_padding_mask = _to_additive_mask(key_padding_mask, "key_padding_mask", query.dtype)
     if is_causal and key_padding_mask is None and not need_weights:
         attn_mask = None
     else:
-        attn_mask = _additive_mask(attn_mask, "attn_mask", query.dtype)
+        attn_mask = _to_additive_mask(attn_mask, "attn_mask", query.dtype)
         is_causal = False
     if features != embed_dim_to_check:
         raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {features}")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torchlite._stubs.aliases import Ints
 
 
-def _gradient(wanted, convolve, input, weight, grad_output, stride, padding, dilation, groups):
+def _conv_gradient(wanted, convolve, input, weight, grad_output, stride, padding, dilation, groups):
     with torch.enable_grad():
         x = input.detach().requires_grad_(wanted == "input")
         w = weight.detach().requires_grad_(wanted == "weight")
@@ -21,11 +21,11 @@ def _gradient(wanted, convolve, input, weight, grad_output, stride, padding, dil
 
 
 def _input_gradient(convolve, input_size, weight, grad_output, *options):
-    return _gradient("input", convolve, grad_output.new_zeros(input_size), weight, grad_output, *options)
+    return _conv_gradient("input", convolve, grad_output.new_zeros(input_size), weight, grad_output, *options)
 
 
 def _weight_gradient(convolve, input, weight_size, grad_output, *options):
-    return _gradient("weight", convolve, input, grad_output.new_zeros(weight_size), grad_output, *options)
+    return _conv_gradient("weight", convolve, input, grad_output.new_zeros(weight_size), grad_output, *options)
 
 
 def conv1d_input(

@@ -101,7 +101,7 @@ class UninitializedTensorMixin:
             "before calling `module.share_memory()`."
         )
 
-    def _converted(self, tensor):
+    def _convert_uninitialized(self, tensor):
         """Return an uninitialised tensor like `tensor` in dtype and device."""
         kind: Any = type(self)
         return kind(
@@ -122,7 +122,7 @@ class UninitializedTensorMixin:
         return memo[id(self)]
 
 
-def _unsupported_method(name):
+def _make_unsupported_method(name):
     def method(self, *args, **kwargs):
         raise ValueError(
             f"Attempted to use an uninitialized parameter in <method '{name}' of 'torch._C.TensorBase' objects>."
@@ -139,7 +139,7 @@ for _name in (
     "is_pinned", "is_shared", "item", "ndimension", "nelement", "numel", "numpy", "requires_grad_", "retain_grad",
     "storage", "storage_offset", "stride", "tolist", "type", "untyped_storage",
 ):  # fmt: skip
-    setattr(UninitializedTensorMixin, _name, _unsupported_method(_name))
+    setattr(UninitializedTensorMixin, _name, _make_unsupported_method(_name))
 del _name
 
 
@@ -162,7 +162,7 @@ def _refuse_function(cls, func, args, kwargs):
             torch.empty(0, dtype=arg.dtype, device=arg.device) if isinstance(arg, UninitializedTensorMixin) else arg
             for arg in args
         ]
-        return args[0]._converted(func(*plain, **(kwargs or {})))
+        return args[0]._convert_uninitialized(func(*plain, **(kwargs or {})))
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):

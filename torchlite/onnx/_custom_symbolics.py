@@ -34,11 +34,11 @@ class GraphContext:
         if domain:
             self._writer.domains.setdefault(domain, 1)
         known = next((a for a in args if isinstance(a, WriterValue)), None)
-        names = self._writer.op(name, *(self._named(a) for a in args), outputs=outputs, domain=domain, **given)
+        names = self._writer.op(name, *(self._to_value_name(a) for a in args), outputs=outputs, domain=domain, **given)
         dtype, sizes = (known.dtype, known.sizes) if known is not None else ("float32", ())
         return WriterValue(names, dtype, sizes) if outputs == 1 else [WriterValue(n, dtype, sizes) for n in names]
 
-    def _named(self, value: Any) -> Any:
+    def _to_value_name(self, value: Any) -> Any:
         if isinstance(value, (WriterValue, str)) or value is None:
             return value
         if isinstance(value, (list, tuple)):

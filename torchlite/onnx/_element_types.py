@@ -53,7 +53,7 @@ def to_narrow(values: Tensor, type: str, saturate: bool = True, round_mode: str 
     if type == "float8_e8m0":
         return NarrowTensor(_round_to_power_of_two(values, saturate, round_mode), type)
     if type == "float4_e2m1":
-        return NarrowTensor(_float4(values), type)
+        return NarrowTensor(_round_to_float4(values), type)
     holder, bits = NARROW[type]
     low, count = (0 if type[0] == "u" else -(1 << bits - 1)), 1 << bits
     if values.is_floating_point():
@@ -63,7 +63,7 @@ def to_narrow(values: Tensor, type: str, saturate: bool = True, round_mode: str 
     return NarrowTensor(((out - low) % count + low).to(getattr(torch, holder)), type)
 
 
-def _float4(values: Tensor) -> Tensor:
+def _round_to_float4(values: Tensor) -> Tensor:
     """Round to float4: the nearest of sixteen values, ties to even."""
     size = values.float().abs()
     out = torch.zeros_like(size)
@@ -92,7 +92,7 @@ def _round_to_power_of_two(values: Tensor, saturate: bool, round_mode: str) -> T
     return torch.where(wrong, torch.full_like(out, math.nan), out)
 
 
-def unpack(data: np.ndarray, type: str, count: int) -> np.ndarray:
+def unpack_sub_bytes(data: np.ndarray, type: str, count: int) -> np.ndarray:
     """Unpack values of less than a byte, lowest bits first."""
     holder, bits = NARROW[type]
     if type == "float8_e8m0":

@@ -71,7 +71,7 @@ def export(
         export_modules_as_functions=export_modules_as_functions,
         operator_export_type=operator_export_type is not OperatorExportTypes.ONNX,
     )  # fmt: skip
-    version = _target_opset(opset_version)
+    version = _check_target_opset(opset_version)
     if isinstance(args, Tensor):
         args = (args,)
     args, kwargs = tuple(args), dict(kwargs or {})
@@ -81,8 +81,8 @@ def export(
     try:
         exported = _capture_program(model, args, kwargs, dynamic_shapes, dynamic_axes, input_names, training, dynamo)
         options = ExportOptions(
-            version, list(input_names or []), list(output_names or []), _dynamic_axis_names(dynamic_axes),
-            _custom_rules(custom_translation_table, version), dict(custom_opsets or {}), export_params,
+            version, list(input_names or []), list(output_names or []), _collect_dynamic_axis_names(dynamic_axes),
+            _collect_custom_rules(custom_translation_table, version), dict(custom_opsets or {}), export_params,
             keep_initializers_as_inputs, "main_graph",
         )  # fmt: skip
         try:
@@ -94,7 +94,7 @@ def export(
         STATE.depth -= 1
     program = ONNXProgram(message, exported)
     if verify:
-        _verify(program, model, args, kwargs)
+        _compare_with_onnxruntime(program, model, args, kwargs)
     if f is not None:
         path = isinstance(f, (str, os.PathLike))
         program.save(f, external_data=path and external_data and dynamo or None)
@@ -107,7 +107,7 @@ def _refuse_unsupported(**options: Any) -> None:
             raise NotImplementedError(f"torch.onnx.export(): torchlite does not support `{name}`")
 
 
-def _target_opset(asked: int | None) -> int:
+def _check_target_opset(asked: int | None) -> int:
     if asked is None:
         return DEFAULT
     if asked > LAST:
@@ -128,7 +128,7 @@ def _capture_program(
     if hasattr(model, "graph_signature"):
         return model
     if dynamic_shapes is None and dynamic_axes:
-        dynamic_shapes = _dynamic_shapes(model, args, kwargs, dynamic_axes, input_names)
+        dynamic_shapes = _make_dynamic_shapes(model, args, kwargs, dynamic_axes, input_names)
     before = [(m, m.training) for m in model.modules()] if isinstance(model, torch.nn.Module) else []
     wrapped = model if before else _FunctionModule(model)
     if not dynamo and before and training is not TrainingMode.PRESERVE:
@@ -151,7 +151,7 @@ class _FunctionModule(torch.nn.Module):
         return self.function(*args, **kwargs)
 
 
-def _dynamic_axis_names(dynamic_axes: Mapping[str, Any] | None) -> dict[str, dict[int, str]]:
+def _collect_dynamic_axis_names(dynamic_axes: Mapping[str, Any] | None) -> dict[str, dict[int, str]]:
     """Return the names of dynamic dimensions by value name and dimension."""
     found = {}
     for name, axes in (dynamic_axes or {}).items():
@@ -160,29 +160,31 @@ def _dynamic_axis_names(dynamic_axes: Mapping[str, Any] | None) -> dict[str, dic
     return found
 
 
-def _dynamic_shapes(model: Any, args: tuple, kwargs: dict, dynamic_axes: Mapping[str, Any], input_names: Any) -> Any:
+def _make_dynamic_shapes(
+    model: Any, args: tuple, kwargs: dict, dynamic_axes: Mapping[str, Any], input_names: Any
+) -> Any:
     """Return `dynamic_shapes` for inputs named by `input_names` or by `forward`'s parameters."""
     import inspect
 
     called = model.forward if isinstance(model, torch.nn.Module) else model
     params = list(inspect.signature(called).parameters)
     names = list(input_names or []) + params[len(input_names or []) :]
-    axes = _dynamic_axis_names(dynamic_axes)
+    axes = _collect_dynamic_axis_names(dynamic_axes)
 
-    def of(value: Any, name: str) -> Any:
+    def shapes_of(value: Any, name: str) -> Any:
         if isinstance(value, Tensor):
             dims = {d % max(value.ndim, 1): torch.export.Dim.AUTO for d in axes.get(name, ())}
             return dims or None
         return None
 
-    by_place = tuple(of(value, names[i] if i < len(names) else "") for i, value in enumerate(args))
-    by_name = {key: of(value, key) for key, value in kwargs.items()}
+    by_place = tuple(shapes_of(value, names[i] if i < len(names) else "") for i, value in enumerate(args))
+    by_name = {key: shapes_of(value, key) for key, value in kwargs.items()}
     if not by_name:
         return by_place
     return {**dict(zip(params, by_place, strict=False)), **by_name}
 
 
-def _custom_rules(table: Mapping[Callable, Callable] | None, version: int) -> dict[Any, Callable]:
+def _collect_custom_rules(table: Mapping[Callable, Callable] | None, version: int) -> dict[Any, Callable]:
     rules: dict[Any, Callable] = {}
     for (name, since), function in sorted(SYMBOLICS.items(), key=lambda item: item[0][1]):
         if since <= version:
@@ -210,7 +212,7 @@ def program_to_export(exported: Any) -> ExportedGraph:
     return ExportedGraph(exported.graph_module.graph, exported.graph_module, tensors, inputs, outputs)
 
 
-def _verify(program: ONNXProgram, model: Any, args: tuple, kwargs: dict) -> None:
+def _compare_with_onnxruntime(program: ONNXProgram, model: Any, args: tuple, kwargs: dict) -> None:
     from torchlite.utils import _pytree as pytree
 
     run = model.module() if hasattr(model, "graph_signature") else model

@@ -19,7 +19,7 @@ from torchlite.nn import Module, Parameter
 
 from . import _import
 from ._element_types import NAMES, NARROW
-from ._import import casts, control_flow, input_checks, sequences
+from ._import import casts, control_flow, model_input_checks, sequences
 from ._import.op_registry import Op
 from ._import.resource_limits import more_with
 from ._loaded_module import CountingCode, LoadedModule
@@ -77,7 +77,7 @@ class ModelBuilder:
         self.elements, self.custom, self.trains = elements, custom, trains
         self.functions: dict[tuple[str, str, str], Message] = {}
         for f in model.functions:
-            key = _domain(f.domain), f.name, f.overload
+            key = _normalize_domain(f.domain), f.name, f.overload
             if key in self.functions:
                 raise OnnxFileError(f"there are two functions {shorten_name(f.name)}")
             if len(set(f.input)) < len(f.input):
@@ -114,7 +114,7 @@ class ModelBuilder:
             raise OnnxFileError("nodes have more inputs and elements of lists than a file of this size may")
 
 
-def _domain(name: str) -> str:
+def _normalize_domain(name: str) -> str:
     return "" if name == "ai.onnx" else name
 
 
@@ -122,7 +122,7 @@ def opset_versions(imports: list[Message]) -> dict[str, int]:
     """Return the opset version of each domain."""
     found: dict[str, int] = {}
     for entry in imports:
-        if found.setdefault(_domain(entry.domain), entry.version) != entry.version:
+        if found.setdefault(_normalize_domain(entry.domain), entry.version) != entry.version:
             raise OnnxFileError(f"there are two versions of the ops of {shorten_name(entry.domain or 'ai.onnx')}")
     return found
 
@@ -223,7 +223,9 @@ class GraphBuilder:
 
     def free(self, module: Module, name: str) -> str:
         """Return an unused attribute name."""
-        return self.unique(name, lambda taken: hasattr(module, taken) or taken in _reserved_names(), id(module))
+        return self.unique(
+            name, lambda taken: hasattr(module, taken) or taken in _reserved_attribute_names(), id(module)
+        )
 
     def tensor(self, value: Any) -> Any:
         """Return a value as a node; constants become get_attr nodes."""
@@ -234,11 +236,11 @@ class GraphBuilder:
             return self.paths[key]
         if value.type == "string" or value.small:
             self.model.tensors[key] = None, value.array
-            values, sizes = self.listed(value.array, value.array.ravel().tolist), list(value.array.shape)
+            values, sizes = self.constant_argument(value.array, value.array.ravel().tolist), list(value.array.shape)
             if value.type == "string":
-                self.paths[key] = self.call(input_checks.string_constant, values, sizes, host=True)
+                self.paths[key] = self.call(model_input_checks.make_string_array, values, sizes, host=True)
             else:
-                self.paths[key] = self.call(input_checks.int_constant, values, sizes, value.type, host=True)
+                self.paths[key] = self.call(model_input_checks.make_int_tensor, values, sizes, value.type, host=True)
         else:
             if key not in self.model.tensors:
                 # separate from the message's buffer
@@ -251,7 +253,7 @@ class GraphBuilder:
             self.known[self.paths[key]] = CHECKED_RESULT
         return self.paths[key]
 
-    def listed(self, source: Any, read: Callable[[], Any]) -> Any:
+    def constant_argument(self, source: Any, read: Callable[[], Any]) -> Any:
         """Return a parsed constant as an argument. All uses share a long list, which is a node."""
         key = id(source)
         if key in self.lists:
@@ -319,7 +321,7 @@ class GraphBuilder:
 
     def node(self, node: Message, what: str) -> list[Any]:
         """Add one node's results."""
-        domain = _domain(node.domain)
+        domain = _normalize_domain(node.domain)
         attributes = self.read_attributes(node, what)
         values = [self.value(name, what) for name in node.input]
         function = self.model.functions.get((domain, node.op_type, node.overload))
@@ -396,7 +398,7 @@ class GraphBuilder:
             return self.tensor(value)
         if kind == "Number":
             return value.array.item() if value.array.size == 1 else self.tensor(value)
-        return self.listed(value.array, value.array.ravel().tolist)
+        return self.constant_argument(value.array, value.array.ravel().tolist)
 
     def read_attributes(self, node: Message, what: str) -> dict[str, Any]:
         """Return a node's attributes, with references to function attributes resolved."""
@@ -415,7 +417,7 @@ class GraphBuilder:
 
     def attribute(self, item: Any, what: str) -> Any:
         """Return an attribute as a function argument."""
-        value = self.listed(item, lambda: attribute_value(item, what))
+        value = self.constant_argument(item, lambda: attribute_value(item, what))
         if isinstance(value, Message) and value._kind == "Tensor":
             return self.tensor(self.constant(value))
         if isinstance(value, Message) and value._kind == "Graph":
@@ -513,7 +515,7 @@ def missing_op_error(domain: str, name: str, version: int) -> str:
 
 
 @functools.cache
-def _reserved_names() -> frozenset[str]:
+def _reserved_attribute_names() -> frozenset[str]:
     """Return the attributes of every loaded module."""
     return frozenset(dir(LoadedModule(Module(), Graph())))
 
@@ -564,7 +566,7 @@ def free_names(graph: Message) -> list[str]:
 # -- nodes with special conversion
 
 
-def _constant(scope: GraphBuilder, values: list, attributes: dict, outputs: int, what: str) -> list:
+def _add_constant(scope: GraphBuilder, values: list, attributes: dict, outputs: int, what: str) -> list:
     if len(attributes) != 1:
         raise OnnxFileError(f"{what}: a constant has one attribute, but got {len(attributes)}")
     ((name, item),) = attributes.items()
@@ -600,7 +602,7 @@ def _control_flow_attributes(attributes: dict, what: str, *graphs: str, **defaul
     return found + [attribute_value(attributes[n], what) if n in attributes else v for n, v in defaults.items()]
 
 
-def _if(scope: GraphBuilder, values: list, attributes: dict, outputs: int, what: str) -> list:
+def _add_if(scope: GraphBuilder, values: list, attributes: dict, outputs: int, what: str) -> list:
     then, otherwise = _control_flow_attributes(attributes, what, "then_branch", "else_branch")
     if len(values) != 1:
         raise OnnxFileError(f"{what}: it has {len(values)} inputs, and the op 1")
@@ -612,7 +614,7 @@ def _if(scope: GraphBuilder, values: list, attributes: dict, outputs: int, what:
     return [result] if len(then.output) == 1 else scope.parts(result, len(then.output), True)
 
 
-def _loop(scope: GraphBuilder, values: list, attributes: dict, outputs: int, what: str) -> list:
+def _add_loop(scope: GraphBuilder, values: list, attributes: dict, outputs: int, what: str) -> list:
     (graph,) = _control_flow_attributes(attributes, what, "body")
     count, condition = [scope.tensor(v) for v in (*values, None, None)[:2]]
     carried = tuple(scope.tensor(v) for v in values[2:])
@@ -624,7 +626,7 @@ def _loop(scope: GraphBuilder, values: list, attributes: dict, outputs: int, wha
     return scope.parts(result, len(carried) + scanned, True)
 
 
-def _scan(scope: GraphBuilder, values: list, attributes: dict, outputs: int, what: str) -> list:
+def _add_scan(scope: GraphBuilder, values: list, attributes: dict, outputs: int, what: str) -> list:
     old = scope.opsets.get("", 0) < 9
     names = ["directions"] if old else [
         "scan_input_axes", "scan_input_directions", "scan_output_axes", "scan_output_directions"]  # fmt: skip
@@ -650,7 +652,7 @@ def _scan(scope: GraphBuilder, values: list, attributes: dict, outputs: int, wha
     return scope.parts(result, states + results, True)
 
 
-def _sequence_map(scope: GraphBuilder, values: list, attributes: dict, outputs: int, what: str) -> list:
+def _add_sequence_map(scope: GraphBuilder, values: list, attributes: dict, outputs: int, what: str) -> list:
     (graph,) = _control_flow_attributes(attributes, what, "body")
     module, reads = scope.body(graph, what)
     nodes = tuple(scope.tensor(v) for v in values)
@@ -658,7 +660,7 @@ def _sequence_map(scope: GraphBuilder, values: list, attributes: dict, outputs: 
     return scope.parts(result, len(graph.output), True)
 
 
-def _gradient(scope: GraphBuilder, values: list, attributes: dict, outputs: int, what: str) -> list:
+def _add_gradient(scope: GraphBuilder, values: list, attributes: dict, outputs: int, what: str) -> list:
     """Add the gradient of an earlier value: its nodes are run again with gradients recorded."""
     known = {name: attribute_value(item, what) for name, item in attributes.items()}
     input_names, result = list(known.get("xs", [])), known.get("y")
@@ -688,8 +690,8 @@ def _gradient(scope: GraphBuilder, values: list, attributes: dict, outputs: int,
 
 
 _SPECIAL = {
-    ("", "Constant"): _constant, ("", "If"): _if, ("", "Loop"): _loop, ("", "Scan"): _scan,
-    ("", "SequenceMap"): _sequence_map, ("ai.onnx.preview.training", "Gradient"): _gradient,
+    ("", "Constant"): _add_constant, ("", "If"): _add_if, ("", "Loop"): _add_loop, ("", "Scan"): _add_scan,
+    ("", "SequenceMap"): _add_sequence_map, ("ai.onnx.preview.training", "Gradient"): _add_gradient,
 }  # fmt: skip
 SPECIAL = frozenset(_SPECIAL)
 
@@ -707,4 +709,4 @@ def input_node(scope: GraphBuilder, item: Message, what: str) -> Node:
     sizes = None
     if about.tensor_type.shape is not None:
         sizes = [d.dim_value if d.dim_value > 0 else None for d in about.tensor_type.shape.dim]
-    return scope.call(input_checks.check_tensor_input, node, item.name, NAMES[number], sizes)
+    return scope.call(model_input_checks.check_tensor_input, node, item.name, NAMES[number], sizes)

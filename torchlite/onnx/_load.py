@@ -12,7 +12,7 @@ from ._element_types import NAMES, NARROW
 from ._graph_to_fx import SPECIAL, GraphBuilder, ModelBuilder, input_node, missing_op_error, opset_versions
 from ._import.casts import on_device_of, to_plain
 from ._import.op_registry import Op
-from ._protobuf import Message, parse
+from ._protobuf import Message, parse_message
 from ._tensor_data import TensorData
 from .errors import OnnxFileError
 
@@ -20,15 +20,15 @@ from .errors import OnnxFileError
 def read_model(f: Any) -> tuple[Message, int, str | None]:
     """Return the model of a path, bytes or binary file, the file's bytes, and its folder."""
     if isinstance(f, (bytes, bytearray, memoryview)):
-        return parse(f), memoryview(f).nbytes, None
+        return parse_message(f), memoryview(f).nbytes, None
     if isinstance(f, (str, os.PathLike)):
         with open_regular(f) as stream:
             data = stream.read()
-        return parse(data), len(data), os.path.dirname(os.path.abspath(os.fspath(f)))
+        return parse_message(data), len(data), os.path.dirname(os.path.abspath(os.fspath(f)))
     data = check_regular(f).read()
     if not isinstance(data, (bytes, bytearray)):
         raise TypeError(f"onnx.load: a path, bytes or a binary file, but got {f.__class__.__name__}")
-    return parse(data), len(data), _folder_of(f)
+    return parse_message(data), len(data), _folder_of(f)
 
 
 def _folder_of(stream: Any) -> str | None:
@@ -112,7 +112,7 @@ def build_module(
     module.meta["onnx"] = {
         "inputs": [item.name for item in given],
         "outputs": [item.name for item in graph.output],
-        "types": {item.name: _tensor_type(item.type) for item in (*given, *graph.output)},
+        "types": {item.name: _read_tensor_type(item.type) for item in (*given, *graph.output)},
         "opsets": dict(shared.versions),
         "ir_version": model.ir_version,
         "producer": f"{model.producer_name} {model.producer_version}".strip(),
@@ -123,7 +123,7 @@ def build_module(
     return module.eval()
 
 
-def _tensor_type(about: Message | None) -> tuple[str, tuple[int | str, ...] | None] | None:
+def _read_tensor_type(about: Message | None) -> tuple[str, tuple[int | str, ...] | None] | None:
     """Return the element type and sizes of a tensor, dynamic sizes by name or "?"; None for other types."""
     if about is None or not about.has("tensor_type") or not 0 < about.tensor_type.elem_type < len(NAMES):
         return None
@@ -146,7 +146,7 @@ def _check_ops(model: Message, custom: Mapping[tuple[str, str], Any]) -> None:
     own = {("" if f.domain == "ai.onnx" else f.domain, f.name) for f in model.functions}
     used: dict[tuple[str, str, int], None] = {}
 
-    def look(nodes: list[Message], opsets: dict[str, int]) -> None:
+    def check_nodes(nodes: list[Message], opsets: dict[str, int]) -> None:
         for node in nodes:
             domain = "" if node.domain == "ai.onnx" else node.domain
             key = (domain, node.op_type)
@@ -154,11 +154,11 @@ def _check_ops(model: Message, custom: Mapping[tuple[str, str], Any]) -> None:
                 used[(*key, opsets.get(domain, 0))] = None
             for item in node.attribute:
                 for graph in (*([item.g] if item.g is not None else []), *item.graphs):
-                    look(graph.node, opsets)
+                    check_nodes(graph.node, opsets)
 
-    look(model.graph.node, opset_versions(model.opset_import))
+    check_nodes(model.graph.node, opset_versions(model.opset_import))
     for function in model.functions:
-        look(function.node, opset_versions(function.opset_import))
+        check_nodes(function.node, opset_versions(function.opset_import))
     gone = [missing_op_error(*key) for key in used if key[2] and _import.find_op(*key) is None]
     if gone:
         rest = f", and {len(gone) - 10} others" if len(gone) > 10 else ""

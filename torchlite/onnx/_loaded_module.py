@@ -9,7 +9,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite.fx import Graph, GraphModule, Interpreter, Node
-from torchlite.fx._codegen import CodeGen, _last_uses, _SourceLine
+from torchlite.fx._codegen import CodeGen, _find_last_uses, _SourceLine
 from torchlite.fx.node import map_aggregate
 from torchlite.nn import Module
 from torchlite.nn import functional as F
@@ -43,9 +43,9 @@ class CountingCode(CodeGen):
         super().__init__()
         self.compiled = compiled
 
-    def _body(self, nodes: list[Node], writer: Any) -> list[str]:
-        body: list[Any] = super()._body(nodes, writer)
-        ends, names = _last_uses(nodes), [writer.namespace.create_name(n, None) for n in ("hold", "replace")]
+    def _body_lines(self, nodes: list[Node], writer: Any) -> list[str]:
+        body: list[Any] = super()._body_lines(nodes, writer)
+        ends, names = _find_last_uses(nodes), [writer.namespace.create_name(n, None) for n in ("hold", "replace")]
         for at, line in enumerate(body):
             node = None if line.node is None else nodes[line.node]
             if node is None or not _has_own_memory(node) or not line.startswith(f"{node!r} "):
@@ -78,12 +78,12 @@ class _CountingInterpreter(Interpreter):
         return value if n.users or n.op == "output" else None
 
 
-def _interpreted(graph: Graph) -> Any:
+def _make_interpreting_forward(graph: Graph) -> Any:
     """Return a `forward` that interprets the graph."""
     inputs = [node for node in graph.nodes if node.op == "placeholder"]
     kind, own = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
     takes = inspect.Signature([inspect.Parameter(str(node.target), kind) for node in inputs])
-    ends = _last_uses(list(graph.nodes))
+    ends = _find_last_uses(list(graph.nodes))
 
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         return _CountingInterpreter(self, ends).run(*takes.bind(*args, **kwargs).args)
@@ -92,7 +92,7 @@ def _interpreted(graph: Graph) -> Any:
     return forward
 
 
-def _counted(run: Any) -> Any:
+def _make_counting_forward(run: Any) -> Any:
     """Return a `forward` that counts. A body counts with its caller."""
 
     @functools.wraps(run)
@@ -100,7 +100,7 @@ def _counted(run: Any) -> Any:
         if self.file_elements is None:
             return run(self, *args, **kwargs)
         before = RUN.limits
-        RUN.limits = self._limits((*args, *kwargs.values()))
+        RUN.limits = self._make_limits((*args, *kwargs.values()))
         try:
             return run(self, *args, **kwargs)
         # not explained by any input's shape
@@ -149,8 +149,8 @@ class LoadedModule(GraphModule):
         if self._is_compiled():
             code = super().recompile()
         else:
-            type(self).forward = _interpreted(self._graph)
-        type(self).forward = _counted(type(self).forward)
+            type(self).forward = _make_interpreting_forward(self._graph)
+        type(self).forward = _make_counting_forward(type(self).forward)
         return code
 
     def _is_compiled(self) -> bool:
@@ -161,48 +161,54 @@ class LoadedModule(GraphModule):
         """Return the Python code of `forward`."""
         return super().code if self._is_compiled() else self._graph.python_code("self").src
 
-    def _limits(self, given: tuple) -> RunLimits:
-        def kept() -> list[Any]:
-            return [*_arrays_in(given), *self.parameters(), *self.buffers()]
+    def _make_limits(self, given: tuple) -> RunLimits:
+        def list_live_values() -> list[Any]:
+            return [*_find_arrays(given), *self.parameters(), *self.buffers()]
 
         if self.max_elements is not None:
-            return RunLimits(self.max_elements, 0, kept)
+            return RunLimits(self.max_elements, 0, list_live_values)
         file, inputs = self.file_elements or 0, sum(map(count_elements, given))
         most = element_budget(file, inputs)
-        return RunLimits(most, most // 2, kept)
+        return RunLimits(most, most // 2, list_live_values)
 
     def __deepcopy__(self, memo: Any) -> GraphModule:
-        return self._bounded(super().__deepcopy__(memo))
+        return self._set_limits(super().__deepcopy__(memo))
 
     def __copy__(self) -> GraphModule:
         made = LoadedModule(self, self.graph, type(self).__name__)
         made.meta = self.meta
-        return self._bounded(made)
+        return self._set_limits(made)
 
-    def _bounded(self, made: Any) -> Any:
+    def _set_limits(self, made: Any) -> Any:
         made.max_elements, made.file_elements = self.max_elements, self.file_elements
         return made
 
     def __reduce__(self) -> Any:
         numbers = {node: number for number, node in enumerate(self.graph.nodes)}
 
-        def placed(value: Any) -> Any:
+        def replace_nodes(value: Any) -> Any:
             return _NodeReference(numbers[value]) if isinstance(value, Node) else value
 
         nodes = [
-            (node.op, node.target, map_aggregate(node.args, placed), map_aggregate(node.kwargs, placed), node.name)
+            (
+                node.op,
+                node.target,
+                map_aggregate(node.args, replace_nodes),
+                map_aggregate(node.kwargs, replace_nodes),
+                node.name,
+            )
             for node in numbers
         ]
         body = {key: value for key, value in self.__dict__.items() if key not in _GRAPHS}
         return _rebuild_module, (type(self).__name__, body, nodes, self._is_compiled())
 
 
-def _arrays_in(values: Any) -> list[Any]:
+def _find_arrays(values: Any) -> list[Any]:
     """Return the tensors and arrays among inputs."""
     found: list[Any] = []
     for value in values:
         if isinstance(value, (list, tuple)):
-            found += _arrays_in(value)
+            found += _find_arrays(value)
         elif hasattr(value, "shape"):
             found.append(value)
     return found

@@ -12,7 +12,7 @@ from torchlite import Tensor
 from torchlite._serialization.atomic_files import replace_file
 from torchlite.utils import _pytree as pytree
 
-from ._protobuf import Message, encode
+from ._protobuf import Message, encode_message
 from .errors import OnnxExporterError
 
 _LARGEST = (1 << 31) - (1 << 24)  # maximum bytes of one message; protobuf's limit is 2 GB
@@ -59,9 +59,9 @@ class ONNXProgram:
 
     def to_bytes(self) -> bytes:
         """Return the serialized model. Raise OnnxExporterError above 2 GB, where weights need a file."""
-        if _size(self._model) > _LARGEST:
+        if _encoded_size(self._model) > _LARGEST:
             raise OnnxExporterError("the model has more than 2 GB: save it with external_data=True")
-        return b"".join(encode(self._model))
+        return b"".join(encode_message(self._model))
 
     def save(
         self, destination: Any, *, include_initializers: bool = True, keep_initializers_as_inputs: bool = False,
@@ -81,10 +81,10 @@ class ONNXProgram:
             destination.write(ONNXProgram(model).to_bytes())
             return
         path = os.fspath(destination)
-        if external_data or _size(model) > _LARGEST:
+        if external_data or _encoded_size(model) > _LARGEST:
             model = _with_external_data(model, path)
         with replace_file(path, plain=True) as stream:
-            for piece in encode(model):
+            for piece in encode_message(model):
                 stream.write(piece)
 
     def apply_weights(self, state_dict: Mapping[str, Tensor]) -> None:
@@ -136,11 +136,11 @@ class ONNXProgram:
     def call_reference(self, *args: Any, **kwargs: Any) -> Sequence[Any]:
         """Return the model's outputs by `torch.onnx.load`."""
         from ._load import build_module
-        from ._protobuf import parse
+        from ._protobuf import parse_message
 
         with torch.no_grad():
-            data = b"".join(encode(self._model))
-            found = build_module(parse(data), len(data))(*_flatten_inputs(args, kwargs))
+            data = b"".join(encode_message(self._model))
+            found = build_module(parse_message(data), len(data))(*_flatten_inputs(args, kwargs))
         return found if isinstance(found, tuple) else (found,)
 
 
@@ -149,8 +149,8 @@ def _flatten_inputs(args: tuple, kwargs: dict) -> list[Any]:
     return [value for value in values if isinstance(value, Tensor)]
 
 
-def _size(model: Message) -> int:
-    return sum(memoryview(piece).nbytes for piece in encode(model))
+def _encoded_size(model: Message) -> int:
+    return sum(memoryview(piece).nbytes for piece in encode_message(model))
 
 
 def _replace_graph_fields(model: Message, **fields: Any) -> Message:

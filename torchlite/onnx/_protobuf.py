@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ._schema import BY_NAME, BY_NUMBER, MESSAGES, ONE_OF, SCALARS, Field
+from ._protobuf_schema import BY_NAME, BY_NUMBER, MESSAGES, ONE_OF, SCALARS, Field
 from .errors import OnnxFileError
 
 _DEEPEST = 100  # maximum nesting, as in protobuf
@@ -70,13 +70,13 @@ def _restore_message(kind: str, fields: dict[str, Any]) -> Message:
     return Message(kind, **fields)
 
 
-def parse(data: Any, kind: str = "Model") -> Message:
+def parse_message(data: Any, kind: str = "Model") -> Message:
     """Parse a message; bytes fields share the input's memory. Raise OnnxFileError for invalid bytes."""
     view = memoryview(data).cast("B").toreadonly()
-    return _message(Message(kind), view, 0, len(view), kind, 0)
+    return _parse_message(Message(kind), view, 0, len(view), kind, 0)
 
 
-def _varint(view: memoryview, at: int, end: int, where: str) -> tuple[int, int]:
+def _parse_varint(view: memoryview, at: int, end: int, where: str) -> tuple[int, int]:
     value = shift = 0
     while True:
         if at >= end or shift > 63:
@@ -90,12 +90,12 @@ def _varint(view: memoryview, at: int, end: int, where: str) -> tuple[int, int]:
         shift += 7
 
 
-def _message(out: Message, view: memoryview, at: int, end: int, where: str, depth: int) -> Message:
+def _parse_message(out: Message, view: memoryview, at: int, end: int, where: str, depth: int) -> Message:
     if depth > _DEEPEST:
         raise OnnxFileError(f"no ONNX model: messages inside more than {_DEEPEST} others ({where[:60]} ...)")
     fields, found = BY_NUMBER[out._kind], out._set
     while at < end:
-        tag, at = _varint(view, at, end, where)
+        tag, at = _parse_varint(view, at, end, where)
         number, wire = tag >> 3, tag & 7
         if not 0 < number < 1 << 29:
             raise OnnxFileError(f"no ONNX model: {where}: a field has the number {number}")
@@ -103,20 +103,20 @@ def _message(out: Message, view: memoryview, at: int, end: int, where: str, dept
         field = fields.get(number)
         if field is None:
             continue
-        value = _value(field, wire, view, start, at, f"{where}.{field.name}", depth, found.get(field.name))
+        value = _parse_value(field, wire, view, start, at, f"{where}.{field.name}", depth, found.get(field.name))
         if value is None:
             continue
         for other in ONE_OF.get(out._kind, ()) if field.name in ONE_OF.get(out._kind, ()) else ():
             if other != field.name:
                 found.pop(other, None)
         if field.repeats:
-            _append(found, field.name, value)
+            _append_to_repeated(found, field.name, value)
         else:
             found[field.name] = value
     return out
 
 
-def _append(found: dict[str, Any], name: str, value: Any) -> None:
+def _append_to_repeated(found: dict[str, Any], name: str, value: Any) -> None:
     """Append to a repeated field: one element, or an array of packed ones."""
     kept = found.get(name)
     if kept is None:
@@ -132,13 +132,13 @@ def _field_extent(
 ) -> tuple[int, int]:
     """Return begin and end of a field's content."""
     if wire == 0:
-        return at, _varint(view, at, end, where)[1]
+        return at, _parse_varint(view, at, end, where)[1]
     if wire == 2:
-        length, at = _varint(view, at, end, where)
+        length, at = _parse_varint(view, at, end, where)
     elif wire in (1, 5):
         length = 8 if wire == 1 else 4
     elif wire == 3:
-        return at, _group(view, at, end, number, where, depth + 1)
+        return at, _skip_group(view, at, end, number, where, depth + 1)
     else:
         raise OnnxFileError(f"no ONNX model: {where}: field {number} has the wire type {wire}")
     if length > end - at:
@@ -146,12 +146,12 @@ def _field_extent(
     return at, at + length
 
 
-def _group(view: memoryview, at: int, end: int, number: int, where: str, depth: int) -> int:
+def _skip_group(view: memoryview, at: int, end: int, number: int, where: str, depth: int) -> int:
     """Return the end of a group (deprecated wire type)."""
     if depth > _DEEPEST:
         raise OnnxFileError(f"no ONNX model: {where}: groups inside more than {_DEEPEST} others")
     while True:
-        tag, at = _varint(view, at, end, where)
+        tag, at = _parse_varint(view, at, end, where)
         if tag & 7 == 4:
             if tag >> 3 != number:
                 raise OnnxFileError(f"no ONNX model: {where}: the end of another group")
@@ -159,41 +159,43 @@ def _group(view: memoryview, at: int, end: int, number: int, where: str, depth: 
         at = _field_extent(view, at, end, tag & 7, tag >> 3, where, depth)[1]
 
 
-def _value(field: Field, wire: int, view: memoryview, at: int, end: int, where: str, depth: int, before: Any) -> Any:
+def _parse_value(
+    field: Field, wire: int, view: memoryview, at: int, end: int, where: str, depth: int, before: Any
+) -> Any:
     """Return a field's value, None if its wire type does not match; protobuf treats it as unknown."""
     type = field.type
     if type not in SCALARS:
         if wire != 2:
             return None
         whole = before if before is not None and not field.repeats else Message(type)
-        return _message(whole, view, at, end, where, depth + 1)
+        return _parse_message(whole, view, at, end, where, depth + 1)
     if type in ("string", "bytes"):
         if wire != 2:
             return None
-        return _text(view[at:end], where) if type == "string" else view[at:end]
+        return _decode_text(view[at:end], where) if type == "string" else view[at:end]
     if wire == 2:
-        return _packed(type, view[at:end], where) if field.repeats else None
+        return _parse_packed(type, view[at:end], where) if field.repeats else None
     if type in _FIXED:
         form, expected, _ = _FIXED[type]
         return struct.unpack(form, view[at:end])[0] if wire == expected else None
-    return _signed(type, _varint(view, at, end, where)[0]) if wire == 0 else None
+    return _to_signed(type, _parse_varint(view, at, end, where)[0]) if wire == 0 else None
 
 
-def _text(part: memoryview, where: str) -> str:
+def _decode_text(part: memoryview, where: str) -> str:
     try:
         return str(part, "utf-8")
     except UnicodeDecodeError:
         raise OnnxFileError(f"no ONNX model: {where}: the text is not UTF-8") from None
 
 
-def _signed(type: str, value: int) -> int:
+def _to_signed(type: str, value: int) -> int:
     if type == "int32":
         value &= 0xFFFFFFFF
         return value - (1 << 32) if value >> 31 else value
     return value - (1 << 64) if type == "int64" and value >> 63 else value
 
 
-def _packed(type: str, part: memoryview, where: str) -> np.ndarray:
+def _parse_packed(type: str, part: memoryview, where: str) -> np.ndarray:
     """Return packed numbers."""
     if type in _FIXED:
         form, _, width = _FIXED[type]
@@ -215,7 +217,7 @@ def _packed(type: str, part: memoryview, where: str) -> np.ndarray:
     return out.astype(np.int32) if type == "int32" else out.view(np.int64) if type == "int64" else out
 
 
-def encode(message: Message) -> list[Any]:
+def encode_message(message: Message) -> list[Any]:
     """Return a serialized message in parts, without copies of large ones."""
     return list(_encode_pieces(message))
 
@@ -249,7 +251,9 @@ def _encode_field(field: Field, value: Any) -> Iterator[Any]:
     elif field.type in SCALARS and field.type not in ("string", "bytes"):
         yield _encode_varint(field.number << 3) + _encode_varint(int(value))
     else:
-        text = [value.encode()] if field.type == "string" else [value] if field.type == "bytes" else encode(value)
+        text = (
+            [value.encode()] if field.type == "string" else [value] if field.type == "bytes" else encode_message(value)
+        )
         yield _encode_varint(field.number << 3 | 2) + _encode_varint(sum(memoryview(piece).nbytes for piece in text))
         yield from text
 

@@ -13,7 +13,7 @@ import torchlite as torch
 
 from .._serialization.atomic_files import open_regular
 from .._types.layouts import MAX_DIMS
-from ._element_types import NAMES, NARROW, unpack
+from ._element_types import NAMES, NARROW, unpack_sub_bytes
 from ._protobuf import Message
 from .errors import OnnxFileError
 
@@ -62,16 +62,16 @@ class TensorData:
         if len(fields) > 1:
             raise OnnxFileError(f"{where}: its elements are in {fields[0]} and in {fields[1]}")
         if name == "string":
-            return self._text(tensor, shape, where), name
+            return self._string_array(tensor, shape, where), name
         if tensor.data_location == _EXTERNAL:
-            flat = self._of_bytes(self._external(tensor, _size(name, shape), where), name, shape, where)
+            flat = self._array_of_bytes(self._read_external(tensor, _byte_size(name, shape), where), name, shape, where)
         elif tensor.has("raw_data"):
-            flat = self._of_bytes(tensor.raw_data, name, shape, where)
+            flat = self._array_of_bytes(tensor.raw_data, name, shape, where)
         else:
             flat = _typed_field_data(tensor, name, shape, where)
         return flat.reshape(shape), name
 
-    def _text(self, tensor: Message, shape: tuple, where: str) -> np.ndarray:
+    def _string_array(self, tensor: Message, shape: tuple, where: str) -> np.ndarray:
         values = tensor.string_data
         if len(values) != math.prod(shape):
             raise OnnxFileError(f"{where}: it has {len(values)} texts, and its shape {list(shape)}")
@@ -82,23 +82,23 @@ class TensorData:
             raise OnnxFileError(f"{where}: its text is not UTF-8") from None
         return out.reshape(shape)
 
-    def _of_bytes(self, data: Any, name: str, shape: tuple, where: str) -> np.ndarray:
-        size = _size(name, shape)
+    def _array_of_bytes(self, data: Any, name: str, shape: tuple, where: str) -> np.ndarray:
+        size = _byte_size(name, shape)
         if len(data) != size:
             raise OnnxFileError(f"{where}: it has {len(data)} bytes, and {name} of shape {list(shape)} has {size}")
         if name in NARROW:
-            return unpack(np.frombuffer(data, np.uint8), name, math.prod(shape))
+            return unpack_sub_bytes(np.frombuffer(data, np.uint8), name, math.prod(shape))
         flat = np.frombuffer(data, np.uint8)
         return (flat != 0) if name == "bool" else flat.view(numpy_dtype(name))
 
-    def _external(self, tensor: Message, size: int, where: str) -> Any:
+    def _read_external(self, tensor: Message, size: int, where: str) -> Any:
         """Return bytes of an external file in the model's folder only."""
         about = {entry.key: entry.value for entry in tensor.external_data}
         name = about.get("location", "")
         if self.folder is None:
             raise OnnxFileError(f"{where}: its elements are in the file {name[:200]!r}, and the model has no folder")
-        path = self._inside(name, where)
-        offset, length = (_count(about, key, default, where) for key, default in (("offset", 0), ("length", size)))
+        path = self._checked_path(name, where)
+        offset, length = (_read_count(about, key, default, where) for key, default in (("offset", 0), ("length", size)))
         if length != size:
             raise OnnxFileError(f"{where}: {length} bytes of {name!r} are named, and it has {size}")
         with open_regular(path) as stream:
@@ -114,12 +114,12 @@ class TensorData:
                 raise OnnxFileError(f"{where}: {name!r} became shorter while it was read")
         return data
 
-    def _inside(self, name: str, where: str) -> str:
+    def _checked_path(self, name: str, where: str) -> str:
         if name not in self._paths:
-            self._paths[name] = self._found(name, where)
+            self._paths[name] = self._find_in_folder(name, where)
         return self._paths[name]
 
-    def _found(self, name: str, where: str) -> str:
+    def _find_in_folder(self, name: str, where: str) -> str:
         folder = os.path.realpath(self.folder or "")
         parts = name.replace("\\", "/").split("/")
         if not name or "\0" in name or os.path.isabs(name) or os.path.splitdrive(name)[0] or ".." in parts:
@@ -135,7 +135,7 @@ class TensorData:
         return path
 
 
-def _count(about: dict[str, str], key: str, default: int, where: str) -> int:
+def _read_count(about: dict[str, str], key: str, default: int, where: str) -> int:
     text = about.get(key)
     if text is None:
         return default
@@ -144,7 +144,7 @@ def _count(about: dict[str, str], key: str, default: int, where: str) -> int:
     return int(text)
 
 
-def _size(name: str, shape: tuple) -> int:
+def _byte_size(name: str, shape: tuple) -> int:
     if name in NARROW:
         return -(-math.prod(shape) * NARROW[name][1] // 8)
     return math.prod(shape) * numpy_dtype(name).itemsize
@@ -156,11 +156,11 @@ def _typed_field_data(tensor: Message, name: str, shape: tuple, where: str) -> n
     values = np.asarray(getattr(tensor, field), {"float_data": "<f4", "double_data": "<f8", "uint64_data": "<u8"}.get(
         field, "<i8"))  # fmt: skip
     count = math.prod(shape)
-    expected_size = _size(name, shape) if name in NARROW else count * (2 if name.startswith("complex") else 1)
+    expected_size = _byte_size(name, shape) if name in NARROW else count * (2 if name.startswith("complex") else 1)
     if values.size != expected_size:
         raise OnnxFileError(f"{where}: it has {values.size} numbers in {field}, and {name} of shape {list(shape)}")
     if name in NARROW:
-        return unpack((values & 255).astype(np.uint8), name, count)
+        return unpack_sub_bytes((values & 255).astype(np.uint8), name, count)
     dtype = numpy_dtype(name)
     if name.startswith("complex"):
         return np.ascontiguousarray(values).view(dtype)

@@ -41,9 +41,9 @@ def torch_equivalent(
     if name == "Transpose" and "perm" in kwargs:
         return torch.permute, (args[0], kwargs["perm"]), {}
     if name == "Conv" and small:
-        return _conv(values, args, kwargs)
+        return _torch_conv(values, args, kwargs)
     if name == "Gemm" and small:
-        return _gemm(values, args, kwargs)
+        return _torch_gemm(values, args, kwargs)
     return None
 
 
@@ -74,7 +74,7 @@ def known_result_of(
         turned = kwargs.get("perm", [1, 0]) == [1, 0]
         return KnownResult(growth, None, values[0].array.shape[::-1] if turned else values[0].array.shape)
     if name == "Conv":
-        return KnownResult(_conv_growth(array, kwargs, growth))
+        return KnownResult(_bound_conv_growth(array, kwargs, growth))
     if name in ("Gemm", "MatMul"):
         if len(args) < 2:
             return KnownResult(math.inf)
@@ -94,7 +94,7 @@ def known_result_of(
     return KnownResult(growth)
 
 
-def _conv_growth(array: Any, kwargs: dict[str, Any], growth: float) -> float:
+def _bound_conv_growth(array: Any, kwargs: dict[str, Any], growth: float) -> float:
     if array is None or array.ndim not in _CONV:
         return math.inf
     rank = array.ndim - 2
@@ -117,7 +117,7 @@ def _is_single_element(value: Any) -> bool:
     return array is not None and array.size == 1
 
 
-def _conv(values: list, args: list, kwargs: dict[str, Any]) -> tuple[Any, tuple, dict] | None:
+def _torch_conv(values: list, args: list, kwargs: dict[str, Any]) -> tuple[Any, tuple, dict] | None:
     array = getattr(values[1], "array", None) if len(values) > 1 else None
     if array is None or array.ndim not in _CONV or kwargs.get("auto_pad", "NOTSET") != "NOTSET":
         return None
@@ -130,7 +130,7 @@ def _conv(values: list, args: list, kwargs: dict[str, Any]) -> tuple[Any, tuple,
     return _CONV[array.ndim], (args[0], args[1], bias, strides, pads[:rank], dilations, kwargs.get("group", 1)), {}
 
 
-def _gemm(values: list, args: list, kwargs: dict[str, Any]) -> tuple[Any, tuple, dict] | None:
+def _torch_gemm(values: list, args: list, kwargs: dict[str, Any]) -> tuple[Any, tuple, dict] | None:
     plain = kwargs.get("alpha", 1.0) == 1 and kwargs.get("beta", 1.0) == 1 and not kwargs.get("transA", 0)
     bias = getattr(values[2], "array", None) if len(values) > 2 else None
     if not plain or not kwargs.get("transB", 0) or len(values) < 2:

@@ -41,13 +41,13 @@ _KINDS = {"i": int, "f": float, "s": str}
 _VALID = [number for name, number in NUMBERS.items() if number and name not in NARROW and name != "string"]
 
 
-def _empty(number: int, shape: Sequence[Any], like: Sequence[Any]) -> Tensor:
+def _make_empty_output(number: int, shape: Sequence[Any], like: Sequence[Any]) -> Tensor:
     """Return zeros of the declared type and shape on the device of an input."""
     device = next((x.device for x in like if isinstance(x, Tensor)), None)
-    return torch.zeros(list(shape), dtype=_dtype(number), device=device)
+    return torch.zeros(list(shape), dtype=_to_dtype(number), device=device)
 
 
-def _dtype(number: int) -> Any:
+def _to_dtype(number: int) -> Any:
     try:
         return dtype_of(number)
     except ValueError:
@@ -55,14 +55,14 @@ def _dtype(number: int) -> Any:
 
 
 def _define_single_out(inputs: Any, op_type: str, onnx_dtype: int, *, shape: Any, **about: Any) -> Tensor:
-    return _empty(onnx_dtype, shape, inputs)
+    return _make_empty_output(onnx_dtype, shape, inputs)
 
 
 def _define_multi_out(inputs: Any, op_type: str, onnx_dtypes: Any, *, shapes: Any, **about: Any) -> list[Tensor]:
-    return [_empty(number, shape, inputs) for number, shape in zip(onnx_dtypes, shapes, strict=True)]
+    return [_make_empty_output(number, shape, inputs) for number, shape in zip(onnx_dtypes, shapes, strict=True)]
 
 
-def _attends(
+def _run_attention(
     q: Tensor, k: Tensor, v: Tensor, mask: Any = None, past_key: Any = None, past_value: Any = None, *,
     is_causal: bool = False, kv_num_heads: int = 0, q_num_heads: int = 0, qk_matmul_output_mode: int = 0,
     scale: float | None = None, softcap: float = 0.0, softmax_precision: int | None = None,
@@ -77,7 +77,7 @@ def _attends(
     return tuple(x.clone() for x in found)  # results must not alias each other or inputs
 
 
-def _turns(
+def _run_rotary_embedding(
     x: Tensor, cos: Tensor, sin: Tensor, positions: Any = None, *, interleaved: bool = False, num_heads: int = 0,
     rotary_embedding_dim: int = 0,
 ) -> Tensor:  # fmt: skip
@@ -89,31 +89,34 @@ def _turns(
     ).clone()  # fmt: skip
 
 
-def _define(name: str, schema: str, function: Callable) -> Any:
+def _define_op(name: str, schema: str, function: Callable) -> Any:
     made = torch.library.custom_op(name, function, mutates_args=(), schema=schema)
     made.register_fake(function)
     return made
 
 
 _loaded.register_all()
-_symbolic = _define(
+_symbolic = _define_op(
     "onnx_symbolic::_symbolic",
     f"(Tensor?[] inputs, str op_type, int onnx_dtype, *, SymInt[] shape, {_REST}) -> Tensor", _define_single_out,
 )  # fmt: skip
-_symbolic_multi_out = _define(
+_symbolic_multi_out = _define_op(
     "onnx_symbolic::_symbolic_multi_out",
     f"(Tensor?[] inputs, str op_type, int[] onnx_dtypes, *, SymInt[][] shapes, {_REST}) -> Tensor[]", _define_multi_out,
 )  # fmt: skip
-_attention = _define("onnx::Attention.opset23", _ATTENTION, _attends)
-_define("onnx::RotaryEmbedding.opset23", _ROTARY, _turns)
+_attention = _define_op("onnx::Attention.opset23", _ATTENTION, _run_attention)
+_define_op("onnx::RotaryEmbedding.opset23", _ROTARY, _run_rotary_embedding)
 
 
 def aten_decompositions() -> dict[Any, Callable]:
     """Return decompositions of this module's ops to torch ops, for `run_decompositions`."""
-    return {torch.ops.onnx.Attention.opset23: _attends, torch.ops.onnx.RotaryEmbedding.opset23: _turns}
+    return {
+        torch.ops.onnx.Attention.opset23: _run_attention,
+        torch.ops.onnx.RotaryEmbedding.opset23: _run_rotary_embedding,
+    }
 
 
-def _attributes(attrs: Mapping[str, Any] | None) -> dict[str, Any]:
+def _encode_attributes(attrs: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return attributes as lists of plain values. Raise ValueError for an empty list and for unsupported types."""
     found: dict[str, Any] = {
         "attr_keys": [], "attr_types": [], "attr_pos": [], "attr_ints": [], "attr_floats": [], "attr_strs": [],
@@ -137,16 +140,18 @@ def _attributes(attrs: Mapping[str, Any] | None) -> dict[str, Any]:
     return found
 
 
-def _describe(domain_op: str, attrs: Any, version: int | None, metadata: Mapping[str, str] | None) -> tuple[str, dict]:
+def _describe_value(
+    domain_op: str, attrs: Any, version: int | None, metadata: Mapping[str, str] | None
+) -> tuple[str, dict]:
     domain, _, name = domain_op.rpartition("::")
     props = dict(metadata or {})
     rest = {"metadata_props_keys": list(props), "metadata_props_values": list(props.values())}
-    return name, {**_attributes(attrs), **rest, "domain": domain, "version": version}
+    return name, {**_encode_attributes(attrs), **rest, "domain": domain, "version": version}
 
 
-def _number(dtype: Any) -> int:
+def _element_type_number(dtype: Any) -> int:
     if isinstance(dtype, int):
-        _dtype(dtype)
+        _to_dtype(dtype)
         return dtype
     return NUMBERS[str(dtype).rpartition(".")[2]]
 
@@ -158,8 +163,10 @@ def symbolic(
     """Add a node "domain::Name" to the exported model. Executed here, it returns zeros of `dtype` (torch's, or ONNX's
     number) and `shape`. `attrs` are numbers, strings and lists of them; `version` is that of the domain.
     """
-    name, about = _describe(domain_op, attrs, version, metadata_props)
-    return torch.ops.onnx_symbolic._symbolic(list(inputs), name, _number(dtype), shape=list(shape), **about)
+    name, about = _describe_value(domain_op, attrs, version, metadata_props)
+    return torch.ops.onnx_symbolic._symbolic(
+        list(inputs), name, _element_type_number(dtype), shape=list(shape), **about
+    )
 
 
 def symbolic_multi_out(
@@ -170,8 +177,8 @@ def symbolic_multi_out(
     """Add a node like `symbolic` with one output for each of `dtypes` and `shapes`."""
     if len(shapes) != len(dtypes):
         raise RuntimeError(f"Number of shapes ({len(shapes)}) must match number of dtypes ({len(dtypes)})")
-    name, about = _describe(domain_op, attrs, version, metadata_props)
-    kinds, sizes = [_number(dtype) for dtype in dtypes], [list(shape) for shape in shapes]
+    name, about = _describe_value(domain_op, attrs, version, metadata_props)
+    kinds, sizes = [_element_type_number(dtype) for dtype in dtypes], [list(shape) for shape in shapes]
     return torch.ops.onnx_symbolic._symbolic_multi_out(list(inputs), name, kinds, shapes=sizes, **about)
 
 

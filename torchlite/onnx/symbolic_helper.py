@@ -38,5 +38,5 @@ def quantized_args(
     return decorator
 
 
-def _unimplemented(op: str, msg: str, value: Any = None) -> None:
+def _raise_unimplemented(op: str, msg: str, value: Any = None) -> None:
     raise SymbolicValueError(f"Unsupported: ONNX export of operator {op}, {msg}.", value)

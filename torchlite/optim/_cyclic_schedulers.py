@@ -201,11 +201,11 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self._last_lr = [_copy(group["lr"]) for group in self.optimizer.param_groups]
 
 
-def _cosine(start, end, share):
+def _anneal_cosine(start, end, share):
     return end + (start - end) / 2.0 * (math.cos(math.pi * share) + 1)
 
 
-def _linear(start, end, share):
+def _anneal_linear(start, end, share):
     return (end - start) * share + start
 
 
@@ -249,7 +249,7 @@ class OneCycleLR(LRScheduler):
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
         self.optimizer = optimizer
-        self.total_steps = _total_steps(total_steps, epochs, steps_per_epoch)
+        self.total_steps = _resolve_total_steps(total_steps, epochs, steps_per_epoch)
         if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
@@ -291,7 +291,7 @@ class OneCycleLR(LRScheduler):
             raise ValueError(
                 f"Tried to step {self.last_epoch} times. The specified number of total steps is {self.total_steps}"
             )
-        anneal = _cosine if self._anneal_func_type == "cos" else _linear
+        anneal = _anneal_cosine if self._anneal_func_type == "cos" else _anneal_linear
         values = []
         for group in self.optimizer.param_groups:
             begin = 0.0
@@ -309,7 +309,7 @@ class OneCycleLR(LRScheduler):
         return values
 
 
-def _total_steps(total_steps, epochs, steps_per_epoch):
+def _resolve_total_steps(total_steps, epochs, steps_per_epoch):
     if total_steps is None and (epochs is None or steps_per_epoch is None):
         raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
     for name, value in (

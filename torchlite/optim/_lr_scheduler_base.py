@@ -157,13 +157,13 @@ def _track_optimizer_steps(optimizer):
     step, reference = optimizer.step.__func__, weakref.ref(optimizer)
 
     @functools.wraps(step)
-    def noted(*args, **kwargs):
+    def step_and_note(*args, **kwargs):
         own: Any = reference()
         own._opt_called = True
         return step(own, *args, **kwargs)
 
-    noted._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
-    optimizer.step = noted
+    step_and_note._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
+    optimizer.step = step_and_note
 
 
 def _warn_outside_step(scheduler):

@@ -42,11 +42,11 @@ class _LineSearchPoint:
     def __init__(self, t: Any, loss: Any, grad: Any, slope: Any) -> None:
         self.t, self.loss, self.grad, self.slope = t, loss, grad, slope
 
-    def kept(self) -> Any:
+    def copy(self) -> Any:
         return _LineSearchPoint(self.t, self.loss, self.grad.clone(), self.slope)
 
 
-def _bracket(evaluate, start, t, c1, c2, max_ls):
+def _find_bracket(evaluate, start, t, c1, c2, max_ls):
     """Two points around a step that satisfies the strong Wolfe conditions, or that step alone. Returns (points,
     evaluations, found).
     """
@@ -55,26 +55,26 @@ def _bracket(evaluate, start, t, c1, c2, max_ls):
         point = evaluate(t)
         evaluations += 1
         if point.loss > start.loss + c1 * t * start.slope or (iteration > 0 and point.loss >= previous.loss):
-            return [previous, point.kept()], evaluations, False, iteration
+            return [previous, point.copy()], evaluations, False, iteration
         if abs(point.slope) <= -c2 * start.slope:
             return [point], evaluations, True, iteration
         if point.slope >= 0:
-            return [previous, point.kept()], evaluations, False, iteration
+            return [previous, point.copy()], evaluations, False, iteration
         low, high = t + 0.01 * (t - previous.t), t * 10
         following = _cubic_interpolate(
             previous.t, previous.loss, previous.slope, t, point.loss, point.slope, bounds=(low, high)
         )
-        previous, t = point.kept(), following
+        previous, t = point.copy(), following
         iteration += 1
     # No bracket was found within the iterations: use the start and the last point.
-    return [start, evaluate(t).kept()], evaluations + 1, False, iteration
+    return [start, evaluate(t).copy()], evaluations + 1, False, iteration
 
 
 def _wolfe_point(evaluate, start, t, step_size, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_ls=25):
     """A step length that satisfies the strong Wolfe conditions (Nocedal and Wright, algorithms 3.5 and 3.6). Returns
     (point, evaluations).
     """
-    points, evaluations, found, iteration = _bracket(evaluate, start, t, c1, c2, max_ls)
+    points, evaluations, found, iteration = _find_bracket(evaluate, start, t, c1, c2, max_ls)
     stalled = False
     low, high = (0, 1) if points[0].loss <= points[-1].loss else (1, 0)
     while not found and iteration < max_ls:
@@ -98,14 +98,14 @@ def _wolfe_point(evaluate, start, t, step_size, c1=1e-4, c2=0.9, tolerance_chang
         evaluations += 1
         iteration += 1
         if point.loss > start.loss + c1 * t * start.slope or point.loss >= points[low].loss:
-            points[high] = point.kept()
+            points[high] = point.copy()
             low, high = (0, 1) if points[0].loss <= points[1].loss else (1, 0)
         else:
             if abs(point.slope) <= -c2 * start.slope:
                 found = True
             elif point.slope * (points[high].t - points[low].t) >= 0:
                 points[high] = points[low]
-            points[low] = point.kept()
+            points[low] = point.copy()
     return points[low] if len(points) == 2 else points[0], evaluations
 
 
@@ -167,7 +167,7 @@ class LBFGS(Optimizer):
         if len(self.param_groups) != 1:
             raise AssertionError(f"Expected exactly one param_group, but got {len(self.param_groups)}")
         with torch.no_grad():
-            return _minimise(self, closure)
+            return _minimize(self, closure)
 
 
 def _gather_flat_grad(optimizer):
@@ -188,7 +188,7 @@ def _add_direction(optimizer, t, direction):
         start += count
 
 
-def _minimise(optimizer, closure):
+def _minimize(optimizer, closure):
     group = optimizer.param_groups[0]
     lr, max_eval, tolerance_change = group["lr"], group["max_eval"], group["tolerance_change"]
 

@@ -649,7 +649,7 @@ def _fused_gradients(optimizer, number, group, init, names):
         group.get("differentiable")
         or (group.get("capturable") and not _has_capturable_kernel(group, names))
         or not _multi.is_plain_mode()
-        or _multi.any_sparse(group["params"])
+        or _multi.has_sparse_gradient(group["params"])
     ):
         return None
     plans = optimizer.__dict__.setdefault("_plans", {})

@@ -147,18 +147,18 @@ class _Steps:
         self.open: list[record_function] = []
 
     def __enter__(self) -> None:
-        def before(optimizer: Any, args: Any, kwargs: Any) -> None:
+        def start_optimizer_step(optimizer: Any, args: Any, kwargs: Any) -> None:
             name = type(optimizer).__name__
             self.open.append(record_function(f"Optimizer.step#{name}.step"))
             self.open[-1].__enter__()
 
-        def after(optimizer: Any, args: Any, kwargs: Any) -> None:
+        def end_optimizer_step(optimizer: Any, args: Any, kwargs: Any) -> None:
             if self.open:
                 self.open.pop().__exit__()
 
         self.handles = [
-            _optimizer.register_optimizer_step_pre_hook(before),
-            _optimizer.register_optimizer_step_post_hook(after),
+            _optimizer.register_optimizer_step_pre_hook(start_optimizer_step),
+            _optimizer.register_optimizer_step_post_hook(end_optimizer_step),
         ]
 
     def __exit__(self, *exc: Any) -> None:
@@ -241,13 +241,13 @@ class profile:
 
     def start(self) -> None:
         """Start with the first step."""
-        self._move(None, self.current_action)
+        self._change_action(None, self.current_action)
         self._name_step()
 
     def stop(self) -> None:
         """End; a trace that is open is ready."""
         self._end_step()
-        self._move(self.current_action, None)
+        self._change_action(self.current_action, None)
         KinetoStepTracker.erase_step_count(PROFILER_STEP_NAME)
 
     def step(self) -> None:
@@ -256,7 +256,7 @@ class profile:
         before = self.current_action
         self.step_num += 1
         self.current_action = self.schedule(self.step_num)
-        self._move(before, self.current_action)
+        self._change_action(before, self.current_action)
         self._name_step()
 
     def _name_step(self) -> None:
@@ -269,7 +269,7 @@ class profile:
             self.step_rec_fn.__exit__(None, None, None)
             self.step_rec_fn = None
 
-    def _move(self, before: ProfilerAction | None, now: ProfilerAction | None) -> None:
+    def _change_action(self, before: ProfilerAction | None, now: ProfilerAction | None) -> None:
         """Move from one step's action to the next; None is before the first or after the last step."""
         records = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
         if before in records and (before is ProfilerAction.RECORD_AND_SAVE or now not in records):
@@ -306,14 +306,14 @@ class profile:
         self.profiler.__exit__(None, None, None)
         self._steps.__exit__()
 
-    def _finished(self) -> _autograd.profile:
+    def _check_finished(self) -> _autograd.profile:
         if self.profiler is None or self.profiler.function_events is None:
             raise AssertionError("Profiler must be initialized before getting key averages")
         return self.profiler
 
     def events(self) -> EventList:
         """The events of the last record."""
-        events = self._finished().function_events
+        events = self._check_finished().function_events
         assert events is not None
         return events
 
@@ -321,17 +321,17 @@ class profile:
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
         """Return the events grouped by name, with a `table` method."""
-        return self._finished().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
+        return self._check_finished().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
     def export_chrome_trace(self, path: str, use_python_export: bool = False) -> None:
         """Write the events for chrome://tracing and Perfetto, compressed if the name ends in ".gz". `use_python_export`
         has no effect: Python always writes the file.
         """
-        self._finished().export_chrome_trace(path)
+        self._check_finished().export_chrome_trace(path)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Write source lines and times for flame graphs; requires `with_stack`."""
-        self._finished().export_stacks(path, metric)
+        self._check_finished().export_stacks(path, metric)
 
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
         """Refuses: allocations are noted by op, not by time."""

@@ -55,11 +55,11 @@ class SobolEngine:
         """
         dtype = torch.get_default_dtype() if dtype is None else dtype
         if self.num_generated:
-            points = self._points(n, self.num_generated - 1, dtype)
+            points = self._draw_points(n, self.num_generated - 1, dtype)
         else:
             points = self._first_point.to(dtype)
             if n != 1:
-                points = torch.cat((points, self._points(n - 1, 0, dtype)))
+                points = torch.cat((points, self._draw_points(n - 1, 0, dtype)))
         self.num_generated += n
         if out is None:
             return points
@@ -97,11 +97,11 @@ class SobolEngine:
         last = self.num_generated - 1 if self.num_generated else 0
         steps = n if self.num_generated else n - 1
         if steps > 0:
-            self.quasi = self._numbers(torch.tensor([last + steps], device="cpu"), last)[0]
+            self.quasi = self._digits_of_points(torch.tensor([last + steps], device="cpu"), last)[0]
         self.num_generated += n
         return self
 
-    def _points(self, n: int, last: int, dtype: torch.dtype) -> torch.Tensor:
+    def _draw_points(self, n: int, last: int, dtype: torch.dtype) -> torch.Tensor:
         """The ``n`` points behind point ``last``, whose digits are in ``quasi``."""
         if n < 0:
             shape = [n, self.dimension]
@@ -112,15 +112,15 @@ class SobolEngine:
         # Digits are added without carry, so blocks of points differ from the first block by one number each.
         width = n.bit_length() // 2
         first, end = last + 1, last + n
-        blocks = self._numbers(torch.arange(first >> width, (end >> width) + 1, device="cpu") << width, last)
-        within = self._numbers(torch.arange(1 << width, device="cpu"), 0) ^ self.quasi
+        blocks = self._digits_of_points(torch.arange(first >> width, (end >> width) + 1, device="cpu") << width, last)
+        within = self._digits_of_points(torch.arange(1 << width, device="cpu"), 0) ^ self.quasi
         numbers = (blocks.unsqueeze(1) ^ within).reshape(-1, self.dimension)
         numbers = numbers.narrow(0, first - (first >> width << width), n)
         if n:
             self.quasi = numbers[-1].clone()
         return numbers.to(dtype) * 2.0**-MAX_BIT
 
-    def _numbers(self, index: torch.Tensor, last: int) -> torch.Tensor:
+    def _digits_of_points(self, index: torch.Tensor, last: int) -> torch.Tensor:
         """The digits of points, given by ascending numbers: between two points of the sequence those direction numbers
         are added (without carry) that stand for the bits in which the Gray codes of the points differ."""
         bits = int(index[-1]).bit_length() if index.numel() else 0

@@ -154,6 +154,6 @@ def __getattr__(name: str) -> Any:
         from . import _legacy_tensor_types
 
         if name in _legacy_tensor_types.NAMES:
-            made = globals()[name] = _legacy_tensor_types.sparse_type(name)
+            made = globals()[name] = _legacy_tensor_types.find_sparse_type(name)
             return made
     raise AttributeError(f"module 'torchlite.sparse' has no attribute '{name}'")

@@ -41,7 +41,7 @@ class _SparseType(_TypedTensor):
                 " * (Tensor indices, Tensor values, tuple of ints size, *, torch.device device = None)\n"
                 " * (tuple of ints size, *, torch.device device = None)\n"
             )
-        _warn("(indices, values, *, device=)" if len(args) == 2 else "(indices, values, shape, *, device=)")
+        _warn_legacy_type("(indices, values, *, device=)" if len(args) == 2 else "(indices, values, shape, *, device=)")
         return sparse_coo_tensor(*args, device=device)
 
     def _of_size(cls, args: tuple, device: Any) -> Tensor:
@@ -52,11 +52,11 @@ class _SparseType(_TypedTensor):
                     "construct a strided tensor and convert it to sparse via to_sparse."
                 )
             args = tuple(args[0])
-        _warn("(shape, *, device=)" if args else "()")
+        _warn_legacy_type("(shape, *, device=)" if args else "()")
         return sparse_coo_tensor(size=args or (0,), dtype=cls.dtype, device=device)
 
 
-def _warn(form: str) -> None:
+def _warn_legacy_type(form: str) -> None:
     warnings.warn(
         f"torch.sparse.SparseTensor{form} is deprecated.  Please use torch.sparse_coo_tensor.",
         UserWarning,
@@ -64,7 +64,7 @@ def _warn(form: str) -> None:
     )
 
 
-def sparse_type(name: str, where: str = "cpu") -> Any:
+def find_sparse_type(name: str, where: str = "cpu") -> Any:
     """The class of that name: `torch.sparse.FloatTensor`, `torch.cuda.sparse.FloatTensor`."""
     d: dtypes.dtype = typed_tensor_class(name, where).dtype
     module = "torch.sparse" if where == "cpu" else f"torch.{where}.sparse"

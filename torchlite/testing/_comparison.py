@@ -21,7 +21,7 @@ _TOLERANCES = {
 _NUMBER_DTYPES = {int: "int64", float: "float64", complex: "complex128"}
 
 
-def _default_tolerances(names: tuple[str, ...], rtol: float | None, atol: float | None) -> tuple[float, float]:
+def _choose_default_tolerances(names: tuple[str, ...], rtol: float | None, atol: float | None) -> tuple[float, float]:
     if (rtol is None) != (atol is None):
         missing = "rtol" if rtol is None else "atol"
         raise ValueError(f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}.")
@@ -104,7 +104,7 @@ class _Comparison:
         if self.options["check_dtype"] and type(a) is not type(e):
             self.fail(f"The (d)types do not match: {type(a)} != {type(e)}.", where)
         names = tuple(_NUMBER_DTYPES.get(type(x), "int64") for x in (a, e))
-        rtol, atol = _default_tolerances(names, self.options["rtol"], self.options["atol"])
+        rtol, atol = _choose_default_tolerances(names, self.options["rtol"], self.options["atol"])
         if not self.close(a, e, rtol, atol):
             self.fail(_scalar_message(a, e, rtol, atol), where)
 
@@ -123,13 +123,13 @@ class _Comparison:
         for name, have, want, on in (
             ("shape", a.shape, e.shape, True),
             ("layout", a.layout, e.layout, options["check_layout"]),
-            ("stride()", *_strides(a, e), options["check_stride"]),
+            ("stride()", *_strides_of_pair(a, e), options["check_stride"]),
             ("device", a.device, e.device, options["check_device"]),
             ("dtype", a.dtype, e.dtype, options["check_dtype"]),
         ):
             if on and have != want:
                 self.fail(f"The values for attribute '{name}' do not match: {have} != {want}.", where)
-        rtol, atol = _default_tolerances((a.dtype.name, e.dtype.name), options["rtol"], options["atol"])
+        rtol, atol = _choose_default_tolerances((a.dtype.name, e.dtype.name), options["rtol"], options["atol"])
         if a.device.type == "meta" or e.device.type == "meta":
             return
         if torch.strided not in (a.layout, e.layout) and a.layout is e.layout:
@@ -203,7 +203,7 @@ def _scalar_message(actual: Any, expected: Any, rtol: float, atol: float) -> str
     )
 
 
-def _strides(a: torch.Tensor, e: torch.Tensor) -> tuple:
+def _strides_of_pair(a: torch.Tensor, e: torch.Tensor) -> tuple:
     """Of dense tensors."""
     return (a.stride(), e.stride()) if a.layout is e.layout is torch.strided else ((), ())
 

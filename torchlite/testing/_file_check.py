@@ -17,37 +17,37 @@ class FileCheck:
     def __init__(self) -> None:
         self._checks: list[tuple[str, Any]] = []
 
-    def _with(self, kind: str, *what: Any) -> FileCheck:
+    def _add_check(self, kind: str, *what: Any) -> FileCheck:
         self._checks.append((kind, what))
         return self
 
     def check(self, test_string: str) -> FileCheck:
         """Check that the text comes after the previous match."""
-        return self._with("check", test_string)
+        return self._add_check("check", test_string)
 
     def check_next(self, test_string: str) -> FileCheck:
         """Check that the text is in the next line."""
-        return self._with("next", test_string)
+        return self._add_check("next", test_string)
 
     def check_same(self, test_string: str) -> FileCheck:
         """Check that the text comes after the previous match, in the same line."""
-        return self._with("same", test_string)
+        return self._add_check("same", test_string)
 
     def check_not(self, test_string: str) -> FileCheck:
         """Check that the text is absent between the previous and the next match."""
-        return self._with("not", test_string)
+        return self._add_check("not", test_string)
 
     def check_dag(self, test_string: str) -> FileCheck:
         """Check that the text comes after the previous match; several such checks match in any order."""
-        return self._with("dag", test_string)
+        return self._add_check("dag", test_string)
 
     def check_count(self, test_string: str, count: int, exactly: bool = False) -> FileCheck:
         """Check that the text comes `count` times; with `exactly` no more."""
-        return self._with("count", test_string, count, exactly)
+        return self._add_check("count", test_string, count, exactly)
 
     def check_source_highlighted(self, test_string: str) -> FileCheck:
         """Check that the text is highlighted by marks in the line below."""
-        return self._with("highlighted", test_string)
+        return self._add_check("highlighted", test_string)
 
     def run(self, test_file: str) -> None:
         """Run the checks."""
@@ -65,17 +65,17 @@ class FileCheck:
             begin = place
             if kind == "count":
                 for _ in range(what[1]):
-                    first, place = self._found(text, what[0], place)
+                    first, place = self._find_text(text, what[0], place)
                 if what[2] and what[0] in text[place:]:
                     raise RuntimeError(f"Expected to not find {what[0]!r} but found it: more than {what[1]} times")
-                self._none(text, absent, begin, first if what[1] else place)
+                self._check_absent(text, absent, begin, first if what[1] else place)
             elif kind == "dag":
                 dag_start = place if dag_start is None else dag_start
-                first, end = self._found(text, what[0], dag_start)
+                first, end = self._find_text(text, what[0], dag_start)
                 dag_end = max(end, dag_end or 0)
-                self._none(text, absent, dag_start, first)
+                self._check_absent(text, absent, dag_start, first)
             else:
-                first, place = self._found(text, what[0], place)
+                first, place = self._find_text(text, what[0], place)
                 lines = text.count("\n", begin, first)
                 if kind == "next" and lines != 1 or kind == "same" and lines:
                     raise RuntimeError(
@@ -83,19 +83,19 @@ class FileCheck:
                     )
                 if kind == "highlighted" and "~" not in text[place:].split("\n", 2)[1:2][0]:
                     raise RuntimeError(f"Expected to find {what[0]!r} highlighted but did not")
-                self._none(text, absent, begin, first)
+                self._check_absent(text, absent, begin, first)
             absent = []
-        self._none(text, absent, place if dag_end is None else dag_end, len(text))
+        self._check_absent(text, absent, place if dag_end is None else dag_end, len(text))
 
     @staticmethod
-    def _found(text: str, wanted: str, start: int) -> tuple[int, int]:
+    def _find_text(text: str, wanted: str, start: int) -> tuple[int, int]:
         place = text.find(wanted, start)
         if place < 0:
             raise RuntimeError(f"Expected to find {wanted!r} but did not find it\nSearched string:\n{text[start:]}")
         return place, place + len(wanted)
 
     @staticmethod
-    def _none(text: str, absent: list[str], start: int, end: int) -> None:
+    def _check_absent(text: str, absent: list[str], start: int, end: int) -> None:
         for wanted in absent:
             if wanted in text[start:end]:
                 raise RuntimeError(f"Expected to not find {wanted!r} but found it\nFrom CHECK-NOT: {wanted}")

@@ -54,7 +54,7 @@ class BackwardHook:
         self.n_inputs = -1
         self.inputs_tapped = False
 
-    def _tap(self, values, callback, are_inputs):
+    def _attach_hook_function(self, values, callback, are_inputs):
         """Return `values` with its tensors replaced by tapped ones, or None if none of them requires grad."""
         places = [place for place, value in enumerate(values) if isinstance(value, torch.Tensor)]
         if not torch.is_grad_enabled() or not any(values[place].requires_grad for place in places):
@@ -68,7 +68,7 @@ class BackwardHook:
         tapped = BackwardHookFunction.apply(hook, are_inputs, *[values[place] for place in places])
         return _replace_at(values, places, _as_tuple(tapped))
 
-    def _on_inputs(self, grads):
+    def _run_backward_hooks(self, grads):
         if self.grad_outputs is None:
             return grads  # they did not pass through the module's output, as in double backward
         for hook in self.user_hooks:
@@ -84,7 +84,7 @@ class BackwardHook:
         self.grad_outputs = None
         return grads
 
-    def _on_outputs(self, grads):
+    def _run_backward_pre_hooks(self, grads):
         for hook in self.user_pre_hooks:
             result = hook(self.module, grads)
             if result is None:
@@ -118,13 +118,13 @@ class BackwardHook:
     def setup_input_hook(self, args):
         """Return the arguments, with tensors that require grad tapped; called before `setup_output_hook`."""
         self.n_inputs = len(args)
-        tapped = self._tap(args, self._on_inputs, True)
+        tapped = self._attach_hook_function(args, self._run_backward_hooks, True)
         self.inputs_tapped = tapped is not None
         return args if tapped is None else tapped
 
     def setup_output_hook(self, args):
         """Return the result, a tensor or a tuple, with tensors that require grad tapped; other values are unchanged."""
-        tapped = self._tap(_as_tuple(args), self._on_outputs, False)
+        tapped = self._attach_hook_function(_as_tuple(args), self._run_backward_pre_hooks, False)
         if tapped is None:
             return args
         return tapped if isinstance(args, tuple) else tapped[0]

@@ -15,7 +15,7 @@ CURRENT_DEVICE: Any = None
 
 
 @functools.cache
-def _device_constructors() -> set[Callable]:
+def _list_device_constructors() -> set[Callable]:
     """Return the functions that create tensors from no tensor."""
     names = (
         "empty empty_permuted empty_strided ones arange bartlett_window blackman_window eye full fill hamming_window "
@@ -48,7 +48,7 @@ class DeviceContext(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func in _device_constructors() and kwargs.get("device") is None:
+        if func in _list_device_constructors() and kwargs.get("device") is None:
             kwargs["device"] = self.device
         return func(*args, **kwargs)
 

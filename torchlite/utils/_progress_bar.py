@@ -24,7 +24,7 @@ class PlainProgress:
         self._started = self._written = time.monotonic()
         self._postfix = ""
 
-    def _position(self) -> str:
+    def _format_position(self) -> str:
         if self.total:
             share = f"{100 * self.n / self.total:.0f}% of {self.total / self._scale:g}"
         else:
@@ -41,7 +41,7 @@ class PlainProgress:
     def refresh(self) -> None:
         """Write a line."""
         self._written = time.monotonic()
-        self.write(self._position())
+        self.write(self._format_position())
 
     def set_description(self, desc: str, refresh: bool = True) -> None:
         """Set the description of the work."""
@@ -70,7 +70,7 @@ class PlainProgress:
         self.close()
 
 
-def progress_class(file: Any = None) -> Any:
+def choose_progress_class(file: Any = None) -> Any:
     """Return tqdm's class for a terminal if tqdm is installed, else PlainProgress."""
     isatty = getattr(sys.stderr if file is None else file, "isatty", None)
     if isatty is not None and isatty():
@@ -82,8 +82,8 @@ def progress_class(file: Any = None) -> Any:
     return PlainProgress
 
 
-def progress_bar(total: float | None, *, file: Any = None, **options: Any) -> Any:
+def make_progress_bar(total: float | None, *, file: Any = None, **options: Any) -> Any:
     """Return a progress bar of `total` steps with tqdm's options, and its methods `update`, `set_description`,
     `set_postfix_str`, `write` and `close`.
     """
-    return progress_class(file)(total=total, file=file, **options)
+    return choose_progress_class(file)(total=total, file=file, **options)

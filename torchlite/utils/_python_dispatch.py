@@ -8,7 +8,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._aten.torch_dispatch import DispatchMode
-from torchlite._dispatch.interceptors import showing, stack
+from torchlite._dispatch.interceptors import show_only_within, stack
 
 __all__ = ["BaseTorchDispatchMode", "TorchDispatchMode"]
 
@@ -80,8 +80,8 @@ def is_in_any_mode_without_ignore_compile_internals() -> bool:
     return is_in_torch_dispatch_mode()
 
 
-def _without_modes(*modes: Any) -> showing:
-    return showing([item for item in stack.items if not any(item is mode for mode in modes)])
+def _without_modes(*modes: Any) -> show_only_within:
+    return show_only_within([item for item in stack.items if not any(item is mode for mode in modes)])
 
 
 @contextlib.contextmanager

@@ -206,7 +206,7 @@ def register_dataclass(
         )
     registered_names = list(field_names)
 
-    def parts(obj):
+    def split_fields(obj):
         full: list[str] = []
         empty: list[str] = []
         for name in registered_names:
@@ -214,11 +214,11 @@ def register_dataclass(
         return full, empty
 
     def flatten(obj):
-        full, empty = parts(obj)
+        full, empty = split_fields(obj)
         return [getattr(obj, name) for name in full], [full, empty]
 
     def keys(obj):
-        full, empty = parts(obj)
+        full, empty = split_fields(obj)
         return [(GetAttrKey(name), getattr(obj, name)) for name in full], [full, empty]
 
     def unflatten(items, context):
@@ -282,7 +282,7 @@ def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeS
     return leaves, _flatten_into(tree, leaves, is_leaf)
 
 
-def _expect_spec(treespec):
+def _check_spec(treespec):
     if not isinstance(treespec, TreeSpec):
         raise TypeError(f"Expected `treespec` to be an instance of PyTreeSpec but got item of type {type(treespec)}.")
     return treespec
@@ -290,7 +290,7 @@ def _expect_spec(treespec):
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
     """Return the tree of these leaves and this structure; ValueError if their number does not match."""
-    return _expect_spec(treespec).unflatten(leaves)
+    return _check_spec(treespec).unflatten(leaves)
 
 
 def tree_iter(tree: PyTree, is_leaf: IsLeaf = None) -> Iterator[Any]:
@@ -324,13 +324,13 @@ def treespec_leaf() -> TreeSpec:
 
 def treespec_tuple(iterable: Iterable[TreeSpec] = (), /) -> TreeSpec:
     """Return the structure of a tuple with items of these structures."""
-    return TreeSpec(tuple, None, [_expect_spec(child) for child in iterable])
+    return TreeSpec(tuple, None, [_check_spec(child) for child in iterable])
 
 
 def treespec_dict(mapping: Mapping[Any, TreeSpec] | Iterable[tuple[Any, TreeSpec]] = (), /, **kwargs: Any) -> TreeSpec:
     """Return the structure of a dict with values of these structures."""
     specs = dict(mapping, **kwargs)
-    return TreeSpec(dict, list(specs), [_expect_spec(child) for child in specs.values()])
+    return TreeSpec(dict, list(specs), [_check_spec(child) for child in specs.values()])
 
 
 def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: IsLeaf = None) -> list[Any] | None:
@@ -481,7 +481,7 @@ def key_get(obj: Any, kp: KeyPath) -> Any:
 
 def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
     """The structure as JSON, in PyTorch's form; NotImplementedError for a class without a registered name."""
-    return _text.dumps(_expect_spec(treespec), protocol)
+    return _text.dumps(_check_spec(treespec), protocol)
 
 
 def treespec_loads(serialized: str) -> TreeSpec:
@@ -496,10 +496,10 @@ class _Asterisk:
 
 def treespec_pprint(treespec: TreeSpec) -> str:
     """The structure as its containers print, an asterisk for each leaf."""
-    return repr(tree_unflatten([_Asterisk()] * _expect_spec(treespec).num_leaves, treespec))
+    return repr(tree_unflatten([_Asterisk()] * _check_spec(treespec).num_leaves, treespec))
 
 
-def _deprecated_alias(old, new, function):
+def _make_deprecated_alias(old, new, function):
     def call(value):
         warnings.warn(f"`{old}` is deprecated. Please use `{new}` instead.", FutureWarning, stacklevel=2)
         return function(value)
@@ -509,8 +509,8 @@ def _deprecated_alias(old, new, function):
     return call
 
 
-pytree_to_str = _deprecated_alias("pytree_to_str", "treespec_dumps", treespec_dumps)
-str_to_pytree = _deprecated_alias("str_to_pytree", "treespec_loads", treespec_loads)
+pytree_to_str = _make_deprecated_alias("pytree_to_str", "treespec_dumps", treespec_dumps)
+str_to_pytree = _make_deprecated_alias("str_to_pytree", "treespec_loads", treespec_loads)
 
 register_pytree_node(
     torch.Size,

@@ -123,7 +123,7 @@ def node_type(tree: Any) -> Any:
         if is_namedtuple_class(kind):
             return namedtuple
         if kind.__module__ == f"{package_name()}.return_types":  # the result of an op with several results
-            SUPPORTED_NODES[kind] = _sequence_node(kind)
+            SUPPORTED_NODES[kind] = _make_sequence_node(kind)
     return kind
 
 
@@ -296,7 +296,7 @@ class LeafSpec(TreeSpec, metaclass=_LeafSpecType):
     """`LeafSpec()` is the spec of a single leaf."""
 
 
-def _sequence_node(kind):
+def _make_sequence_node(kind):
     def flatten(items):
         return list(items), None
 
@@ -306,7 +306,7 @@ def _sequence_node(kind):
     return NodeDef(kind, flatten, lambda items, context: kind(items), keys)
 
 
-def _mapping_node(kind):
+def _make_mapping_node(kind):
     def flatten(mapping):
         return list(mapping.values()), list(mapping)
 
@@ -316,7 +316,7 @@ def _mapping_node(kind):
     return NodeDef(kind, flatten, lambda items, context: kind(zip(context, items, strict=True)), keys)
 
 
-def _defaultdict_node():
+def _make_defaultdict_node():
     def context_of(mapping):
         return [mapping.default_factory, list(mapping)]
 
@@ -331,14 +331,14 @@ def _defaultdict_node():
     )
 
 
-def _namedtuple_node():
+def _make_namedtuple_node():
     def keys(items):
         return [(GetAttrKey(name), item) for name, item in zip(items._fields, items, strict=True)], type(items)
 
     return NodeDef(namedtuple, lambda items: (list(items), type(items)), lambda items, context: context(*items), keys)
 
 
-def _deque_node():
+def _make_deque_node():
     def keys(items):
         return [(SequenceKey(index), item) for index, item in enumerate(items)], items.maxlen
 
@@ -348,8 +348,13 @@ def _deque_node():
 
 
 for _node in (
-    _sequence_node(list), _sequence_node(tuple), _mapping_node(dict), _mapping_node(OrderedDict), _defaultdict_node(),
-    _namedtuple_node(), _deque_node()
-):  # fmt: skip
+    _make_sequence_node(list),
+    _make_sequence_node(tuple),
+    _make_mapping_node(dict),
+    _make_mapping_node(OrderedDict),
+    _make_defaultdict_node(),
+    _make_namedtuple_node(),
+    _make_deque_node(),
+):
     SUPPORTED_NODES[_node.type] = _node
 del _node

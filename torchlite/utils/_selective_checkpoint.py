@@ -10,8 +10,8 @@ from typing import Any
 from .._aten import OpOverload, OpOverloadPacket, ops, torchlite_overload
 from .._aten.record_to_overload import match_overload
 from .._dispatch import call
-from .._dispatch.cached_results import CachedResult, replay_op
 from .._dispatch.interceptors import Interceptor
+from .._dispatch.op_replay import CachedResult, replay_op
 from .._library.library_op import LibraryOp
 from .._tensor import Tensor
 from ._pytree import tree_leaves, tree_map_only
@@ -84,7 +84,7 @@ class _SelectiveCheckpointMode(Interceptor):
                 self.in_saved_composite = before
         if not saves or op.aux_outputs:
             return function(*args, **kwargs)
-        return self.kept(op, name, function, args, kwargs)
+        return self.run_kept_op(op, name, function, args, kwargs)
 
     def keeps(self, name: OpOverload, args: Any, kwargs: Any) -> bool:
         answer = self.policy(SelectiveCheckpointContext(is_recompute=self.is_recompute), name, *args, **kwargs)
@@ -92,14 +92,14 @@ class _SelectiveCheckpointMode(Interceptor):
             return answer
         return answer in (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE)
 
-    def kept(self, op: Any, name: OpOverload, function: Any, args: Any, kwargs: Any) -> Any:
+    def run_kept_op(self, op: Any, name: OpOverload, function: Any, args: Any, kwargs: Any) -> Any:
         raise NotImplementedError
 
     def around(self, name: OpOverload, kernel: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the result of a custom op in place of its kernel."""
         raise NotImplementedError
 
-    def taken(self, name: OpOverload) -> Any:
+    def pop_saved(self, name: OpOverload) -> Any:
         """Return a saved result, once."""
         if not self.storage[name]:
             raise RuntimeError(
@@ -128,7 +128,7 @@ class _CachedOutput:
 class _CachingTorchDispatchMode(_SelectiveCheckpointMode):
     """The first run: saves results."""
 
-    def kept(self, op: Any, name: OpOverload, function: Any, args: Any, kwargs: Any) -> Any:
+    def run_kept_op(self, op: Any, name: OpOverload, function: Any, args: Any, kwargs: Any) -> Any:
         result = function(*args, **kwargs)
         self.storage[name].append(CachedResult(result))
         return result
@@ -144,11 +144,11 @@ class _CachedTorchDispatchMode(_SelectiveCheckpointMode):
 
     is_recompute = True
 
-    def kept(self, op: Any, name: OpOverload, function: Any, args: Any, kwargs: Any) -> Any:
-        return replay_op(op, args, kwargs, self.taken(name))
+    def run_kept_op(self, op: Any, name: OpOverload, function: Any, args: Any, kwargs: Any) -> Any:
+        return replay_op(op, args, kwargs, self.pop_saved(name))
 
     def around(self, name: OpOverload, kernel: Any, *args: Any, **kwargs: Any) -> Any:
-        return tree_map_only(Tensor, Tensor.detach, self.taken(name).result)
+        return tree_map_only(Tensor, Tensor.detach, self.pop_saved(name).result)
 
 
 def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> Any:

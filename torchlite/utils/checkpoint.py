@@ -108,7 +108,7 @@ class _Overrides:
 
 
 @contextlib.contextmanager
-def _override(name: str, value: bool | None) -> Any:
+def _deprecated_override(name: str, value: bool | None) -> Any:
     before = getattr(_Overrides, name)
     setattr(_Overrides, name, value)
     try:
@@ -128,12 +128,12 @@ def set_checkpoint_early_stop(enable: bool) -> Any:
     ...     y = checkpoint(torch.exp, x, use_reentrant=False)
     >>> y.sum().backward()
     """
-    return _override("early_stop", enable)
+    return _deprecated_override("early_stop", enable)
 
 
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Any:
     """Context manager: override the `debug` argument of all checkpointed parts."""
-    return _override("debug", enabled)
+    return _deprecated_override("debug", enabled)
 
 
 def noop_context_fn() -> Any:
@@ -277,12 +277,12 @@ class _Holder:
         self.recomputed: dict[Any, Tensor | None] = {}
 
 
-def _metadata(tensor: Tensor) -> dict[str, Any]:
+def _tensor_metadata(tensor: Tensor) -> dict[str, Any]:
     return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
 
 
 # The properties of a saved tensor that both runs must share, by `determinism_check`.
-_DETERMINISM_CHECKS: dict[str, Any] = {"default": _metadata, "none": lambda tensor: None}
+_DETERMINISM_CHECKS: dict[str, Any] = {"default": _tensor_metadata, "none": lambda tensor: None}
 _passes = itertools.count(-2, -1)  # for tensors that are read outside of a backward pass
 
 
@@ -362,18 +362,18 @@ class _CheckpointFrame:
         args, kwargs = self.arguments()
         stop = contextlib.suppress(_StopRecomputationError)
         hooks = saved_tensors_hooks(pack, lambda tensor: tensor)
-        with stop, hooks, enable_grad(), self.surroundings.replay(), self.context, self.noting():
+        with stop, hooks, enable_grad(), self.surroundings.replay(), self.context, self.log_ops():
             self.function(*args, **kwargs)
         self.compare(recomputed)
 
-    def noting(self) -> Any:
+    def log_ops(self) -> Any:
         """Note the ops of a run, for debugging."""
         if not self.names:
             return contextlib.nullcontext()
         self.names[1:] = [_OpLogger()]
         return self.names[-1]
 
-    def tip(self) -> str:
+    def debug_hint(self) -> str:
         if not self.names:
             return _TIP
         first, second = (", ".join(names.called) for names in self.names)
@@ -385,7 +385,7 @@ class _CheckpointFrame:
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
                 f"recomputation.\nNumber of tensors saved during forward: {len(self.saved)}\nNumber of tensors saved "
-                f"during recomputation: {len(made)}.{self.tip()}"
+                f"during recomputation: {len(made)}.{self.debug_hint()}"
             )
         other = [
             f"tensor at position {i}:\nsaved metadata: {first}\nrecomputed metadata: {second}\n"
@@ -395,7 +395,7 @@ class _CheckpointFrame:
         if other:
             raise CheckpointError(
                 "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
-                f"during the forward pass.\n{''.join(other)}.{self.tip()}"
+                f"during the forward pass.\n{''.join(other)}.{self.debug_hint()}"
             )
 
 

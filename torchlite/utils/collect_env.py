@@ -66,7 +66,7 @@ def run_and_return_first_line(run_lambda: Any, command: Any) -> str | None:
     return None if text is None else text.split("\n")[0]
 
 
-def _version_of(program: str) -> str | None:
+def _version_of_program(program: str) -> str | None:
     try:
         return run_and_parse_first_match(run, [program, "--version"], r"(\d+\.\d+[\d.]*)")
     except OSError:
@@ -113,7 +113,7 @@ def get_pip_packages(run_lambda: Any = run, patterns: Any = None) -> tuple[str, 
     return "pip3", "\n".join(lines)
 
 
-def _opencl_devices() -> str:
+def _list_opencl_devices() -> str:
     if not torch.opencl.is_available():
         return "none"
     return "\n".join(torch.opencl.get_device_name(i) for i in range(torch.opencl.device_count()))
@@ -127,9 +127,9 @@ def get_env_info() -> SystemEnv:
         torch_version=str(torch.__version__),
         is_debug_build="False",
         cuda_compiled_version="None",
-        gcc_version=_version_of("gcc"),
-        clang_version=_version_of("clang"),
-        cmake_version=_version_of("cmake"),
+        gcc_version=_version_of_program("gcc"),
+        clang_version=_version_of_program("clang"),
+        cmake_version=_version_of_program("cmake"),
         os=get_os(),
         libc_version=get_libc_version(),
         python_version=f"{sys.version} ({sys.maxsize.bit_length() + 1}-bit runtime)".replace("\n", " "),
@@ -138,11 +138,11 @@ def get_env_info() -> SystemEnv:
         nvidia_gpu_models="\n".join(torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count()))
         if cuda
         else None,
-        nvidia_driver_version=_version_of("nvidia-smi"),
+        nvidia_driver_version=_version_of_program("nvidia-smi"),
         cpu_info=get_cpu_info(),
         pip_version=pip,
         pip_packages=packages,
-        opencl_devices=_opencl_devices(),
+        opencl_devices=_list_opencl_devices(),
     )
 
 

@@ -19,7 +19,7 @@ def is_ninja_available() -> bool:
     return shutil.which("ninja") is not None
 
 
-def _unsupported(name: str) -> Any:
+def _make_unsupported_function(name: str) -> Any:
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(
             f"torch.utils.cpp_extension.{name}: extensions are built against PyTorch's C++ libraries, and torchlite "
@@ -32,7 +32,7 @@ def _unsupported(name: str) -> Any:
 
 
 load, load_inline, CppExtension, CUDAExtension, include_paths = map(
-    _unsupported, ("load", "load_inline", "CppExtension", "CUDAExtension", "include_paths")
+    _make_unsupported_function, ("load", "load_inline", "CppExtension", "CUDAExtension", "include_paths")
 )
 
 
@@ -40,6 +40,6 @@ class BuildExtension:
     """A command for setup scripts; the constructor raises NotImplementedError."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        _unsupported("BuildExtension")()
+        _make_unsupported_function("BuildExtension")()
 
     with_options = classmethod(lambda cls, **options: cls)

@@ -19,18 +19,18 @@ aten = torch.ops.aten
 flop_registry: dict[Any, Callable[..., int]] = {}
 
 
-def _shape_of(value: Any) -> Any:
+def _tensor_to_shape(value: Any) -> Any:
     return value.shape if isinstance(value, torch.Tensor) else value
 
 
 def _shape_wrapper(formula: Callable[..., int]) -> Callable[..., int]:
     """Convert a formula of shapes to one of tensors."""
 
-    def counted(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
-        args, kwargs, out = _pytree.tree_map(_shape_of, (args, kwargs, out_val))
+    def flops_of_tensors(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
+        args, kwargs, out = _pytree.tree_map(_tensor_to_shape, (args, kwargs, out_val))
         return formula(*args, out_shape=out, **kwargs)
 
-    return counted
+    return flops_of_tensors
 
 
 def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Callable], Callable]:

@@ -47,7 +47,7 @@ class ModuleTracker:
         """True during a backward pass."""
         return _current_graph_task_id() != -1
 
-    def _name(self, module: Any) -> str:
+    def _path_of_module(self, module: Any) -> str:
         if module not in self._known:
             name = type(module).__name__
             for path, inner in module.named_modules():
@@ -56,17 +56,17 @@ class ModuleTracker:
                 self._known.add(inner)
         return self._names[module]
 
-    def _enter(self, module: Any, inputs: Any) -> None:
-        name = self._name(module)
+    def _enter_module(self, module: Any, inputs: Any) -> None:
+        name = self._path_of_module(module)
         self.parents.add(name)
-        tensors = [t for t in _tensors(inputs) if t.requires_grad]
+        tensors = [t for t in _find_tensors(inputs) if t.requires_grad]
         if torch.is_grad_enabled() and tensors:
             self._handles.append(register_multi_grad_hook(tensors, lambda _: self.parents.discard(name)))
 
-    def _leave(self, module: Any, inputs: Any, output: Any) -> None:
-        name = self._name(module)
+    def _leave_module(self, module: Any, inputs: Any, output: Any) -> None:
+        name = self._path_of_module(module)
         self.parents.discard(name)
-        tensors = [t for t in _tensors(output) if t.requires_grad]
+        tensors = [t for t in _find_tensors(output) if t.requires_grad]
         if torch.is_grad_enabled() and tensors:
 
             def enter(_: Any) -> None:
@@ -77,8 +77,8 @@ class ModuleTracker:
     def __enter__(self) -> ModuleTracker:
         # In the order in which a module runs: this hook is the first on entry and the last on exit.
         self._handles = [
-            CALLBACKS.register_module_forward_pre_hook(self._enter),
-            CALLBACKS.register_module_forward_hook(self._leave, always_call=True),
+            CALLBACKS.register_module_forward_pre_hook(self._enter_module),
+            CALLBACKS.register_module_forward_hook(self._leave_module, always_call=True),
         ]
         return self
 
@@ -88,9 +88,9 @@ class ModuleTracker:
         self._handles = []
 
 
-def _tensors(value: Any) -> list[Any]:
+def _find_tensors(value: Any) -> list[Any]:
     if isinstance(value, torch.Tensor):
         return [value]
     if isinstance(value, dict):
         value = list(value.values())
-    return [t for item in value for t in _tensors(item)] if isinstance(value, (list, tuple)) else []
+    return [t for item in value for t in _find_tensors(item)] if isinstance(value, (list, tuple)) else []

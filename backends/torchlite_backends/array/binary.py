@@ -5,7 +5,7 @@ Basic arithmetic is in `pointwise`. An operand may be a Python number.
 
 import numpy as np
 
-from torchlite._dispatch.argument_checks import check_same_dtype
+from torchlite._dispatch.shape_and_value_checks import check_same_dtype
 from torchlite._types.dtypes import FROM_NUMPY
 
 from .pointwise import complex_as_real_view

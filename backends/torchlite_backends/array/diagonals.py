@@ -2,7 +2,7 @@
 
 import numpy as xp
 
-from torchlite._dispatch.argument_checks import diagonal_dims
+from torchlite._dispatch.shape_and_value_checks import diagonal_dims
 from torchlite._dispatch.shapes import wrap_dim
 
 from .storage import strided_view

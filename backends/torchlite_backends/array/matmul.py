@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlite._dispatch.argument_checks import check_batched_matrices, check_matmul_dtypes, check_ndims
+from torchlite._dispatch.shape_and_value_checks import check_batched_matrices, check_matmul_dtypes, check_ndims
 
 xp: Any = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlite._dispatch.argument_checks import mean_dtype_error
+from torchlite._dispatch.shape_and_value_checks import mean_dtype_error
 from torchlite._types.dtypes import from_np
 
 from .dim_checks import wrap_dims

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlite._dispatch.argument_checks import check_in_bounds_for_storage
 from torchlite._dispatch.memory_layout import apply_rule_to_ufuncs, infer_dense_strides, strides_of
+from torchlite._dispatch.shape_and_value_checks import check_in_bounds_for_storage
 from torchlite._dispatch.shapes import wrap_dim, wrap_dims
 
 from .storage import base_owner, data_pointer, storage_block, strided_view

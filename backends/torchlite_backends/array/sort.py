@@ -2,7 +2,7 @@
 
 import numpy as xp
 
-from torchlite._dispatch.argument_checks import check_search, check_sorter, searches_right
+from torchlite._dispatch.shape_and_value_checks import check_search, check_sorter, searches_right
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import from_np
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as xp
 
-from torchlite._dispatch.argument_checks import histogram_range
+from torchlite._dispatch.shape_and_value_checks import histogram_range
 from torchlite._dispatch.shapes import wrap_dim
 
 from .dim_checks import check_not_empty, wrap_dims

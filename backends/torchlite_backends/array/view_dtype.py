@@ -2,7 +2,7 @@
 
 import numpy as xp
 
-from torchlite._dispatch.argument_checks import view_dtype_geometry
+from torchlite._dispatch.shape_and_value_checks import view_dtype_geometry
 from torchlite._dispatch.shapes import contiguous_strides
 from torchlite._types.dtypes import FROM_NUMPY, from_np
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from torchlite._settings import fork_locks
-from torchlite._settings.cached import cached_property
+from torchlite._settings.cached_property import cached_property
 from torchlite._settings.thread_count import get_threads
 from torchlite_backends.device_runtime.core import device as shared
 from torchlite_backends.device_runtime.core.device import NotBuiltError

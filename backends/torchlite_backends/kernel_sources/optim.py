@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from torchlite._types.optimizer_formulas import Formula, names_in, parse_again
+from torchlite._types.optimizer_formulas import Formula, find_names, parse_again
 
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 
@@ -99,7 +99,7 @@ def numbers_options(formula: Formula) -> tuple[str, ...]:
     for s in formula.scalars:
         if s.targets[0].id in formula.numbers_of_step:
             betas = [call.args[0].id for call in _bias_corrections(s)]
-            others = names_in(s.value) - formula.numbers_of_step - {"sqrt", "bias_correction", *betas}
+            others = find_names(s.value) - formula.numbers_of_step - {"sqrt", "bias_correction", *betas}
             read |= dict.fromkeys([f"log_{beta}" for beta in betas] + sorted(others))
     return tuple(read)
 

@@ -17,7 +17,7 @@ import itertools
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from torchlite._settings.cached import cached_property
+from torchlite._settings.cached_property import cached_property
 
 from .cache_blocking import parallel_for, scratch_buffer
 

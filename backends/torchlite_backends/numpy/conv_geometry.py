@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 
-from torchlite._settings.cached import cached_property
+from torchlite._settings.cached_property import cached_property
 
 # Elements of a block of columns: 2 MiB of float32, about a core's second-level cache.
 BLOCK = 1 << 19

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlite._types.optimizer_formulas import names_in
+from torchlite._types.optimizer_formulas import find_names
 from torchlite._types.python_source import compile_function, parse
 
 from .cache_blocking import scratch_buffer
@@ -108,7 +108,7 @@ class InPlaceCalls:
 
     def _is_number(self, node: Any) -> bool:
         return (
-            isinstance(node, ast.Constant) or bool(names := names_in(node)) and all(n in self._numbers for n in names)
+            isinstance(node, ast.Constant) or bool(names := find_names(node)) and all(n in self._numbers for n in names)
         )
 
     def _compute(self, node: Any, target: str | None = None) -> _Value:
@@ -128,7 +128,7 @@ class InPlaceCalls:
             if name == "where":
                 return self._where(node, target)
         # A state may hold the first operand where the others do not read it.
-        into = target if target in self._states and not any(target in names_in(part) for part in parts[1:]) else None
+        into = target if target in self._states and not any(target in find_names(part) for part in parts[1:]) else None
         first = self._compute(parts[0], into if isinstance(parts[0], ast.BinOp) else None)
         operands = [first, *(self._compute(part) for part in parts[1:])]
         for operand in operands:

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from torchlite._types.optimizer_formulas import ADAGRAD, ADAM, RMSPROP, SGD, names_in
+from torchlite._types.optimizer_formulas import ADAGRAD, ADAM, RMSPROP, SGD, find_names
 from torchlite._types.python_source import compile_function
 
 from . import cache_blocking
@@ -59,7 +59,7 @@ def _block(formula, present, values):
     lines = [*calls.lines, f"multiply(param, {kept.right.id}, param)"] if scales else calls.lines
     parameters = ", ".join(("grad", "scratch", "update", "param", *formula.states, *formula.numbers))
     text = f"def block({parameters}):\n" + "".join(f"    {line}\n" for line in lines)
-    reads = scales or any("param" in names_in(s.value) for s in statements[:-1])
+    reads = scales or any("param" in find_names(s.value) for s in statements[:-1])
     return compile_function("block", text, f"<{formula.name} {known}>", namespace()), reads, scales
 
 

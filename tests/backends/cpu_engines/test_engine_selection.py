@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import torchlite as torch
-from torchlite._cli.info import report
+from torchlite._cli.info import format_report
 from torchlite_backends.array.storage import data_pointer
 from torchlite_backends.cpu_engines import engine_selection, kernel_support, ndarray_bridge
 from torchlite_backends.device_runtime.core.array import Array, view_of
@@ -184,7 +184,7 @@ def test_the_report_names_each_engine(engines, monkeypatch):
 
 def test_report_names_the_engine():
     assert torch.backends.cpu.get_kernel_engine() == engine_selection.select_engine().name == backend.engine()
-    assert "TORCHLITE_CPU_KERNELS" in report()
+    assert "TORCHLITE_CPU_KERNELS" in format_report()
 
 
 # --- ndarrays and Arrays -------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ class Function:
     def __call__(self, *given):
         from torchlite._dispatch import call
 
-        result = self.function(*[call.wrap(TABLE[0], raw) for raw in given])
+        result = self.function(*[call.wrap_array(TABLE[0], raw) for raw in given])
         return tuple(t._tl_array for t in (result if isinstance(result, tuple) else (result,)))
 
 

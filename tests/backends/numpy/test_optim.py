@@ -70,7 +70,7 @@ def test_the_same_for_any_number_of_threads(case):
 
 def test_large_parameters_are_packed_among_themselves():
     def packs(*sizes):
-        return fused_optim._partition([torch.empty(size) for size in sizes])
+        return fused_optim._partition_into_packs([torch.empty(size) for size in sizes])
 
     small, large = fused_optim.SMALL, fused_optim.SMALL + 1
     assert packs(5, large, 7, large) == [[1, 3], [0, 2]]

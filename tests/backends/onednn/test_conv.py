@@ -392,9 +392,9 @@ def test_a_file_that_will_not_do_is_an_error():
 
 
 def test_info_names_the_library_or_the_reason():
-    from torchlite._cli.info import report
+    from torchlite._cli.info import format_report
 
-    (line,) = [line for line in report().splitlines() if line.startswith("  oneDNN ")]
+    (line,) = [line for line in format_report().splitlines() if line.startswith("  oneDNN ")]
     assert (FOUND.library.path if FOUND.library else FOUND.why_not) in line
 
 

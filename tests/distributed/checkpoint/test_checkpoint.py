@@ -127,7 +127,7 @@ def test_a_save_that_fails_leaves_the_checkpoint_that_was_there(tmp_path, monkey
     def fails(*args):
         raise OSError("the disk is full")
 
-    for name, place in (("rename", filesystem.FileSystem), ("_on_host", filesystem)):
+    for name, place in (("rename", filesystem.FileSystem), ("_copy_to_host", filesystem)):
         with monkeypatch.context() as patch:
             patch.setattr(place, name, fails)
             assert "disk is full" in str(failure(dcp.save, {"x": torch.ones(4), "n": 2}, checkpoint_id=tmp_path))
@@ -245,9 +245,9 @@ def test_metadata_that_lead_astray(tmp_path):
     good = (place / ".metadata").read_bytes()
 
     def changed(change):
-        metadata = _metadata_file.read(good, filesystem._OWN)
+        metadata = _metadata_file.parse_metadata(good, filesystem._OWN)
         change(metadata)
-        return hostile(place, _metadata_file.write(metadata))
+        return hostile(place, _metadata_file.serialize_metadata(metadata))
 
     def lies_in(name):
         return lambda found: [setattr(at, "relative_path", name) for at in found.storage_data.values()]
@@ -265,9 +265,9 @@ def test_metadata_that_lead_astray(tmp_path):
         assert said in changed(lambda found, far=far: found.planner_data.update(x=("x", far)))
     assert "neither a tensor" in changed(lambda found: found.state_dict_metadata.update(x=5))
     # Metadata that describe the file but not its contents.
-    metadata = _metadata_file.read(good, filesystem._OWN)
+    metadata = _metadata_file.parse_metadata(good, filesystem._OWN)
     del metadata.storage_data[MetadataIndex("x", (0,))]
-    (place / ".metadata").write_bytes(_metadata_file.write(metadata))
+    (place / ".metadata").write_bytes(_metadata_file.serialize_metadata(metadata))
     assert "does not say where" in str(failure(dcp.load, {"x": torch.zeros(4)}, checkpoint_id=place))
 
 
@@ -371,9 +371,9 @@ def test_the_files_have_pytorchs_names(tmp_path):
 
 
 def _names_in(data):
-    from torchlite._serialization.pickle_globals import globals_in
+    from torchlite._serialization.pickle_globals import find_globals
 
-    return globals_in(data)
+    return find_globals(data)
 
 
 def test_parts_that_lie_over_each_other():
@@ -387,25 +387,25 @@ def test_parts_that_lie_over_each_other():
             ChunkStorageMetadata(torch.Size(begin for begin, _ in box), torch.Size(end - begin for begin, end in box))
             for box in boxes
         ]
-        assert not _metadata_file._overlap(chunks)
+        assert not _metadata_file._boxes_overlap(chunks)
         if len(chunks) > 1:
             one = chunks[0]
             corner = torch.Size(begin + size - 1 for begin, size in zip(one.offsets, one.sizes, strict=True))
             chunks.append(ChunkStorageMetadata(corner, torch.Size([1] * len(corner))))
-            assert _metadata_file._overlap(chunks)
+            assert _metadata_file._boxes_overlap(chunks)
 
 
 def test_checkpoints_are_no_larger_than_their_files(tmp_path):
     """A part of one element that is shown many times, parts in the same bytes, and parts beyond a file's end."""
     dcp.save({"x": torch.zeros(4), "y": torch.ones(4)}, checkpoint_id=tmp_path)
-    metadata = _metadata_file.read((tmp_path / ".metadata").read_bytes(), filesystem._OWN)
+    metadata = _metadata_file.parse_metadata((tmp_path / ".metadata").read_bytes(), filesystem._OWN)
     places = [vars(place) for place in metadata.storage_data.values()]
     good = [dict(place) for place in places]
 
     def error(*changes):
         for place, before, change in zip(places, good, changes, strict=True):
             place.update(before | change)
-        (tmp_path / ".metadata").write_bytes(_metadata_file.write(metadata))
+        (tmp_path / ".metadata").write_bytes(_metadata_file.serialize_metadata(metadata))
         return str(failure(dcp.load, {"x": torch.zeros(4), "y": torch.zeros(4)}, checkpoint_id=tmp_path))
 
     one, two = good
@@ -421,13 +421,13 @@ def test_checkpoints_are_no_larger_than_their_files(tmp_path):
 def test_parts_with_another_dtype_than_the_metadata_are_refused(tmp_path):
     """A part of complex numbers would lose its imaginary parts without a word."""
     dcp.save({"x": torch.zeros(4)}, checkpoint_id=tmp_path)
-    metadata = _metadata_file.read((tmp_path / ".metadata").read_bytes(), filesystem._OWN)
+    metadata = _metadata_file.parse_metadata((tmp_path / ".metadata").read_bytes(), filesystem._OWN)
     (place,) = metadata.storage_data.values()
     part = io.BytesIO()
     torch.save(torch.ones(4, dtype=torch.complex64), part)
     (tmp_path / "__1_0.distcp").write_bytes(part.getvalue())
     vars(place).update({"relative_path": "__1_0.distcp", "offset": 0, "length": len(part.getvalue())})
-    (tmp_path / ".metadata").write_bytes(_metadata_file.write(metadata))
+    (tmp_path / ".metadata").write_bytes(_metadata_file.serialize_metadata(metadata))
     target = torch.full((4,), 7.0)
     told = str(failure(dcp.load, {"x": target}, checkpoint_id=tmp_path))
     assert "'x' of the checkpoint has a part of torch.complex64, and the metadata say torch.float32" in told
@@ -436,10 +436,10 @@ def test_parts_with_another_dtype_than_the_metadata_are_refused(tmp_path):
 
 def test_saving_removes_parts_alone(tmp_path):
     dcp.save({"x": torch.zeros(4)}, checkpoint_id=tmp_path)
-    metadata = _metadata_file.read((tmp_path / ".metadata").read_bytes(), filesystem._OWN)
+    metadata = _metadata_file.parse_metadata((tmp_path / ".metadata").read_bytes(), filesystem._OWN)
     for place in metadata.storage_data.values():
         place.relative_path = "kept.txt"
-    (tmp_path / ".metadata").write_bytes(_metadata_file.write(metadata))
+    (tmp_path / ".metadata").write_bytes(_metadata_file.serialize_metadata(metadata))
     (tmp_path / "kept.txt").write_text("kept")
     for _ in range(2):
         dcp.save({"x": torch.zeros(4)}, checkpoint_id=tmp_path)

@@ -32,7 +32,7 @@ def add_parser(commands: Any) -> None:
     what = parser.add_argument_group("what is measured")
     what.add_argument("--only", default="", metavar="WORDS", help="groups (small, mlp, networks, big), workloads, rows")
     what.add_argument("--list", action="store_true", help="show the groups, workloads and rows, and measure nothing")
-    what.add_argument("--scale", type=_positive, default=1.0, help="of the sizes (default: %(default)s)")
+    what.add_argument("--scale", type=_parse_positive_number, default=1.0, help="of the sizes (default: %(default)s)")
     mode = what.add_mutually_exclusive_group()
     mode.add_argument(
         "--under-load", action="store_true", help="instead: networks alone, and beside processes that keep cores busy"
@@ -44,7 +44,7 @@ def add_parser(commands: Any) -> None:
     mode.add_argument("--everything", action="store_true", help="the comparison, and then these three")
     who = parser.add_argument_group("who takes part")
     who.add_argument("--device", default="cpu", help="torchlite's device (default: %(default)s)")
-    who.add_argument("--engine", type=_engines, default=[], metavar="NAMES", help="of cpu: " + _ENGINES)
+    who.add_argument("--engine", type=_parse_engines, default=[], metavar="NAMES", help="of cpu: " + _ENGINES)
     who.add_argument(
         "--against", type=_split_words, metavar="NAMES",
         help="torch, jax, tinygrad, torchlite (that of --reference-python), none; default: those that are installed",
@@ -53,9 +53,15 @@ def add_parser(commands: Any) -> None:
         "--reference-python", action="append", default=[], metavar="PATH", help="an interpreter that has rivals"
     )
     how = parser.add_argument_group("how")
-    how.add_argument("--rounds", type=_count, default=3, help="new processes in each (default: %(default)s)")
-    how.add_argument("--seconds", type=_positive, default=0.25, help="for each row in a round (default: %(default)s)")
-    how.add_argument("--threads", type=_count, default=2, help="for each contestant (default: %(default)s)")
+    how.add_argument(
+        "--rounds", type=_parse_positive_int, default=3, help="new processes in each (default: %(default)s)"
+    )
+    how.add_argument(
+        "--seconds", type=_parse_positive_number, default=0.25, help="for each row in a round (default: %(default)s)"
+    )
+    how.add_argument(
+        "--threads", type=_parse_positive_int, default=2, help="for each contestant (default: %(default)s)"
+    )
     how.add_argument("--cpu-time", action="store_true", help="ratios of CPU times too, as on a busy machine")
     out = parser.add_argument_group("what is kept")
     out.add_argument("--history", type=pathlib.Path, metavar="FILE", help="(default: in the user's cache folder)")
@@ -68,14 +74,14 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(bench=parser)
 
 
-def _positive(word: str) -> float:
+def _parse_positive_number(word: str) -> float:
     value = float(word)
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{word} is not above 0")
     return value
 
 
-def _count(word: str) -> int:
+def _parse_positive_int(word: str) -> int:
     value = int(word)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{word} is not at least 1")
@@ -90,7 +96,7 @@ def _split_words(text: str) -> list[str]:
     return [w for w in words if w != "none"]
 
 
-def _engines(text: str) -> list[str]:
+def _parse_engines(text: str) -> list[str]:
     words = list(filter(None, text.split(",")))
     unknown = [w for w in words if w.removesuffix("+onednn") not in ENGINES]
     if unknown:

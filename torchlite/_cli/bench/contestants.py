@@ -46,7 +46,7 @@ def torchlite_contestants(engines: Sequence[str], device: str) -> list[Contestan
     ]
 
 
-def rivals(wanted: Sequence[str] | None, pythons: Sequence[str], device: str) -> list[Contestant]:
+def find_rivals(wanted: Sequence[str] | None, pythons: Sequence[str], device: str) -> list[Contestant]:
     """Return the libraries to compare with: each module in `wanted` (None: all known) under the first interpreter that
     has it.
 

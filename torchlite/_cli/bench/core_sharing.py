@@ -8,7 +8,7 @@ import datetime
 from . import markdown_sections, report_tables
 from .contestants import Contestant, ContestantError
 from .host_info import cpu_name, usable_cores
-from .measurement_rounds import Progress
+from .measurement_rounds import ProgressLine
 from .worker_process import Worker
 from .workloads.core_sharing import CHECKS
 from .workloads.workload_names import OTHER_LIBRARIES
@@ -20,19 +20,19 @@ LIMITS = {"cores used by one thread": 1.05, "cores used when idle": 0.01}
 def run(options: argparse.Namespace, mine: list[Contestant], others: list[Contestant]) -> int:
     """Print a table; return 1 if torchlite exceeds a limit."""
     everyone = [c for c in [*mine, *others] if c.module not in OTHER_LIBRARIES]
-    progress, failed = Progress(len(CHECKS) * len(everyone)), []
+    progress, failed = ProgressLine(len(CHECKS) * len(everyone)), []
     found: dict[str, dict[str, float]] = {}
     for check in CHECKS:
         for contestant in everyone:
             progress.step("sharing", f"{check} under {contestant.label}")
             try:
                 with Worker(contestant, options.threads, options.scale) as worker:
-                    for name, value in worker.ask(check=check, seconds=4 * options.seconds).items():
+                    for name, value in worker.send_request(check=check, seconds=4 * options.seconds).items():
                         found.setdefault(name, {})[contestant.label] = value
             except ContestantError as error:
                 failed.append(f"{contestant.label}: {check}: {error}")
-                progress.say(failed[-1])
-    progress.end()
+                progress.write_line(failed[-1])
+    progress.close()
     labels = [c.label for c in everyone]
     table = [
         ["", *labels],

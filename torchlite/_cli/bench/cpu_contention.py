@@ -15,7 +15,7 @@ from typing import Any
 from . import markdown_sections, report_tables
 from .contestants import Contestant, ContestantError
 from .host_info import cpu_name, usable_cores
-from .measurement_rounds import Progress
+from .measurement_rounds import ProgressLine
 from .worker_process import Worker
 from .workloads.workload_names import WORKLOADS, workloads_of
 
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace, mine: list[Contestant], others: list[Contes
     """Measure the rows, print a table; return 1 if one of torchlite's is too slow."""
     everyone = [*mine, *others]
     taken: dict[str, dict[str, dict[int, list[float]]]] = {row: {} for row in rows}
-    progress = Progress(len(everyone) * len(rows) * options.rounds)
+    progress = ProgressLine(len(everyone) * len(rows) * options.rounds)
     failed = []
     for number in range(options.rounds):
         for workload in workloads_of(rows):
@@ -60,8 +60,8 @@ def run(options: argparse.Namespace, mine: list[Contestant], others: list[Contes
                     _measure(contestant, workload, taken, options, progress, stage)
                 except ContestantError as error:
                     failed.append(f"{contestant.label}: {workload}: {error}")
-                    progress.say(failed[-1])
-    progress.end()
+                    progress.write_line(failed[-1])
+    progress.close()
     labels = [c.label for c in everyone]
     table = table_rows(taken, labels)
     print(f"{cpu_name()}, {usable_cores()} cores, {options.threads} threads each, {datetime.date.today()}")
@@ -80,7 +80,9 @@ def run(options: argparse.Namespace, mine: list[Contestant], others: list[Contes
     return 1 if failed or any((worst[c.label] or (0.0, ""))[0] > AIM for c in mine) else 0
 
 
-def _measure(contestant: Contestant, workload: str, taken: dict, options: Any, progress: Progress, stage: str) -> None:
+def _measure(
+    contestant: Contestant, workload: str, taken: dict, options: Any, progress: ProgressLine, stage: str
+) -> None:
     """Measure a workload's rows under one contestant, without and with load."""
     with Worker(contestant, options.threads, options.scale) as worker:
         worker.make(workload)

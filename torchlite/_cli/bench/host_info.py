@@ -50,7 +50,7 @@ class ForeignLoadMeter:
     def __init__(self) -> None:
         self.begun, self.before, self.average = time.monotonic(), _busy_seconds(), load_average()
 
-    def others(self) -> float | None:
+    def foreign_load(self) -> float | None:
         """Return a number between 0 and 1, or None if the system has no such data. Running children count as others."""
         now = _busy_seconds()
         if self.before is None or now is None:

@@ -53,7 +53,7 @@ def comparison_sections(run: Run, mine: list[str], others: list[str]) -> dict[st
             parts += [f"**{title}**", "", report_tables.to_markdown(table), ""]
     slower = report_tables.summarize(run, mine, rival)
     return {
-        "machine": "\n".join(f"- {line}" for line in report_tables.headline(run)),
+        "machine": "\n".join(f"- {line}" for line in report_tables.host_summary_lines(run)),
         "means": report_tables.to_markdown(means),
         "tables": "\n".join(parts),
         "slower": "\n".join(f"- {line}" for line in slower),

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from torchlite.utils._progress_bar import progress_bar
+from torchlite.utils._progress_bar import make_progress_bar
 
 from .contestants import Contestant, ContestantError
 from .host_info import ForeignLoadMeter, cpu_name, last_commit, usable_cores
@@ -23,11 +23,11 @@ CLOCKS = ("wall", "thread", "process")
 IMPORT, MEMORY = "import", "peak_memory"
 
 
-class Progress:
+class ProgressLine:
     """Progress line: rewritten on a terminal, else one line per stage."""
 
     def __init__(self, total: int):
-        self._bar = progress_bar(total, file=sys.stderr, leave=False)
+        self._bar = make_progress_bar(total, file=sys.stderr, leave=False)
 
     def step(self, stage: str, what: str) -> None:
         """A piece of work begins."""
@@ -35,11 +35,11 @@ class Progress:
         self._bar.set_postfix_str(what, refresh=False)
         self._bar.update()
 
-    def say(self, line: str) -> None:
+    def write_line(self, line: str) -> None:
         """Write a line above the bar."""
         self._bar.write(line, file=sys.stderr)
 
-    def end(self) -> None:
+    def close(self) -> None:
         self._bar.close()
 
 
@@ -57,7 +57,7 @@ class Run:
             if clock in figures:
                 kept.setdefault(clock, []).append(figures[clock])
 
-    def figure(self, row: str, label: str, clock: str = "wall") -> float | None:
+    def median_time(self, row: str, label: str, clock: str = "wall") -> float | None:
         """Return the median over the rounds."""
         found = self.rows.get(row, {}).get(label, {}).get(clock)
         return statistics.median(found) if found else None
@@ -68,7 +68,7 @@ class Run:
         pairs = [a / b for a, b in zip(mine, theirs, strict=False) if b]
         return statistics.median(pairs) if pairs else None
 
-    def spread(self, label: str) -> float | None:
+    def slowest_to_fastest_ratio(self, label: str) -> float | None:
         """Return the ratio of the slowest round to the fastest, in the median of the rows."""
         walls = [found[label].get("wall", []) for found in self.rows.values() if label in found]
         found = [max(times) / min(times) for times in walls if len(times) > 1]
@@ -85,7 +85,7 @@ def measure_all(mine: list[Contestant], others: list[Contestant], rows: list[str
     memory.
     """
     everyone = [*mine, *others]
-    progress = Progress(options.rounds * len(everyone) * len(rows))
+    progress = ProgressLine(options.rounds * len(everyone) * len(rows))
     run, meter = Run(about={}), ForeignLoadMeter()
     versions: dict[str, dict] = {}
     for number in range(options.rounds):
@@ -108,18 +108,18 @@ def measure_all(mine: list[Contestant], others: list[Contestant], rows: list[str
                 workers.reverse()  # alternates the order
             for worker in workers:
                 _add_memory(run, worker, whole)
-    progress.end()
+    progress.close()
     run.about = _run_conditions(options, versions, everyone, meter)
     return run
 
 
 def _measure_in_turn(
-    workers: list[Worker], workload: str, rows: list[str], options: Any, progress: Progress, run: Run, stage: str
+    workers: list[Worker], workload: str, rows: list[str], options: Any, progress: ProgressLine, run: Run, stage: str
 ) -> Iterator[tuple[str, Worker, dict[str, float]]]:
     """Measure a workload's rows, each under all workers in turn."""
     at: dict[Worker, str] = {}
 
-    def attempt(worker: Worker, what: str, *arguments: Any) -> Any:
+    def measure_or_drop(worker: Worker, what: str, *arguments: Any) -> Any:
         try:
             return getattr(worker, what)(*arguments)
         except ContestantError as error:
@@ -130,9 +130,9 @@ def _measure_in_turn(
     for worker in workers:
         if file_of(workload, worker.contestant.module):
             at[worker] = ""
-            attempt(worker, "make", workload)
+            measure_or_drop(worker, "make", workload)
     for worker in list(at):
-        at[worker] = attempt(worker, "advance") or ""
+        at[worker] = measure_or_drop(worker, "advance") or ""
     for row in WORKLOADS[workload]:
         for worker in workers:
             if row in rows:
@@ -140,24 +140,24 @@ def _measure_in_turn(
             if at.get(worker) != row:
                 continue
             if row in rows:
-                figures = attempt(worker, "measure", options.seconds, 3)
+                figures = measure_or_drop(worker, "measure", options.seconds, 3)
                 if figures:
                     yield row, worker, figures
             if worker in at:
-                at[worker] = attempt(worker, "advance") or ""
+                at[worker] = measure_or_drop(worker, "advance") or ""
 
 
-def _record_failure(run: Run, progress: Progress, line: str) -> None:
+def _record_failure(run: Run, progress: ProgressLine, line: str) -> None:
     """Store and show a failure once; the others continue."""
     if line not in run.failed:
         run.failed.append(line)
-        progress.say(line)
+        progress.write_line(line)
 
 
 def _add_memory(run: Run, worker: Worker, whole: bool) -> None:
     if whole and worker.contestant.module not in OTHER_LIBRARIES:
         with contextlib.suppress(ContestantError):
-            peak = worker.ask(peak=1)["peak"]
+            peak = worker.send_request(peak=1)["peak"]
             if peak:
                 run.add(MEMORY, worker.contestant.label, {"wall": peak})
 
@@ -180,7 +180,7 @@ def _run_conditions(
         "seconds": options.seconds,
         "scale": options.scale,
         "load_before": meter.average,
-        "others": meter.others(),
+        "others": meter.foreign_load(),
         "contestants": {
             c.label: {"module": c.module, **{k: versions[c.label][k] for k in ("version", "python", "numpy", "engine")}}
             for c in everyone

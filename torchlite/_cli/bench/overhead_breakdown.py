@@ -21,7 +21,7 @@ from .host_info import cpu_name
 
 _COMMENT = re.compile(r"^( +)# (.+)$")
 # Raised where the function is truncated.
-_HERE = "bench_cut_here"
+_CUT_MARKER = "bench_cut_here"
 SAMPLES = 200
 
 
@@ -54,15 +54,15 @@ def run(options: argparse.Namespace) -> int:
 
 def measure_parts(function: Any, arguments: tuple, samples: int) -> list[tuple[str, float]]:
     """Return the steps of a generated function for these arguments, with the nanoseconds of each."""
-    cuts = cut_at_comments(function, arguments)
-    times = _nanoseconds([*(call for _, call in cuts), function], arguments, samples)
+    cuts = truncate_at_comments(function, arguments)
+    times = _measure_calls_interleaved([*(call for _, call in cuts), function], arguments, samples)
     # A truncation ends at its comment: the code below it belongs to the next one.
     differences = [after - before for before, after in itertools.pairwise(times)]
     found = [(what, max(0.0, ns)) for (what, _), ns in zip(cuts, differences, strict=True)]
     return [("the call, and what comes before the first comment", times[0]), *found, ("together", times[-1])]
 
 
-def cut_at_comments(function: Any, arguments: tuple) -> list[tuple[str, Callable]]:
+def truncate_at_comments(function: Any, arguments: tuple) -> list[tuple[str, Callable]]:
     """Return the function truncated at each comment that the arguments reach."""
     from ..._dispatch.codegen.source_builder import generated_text
 
@@ -72,37 +72,37 @@ def cut_at_comments(function: Any, arguments: tuple) -> list[tuple[str, Callable
         match = _COMMENT.match(line)
         if match is None:
             continue
-        shorter = "\n".join([*lines[:number], f"{match[1]}return {_HERE}", *lines[number:]])
+        shorter = "\n".join([*lines[:number], f"{match[1]}return {_CUT_MARKER}", *lines[number:]])
         try:
             call = _compile_function(shorter, function)
         except SyntaxError:  # before an `elif`, or inside of an expression
             continue
-        if call(*arguments) is call.__globals__[_HERE]:
+        if call(*arguments) is call.__globals__[_CUT_MARKER]:
             found.append((match[2], call))
     return found
 
 
 def _compile_function(text: str, function: Any) -> Any:
-    names = {**function.__globals__, _HERE: object()}
+    names = {**function.__globals__, _CUT_MARKER: object()}
     made = compile_source(text, f"<bench {function.__name__}>", names, {})
     (call,) = (made[name] for name in made if callable(made[name]))
     call.__defaults__, call.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
     return call
 
 
-def _nanoseconds(calls: list[Callable], arguments: tuple, samples: int) -> list[float]:
+def _measure_calls_interleaved(calls: list[Callable], arguments: tuple, samples: int) -> list[float]:
     """Return the smallest mean over a few thousand calls, of each, interleaved; minus the loop's cost."""
-    loops = [_timed_loop(len(arguments)) for _ in calls]
+    loops = [_compile_timed_loop(len(arguments)) for _ in calls]
     best = [float("inf")] * len(calls)
     nothing = float("inf")
     for _ in range(samples):
-        nothing = min(nothing, _empty_loop(500))
+        nothing = min(nothing, _compile_empty_loop(500))
         for i, call in enumerate(calls):
             best[i] = min(best[i], loops[i](call, 500, *arguments))
     return [(b - nothing) / 500 * 1e9 for b in best]
 
 
-def _timed_loop(count: int) -> Callable:
+def _compile_timed_loop(count: int) -> Callable:
     """Return a timed loop with separate inline caches, like a program's loop."""
     names = "".join(f", a{i}" for i in range(count))
     text = (
@@ -114,7 +114,7 @@ def _timed_loop(count: int) -> Callable:
     return compile_source(text, f"<bench loop of {count} arguments>", {"clock": time.perf_counter})["loop"]
 
 
-def _empty_loop(count: int) -> float:
+def _compile_empty_loop(count: int) -> float:
     start = time.perf_counter()
     for _ in range(count):
         pass

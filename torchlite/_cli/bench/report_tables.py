@@ -45,7 +45,7 @@ def is_busy(run: Run) -> bool:
     return (run.about.get("others") or 0) > BUSY
 
 
-def headline(run: Run) -> list[str]:
+def host_summary_lines(run: Run) -> list[str]:
     """Return versions, machine and load, a line each."""
     about = run.about
     who = []
@@ -53,7 +53,7 @@ def headline(run: Run) -> list[str]:
         numpy = f", NumPy {c['numpy']}" if c["module"] == "torchlite" else ""
         engine = f", {c['engine']}" if c["engine"] else ""
         who.append(f"{label} {c['version']} (Python {c['python']}{numpy}{engine})")
-    spreads = [(label, run.spread(label)) for label in about["contestants"]]
+    spreads = [(label, run.slowest_to_fastest_ratio(label)) for label in about["contestants"]]
     extremes = ", ".join(f"{label} {value:.2f}" for label, value in spreads if value)
     others = about["others"]
     load = "unknown" if others is None else f"{others:.0%} of the cores"
@@ -75,7 +75,7 @@ def comparison_tables(run: Run, mine: list[str], rival: str, cpu_times: bool) ->
     names = {"wall": "ratio", "thread": "of thread's CPU", "process": "of process's CPU"}
     short = [label.removeprefix("torchlite ") for label in mine]
     for group, rows in rows_by_group(run).items():
-        rows = [r for r in rows if run.figure(r, rival) is not None]
+        rows = [r for r in rows if run.median_time(r, rival) is not None]
         if not rows:
             continue
         several = len(mine) > 1
@@ -83,7 +83,7 @@ def comparison_tables(run: Run, mine: list[str], rival: str, cpu_times: bool) ->
         head += [names[clock] + (f", {label}" if several else "") for clock in clocks for label in short]
         lines = [head]
         for row in rows:
-            line = [row, *(format_seconds(run.figure(row, who), row) for who in (*mine, rival))]
+            line = [row, *(format_seconds(run.median_time(row, who), row) for who in (*mine, rival))]
             lines.append(line + [format_ratio(run.ratio(row, who, rival, clock)) for clock in clocks for who in mine])
         if len(rows) > 1 and group != "process":
             means = [format_ratio(run.mean_ratio(rows, who, rival)) for who in mine]
@@ -97,7 +97,10 @@ def standalone_tables(run: Run, mine: list[str]) -> list[tuple[str, list[list[st
     return [
         (
             group,
-            [["row", *mine], *([row, *(format_seconds(run.figure(row, who), row) for who in mine)] for row in rows)],
+            [
+                ["row", *mine],
+                *([row, *(format_seconds(run.median_time(row, who), row) for who in mine)] for row in rows),
+            ],
         )
         for group, rows in rows_by_group(run).items()
     ]

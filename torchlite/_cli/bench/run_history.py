@@ -29,14 +29,14 @@ def write(file: pathlib.Path, text: str) -> None:
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as part:
             part.write(text)
-        os.chmod(name, 0o666 & ~_umask())
+        os.chmod(name, 0o666 & ~_read_umask())
         os.replace(name, file)
     except BaseException:
         os.unlink(name)
         raise
 
 
-def _umask() -> int:
+def _read_umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
@@ -48,7 +48,7 @@ def record(run: Run) -> dict[str, Any]:
         **run.about,
         "rows": {
             row: {
-                label: {clock: run.figure(row, label, clock) for clock in CLOCKS if clock in figures}
+                label: {clock: run.median_time(row, label, clock) for clock in CLOCKS if clock in figures}
                 for label, figures in labels.items()
             }
             for row, labels in run.rows.items()
@@ -91,11 +91,11 @@ def last_comparable(runs: list[dict[str, Any]], run: Run) -> dict[str, Any] | No
     return alike[-1] if alike else None
 
 
-def mean_change(kept: dict[str, Any], run: Run, label: str) -> float | None:
+def mean_time_ratio(kept: dict[str, Any], run: Run, label: str) -> float | None:
     """Return the ratio of a contestant's times to the earlier ones: the geometric mean over common rows."""
     found = []
     for row, labels in kept["rows"].items():
-        then, now = (labels.get(label) or {}).get("wall"), run.figure(row, label)
+        then, now = (labels.get(label) or {}).get("wall"), run.median_time(row, label)
         if then and now:
             found.append(math.log(now / then))
     return math.exp(sum(found) / len(found)) if found else None

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from . import core_sharing, cpu_contention, markdown_sections, overhead_breakdown, report_tables, run_history, svg_chart
-from .contestants import ContestantError, rivals, torchlite_contestants
+from .contestants import ContestantError, find_rivals, torchlite_contestants
 from .measurement_rounds import Run, measure_all
 from .workloads.workload_names import GROUPS, WORKLOADS, select_rows
 
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
             options.bench.error(f"--write-docs {page}: there is no such file")
     try:
         mine = torchlite_contestants(options.engine, options.device)
-        others = rivals(options.against, options.reference_python, options.device)
+        others = find_rivals(options.against, options.reference_python, options.device)
     except ContestantError as error:
         options.bench.error(str(error))
     if options.everything:
@@ -69,7 +69,7 @@ def compare(options: argparse.Namespace, mine: list, others: list, rows: list[st
     done = measure_all(mine, others, rows, options, whole=not options.only)
     present = set(done.about["contestants"])
     ours, theirs = ([c.label for c in some if c.label in present] for some in (mine, others))
-    print("\n".join(report_tables.headline(done)))
+    print("\n".join(report_tables.host_summary_lines(done)))
     for line in report(done, ours, theirs, options.cpu_time or report_tables.is_busy(done)):
         print(line)
     save_results(options, done, ours, theirs)
@@ -101,14 +101,14 @@ def save_results(options: argparse.Namespace, done: Run, mine: list[str], others
         file = options.history or run_history.default_file()
         before = run_history.last_comparable(run_history.read(file), done) or {}
         for label in [*others, *mine] if before else ():
-            change = run_history.mean_change(before, done, label)
+            change = run_history.mean_time_ratio(before, done, label)
             if change:
                 print(f"{label}: {change:.2f} of the times it took in the run of {before['date']}")
         run_history.append(file, done)
         print(f"kept in {file}")
     if others and mine:
         if options.picture:
-            run_history.write(options.picture, svg_chart.svg(done, mine, others[0]))
+            run_history.write(options.picture, svg_chart.draw_ratio_chart(done, mine, others[0]))
             print(f"drawn in {options.picture}")
         for page in options.write_docs:
             filled = markdown_sections.fill_page(page, markdown_sections.comparison_sections(done, mine, others))

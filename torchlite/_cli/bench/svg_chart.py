@@ -6,7 +6,7 @@ import html
 import math
 
 from .measurement_rounds import Run
-from .report_tables import TITLES, headline, rows_by_group
+from .report_tables import TITLES, host_summary_lines, rows_by_group
 
 # Widths of a column of bars: names, bars, and labels.
 NAMES, BARS, ASIDE, BETWEEN = 160, 220, 32, 16
@@ -18,29 +18,29 @@ LIGHT = ("#24292f", "#d0d7de", ("#2f6fb0", "#d08a2b", "#4f9d69", "#8b5fa8"))
 DARK = ("#e6edf3", "#3d444d", ("#6aa9e9", "#e0a458", "#74c48e", "#b48ad0"))
 
 
-def svg(run: Run, mine: list[str], rival: str) -> str:
+def draw_ratio_chart(run: Run, mine: list[str], rival: str) -> str:
     """Return an SVG with a bar for each row and each of ours: left of 1 faster than the rival, right of it slower."""
-    columns = _columns(run, mine, rival)
+    columns = _split_into_columns(run, mine, rival)
     values = [
         v for column in columns for _, rows in column for r in rows for m in mine if (v := run.ratio(r, m, rival))
     ]
     scale = _Scale(min([0.5, *values]) / 1.1, max([1.5, *values]) * 1.1)
     body, height = [], 0
     for number, column in enumerate(columns):
-        inside, reached = _column(run, mine, rival, column, scale)
+        inside, reached = _draw_column(run, mine, rival, column, scale)
         body.append(f'<g transform="translate({number * (COLUMN + BETWEEN)},0)">{inside}</g>')
         height = max(height, reached)
     width = len(columns) * (COLUMN + BETWEEN) - BETWEEN
     if len(mine) > 1:
-        body += _legend(mine, height + 14)
+        body += _draw_legend(mine, height + 14)
         height += 24
-    notes = headline(run)
+    notes = host_summary_lines(run)
     body += [f'<text class="n" x="0" y="{height + 20 + 13 * i}">{html.escape(n)}</text>' for i, n in enumerate(notes)]
     height += 20 + 13 * len(notes)
     title = f"Time by {rival}'s: shorter to the left of 1, longer to the right of it"
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"',
-        ' role="img">', f"<title>{html.escape(title)}</title>", f"<style>{_style(len(mine))}</style>",
+        ' role="img">', f"<title>{html.escape(title)}</title>", f"<style>{_css_style(len(mine))}</style>",
         f'<text class="g" x="0" y="14">{html.escape(title)}</text>', *body, "</svg>\n",
     ])  # fmt: skip
 
@@ -63,7 +63,7 @@ class _Scale:
         return sorted(chosen)
 
 
-def _columns(run: Run, mine: list[str], rival: str) -> list[list[tuple[str, list[str]]]]:
+def _split_into_columns(run: Run, mine: list[str], rival: str) -> list[list[tuple[str, list[str]]]]:
     """Return the groups with drawable rows, in two columns of about the same height."""
     shown = [
         (TITLES[group], [r for r in rows if any(run.ratio(r, m, rival) for m in mine)])
@@ -78,7 +78,7 @@ def _columns(run: Run, mine: list[str], rival: str) -> list[list[tuple[str, list
     return [shown] if shown else []
 
 
-def _column(run: Run, mine: list[str], rival: str, column: list, scale: _Scale) -> tuple[str, int]:
+def _draw_column(run: Run, mine: list[str], rival: str, column: list, scale: _Scale) -> tuple[str, int]:
     """Draw the bars of some groups; return their height."""
     found, y = [], TOP
     for title, rows in column:
@@ -91,7 +91,7 @@ def _column(run: Run, mine: list[str], rival: str, column: list, scale: _Scale) 
             for number, who in enumerate(mine):
                 value = run.ratio(row, who, rival)
                 if value is not None:
-                    found += _bar(scale(value), scale(1.0), y + number * BAR, value, number)
+                    found += _draw_bar(scale(value), scale(1.0), y + number * BAR, value, number)
             y += BAR * len(mine) + GAP
     lines = [
         f'<line class="{"one" if t == 1 else "tick"}" x1="{scale(t):.1f}" x2="{scale(t):.1f}" y1="{TOP}" y2="{y}"/>'
@@ -101,7 +101,7 @@ def _column(run: Run, mine: list[str], rival: str, column: list, scale: _Scale) 
     return "\n".join(lines + found), y
 
 
-def _legend(mine: list[str], y: int) -> list[str]:
+def _draw_legend(mine: list[str], y: int) -> list[str]:
     found, place = [], 0
     for number, who in enumerate(mine):
         found.append(f'<circle class="c{number}" cx="{place + 5}" cy="{y}" r="5"/>')
@@ -110,7 +110,7 @@ def _legend(mine: list[str], y: int) -> list[str]:
     return found
 
 
-def _bar(end: float, one: float, y: float, value: float, number: int) -> list[str]:
+def _draw_bar(end: float, one: float, y: float, value: float, number: int) -> list[str]:
     start, width = min(end, one), max(abs(end - one), 0.5)
     beside, anchor = (end - 4, "end") if value < 1 else (end + 4, "start")
     return [
@@ -119,7 +119,7 @@ def _bar(end: float, one: float, y: float, value: float, number: int) -> list[st
     ]
 
 
-def _style(count: int) -> str:
+def _css_style(count: int) -> str:
     def colours(scheme: tuple[str, str, tuple[str, ...]]) -> str:
         text, lines, bars = scheme
         return f"text{{fill:{text}}}.tick{{stroke:{lines}}}.one{{stroke:{text}}}" + "".join(

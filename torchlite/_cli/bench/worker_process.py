@@ -41,23 +41,23 @@ class Worker:
         self.answers: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.errors: collections.deque[str] = collections.deque(maxlen=5)
         for stream, keep in ((self.process.stdout, self.answers.put), (self.process.stderr, self.errors.append)):
-            threading.Thread(target=self._read, args=(stream, keep), daemon=True).start()
+            threading.Thread(target=self._read_lines, args=(stream, keep), daemon=True).start()
         try:
-            self.about: dict[str, Any] = self._answer()
+            self.about: dict[str, Any] = self._wait_for_answer()
             if contestant.engine and self.about["engine"] != contestant.engine:
                 raise ContestantError(f"{self.about['engine']} serves instead (python -m torchlite info says why)")
         except BaseException:
             self.__exit__()
             raise
 
-    def _read(self, stream: Any, keep: Any) -> None:
+    def _read_lines(self, stream: Any, keep: Any) -> None:
         with stream:
             for line in stream:
                 keep(line)
         if stream is self.process.stdout:
             keep("")
 
-    def _answer(self) -> dict[str, Any]:
+    def _wait_for_answer(self) -> dict[str, Any]:
         try:
             line = self.answers.get(timeout=self.limit)
         except queue.Empty:
@@ -72,23 +72,23 @@ class Worker:
             raise ContestantError(answer["failed"])
         return answer
 
-    def ask(self, **request: Any) -> dict[str, Any]:
+    def send_request(self, **request: Any) -> dict[str, Any]:
         try:
             assert self.process.stdin is not None
             self.process.stdin.write(json.dumps(request) + "\n")
             self.process.stdin.flush()
         except OSError:  # it has ended: the answer gives the reason
             pass
-        return self._answer()
+        return self._wait_for_answer()
 
     def make(self, workload: str) -> None:
-        self.ask(make=workload)
+        self.send_request(make=workload)
 
     def advance(self) -> str:
-        return self.ask(advance=1)["row"]
+        return self.send_request(advance=1)["row"]
 
     def measure(self, seconds: float, least: int = 3) -> dict[str, float]:
-        return self.ask(measure=seconds, least=least)
+        return self.send_request(measure=seconds, least=least)
 
     def __enter__(self) -> Worker:
         return self

@@ -13,7 +13,7 @@ from .model_loader import Model, read
 from .run import flatten_result
 
 
-def parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     """Return the command's argument parser."""
     made = argparse.ArgumentParser(
         prog="python -m torchlite convert", description="Write a model in another format, and compare the two."
@@ -26,18 +26,18 @@ def parser() -> argparse.ArgumentParser:
 
 def run(arguments: list[str]) -> int:
     """Run the command; return the exit status."""
-    options = parser().parse_args(arguments)
+    options = make_parser().parse_args(arguments)
     ending = os.path.splitext(options.target)[1]
     if ending not in SUFFIXES:
         raise ValueError(f"{options.target}: expected a name that ends in {', '.join(SUFFIXES)}")
     model = read(options.source)
     given = model_inputs.make_inputs(model, options.input, options.shape)
     {"pt2": _to_pt2, "torchscript": _to_torchscript, "onnx": _to_onnx}[SUFFIXES[ending]](model, given, options.target)
-    print(f"{options.target}: {difference(model, read(options.target), given)}")
+    print(f"{options.target}: {largest_difference(model, read(options.target), given)}")
     return 0
 
 
-def difference(model: Model, written: Model, given: list[torch.Tensor]) -> str:
+def largest_difference(model: Model, written: Model, given: list[torch.Tensor]) -> str:
     """Return the largest difference between the results of two models on the inputs."""
     with torch.no_grad():
         pairs = zip(flatten_result(model.module(*given)), flatten_result(written.module(*given)), strict=True)
@@ -47,7 +47,7 @@ def difference(model: Model, written: Model, given: list[torch.Tensor]) -> str:
     return f"largest difference to {model.path} on these inputs {largest:.3g}"
 
 
-def dynamic_shapes(model: Model) -> tuple | None:
+def make_dynamic_shapes(model: Model) -> tuple | None:
     """Return dynamic shapes for `torch.export`: a Dim for each named size of the file."""
     from torchlite.export import Dim
 
@@ -65,7 +65,7 @@ def _export(model: Model, given: list[torch.Tensor]) -> Any:
 
     if model.program is not None:
         return model.program
-    return export.export(model.module, tuple(given), dynamic_shapes=dynamic_shapes(model))
+    return export.export(model.module, tuple(given), dynamic_shapes=make_dynamic_shapes(model))
 
 
 def _to_pt2(model: Model, given: list[torch.Tensor], path: str) -> None:

@@ -47,7 +47,7 @@ def _subgraph(node: Any) -> Any:
     return getattr(found, "graph", None)
 
 
-def boxes(graph: Any, inputs: set[str], missing: set[str]) -> list[Box]:
+def make_boxes(graph: Any, inputs: set[str], missing: set[str]) -> list[Box]:
     """Return the boxes of a graph: `inputs` are the user's placeholders; the others are weights, which are not drawn.
 
     Ops in `missing` are marked.
@@ -62,11 +62,11 @@ def boxes(graph: Any, inputs: set[str], missing: set[str]) -> list[Box]:
             place[node] = reads[0] if reads else None
             continue
         place[node] = len(found)
-        found.append(Box(_label(node), _title(node), _kind(node, missing), reads))
+        found.append(Box(_box_label(node), _box_tooltip(node), _box_kind(node, missing), reads))
     return found
 
 
-def _kind(node: Any, missing: set[str]) -> str:
+def _box_kind(node: Any, missing: set[str]) -> str:
     if node.op in ("placeholder", "output"):
         return "input" if node.op == "placeholder" else "output"
     name = op_name(node)
@@ -75,18 +75,18 @@ def _kind(node: Any, missing: set[str]) -> str:
     return "product" if any(part in name.lower() for part in _PRODUCTS) else "op"
 
 
-def _label(node: Any) -> str:
+def _box_label(node: Any) -> str:
     name = node.name if node.op == "placeholder" else "output" if node.op == "output" else op_name(node)
-    sizes = _sizes(node)
+    sizes = _format_sizes(node)
     return f"{name}  {sizes}" if sizes else name
 
 
-def _sizes(node: Any) -> str:
+def _format_sizes(node: Any) -> str:
     shape = getattr(node.meta.get("val", node.meta.get("tensor_meta")), "shape", None)
     return "" if shape is None else "x".join(map(str, shape)) or "scalar"
 
 
-def _title(node: Any) -> str:
+def _box_tooltip(node: Any) -> str:
     """Return the tooltip: the node as text, and the source line that created it."""
     trace = (node.meta.get("stack_trace") or "").strip().splitlines()
     return "\n".join([node.format_node() or str(node), *trace[-2:]])

@@ -34,24 +34,24 @@ class Layout:
     layers: int
 
 
-def layout(widths: Sequence[float], edges: Sequence[tuple[int, int]]) -> Layout:
+def layout_boxes(widths: Sequence[float], edges: Sequence[tuple[int, int]]) -> Layout:
     """Lay out boxes of these widths (pixels), topologically sorted for the edges (from, to)."""
-    places = [LayoutNode(layer, width) for layer, width in zip(_layers(len(widths), edges), widths, strict=True)]
-    paths = [_path(places, start, end) for start, end in edges]
+    places = [LayoutNode(layer, width) for layer, width in zip(_assign_layers(len(widths), edges), widths, strict=True)]
+    paths = [_insert_dummy_nodes(places, start, end) for start, end in edges]
     rows: list[list[int]] = [[] for _ in range(1 + max((place.layer for place in places), default=-1))]
     for number, place in enumerate(places):
         rows[place.layer].append(number)
     for sweep in range(SWEEPS):
-        _order(places, rows, downwards=sweep % 2 == 0)
+        _order_layers(places, rows, downwards=sweep % 2 == 0)
     for sweep in range(SWEEPS):
-        _align(places, rows, downwards=sweep % 2 == 0)
+        _align_layers(places, rows, downwards=sweep % 2 == 0)
     left = min((place.x - place.width / 2 for place in places), default=0.0)
     for place in places:
         place.x -= left
     return Layout(places, paths, max((place.x + place.width / 2 for place in places), default=0.0), len(rows))
 
 
-def _layers(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
+def _assign_layers(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
     """Return each node's layer by longest path. A source is directly above its first reader."""
     found, readers = [0] * count, [0] * count
     for start, end in sorted(edges, key=lambda edge: edge[1]):
@@ -63,7 +63,7 @@ def _layers(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
     return [readers[node] - 1 if readers[node] else layer for node, layer in enumerate(found)]
 
 
-def _path(places: list[LayoutNode], start: int, end: int) -> list[int]:
+def _insert_dummy_nodes(places: list[LayoutNode], start: int, end: int) -> list[int]:
     """Return the nodes of an edge; adds dummy nodes in the layers that it crosses."""
     path = [start]
     for layer in range(places[start].layer + 1, places[end].layer):
@@ -76,20 +76,20 @@ def _path(places: list[LayoutNode], start: int, end: int) -> list[int]:
     return path
 
 
-def _order(places: list[LayoutNode], rows: list[list[int]], downwards: bool) -> None:
+def _order_layers(places: list[LayoutNode], rows: list[list[int]], downwards: bool) -> None:
     """Sort each layer by the mean position of its neighbours in the previous one."""
     position = {number: float(index) for row in rows for index, number in enumerate(row)}
     for row in rows if downwards else reversed(rows):
 
-        def middle(number: int) -> float:
+        def mean_neighbour_position(number: int) -> float:
             near = places[number].above if downwards else places[number].below
             return sum(position[other] for other in near) / len(near) if near else position[number]
 
-        row.sort(key=middle)
+        row.sort(key=mean_neighbour_position)
         position.update((number, float(index)) for index, number in enumerate(row))
 
 
-def _align(places: list[LayoutNode], rows: list[list[int]], downwards: bool) -> None:
+def _align_layers(places: list[LayoutNode], rows: list[list[int]], downwards: bool) -> None:
     """Move each layer's nodes towards the mean of their neighbours, without overlap."""
     for row in rows if downwards else reversed(rows):
         wanted = []

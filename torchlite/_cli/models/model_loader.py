@@ -47,7 +47,7 @@ class Model:
     program: Any = None
 
 
-def kind_of(path: str) -> str:
+def detect_file_format(path: str) -> str:
     """Return the format of a file, by its content. ValueError for an unknown one."""
     with open(path, "rb") as file:
         head = file.read(4)
@@ -73,7 +73,7 @@ def kind_of(path: str) -> str:
 
 def read(path: str, device: str = "cpu") -> Model:
     """Load a model on a device. OSError, ValueError or RuntimeError for an invalid file."""
-    kind = kind_of(path)
+    kind = detect_file_format(path)
     if kind == "checkpoint":
         raise ValueError(f"{path}: holds values that torch.save wrote, and no program; load it with torch.load")
     try:
@@ -88,13 +88,17 @@ def _read_pt2(path: str, device: str) -> Model:
     program = export.load(path)
     signature = program.graph_signature
     nodes = {node.name: node for node in program.graph.nodes}
-    inputs = [_value(name, nodes[name].meta.get("val")) for name in signature.user_inputs if name in nodes]
-    outputs = [_value(name, nodes[name].meta.get("val")) for name in signature.user_outputs if name in nodes]
+    inputs = [
+        _describe_node_value(name, nodes[name].meta.get("val")) for name in signature.user_inputs if name in nodes
+    ]
+    outputs = [
+        _describe_node_value(name, nodes[name].meta.get("val")) for name in signature.user_outputs if name in nodes
+    ]
     example = program.example_inputs[0] if program.example_inputs else None
     return Model(path, "pt2", program.module().to(device), inputs, outputs, program.graph, example, program)
 
 
-def _value(name: str, about: Any) -> Value:
+def _describe_node_value(name: str, about: Any) -> Value:
     """Return the value described by a graph's node."""
     if not isinstance(about, torch.Tensor):
         return Value(name)
@@ -115,13 +119,20 @@ def _read_onnx(path: str, device: str) -> Model:
     module = onnx.load(path)
     about = module.meta["onnx"]
 
-    def values(names: list[str]) -> list[Value]:
-        return [_of_type(name, about["types"][name]) for name in names]
+    def describe_values(names: list[str]) -> list[Value]:
+        return [_make_typed_value(name, about["types"][name]) for name in names]
 
-    return Model(path, "onnx", module.to(device), values(about["inputs"]), values(about["outputs"]), module.graph)
+    return Model(
+        path,
+        "onnx",
+        module.to(device),
+        describe_values(about["inputs"]),
+        describe_values(about["outputs"]),
+        module.graph,
+    )
 
 
-def _of_type(name: str, about: tuple[str, tuple[int | str, ...] | None] | None) -> Value:
+def _make_typed_value(name: str, about: tuple[str, tuple[int | str, ...] | None] | None) -> Value:
     if about is None:
         return Value(name)
     dtype = getattr(torch, about[0], None)

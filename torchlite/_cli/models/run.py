@@ -14,7 +14,7 @@ from . import SUFFIXES, model_inputs
 from .model_loader import Model, read
 
 
-def parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     """Return the argument parser of `run MODEL`."""
     made = argparse.ArgumentParser(prog="python -m torchlite run", description="Run a model that a file holds.")
     made.add_argument("model", help=f"a file of torch.export, torch.jit or ONNX ({', '.join(SUFFIXES)})")
@@ -28,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
 
 def run(arguments: list[str]) -> int:
     """Run the command; return the exit status."""
-    options = parser().parse_args(arguments)
+    options = make_parser().parse_args(arguments)
     model = read(options.model, options.device)
     given = [value.to(options.device) for value in model_inputs.make_inputs(model, options.input, options.shape)]
     with torch.no_grad():

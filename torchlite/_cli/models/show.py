@@ -11,13 +11,13 @@ import torchlite as torch
 
 from ..._dispatch.interceptors import Interceptor
 from . import graph_boxes, model_inputs
-from .model_loader import KINDS, Model, kind_of, read
+from .model_loader import KINDS, Model, detect_file_format, read
 from .run import flatten_result
 
 OPS_A_LINE = 6
 
 
-def parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     """Return the argument parser of `show MODEL`."""
     made = argparse.ArgumentParser(prog="python -m torchlite show", description="What a file of a model holds.")
     made.add_argument("model", help="a file of torch.export, torch.jit or ONNX, or of torch.save")
@@ -29,32 +29,32 @@ def parser() -> argparse.ArgumentParser:
 
 def run(arguments: list[str]) -> int:
     """Run the command; return the exit status."""
-    options = parser().parse_args(arguments)
+    options = make_parser().parse_args(arguments)
     path = options.model
-    kind = kind_of(path)
+    kind = detect_file_format(path)
     print(f"{path}  {KINDS[kind]}, {format_bytes(os.path.getsize(path))}")
     if kind == "checkpoint":
-        print("\n".join(_checkpoint(path)))
+        print("\n".join(_iterate_checkpoint_tensors(path)))
         return 0
     model = read(path)
     print("\n".join(_describe_model(model)))
     given = _example_inputs(model, options)
     graph = model.graph if model.graph is not None or given is None else _capture_graph(model, given)
     if graph is not None:
-        print("\n".join(_columns("ops", _format_op_counts(graph_boxes.count_ops(graph)))))
+        print("\n".join(_format_columns("ops", _format_op_counts(graph_boxes.count_ops(graph)))))
     missing: set[str] = set()
     if given is None:
         print("devices     not tried: the file does not say its inputs' shapes (--shape, --input)")
     else:
-        used = records_used(model, given)
-        for device in options.device or ["cpu", *_other_devices()]:
+        used = find_used_records(model, given)
+        for device in options.device or ["cpu", *_find_available_accelerators()]:
             lacks = [name for name in used if _is_absent(name, device)]
             missing.update(lacks)
             print(f"{f'on {device}':<11} {'every op' if not lacks else 'without ' + ', '.join(sorted(lacks))}")
     if options.picture:
         if graph is None:
             raise ValueError("--picture: TorchScript's graph is that of a run, for which --shape or --input is needed")
-        draw(options.picture, model, graph, missing)
+        draw_graph(options.picture, model, graph, missing)
         print(f"wrote       {options.picture}")
     return 0
 
@@ -68,13 +68,13 @@ def format_bytes(count: int) -> str:
     return f"{count:.1f} GiB"
 
 
-def _columns(title: str, lines: list[str]) -> list[str]:
+def _format_columns(title: str, lines: list[str]) -> list[str]:
     return [f"{title if not number else '':<11} {line}" for number, line in enumerate(lines)]
 
 
 def _describe_model(model: Model) -> Iterator[str]:
-    yield from _columns("inputs", [str(value) for value in model.inputs])
-    yield from _columns("outputs", [str(value) for value in model.outputs])
+    yield from _format_columns("inputs", [str(value) for value in model.inputs])
+    yield from _format_columns("outputs", [str(value) for value in model.outputs])
     for title, values in (("parameters", list(model.module.parameters())), ("buffers", list(model.module.buffers()))):
         count, memory = sum(v.numel() for v in values), sum(v.numel() * v.element_size() for v in values)
         yield f"{title:<11} {len(values)} tensors, {count:,} numbers, {format_bytes(memory)}"
@@ -85,7 +85,7 @@ def _format_op_counts(found: Any) -> list[str]:
     return [", ".join(words[start : start + OPS_A_LINE]) for start in range(0, len(words), OPS_A_LINE)] or ["none"]
 
 
-def _checkpoint(path: str) -> Iterator[str]:
+def _iterate_checkpoint_tensors(path: str) -> Iterator[str]:
     """Yield the tensors of a torch.save file, by their paths."""
     from torchlite.utils import _pytree
 
@@ -124,7 +124,7 @@ class _OpRecorder(Interceptor):
         return function(*args, **kwargs)
 
 
-def records_used(model: Model, given: list[torch.Tensor]) -> list[str]:
+def find_used_records(model: Model, given: list[torch.Tensor]) -> list[str]:
     """Return torchlite's ops that a run calls."""
     noted = _OpRecorder()
     with torch.no_grad(), noted:
@@ -134,24 +134,28 @@ def records_used(model: Model, given: list[torch.Tensor]) -> list[str]:
 
 def _is_absent(name: str, device: str) -> bool:
     from ..._dispatch import REGISTRY
-    from ..show import kind_on
+    from ..show import execution_kind_on_device
 
-    return name in REGISTRY and kind_on(REGISTRY[name], device).startswith(("absent", "cannot be used"))
+    return name in REGISTRY and execution_kind_on_device(REGISTRY[name], device).startswith(
+        ("absent", "cannot be used")
+    )
 
 
-def _other_devices() -> list[str]:
+def _find_available_accelerators() -> list[str]:
     """Return the available accelerators."""
     return [name for name in ("opencl", "cuda") if getattr(torch, name).is_available()]
 
 
-def draw(path: str, model: Model, graph: Any, missing: set[str]) -> None:
+def draw_graph(path: str, model: Model, graph: Any, missing: set[str]) -> None:
     """Write the graph's drawing. ValueError if the name does not end in .svg."""
     from torchlite._serialization.atomic_files import replace_file
 
-    from .svg_graph import svg
+    from .svg_graph import draw_graph
 
     if not path.endswith(".svg"):
         raise ValueError(f"--picture {path}: pictures are SVG: expected a name that ends in .svg")
-    text = svg(graph_boxes.boxes(graph, {value.name for value in model.inputs}, missing), os.path.basename(model.path))
+    text = draw_graph(
+        graph_boxes.make_boxes(graph, {value.name for value in model.inputs}, missing), os.path.basename(model.path)
+    )
     with replace_file(path) as file:
         file.write(text.encode())

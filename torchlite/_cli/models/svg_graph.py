@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
-from .layered_layout import Layout, layout
+from .layered_layout import Layout, layout_boxes
 
 HEIGHT, STEP, MARGIN = 26, 54, 20  # of a box, from layer to layer, around the picture, in pixels
 LETTER = 6.7  # the width of a letter of the font at 11 pixels, at most
@@ -29,10 +29,10 @@ class Box:
     reads: tuple[int, ...] = ()
 
 
-def svg(boxes: Sequence[Box], title: str) -> str:
+def draw_graph(boxes: Sequence[Box], title: str) -> str:
     """Return the drawing of topologically sorted boxes."""
     edges = [(source, number) for number, box in enumerate(boxes) for source in dict.fromkeys(box.reads)]
-    places = layout([max(60.0, 18 + LETTER * len(box.label)) for box in boxes], edges)
+    places = layout_boxes([max(60.0, 18 + LETTER * len(box.label)) for box in boxes], edges)
     width, height = places.width + 2 * MARGIN, places.layers * STEP - (STEP - HEIGHT) + 2 * MARGIN
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
@@ -40,7 +40,7 @@ def svg(boxes: Sequence[Box], title: str) -> str:
         f"<title>{escape(title)}</title>",
         '<rect width="100%" height="100%" fill="white"/>',
         '<g fill="none" stroke="#a1a1aa" stroke-width="1.2">',
-        *(f'<path d="{_curve(places, path)}"/>' for path in places.paths),
+        *(f'<path d="{_draw_edge(places, path)}"/>' for path in places.paths),
         "</g>",
     ]
     for box, place in zip(boxes, places.places, strict=False):
@@ -54,7 +54,7 @@ def svg(boxes: Sequence[Box], title: str) -> str:
     return "\n".join([*lines, "</svg>", ""])
 
 
-def _curve(places: Layout, path: list[int]) -> str:
+def _draw_edge(places: Layout, path: list[int]) -> str:
     """Return an edge from the bottom of its first box through dummy nodes to the top of its last."""
     points = [(MARGIN + places.places[number].x, MARGIN + places.places[number].layer * STEP) for number in path]
     x, y = points[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..op_record import Formula, Op, Param
-from ..saved_variables import is_output_name, parse_saved_name
+from ..saved_variable_analysis import is_output_name, parse_saved_name
 from .source_builder import Listing, Piece, Source, compile_op, join_tests, tuple_literal
 
 
@@ -39,30 +39,30 @@ def _write_saved_values(source: Source, op: Op) -> None:
         source.comment("What the node saved; `get` refuses a tensor that was changed since.")
     for i, (name, kind, _) in enumerate(plan.saves):
         value = f"get(saved[{i}], versions[{i}], node, {i})" if kind == "value" else f"saved[{i}]"
-        source.line(f"{_local(name, kind)} = {value}")
+        source.line(f"{_local_name(name, kind)} = {value}")
     if plan.shapes:
         source.comment("An input's shape is known where its gradient goes.")
     for name in plan.shapes:
-        source.line(f"{_local(name, 'shape')} = edge_shape(edges[{_position(op, name)}])")
+        source.line(f"{_local_name(name, 'shape')} = edge_shape(edges[{_output_position(op, name)}])")
     if plan.keeps:
         source.comment("The outputs.")
     everyone = {name for formula in op.formulas for name in formula.targets}
     for i, users in plan.keeps.items():
         edge_tests = [f"edges[{n}] is not None" for n, p in enumerate(op.tensor_params) if p.name in users]
         test = [] if users == everyone else ["if", *join_tests(edge_tests, "or"), "else None"]
-        source.expression(f"{_output(op, i)} = ", [f"get_out(node, {i})", *test])
+        source.expression(f"{_output_expression(op, i)} = ", [f"get_out(node, {i})", *test])
 
 
-def _local(name: str, kind: str) -> str:
+def _local_name(name: str, kind: str) -> str:
     """The local variable of a saved value: `input_`, `input_shape_`, `input_dtype_`."""
     return f"{name}_{kind}_" if kind in ("shape", "dtype") else f"{name}_"
 
 
-def _output(op: Op, index: int) -> str:
+def _output_expression(op: Op, index: int) -> str:
     return f"out{index}_" if op.aux_outputs or op.outputs or op.multi_output else "out_"
 
 
-def _position(op: Op, name: str) -> int:
+def _output_position(op: Op, name: str) -> int:
     return [p.name for p in op.tensor_params].index(name)
 
 
@@ -72,8 +72,8 @@ def _write_formulas(source: Source, op: Op) -> dict[str, str]:
     if op.formulas:
         source.comment("The formulas, each where a gradient of its is wanted.")
     for number, (key, formula) in enumerate(zip(op.vjp or (), op.formulas, strict=True)):
-        call = Listing(f"{op.name}__vjp{number}(", ["F", "g", *_needs(op, formula)])
-        edge_tests = join_tests([f"edges[{_position(op, name)}] is not None" for name in formula.targets], "or")
+        call = Listing(f"{op.name}__vjp{number}(", ["F", "g", *_formula_arguments(op, formula)])
+        edge_tests = join_tests([f"edges[{_output_position(op, name)}] is not None" for name in formula.targets], "or")
         if isinstance(key, str):
             result = gradients[key] = f"{key}_grad_"
             absent = "None"
@@ -84,7 +84,7 @@ def _write_formulas(source: Source, op: Op) -> dict[str, str]:
     return gradients
 
 
-def _needs(op: Op, formula: Formula) -> list[Piece]:
+def _formula_arguments(op: Op, formula: Formula) -> list[Piece]:
     """The arguments of a formula after `F, g`."""
     names = {p.name: p for p in op.params}
     arguments: list[Piece] = []
@@ -93,16 +93,16 @@ def _needs(op: Op, formula: Formula) -> list[Piece]:
         if need == "needs":
             arguments.append(tuple_literal([_is_wanted(op, names[name]) for name in formula.targets]))
         elif is_output_name(need):
-            arguments.append(_output(op, int(need[3:] or 0)))
+            arguments.append(_output_expression(op, int(need[3:] or 0)))
         else:
             assert key is not None  # the plan has checked it
-            arguments.append(_local(*key))
+            arguments.append(_local_name(*key))
     return arguments
 
 
 def _is_wanted(op: Op, param: Param) -> str:
     """Test that an argument's gradient is needed; for a list, the gradient of any element."""
-    edge = f"edges[{_position(op, param.name)}]"
+    edge = f"edges[{_output_position(op, param.name)}]"
     if param.kind == "list":
         return f"{edge} is not None and tuple(each is not None for each in {edge})"
     return f"{edge} is not None"

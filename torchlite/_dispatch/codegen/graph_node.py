@@ -22,8 +22,8 @@ def write_node(source: Source, case: FastPathCase) -> None:
     source.comment("Record the op where an input wants a gradient and this thread records.")
     for p in case.tensors:
         absent = f"None if {p.name} is None else " if p.name in case.optional else ""
-        source.line(f"{_node(p)} = {absent}{p.name}._tl_node")
-    with source.condition("if", _wanted(case)):
+        source.line(f"{_write_node(p)} = {absent}{p.name}._tl_node")
+    with source.condition("if", _write_node_condition(case)):
         _write_edges(source, case)
         _write_saved_inputs(source, case)
         _write_outputs(source, case)
@@ -47,14 +47,14 @@ def write_unrecorded(source: Source, case: FastPathCase) -> None:
         source.write(Listing("finish_unrecorded(", [f"{op.name}__op", "table_", values, "result_", *hidden], ")"))
 
 
-def _node(p: Param) -> str:
+def _write_node(p: Param) -> str:
     return f"{p.name}_node_"
 
 
-def _wanted(case: FastPathCase) -> list[Piece]:
+def _write_node_condition(case: FastPathCase) -> list[Piece]:
     """The tests for whether to create a node. Only floating-point results have gradients."""
     op = case.op
-    some = [f"{_node(p)} is not None" for p in case.tensors]
+    some = [f"{_write_node(p)} is not None" for p in case.tensors]
     if len(some) > 1:
         some[0], some[-1] = f"({some[0]}", f"{some[-1]})"
     tests: list[Piece] = [join_tests(some, "or"), "(not NO_GRAD or MODE.grad)"]
@@ -64,7 +64,7 @@ def _wanted(case: FastPathCase) -> list[Piece]:
 
 
 def _write_edges(source: Source, case: FastPathCase) -> None:
-    edges = [_edge(p, several=len(case.tensors) > 1) for p in case.tensors]
+    edges = [_edge_expression(p, several=len(case.tensors) > 1) for p in case.tensors]
     if case.number:
         names = [p.name for p in case.op.tensor_params]
         edges.insert(names.index(case.number), ["None"])
@@ -74,14 +74,14 @@ def _write_edges(source: Source, case: FastPathCase) -> None:
     source.write(tuple_literal(edges, "node_._edges = "))
 
 
-def _edge(p: Param, several: bool) -> list[str]:
+def _edge_expression(p: Param, several: bool) -> list[str]:
     """An input's edge; `edge` also renews the history of a view."""
     parts = [
-        f"{p.name} if {_node(p)} is LEAF",
-        f"else {_node(p)} if {p.name}._tl_meta is None",
+        f"{p.name} if {_write_node(p)} is LEAF",
+        f"else {_write_node(p)} if {p.name}._tl_meta is None",
         f"else gradient_edge({p.name})",
     ]
-    return [f"None if {_node(p)} is None", f"else {parts[0]}", *parts[1:]] if several else parts
+    return [f"None if {_write_node(p)} is None", f"else {parts[0]}", *parts[1:]] if several else parts
 
 
 def _write_saved_inputs(source: Source, case: FastPathCase) -> None:
@@ -90,26 +90,30 @@ def _write_saved_inputs(source: Source, case: FastPathCase) -> None:
         source.comment("What the formulas need, with the versions that tell later changes in place.")
     else:
         source.comment("The formulas need no argument.")
-    source.write(tuple_literal([_saved(case, name, kind, users) for name, kind, users in saves], "node_._saved = "))
     source.write(
-        tuple_literal([_version(case, name, kind, users) for name, kind, users in saves], "node_._versions = ")
+        tuple_literal([_saved_expression(case, name, kind, users) for name, kind, users in saves], "node_._saved = ")
+    )
+    source.write(
+        tuple_literal(
+            [_version_expression(case, name, kind, users) for name, kind, users in saves], "node_._versions = "
+        )
     )
 
 
-def _users(case: FastPathCase, users: frozenset) -> str:
+def _write_users_condition(case: FastPathCase, users: frozenset) -> str:
     """The test that a formula which needs the value is wanted."""
-    return " or ".join(f"{_node(p)} is not None" for p in case.tensors if p.name in users)
+    return " or ".join(f"{_write_node(p)} is not None" for p in case.tensors if p.name in users)
 
 
 def _belongs_to_scalar(case: FastPathCase, name: str, users: frozenset) -> bool:
     """True if a saved value is the Python number itself, or is needed only for the number's gradient, which does not
     exist.
     """
-    return bool(case.number) and (name == case.number or not _users(case, users))
+    return bool(case.number) and (name == case.number or not _write_users_condition(case, users))
 
 
-def _saved(case: FastPathCase, name: str, kind: str, users: frozenset) -> str:
-    wanted = _users(case, users)
+def _saved_expression(case: FastPathCase, name: str, kind: str, users: frozenset) -> str:
+    wanted = _write_users_condition(case, users)
     if _belongs_to_scalar(case, name, users):
         return "None" if not wanted or kind == "dtype" else "()" if kind == "shape" else name
     if kind in ("shape", "dtype"):
@@ -119,7 +123,7 @@ def _saved(case: FastPathCase, name: str, kind: str, users: frozenset) -> str:
     return f"{name} if {wanted} else None" if partly else name
 
 
-def _version(case: FastPathCase, name: str, kind: str, users: frozenset) -> str:
+def _version_expression(case: FastPathCase, name: str, kind: str, users: frozenset) -> str:
     if kind != "value" or _belongs_to_scalar(case, name, users):
         return "0"
     absent = f"{name} is None or " if name in case.optional else ""
@@ -128,7 +132,7 @@ def _version(case: FastPathCase, name: str, kind: str, users: frozenset) -> str:
 
 def _write_outputs(source: Source, case: FastPathCase) -> None:
     """Write the raw outputs that formulas need. A node with a reference to its own result tensor would be a cycle."""
-    every = ((i, _output_wanted(case, users)) for i, users in case.op.saved_variables.keeps.items())
+    every = ((i, _output_condition(case, users)) for i, users in case.op.saved_variables.keeps.items())
     tests = {i: test for i, test in every if test is not None}
     if not tests:
         _write_no_saved_outputs(source)
@@ -141,9 +145,9 @@ def _write_outputs(source: Source, case: FastPathCase) -> None:
             _write_no_saved_outputs(source)
 
 
-def _output_wanted(case: FastPathCase, users: frozenset) -> str | None:
+def _output_condition(case: FastPathCase, users: frozenset) -> str | None:
     """The test that an output is needed: "" if a node always needs it, None if it never does."""
-    wanted = _users(case, users)
+    wanted = _write_users_condition(case, users)
     if not wanted:
         return None
     return "" if users >= {p.name for p in case.tensors} else wanted

@@ -35,12 +35,12 @@ def write_kernel(source: Source, case: FastPathCase, raw: Mapping[str, str]) -> 
     arguments = [(f"{p.name}=" if p.kwonly else "") + raw.get(p.name, p.name) for p in op.params]
     source.comment("The device's kernel computes on the raw arrays; its errors get PyTorch's words.")
     with source.block("try:"):
-        source.expression("kernel_ = ", _kernel(case, raw))
+        source.expression("kernel_ = ", _kernel_expression(case, raw))
         source.write(Listing(f"{'outs_' if op.aux_outputs else 'data_'} = kernel_(", arguments))
-    write_error(source, op, "translate_error", _values(case))
+    write_error(source, op, "translate_error", _argument_expressions(case))
 
 
-def _kernel(case: FastPathCase, raw: Mapping[str, str]) -> list[Piece]:
+def _kernel_expression(case: FastPathCase, raw: Mapping[str, str]) -> list[Piece]:
     """The expression of the device's kernel: views cost the same for any size. Of a list the first array's counts."""
     op = case.op
     if op.tags & (VIEW | MAYBE_VIEW):
@@ -60,7 +60,7 @@ def write_error(source: Source, op: Op, explained: str, values: Listing) -> None
         source.write(Listing(f"raise {explained}(", error, ") from error_.__cause__"))
 
 
-def _values(case: FastPathCase) -> Listing:
+def _argument_expressions(case: FastPathCase) -> Listing:
     """The arguments as they came, in the record's order."""
     return Listing("[", [p.name for p in case.op.params], "]")
 
@@ -68,7 +68,9 @@ def _values(case: FastPathCase) -> Listing:
 def write_finish(source: Source, case: FastPathCase) -> None:
     """Pass several results, or the result of an op on a list, to the last function of the slow path."""
     source.comment("Wrap what it returned, and record the op if an input wants a gradient.")
-    source.write(Listing("return wrap_and_record(", [f"{case.op.name}__op", "table_", _values(case), "data_"]))
+    source.write(
+        Listing("return wrap_and_record(", [f"{case.op.name}__op", "table_", _argument_expressions(case), "data_"])
+    )
 
 
 def _write_result(source: Source, case: FastPathCase) -> None:
@@ -87,14 +89,14 @@ def _write_result(source: Source, case: FastPathCase) -> None:
     source.line("result_ = new(Tensor)")
     source.line("result_._tl_array = data_")
     source.line("result_._tl_kernels = table_")
-    source.line(f"result_.dtype = {_dtype(case)}")
+    source.line(f"result_.dtype = {_dtype_expression(case)}")
     if case.op.tags & (VIEW | MAYBE_VIEW):
         _write_view(source, case)
     else:
         source.line("result_._tl_meta = None")
 
 
-def _dtype(case: FastPathCase) -> str:
+def _dtype_expression(case: FastPathCase) -> str:
     """The result's dtype: the input's or the record's, or else the kernel's, which is looked up only if it differs."""
     op = case.op
     if op.promote == ALWAYS_BOOL and not op.tags & KEEPS_DTYPE:

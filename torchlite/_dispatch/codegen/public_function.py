@@ -26,7 +26,7 @@ def function_text(op: Op, name: str, constants: dict[str, Any], intercepted: boo
     """
     constants[f"{op.name}__op"] = op
     source = Source()
-    source.write(Listing(f"def {name}(", _parameters(op, constants), "):"))
+    source.write(Listing(f"def {name}(", _def_line_parameters(op, constants), "):"))
     with source:
         for p in op.params:
             if p.kind == "varargs":
@@ -36,7 +36,7 @@ def function_text(op: Op, name: str, constants: dict[str, Any], intercepted: boo
         if op.is_implicit:
             composite: Any = op.composite
             constants[f"{op.name}__composite"] = composite.__wrapped__ if op.creation_options else composite
-        free = (["not INTERCEPTORS"] if intercepted else []) + _presence_tests(op)
+        free = (["not INTERCEPTORS"] if intercepted else []) + _presence_conditions(op)
         write_hot_path(source, op, free, _non_kernel_keywords(op))
         _write_slow_path(source, op, "slow_path" if intercepted else "without_interceptors")
     return source.text()
@@ -60,7 +60,7 @@ def needs_arg_parser(op: Op) -> bool:
     )
 
 
-def _parameters(op: Op, constants: dict[str, Any]) -> list[str]:
+def _def_line_parameters(op: Op, constants: dict[str, Any]) -> list[str]:
     """The parameters of the def line. Keyword-only parameters are placed among the positional ones, after those they
     could be mistaken for, because such calls are faster; `signature` shows them as keyword-only.
     """
@@ -74,12 +74,14 @@ def _parameters(op: Op, constants: dict[str, Any]) -> list[str]:
         if p.kwonly and not only_keywords:
             written.append("*")
         only_keywords = only_keywords or p.kwonly or p.kind == "varargs"
-        default = "=ABSENT" if lax and p.default is EMPTY else _default(op, p, constants)
+        default = "=ABSENT" if lax and p.default is EMPTY else _default_text(op, p, constants)
         written.append(f"*{p.name}_" if p.kind == "varargs" else p.name + default)
     if any_form:
         written += [f"{name}=None" for name in _SURPLUS]
         written += [
-            p.name + ("=ABSENT" if p.default is EMPTY else _default(op, p, constants)) for p in op.params if p.kwonly
+            p.name + ("=ABSENT" if p.default is EMPTY else _default_text(op, p, constants))
+            for p in op.params
+            if p.kwonly
         ]
     more = ["out"] * op.has_out + [*more_keywords(op), *op.kwarg_aliases]
     if more and not only_keywords:
@@ -87,7 +89,7 @@ def _parameters(op: Op, constants: dict[str, Any]) -> list[str]:
     return written + [f"{name}=None" for name in more]
 
 
-def _default(op: Op, p: Param, constants: dict[str, Any]) -> str:
+def _default_text(op: Op, p: Param, constants: dict[str, Any]) -> str:
     """The text after a parameter's name: empty, or its default."""
     if p.default is EMPTY:
         return ""
@@ -113,7 +115,7 @@ def _non_kernel_keywords(op: Op) -> list[str]:
     return [*first, *["out"] * op.has_out, *given]
 
 
-def _presence_tests(op: Op) -> list[str]:
+def _presence_conditions(op: Op) -> list[str]:
     """Tests that no argument is absent, for arguments whose class the hot path does not test."""
     if not needs_arg_parser(op):
         return []
@@ -238,7 +240,7 @@ def _none_tests(names: Sequence[str]) -> list[str]:
     return [f"{name} is None" for name in names]
 
 
-def _conditions(subject: str, free: Sequence[str], unset: Sequence[str]) -> str:
+def _guard_comment(subject: str, free: Sequence[str], unset: Sequence[str]) -> str:
     """The comment for the guard: all arguments beyond the kernel's are absent."""
     words = ["nothing intercepts"] * ("not INTERCEPTORS" in free) + [subject] * bool(subject)
     words += ["all is given"] * any("ABSENT" in test for test in free)
@@ -255,7 +257,7 @@ def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequenc
             return
         required = [p.name for p in op.params if p is first or p.kind == "tensor" and p.default is EMPTY]
         named = " and ".join(f"`{name}`" for name in required) if len(required) < 3 else f"all {len(required)}"
-        subject = f"{named} {_plain_words(len(required))}"
+        subject = f"{named} {_plain_tensor_comment(len(required))}"
         tests += map(plain_tensor_test, required)
     several = next((p.name for p in op.params if p.kind == "varargs" and p.name in TENSOR_VARARGS), None)
     if several is not None:
@@ -263,7 +265,7 @@ def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequenc
         tests.append(f"find_torch_function_override({several}) is None")
     tests += _none_tests(unset)
     tests += [f"{name} is None" if name == "layout" else f"not {name}" for name in op.creation_options]
-    source.comment(_conditions(subject, free, unset))
+    source.comment(_guard_comment(subject, free, unset))
     with source.condition("if", tests):
         source.comment("The op is written in other ops, which record themselves.")
         with source.block("try:"):
@@ -276,7 +278,7 @@ def _write_for_list(source: Source, op: Op, free: Sequence[str], unset: Sequence
     """Write the function of an op on one list of tensors."""
     items = op.params[0].name
     tests = [*free, *_none_tests(unset), f"({items}.__class__ is list or {items}.__class__ is tuple)", items]
-    source.comment(_conditions(f"`{items}` is a list of at least one tensor", free, unset))
+    source.comment(_guard_comment(f"`{items}` is a list of at least one tensor", free, unset))
     with source.condition("if", tests):
         source.comment("The raw arrays, if all are plain tensors of one device and dtype.")
         source.line(f"raw_ = homogeneous_arrays({items})")
@@ -303,7 +305,7 @@ def _write_for_tensors(source: Source, op: Op, free: Sequence[str], unset: Seque
     if op.sparse_grad_param:
         subject += " without a sparse gradient"
         tests.append(f"not {op.sparse_grad_param}")
-    source.comment(_conditions(subject, free, unset))
+    source.comment(_guard_comment(subject, free, unset))
     with source.condition("if", tests):
         _write_device_and_dtype(source, first)
         if not others:
@@ -311,7 +313,7 @@ def _write_for_tensors(source: Source, op: Op, free: Sequence[str], unset: Seque
             return
         # An op that checks its arguments, and casts none, takes the slow path if dtypes differ.
         alike = op.tensor_params if op.check is not None and not op.promote else promoted
-        source.comment(_same_device_words(others, alike))
+        source.comment(_same_device_comment(others, alike))
         with source.condition("if", [_same_device_test(p, p in alike) for p in others]):
             write_call(source, FastPathCase(op, [first, *others]))
         if takes_scalar(op, others[0]) and promoted == [first, others[0]]:
@@ -331,7 +333,7 @@ def _write_device_and_dtype(source: Source, p: Param) -> None:
     source.line(f"dtype_ = {p.name}.dtype")
 
 
-def _plain_words(count: int) -> str:
+def _plain_tensor_comment(count: int) -> str:
     return "are plain tensors" if count > 1 else "is a plain tensor"
 
 
@@ -339,13 +341,13 @@ def _is_optional(p: Param) -> bool:
     return p.kind == "optional" or p.default is None
 
 
-def _same_device_words(others: Sequence[Param], promoted: Sequence[Param]) -> str:
+def _same_device_comment(others: Sequence[Param], promoted: Sequence[Param]) -> str:
     """The comment that describes the tests of `_same_device_test`."""
     *rest, last = (f"`{p.name}`" for p in others)
     names = f"{', '.join(rest)} and {last}" if rest else last
     dtype = " and dtype" if any(p in promoted for p in others) else ""
     absent = " (or None)" if any(map(_is_optional, others)) else ""
-    return f"{names} {_plain_words(len(others))}{absent} of the same device{dtype}."
+    return f"{names} {_plain_tensor_comment(len(others))}{absent} of the same device{dtype}."
 
 
 def _same_device_test(p: Param, same_dtype: bool) -> list[str]:
@@ -414,7 +416,7 @@ def reflected_text(op: Op, dunder: str) -> str:
         tests.append(f"{tensor.name}.dtype.category >= 2")
     source = Source()
     with source.block(f"def operator({tensor.name}, {number.name}):"):
-        source.comment(_conditions(f"`{tensor.name}` is a plain tensor", tests[:1], ()))
+        source.comment(_guard_comment(f"`{tensor.name}` is a plain tensor", tests[:1], ()))
         with source.condition("if", tests):
             _write_device_and_dtype(source, tensor)
             write_scalar_branch(source, op, "if", tensor, number)

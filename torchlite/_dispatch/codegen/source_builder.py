@@ -97,7 +97,7 @@ class Source:
     def expression(self, before: str, chain: Sequence[Piece], after: str = "") -> None:
         """Write `before` and an expression, in brackets if it needs several lines."""
         text = before + to_single_line(chain) + after
-        if self._fits(text):
+        if self._fits_on_line(text):
             self.line(text)
             return
         with self.block(f"{before}("):
@@ -107,35 +107,35 @@ class Source:
     def write(self, piece: Piece, after: str = "") -> None:
         """A piece, on one line if it fits."""
         text = to_single_line(piece) + after
-        if isinstance(piece, str) or self._fits(text):
+        if isinstance(piece, str) or self._fits_on_line(text):
             self.line(text)
         elif isinstance(piece, Listing):
             with self.block(piece.opening):
-                self._fill(piece.items)
+                self._fill_lines(piece.items)
             self.line(piece.closing.lstrip(",") + after)
         else:
             for part in piece[:-1]:
                 self.write(part)
             self.write(piece[-1], after)
 
-    def _fill(self, items: Sequence[Piece]) -> None:
+    def _fill_lines(self, items: Sequence[Piece]) -> None:
         """Fill lines with comma-separated items. CPython 3.13 has an instruction that loads two local variables at once
         if their names are on one line.
         """
         row = ""
         for item in items:
             text = to_single_line(item) + ","
-            if row and not self._fits(f"{row} {text}"):
+            if row and not self._fits_on_line(f"{row} {text}"):
                 self.line(row)
                 row = ""
-            if self._fits(text):
+            if self._fits_on_line(text):
                 row = f"{row} {text}" if row else text
             else:
                 self.write(item, ",")
         if row:
             self.line(row)
 
-    def _fits(self, text: str) -> bool:
+    def _fits_on_line(self, text: str) -> bool:
         return len(self._indent) + len(text) <= WIDTH
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..._settings.compiler_state import PROCESS_STATE
-from ..compile_options import mode_of
+from ..compile_options import compile_mode_of
 from ..exc import InvalidBackend
 
 # Backend names and their tags. "inductor" captures kernels. The "aot" names are aliases of it, for programs that bisect
@@ -60,10 +60,10 @@ def lookup_backend(compiler_fn: Any) -> Any:
         return _FUNCTIONS[compiler_fn]
     if compiler_fn not in _TAGS:
         raise InvalidBackend(compiler_fn)
-    return _eager
+    return _interpret_eagerly
 
 
-def _eager(gm: Any, fake_tensor_inputs: Any, **options: Any) -> Any:
+def _interpret_eagerly(gm: Any, fake_tensor_inputs: Any, **options: Any) -> Any:
     """Return a callable that interprets a graph op by op."""
     return gm.forward
 
@@ -88,7 +88,7 @@ def make_compiled_function(
         return functools.partial(_make_graph_compiled_function, compiler, fullgraph, limit, dynamic)
     if backend not in _TAGS:
         raise InvalidBackend(backend)
-    return functools.partial(_make_replaying_function, fullgraph, limit, mode_of(mode, options), dynamic)
+    return functools.partial(_make_replaying_function, fullgraph, limit, compile_mode_of(mode, options), dynamic)
 
 
 def _make_graph_compiled_function(

@@ -47,7 +47,7 @@ def deform_conv2d(
     dilation_h: int, dilation_w: int, groups: int, offset_groups: int, use_mask: bool,
 ) -> Any:  # fmt: skip
     """Return the deformable convolution of (N, C, H, W) with offsets (N, 2 * groups * positions, out, out)."""
-    _check(input, weight, offset, mask, use_mask, groups, offset_groups)
+    _check_deform_conv_arguments(input, weight, offset, mask, use_mask, groups, offset_groups)
     kernel = tuple(weight.shape[2:])
     batch, out = input.shape[0], tuple(offset.shape[2:])
     places = kernel[0] * kernel[1]
@@ -61,7 +61,9 @@ def deform_conv2d(
     return found.reshape(batch, weight.shape[0], *out) + bias[:, None, None]
 
 
-def _check(input: Any, weight: Any, offset: Any, mask: Any, use_mask: bool, groups: int, offset_groups: int) -> None:
+def _check_deform_conv_arguments(
+    input: Any, weight: Any, offset: Any, mask: Any, use_mask: bool, groups: int, offset_groups: int
+) -> None:
     places = weight.shape[2] * weight.shape[3]
     require(input.ndim == 4 and offset.ndim == 4 and weight.ndim == 4, lambda: "Expected tensors of 4 dimensions")
     require(weight.shape[1] * groups == input.shape[1], lambda: f"Expected {weight.shape[1] * groups} input channels")

@@ -19,7 +19,7 @@ _PLACES = (
 )
 
 
-def _pooling(backward: Callable, arguments: int, image_at: int) -> dict[str, Any]:
+def _make_pooling_derivative(backward: Callable, arguments: int, image_at: int) -> dict[str, Any]:
     """Return a pooling op's derivative. arguments: their number. image_at: position of the image shape among the
     backward function's integers.
     """
@@ -28,11 +28,11 @@ def _pooling(backward: Callable, arguments: int, image_at: int) -> dict[str, Any
         ctx.save_for_backward(inputs[1], *(output[1:] if isinstance(output, tuple) else ()))
         ctx.image, ctx.numbers = tuple(inputs[0].shape), inputs[2:]
 
-    def run(ctx: Any, grad: Any, *rest: Any) -> tuple:
+    def run_pooling_backward(ctx: Any, grad: Any, *rest: Any) -> tuple:
         numbers = [*ctx.numbers[:image_at], *ctx.image, *ctx.numbers[image_at:]]
         return (backward(grad, *ctx.saved_tensors, *numbers), *(None,) * (arguments - 1))
 
-    return {"backward": run, "setup_context": setup_context}
+    return {"backward": run_pooling_backward, "setup_context": setup_context}
 
 
 def _save_all(ctx: Any, inputs: Any, output: Any) -> None:
@@ -40,7 +40,7 @@ def _save_all(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.numbers = inputs[5:]
 
 
-def _deform_backward(ctx: Any, grad: Any) -> tuple:
+def _run_deform_conv_backward(ctx: Any, grad: Any) -> tuple:
     found = deform_conv.deform_conv2d_backward(grad, *ctx.saved_tensors, *ctx.numbers)
     return (*found, *(None,) * len(ctx.numbers))
 
@@ -53,7 +53,7 @@ OPS = [
         f"roi_align(Tensor input, Tensor rois, float spatial_scale, {_SIZE}, int sampling_ratio, bool aligned) -> "
         "Tensor",
         roi_pooling.roi_align,
-        **_pooling(roi_pooling.roi_align_backward, 7, 3),
+        **_make_pooling_derivative(roi_pooling.roi_align_backward, 7, 3),
     ),
     OpSpec(
         f"_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, {_SIZE}, {_IMAGE}, int sampling_ratio, "
@@ -64,7 +64,7 @@ OPS = [
         f"ps_roi_align(Tensor input, Tensor rois, float spatial_scale, {_SIZE}, int sampling_ratio) -> "
         "(Tensor, Tensor)",
         roi_pooling.ps_roi_align,
-        **_pooling(roi_pooling.ps_roi_align_backward, 6, 4),
+        **_make_pooling_derivative(roi_pooling.ps_roi_align_backward, 6, 4),
     ),
     OpSpec(
         f"_ps_roi_align_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, {_SIZE}, "
@@ -74,7 +74,7 @@ OPS = [
     OpSpec(
         f"roi_pool(Tensor input, Tensor rois, float spatial_scale, {_SIZE}) -> (Tensor, Tensor)",
         roi_pooling.roi_pool,
-        **_pooling(roi_pooling.roi_pool_backward, 5, 3),
+        **_make_pooling_derivative(roi_pooling.roi_pool_backward, 5, 3),
     ),
     OpSpec(
         f"_roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax, float spatial_scale, {_SIZE}, {_IMAGE}) -> "
@@ -84,14 +84,14 @@ OPS = [
     OpSpec(
         f"ps_roi_pool(Tensor input, Tensor rois, float spatial_scale, {_SIZE}) -> (Tensor, Tensor)",
         roi_pooling.ps_roi_pool,
-        **_pooling(roi_pooling.ps_roi_pool_backward, 5, 3),
+        **_make_pooling_derivative(roi_pooling.ps_roi_pool_backward, 5, 3),
     ),
     OpSpec(
         f"_ps_roi_pool_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, {_SIZE}, "
         f"{_IMAGE}) -> Tensor",
         roi_pooling.ps_roi_pool_backward,
     ),
-    OpSpec(f"deform_conv2d({_PLACES}) -> Tensor", deform_conv.deform_conv2d, _deform_backward, _save_all),
+    OpSpec(f"deform_conv2d({_PLACES}) -> Tensor", deform_conv.deform_conv2d, _run_deform_conv_backward, _save_all),
     OpSpec(
         f"_deform_conv2d_backward(Tensor grad, {_PLACES}) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
         deform_conv.deform_conv2d_backward,

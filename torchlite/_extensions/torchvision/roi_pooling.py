@@ -21,10 +21,10 @@ class _Regions:
     def __init__(self, like: Any, rois: Any, shape: tuple[int, int], weigh: Any) -> None:
         import torchlite as torch
 
-        values = _host(rois)
+        values = _rois_to_numpy(rois)
         self.images = values[:, 0].astype(np.int64).tolist()
         rows, columns = weigh(values, *shape)
-        self.row_ends, self.column_ends = _ends(rows), _ends(columns)
+        self.row_ends, self.column_ends = _nonzero_weight_ranges(rows), _nonzero_weight_ranges(columns)
         self.rows, self.columns = (
             torch.from_numpy(np.ascontiguousarray(m, values.dtype)).to(like.device, like.dtype) for m in (rows, columns)
         )
@@ -38,7 +38,7 @@ class _Regions:
                 yield k, place, self.rows[k, :, top:bottom], self.columns[k, :, left:right]
 
 
-def _check(input: Any, rois: Any, where: str, words: str = "rois must") -> None:
+def _check_rois(input: Any, rois: Any, where: str, words: str = "rois must") -> None:
     """Raise RuntimeError for regions of another shape or dtype."""
     require(rois.ndim == 2 and rois.shape[1] == 5, lambda: f"{words} have shape as Tensor[K, 5]")
     require(
@@ -50,13 +50,13 @@ def _check(input: Any, rois: Any, where: str, words: str = "rois must") -> None:
     )
 
 
-def _host(rois: Any) -> np.ndarray:
+def _rois_to_numpy(rois: Any) -> np.ndarray:
     """Return the regions as a NumPy array."""
     values = rois.detach().cpu()
     return (values.float() if values.dtype.itemsize < 4 else values).numpy()
 
 
-def _ends(weights: np.ndarray) -> list:
+def _nonzero_weight_ranges(weights: np.ndarray) -> list:
     """Return, for each region, the first row with a weight and one past the last."""
     used = (weights != 0).any(1)
     first = used.argmax(1)
@@ -64,7 +64,7 @@ def _ends(weights: np.ndarray) -> list:
     return np.stack([first, np.where(used.any(1), last, first)], 1).tolist()
 
 
-def _samples(start: np.ndarray, size: np.ndarray, bins: int, sampling: int, length: int) -> tuple:
+def _sample_weights(start: np.ndarray, size: np.ndarray, bins: int, sampling: int, length: int) -> tuple:
     """Return the summed interpolation weights (K, bins, length) of sample points spread evenly over each bin, and the
     number of points per bin.
     """
@@ -87,30 +87,30 @@ def _samples(start: np.ndarray, size: np.ndarray, bins: int, sampling: int, leng
     return weights.reshape(len(start), bins, length).astype(np.float64), grid  # integers if there are no regions
 
 
-def _weigh_samples(
+def _make_sample_weigher(
     scale: float, bins: tuple[int, int], sampling: int, offset: float, least: float | None, empty: float = 0.0
 ) -> Any:
     """Return `roi_align`'s weights: the mean of sample points in a bin. least: minimum height and width of a region.
     empty: weights of bins without points.
     """
 
-    def weigh(rois: np.ndarray, height: int, width: int) -> tuple:
+    def weigh_samples(rois: np.ndarray, height: int, width: int) -> tuple:
         kind = rois.dtype.type
         x1, y1, x2, y2 = (rois[:, 1:] * kind(scale) - kind(offset)).T
         across, down = x2 - x1, y2 - y1
         if least is not None:
             across, down = np.maximum(across, kind(least)), np.maximum(down, kind(least))
-        rows, per_row = _samples(y1, down, bins[0], sampling, height)
-        columns, per_column = _samples(x1, across, bins[1], sampling, width)
+        rows, per_row = _sample_weights(y1, down, bins[0], sampling, height)
+        columns, per_column = _sample_weights(x1, across, bins[1], sampling, width)
         count = per_row * per_column
         rows /= np.maximum(count, 1)[:, None, None]
         rows[count == 0] = columns[count == 0] = empty
         return rows, columns
 
-    return weigh
+    return weigh_samples
 
 
-def _edges(start: np.ndarray, size: np.ndarray, bins: int, length: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+def _bin_edges(start: np.ndarray, size: np.ndarray, bins: int, length: int, last: int) -> tuple[np.ndarray, np.ndarray]:
     """Return begin and end (K, bins each) of bins in whole pixels, clipped to `last`."""
     kind = np.float32
     bin_size = (size.astype(kind) / kind(bins))[:, None]
@@ -120,35 +120,37 @@ def _edges(start: np.ndarray, size: np.ndarray, bins: int, length: int, last: in
     return np.clip(low, 0, last), np.clip(high, 0, last)
 
 
-def _rounded(rois: np.ndarray, scale: float) -> np.ndarray:
+def _round_corners(rois: np.ndarray, scale: float) -> np.ndarray:
     """Return corners rounded to pixels, halves away from zero."""
     scaled = rois[:, 1:] * rois.dtype.type(scale)
     return (np.sign(scaled) * np.floor(np.abs(scaled) + rois.dtype.type(0.5))).astype(np.int64).T
 
 
-def _weigh_pixels(scale: float, bins: tuple[int, int], beyond: int) -> Any:
+def _make_pixel_weigher(scale: float, bins: tuple[int, int], beyond: int) -> Any:
     """Return `ps_roi_pool`'s weights: the mean of a bin's pixels. beyond: 1 if bins include the image's last row and
     column, as torchvision does in the gradient only.
     """
 
-    def along(start: np.ndarray, end: np.ndarray, count: int, length: int) -> np.ndarray:
-        low, high = _edges(start, np.maximum(end - start, 1), count, length, length - 1 + beyond)
+    def weigh_along_axis(start: np.ndarray, end: np.ndarray, count: int, length: int) -> np.ndarray:
+        low, high = _bin_edges(start, np.maximum(end - start, 1), count, length, length - 1 + beyond)
         pixels = np.arange(length)
         inside = (pixels >= low[..., None]) & (pixels < high[..., None])
         return inside / np.maximum(high - low, 1)[..., None]
 
-    def weigh(rois: np.ndarray, height: int, width: int) -> tuple:
-        x1, y1, x2, y2 = _rounded(rois, scale)
-        return along(y1, y2, bins[0], height), along(x1, x2, bins[1], width)
+    def weigh_pixels(rois: np.ndarray, height: int, width: int) -> tuple:
+        x1, y1, x2, y2 = _round_corners(rois, scale)
+        return weigh_along_axis(y1, y2, bins[0], height), weigh_along_axis(x1, x2, bins[1], width)
 
-    return weigh
+    return weigh_pixels
 
 
 # -- all channels in every bin -----------------------------------------------------------------------
 
 
-def _aligned(like: Any, rois: Any, shape: tuple, scale: float, bins: tuple, sampling: int, aligned: bool) -> _Regions:
-    weigh = _weigh_samples(scale, bins, sampling, 0.5 if aligned else 0.0, None if aligned else 1.0)
+def _make_roi_align_regions(
+    like: Any, rois: Any, shape: tuple, scale: float, bins: tuple, sampling: int, aligned: bool
+) -> _Regions:
+    weigh = _make_sample_weigher(scale, bins, sampling, 0.5 if aligned else 0.0, None if aligned else 1.0)
     return _Regions(like, rois, shape, weigh)
 
 
@@ -159,9 +161,9 @@ def roi_align(
     """Return interpolated means of each region's bins: (N, C, H, W) and (K, 5) to (K, C, bins, bins)."""
     import torchlite as torch
 
-    _check(input, rois, "roi_align_forward_kernel")
+    _check_rois(input, rois, "roi_align_forward_kernel")
     bins = (pooled_height, pooled_width)
-    regions = _aligned(input, rois, input.shape[2:], spatial_scale, bins, sampling_ratio, aligned)
+    regions = _make_roi_align_regions(input, rois, input.shape[2:], spatial_scale, bins, sampling_ratio, aligned)
     with torch.no_grad():
         images = input.permute(0, 2, 3, 1).contiguous()
         out = input.new_zeros((rois.shape[0], *bins, input.shape[1]))
@@ -180,7 +182,7 @@ def roi_align_backward(
     import torchlite as torch
 
     bins = (pooled_height, pooled_width)
-    regions = _aligned(grad, rois, (height, width), spatial_scale, bins, sampling_ratio, aligned)
+    regions = _make_roi_align_regions(grad, rois, (height, width), spatial_scale, bins, sampling_ratio, aligned)
     with torch.no_grad():
         out = grad.new_zeros((batch_size, height, width, channels))
         grads = grad.permute(0, 2, 3, 1).contiguous()
@@ -193,7 +195,7 @@ def roi_align_backward(
 # -- position-sensitive: one channel per bin -------------------------------------------------------------
 
 
-def _channels(input: Any, bins: tuple) -> int:
+def _position_sensitive_channels(input: Any, bins: tuple) -> int:
     require(
         input.shape[1] % (bins[0] * bins[1]) == 0,
         lambda: "input channels must be a multiple of pooling height * pooling width",
@@ -201,11 +203,11 @@ def _channels(input: Any, bins: tuple) -> int:
     return input.shape[1] // (bins[0] * bins[1])
 
 
-def _sensitive(input: Any, regions: _Regions, bins: tuple) -> tuple:
+def _pool_position_sensitive(input: Any, regions: _Regions, bins: tuple) -> tuple:
     """Return bins from images (N, C, H, W) with channels (output channels, bins, bins), and the channel of each bin."""
     import torchlite as torch
 
-    channels = _channels(input, bins)
+    channels = _position_sensitive_channels(input, bins)
     count = len(regions.images)
     mapping = torch.arange(input.shape[1], dtype=torch.int32, device=input.device).reshape(1, channels, *bins)
     with torch.no_grad():
@@ -217,7 +219,7 @@ def _sensitive(input: Any, regions: _Regions, bins: tuple) -> tuple:
     return out, mapping.expand(count, -1, -1, -1).contiguous()
 
 
-def _sensitive_backward(grad: Any, regions: _Regions, shape: tuple) -> Any:
+def _pool_position_sensitive_backward(grad: Any, regions: _Regions, shape: tuple) -> Any:
     import torchlite as torch
 
     batch, channels, height, width = shape
@@ -233,10 +235,10 @@ def ps_roi_align(
     input: Any, rois: Any, spatial_scale: float, pooled_height: int, pooled_width: int, sampling_ratio: int
 ) -> Any:
     """Return interpolated means with one channel per bin, and the channels."""
-    _check(input, rois, "ps_roi_align_forward_kernel", "Tensor rois should")
+    _check_rois(input, rois, "ps_roi_align_forward_kernel", "Tensor rois should")
     bins = (pooled_height, pooled_width)
-    weigh = _weigh_samples(spatial_scale, bins, sampling_ratio, 0.5, None, empty=np.nan)
-    return _sensitive(input, _Regions(input, rois, input.shape[2:], weigh), bins)
+    weigh = _make_sample_weigher(spatial_scale, bins, sampling_ratio, 0.5, None, empty=np.nan)
+    return _pool_position_sensitive(input, _Regions(input, rois, input.shape[2:], weigh), bins)
 
 
 def ps_roi_align_backward(
@@ -244,17 +246,17 @@ def ps_roi_align_backward(
     sampling_ratio: int, batch_size: int, channels: int, height: int, width: int,
 ) -> Any:  # fmt: skip
     """Return the gradient of the images."""
-    weigh = _weigh_samples(spatial_scale, (pooled_height, pooled_width), sampling_ratio, 0.5, None)
+    weigh = _make_sample_weigher(spatial_scale, (pooled_height, pooled_width), sampling_ratio, 0.5, None)
     regions = _Regions(grad, rois, (height, width), weigh)
-    return _sensitive_backward(grad, regions, (batch_size, channels, height, width))
+    return _pool_position_sensitive_backward(grad, regions, (batch_size, channels, height, width))
 
 
 def ps_roi_pool(input: Any, rois: Any, spatial_scale: float, pooled_height: int, pooled_width: int) -> Any:
     """Return pixel means with one channel per bin, and the channels."""
-    _check(input, rois, "ps_roi_pool_forward_kernel", "Tensor rois should")
+    _check_rois(input, rois, "ps_roi_pool_forward_kernel", "Tensor rois should")
     bins = (pooled_height, pooled_width)
-    regions = _Regions(input, rois, input.shape[2:], _weigh_pixels(spatial_scale, bins, 0))
-    return _sensitive(input, regions, bins)
+    regions = _Regions(input, rois, input.shape[2:], _make_pixel_weigher(spatial_scale, bins, 0))
+    return _pool_position_sensitive(input, regions, bins)
 
 
 def ps_roi_pool_backward(
@@ -262,8 +264,10 @@ def ps_roi_pool_backward(
     batch_size: int, channels: int, height: int, width: int,
 ) -> Any:  # fmt: skip
     """Return the gradient of the images."""
-    regions = _Regions(grad, rois, (height, width), _weigh_pixels(spatial_scale, (pooled_height, pooled_width), 1))
-    return _sensitive_backward(grad, regions, (batch_size, channels, height, width))
+    regions = _Regions(
+        grad, rois, (height, width), _make_pixel_weigher(spatial_scale, (pooled_height, pooled_width), 1)
+    )
+    return _pool_position_sensitive_backward(grad, regions, (batch_size, channels, height, width))
 
 
 # -- maximum -----------------------------------------------------------------------------------------
@@ -273,12 +277,12 @@ def roi_pool(input: Any, rois: Any, spatial_scale: float, pooled_height: int, po
     """Return the maximum of each bin, 0 if empty, and its position in the image (int32, -1 if empty)."""
     import torchlite as torch
 
-    _check(input, rois, "roi_pool_forward_kernel", "Tensor rois should")
+    _check_rois(input, rois, "roi_pool_forward_kernel", "Tensor rois should")
     height, width = input.shape[2:]
-    values = _host(rois)
-    x1, y1, x2, y2 = _rounded(values, spatial_scale)
-    tops, bottoms = _edges(y1, np.maximum(y2 - y1 + 1, 1), pooled_height, height, height)
-    lefts, rights = _edges(x1, np.maximum(x2 - x1 + 1, 1), pooled_width, width, width)
+    values = _rois_to_numpy(rois)
+    x1, y1, x2, y2 = _round_corners(values, spatial_scale)
+    tops, bottoms = _bin_edges(y1, np.maximum(y2 - y1 + 1, 1), pooled_height, height, height)
+    lefts, rights = _bin_edges(x1, np.maximum(x2 - x1 + 1, 1), pooled_width, width, width)
     shape = (rois.shape[0], input.shape[1], pooled_height, pooled_width)
     out, place = input.new_zeros(shape), torch.full(shape, -1, dtype=torch.int32, device=input.device)
     with torch.no_grad():

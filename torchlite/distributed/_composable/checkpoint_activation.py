@@ -41,23 +41,23 @@ def checkpoint(module: nn.Module, **kwargs: Any) -> nn.Module:
         raise ValueError(f"Unexpected keyword arguments: {','.join(kwargs)}")
     state = checkpoint.state(module)
 
-    def again(*args: Any, **kwargs: Any) -> Any:
+    def recompute(*args: Any, **kwargs: Any) -> Any:
         state.enable_hook = False
         try:
             return module(*args, **kwargs)
         finally:
             state.enable_hook = True
 
-    def before(module: nn.Module, args: Any, kwargs: Any) -> None:
+    def pre_forward_hook(module: nn.Module, args: Any, kwargs: Any) -> None:
         if state.enable_hook and torch.is_grad_enabled():
-            state.running = checkpoint_context(again, args, kwargs, context, preserve, check)
+            state.running = checkpoint_context(recompute, args, kwargs, context, preserve, check)
             state.running.__enter__()
 
-    def after(module: nn.Module, args: Any, output: Any) -> None:
+    def post_forward_hook(module: nn.Module, args: Any, output: Any) -> None:
         if state.enable_hook and state.running is not None:
             running, state.running = state.running, None
             running.__exit__(None, None, None)
 
-    module.register_forward_pre_hook(before, with_kwargs=True)
-    module.register_forward_hook(after, prepend=True, always_call=True)
+    module.register_forward_pre_hook(pre_forward_hook, with_kwargs=True)
+    module.register_forward_hook(post_forward_hook, prepend=True, always_call=True)
     return module

@@ -15,7 +15,7 @@ class _State:
     """State of a function for one module."""
 
 
-def _names(module: nn.Module) -> tuple[list[str], list[str], list[str]]:
+def _qualified_names(module: nn.Module) -> tuple[list[str], list[str], list[str]]:
     return (
         [name for name, _ in module.named_parameters()], [name for name, _ in module.named_buffers()],
         [name for name, _ in module.named_modules()],
@@ -39,13 +39,13 @@ def contract(state_cls: type = _State) -> Callable[[Callable[..., Any]], Any]:
     True
     """
 
-    def made(function: Callable[..., Any]) -> Any:
+    def make_contract(function: Callable[..., Any]) -> Any:
         name = function.__name__
 
         @functools.wraps(function)
-        def applied(module: Any, *args: Any, **kwargs: Any) -> Any:
+        def apply_once(module: Any, *args: Any, **kwargs: Any) -> Any:
             modules = [module] if isinstance(module, nn.Module) else list(module)
-            state, before = state_cls(), [_names(each) for each in modules]
+            state, before = state_cls(), [_qualified_names(each) for each in modules]
             for each in modules:
                 known = each.__dict__.setdefault(_REGISTRY_ATTRIBUTE, {})
                 if name in known:
@@ -55,22 +55,22 @@ def contract(state_cls: type = _State) -> Callable[[Callable[..., Any]], Any]:
                     )
                 known[name] = state
             updated = function(module, *args, **kwargs)
-            _check(before, modules if updated is None else _as_module_list(updated))
+            _check_names_unchanged(before, modules if updated is None else _as_module_list(updated))
             return module if updated is None else updated
 
-        applied.state = lambda module: module.__dict__.get(_REGISTRY_ATTRIBUTE, {}).get(name)  # type: ignore[attr-defined]
-        return applied
+        apply_once.state = lambda module: module.__dict__.get(_REGISTRY_ATTRIBUTE, {}).get(name)  # type: ignore[attr-defined]
+        return apply_once
 
-    return made
+    return make_contract
 
 
 def _as_module_list(modules: Any) -> list[nn.Module]:
     return [modules] if isinstance(modules, nn.Module) else list(modules)
 
 
-def _check(before: list[Any], modules: list[nn.Module]) -> None:
+def _check_names_unchanged(before: list[Any], modules: list[nn.Module]) -> None:
     for names, module in zip(before, modules, strict=True):
-        for kind, old, new in zip(("parameters", "buffers", "modules"), names, _names(module), strict=True):
+        for kind, old, new in zip(("parameters", "buffers", "modules"), names, _qualified_names(module), strict=True):
             if old != new:
                 raise RuntimeError(
                     f"Checking {kind}: Composable distributed API implementations cannot modify FQNs.\n"

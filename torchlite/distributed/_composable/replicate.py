@@ -54,7 +54,7 @@ def replicate(module: nn.Module, ignored_modules: Iterable[nn.Module] | None = N
         kwargs["device_ids"] = None if getattr(device, "type", None) == "cpu" else [device]
     kwargs.pop("device_id", None)
     state = replicate.state(module)
-    mine = {id(p) for one in ignored_modules or () for inner in one.modules() for p in _states(inner)}
+    mine = {id(p) for one in ignored_modules or () for inner in one.modules() for p in _own_tensors(inner)}
     names = [name for name, value in [*module.named_parameters(), *module.named_buffers()] if id(value) in mine]
     DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(module, names)
     state.ddp = DistributedDataParallel(module, **kwargs)
@@ -68,5 +68,5 @@ def replicate(module: nn.Module, ignored_modules: Iterable[nn.Module] | None = N
     return module
 
 
-def _states(module: nn.Module) -> list[Any]:
+def _own_tensors(module: nn.Module) -> list[Any]:
     return [*module.parameters(recurse=False), *module.buffers(recurse=False)]

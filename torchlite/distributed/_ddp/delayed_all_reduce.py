@@ -25,7 +25,7 @@ class DelayedAllReduce:
         for parameter in parameters:
             # The engine accumulates a gradient when it is complete if a hook observes it, else at the end.
             parameter.register_post_accumulate_grad_hook(lambda _: None)
-        trigger.register_hook(self._reduce)
+        trigger.register_hook(self._reduce_gradients)
 
     def clear(self) -> None:
         """Reset the gradients to zero."""
@@ -34,7 +34,7 @@ class DelayedAllReduce:
         for parameter, view in zip(self.parameters, self.views, strict=True):
             parameter.grad = view
 
-    def _reduce(self, grad: Any) -> Any:
+    def _reduce_gradients(self, grad: Any) -> Any:
         with torch.no_grad():
             self.buffer.div_(self.group.size())
             dist.all_reduce(self.buffer, group=self.group)

@@ -41,7 +41,7 @@ class _DDPJoinHook(JoinHook):
         ddp = self.ddp
         ddp.reducer.rebuild()
         if ddp.will_sync_module_buffers():
-            ddp._sync_module_buffers(ddp._common_rank(False))
+            ddp._sync_module_buffers(ddp._agree_on_rank(False))
         wanted = torch.zeros(1, device=ddp.device)
         dist.all_reduce(wanted, group=ddp.process_group)
         ddp.require_forward_param_sync = bool(wanted.item())
@@ -50,7 +50,7 @@ class _DDPJoinHook(JoinHook):
 
     def post_hook(self, is_last_joiner: bool) -> None:
         ddp = self.ddp
-        source = ddp._common_rank(is_last_joiner)
+        source = ddp._agree_on_rank(is_last_joiner)
         sync_module_states(ddp.module, ddp.process_group, source, ddp.parameters_to_ignore, ddp.forward_sync_buffers)
 
 
@@ -111,7 +111,7 @@ class DistributedDataParallel(Module, Joinable):
             raise ValueError(
                 "delay_all_reduce_named_params and param_to_hook_all_reduce need to be set at the same time."
             )
-        self.process_group = _group_of(process_group, device_mesh)
+        self.process_group = _resolve_group(process_group, device_mesh)
         if device_mesh is not None:
             self.device_mesh = device_mesh
         self.parameters_to_ignore = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
@@ -144,7 +144,7 @@ class DistributedDataParallel(Module, Joinable):
         self.mixed_precision = mixed_precision
         self.require_backward_grad_sync = self.require_forward_param_sync = True
         self._divide_by_initial_world_size = True
-        self._limits = _bucket_limits(bucket_cap_mb, bucket_cap_mb_list)
+        self._limits = _bucket_size_limits(bucket_cap_mb, bucket_cap_mb_list)
         self.bucket_bytes_cap = self._limits[-1]
         self._comm_hooks: list[tuple[Callable[..., Any], Any]] = []
         self._delayed = None
@@ -186,7 +186,7 @@ class DistributedDataParallel(Module, Joinable):
         ]
         self.output_device = self.device_ids[0] if output_device is None else output_device
 
-    def _reduced(self) -> list[tuple[str, Any, bool]]:
+    def _parameters_to_reduce(self) -> list[tuple[str, Any, bool]]:
         """Return names, parameters, and whether their gradients are sparse: each parameter once."""
         found: dict[int, tuple[str, Any, bool]] = {}
         for prefix, module in self.module.named_modules():
@@ -198,7 +198,7 @@ class DistributedDataParallel(Module, Joinable):
         return list(found.values())
 
     def _make_reducer(self, static_graph: bool) -> None:
-        reduced = self._reduced()
+        reduced = self._parameters_to_reduce()
         self.reducer: Any = None
         self.static_graph = static_graph
         if not reduced:
@@ -263,7 +263,7 @@ class DistributedDataParallel(Module, Joinable):
     def _pre_forward(self, *inputs: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Prepare a forward of the module; return its inputs."""
         if self.reducer is not None:
-            self._before_forward()
+            self._prepare_reducer()
         if self.device_ids:
             inputs, kwargs = _to_device((inputs, kwargs), self.device_ids[0])
         return inputs, kwargs
@@ -279,7 +279,7 @@ class DistributedDataParallel(Module, Joinable):
             self._delayed.clear()
         return output
 
-    def _before_forward(self) -> None:
+    def _prepare_reducer(self) -> None:
         work = Join.notify_join_context(self)
         if work is not None:
             self.reducer.prior = work, work._counted, self._divide_by_initial_world_size
@@ -300,10 +300,12 @@ class DistributedDataParallel(Module, Joinable):
             low = self.mixed_precision
             if low is None or (low.param_dtype is None and low.buffer_dtype is None):
                 return self.module(*inputs, **kwargs)
-            inputs, kwargs = _cast((inputs, kwargs), low.param_dtype)
-            states = {name: _cast(value, low.param_dtype) for name, value in self.module.named_parameters()}
+            inputs, kwargs = _cast_to_mixed_precision((inputs, kwargs), low.param_dtype)
+            states = {
+                name: _cast_to_mixed_precision(value, low.param_dtype) for name, value in self.module.named_parameters()
+            }
             buffers = low.buffer_dtype or low.param_dtype
-            states |= {name: _cast(value, buffers) for name, value in self.module.named_buffers()}
+            states |= {name: _cast_to_mixed_precision(value, buffers) for name, value in self.module.named_buffers()}
             return torch.func.functional_call(self.module, states, inputs, kwargs)
 
     @contextlib.contextmanager
@@ -353,7 +355,7 @@ class DistributedDataParallel(Module, Joinable):
         return self.require_forward_param_sync and self.forward_sync_buffers and bool(self.modules_buffers)
 
     def _sync_buffers(self) -> None:
-        source = self._common_rank(True) if self._join_config.enable else 0
+        source = self._agree_on_rank(True) if self._join_config.enable else 0
         self._assign_modules_buffers()
         self._sync_module_buffers(source)
 
@@ -361,7 +363,7 @@ class DistributedDataParallel(Module, Joinable):
         with torch.no_grad():
             broadcast_coalesced(self.process_group, self.modules_buffers, source)
 
-    def _common_rank(self, candidate: bool) -> int:
+    def _agree_on_rank(self, candidate: bool) -> int:
         """Return the highest rank that is a candidate."""
         found = torch.tensor([self.process_group.rank() if candidate else -1], device=self.device)
         dist.all_reduce(found, op=dist.ReduceOp.MAX, group=self.process_group)
@@ -479,7 +481,7 @@ def _bucket_sizes(reducer: Reducer) -> str:
     return ", ".join(str(bucket.nbytes) for bucket in reducer.buckets)
 
 
-def _group_of(process_group: Any, device_mesh: Any) -> Any:
+def _resolve_group(process_group: Any, device_mesh: Any) -> Any:
     if process_group is not None and device_mesh is not None:
         raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
     if device_mesh is None:
@@ -506,7 +508,7 @@ def _parse_broadcast_buffers(broadcast: bool | None, forward: bool | None) -> tu
     return wanted, wanted
 
 
-def _bucket_limits(cap: float | None, caps: list[float] | None) -> list[int]:
+def _bucket_size_limits(cap: float | None, caps: list[float] | None) -> list[int]:
     """Return the sizes of the buckets in bytes; the last number holds for all further ones."""
     if caps is not None:
         if not caps or any(one <= 0 for one in caps):
@@ -560,5 +562,5 @@ def _to_device(value: Any, device: Any) -> Any:
     return _map_tensors(value, lambda tensor: tensor.to(device))
 
 
-def _cast(value: Any, dtype: Any) -> Any:
+def _cast_to_mixed_precision(value: Any, dtype: Any) -> Any:
     return _map_tensors(value, lambda tensor: tensor.to(dtype) if dtype and tensor.is_floating_point() else tensor)

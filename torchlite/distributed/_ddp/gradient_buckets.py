@@ -62,7 +62,7 @@ class Bucket:
         """Return the bytes of its gradients."""
         return sum(parameter.numel() * parameter.element_size() for parameter in self.parameters)
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         """Reset: wait for all gradients again."""
         self.left = set(self.numbers)
         self.sparse_gradient = None

@@ -68,10 +68,10 @@ class Reducer:
         self._map_work: Any = None
         self._never: set[int] = set()  # parameters that no rank used
         self.buckets: list[Bucket] = []
-        self._make(list(reversed(compute_bucket_assignment(parameters, self.limits, sparse))))
-        self.handles = [self._watch(number, parameter) for number, parameter in enumerate(parameters)]
+        self._make_buckets(list(reversed(compute_bucket_assignment(parameters, self.limits, sparse))))
+        self.handles = [self._register_gradient_hook(number, parameter) for number, parameter in enumerate(parameters)]
 
-    def _watch(self, number: int, parameter: Any) -> Any:
+    def _register_gradient_hook(self, number: int, parameter: Any) -> Any:
         # On the node that adds to the gradient: hooks on the parameter have all been called then.
         return get_gradient_edge(parameter).node.register_hook(lambda *_: self._on_gradient_ready(number))
 
@@ -81,13 +81,13 @@ class Reducer:
             handle.remove()
         self.handles = []
 
-    def _make(self, numbers: list[list[int]]) -> None:
-        old = {number: (self.buckets[at], i) for number, (at, i) in self._place().items()}
+    def _make_buckets(self, numbers: list[list[int]]) -> None:
+        old = {number: (self.buckets[at], i) for number, (at, i) in self._bucket_positions().items()}
         self.buckets = [
             Bucket(index, members, [self.parameters[n] for n in members], self.sparse[members[0]], self.low_precision)
             for index, members in enumerate(numbers)
         ]
-        self.place = self._place()
+        self.place = self._bucket_positions()
         if self.as_views and old:
             for number, (bucket, i) in old.items():
                 parameter = self.parameters[number]
@@ -96,13 +96,13 @@ class Reducer:
                     self.buckets[at].views[position].copy_(parameter.grad)
                     parameter.grad = self.buckets[at].views[position]
 
-    def _place(self) -> dict[int, tuple[int, int]]:
+    def _bucket_positions(self) -> dict[int, tuple[int, int]]:
         return {n: (bucket.index, i) for bucket in self.buckets for i, n in enumerate(bucket.numbers)}
 
     def set_low_precision(self, dtype: Any) -> None:
         """Set the dtype of the reduction."""
         self.low_precision = dtype
-        self._make([bucket.numbers for bucket in self.buckets])
+        self._make_buckets([bucket.numbers for bucket in self.buckets])
 
     # -- before backward
 
@@ -172,7 +172,7 @@ class Reducer:
             else:
                 numbers.append(members)
                 members = []
-        self._make(numbers)
+        self._make_buckets(numbers)
         self.rebuilt = True
         return True
 
@@ -185,7 +185,7 @@ class Reducer:
         self._ready, self._next, self.works, self._used_map = set(), 0, [], None
         self._count = {}
         for bucket in self.buckets:
-            bucket.begin()
+            bucket.reset()
         if self.static and self.times:
             self._unused = [n for n in range(len(self.parameters)) if not self.times.get(n)]
         else:
@@ -213,7 +213,7 @@ class Reducer:
                 CURRENT_PASSES.runs[0].callbacks += (self._mark_unused,)
             for unused in self._unused:
                 if not self._is_learning_static_graph():
-                    self._mark(unused, False)
+                    self._mark_gradient_ready(unused, False)
         if self.static:
             self._count[number] = self._count.get(number, 0) + 1
             if self._is_learning_static_graph():
@@ -233,7 +233,7 @@ class Reducer:
             self._raise_marked_twice(number)
         elif not self.rebuilt:
             self.order.append(number)
-        self._mark(number, True)
+        self._mark_gradient_ready(number, True)
 
     def _is_learning_static_graph(self) -> bool:
         return self.static and not self.times
@@ -243,14 +243,14 @@ class Reducer:
         counted = dict(self._count)
         self.order += [n for n in range(len(self.parameters)) if n not in counted]
         for number in range(len(self.parameters)):
-            self._mark(number, number in counted)
+            self._mark_gradient_ready(number, number in counted)
         self.times = counted
 
     def _mark_unused(self) -> None:
         """After backward, mark parameters without a gradient: no loss depends on their outputs."""
         for number in range(len(self.parameters)):
             if self._begun and number not in self._ready:
-                self._mark(number, False)
+                self._mark_gradient_ready(number, False)
 
     def _raise_marked_twice(self, number: int) -> None:
         words = (
@@ -271,7 +271,7 @@ class Reducer:
             "this particular parameter during this iteration."
         )
 
-    def _mark(self, number: int, used: bool) -> None:
+    def _mark_gradient_ready(self, number: int, used: bool) -> None:
         """Mark a gradient as ready, or as unused."""
         if self.prior is not None:
             self._take_prior()
@@ -280,29 +280,29 @@ class Reducer:
             self._used.add(number)
         at, position = self.place[number]
         bucket = self.buckets[at]
-        self._fill(bucket, position, self.parameters[number], used)
+        self._fill_bucket(bucket, position, self.parameters[number], used)
         bucket.left.discard(number)
         for work in self.works:
             # Futures of hooks are not polled: their callbacks may send more, which all ranks must do in one order.
             if work.__class__ is _BucketWork:
                 work.done()
         while self._next < len(self.buckets) and not self.buckets[self._next].left:
-            self._launch(self.buckets[self._next])
+            self._launch_reduction(self.buckets[self._next])
             self._next += 1
         if self._next == len(self.buckets) and len(self.works) == len(self.buckets):
             if self._exchanges_used_map():
                 self._used_map = torch.tensor([int(n in self._used) for n in range(len(self.parameters))])
                 self._map_work = dist.all_reduce(self._used_map, group=self.group, async_op=True)
             if CURRENT_PASSES.runs:
-                CURRENT_PASSES.runs[0].callbacks += (self._finish,)
+                CURRENT_PASSES.runs[0].callbacks += (self._wait_and_set_gradients,)
             else:
-                self._finish()
+                self._wait_and_set_gradients()
 
     def _exchanges_used_map(self) -> bool:
         """True if the ranks exchange which parameters they used: for a static graph once."""
         return not self.skip_unused and (self._is_learning_static_graph() if self.static else self.find_unused)
 
-    def _fill(self, bucket: Bucket, position: int, parameter: Any, used: bool) -> None:
+    def _fill_bucket(self, bucket: Bucket, position: int, parameter: Any, used: bool) -> None:
         grad = parameter.grad if used else None
         with torch.no_grad():
             if bucket.sparse:
@@ -325,7 +325,7 @@ class Reducer:
                 else:
                     view.div_(self.divisor)
 
-    def _launch(self, bucket: Bucket) -> None:
+    def _launch_reduction(self, bucket: Bucket) -> None:
         if bucket.sparse:
             self.works.append(reduce_sparse(self.group, bucket, self.divisor))
         elif self.hook is None:
@@ -358,7 +358,7 @@ class Reducer:
 
     # -- after backward
 
-    def _finish(self) -> None:
+    def _wait_and_set_gradients(self) -> None:
         """Wait for the buckets, and set the gradients."""
         works, self._expects, self._begun = self.works, False, False
         self.waited = 0.0
@@ -372,7 +372,7 @@ class Reducer:
                 self._write_gradients(bucket, value)
         self.works = []
 
-    def _globally_unused(self) -> set[int]:
+    def _find_globally_unused(self) -> set[int]:
         if self._used_map is not None:
             self._map_work.wait()
             self._never = {n for n, count in enumerate(self._used_map.tolist()) if not count}
@@ -380,7 +380,7 @@ class Reducer:
         return set(self._unused) if self.skip_unused else self._never
 
     def _write_gradients(self, bucket: Bucket, value: Any) -> None:
-        unused = self._globally_unused()
+        unused = self._find_globally_unused()
         if bucket.sparse:
             if bucket.numbers[0] not in unused:
                 bucket.parameters[0].grad = value
@@ -409,13 +409,13 @@ class Reducer:
     def shadow(self) -> None:
         """Shadow a backward of the others with zeros."""
         for bucket in self.buckets:
-            bucket.begin()
+            bucket.reset()
         self.works, self._next = [], 0
         with torch.no_grad():
             for bucket in self.buckets:
                 if not bucket.sparse:
                     bucket.buffer = torch.zeros_like(bucket.buffer) if self.as_views else bucket.buffer.zero_()
-                self._launch(bucket)
+                self._launch_reduction(bucket)
             for bucket, work in zip(self.buckets, self.works, strict=True):
                 value = work.wait()
                 while isinstance(value, list | tuple):

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from torchlite.distributed._tcp_store_protocol import SECRET
 
 from .process_watcher import ProcessWatchers
-from .rank_wrapper import ENDED, MARK, ends_with_parent
+from .rank_wrapper import ENDED, MARK, signal_child_at_parent_end
 
 _PATIENCE = 10.0  # seconds for mpiexec to end the other processes after a failure
 _NOTE = 3.0  # seconds after which a note reports that only some processes have ended
@@ -117,26 +117,26 @@ class LaunchedWorld:
             env={**os.environ, SECRET: os.environ.get(SECRET) or secrets.token_hex(32)},
             stderr=subprocess.PIPE,
             start_new_session=True,
-            preexec_fn=ends_with_parent(signal.SIGTERM),  # noqa: PLW1509 -- no thread runs yet
+            preexec_fn=signal_child_at_parent_end(signal.SIGTERM),  # noqa: PLW1509 -- no thread runs yet
         )
-        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener = threading.Thread(target=self._forward_error_output, daemon=True)
         self._failed = threading.Event()
         self._listener.start()
 
-    def _listen(self) -> None:
+    def _forward_error_output(self) -> None:
         """Forward the error output, and extract the messages of `rank_wrapper.py`."""
         assert self._process.stderr is not None
         left = b""
         while data := os.read(self._process.stderr.fileno(), 1 << 16):
-            left = self._take(left + data)
-        self._show(left)
+            left = self._process_lines(left + data)
+        self._write_output(left)
 
-    def _take(self, data: bytes) -> bytes:
+    def _process_lines(self, data: bytes) -> bytes:
         """Process complete lines; the rest may be the beginning of a message."""
         mark = self._mark
         while data:
             at = data.find(mark[:1])
-            self._show(data if at < 0 else data[:at])
+            self._write_output(data if at < 0 else data[:at])
             data = b"" if at < 0 else data[at:]
             if not data.startswith(mark[: len(data)]):
                 end = 1  # a character of the program's
@@ -146,21 +146,21 @@ class LaunchedWorld:
                 return data
             else:
                 end = len(data)
-            self._message(data[:end])
+            self._handle_message(data[:end])
             data = data[end:]
         return b""
 
-    def _message(self, line: bytes) -> None:
+    def _handle_message(self, line: bytes) -> None:
         """Handle a message; show any other line."""
         if line.startswith(self._mark):
             try:
-                self._heard(json.loads(line[len(self._mark) :]))
+                self._handle_rank_message(json.loads(line[len(self._mark) :]))
                 return
             except (ValueError, KeyError, TypeError):  # torn by another process's output
                 pass
-        self._show(line)
+        self._write_output(line)
 
-    def _show(self, data: bytes) -> None:
+    def _write_output(self, data: bytes) -> None:
         if not data:
             return
         self._shown = (self._shown + data)[-len(data) - 100 :]
@@ -176,11 +176,11 @@ class LaunchedWorld:
                     stream.write(data)
                     stream.flush()
 
-    def _heard(self, told: dict[str, Any]) -> None:
+    def _handle_rank_message(self, told: dict[str, Any]) -> None:
         if told["what"] == "start":
             self._watchers.add(told)
             if self._signal:  # mpiexec may have missed it before it knew the processes
-                self._send(self._signal)
+                self._send_signal(self._signal)
             return
         rank, state = told["rank"], told["state"]
         if told["what"] == "state" and state != "waiting":
@@ -220,7 +220,7 @@ class LaunchedWorld:
         """True if all processes ended, but some without MPI_Finalize, for which the others would wait."""
         return len(self._states) == self._size and any(state != "outside" for state in self._states.values())
 
-    def _note(self) -> None:
+    def _report_ended_processes(self) -> None:
         """Report once which processes ended while others run: those may wait for them."""
         if self._first and not self._noted and time.monotonic() - self._first > _NOTE:
             self._noted = True
@@ -236,11 +236,11 @@ class LaunchedWorld:
         one.
         """
         try:
-            return self._wait()
+            return self._poll_until_end()
         finally:
             self._watchers.close()
 
-    def _wait(self) -> int:
+    def _poll_until_end(self) -> int:
         since = 0.0
         while self._process.poll() is None and not self._failed.wait(0.1):
             since = (since or time.monotonic()) if self._all_ended() else 0.0
@@ -248,10 +248,10 @@ class LaunchedWorld:
                 self._quiet = True
                 self.end()
                 return 0
-            self._note()
-            if failure := self._lost_helper():
+            self._report_ended_processes()
+            if failure := self._find_lost_proxy():
                 self.failures.append({**failure, "code": 1})
-                self._send(signal.SIGKILL)  # it waits for the one that has ended
+                self._send_signal(signal.SIGKILL)  # it waits for the one that has ended
                 self._watchers.kill()
                 break
             if self._is_missed() or self._is_late() or (self._since and time.monotonic() - self._since > _GRACE):
@@ -266,17 +266,17 @@ class LaunchedWorld:
         code = self._process.wait()
         self._listener.join(5)
         self.failures[:0] = self._departed if code or self.failures else []
-        if not self.failures and not self.signaled and (failure := self._unsaid(code)):
+        if not self.failures and not self.signaled and (failure := self._unreported_failure(code)):
             self.failures.append(failure)
         return code
 
-    def _lost_helper(self) -> dict[str, Any] | None:
+    def _find_lost_proxy(self) -> dict[str, Any] | None:
         """Return the proxy of mpiexec that ended before its processes, for which mpiexec may wait forever."""
         told = self._watchers.helper()
         self._alone = (self._alone or time.monotonic()) if told else 0.0
         return told if self._alone and time.monotonic() - self._alone > _HELPER else None
 
-    def _unsaid(self, code: int) -> dict[str, Any] | None:
+    def _unreported_failure(self, code: int) -> dict[str, Any] | None:
         """Return the failure of a run in which no process reported one."""
         if self._aborted is not None:
             return {"aborted": self._aborted, "code": code or 1}
@@ -296,9 +296,9 @@ class LaunchedWorld:
     def stop(self, number: int) -> None:
         """Forward a signal; kill what has not ended after some time."""
         self.signaled, self._signal = self.signaled or time.monotonic(), number
-        self._send(number)
+        self._send_signal(number)
 
-    def _send(self, number: int) -> None:
+    def _send_signal(self, number: int) -> None:
         if self._process.poll() is None:
             self._process.send_signal(number)
 
@@ -306,7 +306,7 @@ class LaunchedWorld:
         """Kill mpiexec and with it its processes."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             if self._process.poll() is None:
-                self._send(number)
+                self._send_signal(number)
                 try:
                     self._process.wait(5)
                 except subprocess.TimeoutExpired:
@@ -314,7 +314,7 @@ class LaunchedWorld:
         self._watchers.kill()
 
 
-def describe(failure: dict[str, Any]) -> str:
+def describe_failure(failure: dict[str, Any]) -> str:
     """Describe a failed process in a sentence, with its traceback."""
     if "helper" in failure:
         return (

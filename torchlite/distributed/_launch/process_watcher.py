@@ -49,7 +49,7 @@ class ProcessWatchers:
             for descriptor, _ in self._ends.poll(0, len(self._ranks) + len(self._parents)):
                 told = self._ranks.get(descriptor)
                 if told is None:
-                    return self._of_helper(descriptor)
+                    return self._describe_proxy(descriptor)
                 if told["rank"] not in known:
                     return told
         return None
@@ -60,7 +60,7 @@ class ProcessWatchers:
             if self._helpers is None or not self._parents:
                 return None
             for descriptor, _ in self._helpers.poll(0):
-                told = self._of_helper(descriptor)
+                told = self._describe_proxy(descriptor)
                 ended = select.poll()
                 for rank, said in self._ranks.items():
                     if said["parent"] == told["helper"]:
@@ -69,7 +69,7 @@ class ProcessWatchers:
                     return told
         return None
 
-    def _of_helper(self, descriptor: int) -> dict[str, Any]:
+    def _describe_proxy(self, descriptor: int) -> dict[str, Any]:
         number = next(number for number, one in self._parents.items() if one == descriptor)
         return {
             "helper": number,

@@ -48,7 +48,7 @@ def rank_and_size() -> dict[str, int]:
     return found
 
 
-def environment(options: dict[str, Any], at: dict[str, int], error_file: str) -> dict[str, str]:
+def make_environment(options: dict[str, Any], at: dict[str, int], error_file: str) -> dict[str, str]:
     """Return the environment variables of the program's process."""
     node = at["rank"] // options["per_node"]
     variables = {
@@ -79,7 +79,7 @@ def rank_folders(options: dict[str, Any]) -> str:
 
 
 @contextlib.contextmanager
-def _own_folder(options: dict[str, Any], rank: int) -> Iterator[str]:
+def _make_rank_folder(options: dict[str, Any], rank: int) -> Iterator[str]:
     """Return the folder of a rank, inside the launcher's, which removes it even if this process is killed.
 
     Other machines have none.
@@ -94,7 +94,7 @@ def _own_folder(options: dict[str, Any], rank: int) -> Iterator[str]:
         yield folder
 
 
-def ends_with_parent(number: int) -> Any:
+def signal_child_at_parent_end(number: int) -> Any:
     """Make a child get a signal when its parent ends, if the system supports it (Linux)."""
     if not sys.platform.startswith("linux"):
         return None
@@ -102,7 +102,7 @@ def ends_with_parent(number: int) -> Any:
     return lambda: prctl(1, number)
 
 
-def _streams(options: dict[str, Any], at: dict[str, int]) -> list[tuple[bool, BinaryIO | None]]:
+def _parse_streams(options: dict[str, Any], at: dict[str, int]) -> list[tuple[bool, BinaryIO | None]]:
     """Return for output and errors: whether lines are shown, and the log file."""
     found: list[tuple[bool, BinaryIO | None]] = []
     for bit, name in ((1, "stdout.log"), (2, "stderr.log")):
@@ -135,7 +135,7 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _failure(code: int, at: dict[str, int], pid: int, error_file: str) -> dict[str, Any]:
+def _describe_failure(code: int, at: dict[str, int], pid: int, error_file: str) -> dict[str, Any]:
     told: dict[str, Any] = {"host": socket.gethostname(), "pid": pid, **at}
     told["signal"] = signal_name(-code) if code < 0 else ""
     told["code"] = code
@@ -149,7 +149,7 @@ def _failure(code: int, at: dict[str, int], pid: int, error_file: str) -> dict[s
     return told
 
 
-def _state(folder: str, pid: int) -> str:
+def _read_program_state(folder: str, pid: int) -> str:
     """Return the state that the program's process wrote (torchlite._settings.rank_state)."""
     try:
         with open(os.path.join(folder, f"state-{pid}")) as file:
@@ -166,7 +166,7 @@ def _has_joined(folder: str) -> bool:
         return False
 
 
-def _note_end(folder: str) -> None:
+def _write_end_marker(folder: str) -> None:
     """Create a marker file: the program ended on its own and was not killed with this process."""
     with contextlib.suppress(OSError), open(os.path.join(folder, ENDED), "w"):
         pass
@@ -199,7 +199,7 @@ def _report_process_state(
     """Report each new state of the program's process to the launcher, until it ends."""
     state = ""
     while not ended.wait(0.25):
-        if (now := _state(folder, pid)) != state:
+        if (now := _read_program_state(folder, pid)) != state:
             state = now
             _report_to_launcher(options, {**at, "what": "state", "code": 0, "state": state})
 
@@ -208,24 +208,28 @@ def main(options: dict[str, Any], command: list[str]) -> int:
     """Run the program's process and return its exit code. `${local_rank}` in the command is substituted."""
     at, parent = rank_and_size(), os.getppid()
     command = [string.Template(part).safe_substitute(local_rank=at["local_rank"]) for part in command]
-    with _own_folder(options, at["rank"]) as folder:
+    with _make_rank_folder(options, at["rank"]) as folder:
         error_file = os.path.join(folder, "error.json")
         try:
-            streams = _streams(options, at)
+            streams = _parse_streams(options, at)
         except OSError as error:
-            failure = {**_failure(1, at, os.getpid(), error_file), "error": str(error), "traceback": str(error)}
+            failure = {
+                **_describe_failure(1, at, os.getpid(), error_file),
+                "error": str(error),
+                "traceback": str(error),
+            }
             _report_to_launcher(options, {**failure, "what": "end", "state": "", "joined": False})
             return 1
         plain = [shown and file is None for shown, file in streams]
         child = subprocess.Popen(
             command,
-            env=environment(options, at, error_file),
+            env=make_environment(options, at, error_file),
             # mpiexec connects its input to rank 0 only, and never closes the others'.
             stdin=subprocess.DEVNULL if at["rank"] else None,
             stdout=None if plain[0] else subprocess.PIPE,
             stderr=None if plain[1] else subprocess.PIPE,
             close_fds=False,  # MPI's library speaks to mpiexec by a descriptor
-            preexec_fn=ends_with_parent(signal.SIGKILL),  # noqa: PLW1509 -- no thread runs yet
+            preexec_fn=signal_child_at_parent_end(signal.SIGKILL),  # noqa: PLW1509 -- no thread runs yet
         )
         for number in (signal.SIGTERM, signal.SIGINT):  # MPI's launchers send them to the process group
             signal.signal(number, lambda given, frame: None)
@@ -252,11 +256,12 @@ def main(options: dict[str, Any], command: list[str]) -> int:
         ended.set()
         for thread in (*carriers, watcher):
             thread.join(5)
-        state = _state(folder, child.pid)
+        state = _read_program_state(folder, child.pid)
         joined = _has_joined(folder)
-        _note_end(folder)
+        _write_end_marker(folder)
         _report_to_launcher(
-            options, {**_failure(code, at, child.pid, error_file), "what": "end", "state": state, "joined": joined}
+            options,
+            {**_describe_failure(code, at, child.pid, error_file), "what": "end", "state": state, "joined": joined},
         )
         if code == 0 and state not in ("", "outside"):
             # MPI would end the others of a process that left. The launcher decides, and ends this one.

@@ -19,7 +19,7 @@ def _program_traceback(trace: TracebackType | None) -> TracebackType | None:
     return trace
 
 
-def _report(error: BaseException) -> None:
+def _report_error(error: BaseException) -> None:
     """Report to the launcher; loads the module by path if the program has not imported torchlite."""
     told = sys.modules.get("torchlite.distributed._launch.error_file")
     if told is None:
@@ -28,7 +28,7 @@ def _report(error: BaseException) -> None:
     told.report(error)
 
 
-def _exit(code: int) -> None:
+def _exit_process(code: int) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
@@ -50,12 +50,12 @@ def main() -> None:
             print(end.code, file=sys.stderr)
         code = 0 if end.code is None else end.code if isinstance(end.code, int) else 1
         if code:
-            _exit(code)
+            _exit_process(code)
     except BaseException as error:  # the program may raise anything: report it and end
         error.__traceback__ = _program_traceback(error.__traceback__) or error.__traceback__
-        _report(error)
+        _report_error(error)
         sys.excepthook(type(error), error, error.__traceback__)
-        _exit(1)
+        _exit_process(1)
 
 
 if __name__ == "__main__":

@@ -92,11 +92,11 @@ class Join:
         self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._enable and type is None:
-            last = self._answer_the_others()
+            last = self._shadow_other_ranks()
             for hook in self._join_hooks:
                 hook.post_hook(last)
 
-    def _answer_the_others(self) -> bool:
+    def _shadow_other_ranks(self) -> bool:
         """Shadow the others' iterations until all have finished; return True if there were none."""
         iterations = 0
         while _sum_over_group(0.0, self):

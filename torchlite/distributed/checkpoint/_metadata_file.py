@@ -59,7 +59,7 @@ class _Unpickler(RestrictedUnpickler):
     """Unpickler of metadata classes, and of a storage's classes in them."""
 
     def __init__(self, stream: io.BytesIO, size: int, further: Mapping[tuple[str, str], Any]) -> None:
-        super().__init__(stream, _no_storages, size=size)
+        super().__init__(stream, _reject_storage, size=size)
         # No user-defined classes: the file's origin is unknown.
         self._allowed = {**_NAMES, **further}
         self._allowed_ids = {id(value) for value in self._allowed.values()}
@@ -94,17 +94,17 @@ def _is_allowed_call(function: Any, args: tuple[Any, ...]) -> bool:
     return all(type(arg) in kinds for arg in args)
 
 
-def _no_storages(name: tuple[Any, ...]) -> Any:
+def _reject_storage(name: tuple[Any, ...]) -> Any:
     raise pickle.UnpicklingError("metadata have no tensors in them")
 
 
-def write(metadata: Metadata) -> bytes:
+def serialize_metadata(metadata: Metadata) -> bytes:
     """Return metadata as file content."""
     data, _ = pickle_object(metadata, pickle, 4, lambda _: "cpu")
     return data
 
 
-def read(data: bytes, further: Mapping[tuple[str, str], Any]) -> Metadata:
+def parse_metadata(data: bytes, further: Mapping[tuple[str, str], Any]) -> Metadata:
     """Read a file's metadata. UnpicklingError if it is damaged or contains other classes.
 
     `further` has a storage's own classes by PyTorch's names.
@@ -135,7 +135,7 @@ def _find_fault(found: Any, budget: Budget) -> str:
     paths = found.planner_data
     if paths is not None and not (type(paths) is dict and all(_is_path(path, budget) for path in paths.values())):
         return "the names' paths are no names and numbers"
-    if paths is not None and _places_of_lists(paths.values()) > _FREE_PLACES + sum(map(len, paths.values())):
+    if paths is not None and _count_list_elements(paths.values()) > _FREE_PLACES + sum(map(len, paths.values())):
         return "lists have places that no path leads to"
     if found.storage_meta is not None and type(found.storage_meta) is not StorageMeta:
         return "what the storage says of them is none"
@@ -152,12 +152,12 @@ def find_gaps(metadata: Metadata) -> list[str]:
         if isinstance(value, TensorStorageMetadata):
             if sum(math.prod(chunk.sizes) for chunk in value.chunks) != math.prod(value.size):
                 found.append(f"{short_repr(name)} is not all there")
-            elif _overlap(value.chunks):
+            elif _boxes_overlap(value.chunks):
                 found.append(f"{short_repr(name)} has parts that lie over each other")
     return found
 
 
-def _overlap(chunks: list[ChunkStorageMetadata]) -> bool:
+def _boxes_overlap(chunks: list[ChunkStorageMetadata]) -> bool:
     """True if two boxes intersect, or if so many are adjacent that the test would take long."""
     boxes = [(chunk.offsets, chunk.sizes) for chunk in chunks if math.prod(chunk.sizes)]
     if len(boxes) < 2:
@@ -215,7 +215,7 @@ def _is_path(value: Any, budget: Budget) -> bool:
     )
 
 
-def _places_of_lists(paths: Iterable[tuple]) -> int:
+def _count_list_elements(paths: Iterable[tuple]) -> int:
     """Return the number of elements of all lists: an integer in a path is a list index, up to which the list is
     filled.
     """

@@ -12,17 +12,19 @@ FLATTEN_MAPPING = dict[str, OBJ_PATH]
 __all__ = ["flatten_state_dict", "unflatten_state_dict"]
 
 
-def _flatten(state_dict: Mapping[str, Any], traverse: Callable[..., None]) -> tuple[dict[str, Any], FLATTEN_MAPPING]:
+def _flatten_state_dict(
+    state_dict: Mapping[str, Any], traverse: Callable[..., None]
+) -> tuple[dict[str, Any], FLATTEN_MAPPING]:
     flat: dict[str, Any] = {}
     paths: FLATTEN_MAPPING = {}
 
-    def take(path: OBJ_PATH, value: Any) -> None:
+    def add_entry(path: OBJ_PATH, value: Any) -> None:
         name = ".".join(map(str, path))
         if name in flat:
             raise ValueError(f"duplicated flatten key {name}")
         flat[name], paths[name] = value, path
 
-    traverse(state_dict, take)
+    traverse(state_dict, add_entry)
     return flat, paths
 
 
@@ -33,12 +35,12 @@ def flatten_state_dict(state_dict: Mapping[str, Any]) -> tuple[dict[str, Any], F
     >>> flatten_state_dict({"a": {"b": 1}, "c": [{"d": 2}]})
     ({'a.b': 1, 'c.0.d': 2}, {'a.b': ('a', 'b'), 'c.0.d': ('c', 0, 'd')})
     """
-    return _flatten(state_dict, traverse_state_dict)
+    return _flatten_state_dict(state_dict, traverse_state_dict)
 
 
 def _flatten_state_dict_v_2_3(state_dict: Mapping[str, Any]) -> tuple[dict[str, Any], FLATTEN_MAPPING]:
     """Return the same for checkpoints without a version."""
-    return _flatten(state_dict, traverse_state_dict_v_2_3)
+    return _flatten_state_dict(state_dict, traverse_state_dict_v_2_3)
 
 
 def unflatten_state_dict(state_dict: Mapping[str, Any], mapping: FLATTEN_MAPPING) -> dict[str, Any]:

@@ -33,18 +33,18 @@ class TensorEntry(NamedTuple):
 def read_header(stream: IO[bytes], name: str) -> tuple[dict[str, TensorEntry], dict[str, str]]:
     """Return the tensors of a file by name, and its metadata. ValueError for a damaged file."""
     try:
-        return _header(stream)
+        return _read_header(stream)
     except (struct.error, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise ValueError(f"{name} is no whole file of safetensors: {error}") from None
 
 
-def _header(stream: IO[bytes]) -> tuple[dict[str, TensorEntry], dict[str, str]]:
+def _read_header(stream: IO[bytes]) -> tuple[dict[str, TensorEntry], dict[str, str]]:
     size = stream.seek(0, 2)
     stream.seek(0)
     (length,) = struct.unpack("<Q", stream.read(8))
     if length > min(_LONGEST, size - 8):
         raise ValueError(f"its header has {length} bytes")
-    found = json.loads(stream.read(length), object_pairs_hook=_unique_keys)
+    found = json.loads(stream.read(length), object_pairs_hook=_check_unique_keys)
     words = found.pop("__metadata__", {})
     if type(words) is not dict or not all(type(word) is str for word in words.values()):
         raise ValueError("what it says of itself is no table of texts")
@@ -67,7 +67,7 @@ def _header(stream: IO[bytes]) -> tuple[dict[str, TensorEntry], dict[str, str]]:
     return places, words
 
 
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _check_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a JSON object after checking that its keys are unique."""
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -84,7 +84,7 @@ def read_tensor(stream: IO[bytes], place: TensorEntry) -> torch.Tensor:
     return made.view(place.dtype).view(place.shape) if made.numel() else torch.empty(place.shape, dtype=place.dtype)
 
 
-def write(
+def write_safetensors(
     stream: IO[bytes], tensors: dict[str, torch.Tensor], words: dict[str, str] | None = None
 ) -> dict[str, TensorEntry]:
     """Write host tensors and metadata. TypeError for a dtype that the format lacks."""

@@ -18,10 +18,12 @@ def _is_tensor(value: object) -> bool:
     return isinstance(value, torch.Tensor)
 
 
-def _holds(value: list[Any], keep_traversing: Callable[[object], bool]) -> bool:
+def _is_traversed(value: list[Any], keep_traversing: Callable[[object], bool]) -> bool:
     """True if a list is traversed: it contains, at any depth of lists, a dict or a value to keep traversing for."""
     return any(
-        isinstance(item, Mapping) or keep_traversing(item) or (isinstance(item, list) and _holds(item, keep_traversing))
+        isinstance(item, Mapping)
+        or keep_traversing(item)
+        or (isinstance(item, list) and _is_traversed(item, keep_traversing))
         for item in value
     )
 
@@ -41,7 +43,7 @@ def traverse_state_dict(
         if isinstance(value, Mapping):
             for key, item in value.items():
                 walk((*path, str(key)), item)
-        elif isinstance(value, list) and _holds(value, keep_traversing):
+        elif isinstance(value, list) and _is_traversed(value, keep_traversing):
             for number, item in enumerate(value):
                 walk((*path, number), item)
         else:
@@ -58,14 +60,16 @@ def traverse_state_dict_v_2_3(
 ) -> None:
     """`traverse_state_dict` for checkpoints without a version: dicts without dicts, lists or tensors are values too."""
 
-    def ends(value: Any) -> bool:
+    def is_terminal(value: Any) -> bool:
         items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else None
         if items is None:
             return True
-        return not any((isinstance(item, Mapping | list) and not ends(item)) or keep_traversing(item) for item in items)
+        return not any(
+            (isinstance(item, Mapping | list) and not is_terminal(item)) or keep_traversing(item) for item in items
+        )
 
     def walk(path: OBJ_PATH, value: Any) -> None:
-        if ends(value):
+        if is_terminal(value):
             visitor(path, value)
         elif isinstance(value, Mapping):
             for key, item in value.items():
@@ -86,16 +90,16 @@ def set_element(root_dict: dict[str, Any], path: OBJ_PATH, value: object) -> Non
         if isinstance(place, dict):
             place = place.setdefault(key, made)
         else:
-            _extend(place, int(key))
+            _extend_list(place, int(key))
             if place[int(key)] is None:
                 place[int(key)] = made
             place = place[int(key)]
     if isinstance(place, list):
-        _extend(place, int(path[-1]))
+        _extend_list(place, int(path[-1]))
     place[path[-1]] = value
 
 
-def _extend(items: list[Any], number: int) -> None:
+def _extend_list(items: list[Any], number: int) -> None:
     items.extend([None] * (number + 1 - len(items)))
 
 

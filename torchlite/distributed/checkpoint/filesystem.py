@@ -154,13 +154,13 @@ def _split_by_size_and_type(bins: int, items: list[WriteItem]) -> list[list[Writ
     return parts
 
 
-def _on_host(tensor: torch.Tensor) -> torch.Tensor:
+def _copy_to_host(tensor: torch.Tensor) -> torch.Tensor:
     """Return a tensor in host memory with its own storage: storages are written completely."""
     tensor = tensor.detach().cpu()
     return tensor if tensor.untyped_storage().nbytes() == tensor.nbytes else tensor.clone()
 
 
-def _sync(stream: Any) -> None:
+def _sync_file(stream: Any) -> None:
     stream.flush()
     try:
         os.fsync(stream.fileno())
@@ -243,14 +243,16 @@ class _FileSystemWriter(_FolderStorage, StorageWriter):
                 stacklevel=2,
             )
         if self.rank is not None and not self.use_collectives:
-            plan = replace(plan, storage_data=self._prefix(self.rank, self._files_of_the_last()))
+            plan = replace(
+                plan, storage_data=self._alternate_file_prefix(self.rank, self._files_of_existing_checkpoint())
+            )
         return plan
 
     def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
-        last = self._files_of_the_last()
-        return [replace(plan, storage_data=self._prefix(rank, last)) for rank, plan in enumerate(plans)]
+        last = self._files_of_existing_checkpoint()
+        return [replace(plan, storage_data=self._alternate_file_prefix(rank, last)) for rank, plan in enumerate(plans)]
 
-    def _files_of_the_last(self) -> set[str]:
+    def _files_of_existing_checkpoint(self) -> set[str]:
         """Return the files of the existing checkpoint, which stays valid until the new one is complete."""
         if not self._metadata_exists():
             return set()
@@ -258,14 +260,14 @@ class _FileSystemWriter(_FolderStorage, StorageWriter):
         with self.fs.create_stream(path, "rb") as stream:
             data = stream.read()
         try:
-            places = _metadata_file.read(data, _OWN).storage_data or {}
+            places = _metadata_file.parse_metadata(data, _OWN).storage_data or {}
         except pickle.UnpicklingError:
             return set()  # nothing readable is lost
         self._replaced = {place.relative_path for place in places.values() if _is_file_range(place) and _is_part(place)}
         return self._replaced
 
     @staticmethod
-    def _prefix(rank: int, last: set[str]) -> _StoragePrefix:
+    def _alternate_file_prefix(rank: int, last: set[str]) -> _StoragePrefix:
         """Return one of two alternating prefixes of file names."""
         first = f"__{rank}_"
         taken = any(name.startswith("__") and name.count("_") == 3 for name in last)
@@ -297,11 +299,11 @@ class _FileSystemWriter(_FolderStorage, StorageWriter):
                 if isinstance(data, io.BytesIO):
                     stream.write(data.getbuffer())
                 else:
-                    torch.save(_on_host(data), stream)
+                    torch.save(_copy_to_host(data), stream)
                 length = stream.tell() - begin
                 results.append(WriteResult(item.index, length, _StorageInfo(name, begin, length)))
             if self.sync_files:
-                _sync(stream)
+                _sync_file(stream)
         return results
 
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
@@ -310,9 +312,9 @@ class _FileSystemWriter(_FolderStorage, StorageWriter):
         rank = None if self.use_collectives else self.rank
         temporary = self.fs.concat_path(self.path, f"{'' if rank is None else f'__{rank}'}{_METADATA}.tmp")
         with self.fs.create_stream(temporary, "wb") as stream:
-            stream.write(_metadata_file.write(metadata))
+            stream.write(_metadata_file.serialize_metadata(metadata))
             if self.sync_files:
-                _sync(stream)
+                _sync_file(stream)
         self.fs.rename(temporary, self._get_metadata_path(rank))
         for name in self._replaced - {place.relative_path for place in places.values()}:
             with contextlib.suppress(OSError):
@@ -366,7 +368,7 @@ def _is_part(place: _StorageInfo) -> bool:
     return re.fullmatch(rf"__\d+_(b_)?\d+{re.escape(DEFAULT_SUFFIX)}", place.relative_path) is not None
 
 
-def _overlapping_parts(places: dict[MetadataIndex, _StorageInfo]) -> list[str]:
+def _check_overlapping_parts(places: dict[MetadataIndex, _StorageInfo]) -> list[str]:
     """Return messages for parts whose bytes overlap, by which a checkpoint could be larger than its files."""
     found, before, end = [], "", 0
     for index, place in sorted(places.items(), key=lambda item: (item[1].relative_path, item[1].offset)):
@@ -431,14 +433,14 @@ class FileSystemReader(_FolderStorage, StorageReader):
         UnpicklingError if the file is damaged or contains other classes.
         """
         with self.fs.create_stream(self._get_metadata_path(kwargs.get("rank")), "rb") as stream:
-            metadata = _metadata_file.read(stream.read(), _OWN)
+            metadata = _metadata_file.parse_metadata(stream.read(), _OWN)
         places = metadata.storage_data or {}
         wrong = [
             f"{short_repr(index.fqn)} lies in no file of the folder"
             for index, place in places.items()
             if not _is_file_range(place)
         ]
-        wrong = wrong or _overlapping_parts(places)
+        wrong = wrong or _check_overlapping_parts(places)
         if kwargs.get("rank") is None:
             wrong += _metadata_file.find_gaps(metadata)
         if wrong:
@@ -491,9 +493,9 @@ class FileSystemReader(_FolderStorage, StorageReader):
                 tensor = None  # freed before the next one is allocated
                 tensor = torch.load(self._slice_file(stream, place(item)), map_location="cpu", weights_only=True)
                 last = item.storage_index
-            self._give(item, tensor, planner)
+            self._load_item(item, tensor, planner)
 
-    def _give(self, item: ReadItem, tensor: Any, planner: LoadPlanner) -> None:
+    def _load_item(self, item: ReadItem, tensor: Any, planner: LoadPlanner) -> None:
         if not isinstance(tensor, torch.Tensor) or len(item.lengths) != tensor.ndim:
             raise ValueError(
                 f"{short_repr(item.storage_index.fqn)} of the checkpoint is no tensor of {len(item.lengths)} dimensions"

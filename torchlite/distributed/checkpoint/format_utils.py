@@ -42,7 +42,7 @@ class BroadcastingTorchSaveReader(StorageReader):
                 raise RuntimeError(f"Non-tensor value identified at {item.storage_index.fqn}. At this time "
                                    f"{type(self).__name__} only supports loading Tensors.")  # fmt: skip
             value = state[item.storage_index.fqn] if state is not None else None
-            tensor = _broadcast(value, self.coordinator_rank)
+            tensor = _broadcast_tensor(value, self.coordinator_rank)
             target = planner.resolve_tensor(item).detach()
             part = narrow_to_box(tensor, item.storage_offsets, item.lengths)
             if target.size() != part.size():
@@ -71,7 +71,7 @@ class BroadcastingTorchSaveReader(StorageReader):
         return os.path.isfile(checkpoint_id)
 
 
-def _broadcast(tensor: Any, source: int) -> torch.Tensor:
+def _broadcast_tensor(tensor: Any, source: int) -> torch.Tensor:
     """Broadcast the coordinator's tensor, one at a time."""
     if not dist.is_initialized():
         return tensor  # type: ignore[no-any-return]

@@ -15,7 +15,7 @@ from torchlite.distributed._local_shards import narrow_to_box
 from torchlite.futures import Future
 
 from . import _metadata_file, _safetensors
-from .filesystem import FileSystem, FileSystemReader, FileSystemWriter, SerializationFormat, _sync
+from .filesystem import FileSystem, FileSystemReader, FileSystemWriter, SerializationFormat, _sync_file
 from .metadata import (
     ChunkStorageMetadata,
     Metadata,
@@ -43,7 +43,7 @@ class _HFStorageInfo:
     place: _safetensors.TensorEntry
 
 
-def _file(number: int, count: int, shard: int | None = None) -> str:
+def _file_name(number: int, count: int, shard: int | None = None) -> str:
     start = "" if shard is None else f"shard-{shard:05d}-"
     return f"{start}model-{number:05d}-of-{count:05d}{_safetensors.SUFFIX}"
 
@@ -95,7 +95,7 @@ class HuggingFaceStorageWriter(FileSystemWriter):
         shards = [number + 1 if self.save_distributed else None for number in range(len(plans))]
         return [replace(plan, storage_data=shard) for plan, shard in zip(plans, shards, strict=True)]
 
-    def _files(self, names: Any) -> dict[int, list[Any]]:
+    def _tensors_by_file(self, names: Any) -> dict[int, list[Any]]:
         """Return names by the number of their file."""
         found: dict[int, list[Any]] = {}
         for name in names:
@@ -103,7 +103,7 @@ class HuggingFaceStorageWriter(FileSystemWriter):
         return found
 
     @property
-    def _count(self) -> int:
+    def _file_count(self) -> int:
         return max((self.fqn_to_index_mapping or {}).values(), default=1)
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
@@ -115,20 +115,20 @@ class HuggingFaceStorageWriter(FileSystemWriter):
             by_name.setdefault(item.index.fqn, []).append(item)
         if any(len(items) > 1 for items in by_name.values()):
             raise NotImplementedError("safetensors: a rank has several parts of one tensor")
-        for number, names in self._files(by_name).items():
-            name = _file(number, self._count, plan.storage_data)
-            results += self._write(name, [by_name[each][0] for each in names], planner)
+        for number, names in self._tensors_by_file(by_name).items():
+            name = _file_name(number, self._file_count, plan.storage_data)
+            results += self._write_file(name, [by_name[each][0] for each in names], planner)
         future: Future[list[WriteResult]] = Future()
         future.set_result(results)
         return future
 
-    def _write(self, name: str, items: list[WriteItem], planner: SavePlanner) -> list[WriteResult]:
+    def _write_file(self, name: str, items: list[WriteItem], planner: SavePlanner) -> list[WriteResult]:
         tensors = {item.index.fqn: planner.resolve_data(item).detach().cpu() for item in items}  # type: ignore[union-attr]
         offsets = {item.index.fqn: {"saved_offsets": list(item.tensor_data.chunk.offsets)} for item in items}  # type: ignore[union-attr]
         words = {"format": "pt", "DCP_VERSION": "1.0", _OFFSETS: json.dumps(offsets)}
         with self.fs.create_stream(self.fs.concat_path(self.path, name), "wb") as stream:
-            places = _safetensors.write(stream, tensors, words)
-            _sync(stream)
+            places = _safetensors.write_safetensors(stream, tensors, words)
+            _sync_file(stream)
         return [
             WriteResult(
                 item.index, place.end - place.begin, _HFStorageInfo(name, torch.Size(place.shape), place.dtype, place)
@@ -139,7 +139,7 @@ class HuggingFaceStorageWriter(FileSystemWriter):
 
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
         if self.enable_consolidation:
-            self._consolidate()
+            self._consolidate_files()
         elif not self.save_distributed:
             written = [result for each in results for result in each]
             self._write_index(
@@ -147,16 +147,16 @@ class HuggingFaceStorageWriter(FileSystemWriter):
                 sum(result.size_in_bytes for result in written),
             )
 
-    def _consolidate(self) -> None:
+    def _consolidate_files(self) -> None:
         reader = HuggingFaceStorageReader(str(self.path))
         metadata, files, total = reader.read_metadata(), {}, 0
-        for number, names in self._files(metadata.state_dict_metadata).items():
+        for number, names in self._tensors_by_file(metadata.state_dict_metadata).items():
             tensors = {name: reader.whole(name, metadata) for name in names}
-            files.update(dict.fromkeys(names, _file(number, self._count)))
+            files.update(dict.fromkeys(names, _file_name(number, self._file_count)))
             total += sum(tensor.nbytes for tensor in tensors.values())
-            with self.fs.create_stream(self._whole_path / _file(number, self._count), "wb") as stream:
-                _safetensors.write(stream, tensors)
-                _sync(stream)
+            with self.fs.create_stream(self._whole_path / _file_name(number, self._file_count), "wb") as stream:
+                _safetensors.write_safetensors(stream, tensors)
+                _sync_file(stream)
         self._write_index(files, total)
 
     def _write_index(self, files: dict[str, str], total: int) -> None:
@@ -181,7 +181,7 @@ class HuggingFaceStorageReader(FileSystemReader):
         super().__init__(path)
         self.thread_count = thread_count
 
-    def _tensors(self) -> Iterator[tuple[str, tuple[int, ...], _HFStorageInfo]]:
+    def _iterate_parts(self) -> Iterator[tuple[str, tuple[int, ...], _HFStorageInfo]]:
         """Yield each part: the name of its tensor, its offsets, and its location."""
         assert isinstance(self.fs, FileSystem)
         for path in sorted(map(str, self.fs.ls(os.fspath(self.path)))):
@@ -205,7 +205,7 @@ class HuggingFaceStorageReader(FileSystemReader):
         """Return the metadata from the files' headers. ValueError if one is damaged, or a part is missing."""
         tensors: dict[str, Any] = {}
         places: dict[MetadataIndex, Any] = {}
-        for name, begins, info in self._tensors():
+        for name, begins, info in self._iterate_parts():
             ends = torch.Size(begin + size for begin, size in zip(begins, info.shape, strict=True))
             known = tensors.setdefault(name, TensorStorageMetadata(TensorProperties(info.dtype), ends, []))
             if known.properties.dtype is not info.dtype or len(known.size) != len(ends):
@@ -226,7 +226,7 @@ class HuggingFaceStorageReader(FileSystemReader):
             with self.fs.create_stream(self.fs.concat_path(self.path, name), "rb") as stream:
                 for item in items:
                     tensor = _safetensors.read_tensor(stream, self.storage_data[item.storage_index].place)
-                    self._give(item, tensor, planner)
+                    self._load_item(item, tensor, planner)
         future: Future[None] = Future()
         future.set_result(None)
         return future

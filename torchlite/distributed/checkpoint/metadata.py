@@ -32,7 +32,7 @@ class _MEM_FORMAT_ENCODING(Enum):
     TORCH_PRESERVE_FORMAT = 2
 
 
-def _formats() -> dict[_MEM_FORMAT_ENCODING, Any]:
+def _memory_formats() -> dict[_MEM_FORMAT_ENCODING, Any]:
     return {
         _MEM_FORMAT_ENCODING.TORCH_CONTIGUOUS_FORMAT: torch.contiguous_format,
         _MEM_FORMAT_ENCODING.TORCH_CHANNELS_LAST: torch.channels_last,
@@ -51,14 +51,14 @@ class TensorProperties:
     pin_memory: bool = False
 
     def __getstate__(self) -> tuple[Any, ...]:
-        numbers = {value: key for key, value in _formats().items()}
+        numbers = {value: key for key, value in _memory_formats().items()}
         if self.memory_format not in numbers:
             raise RuntimeError(f"Invalid torch.memory_format: {self.memory_format}")
         return self.dtype, self.layout, self.requires_grad, numbers[self.memory_format], self.pin_memory
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.dtype, self.layout, self.requires_grad, number, self.pin_memory = state
-        self.memory_format = _formats()[number]
+        self.memory_format = _memory_formats()[number]
 
     @staticmethod
     def create_from_tensor(tensor: torch.Tensor) -> TensorProperties:

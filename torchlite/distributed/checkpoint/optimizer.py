@@ -33,12 +33,12 @@ def load_sharded_optimizer_state_dict(
     for name, path in paths.items():
         stored = metadata.state_dict_metadata[name]
         like = next((model_state_dict[part] for part in path if part in model_state_dict), None)
-        state[name] = _empty(stored, like) if isinstance(stored, TensorStorageMetadata) else "<bytes_io>"
+        state[name] = _make_empty_tensor(stored, like) if isinstance(stored, TensorStorageMetadata) else "<bytes_io>"
     _load_state_dict(state, storage_reader, planner=planner)
     return unflatten_state_dict(state, paths)
 
 
-def _empty(stored: TensorStorageMetadata, like: Any) -> torch.Tensor:
+def _make_empty_tensor(stored: TensorStorageMetadata, like: Any) -> torch.Tensor:
     dtype = stored.properties.dtype
     if not isinstance(like, DTensor) or like.size() != stored.size:
         return torch.empty(stored.size, dtype=dtype)

@@ -82,7 +82,9 @@ def _create_default_metadata_only_plan(state_dict: dict[str, Any]) -> SavePlan:
     return SavePlan([item for fqn, value in state_dict.items() for item in _create_write_items(fqn, value)])
 
 
-def _overlap(stored: ChunkStorageMetadata, wanted: ChunkStorageMetadata) -> tuple[list[int], list[int], list[int]]:
+def _intersect_boxes(
+    stored: ChunkStorageMetadata, wanted: ChunkStorageMetadata
+) -> tuple[list[int], list[int], list[int]]:
     """Return the intersection of two boxes: its offsets in the stored and the wanted one, and its sizes."""
     begins = [max(a, b) for a, b in zip(stored.offsets, wanted.offsets, strict=True)]
     ends = [
@@ -99,7 +101,7 @@ def create_read_items_for_chunk_list(
     items = []
     for place, chunk in enumerate(local_chunks):
         for number, stored in enumerate(checkpoint_md.chunks):
-            source, target, lengths = _overlap(stored, chunk)
+            source, target, lengths = _intersect_boxes(stored, chunk)
             if any(length <= 0 for length in lengths):
                 continue
             items.append(

@@ -89,7 +89,7 @@ def _parameter_names(model: nn.Module) -> dict[int, str]:
     return found
 
 
-def _prefixes(model: nn.Module, submodules: set[nn.Module] | None) -> list[str]:
+def _wrapper_prefixes(model: nn.Module, submodules: set[nn.Module] | None) -> list[str]:
     if not submodules:
         return []
     import warnings
@@ -104,7 +104,7 @@ def _prefixes(model: nn.Module, submodules: set[nn.Module] | None) -> list[str]:
 
 
 @contextlib.contextmanager
-def _sharded(model: nn.Module) -> Iterator[None]:
+def _use_sharded_state_dict(model: nn.Module) -> Iterator[None]:
     """Context manager: FullyShardedDataParallel's modules use DTensors."""
     from torchlite.distributed.fsdp.api import StateDictType
 
@@ -134,18 +134,18 @@ def _map_tensors(value: Any, change: Callable[[torch.Tensor], Any]) -> Any:
 def _apply_options(state: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
     """Return a state dict with the requested options: full tensors, on the host."""
     if not options.full_state_dict:
-        return _map_tensors(state, _on_host) if options.cpu_offload else state
+        return _map_tensors(state, _copy_to_host) if options.cpu_offload else state
     mine = not options.cpu_offload or not dist.is_initialized() or dist.get_rank() == 0
 
-    def whole(tensor: Any) -> Any:
+    def gather_full_tensor(tensor: Any) -> Any:
         full = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
         return (full.cpu() if options.cpu_offload else full) if mine else None
 
-    found = _map_tensors(state, whole)
+    found = _map_tensors(state, gather_full_tensor)
     return found if mine else {}
 
 
-def _on_host(tensor: Any) -> Any:
+def _copy_to_host(tensor: Any) -> Any:
     if not isinstance(tensor, DTensor):
         return tensor.cpu()
     return DTensor.from_local(
@@ -200,8 +200,8 @@ def get_model_state_dict(
     ['weight', 'bias']
     """
     options = _check_options(options)
-    prefixes = _prefixes(model, submodules)
-    with _sharded(model):
+    prefixes = _wrapper_prefixes(model, submodules)
+    with _use_sharded_state_dict(model):
         raw = model.state_dict()
     state = {_strip_wrapper_names(model, name): value for name, value in raw.items()}
     if options.ignore_frozen_params:
@@ -234,7 +234,7 @@ def set_model_state_dict(
     if not model_state_dict and not options.broadcast_from_rank0:
         _check_empty("model", options)
         return torch.nn.modules.module._IncompatibleKeys([], [])
-    with _sharded(model):
+    with _use_sharded_state_dict(model):
         current = model.state_dict()
         names = {_strip_wrapper_names(model, name): name for name in current}
         fitted = lambda name, value: _convert_like(value, current.get(names.get(name, "")))
@@ -289,7 +289,7 @@ def get_optimizer_state_dict(
     An optimizer without a step initialises its state.
     """
     options = _check_options(options)
-    prefixes = _prefixes(model, submodules)
+    prefixes = _wrapper_prefixes(model, submodules)
     names = _parameter_names(model)
     state: dict[str, Any] = {_STATE: {}, _GROUPS: []}
     for optimizer in _as_list(optimizers):
@@ -330,7 +330,7 @@ def _to_positional_state(
     flat = _is_flat(state)
     for group, saved in zip(optimizer.param_groups, own[_GROUPS], strict=True):
         known = [names[id(parameter)] for parameter in group[_PARAMS]]
-        settings = _settings(state, known, saved, flat)
+        settings = _group_settings(state, known, saved, flat)
         positional[_GROUPS].append({**saved, **settings, _PARAMS: saved[_PARAMS]})
         for number, name, parameter in zip(saved[_PARAMS], known, group[_PARAMS], strict=True):
             if flat:
@@ -343,7 +343,7 @@ def _to_positional_state(
     return positional
 
 
-def _settings(state: dict[str, Any], known: list[str], saved: dict[str, Any], flat: bool) -> dict[str, Any]:
+def _group_settings(state: dict[str, Any], known: list[str], saved: dict[str, Any], flat: bool) -> dict[str, Any]:
     """Return the settings of a group's parameters."""
     if not known:
         return {}

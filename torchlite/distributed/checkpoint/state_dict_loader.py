@@ -11,7 +11,7 @@ from .metadata import Metadata
 from .planner import LoadPlan, LoadPlanner
 from .stateful import Stateful
 from .storage import StorageReader
-from .utils import _all_gather_keys, _deprecate_positional, _DistWrapper, _warns_alone
+from .utils import _all_gather_keys, _deprecate_positional, _DistWrapper, _warn_if_single_process
 
 __all__ = ["load", "load_state_dict"]
 
@@ -35,7 +35,7 @@ def load(
 
     CheckpointException on all ranks if any fails: a name is missing, a tensor has another size, a file is damaged.
     """
-    alone = _warns_alone(no_dist)
+    alone = _warn_if_single_process(no_dist)
     keys = sorted(state_dict if alone else _all_gather_keys(state_dict, process_group))
     states: dict[str, Any] = {}
     for key in keys:  # a `state_dict` method may have to be called on all ranks in one order
@@ -68,7 +68,7 @@ def load_state_dict(
     _load_state_dict(state_dict, storage_reader, process_group, coordinator_rank, no_dist, planner)
 
 
-def _metadata_of(reader: StorageReader, rank: int) -> tuple[Metadata, bool]:
+def _read_metadata(reader: StorageReader, rank: int) -> tuple[Metadata, bool]:
     """Return the checkpoint's metadata, and whether it covers all ranks. AssertionError if there is none."""
     try:
         return reader.read_metadata(), True
@@ -94,21 +94,21 @@ def _load_state_dict(
     chosen: LoadPlanner = DefaultLoadPlanner() if planner is None else planner
     of_all = [True]
 
-    def local_plan() -> LoadPlan:
-        metadata, of_all[0] = _metadata_of(storage_reader, ranks.rank)
+    def make_local_plan() -> LoadPlan:
+        metadata, of_all[0] = _read_metadata(storage_reader, ranks.rank)
         chosen.set_up_planner(state_dict, metadata, ranks.is_coordinator)
         storage_reader.set_up_storage_reader(metadata, ranks.is_coordinator, rank=ranks.rank, use_collectives=of_all[0])
         return storage_reader.prepare_local_plan(chosen.create_local_plan())
 
-    def global_plan(plans: list[LoadPlan]) -> list[LoadPlan]:
+    def make_global_plan(plans: list[LoadPlan]) -> list[LoadPlan]:
         return storage_reader.prepare_global_plan(chosen.create_global_plan(plans))
 
-    plan = ranks.reduce_scatter("plan", local_plan, global_plan)
+    plan = ranks.reduce_scatter("plan", make_local_plan, make_global_plan)
 
-    def read() -> None:
+    def read_data() -> None:
         storage_reader.read_data(chosen.finish_plan(plan), chosen).wait()
 
-    ranks.all_gather("read", read)
+    ranks.all_gather("read", read_data)
 
 
 def _load_state_dict_from_keys(
@@ -119,7 +119,7 @@ def _load_state_dict_from_keys(
     process_group: Any = None,
 ) -> dict[str, Any]:
     """Return a state dict of a checkpoint's entries, or those of `keys`; tensors are complete on every rank."""
-    alone = _warns_alone(False)
+    alone = _warn_if_single_process(False)
     reader = reader_for(storage_reader, checkpoint_id)
     wanted = {keys} if isinstance(keys, str) else keys
     found: dict[str, Any] = {}

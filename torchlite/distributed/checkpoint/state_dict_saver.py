@@ -17,7 +17,7 @@ from .planner import SavePlan, SavePlanner
 from .staging import AsyncStager, BlockingAsyncStager
 from .stateful import Stateful
 from .storage import StorageWriter, WriteResult
-from .utils import _deprecate_positional, _DistWrapper, _warns_alone
+from .utils import _deprecate_positional, _DistWrapper, _warn_if_single_process
 
 __all__ = ["AsyncCheckpointerType", "AsyncSaveResponse", "async_save", "save", "save_state_dict"]
 
@@ -67,7 +67,7 @@ def save(
     {'weight': tensor([0., 1., 2.]), 'step': 7}
     >>> folder.cleanup()
     """
-    alone = _warns_alone(no_dist)
+    alone = _warn_if_single_process(no_dist)
     writer = writer_for(storage_writer, checkpoint_id)
     return _save_state_dict(
         _stateful_to_state_dict(state_dict), writer, process_group, 0, alone, planner, use_collectives
@@ -94,7 +94,7 @@ _pool: dict[str, ThreadPoolExecutor] = {}
 _groups: dict[Any, Any] = {}
 
 
-def _own_group(process_group: Any) -> Any:
+def _make_background_group(process_group: Any) -> Any:
     """Return a group of the same ranks for background saves, whose messages must not mix with the program's."""
     key = process_group if process_group is not None else dist.group.WORLD
     if key not in _groups or _groups[key] not in dist.distributed_c10d._world.pg_map:
@@ -124,11 +124,11 @@ def async_save(
     """
     if async_checkpointer_type is not AsyncCheckpointerType.THREAD:
         raise NotImplementedError("async_save: torchlite saves in a thread alone (AsyncCheckpointerType.THREAD)")
-    alone = _warns_alone(no_dist)
+    alone = _warn_if_single_process(no_dist)
     writer = writer_for(storage_writer, checkpoint_id)
     if async_stager is None:
         async_stager = writer if isinstance(writer, AsyncStager) else BlockingAsyncStager()
-    group = None if alone else _own_group(process_group)
+    group = None if alone else _make_background_group(process_group)
     staged = async_stager.stage(_stateful_to_state_dict(state_dict))
     if not _pool:
         _pool["thread"] = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
@@ -163,38 +163,38 @@ def _save_state_dict(
     chosen: SavePlanner = DefaultSavePlanner() if planner is None else planner
     described: list[Metadata] = []
 
-    def local_plan() -> SavePlan:
+    def make_local_plan() -> SavePlan:
         chosen.set_up_planner(
             state_dict=state_dict, storage_meta=storage_writer.storage_meta(), is_coordinator=ranks.is_coordinator
         )
         storage_writer.set_up_storage_writer(ranks.is_coordinator, rank=ranks.rank, use_collectives=use_collectives)
         return storage_writer.prepare_local_plan(chosen.create_local_plan())
 
-    def global_plan(plans: list[SavePlan]) -> list[SavePlan]:
+    def make_global_plan(plans: list[SavePlan]) -> list[SavePlan]:
         whole, metadata = chosen.create_global_plan(plans)
         described[:] = [metadata]
         return storage_writer.prepare_global_plan(whole)
 
-    def write(plan: SavePlan) -> list[WriteResult]:
+    def write_data(plan: SavePlan) -> list[WriteResult]:
         future = storage_writer.write_data(chosen.finish_plan(plan), chosen)
         future.wait()
         return future.value()
 
-    def finish(results: list[list[WriteResult]]) -> Metadata:
+    def finish_checkpoint(results: list[list[WriteResult]]) -> Metadata:
         storage_writer.finish(metadata=described[0], results=results)
         return described[0]
 
     if use_collectives:
-        plan = ranks.reduce_scatter("plan", local_plan, global_plan)
-        return ranks.all_reduce("write", lambda: write(plan), finish)
+        plan = ranks.reduce_scatter("plan", make_local_plan, make_global_plan)
+        return ranks.all_reduce("write", lambda: write_data(plan), finish_checkpoint)
     alone = _DistWrapper(None, False, 0)
 
-    def by_itself(plans: list[SavePlan]) -> list[SavePlan]:
+    def make_global_plan_without_storage(plans: list[SavePlan]) -> list[SavePlan]:
         whole, metadata = chosen.create_global_plan(plans)
         described[:] = [metadata]
         return whole
 
-    mine = alone.reduce_scatter("plan", local_plan, by_itself)
-    result = alone.all_reduce("write", lambda: write(mine), finish)
+    mine = alone.reduce_scatter("plan", make_local_plan, make_global_plan_without_storage)
+    result = alone.all_reduce("write", lambda: write_data(mine), finish_checkpoint)
     ranks.barrier()
     return result

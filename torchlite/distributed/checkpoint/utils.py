@@ -20,7 +20,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def _failures(results: list[Any]) -> dict[int, Any]:
+def _collect_failures(results: list[Any]) -> dict[int, Any]:
     return {rank: result for rank, result in enumerate(results) if _is_wrapped_exception(result)}
 
 
@@ -94,10 +94,10 @@ class _DistWrapper:
         answers: list[Any] | None = None
         if self.is_coordinator:
             assert gathered is not None
-            answers = self._reduced(step, gathered, reduce_fun)
+            answers = self._reduce_on_coordinator(step, gathered, reduce_fun)
             if isinstance(answers, CheckpointException):
                 answers = [answers] * self.get_world_size()
-        return self._checked(self.scatter_object(answers))
+        return self._raise_checkpoint_exception(self.scatter_object(answers))
 
     def all_reduce(self, step: str, map_fun: Callable[[], T], reduce_fun: Callable[[list[T]], R]) -> R:
         """Run `map_fun` on all ranks, `reduce_fun` of the results on the coordinator; return its result on all
@@ -107,13 +107,13 @@ class _DistWrapper:
         answer = None
         if self.is_coordinator:
             assert gathered is not None
-            answer = self._reduced(step, gathered, reduce_fun)
-        return self._checked(self.broadcast_object(answer))
+            answer = self._reduce_on_coordinator(step, gathered, reduce_fun)
+        return self._raise_checkpoint_exception(self.broadcast_object(answer))
 
     def all_gather(self, step: str, map_fun: Callable[[], T]) -> list[T]:
         """Return the results of `map_fun` on all ranks."""
         gathered = self.all_gather_object(_catch_errors(map_fun))
-        failures = _failures(gathered)
+        failures = _collect_failures(gathered)
         if failures:
             raise CheckpointException(step, failures)
         return gathered
@@ -125,15 +125,15 @@ class _DistWrapper:
             answer = _catch_errors(map_fun)
             if _is_wrapped_exception(answer):
                 answer = CheckpointException(step, {self.rank: answer})
-        return self._checked(self.broadcast_object(answer))
+        return self._raise_checkpoint_exception(self.broadcast_object(answer))
 
     def barrier(self) -> None:
         """Wait for all ranks."""
         if self.use_dist:
             dist.barrier(group=self.group)
 
-    def _reduced(self, step: str, gathered: list[Any], reduce_fun: Callable[[list[Any]], Any]) -> Any:
-        failures = _failures(gathered)
+    def _reduce_on_coordinator(self, step: str, gathered: list[Any], reduce_fun: Callable[[list[Any]], Any]) -> Any:
+        failures = _collect_failures(gathered)
         if not failures:
             answer = _catch_errors(reduce_fun, gathered)
             if not _is_wrapped_exception(answer):
@@ -142,7 +142,7 @@ class _DistWrapper:
         return CheckpointException(step, failures)
 
     @staticmethod
-    def _checked(answer: Any) -> Any:
+    def _raise_checkpoint_exception(answer: Any) -> Any:
         if isinstance(answer, CheckpointException):
             raise answer
         return answer
@@ -178,7 +178,7 @@ def _all_gather_keys(local_dict: dict[str, Any], group: Any = None) -> set[str]:
     return set().union(*gathered)
 
 
-def _warns_alone(no_dist: bool) -> bool:
+def _warn_if_single_process(no_dist: bool) -> bool:
     """True for a single process: there is no group, or the program requests it."""
     import warnings
 

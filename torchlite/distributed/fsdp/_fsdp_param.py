@@ -63,13 +63,13 @@ class FSDPParam:
         self._parameter: Any = None  # the unsharded parameter
         self._gathered: Any = None  # where the dimension is not the first: parts of all ranks
         self._part: Any = None  # shard over a subset of ranks, between forward and backward
-        self.sharded = self._take(parameter, check_shard_placement(shard))
+        self.sharded = self._shard_parameter(parameter, check_shard_placement(shard))
         if same:
             swap_tensors(parameter, self.sharded)
             self.sharded = parameter
         self.to_sharded()
 
-    def _take(self, parameter: Any, shard: Shard) -> Any:
+    def _shard_parameter(self, parameter: Any, shard: Shard) -> Any:
         """Shard a parameter that each rank has; return this rank's shard."""
         whole = parameter.detach()
         self.tensor_parallel = whole if isinstance(whole, DTensor) else None
@@ -119,22 +119,22 @@ class FSDPParam:
     # -- gathering
 
     @property
-    def _shape(self) -> tuple[int, ...]:
+    def _padded_shard_shape(self) -> tuple[int, ...]:
         """Return the shape of a padded shard."""
         return (*self.local_size[: self.dim], self.rows, *self.local_size[self.dim + 1 :])
 
-    def _mine(self) -> torch.Tensor:
+    def _padded_local_shard(self) -> torch.Tensor:
         """Return the shard to send: in the unsharded dtype, and padded."""
         local = self.sharded.detach().to_local().to(self.device, self.dtype)
         if local.shape[self.dim] == self.rows:
             return local.contiguous()
-        padded = torch.zeros(self._shape, dtype=local.dtype, device=local.device)
+        padded = torch.zeros(self._padded_shard_shape, dtype=local.dtype, device=local.device)
         padded.narrow(self.dim, 0, local.shape[self.dim]).copy_(local)
         return padded
 
     def gather(self, few: Any = None) -> Any:
         """Start the all-gather over all ranks, or over a subset with larger shards."""
-        part = self._mine() if few is None else self._part
+        part = self._padded_local_shard() if few is None else self._part
         count = part.numel() * (self.lanes.size if few is None else few.size())
         if self._unsharded is None or self._unsharded.target.dtype is not self.dtype:
             self._unsharded = UnshardedStorage(count, self.dtype, self.device)
@@ -150,16 +150,16 @@ class FSDPParam:
         """Finish the all-gather: the unsharded parameter replaces the shard."""
         assert self._unsharded is not None
         if self._gathered is not None:
-            parts = self._gathered.view(self.lanes.size, *self._shape).unbind(0)
+            parts = self._gathered.view(self.lanes.size, *self._padded_shard_shape).unbind(0)
             torch.cat(parts, self.dim, out=self._unsharded.target.view(self.local_size))
             self._gathered = None
         if self._parameter is None:
-            self._parameter = self._made()
+            self._parameter = self._make_unsharded_parameter()
         self._parameter.requires_grad_(self.sharded.requires_grad)
         self._part = None
-        self._put(self._parameter)
+        self._set_on_modules(self._parameter)
 
-    def _made(self) -> Any:
+    def _make_unsharded_parameter(self) -> Any:
         """Return the unsharded parameter. Padding rows follow it in memory."""
         assert self._unsharded is not None
         rows = self._unsharded.seen
@@ -177,7 +177,7 @@ class FSDPParam:
 
     def to_sharded(self) -> None:
         """Replace the unsharded parameter by the shard, and free its memory."""
-        self._put(self.sharded)
+        self._set_on_modules(self.sharded)
         if self._unsharded is not None:
             self._unsharded.release()
 
@@ -186,7 +186,7 @@ class FSDPParam:
         assert self._unsharded is not None
         self._part = self._unsharded.target.view(few.size(), -1)[few.rank()].clone()
 
-    def _put(self, parameter: Any) -> None:
+    def _set_on_modules(self, parameter: Any) -> None:
         for module, name in self.places:
             module._parameters[name] = parameter
 
@@ -196,7 +196,7 @@ class FSDPParam:
         found = module._parameters[name]
         if found is not self.sharded and found is not self._parameter:
             self.sharded = found
-            self._put(found)
+            self._set_on_modules(found)
         if self.sharded.to_local().is_meta:
             raise RuntimeError(
                 "FSDP parameters should be materialized from meta device before training, but the following were "
@@ -249,13 +249,13 @@ class FSDPParam:
         else:
             sent = torch.zeros(self.rows * self.lanes.size, *self.local_size[1:], dtype=dtype, device=grad.device)
             sent[: self.local_size[0]].copy_(grad)
-        out = torch.empty(self._shape, dtype=dtype, device=grad.device)
+        out = torch.empty(self._padded_shard_shape, dtype=dtype, device=grad.device)
         if hook is not None:
-            return self._hooked(hook, sent.view(-1), out.view(-1)).view(self._shape), None
+            return self._run_comm_hook(hook, sent.view(-1), out.view(-1)).view(self._padded_shard_shape), None
         work = dist.reduce_scatter_tensor(out.view(-1), sent.view(-1), group=self.lanes.group, async_op=True)
         return out, work
 
-    def _hooked(self, hook: Callable[..., Any], grad: torch.Tensor, part: torch.Tensor) -> torch.Tensor:
+    def _run_comm_hook(self, hook: Callable[..., Any], grad: torch.Tensor, part: torch.Tensor) -> torch.Tensor:
         """Run a hook on a flat gradient: in place if there are only replicas, else into a shard."""
         if self.lanes.copies is not None:
             hook(grad)

@@ -121,16 +121,16 @@ class FSDPState:
                 for parameter in self.group.parameters:
                     parameter.renew()
         if self.precision.cast_forward_inputs and self.precision.param_dtype is not None:
-            args, kwargs = _cast((args, kwargs), self.precision.param_dtype)
+            args, kwargs = _cast_inputs((args, kwargs), self.precision.param_dtype)
         if self.group is not None:
             self.group.unshard()
-            args, kwargs = self._watch_inputs(args, kwargs)
+            args, kwargs = self._hook_inputs(args, kwargs)
         for other in self.forward_prefetch:
             if other.group is not None:
                 other.group.begin_unshard()
         return args, kwargs
 
-    def _watch_inputs(self, args: Any, kwargs: Any) -> Any:
+    def _hook_inputs(self, args: Any, kwargs: Any) -> Any:
         if not torch.is_grad_enabled():
             return args, kwargs
         values, spec = pytree.tree_flatten((args, kwargs))
@@ -152,12 +152,12 @@ class FSDPState:
                 self.group.reshard(keep_parts=self.group.few is not None)
             self.passing.forward_order.append(self)
             self.now = TrainingState.IDLE
-        output = self._watch_outputs(output)
+        output = self._hook_outputs(output)
         if self.precision.output_dtype is not None:
-            output = _cast(output, self.precision.output_dtype)
+            output = _cast_inputs(output, self.precision.output_dtype)
         return output
 
-    def _watch_outputs(self, output: Any) -> Any:
+    def _hook_outputs(self, output: Any) -> Any:
         if torch.is_grad_enabled():
             for value in pytree.tree_leaves(output):
                 if isinstance(value, torch.Tensor) and value.requires_grad:
@@ -178,14 +178,14 @@ class FSDPState:
         self.now = TrainingState.BACKWARD
         if self.group is not None and self.unshards_in_backward:
             self.group.unshard()
-        for other in self._next():
+        for other in self._modules_to_prefetch():
             if other.group is not None and other.unshards_in_backward:
                 other.group.begin_unshard()
         if passing.reduction is not None:
             passing.reduction.poll()
         return grad
 
-    def _next(self) -> Iterator[FSDPState]:
+    def _modules_to_prefetch(self) -> Iterator[FSDPState]:
         """Yield the modules to prefetch in backward: those the program set, or the one whose forward ended before."""
         assert self.passing is not None
         if self.backward_prefetch is not None:
@@ -244,7 +244,7 @@ def _root_post_backward(passing: FSDPStateContext) -> None:
     trim_allocator()
 
 
-def _cast(value: Any, dtype: torch.dtype) -> Any:
+def _cast_inputs(value: Any, dtype: torch.dtype) -> Any:
     change = lambda x: x.to(dtype) if isinstance(x, torch.Tensor) and x.is_floating_point() else x
     return pytree.tree_map(change, value)
 

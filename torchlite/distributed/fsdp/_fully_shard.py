@@ -78,13 +78,13 @@ def fully_shard(
     """
     listed = (module,) if isinstance(module, nn.Module) else tuple(module)
     _check_modules(listed)
-    lanes = MeshInfo(_mesh_for(mesh, dp_mesh_dims))
+    lanes = MeshInfo(_resolve_mesh(mesh, dp_mesh_dims))
     apply_fully_shard(
         listed, lanes, reshard_after_forward, shard_placement_fn, mp_policy, offload_policy, ignored_params or set()
     )
     for one in listed:
         cls: Any = type(one)
-        one.__class__ = _fsdp_class(cls)
+        one.__class__ = _make_fsdp_class(cls)
     return module
 
 
@@ -114,7 +114,7 @@ def apply_fully_shard(
     group = FSDPParamGroup(parameters, modules, lanes, precision) if parameters else None
     if isinstance(reshards, int) and not isinstance(reshards, bool):
         if group is not None:
-            group.few = _subgroup_of_neighbours(lanes, reshards)
+            group.few = _neighbour_group(lanes, reshards)
         reshards = True
     state = FSDPState(modules, group, precision, reshards)
     for one in modules:
@@ -132,7 +132,7 @@ def _check_modules(modules: tuple[nn.Module, ...]) -> None:
             )
 
 
-def _mesh_for(mesh: DeviceMesh | None, dims: DataParallelMeshDims | None) -> DeviceMesh:
+def _resolve_mesh(mesh: DeviceMesh | None, dims: DataParallelMeshDims | None) -> DeviceMesh:
     if mesh is None:
         kind = dist.distributed_c10d._get_pg_default_device().type
         return init_device_mesh(kind, (dist.get_world_size(),))
@@ -178,7 +178,7 @@ def _get_parameters(modules: list[nn.Module], ignored: Iterable[Any]) -> list[tu
     return list(found.values())
 
 
-def _subgroup_of_neighbours(lanes: MeshInfo, count: int) -> Any:
+def _neighbour_group(lanes: MeshInfo, count: int) -> Any:
     """Return the group of `count` neighbours that share an unsharded copy; None if these are all ranks."""
     if count < 1 or lanes.size % count:
         raise ValueError(
@@ -198,11 +198,11 @@ def _subgroup_of_neighbours(lanes: MeshInfo, count: int) -> Any:
 
 
 @functools.cache
-def _fsdp_class(cls: type) -> type:
-    return type(f"FSDP{cls.__name__}", (FSDPModule, cls), {"__deepcopy__": _unimplemented_deepcopy})
+def _make_fsdp_class(cls: type) -> type:
+    return type(f"FSDP{cls.__name__}", (FSDPModule, cls), {"__deepcopy__": _raise_on_deepcopy})
 
 
-def _unimplemented_deepcopy(*args: Any, **kwargs: Any) -> Any:
+def _raise_on_deepcopy(*args: Any, **kwargs: Any) -> Any:
     raise AssertionError("FSDP does not support deepcopy. Please use state dict for serialization.")
 
 

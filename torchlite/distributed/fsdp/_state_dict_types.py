@@ -42,7 +42,7 @@ def state_dict_settings(module: nn.Module) -> StateDictSettings:
     return module.__dict__.get("_state_dict_settings") or _default_settings()
 
 
-def _wrappers(module: nn.Module) -> list[nn.Module]:
+def _find_fsdp_modules(module: nn.Module) -> list[nn.Module]:
     return [one for one in module.modules() if hasattr(one, "_fsdp_wrapped_module")]
 
 
@@ -64,14 +64,14 @@ class StateDictTypeMixin:
             if type(given) is not expected:
                 raise RuntimeError(f"Expected state_dict_config of type {expected} but got {type(given)}")
         before = StateDictTypeMixin.get_state_dict_type(module)
-        for one in _wrappers(module):
+        for one in _find_fsdp_modules(module):
             one.__dict__["_state_dict_settings"] = StateDictSettings(state_dict_type, config, optim_config)
         return before
 
     @staticmethod
     def get_state_dict_type(module: nn.Module) -> StateDictSettings:
         """Return the state dict type of the wrappers in a module. AssertionError if they differ."""
-        found = [state_dict_settings(one) for one in _wrappers(module)] or [_default_settings()]
+        found = [state_dict_settings(one) for one in _find_fsdp_modules(module)] or [_default_settings()]
         if any(one != found[0] for one in found):
             raise AssertionError("All FSDP modules must have the same state dict settings.")
         return found[0]

@@ -95,7 +95,7 @@ class FullyShardedDataParallel(nn.Module, OptimStateDictMixin, StateDictTypeMixi
             raise ValueError("FSDP cannot be applied to a module that is wrapped in FSDP already")
         strategy = ShardingStrategy.FULL_SHARD if sharding_strategy is None else sharding_strategy
         ignored, parameters = _get_ignored(ignored_modules, ignored_states)
-        lanes = MeshInfo(_mesh_of(process_group, device_mesh, strategy))
+        lanes = MeshInfo(_mesh_of_strategy(process_group, device_mesh, strategy))
         self.sharding_strategy, self.mixed_precision = strategy, mixed_precision or MixedPrecision()
         self.cpu_offload, self.backward_prefetch = cpu_offload or CPUOffload(), backward_prefetch
         self.process_group = lanes.group
@@ -261,7 +261,7 @@ def _get_ignored(modules: Iterable[nn.Module] | None, states: Iterable[Any] | No
     return {inner for one in roots for inner in one.modules()}, {p for p in listed if isinstance(p, torch.Tensor)}
 
 
-def _mesh_of(group: Any, mesh: DeviceMesh | None, strategy: ShardingStrategy) -> DeviceMesh:
+def _mesh_of_strategy(group: Any, mesh: DeviceMesh | None, strategy: ShardingStrategy) -> DeviceMesh:
     """Return the mesh of a strategy: without shards one with replicas only."""
     kind = dist.distributed_c10d._get_pg_default_device().type
     if mesh is not None:
@@ -278,7 +278,7 @@ def _mesh_of(group: Any, mesh: DeviceMesh | None, strategy: ShardingStrategy) ->
                 f"sharding_strategy is {strategy}"
             )
         shards, copies = group
-        return _mesh_of_pair(shards, copies, kind)
+        return _mesh_of_group_pair(shards, copies, kind)
     group = dist.distributed_c10d._get_default_group() if group is None else group
     return _replicate_mesh(group, kind) if strategy is ShardingStrategy.NO_SHARD else DeviceMesh.from_group(group, kind)
 
@@ -290,7 +290,7 @@ def _replicate_mesh(group: Any, kind: str) -> DeviceMesh:
     return DeviceMesh.from_group([group, alone], kind, [[rank] for rank in ranks], mesh_dim_names=("copies", "shards"))
 
 
-def _mesh_of_pair(shards: Any, copies: Any, kind: str) -> DeviceMesh:
+def _mesh_of_group_pair(shards: Any, copies: Any, kind: str) -> DeviceMesh:
     lines: list[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(lines, dist.get_process_group_ranks(shards))
     rows = sorted({tuple(line) for line in lines})

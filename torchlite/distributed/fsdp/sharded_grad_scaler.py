@@ -13,7 +13,7 @@ from torchlite.distributed.tensor import DTensor
 __all__ = ["ShardedGradScaler"]
 
 
-def _local(parameter: Any) -> Any:
+def _local_shard(parameter: Any) -> Any:
     """Return this rank's shard of a parameter, with its gradient shard."""
     if not isinstance(parameter, DTensor):
         return parameter
@@ -43,7 +43,7 @@ class ShardedGradScaler(GradScaler):
         self.process_group = process_group
 
     def _unscale_grads_(self, optimizer: Any, inv_scale: Any, found_inf: Any, allow_fp16: bool = True) -> dict:
-        groups = [{"params": [_local(p) for p in group["params"]]} for group in optimizer.param_groups]
+        groups = [{"params": [_local_shard(p) for p in group["params"]]} for group in optimizer.param_groups]
         found = super()._unscale_grads_(SimpleNamespace(param_groups=groups), inv_scale, found_inf, True)
         worst = torch.zeros(1, device=inv_scale.device)
         for note in found.values():

@@ -121,15 +121,15 @@ def size_based_auto_wrap_policy(
     exclude_wrap_modules: Collection[type[nn.Module]] | None = None,
 ) -> bool:
     """True for modules with at least so many parameters that are not in a wrapped submodule."""
-    leaves = _defaults("FORCE_LEAF_MODULES") if force_leaf_modules is None else force_leaf_modules
-    excluded = _defaults("EXCLUDE_WRAP_MODULES") if exclude_wrap_modules is None else exclude_wrap_modules
+    leaves = _default_module_classes("FORCE_LEAF_MODULES") if force_leaf_modules is None else force_leaf_modules
+    excluded = _default_module_classes("EXCLUDE_WRAP_MODULES") if exclude_wrap_modules is None else exclude_wrap_modules
     large = nonwrapped_numel >= min_num_params
     if recurse:
         return large and not isinstance(module, tuple(leaves))
     return large and not isinstance(module, tuple(excluded))
 
 
-def _defaults(name: str) -> Collection[type[nn.Module]]:
+def _default_module_classes(name: str) -> Collection[type[nn.Module]]:
     return getattr(size_based_auto_wrap_policy, name)  # type: ignore[no-any-return]
 
 

@@ -16,7 +16,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _group(of: Any) -> Any:
+def _group_or_world(of: Any) -> Any:
     return group.WORLD if of is None else of
 
 
@@ -160,46 +160,46 @@ class _AllReduce(Function):
 
 def broadcast(tensor: torch.Tensor, src: int, group: Any = None) -> torch.Tensor:
     """Return the tensor of the rank `src`, whose gradient is the sum of all gradients."""
-    return _Broadcast.apply(src, _group(group), tensor)
+    return _Broadcast.apply(src, _group_or_world(group), tensor)
 
 
 def gather(tensor: torch.Tensor, dst: int = 0, group: Any = None) -> tuple[torch.Tensor, ...]:
     """Return the tensors of all on the rank `dst`, zeros on others."""
-    return _Gather.apply(dst, _group(group), tensor)
+    return _Gather.apply(dst, _group_or_world(group), tensor)
 
 
 def scatter(tensors: list[torch.Tensor], src: int = 0, group: Any = None) -> torch.Tensor:
     """Return this rank's part of the list of the rank `src`."""
-    return _Scatter.apply(src, _group(group), *tensors)
+    return _Scatter.apply(src, _group_or_world(group), *tensors)
 
 
 def reduce(tensor: torch.Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None) -> torch.Tensor:
     """Return the reduction of all on the rank `dst`."""
-    return _Reduce.apply(dst, op, _group(group), tensor)
+    return _Reduce.apply(dst, op, _group_or_world(group), tensor)
 
 
 def reduce_scatter(
     output: torch.Tensor, input_list: list[torch.Tensor], op: Any = ReduceOp.SUM, group: Any = None
 ) -> torch.Tensor:
     """Return this rank's part of the reduction of all lists."""
-    return _ReduceScatter.apply(op, _group(group), output, *input_list)
+    return _ReduceScatter.apply(op, _group_or_world(group), output, *input_list)
 
 
 def all_gather(tensor: torch.Tensor, group: Any = None) -> tuple[torch.Tensor, ...]:
     """Return the tensors of all."""
-    return _AllGather.apply(_group(group), tensor)
+    return _AllGather.apply(_group_or_world(group), tensor)
 
 
 def _all_gather_base(output_tensor: torch.Tensor, input_tensor: torch.Tensor, group: Any = None) -> torch.Tensor:
     """Return the tensors of all, concatenated."""
-    return _AllGatherBase.apply(output_tensor, input_tensor, _group(group))
+    return _AllGatherBase.apply(output_tensor, input_tensor, _group_or_world(group))
 
 
 def all_to_all(
     output_tensor_list: list[torch.Tensor], input_tensor_list: list[torch.Tensor], group: Any = None
 ) -> tuple[torch.Tensor, ...]:
     """Return each rank's tensor for this one."""
-    return _AllToAll.apply(_group(group), output_tensor_list, *input_tensor_list)
+    return _AllToAll.apply(_group_or_world(group), output_tensor_list, *input_tensor_list)
 
 
 def all_to_all_single(
@@ -210,9 +210,9 @@ def all_to_all_single(
     group: Any = None,
 ) -> torch.Tensor:
     """Return each rank's rows for this one."""
-    return _AllToAllSingle.apply(_group(group), output, output_split_sizes, input_split_sizes, input)
+    return _AllToAllSingle.apply(_group_or_world(group), output, output_split_sizes, input_split_sizes, input)
 
 
 def all_reduce(tensor: torch.Tensor, op: Any = ReduceOp.SUM, group: Any = None) -> torch.Tensor:
     """Return the reduction of all; its gradient is the reduction of all gradients."""
-    return _AllReduce.apply(op, _group(group), tensor)
+    return _AllReduce.apply(op, _group_or_world(group), tensor)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from .._group_registry import _get_default_group
-from .._unavailable_stubs import unavailable_function
+from .._unavailable_stubs import make_unavailable_function
 from .post_localSGD_optimizer import PostLocalSGDOptimizer
 from .zero_redundancy_optimizer import ZeroRedundancyOptimizer
 
@@ -17,4 +17,4 @@ class DistributedOptimizer:
 
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         _get_default_group()
-        unavailable_function("DistributedOptimizer", "torch.distributed.optim")()
+        make_unavailable_function("DistributedOptimizer", "torch.distributed.optim")()

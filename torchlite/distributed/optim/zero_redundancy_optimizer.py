@@ -66,7 +66,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self._share_out()
         self.optim = optimizer_class(
             [
-                self._local(group, shares[self.rank])
+                self._local_param_groups(group, shares[self.rank])
                 for group, shares in zip(self.param_groups, self._shares, strict=True)
             ],
             **defaults,
@@ -89,20 +89,23 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
                 sizes[rank] += parameter.numel() if parameter.requires_grad else 0
             self._shares.append(shares)
 
-    def _local(self, group: dict[str, Any], mine: list[Any]) -> dict[str, Any]:
+    def _local_param_groups(self, group: dict[str, Any], mine: list[Any]) -> dict[str, Any]:
         return {**{name: value for name, value in group.items() if name != "params"}, "params": mine}
 
     def _partition_parameters(self) -> list[list[dict[str, Any]]]:
         """Return each rank's parameter groups."""
         return [
-            [self._local(group, shares[rank]) for group, shares in zip(self.param_groups, self._shares, strict=True)]
+            [
+                self._local_param_groups(group, shares[rank])
+                for group, shares in zip(self.param_groups, self._shares, strict=True)
+            ]
             for rank in range(self.world_size)
         ]
 
     def _parameters(self) -> list[Any]:
         return [parameter for group in self.param_groups for parameter in group["params"]]
 
-    def _of_rank(self, rank: int) -> list[Any]:
+    def _parameters_of_rank(self, rank: int) -> list[Any]:
         return [parameter for shares in self._shares for parameter in shares[rank]]
 
     def _make_buckets(self) -> None:
@@ -113,7 +116,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         with torch.no_grad():
             for rank in range(self.world_size):
                 kinds: dict[Any, list[Any]] = {}
-                for parameter in self._of_rank(rank):
+                for parameter in self._parameters_of_rank(rank):
                     kinds.setdefault((parameter.dtype, parameter.device), []).append(parameter)
                 for members in kinds.values():
                     flat = torch.cat([parameter.detach().reshape(-1) for parameter in members])
@@ -131,7 +134,10 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         before = len(self.optim.param_groups)
         self._share_out()
         state = self.optim.state
-        groups = [self._local(g, shares[self.rank]) for g, shares in zip(self.param_groups, self._shares, strict=True)]
+        groups = [
+            self._local_param_groups(g, shares[self.rank])
+            for g, shares in zip(self.param_groups, self._shares, strict=True)
+        ]
         for group, own in zip(self.optim.param_groups, groups[:before], strict=True):
             group["params"] = own["params"]  # earlier groups come first, and stay as they were
         self.optim.add_param_group(groups[-1])
@@ -145,16 +151,16 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         Join.notify_join_context(self)
         self._sync_groups(self.param_groups, self.optim.param_groups)
         loss = self.optim.step(**kwargs) if closure is None else self.optim.step(closure=closure, **kwargs)
-        self._exchange()
+        self._broadcast_parameters()
         self._sync_groups(self.optim.param_groups, self.param_groups)
         return loss
 
-    def _exchange(self) -> None:
+    def _broadcast_parameters(self) -> None:
         works: list[Any] = []
         with torch.no_grad():
             for rank in range(self.world_size):
                 source = dist.get_global_rank(self.process_group, rank)
-                for tensor in self._buckets[rank] if self.parameters_as_bucket_view else self._of_rank(rank):
+                for tensor in self._buckets[rank] if self.parameters_as_bucket_view else self._parameters_of_rank(rank):
                     works.append(dist.broadcast(tensor.detach(), source, group=self.process_group, async_op=True))
         for work in works:
             work.wait()
@@ -187,7 +193,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         numbers = {id(parameter): number for number, parameter in enumerate(self._parameters())}
         whole["state"] = {}
         for rank, rank_state in enumerate(self._all_state_dicts):
-            for local, parameter in enumerate(self._of_rank(rank)):
+            for local, parameter in enumerate(self._parameters_of_rank(rank)):
                 if local in rank_state["state"]:
                     whole["state"][numbers[id(parameter)]] = rank_state["state"][local]
         whole["state"] = dict(sorted(whole["state"].items()))
@@ -202,7 +208,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             raise ValueError(
                 "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
             )
-        mine = self._of_rank(self.rank)
+        mine = self._parameters_of_rank(self.rank)
         own = self.optim.state_dict()
         found = state_dict["state"]
         own["state"] = {

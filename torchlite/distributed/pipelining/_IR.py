@@ -97,30 +97,30 @@ class _GraphSplitter:
             for used in node.all_input_nodes:
                 self.until[used] = max(stage, self.until.get(used, 0))
 
-    def between(self, stage: int) -> list[Node]:
+    def values_between_stages(self, stage: int) -> list[Node]:
         """Return the values that a stage passes to the next."""
         return [n for n, made in self.stage_of.items() if made <= stage < self.until.get(n, -1)]
 
-    def part(self, stage: int) -> GraphModule:
+    def make_stage(self, stage: int) -> GraphModule:
         """Return a stage, whose parameters have their names in the model."""
         graph, found = Graph(), {}
-        for node in self.inputs if stage == 0 else self.between(stage - 1):
+        for node in self.inputs if stage == 0 else self.values_between_stages(stage - 1):
             default = node.args[0] if node.op == "placeholder" and node.args else ...
             name = str(node.target) if node.op == "placeholder" else node.name
             found[node] = graph.placeholder(name, default_value=default)
 
-        def value(node: Node) -> Node:
+        def copy_attribute(node: Node) -> Node:
             if node not in found:  # a parameter, a buffer or a constant, at its path in the model
                 found[node] = graph.get_attr(str(node.target))
             return found[node]
 
         for node in self.program.graph.nodes:
             if self.stage_of.get(node) == stage and node.op != "placeholder":
-                found[node] = graph.node_copy(node, value)
+                found[node] = graph.node_copy(node, copy_attribute)
         if stage == self.stages - 1:
-            results = [torch.fx.map_arg(one, value) for one in self.output.args[0]]
+            results = [torch.fx.map_arg(one, copy_attribute) for one in self.output.args[0]]
         else:
-            results = [value(node) for node in self.between(stage)]
+            results = [copy_attribute(node) for node in self.values_between_stages(stage)]
         graph.output(results[0] if len(results) == 1 else tuple(results))
         return GraphModule(self.program, graph, f"Stage{stage}")
 
@@ -186,9 +186,9 @@ class Pipe(Module):
         env = {node: outer.node_copy(node) for node in cutter.inputs}
         given = list(env.values())
         for stage in range(cutter.stages):
-            parts[f"submod_pp_{stage}"] = cutter.part(stage)
+            parts[f"submod_pp_{stage}"] = cutter.make_stage(stage)
             call = outer.call_module(f"submod_pp_{stage}", tuple(given))
-            crossing = cutter.between(stage)
+            crossing = cutter.values_between_stages(stage)
             given = [call]
             if len(crossing) > 1:
                 given = [outer.call_function(operator.getitem, (call, i)) for i in range(len(crossing))]

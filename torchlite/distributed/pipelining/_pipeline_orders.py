@@ -73,7 +73,9 @@ def microbatches_per_round(ranks: int, microbatches: int, name: str) -> int:
     return microbatches // rounds
 
 
-def interleaved(ranks: int, each: int, microbatches: int, halves: bool = False) -> PipelineOrder:
+def interleaved_one_forward_one_backward(
+    ranks: int, each: int, microbatches: int, halves: bool = False
+) -> PipelineOrder:
     """Interleaved 1F1B: Narayanan and others, "Efficient Large-Scale Language Model Training on GPU Clusters" (2021),
     section 2.2.
 
@@ -84,7 +86,7 @@ def interleaved(ranks: int, each: int, microbatches: int, halves: bool = False) 
     length = microbatches_per_round(ranks, microbatches, "Zero bubble" if halves else "Interleaved 1F1B")
     total = each * microbatches
 
-    def piece(number: int, rank: int, backward: bool) -> tuple[int, int]:
+    def action_at(number: int, rank: int, backward: bool) -> tuple[int, int]:
         cycle, rest = divmod(number, length * each)
         turn, m = divmod(rest, length)
         turn = each - 1 - turn if backward else turn
@@ -96,13 +98,13 @@ def interleaved(ranks: int, each: int, microbatches: int, halves: bool = False) 
         actions = order[rank] = []
         owed: list[tuple[int, int]] = []
         for number in range(ahead):
-            stage, m = piece(number, rank, False)
+            stage, m = action_at(number, rank, False)
             actions.append(Action(stage, FORWARD, m))
         for number in range(total):
             if ahead + number < total:
-                stage, m = piece(ahead + number, rank, False)
+                stage, m = action_at(ahead + number, rank, False)
                 actions.append(Action(stage, FORWARD, m))
-            stage, m = piece(number, rank, True)
+            stage, m = action_at(number, rank, True)
             actions.append(Action(stage, INPUTS if halves else BACKWARD, m))
             if halves:
                 owed.append((stage, m))
@@ -129,31 +131,31 @@ def _v_shaped_order(ranks: int, rank: int, count: int) -> Iterator[Action]:
     stages = rank, 2 * ranks - 1 - rank
     done = {(kind, way): 0 for kind in (FORWARD, INPUTS, WEIGHTS) for way in (0, 1)}
 
-    def next_of(kinds: str, way: int) -> Iterator[Action]:
+    def next_action_of(kinds: str, way: int) -> Iterator[Action]:
         for kind in kinds:
             yield Action(stages[way], kind, done[kind, way])
             done[kind, way] += 1
 
     for _ in range(2 * (ranks - rank) - 1):
-        yield from next_of("F", 0)
+        yield from next_action_of("F", 0)
     for _ in range(rank):
-        yield from next_of("F", 1)
-        yield from next_of("F", 0)
+        yield from next_action_of("F", 1)
+        yield from next_action_of("F", 0)
     for _ in range(ranks - rank):
-        yield from next_of("FIW", 1)
+        yield from next_action_of("FIW", 1)
     while done[FORWARD, 1] < done[FORWARD, 0] or done[FORWARD, 0] < count:
         if done[FORWARD, 0] < count:
-            yield from next_of("F", 0)
-        yield from next_of("IW", 0)
-        yield from next_of("FIW", 1)
+            yield from next_action_of("F", 0)
+        yield from next_action_of("IW", 0)
+        yield from next_action_of("FIW", 1)
     for _ in range(rank):
-        yield from next_of("I", 0)
-        yield from next_of("I", 1)
+        yield from next_action_of("I", 0)
+        yield from next_action_of("I", 1)
     for _ in range(ranks - rank):
-        yield from next_of("IW", 0)
+        yield from next_action_of("IW", 0)
     for way in (1, 0):
         while done[WEIGHTS, way] < done[INPUTS, way]:
-            yield from next_of("W", way)
+            yield from next_action_of("W", way)
 
 
 def required_action(action: Action, last: int) -> Action | None:
@@ -171,7 +173,7 @@ def provided_action(action: Action) -> Action:
     return action._replace(computation_type=BACKWARD) if action.computation_type == INPUTS else action
 
 
-def messages(order: PipelineOrder, rank_of: dict[int, int]) -> dict[tuple[int, int], list[Action]]:
+def messages_between_ranks(order: PipelineOrder, rank_of: dict[int, int]) -> dict[tuple[int, int], list[Action]]:
     """Return, by sender and receiver, the actions whose results are sent, in the sender's order."""
     last = max(rank_of)
     found: dict[tuple[int, int], list[Action]] = {}

@@ -21,7 +21,7 @@ from ._pipeline_orders import (
     WEIGHTS,
     Action,
     PipelineOrder,
-    messages,
+    messages_between_ranks,
     provided_action,
     required_action,
 )
@@ -83,7 +83,7 @@ class P2PMessenger:
         self.me = dist.get_rank(group)
         self.last = max(rank_of)
         self.rank_of = rank_of
-        self.plan = messages(order, rank_of)
+        self.plan = messages_between_ranks(order, rank_of)
         self.sent: dict[Action, TensorSpecs] = {}
         self.known: dict[Action, TensorSpecs] = {}
         self.begin()
@@ -108,23 +108,23 @@ class P2PMessenger:
                 f"Stage {work.stage_index} gives a DTensor: between stages go tensors, which to_local() and a layer's "
                 "use_local_output=True give"
             )
-        kinds = tuple(None if t is None else self._kind(t) for t in tensors)
+        kinds = tuple(None if t is None else self._spec_of(t) for t in tensors)
         before = self.sent.get(work)
         if before is None:
             self.sent[work] = kinds
             numbers = torch.tensor(_encode_specs(kinds), dtype=torch.int64, device=self.device)
-            self._isend(torch.tensor([len(numbers)], device=self.device), to)
-            self._isend(numbers, to)
+            self._start_send(torch.tensor([len(numbers)], device=self.device), to)
+            self._start_send(numbers, to)
         elif before != kinds:
-            tensors = self._like(work, before, tensors)
+            tensors = self._match_specs(work, before, tensors)
         for tensor in tensors:
             if tensor is not None:
-                self._isend(tensor.detach().contiguous(), to)
+                self._start_send(tensor.detach().contiguous(), to)
 
-    def _kind(self, tensor: torch.Tensor) -> TensorSpec:
+    def _spec_of(self, tensor: torch.Tensor) -> TensorSpec:
         return TensorSpec(tuple(tensor.shape), tensor.dtype, self.has_backward and tensor.requires_grad)
 
-    def _like(self, work: Action, before: TensorSpecs, tensors: Tensors) -> Tensors:
+    def _match_specs(self, work: Action, before: TensorSpecs, tensors: Tensors) -> Tensors:
         """Return tensors with the expected specs: a missing gradient becomes zeros."""
         what = "output" if work.computation_type == FORWARD else "input gradient"
         words = f"Stage {work.stage_index}: {what}"
@@ -137,7 +137,7 @@ class P2PMessenger:
             elif tensor is not None:
                 if kind is None:
                     raise PipeliningMetadataError(f"{words}[{i}] was None in the first step, and is none now")
-                for name, want, have in zip(TensorSpec._fields, kind, self._kind(tensor), strict=True):
+                for name, want, have in zip(TensorSpec._fields, kind, self._spec_of(tensor), strict=True):
                     if want != have:
                         raise PipeliningMetadataError(
                             f"{words}[{i}] has a {name} mismatch: expected {want} actual {have}"
@@ -145,7 +145,7 @@ class P2PMessenger:
             outputs.append(tensor)
         return tuple(outputs)
 
-    def _isend(self, tensor: torch.Tensor, to: int) -> None:
+    def _start_send(self, tensor: torch.Tensor, to: int) -> None:
         self.leaving.append(dist.isend(tensor, group=self.group, group_dst=to, tag=_TAG))
 
     def ask(self, work: Action, source: int) -> None:
@@ -153,7 +153,7 @@ class P2PMessenger:
         while work not in self.arriving:
             following = self.coming[source].popleft()
             if following not in self.known:
-                self.known[following] = self._kinds_from(source)
+                self.known[following] = self._receive_specs(source)
             buffers: list[Any] = []
             works = []
             for kind in self.known[following]:
@@ -170,7 +170,7 @@ class P2PMessenger:
         if work not in self.arriving and all(one in self.known for one in self.coming[source]):
             self.ask(work, source)
 
-    def _kinds_from(self, source: int) -> TensorSpecs:
+    def _receive_specs(self, source: int) -> TensorSpecs:
         length = torch.empty(1, dtype=torch.int64, device=self.device)
         dist.recv(length, group=self.group, group_src=source, tag=_TAG)
         numbers = torch.empty(int(length.item()), dtype=torch.int64, device=self.device)
@@ -251,15 +251,15 @@ class ScheduleRunner:
             following = next((found for found in sources[place + 1 :] if found is not None), None)
             if following is not None:
                 self.post.expect(*following)
-            results = self._do(action, sources[place])
-            self._pass_on(provided_action(action), results)
+            results = self._run_action(action, sources[place])
+            self._send_results(provided_action(action), results)
         self.post.finish()
 
-    def _do(self, action: Action, source: tuple[Action, int] | None) -> Tensors:
+    def _run_action(self, action: Action, source: tuple[Action, int] | None) -> Tensors:
         stage, kind, m = self.stages[action.stage_index], action.computation_type, action.microbatch_index
         last = action in self.lasts
         if kind == FORWARD:
-            return self._forward(stage, m, source)
+            return self._run_forward(stage, m, source)
         if kind == WEIGHTS:
             stage.backward_weight_one_chunk(m, last_backward=last)
             return ()
@@ -267,14 +267,14 @@ class ScheduleRunner:
         if stage.is_last:
             loss = self.losses[m]
         else:
-            grads = self._given(action, source)
+            grads = self._take_stage_results(action, source)
         full = kind != INPUTS
         found = stage.backward_one_chunk(m, loss, full_backward=full, last_backward=last, grads=grads)
         if full and stage.dw_builder is not None:
             stage.backward_weight_one_chunk(m, last_backward=last)
         return found
 
-    def _given(self, action: Action, source: tuple[Action, int] | None) -> Tensors:
+    def _take_stage_results(self, action: Action, source: tuple[Action, int] | None) -> Tensors:
         """Return the results of another stage for this action."""
         if source is not None:
             return self.post.take(*source)
@@ -282,11 +282,11 @@ class ScheduleRunner:
         assert wanted is not None
         return self.local.pop(wanted)
 
-    def _forward(self, stage: PipelineStage, m: int, source: tuple[Action, int] | None) -> Tensors:
+    def _run_forward(self, stage: PipelineStage, m: int, source: tuple[Action, int] | None) -> Tensors:
         if stage.is_first:
             inputs = self.args[m]
         else:
-            given = self._given(Action(stage.stage_index, FORWARD, m), source)
+            given = self._take_stage_results(Action(stage.stage_index, FORWARD, m), source)
             wants = [t.requires_grad for t in given] if source is None else self.post.requires_grad(source[0])
             inputs = tuple(
                 t.detach().requires_grad_(want and self.has_backward) for t, want in zip(given, wants, strict=True)
@@ -302,7 +302,7 @@ class ScheduleRunner:
             stage.keep_for_backward(m, inputs, () if stage.is_last else results)
         return results
 
-    def _pass_on(self, action: Action, results: Tensors) -> None:
+    def _send_results(self, action: Action, results: Tensors) -> None:
         stage, kind, _ = action
         target = {FORWARD: stage + 1, BACKWARD: stage - 1}.get(kind, -1)
         if not 0 <= target <= self.post.last:

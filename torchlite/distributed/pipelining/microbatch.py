@@ -63,7 +63,7 @@ def _default_spec(value: Any) -> Any:
     return TensorChunkSpec(0) if isinstance(value, torch.Tensor) else _Replicate()
 
 
-def _leaves(values: Any, spec: Any) -> tuple[list[Any], list[Any], Any]:
+def _flatten_with_specs(values: Any, spec: Any) -> tuple[list[Any], list[Any], Any]:
     """Return the leaves of values, the specification of each, and their tree. A specification applies to a subtree."""
     leaves, tree = tree_flatten(values)
     if spec is None:
@@ -85,7 +85,7 @@ def _leaves(values: Any, spec: Any) -> tuple[list[Any], list[Any], Any]:
     return leaves, kinds, tree
 
 
-def _count(leaves: list[Any], kinds: list[Any], chunks: int) -> int:
+def _chunk_count(leaves: list[Any], kinds: list[Any], chunks: int) -> int:
     """Return the number of chunks: fewer than requested if the first tensor is too short."""
     for leaf, kind in zip(leaves, kinds, strict=True):
         if isinstance(leaf, torch.Tensor) and isinstance(kind, TensorChunkSpec):
@@ -130,11 +130,11 @@ def split_args_kwargs_into_chunks(
         named = dict(enumerate(chunk_spec)) if isinstance(chunk_spec, tuple) else chunk_spec
         if named is not None and given and list(given) != list(named):
             raise AssertionError(f"args_dict.keys() = {list(given)} args_chunk_spec.keys() = {list(named)}")
-    first = _leaves(args, args_chunk_spec)
+    first = _flatten_with_specs(args, args_chunk_spec)
     named_spec = None if kwargs_chunk_spec is None else {name: kwargs_chunk_spec[name] for name in kwargs}
-    second = _leaves(kwargs, named_spec)
-    count = _count(*first[:2], chunks)
-    count = _count(*second[:2], count)
+    second = _flatten_with_specs(kwargs, named_spec)
+    count = _chunk_count(*first[:2], chunks)
+    count = _chunk_count(*second[:2], count)
 
     def split(leaves: list[Any], kinds: list[Any], tree: Any) -> list[Any]:
         columns = [_split_leaf(leaf, kind, count) for leaf, kind in zip(leaves, kinds, strict=True)]

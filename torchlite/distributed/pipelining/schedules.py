@@ -172,9 +172,9 @@ class PipelineScheduleSingle(_PipelineSchedule):
                 f"{type(self).__name__} has one stage on each rank, but there are {stage.num_stages} stages and "
                 f"{stage.group_size} ranks"
             )
-        self.pipeline_order = self._order(stage.num_stages, n_microbatches)
+        self.pipeline_order = self._make_order(stage.num_stages, n_microbatches)
 
-    def _order(self, ranks: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
+    def _make_order(self, ranks: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
         raise NotImplementedError("a schedule says in which order its ranks compute")
 
 
@@ -186,7 +186,7 @@ class ScheduleGPipe(PipelineScheduleSingle):
     output_merge_spec: how outputs are merged. scale_grads: see `step`.
     """
 
-    def _order(self, ranks: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
+    def _make_order(self, ranks: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
         return _pipeline_orders.fill_drain(ranks, microbatches)
 
 
@@ -197,7 +197,7 @@ class Schedule1F1B(PipelineScheduleSingle):
     microbatches than stages.
     """
 
-    def _order(self, ranks: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
+    def _make_order(self, ranks: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
         if microbatches < ranks:
             raise ValueError(
                 f"Number of microbatches ({microbatches}) must be greater than or equal to the number of stages "
@@ -209,7 +209,7 @@ class Schedule1F1B(PipelineScheduleSingle):
 class _ScheduleForwardOnly(PipelineScheduleSingle):
     """Forward passes only."""
 
-    def _order(self, ranks: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
+    def _make_order(self, ranks: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
         return _pipeline_orders.fill_drain(ranks, microbatches)
 
     def step(self, *args: Any, target: Any = None, losses: Any = None, **kwargs: Any) -> Any:
@@ -261,9 +261,9 @@ class PipelineScheduleMulti(_PipelineSchedule):
             )
         for stage in stages:
             stage.stage_index_to_group_rank = self._rank_of
-        self.pipeline_order = self._order(self.pp_group_size, len(stages), n_microbatches)
+        self.pipeline_order = self._make_order(self.pp_group_size, len(stages), n_microbatches)
 
-    def _order(self, ranks: int, each: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
+    def _make_order(self, ranks: int, each: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
         raise NotImplementedError("a schedule says in which order its ranks compute")
 
 
@@ -300,8 +300,8 @@ class ScheduleInterleaved1F1B(_WithSpecs):
     `defer_pp_recv` has no effect: a receive waits where its value is used.
     """
 
-    def _order(self, ranks: int, each: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
-        return _pipeline_orders.interleaved(ranks, each, microbatches)
+    def _make_order(self, ranks: int, each: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
+        return _pipeline_orders.interleaved_one_forward_one_backward(ranks, each, microbatches)
 
 
 class ScheduleLoopedBFS(PipelineScheduleMulti):
@@ -325,7 +325,7 @@ class ScheduleLoopedBFS(PipelineScheduleMulti):
             backward_requires_autograd=backward_requires_autograd,
         )  # fmt: skip
 
-    def _order(self, ranks: int, each: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
+    def _make_order(self, ranks: int, each: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
         return _pipeline_orders.looped_breadth_first(ranks, each, microbatches)
 
 
@@ -335,8 +335,8 @@ class ScheduleInterleavedZeroBubble(_WithSpecs):
     DistributedDataParallel modules reduce their gradients with the last microbatch's weight gradients.
     """
 
-    def _order(self, ranks: int, each: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
-        return _pipeline_orders.interleaved(ranks, each, microbatches, halves=True)
+    def _make_order(self, ranks: int, each: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
+        return _pipeline_orders.interleaved_one_forward_one_backward(ranks, each, microbatches, halves=True)
 
 
 class ScheduleZBVZeroBubble(_WithSpecs):
@@ -352,7 +352,7 @@ class ScheduleZBVZeroBubble(_WithSpecs):
             raise ValueError(f"ZBV requires exactly 2 stages per rank, but got {len(stages)}.")
         super().__init__(stages, *args, **kwargs)
 
-    def _order(self, ranks: int, each: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
+    def _make_order(self, ranks: int, each: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
         return _pipeline_orders.zero_bubble_v(ranks, microbatches)
 
 

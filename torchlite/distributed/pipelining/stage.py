@@ -93,7 +93,7 @@ class _PipelineStageBase:
         """
         if self.is_first:
             _check_tensors(args, f"Stage {self.stage_index}: arg")
-        with self._gradients_wait():
+        with self._has_pending_gradients():
             output = self.submod(*args, **(kwargs or {}))
         _check_tensors(as_tuple(output), f"Stage {self.stage_index}: output")
         return output
@@ -126,7 +126,7 @@ class _PipelineStageBase:
             # Its backward defers the weights to a function, which runs when it is due.
             self._runners[bwd_chunk_id], full_backward = self.dw_builder(), True
         if full_backward:
-            self._accumulate(lambda: _backward(roots), outputs, last_backward and bool(roots))
+            self._accumulate_gradients(lambda: _run_stage_backward(roots), outputs, last_backward and bool(roots))
             found: Tensors = tuple(x.grad for x in inputs)
         else:
             found, self._owed[bwd_chunk_id] = _split_backward.backward_input(roots, inputs)
@@ -144,18 +144,20 @@ class _PipelineStageBase:
             self._runners.pop(bwd_chunk_id)()
             return
         left = self._owed.pop(bwd_chunk_id)
-        self._accumulate(lambda: _split_backward.backward_weight(left), [edge for edge, _ in left], last_backward)
+        self._accumulate_gradients(
+            lambda: _split_backward.backward_weight(left), [edge for edge, _ in left], last_backward
+        )
 
     # -- data parallel modules, whose gradients are reduced once for all microbatches
 
     @contextlib.contextmanager
-    def _gradients_wait(self) -> Iterator[None]:
+    def _has_pending_gradients(self) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
             if isinstance(self.submod, torch.nn.parallel.DistributedDataParallel):
                 stack.enter_context(self.submod.no_sync())
             yield
 
-    def _accumulate(self, backward: Callable[[], None], outputs: Any, last: bool) -> None:
+    def _accumulate_gradients(self, backward: Callable[[], None], outputs: Any, last: bool) -> None:
         module = self.submod
         if isinstance(module, torch.nn.parallel.DistributedDataParallel) and last and module.reducer is not None:
             module.reducer.prepare(list(outputs) if module.find_unused_parameters else None)
@@ -166,7 +168,7 @@ class _PipelineStageBase:
         backward()
 
 
-def _backward(roots: list[_split_backward.Root]) -> None:
+def _run_stage_backward(roots: list[_split_backward.Root]) -> None:
     if roots:
         tensors, grads = zip(*roots, strict=True)
         torch.autograd.backward(tensors, grads)

@@ -1,15 +1,15 @@
 """Remote procedure calls: unsupported."""
 
-from .._unavailable_stubs import unavailable_class, unavailable_function
+from .._unavailable_stubs import make_unavailable_class, make_unavailable_function
 from . import api as api
 
 _HERE = "torch.distributed.rpc"
 
 __all__ = ["RRef", "get_worker_info", "init_rpc", "is_available", "remote", "rpc_async", "rpc_sync", "shutdown"]
 
-RRef = unavailable_class("RRef", _HERE)
+RRef = make_unavailable_class("RRef", _HERE)
 get_worker_info, init_rpc, remote, rpc_async, rpc_sync, shutdown = (
-    unavailable_function(name, _HERE)
+    make_unavailable_function(name, _HERE)
     for name in ("get_worker_info", "init_rpc", "remote", "rpc_async", "rpc_sync", "shutdown")
 )
 

@@ -93,11 +93,11 @@ class DTensor(torch.Tensor):
         self._local_tensor._tl_meta = value
 
     @property
-    def _history(self) -> torch.Tensor:
+    def _autograd_representative(self) -> torch.Tensor:
         """Return the tensor that represents this one in the autograd graph."""
         return self._local_tensor
 
-    def _in_graph(self, gradient: Any) -> Any:
+    def _gradient_to_local(self, gradient: Any) -> Any:
         """Return a gradient of this tensor as that of its local tensor."""
         if gradient is None:
             return None
@@ -116,10 +116,10 @@ class DTensor(torch.Tensor):
                 part = sum_gradients(part, spec.mesh.get_group(number))
         return part
 
-    def _root(self, gradient: Any) -> tuple[torch.Tensor, Any]:
+    def _backward_root(self, gradient: Any) -> tuple[torch.Tensor, Any]:
         """Return the root of backward in the graph, and its gradient."""
         if gradient is not None:
-            return self._local_tensor, self._in_graph(gradient)
+            return self._local_tensor, self._gradient_to_local(gradient)
         if self.numel() == 1 and any(p.is_shard() or p.is_partial() and p != Partial() for p in self.placements):
             whole = [p if p == Partial() else Replicate() for p in self.placements]
             return redistribute_local_tensor(
@@ -127,7 +127,7 @@ class DTensor(torch.Tensor):
             ), None
         return self._local_tensor, None
 
-    def _of_graph(self, gradient: Any) -> Any:
+    def _gradient_from_local(self, gradient: Any) -> Any:
         """Return the gradient of this tensor from that of its local tensor."""
         if gradient is None:
             return None
@@ -146,7 +146,7 @@ class DTensor(torch.Tensor):
             return None
         known = self.__dict__.get("_gradient")
         if known is None or known._local_tensor is not part:
-            known = self.__dict__["_gradient"] = self._of_graph(part)
+            known = self.__dict__["_gradient"] = self._gradient_from_local(part)
         return known
 
     @grad.setter
@@ -164,7 +164,7 @@ class DTensor(torch.Tensor):
                 f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size "
                 f"'{list(self.shape)}'. Please ensure that the gradient and the tensor are the same size"
             )
-        part = self._in_graph(value)
+        part = self._gradient_to_local(value)
         self._local_tensor.grad = part
         if part is value._local_tensor:
             self.__dict__["_gradient"] = value
@@ -183,7 +183,7 @@ class DTensor(torch.Tensor):
 
     def detach(self) -> Any:
         """Return the same tensor without history."""
-        return wrap_local(self._local_tensor.detach(), self._spec)._marked(self)
+        return wrap_local(self._local_tensor.detach(), self._spec)._copy_is_copy_mark(self)
 
     def detach_(self) -> Any:
         """Drop the history in place."""
@@ -193,7 +193,7 @@ class DTensor(torch.Tensor):
     @property
     def data(self) -> Any:  # type: ignore[override]
         """The same tensor without history, whose writes are not counted."""
-        return wrap_local(self._local_tensor.data, self._spec)._marked(self)
+        return wrap_local(self._local_tensor.data, self._spec)._copy_is_copy_mark(self)
 
     @data.setter
     def data(self, value: Any) -> None:
@@ -205,22 +205,22 @@ class DTensor(torch.Tensor):
         call.set_dtype(self, value.dtype)
         self._spec = value._spec
 
-    def _put(self, index: Any, value: Any) -> None:
+    def _set_items(self, index: Any, value: Any) -> None:
         """Assign `self[index] = value` on replicated tensors."""
         items = [i.full_tensor() if isinstance(i, DTensor) else i for i in index]
         whole = self.full_tensor().clone()
         whole[tuple(items)] = value.full_tensor() if isinstance(value, DTensor) else value
         self.copy_(replicate_tensor(whole, self.device_mesh))
 
-    def _become(self, other: Any) -> Any:
+    def _replace_local_tensor(self, other: Any) -> Any:
         """Replace this object's local tensor and spec by another's."""
         _DATA.__set__(self, other._tl_array)
         _TABLE.__set__(self, other._tl_kernels)
         call.set_dtype(self, other.dtype)
         self._local_tensor, self._spec = other._local_tensor, other._spec
-        return self._marked(other)
+        return self._copy_is_copy_mark(other)
 
-    def _marked(self, source: Any) -> Any:
+    def _copy_is_copy_mark(self, source: Any) -> Any:
         if source._is_copy:
             self._is_copy = True
         return self
@@ -237,11 +237,11 @@ class DTensor(torch.Tensor):
     def register_hook(self, hook: Any) -> Any:
         """Call `hook(grad)` with each computed gradient, a DTensor; its result replaces the gradient."""
 
-        def of_part(gradient: torch.Tensor) -> Any:
-            answer = hook(self._of_graph(gradient))
-            return None if answer is None else self._in_graph(answer)
+        def call_hook_on_dtensor(gradient: torch.Tensor) -> Any:
+            answer = hook(self._gradient_from_local(gradient))
+            return None if answer is None else self._gradient_to_local(answer)
 
-        return self._local_tensor.register_hook(of_part)
+        return self._local_tensor.register_hook(call_hook_on_dtensor)
 
     def register_post_accumulate_grad_hook(self, hook: Any) -> Any:
         """Call `hook(self)` after a gradient was accumulated into this leaf."""
@@ -616,11 +616,11 @@ def _distribute_local(
             ).clone(memory_format=torch.contiguous_format)
             fresh = True
         elif isinstance(placement, Partial) and placement.reduce_op == "sum":
-            local, fresh = local / count if local.is_floating_point() else _first(local, place[number]), True
+            local, fresh = local / count if local.is_floating_point() else _local_or_zeros(local, place[number]), True
     return local if fresh or source is None else local.clone()
 
 
-def _first(local: torch.Tensor, place: int) -> torch.Tensor:
+def _local_or_zeros(local: torch.Tensor, place: int) -> torch.Tensor:
     return local.clone() if place == 0 else torch.zeros_like(local)
 
 
@@ -745,7 +745,7 @@ def full(
     return _make_dtensor(size, mesh, placements, make, requires_grad)
 
 
-def _random_factory(name: str) -> Callable[..., DTensor]:
+def _make_random_factory(name: str) -> Callable[..., DTensor]:
     draw = getattr(torch, name)
 
     def function(
@@ -769,6 +769,6 @@ def _random_factory(name: str) -> Callable[..., DTensor]:
     return function
 
 
-rand, randn = _random_factory("rand"), _random_factory("randn")
+rand, randn = _make_random_factory("rand"), _make_random_factory("randn")
 FACTORY[:] = [wrap_local]
 _ = _sharding_rules

@@ -18,7 +18,7 @@ class _LocalContext(BackwardCFunction):
     kept_specs: tuple = ()
 
     def save_for_backward(self, *tensors: Any) -> None:
-        self.kept_specs = tuple(map(_spec, tensors))
+        self.kept_specs = tuple(map(_spec_of, tensors))
         self.to_save = tuple(map(_to_local, tensors))
 
     @property
@@ -37,7 +37,7 @@ def _to_local(value: Any) -> Any:
     return value._local_tensor if is_dtensor(value) else value
 
 
-def _spec(value: Any) -> DTensorSpec | None:
+def _spec_of(value: Any) -> DTensorSpec | None:
     return value._spec if is_dtensor(value) else None
 
 
@@ -55,7 +55,7 @@ def _gradient_from_local(part: Any, spec: DTensorSpec | None) -> Any:
 
 def run_function(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     """Return `function.apply(*args, **kwargs)`."""
-    given, several = list(map(_spec, args)), False
+    given, several = list(map(_spec_of, args)), False
     specs: list[Any] = []
 
     class OnParts(Function):
@@ -70,7 +70,7 @@ def run_function(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
                 found = function.forward(ctx, *values, **kwargs)
             several = isinstance(found, tuple)
             outs = found if several else (found,)
-            specs[:] = map(_spec, outs)
+            specs[:] = map(_spec_of, outs)
             return tuple(map(_to_local, outs)) if several else _to_local(found)
 
         @staticmethod
@@ -79,7 +79,7 @@ def run_function(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
             found = run(ctx, *map(_gradient_from_local, grads, specs))
             found = found if isinstance(found, tuple) else (found,)
             return tuple(
-                args[i]._in_graph(g) if g is not None and i < len(args) and is_dtensor(args[i]) else g
+                args[i]._gradient_to_local(g) if g is not None and i < len(args) and is_dtensor(args[i]) else g
                 for i, g in enumerate(found)
             )
 

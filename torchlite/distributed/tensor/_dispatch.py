@@ -191,7 +191,7 @@ def redistribute_to_local(tensor: Any, placements: Sequence[Placement]) -> torch
     return redistribute_local_tensor(tensor._local_tensor, spec.shape, spec.mesh, spec.placements, placements)
 
 
-def local_args(found: OpCall, ways: Sequence[Strategy]) -> list[torch.Tensor]:
+def to_local_args(found: OpCall, ways: Sequence[Strategy]) -> list[torch.Tensor]:
     """Return the arguments' local tensors in the strategies' placements."""
     parts = []
     varying = [
@@ -208,7 +208,7 @@ def local_args(found: OpCall, ways: Sequence[Strategy]) -> list[torch.Tensor]:
     return parts
 
 
-def output_specs(found: OpCall, result: Any, ways: Sequence[Strategy]) -> Any:
+def make_output_specs(found: OpCall, result: Any, ways: Sequence[Strategy]) -> Any:
     """Return the results' specs, in the result's structure; None for a non-tensor."""
     several = result.__class__ in (list, tuple) or isinstance(result, tuple)
     locals_ = list(result) if several else [result]
@@ -235,13 +235,13 @@ def _to_meta(value: Any) -> Any:
     if not is_dtensor(value):
         return value
     meta: Any = torch.device("meta")
-    return call.wrap(table_of(meta), value._tl_array, value.dtype)
+    return call.wrap_array(table_of(meta), value._tl_array, value.dtype)
 
 
 def compute_local(found: OpCall, ways: Sequence[Strategy] | None = None) -> Any:
     """Run the op with the cheapest strategy."""
     ways = select_strategies(found) if ways is None else ways
-    parts = local_args(found, ways)
+    parts = to_local_args(found, ways)
     rule = SHARDING_RULES.get(found.op.name)
     rest = iter(parts)
     values = [map_values(lambda v: next(rest) if is_dtensor(v) else v, value) for value in found.values]
@@ -252,7 +252,7 @@ def compute_local(found: OpCall, ways: Sequence[Strategy] | None = None) -> Any:
             result = call_op(found.op, values)
     else:
         result = call_op(found.op, values)
-    specs = output_specs(found, result, ways)
+    specs = make_output_specs(found, result, ways)
     moved = bool(found.op.tags & VIEW) and (
         found.tensors[0]._is_copy
         or any(ins[0] != p for (ins, _), p in zip(ways, found.tensors[0].placements, strict=True))
@@ -281,26 +281,26 @@ def _run_in_place(found: OpCall) -> Any:
     target = found.values[0]
     ways = select_strategies(found, target._spec.placements)
     if ways:
-        parts = local_args(found, ways)
+        parts = to_local_args(found, ways)
         rest = iter(parts)
         values = [map_values(lambda v: next(rest) if is_dtensor(v) else v, value) for value in found.values]
         values[0] = target._local_tensor
         rule = SHARDING_RULES.get(found.op.name)
         if rule is not None and rule.localized is not None:
             values = rule.localized(found, ways, values)
-        _in_place(found.op, values)
+        _call_in_place(found.op, values)
         return target
-    return _run_in_place_replicated(found, functools.partial(_in_place, found.op))
+    return _run_in_place_replicated(found, functools.partial(_call_in_place, found.op))
 
 
-def _in_place(op: Op, values: Sequence[Any]) -> Any:
-    return call.in_place(op, *_to_args_kwargs(op, values))
+def _call_in_place(op: Op, values: Sequence[Any]) -> Any:
+    return call.run_in_place(op, *_to_args_kwargs(op, values))
 
 
 def _run_in_place_replicated(found: OpCall, run: Callable[[Sequence[Any]], Any]) -> Any:
     """Run an op in place on a replicated copy of the target, whose shard is written back."""
     target, ways = found.values[0], [([R] * len(found.tensors), R)] * found.mesh.ndim
-    rest = iter(local_args(found, ways))
+    rest = iter(to_local_args(found, ways))
     values = [map_values(lambda v: next(rest) if is_dtensor(v) else v, value) for value in found.values]
     whole = values[0].clone()
     if whole.shape != run([whole, *values[1:]]).shape or whole.shape != target.shape:

@@ -26,7 +26,7 @@ def replicate_tensor(tensor: torch.Tensor, mesh: DeviceMesh) -> Any:
     return make_dtensor(tensor, DTensorSpec(mesh, (Replicate(),) * mesh.ndim, meta))
 
 
-def local_part(whole: torch.Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> torch.Tensor:
+def take_local_shard(whole: torch.Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> torch.Tensor:
     """Return this process's shard of a tensor that all have."""
     place = mesh.get_coordinate()
     if place is None:

@@ -55,19 +55,19 @@ class DTensorSpec:
     @property
     def shape(self) -> torch.Size:
         """Global size. ValueError if unknown."""
-        return self._known().shape
+        return self._check_tensor_meta().shape
 
     @property
     def stride(self) -> tuple[int, ...]:
         """Global strides. ValueError if unknown."""
-        return self._known().stride
+        return self._check_tensor_meta().stride
 
     @property
     def ndim(self) -> int:
         """Number of tensor dimensions. ValueError if unknown."""
-        return len(self._known().shape)
+        return len(self._check_tensor_meta().shape)
 
-    def _known(self) -> TensorMeta:
+    def _check_tensor_meta(self) -> TensorMeta:
         if self.tensor_meta is None:
             raise ValueError("tensor_meta is not set")
         return self.tensor_meta
@@ -148,30 +148,30 @@ class DTensorSpec:
             raise AssertionError("shallow copy with no tensor_meta!")
         return DTensorSpec(self.mesh, self.placements, tensor_meta)
 
-    def _key(self) -> tuple[Any, ...]:
+    def _comparison_key(self) -> tuple[Any, ...]:
         return self.mesh, self.placements, self.tensor_meta
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, DTensorSpec) and self._key() == other._key())
+        return self is other or (isinstance(other, DTensorSpec) and self._comparison_key() == other._comparison_key())
 
     def __hash__(self) -> int:
         if self._hash is None:
-            self._hash = hash(self._key())
+            self._hash = hash(self._comparison_key())
         return self._hash
 
     def __reduce__(self) -> Any:
-        return DTensorSpec, self._key()
+        return DTensorSpec, self._comparison_key()
 
     def __repr__(self) -> str:
         cut = "".join(map(str, self.placements))
         if self.tensor_meta is None:
             return f"Spec(({cut}))"
-        return f"Spec({_short(self.tensor_meta.dtype)}{list(self.shape)}({cut}))"
+        return f"Spec({_short_dtype_name(self.tensor_meta.dtype)}{list(self.shape)}({cut}))"
 
     __str__ = __repr__
 
 
-def _short(dtype: torch.dtype) -> str:
+def _short_dtype_name(dtype: torch.dtype) -> str:
     """Return a short name of a dtype: f32, i64, b8."""
     name = str(dtype).removeprefix("torch.")
     if name == "bfloat16":

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torchlite as torch
-from torchlite._device.generators import default_of
+from torchlite._device.generators import default_generator_of
 from torchlite._dispatch import table_of
 
 from ..device_mesh import DeviceMesh
 from ._collective_utils import mesh_broadcast
-from ._dtensor_factory import local_part, make_dtensor
+from ._dtensor_factory import make_dtensor, take_local_shard
 from ._dtensor_spec import DTensorSpec, TensorMeta
 from .placement_types import Placement
 
@@ -28,7 +28,7 @@ def generator_of(mesh: DeviceMesh) -> torch.Generator:
     found = _GENERATORS.get(mesh)
     if found is None:
         found = _GENERATORS[mesh] = torch.Generator(mesh.device_type)
-        state = _default(mesh).get_state()
+        state = _default_generator(mesh).get_state()
         for number in range(mesh.ndim):
             mesh_broadcast(state, mesh, number)
         found.set_state(state)
@@ -48,7 +48,7 @@ class use_mesh_generator:
 
     def __enter__(self) -> None:
         self.generator = generator_of(self.mesh)
-        self.own = _default(self.mesh)
+        self.own = _default_generator(self.mesh)
         self.before = self.own.get_state()
         self.own.set_state(self.generator.get_state())
 
@@ -57,10 +57,10 @@ class use_mesh_generator:
         self.own.set_state(self.before)
 
 
-def _default(mesh: DeviceMesh) -> Any:
+def _default_generator(mesh: DeviceMesh) -> Any:
     """Return the default generator of this process's ops."""
     where: Any = torch.device(mesh.device_type)
-    return default_of(table_of(where))
+    return default_generator_of(table_of(where))
 
 
 def draw_dtensor(draw: Callable[[], torch.Tensor], mesh: DeviceMesh, placements: Sequence[Placement]) -> Any:
@@ -68,6 +68,6 @@ def draw_dtensor(draw: Callable[[], torch.Tensor], mesh: DeviceMesh, placements:
     with use_mesh_generator(mesh):
         whole = draw()
     return make_dtensor(
-        local_part(whole, mesh, placements),
+        take_local_shard(whole, mesh, placements),
         DTensorSpec(mesh, placements, TensorMeta(whole.shape, whole.stride(), whole.dtype)),
     )

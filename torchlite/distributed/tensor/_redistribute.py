@@ -153,7 +153,7 @@ def partial_gradient(gradient: torch.Tensor, group: Any) -> torch.Tensor:
     return _PartialGradient.apply(gradient, group) if gradient.requires_grad else gradient
 
 
-def _reduced(tensor: torch.Tensor, reduce_op: str, group: Any) -> torch.Tensor:
+def _reduce_partial(tensor: torch.Tensor, reduce_op: str, group: Any) -> torch.Tensor:
     if reduce_op in ("sum", "avg"):
         out = _PartialToReplicate.apply(tensor, group)
         if reduce_op == "sum":
@@ -189,7 +189,7 @@ def redistribute_dim(
     if isinstance(source, Partial):
         if isinstance(target, Shard) and source.reduce_op == "sum":
             return _PartialToShard.apply(tensor, (target.dim, target, shape[target.dim]), group)
-        whole = _reduced(tensor, source.reduce_op, group)
+        whole = _reduce_partial(tensor, source.reduce_op, group)
         return whole if target.is_replicate() else redistribute_dim(whole, Replicate(), target, shape, group)
     if isinstance(target, Shard):
         return _ReplicateToShard.apply(tensor, (target.dim, target, shape[target.dim]), group)
@@ -198,7 +198,9 @@ def redistribute_dim(
     raise RuntimeError(f"Can not redistribute from {source} to {target}")
 
 
-def _shape_before(shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Placement], number: int) -> list[int]:
+def _shape_before_sharding(
+    shape: Sequence[int], mesh: DeviceMesh, placements: Sequence[Placement], number: int
+) -> list[int]:
     """Return the shape that mesh dimension `number` shards: the global one, sharded by earlier dimensions."""
     left, place = list(shape), mesh.get_coordinate()
     assert place is not None
@@ -224,10 +226,10 @@ def redistribute_local_tensor(
     if now == list(target) or mesh.get_coordinate() is None:
         return tensor
 
-    def go(number: int, placement: Placement) -> None:
+    def redistribute_mesh_dim(number: int, placement: Placement) -> None:
         nonlocal tensor
         if now[number] != placement:
-            before = _shape_before(shape, mesh, now, number)
+            before = _shape_before_sharding(shape, mesh, now, number)
             tensor = redistribute_dim(tensor, now[number], placement, before, mesh.get_group(number))
             now[number] = placement
 
@@ -235,7 +237,7 @@ def redistribute_local_tensor(
     for number in reversed(range(1, mesh.ndim)):
         moved = {_is_shard(p) for i in range(number) if now[i] != target[i] for p in (now[i], target[i])}
         if isinstance(now[number], Shard) and _is_shard(now[number]) in moved:
-            go(number, Replicate())
+            redistribute_mesh_dim(number, Replicate())
     for number in range(mesh.ndim):
-        go(number, target[number])
+        redistribute_mesh_dim(number, target[number])
     return tensor

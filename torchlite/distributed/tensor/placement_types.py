@@ -69,7 +69,7 @@ class Shard(Placement):
 
     def pieces(self, size: int, count: int) -> list[list[tuple[int, int]]]:
         """Return for each of `count` processes its ranges (start, stop) of a dimension of `size`, in local order."""
-        return [[part] for part in _chunks(size, count)]
+        return [[part] for part in _chunk_ranges(size, count)]
 
     def sizes(self, size: int, count: int) -> list[int]:
         """Return the local size of a dimension of `size` for each of `count` processes."""
@@ -78,7 +78,7 @@ class Shard(Placement):
     @staticmethod
     def local_shard_size_and_offset(curr_local_size: int, num_chunks: int, rank: int) -> tuple[int, int]:
         """Return local size and offset of a dimension on process `rank`."""
-        start, stop = _chunks(curr_local_size, num_chunks)[rank]
+        start, stop = _chunk_ranges(curr_local_size, num_chunks)[rank]
         return stop - start, start
 
     _local_shard_size_and_offset = local_shard_size_and_offset
@@ -122,7 +122,7 @@ class _StridedShard(Shard):
         return (self.dim, self.split_factor)
 
     def __reduce__(self) -> Any:
-        return _strided, self._key()
+        return _make_strided_shard, self._key()
 
     def at(self, dim: int) -> Shard:
         """Return the same placement of another dimension."""
@@ -135,8 +135,8 @@ class _StridedShard(Shard):
     def pieces(self, size: int, count: int) -> list[list[tuple[int, int]]]:
         """Return for each of `count` processes its ranges of a dimension of `size`."""
         made: list[list[tuple[int, int]]] = [[] for _ in range(count)]
-        for start, stop in _chunks(size, self.split_factor):
-            for mine, (first, last) in zip(made, _chunks(stop - start, count), strict=True):
+        for start, stop in _chunk_ranges(size, self.split_factor):
+            for mine, (first, last) in zip(made, _chunk_ranges(stop - start, count), strict=True):
                 mine.append((start + first, start + last))
         return made
 
@@ -147,7 +147,7 @@ class _StridedShard(Shard):
         return f"_S({self.dim}, {self.split_factor})"
 
 
-def _strided(dim: int, split_factor: int) -> _StridedShard:
+def _make_strided_shard(dim: int, split_factor: int) -> _StridedShard:
     return _StridedShard(dim, split_factor=split_factor)
 
 
@@ -222,7 +222,7 @@ class _MaskPartial(Partial):
         return f"MaskP({self.reduce_op}, {self.offset_shape}, {self.offset_dim})"
 
 
-def _chunks(size: int, count: int) -> list[tuple[int, int]]:
+def _chunk_ranges(size: int, count: int) -> list[tuple[int, int]]:
     """Return (start, stop) of each of `count` chunks, equally long but for the last ones."""
     step = -(-size // count)
     return [(min(i * step, size), min((i + 1) * step, size)) for i in range(count)]

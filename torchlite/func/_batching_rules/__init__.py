@@ -1,4 +1,4 @@
-"""Batching rules of `vmap`: lookup by op name or record class (`rule_of`)."""
+"""Batching rules of `vmap`: lookup by op name or record class (`find_rule`)."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from .views import LOOPS as LOOPS
 _found: dict[Op, Any] = {}
 
 
-def rule_of(op: Op):
+def find_rule(op: Op):
     """Return the batching rule of an op, None for an op that decomposes."""
     try:
         return _found[op]
     except KeyError:
-        found = _found[op] = _rule_of(op)
+        found = _found[op] = _find_rule(op)
         return found
 
 
-def kind_of(op: Op) -> str:
+def rule_kind(op: Op) -> str:
     """Return the class of an op's rule as a short name."""
-    rule = _rule_of(op)
+    rule = _find_rule(op)
     if rule is None:
         return "composite"
     if op.tags & RANDOM:
@@ -36,7 +36,7 @@ def kind_of(op: Op) -> str:
     return getattr(rule, "kind", None) or rule.__name__
 
 
-def _rule_of(op: Op):
+def _find_rule(op: Op):
     if op.name in RULES:
         return RULES[op.name]
     if op.is_implicit:

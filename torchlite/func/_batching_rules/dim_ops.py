@@ -48,13 +48,13 @@ def along_dim_rule(level, op, values):
 
 
 @rule("_median_all", "_nanmedian_all", kind="reduction")
-def _median(level, op, values):
+def _median_rule(level, op, values):
     function = F._median_dim if op.name == "_median_all" else F._nanmedian_dim
     return level.wrap(function(flatten_examples(batch_dim_first(values[0])), 1)[0])
 
 
 @rule("_linear_recurrence", kind="reduction")
-def _recurrence(level, op, values):
+def _linear_recurrence_rule(level, op, values):
     from .rule_helpers import to_batch
 
     factor, term, dim = values

@@ -13,7 +13,7 @@ from ..._tensor import Tensor
 from .._batched_tensor import batch_dim_first, is_batched_at
 from .indexing import align_value, write_item
 from .rule_helpers import flatten_examples, rule
-from .views import _ints
+from .views import _int_arguments
 
 # In-place ops without an out-of-place computation: `(level, target, *arguments)`.
 WRITES: dict[str, Any] = {"_setitem": write_item}
@@ -23,14 +23,14 @@ def _copy_into_batch(level, target, source) -> None:
     part = batch_dim_first(target)
     if source.shape != target.shape:
         check_output_shape(target, broadcast_shapes(tuple(source.shape), tuple(target.shape)))
-    call.in_place(REGISTRY["_copy"], (part, align_value(level, source, part)), {})
+    call.run_in_place(REGISTRY["_copy"], (part, align_value(level, source, part)), {})
 
 
 def _fill_batch(level, target, value) -> None:
     if isinstance(value, Tensor):
         _copy_into_batch(level, target, value)
     else:
-        call.in_place(REGISTRY["_fill"], (batch_dim_first(target), value), {})
+        call.run_in_place(REGISTRY["_fill"], (batch_dim_first(target), value), {})
 
 
 WRITES["_copy"], WRITES["_fill"] = _copy_into_batch, _fill_batch
@@ -40,13 +40,13 @@ WRITES["_copy"], WRITES["_fill"] = _copy_into_batch, _fill_batch
 def _copy(level, op, values):
     target, source = values[:2]
     with ReenabledInterceptor(level):
-        return call.in_place(REGISTRY["_copy" if isinstance(source, Tensor) else "_fill"], (target, source), {})
+        return call.run_in_place(REGISTRY["_copy" if isinstance(source, Tensor) else "_fill"], (target, source), {})
 
 
 @rule("fill_", "zero_", kind="writing")
 def _fill(level, op, values):
     with ReenabledInterceptor(level):
-        return call.in_place(REGISTRY["_fill"], (values[0], values[1] if op.name == "fill_" else 0), {})
+        return call.run_in_place(REGISTRY["_fill"], (values[0], values[1] if op.name == "fill_" else 0), {})
 
 
 @rule("transpose_", "swapaxes_", "swapdims_", "squeeze_", "unsqueeze_", "t_", "as_strided_", kind="writing")
@@ -64,7 +64,7 @@ def _metadata_rule(level, op, values):
 def _resize_rule(level, op, values):
     """Keep the first elements of each example; the rest is uninitialized."""
     target, size = values[:2]
-    size = tuple(size.shape) if isinstance(size, Tensor) else _ints(size)
+    size = tuple(size.shape) if isinstance(size, Tensor) else _int_arguments(size)
     if not is_batched_at(target, level):
         return F.resize_(target, size)
     found = flatten_examples(batch_dim_first(target))

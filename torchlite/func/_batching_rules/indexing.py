@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..._dispatch import F, call
-from ..._dispatch.argument_checks import min_and_max
 from ..._dispatch.interceptors import ReenabledInterceptor
+from ..._dispatch.shape_and_value_checks import min_and_max
 from ..._dispatch.shapes import broadcast_shapes
 from ..._tensor import Tensor
 from .._batched_tensor import BatchedTensor, batch_dim_first, is_batched_at, move_dim
@@ -70,21 +70,21 @@ class BatchedIndex:
         self.dims = [d for d, _ in items]
         self.rest = [d for d in range(len(self.shape)) if d not in self.dims]
         arrays = [item for _, item in items]
-        self.ndim = max(_ndim(level, a) for a in arrays)  # dimensions of the index arrays of one example
-        self.adjacent = self._adjacent(index)
-        aligned = [self._aligned(a, table) for a in arrays]
+        self.ndim = max(_index_ndim(level, a) for a in arrays)  # dimensions of the index arrays of one example
+        self.adjacent = self._are_indices_adjacent(index)
+        aligned = [self._align_index(a, table) for a in arrays]
         if examples:
-            rows = table._arange(0, level.size, 1, _int64())
+            rows = table._arange(0, level.size, 1, _to_int64())
             aligned.insert(0, table.reshape(rows, (level.size, *[1] * self.ndim)))
         self.arrays = tuple(aligned)
 
-    def _adjacent(self, index) -> bool:
+    def _are_indices_adjacent(self, index) -> bool:
         kinds = [isinstance(item, slice) for item in index]
         first = kinds.index(False)
         last = len(kinds) - 1 - kinds[::-1].index(False)
         return not any(kinds[first : last + 1])
 
-    def _aligned(self, item, table):
+    def _align_index(self, item, table):
         if is_batched_at(item, self.level):
             out = batch_dim_first(item)
             for _ in range(self.ndim - (out.ndim - 1)):
@@ -125,13 +125,13 @@ def _nonzero(table, raw):
     return [table.from_numpy(part) for part in found]
 
 
-def _int64():
+def _to_int64():
     from ..._types.dtypes import int64
 
     return int64
 
 
-def _ndim(level, item) -> int:
+def _index_ndim(level, item) -> int:
     return len(item.shape)
 
 
@@ -174,9 +174,9 @@ def write_item(level, target, index, value) -> None:
     view = batch_dim_first(target)
     if _is_basic(index):
         part = F._slice_index(view, (slice(None), *index))
-        call.in_place(_record("_copy"), (part, align_value(level, value, part)), {}) if isinstance(
+        call.run_in_place(_record_index("_copy"), (part, align_value(level, value, part)), {}) if isinstance(
             value, Tensor
-        ) else call.in_place(_record("_fill"), (part, value), {})
+        ) else call.run_in_place(_record_index("_fill"), (part, value), {})
         return
     if len(index) and any(is_mask(i) and is_batched_at(i, level) for i in index if not isinstance(i, slice)):
         _write_mask(level, target, index, value)
@@ -187,7 +187,7 @@ def write_item(level, target, index, value) -> None:
         shape = F._index(part.detach(), places.arrays)
         value = places.unplaced(align_value(level, value, places.placed(shape)))
         value = F.expand(value, shape.shape) if value.shape != shape.shape else value
-    call.in_place(_record("_setitem"), (part, places.arrays, value), {})
+    call.run_in_place(_record_index("_setitem"), (part, places.arrays, value), {})
 
 
 def _write_mask(level, target, index, value) -> None:
@@ -219,7 +219,7 @@ def align_value(level, value, part):
     return F.expand(out, part.shape)
 
 
-def _record(name: str):
+def _record_index(name: str):
     from ..._dispatch import REGISTRY
 
     return REGISTRY[name]

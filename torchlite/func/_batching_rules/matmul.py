@@ -31,7 +31,7 @@ def product_rule(level, op, values):
     if left and not right and b.ndim <= 2:
         return level.wrap(F.matmul(batch_dim_first(a), b))
     row, column = a.ndim == 1, b.ndim == 1
-    a, b = _matrix(level, a, row, -2), _matrix(level, b, column, -1)
+    a, b = _as_matrix(level, a, row, -2), _as_matrix(level, b, column, -1)
     ndim = max(a[1], b[1])
     out = F.matmul(_to_ndim(a, ndim), _to_ndim(b, ndim))
     if column:
@@ -41,7 +41,7 @@ def product_rule(level, op, values):
     return level.wrap(out)
 
 
-def _matrix(level, tensor, vector: bool, dim: int):
+def _as_matrix(level, tensor, vector: bool, dim: int):
     """Return (tensor, dimensions of an example, True if batched), with vectors as matrices."""
     batched = is_batched_at(tensor, level)
     out = batch_dim_first(tensor) if batched else tensor
@@ -63,15 +63,15 @@ def _vdot(F, input, other):
     return F.dot(F.conj(input), other)
 
 
-def _scale(F, value, factor):
+def _scale_product(F, value, factor):
     if value.dtype.category < 2:  # kernels for integers
         factor = int(factor)
     return value if factor == 1 else F.mul(value, factor)
 
 
 def _add_scaled(F, input, beta, product, alpha):
-    product = _scale(F, product, alpha)
-    return product if beta == 0 else F.add(_scale(F, input, beta), product)
+    product = _scale_product(F, product, alpha)
+    return product if beta == 0 else F.add(_scale_product(F, input, beta), product)
 
 
 @composite_rule("addmm")

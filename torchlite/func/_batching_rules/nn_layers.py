@@ -96,19 +96,19 @@ def batch_as_images_rule(level, op, values):
     return level.wrap(map_outputs(result, lambda t: split_batch_from_dim(t, level.size)))
 
 
-def _norm_rule(plain: int):
+def _make_norm_rule(plain: int):
     """Return the rule of a norm over trailing dimensions: one call for an unbatched weight, else decomposed."""
 
-    def normed(level, op, values):
+    def norm_rule(level, op, values):
         if any(is_batched_at(v, level) for v in values[1:plain]) or not is_batched_at(values[0], level):
             return decomposed_rule(level, op, values)
         return level.wrap(run_below_level(op, [batch_dim_first(values[0]), *values[1:]]))
 
-    return normed
+    return norm_rule
 
 
-rule("_layer_norm", kind="front")(_norm_rule(3))
-rule("_rms_norm", kind="front")(_norm_rule(2))
+rule("_layer_norm", kind="front")(_make_norm_rule(3))
+rule("_rms_norm", kind="front")(_make_norm_rule(2))
 
 
 @rule("_group_norm", kind="first dimension")
@@ -159,7 +159,7 @@ def _pad(level, op, values):
 
 
 @rule("_lstm_layer", "_gru_layer", kind="first dimension")
-def _recurrent(level, op, values):
+def _recurrent_rule(level, op, values):
     """Merge the batch into the sequences; with batched weights, decompose into steps."""
     states = 2 if op.name == "_lstm_layer" else 1
     if any(is_batched_at(v, level) for v in values[1 + states : -1]):

@@ -79,15 +79,15 @@ def _make_rule(*names: str):
     return declare
 
 
-def _empty_example(tensor):
+def _make_empty_example(tensor):
     """Return an empty tensor with the shape of one example."""
-    return call.create("_empty", tuple(tensor.shape), tensor.dtype, device=tensor.device)
+    return call.create_tensor("_empty", tuple(tensor.shape), tensor.dtype, device=tensor.device)
 
 
 @_make_rule(
     "uniform_", "normal_", "random_", "bernoulli_", "exponential_", "cauchy_", "geometric_", "log_normal_",
 )  # fmt: skip
-def _in_place(level, op, values):
+def _in_place_random_rule(level, op, values):
     target, *rest = values
     if not is_batched_at(target, level):
         if level.randomness == "different":
@@ -100,17 +100,17 @@ def _in_place(level, op, values):
         return target
     if any(level.has(v) for v in rest):
         raise RuntimeError(_SAME_BATCHED_ERROR)
-    drawn_once = run_below_level(op, [_empty_example(target), *rest])
+    drawn_once = run_below_level(op, [_make_empty_example(target), *rest])
     with ReenabledInterceptor(level):
         target.copy_(drawn_once)
     return target
 
 
 @_make_rule("rand_like", "randn_like", "randint_like")
-def _like(level, op, values):
+def _random_like_rule(level, op, values):
     if level.randomness == "different":
         return level.wrap(run_below_level(op, [to_batch(level, v) for v in values]))
-    return run_below_level(op, [_empty_example(v) if is_batched_at(v, level) else v for v in values])
+    return run_below_level(op, [_make_empty_example(v) if is_batched_at(v, level) else v for v in values])
 
 
 @_make_rule("normal", "bernoulli", "poisson", "binomial")
@@ -142,7 +142,7 @@ def _multinomial(level, op, values):
 
 
 @_make_rule("_random_permutation")
-def _permutation(level, op, values):
+def _permutation_rule(level, op, values):
     if level.randomness == "same":
         return run_below_level(op, values)
     return level.wrap(F.stack([run_below_level(op, values) for _ in range(level.size)], 0))

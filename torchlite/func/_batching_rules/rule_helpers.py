@@ -202,13 +202,13 @@ def split_batch_from_dim(tensor: Tensor, size: int, dim: int = 0) -> Tensor:
     return F.permute(out, dim, *order)
 
 
-_told: set[str] = set()
+_WARNED_OPS: set[str] = set()
 
 
 def loop_fallback(level, op, values):
     """Run the op example by example, with PyTorch's performance warning."""
-    if op.name not in _told:
-        _told.add(op.name)
+    if op.name not in _WARNED_OPS:
+        _WARNED_OPS.add(op.name)
         warnings.warn(
             f"There is a performance drop because we have not yet implemented the batching rule for {op.name}. You "
             "could file an issue with us on GitHub.",

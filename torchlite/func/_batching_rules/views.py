@@ -67,7 +67,7 @@ def along_view_rule(level, op, values):
 
 @rule("permute", kind="view")
 def _permute(level, op, values):
-    x, dims = batch_dim_first(values[0]), _ints(values[1])
+    x, dims = batch_dim_first(values[0]), _int_arguments(values[1])
     if len(dims) != x.ndim - 1:
         raise RuntimeError(
             "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
@@ -76,7 +76,7 @@ def _permute(level, op, values):
     return level.wrap(F.permute(x, 0, *shift_dims(dims, x.ndim - 1)))
 
 
-def _ints(values) -> tuple:
+def _int_arguments(values) -> tuple:
     return tuple(values[0]) if len(values) == 1 and values[0].__class__ in (tuple, list) else tuple(values)
 
 
@@ -125,7 +125,7 @@ def _resolve_shape(shape, numel: int) -> tuple:
 @rule("reshape", "_view", kind="view")
 def _reshape(level, op, values):
     x = batch_dim_first(values[0])
-    given = _ints(values[1]) if op.name == "reshape" else tuple(values[1])
+    given = _int_arguments(values[1]) if op.name == "reshape" else tuple(values[1])
     numel = math.prod(x.shape[1:])
     shape = _resolve_shape(given, numel)
     if math.prod(shape) != numel or min(shape, default=0) < 0:
@@ -137,7 +137,7 @@ def _reshape(level, op, values):
 
 @rule("expand", kind="view")
 def _expand(level, op, values):
-    x, sizes = batch_dim_first(values[0]), _ints(values[1])
+    x, sizes = batch_dim_first(values[0]), _int_arguments(values[1])
     for _ in range(len(sizes) - (x.ndim - 1)):
         x = F.unsqueeze(x, 1)
     return level.wrap(F.expand(x, x.shape[0], *sizes))
@@ -145,7 +145,7 @@ def _expand(level, op, values):
 
 @rule("repeat", kind="view")
 def _repeat(level, op, values):
-    x, counts = batch_dim_first(values[0]), _ints(values[1])
+    x, counts = batch_dim_first(values[0]), _int_arguments(values[1])
     for _ in range(len(counts) - (x.ndim - 1)):
         x = F.unsqueeze(x, 1)
     return level.wrap(F.repeat(x, 1, *counts))
@@ -156,7 +156,7 @@ def _flip(level, op, values):
     x = batch_dim_first(values[0])
     if x.ndim == 1:
         return values[0].clone()
-    return level.wrap(F.flip(x, *shift_dims(_ints(values[1]), x.ndim - 1)))
+    return level.wrap(F.flip(x, *shift_dims(_int_arguments(values[1]), x.ndim - 1)))
 
 
 @rule("roll", kind="view")
@@ -222,11 +222,11 @@ def _cat_rule(level, op, values):
         from ..._dispatch import type_promotion
 
         to = type_promotion.result_dtype(items)
-        items = [_cast(t, to) for t in items]
+        items = [_cast_rule(t, to) for t in items]
     return level.wrap(run_below_level(op, [[to_batch(level, t) for t in items], wrap_dim(dim, ndim) + 1]))
 
 
-def _cast(tensor, to):
+def _cast_rule(tensor, to):
     from .._batched_tensor import BatchedTensor, make_batched
 
     if tensor.__class__ is BatchedTensor:
@@ -235,7 +235,7 @@ def _cast(tensor, to):
 
 
 @rule("slice_scatter", "select_scatter", "diagonal_scatter", kind="view")
-def _scattered_view(level, op, values):
+def _view_scatter_rule(level, op, values):
     ndim = logical_ndim(values[0])
     made = [to_batch(level, values[0]), to_batch(level, values[1])]
     for param, value in zip(op.params[2:], values[2:], strict=True):
@@ -244,7 +244,7 @@ def _scattered_view(level, op, values):
 
 
 @rule("_diagonal_backward", "_select_backward", "_unfold_backward", "_slice_backward", kind="view")
-def _into_zeros(level, op, values):
+def _select_backward_rule(level, op, values):
     g, shape = batch_dim_first(values[0]), tuple(values[1])
     made = [g, (g.shape[0], *shape)]
     for param, value in zip(op.params[2:], values[2:], strict=True):
@@ -253,7 +253,7 @@ def _into_zeros(level, op, values):
 
 
 @rule("_new_zeros", "_new_full", kind="creation")
-def _new(level, op, values):
+def _new_tensor_rule(level, op, values):
     """Create a tensor for the whole batch, so that batched results can be written to it."""
     x = batch_dim_first(values[0])
     return level.wrap(run_below_level(op, [x, (x.shape[0], *values[1]), *values[2:]]))
@@ -265,7 +265,7 @@ def _new_arange(level, op, values):
 
 
 @rule("_copy", kind="pointwise")
-def _copy(level, op, values):
+def _copy_rule(level, op, values):
     target, source = values
     made = to_batch(level, target)
     value = align_ndim(level, source, target.ndim) if is_batched_at(source, level) else source
@@ -275,7 +275,7 @@ def _copy(level, op, values):
 
 
 @rule("_fill", kind="pointwise")
-def _fill(level, op, values):
+def _fill_rule(level, op, values):
     target, value = values
     if not isinstance(value, Tensor):
         return level.wrap(F._fill(batch_dim_first(target), value))
@@ -311,7 +311,7 @@ def _layout_rule(level, op, values):
 
 @rule("new_empty", "new_zeros", "new_ones", "new_full", kind="creation")
 def _new_empty(level, op, values):
-    size = _ints(values[1:2] if op.params[1].kind != "varargs" else values[1])
+    size = _int_arguments(values[1:2] if op.params[1].kind != "varargs" else values[1])
     return level.wrap(_call_on_batch(op, batch_dim_first(values[0]), (level.size, *size), values[2:]))
 
 

@@ -23,7 +23,7 @@ from ..._dispatch.autograd_graph import Node as History
 from ..._dispatch.autograd_graph import OutputEdge, nodes_created_since, saved_values_of
 from ..._dispatch.callbacks import CALLBACKS
 from ..._dispatch.dispatch_state import MODE, SEQUENCE
-from ..._dispatch.interceptors import InPlaceCall, showing, stack
+from ..._dispatch.interceptors import InPlaceCall, show_only_within, stack
 from ..._dispatch.memory_layout import elementwise_output_strides
 from ..._dispatch.shapes import wrap_dim
 from ..._dispatch.tracing import Trace
@@ -72,7 +72,7 @@ def current_recorder() -> OpRecorder | None:
     return items[-1] if items and isinstance(items[-1], OpRecorder) else None
 
 
-def _data_dependent(why: str) -> GuardOnDataDependentSymNode:
+def _make_data_dependent_error(why: str) -> GuardOnDataDependentSymNode:
     """Return the error for a data-dependent value, with the source line."""
     lines = user_stack_trace()
     where = [line.strip() for line in lines.splitlines() if line.strip().startswith("File")]
@@ -103,20 +103,20 @@ class _TensorMethods(Trace):
         return super().method(name, args, kwargs)
 
 
-def _item(found: OpRecorder, tensor: Any) -> Any:
+def _record_item(found: OpRecorder, tensor: Any) -> Any:
     """Return a tensor's element as an unbacked symbol."""
     with found.paused():
         value = tensor.item()
     return found.noted(_aten.item.default, (tensor,), value)
 
 
-def _tolist(found: OpRecorder, tensor: Any) -> Any:
+def _record_tolist(found: OpRecorder, tensor: Any) -> Any:
     if not tensor._tl_memory.ndim:
-        return _item(found, tensor)
-    return [_tolist(found, _aten.select.int(tensor, 0, i)) for i in range(tensor._tl_memory.shape[0])]
+        return _record_item(found, tensor)
+    return [_record_tolist(found, _aten.select.int(tensor, 0, i)) for i in range(tensor._tl_memory.shape[0])]
 
 
-def _data_reading_method(shown: str, unbacked: Callable | None = None) -> Callable:
+def _make_data_reading_method(shown: str, unbacked: Callable | None = None) -> Callable:
     """Return a method that reads elements. unbacked: returns them as unbacked symbols."""
 
     def run(found: OpRecorder, tensor: Any, *args: Any, **kwargs: Any) -> Any:
@@ -124,7 +124,7 @@ def _data_reading_method(shown: str, unbacked: Callable | None = None) -> Callab
             return NotImplemented
         if unbacked is not None and found.unbacked is not None and not tensor.dtype.is_complex:
             return unbacked(found, tensor)
-        raise _data_dependent(
+        raise _make_data_dependent_error(
             f": {shown} reads the elements of a tensor while the program is captured, so what follows would hold for "
             "these inputs alone. Use torch.where or torch.cond for a choice that depends on elements."
         )
@@ -132,11 +132,11 @@ def _data_reading_method(shown: str, unbacked: Callable | None = None) -> Callab
     return run
 
 
-def _format(found: OpRecorder, tensor: Any, spec: str) -> Any:
+def _record_format(found: OpRecorder, tensor: Any, spec: str) -> Any:
     return object.__format__(tensor, spec) if found.knows(tensor) and not found.is_inside else NotImplemented
 
 
-def _shape(found: OpRecorder, tensor: Any) -> Any:
+def _record_shape(found: OpRecorder, tensor: Any) -> Any:
     """Return the sizes of a tensor, as expressions if the trace is symbolic."""
     unbacked = found.unbacked
     if unbacked is None or not unbacked.follows or not found.knows(tensor):
@@ -145,29 +145,29 @@ def _shape(found: OpRecorder, tensor: Any) -> Any:
     return Size([unbacked.size_of(node, dim, size) for dim, size in enumerate(tensor._tl_memory.shape)])
 
 
-def _size(found: OpRecorder, tensor: Any, dim: Any) -> Any:
-    sizes = _shape(found, tensor)
+def _record_size(found: OpRecorder, tensor: Any, dim: Any) -> Any:
+    sizes = _record_shape(found, tensor)
     if dim is None or sizes is NotImplemented:
         return sizes
     return sizes[wrap_dim(dim, len(sizes))] if sizes else NotImplemented
 
 
-def _numel(found: OpRecorder, tensor: Any) -> Any:
-    sizes = _shape(found, tensor)
+def _record_numel(found: OpRecorder, tensor: Any) -> Any:
+    sizes = _record_shape(found, tensor)
     return sizes if sizes is NotImplemented else math.prod(sizes)
 
 
-def _getitem(found: OpRecorder, tensor: Any, index: Any) -> Any:
+def _record_getitem(found: OpRecorder, tensor: Any, index: Any) -> Any:
     with found.within():
         return getitem(tensor, index)
 
 
-def _setitem(found: OpRecorder, tensor: Any, index: Any, value: Any) -> None:
+def _record_setitem(found: OpRecorder, tensor: Any, index: Any, value: Any) -> None:
     with found.within():
         setitem(tensor, index, value)
 
 
-def _detach(found: OpRecorder, tensor: Any) -> Any:
+def _record_detach(found: OpRecorder, tensor: Any) -> Any:
     with found.paused():
         result = tensor.detach()
     return found.noted(_aten.detach.default, (tensor,), result)
@@ -181,14 +181,25 @@ def _detach_in_place(found: OpRecorder, tensor: Any) -> Any:
 
 _CLASSES = (Tensor, Parameter)
 _METHODS: dict[str, Callable] = {
-    "shape": _shape, "size": _size, "numel": _numel, "__getitem__": _getitem, "__setitem__": _setitem,
-    "detach": _detach, "detach_": _detach_in_place, "data": _detach, "__bool__": _data_reading_method("bool(tensor)"),
-    "__int__": _data_reading_method("int(tensor)"), "__float__": _data_reading_method("float(tensor)"),
-    "__index__": _data_reading_method("an index"),
-    "__complex__": _data_reading_method("complex(tensor)"), "item": _data_reading_method("tensor.item()", _item),
-    "tolist": _data_reading_method("tensor.tolist()", _tolist), "numpy": _data_reading_method("tensor.numpy()"),
-    "__array__": _data_reading_method("an array of NumPy"), "__format__": _format,
-}  # fmt: skip
+    "shape": _record_shape,
+    "size": _record_size,
+    "numel": _record_numel,
+    "__getitem__": _record_getitem,
+    "__setitem__": _record_setitem,
+    "detach": _record_detach,
+    "detach_": _detach_in_place,
+    "data": _record_detach,
+    "__bool__": _make_data_reading_method("bool(tensor)"),
+    "__int__": _make_data_reading_method("int(tensor)"),
+    "__float__": _make_data_reading_method("float(tensor)"),
+    "__index__": _make_data_reading_method("an index"),
+    "__complex__": _make_data_reading_method("complex(tensor)"),
+    "item": _make_data_reading_method("tensor.item()", _record_item),
+    "tolist": _make_data_reading_method("tensor.tolist()", _record_tolist),
+    "numpy": _make_data_reading_method("tensor.numpy()"),
+    "__array__": _make_data_reading_method("an array of NumPy"),
+    "__format__": _record_format,
+}
 
 
 class OpRecorder(DispatchMode):
@@ -236,9 +247,9 @@ class OpRecorder(DispatchMode):
             self._entered.pop().__exit__()
         super().__exit__(*error)
 
-    def paused(self) -> showing:
+    def paused(self) -> show_only_within:
         """Suspend recording within the context."""
-        return showing([item for item in stack.items if item is not self])
+        return show_only_within([item for item in stack.items if item is not self])
 
     # -- tensors and their nodes ---------------------------------------------------------------
 
@@ -254,9 +265,9 @@ class OpRecorder(DispatchMode):
         """Set the node of a tensor."""
         self.nodes[tensor] = node
         if tensor.__class__ in _CLASSES:
-            self._know(tensor._tl_array, tensor._tl_node, node)
+            self._set_node(tensor._tl_array, tensor._tl_node, node)
 
-    def _know(self, array: Any, made: Any, node: Node) -> None:
+    def _set_node(self, array: Any, made: Any, node: Node) -> None:
         """Set the node of an array, and of the array it was copied from for its memory order."""
         self.arrays[array] = node
         while isinstance(made, History) and made._op.name == "_with_strides":
@@ -288,7 +299,9 @@ class OpRecorder(DispatchMode):
         if isinstance(value, (UnbackedInt, SymBool)) or isinstance(value, SymFloat) and value.parts:
             trace = value.node.trace if isinstance(value, UnbackedInt) else value.trace
             if self.unbacked is None or trace is not self.unbacked:
-                raise _data_dependent(f" {value}: it is used in a graph within, which it is not given to as a tensor.")
+                raise _make_data_dependent_error(
+                    f" {value}: it is used in a graph within, which it is not given to as a tensor."
+                )
             return self.unbacked.node(value)
         return value
 
@@ -304,7 +317,7 @@ class OpRecorder(DispatchMode):
 
     def undecided(self, condition: Any) -> bool:
         """Raise GuardOnDataDependentSymNode: a data-dependent condition is evaluated."""
-        raise _data_dependent(
+        raise _make_data_dependent_error(
             f" {condition} (unhinted: {condition}).\nUse torch._check({condition}) where it always holds, and "
             "torch.where or torch.cond for a choice that depends on elements."
         )
@@ -392,7 +405,7 @@ class OpRecorder(DispatchMode):
                     found = stack.items[0].cast(op, args, kwargs)
                 args, kwargs = found or (args, kwargs)
                 apart = apart or found is None  # its parts may be cast
-            return self._recorded(op, function, args, kwargs, apart)
+            return self._record_op(op, function, args, kwargs, apart)
 
     @contextlib.contextmanager
     def within(self) -> Iterator[None]:
@@ -404,7 +417,7 @@ class OpRecorder(DispatchMode):
         finally:
             self.depth -= 1
 
-    def _recorded(self, op: Any, function: Any, args: Any, kwargs: Any, apart: bool) -> Any:
+    def _record_op(self, op: Any, function: Any, args: Any, kwargs: Any, apart: bool) -> Any:
         if not self.whole:
             return super().intercept(op, function, args, kwargs)
         writes = function.__class__ is InPlaceCall
@@ -420,9 +433,9 @@ class OpRecorder(DispatchMode):
             return super().intercept(op, function, args, kwargs)
         if op.name == "conj" and not values[0].dtype.is_complex:
             return values[0]  # no-op, absent in ATen
-        found = match_overload(op, values, writes, whole=not self.decomposing or op.is_implicit) or _library_call(
-            op.name, values
-        )
+        found = match_overload(
+            op, values, writes, whole=not self.decomposing or op.is_implicit
+        ) or _find_overload_calls(op.name, values)
         if found is None:
             if self.is_inside and not op.is_implicit and not writes:  # one node, as its derivative expects
                 own = getattr(getattr(ops, TORCHLITE_NAMESPACE), op.name).default
@@ -435,12 +448,12 @@ class OpRecorder(DispatchMode):
             if done is not NotImplemented:
                 return done
         if apart and not writes and (found[0].is_implicit or self.decomposing and found[0]._opname in _DECOMPOSED_OPS):
-            done = self._apart(op, function, args, kwargs, values)
+            done = self._record_decomposed(op, function, args, kwargs, values)
             if done is not NotImplemented:
                 return done
-        if self.decomposing and MODE.grad and call._any_requires_grad(values):
+        if self.decomposing and MODE.grad and call.any_requires_grad(values):
             if writes:
-                return self._written(function, args, given, found)
+                return self._record_in_place(function, args, given, found)
             if op.is_implicit:
                 return self._record_history(op, function, args, given, self.note(*found))
         node = self.note(*found)
@@ -453,18 +466,18 @@ class OpRecorder(DispatchMode):
         self.graph.erase_node(node)
         return super().intercept(op, function, args, kwargs)
 
-    def _apart(self, op: Any, function: Any, args: Any, kwargs: Any, values: list) -> Any:
+    def _record_decomposed(self, op: Any, function: Any, args: Any, kwargs: Any, values: list) -> Any:
         """Record a call decomposed. Return NotImplemented and remove all traces if ATen lacks one of the parts."""
         if not (op.is_implicit or op.name in DECOMPOSED):
             return NotImplemented
 
-        def run() -> Any:
+        def run_decomposed() -> Any:
             with _ReenterMode(self._handle):
                 if op.name in DECOMPOSED:
                     return DECOMPOSED[op.name](CALLBACKS.F, *values)
                 return call.without_interceptors(op, function, args, kwargs)
 
-        return self.tried(run)
+        return self.tried(run_decomposed)
 
     def _record_history(self, op: Any, function: Any, args: Any, kwargs: Any, node: Node) -> Any:
         """Record a call whose parts have autograd history. It is one node if the parts save only arguments and results;
@@ -477,7 +490,7 @@ class OpRecorder(DispatchMode):
                 result = call.without_interceptors(op, function, args, kwargs)
         finally:
             self.is_inside = before
-        new_nodes = self._after(node)
+        new_nodes = self._nodes_after(node)
         results = [value for value in pytree.tree_leaves(result) if isinstance(value, Tensor)]
         own = {self.node_of(value) for value in results}
         kept = [leaf for one in nodes_created_since(start, results) for leaf in saved_values_of(one)]
@@ -491,7 +504,7 @@ class OpRecorder(DispatchMode):
             del self.arrays[array]
         return self.bind(node, result)
 
-    def _written(self, function: Any, args: Any, kwargs: Any, found: tuple) -> Any:
+    def _record_in_place(self, function: Any, args: Any, kwargs: Any, found: tuple) -> Any:
         """Record an in-place call. Its derivative may save the overwritten value."""
         start, target = next(SEQUENCE), found[1][0]
         before = self.note(_aten.clone.default, (target,), {})
@@ -506,7 +519,7 @@ class OpRecorder(DispatchMode):
             self.graph.erase_node(before)
         return self.bind(node, result)
 
-    def _after(self, last: Node | None) -> list[Node]:
+    def _nodes_after(self, last: Node | None) -> list[Node]:
         """Return the nodes created after one, last first."""
         return list(itertools.takewhile(lambda node: node is not last, reversed(self.graph.nodes)))
 
@@ -519,7 +532,7 @@ class OpRecorder(DispatchMode):
         result: Any = NotImplemented
         with contextlib.suppress(GuardOnDataDependentSymNode):
             result = run()
-        new_nodes = self._after(last)
+        new_nodes = self._nodes_after(last)
         if result is not NotImplemented and not any(_is_unknown(node.target) for node in new_nodes):
             return result
         for node in new_nodes:
@@ -558,13 +571,13 @@ def _is_unknown(target: Any) -> bool:
     return isinstance(target, OpOverload) and target.namespace == TORCHLITE_NAMESPACE
 
 
-def _library_call(name: str, values: list) -> Any:
+def _find_overload_calls(name: str, values: list) -> Any:
     """Return ATen calls whose overload depends on the arguments."""
     run = _CHOSEN.get(name)
     return None if run is None else run(*values)
 
 
-def _interpolate(
+def _call_interpolate(
     input: Any, size: Any, scale_factor: Any, mode: str, align_corners: Any, recompute: Any, antialias: Any
 ) -> Any:
     dims = input.ndim - 2
@@ -585,13 +598,13 @@ def _interpolate(
     return overload, (input, sizes, bool(align_corners), factors), {}
 
 
-def _split(input: Any, sections: Any, dim: int = 0, *rest: Any) -> Any:
+def _call_split(input: Any, sections: Any, dim: int = 0, *rest: Any) -> Any:
     if isinstance(sections, (list, tuple)):
         return _aten.split_with_sizes.default, (input, list(sections), *([dim] if dim else [])), {}
     return _aten.split.Tensor, (input, sections, *([dim] if dim else [])), {}
 
 
-_CHOSEN: dict[str, Callable] = {"interpolate": _interpolate, "split": _split}
+_CHOSEN: dict[str, Callable] = {"interpolate": _call_interpolate, "split": _call_split}
 
 
 # -- indexing --------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import torchlite as torch
 from ..._tensor import Tensor
 from ...utils import _pytree as pytree
 from ..node import Node
-from ._size_expressions import GraphMerger, NoExpressionError
+from ._size_expression_fitting import GraphMerger, NoExpressionError
 
 _TRACE_ERRORS = (RuntimeError, ValueError, IndexError, AssertionError, TypeError)
 

@@ -21,7 +21,7 @@ from ..._symbolic_shapes import (
     SymFloat,
     SymInt,
     UnbackedInt,
-    compare,
+    compare_by_name,
     sym_ite,
     sym_max,
     sym_min,
@@ -72,14 +72,14 @@ class UnbackedSymbols:
 
     # -- sources of symbols ------------------------------------------------------------------------
 
-    def _fresh(self, node: Any, dim: int | None, found: int, low: float, high: float) -> tuple[str, int]:
-        name = self._symbol()
+    def _new_symbol(self, node: Any, dim: int | None, found: int, low: float, high: float) -> tuple[str, int]:
+        name = self._new_symbol_name()
         hint = self.hints[name] = self.numbers[name] = self.sizes.get(name, found)
         self.ranges.setdefault(name, (low, high))
         self.sources.setdefault(name, (node, dim))
         return name, hint
 
-    def _symbol(self) -> str:
+    def _new_symbol_name(self) -> str:
         self.symbols += 1
         return self.name or f"u{self.symbols - 1}"
 
@@ -110,9 +110,9 @@ class UnbackedSymbols:
 
     def whole(self, function: Any, value: Any) -> Any:
         """Return the integer that `math.floor` and similar compute from a float of this trace."""
-        node, found = self._call(function, value), function(float(value))
+        node, found = self._add_call(function, value), function(float(value))
         if self.of_elements(value):
-            name, found = self._fresh(node, None, found, -math.inf, math.inf)
+            name, found = self._new_symbol(node, None, found, -math.inf, math.inf)
         else:
             name = f"{node.name}.value"
             self.sources[name], self.numbers[name] = (node, None), found
@@ -122,7 +122,7 @@ class UnbackedSymbols:
 
     def chosen(self, condition: Any, a: Any, b: Any) -> Any:
         """Return a number selected by a data-dependent condition."""
-        node = self._call(sym_ite, condition, a, b)
+        node = self._add_call(sym_ite, condition, a, b)
         found = to_concrete(a) if condition.holds else to_concrete(b)
         return self.element(node, float(found) if isinstance(a, float) or isinstance(b, float) else found)
 
@@ -135,7 +135,7 @@ class UnbackedSymbols:
     def element(self, node: Any, result: Any) -> Any:
         """Return a data-dependent node's number as a symbol."""
         if type(result) is bool:
-            self.names[node] = self._symbol()
+            self.names[node] = self._new_symbol_name()
             self.ranges[self.names[node]] = 0, 1
             symbol: Any = SymBool.of("item", node, None, result, self)
         elif type(result) is float:
@@ -144,7 +144,7 @@ class UnbackedSymbols:
             self.floats += 1
             self.nodes[id(symbol)] = symbol, node
         else:
-            name, hint = self._fresh(node, None, result, -math.inf, math.inf)
+            name, hint = self._new_symbol(node, None, result, -math.inf, math.inf)
             self.nodes[Expr.symbol(name)] = node
             symbol = SymInt.of(Expr.symbol(name), hint, self)
         node.meta["val"] = symbol
@@ -156,12 +156,12 @@ class UnbackedSymbols:
             return self.element(node, result)
         if isinstance(result, Tensor):
             node.meta["number"], self.count = self.count, self.count + 1
-            dim = self._counted(node)
+            dim = self._data_dependent_dim(node)
             if dim is not None:
-                return self._resized(node, result, dim)
+                return self._resize_result(node, result, dim)
         return result
 
-    def _counted(self, node: Any) -> int | None:
+    def _data_dependent_dim(self, node: Any) -> int | None:
         """Return the dimension whose size is data-dependent."""
         if node.target in (_aten.nonzero.default, _aten.masked_select.default):
             return 0
@@ -171,7 +171,7 @@ class UnbackedSymbols:
             return masks[0] if masks and sum(a is not None for a in arrays) == 1 else None
         return None
 
-    def _resized(self, node: Any, result: Any, dim: int) -> Any:
+    def _resize_result(self, node: Any, result: Any, dim: int) -> Any:
         import torchlite as torch
 
         of = node.args[0] if node.target is not _aten.index.Tensor else next(a for a in node.args[1] if a is not None)
@@ -181,7 +181,7 @@ class UnbackedSymbols:
             name = self.counted[counted]
             hint = self.hints[name]
         else:
-            name, hint = self._fresh(node, dim, result.shape[dim], 0, most)
+            name, hint = self._new_symbol(node, dim, result.shape[dim], 0, most)
             if counted is not None:
                 self.counted[counted] = name
         self.counts[node, dim] = Expr.symbol(name)
@@ -201,15 +201,15 @@ class UnbackedSymbols:
 
     def compared(self, name: str, a: Any, b: Any) -> Any:
         """Return a comparison: bool if ranges or checks decide it, or if it concerns sizes; else a condition."""
-        holds = compare(name, to_concrete(a), to_concrete(b))
-        if not self.open or self.recorder is not _active_symbols():  # called by an op at run time
+        holds = compare_by_name(name, to_concrete(a), to_concrete(b))
+        if not self.open or self.recorder is not _find_active_symbols():  # called by an op at run time
             return holds
         fraction = isinstance(a, float) or isinstance(b, float)
         elements = self.of_elements(a) or self.of_elements(b)
         if fraction:
             return SymBool.of(name, a, b, holds, self) if elements else holds
         difference = Expr.of(a) - Expr.of(b)
-        known = self._decided(name, difference)
+        known = self._decide_by_facts(name, difference)
         if known is not None:
             return known
         if elements:
@@ -244,14 +244,14 @@ class UnbackedSymbols:
             return None if None in parts else not deciding
         if condition.b is None or isinstance(condition.a, float) or isinstance(condition.b, float):
             return True if repr(condition) in self.asserted else None
-        return self._decided(condition.name, Expr.of(condition.a) - Expr.of(condition.b))
+        return self._decide_by_facts(condition.name, Expr.of(condition.a) - Expr.of(condition.b))
 
-    def _decided(self, name: str, difference: Expr) -> bool | None:
+    def _decide_by_facts(self, name: str, difference: Expr) -> bool | None:
         if difference.is_number:
-            return _against_zero(name, int(difference))
+            return _compare_with_zero(name, int(difference))
         if (name, difference) in self.facts or (_MIRRORED[name], -difference) in self.facts:
             return True
-        low, high = self._bounds(difference)
+        low, high = self._bounds_of(difference)
         always = {"lt": high < 0, "le": high <= 0, "gt": low > 0, "ge": low >= 0}
         never = {"lt": low >= 0, "le": low > 0, "gt": high <= 0, "ge": high < 0}
         if name in always:
@@ -259,17 +259,17 @@ class UnbackedSymbols:
         apart = low > 0 or high < 0
         return (name == "ne") if apart else None
 
-    def _bounds(self, expr: Expr) -> tuple[float, float]:
+    def _bounds_of(self, expr: Expr) -> tuple[float, float]:
         low = high = 0.0
         for atoms, count in expr.terms:
             if not atoms:
                 low, high = low + count, high + count
                 continue
-            a, b = self._range(atoms[0][0]) if len(atoms) == 1 and len(atoms[0]) == 1 else (-math.inf, math.inf)
+            a, b = self._range_of(atoms[0][0]) if len(atoms) == 1 and len(atoms[0]) == 1 else (-math.inf, math.inf)
             low, high = low + min(a * count, b * count), high + max(a * count, b * count)
         return low, high
 
-    def _range(self, name: str) -> tuple[float, float]:
+    def _range_of(self, name: str) -> tuple[float, float]:
         """Return a symbol's range. A size's range begins at 2 unless the traced size is smaller, as in PyTorch."""
         if name in self.hints:
             return self.ranges.get(name, (-math.inf, math.inf))
@@ -290,12 +290,12 @@ class UnbackedSymbols:
         else:
             name, difference = condition.name, Expr.of(condition.a) - Expr.of(condition.b)
             self.facts.add((name, difference))
-            self._narrow(name, difference)
+            self._narrow_range(name, difference)
         node = self.recorder.argument(condition)
         text = f"Runtime assertion failed for expression {condition} on node '{node.name}'"
         self.recorder.note(_aten._assert_scalar.default, (node, text), {})
 
-    def _narrow(self, name: str, difference: Expr) -> None:
+    def _narrow_range(self, name: str, difference: Expr) -> None:
         symbols = [(atoms[0][0], count) for atoms, count in difference.terms if atoms]
         single = len(symbols) == 1 and all(len(a) <= 1 and all(len(x) == 1 for x in a) for a, _ in difference.terms)
         if not single or abs(symbols[0][1]) != 1:
@@ -319,52 +319,54 @@ class UnbackedSymbols:
         if isinstance(value, SymBool):
             if value.name == "item":
                 return value.a
-            new_node = self._call(sym_not, value.a) if value.name == "not" else (
-                self._call(_OPERATORS.get(value.name) or getattr(operator, value.name), value.a, value.b)
+            new_node = self._add_call(sym_not, value.a) if value.name == "not" else (
+                self._add_call(_OPERATORS.get(value.name) or getattr(operator, value.name), value.a, value.b)
             )  # fmt: skip
             new_node.meta["val"] = value
             return new_node
         if isinstance(value, SymFloat):
             if id(value) not in self.nodes:
-                new_node = self._call(*value.parts)
+                new_node = self._add_call(*value.parts)
                 new_node.meta["val"] = value
                 self.nodes[id(value)] = value, new_node
             return self.nodes[id(value)][1]
         expr = value.node.expr
         if expr not in self.nodes:
-            self.nodes[expr] = self._made(expr)
+            self.nodes[expr] = self._expression_node(expr)
         return self.nodes[expr]
 
-    def _call(self, target: Any, *args: Any) -> Any:
+    def _add_call(self, target: Any, *args: Any) -> Any:
         return self.recorder.note(target, args, {})
 
-    def _made(self, expr: Expr) -> Any:
+    def _expression_node(self, expr: Expr) -> Any:
         total: Any = None
         for atoms, count in expr.terms:
             term: Any = None
             for atom in atoms:
-                part = self._atom(atom)
-                term = part if term is None else self._known(operator.mul, term, part)
-            term = count if term is None else term if count == 1 else self._known(operator.mul, term, count)
-            total = term if total is None else self._known(operator.add, total, term)
+                part = self._atom_node(atom)
+                term = part if term is None else self._add_call_with_value(operator.mul, term, part)
+            term = (
+                count if term is None else term if count == 1 else self._add_call_with_value(operator.mul, term, count)
+            )
+            total = term if total is None else self._add_call_with_value(operator.add, total, term)
         return total
 
-    def _atom(self, atom: Any) -> Any:
+    def _atom_node(self, atom: Any) -> Any:
         if len(atom) == 1:
             source, dim = self.sources[atom[0]]
             if dim is None:
                 return source
             single = Expr.symbol(atom[0])
             if single not in self.nodes:
-                made = self.nodes[single] = self._call(_aten.sym_size.int, source, dim)
+                made = self.nodes[single] = self._add_call(_aten.sym_size.int, source, dim)
                 made.meta["val"] = SymInt.of(single, self.numbers[atom[0]], self)
             return self.nodes[single]
         parts = [self.node(SymInt.of(p, p.value(self.numbers), self)) if not p.is_number else int(p) for p in atom[1:]]
         target = {"FloorDiv": operator.floordiv, "PythonMod": operator.mod, "Max": sym_max, "Min": sym_min}[atom[0]]
-        return self._known(target, *parts)
+        return self._add_call_with_value(target, *parts)
 
-    def _known(self, target: Any, *args: Any) -> Any:
-        made = self._call(target, *args)
+    def _add_call_with_value(self, target: Any, *args: Any) -> Any:
+        made = self._add_call(target, *args)
         made.meta["val"] = target(*(a.meta["val"] if isinstance(a, Node) else a for a in args))
         return made
 
@@ -372,7 +374,7 @@ class UnbackedSymbols:
 _OPERATORS = {"and": operator.and_, "or": operator.or_}
 
 
-def _active_symbols() -> Any:
+def _find_active_symbols() -> Any:
     items = stack.items
     return items[-1] if items else None
 
@@ -394,8 +396,8 @@ def to_concrete(value: Any) -> Any:
     return value
 
 
-def _against_zero(name: str, value: int) -> bool:
-    return compare(name, value, 0)
+def _compare_with_zero(name: str, value: int) -> bool:
+    return compare_by_name(name, value, 0)
 
 
 def _is_mask(value: Any) -> bool:

@@ -50,10 +50,14 @@ class FoldedGraphModule(GraphModule):
             raise AssertionError("Folding has already been run")
         self.has_folding_been_run = True
         found = self.const_subgraph_module()
-        made = ParameterList(map(self._parameter, found)) if isinstance(found, tuple) else self._parameter(found)
+        made = (
+            ParameterList(map(self._add_folded_parameter, found))
+            if isinstance(found, tuple)
+            else self._add_folded_parameter(found)
+        )
         setattr(self, self.fx_const_folded_attrs_name, made)
 
-    def _parameter(self, value: Any) -> Parameter:
+    def _add_folded_parameter(self, value: Any) -> Parameter:
         if isinstance(value, Tensor):
             return Parameter(value.detach().clone(), requires_grad=value.requires_grad)
         return Parameter(Tensor([value]).to(device=self.device_for_folded_attrs), requires_grad=False)
@@ -110,7 +114,7 @@ def _is_impure(module: GraphModule) -> bool:
     )
 
 
-def _constant_nodes(module: GraphModule, skips: Callable[[Node], bool] | None) -> set[Node]:
+def _find_constant_nodes(module: GraphModule, skips: Callable[[Node], bool] | None) -> set[Node]:
     """Return the nodes that depend on attributes only."""
     found: set[Node] = set()
     for node in module.graph.nodes:
@@ -149,7 +153,7 @@ def split_const_subgraphs(
     ['x', '_fx_const_folded_attrs', 'add', 'output']
     """
     traced = module if isinstance(module, GraphModule) else symbolic_trace(module)
-    constant = _constant_nodes(traced, skip_folding_node_fn)
+    constant = _find_constant_nodes(traced, skip_folding_node_fn)
     if all(node.op == "get_attr" for node in constant):
         return FoldedGraphModule(traced, traced.graph)
     split = split_module(traced, module, lambda node: 0 if node in constant else 1)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..._dispatch.dispatch_state import MODE
-from ..._dispatch.interceptors import showing, stack
+from ..._dispatch.interceptors import show_only_within, stack
 from ..._dispatch.mode_restoring import restores_modes
 from ..._symbolic_shapes import SymFloat, SymInt
 from ..._tensor import Tensor
@@ -43,7 +43,7 @@ get_innermost_proxy_mode = get_proxy_mode
 def disable_proxy_modes_tracing() -> Iterator[OpRecorder | None]:
     """Disable recording within the context."""
     found = current_recorder()
-    with showing([item for item in stack.items if not isinstance(item, OpRecorder)]):
+    with show_only_within([item for item in stack.items if not isinstance(item, OpRecorder)]):
         yield found
 
 
@@ -67,17 +67,19 @@ class _MakeFxTrace:
         self.f, self.root, self.graph = f, Module(), Graph()
         self.names: dict[int, str] = {}
         leaves, self.spec = pytree.tree_flatten(args)
-        self.recorder = OpRecorder(self.graph, self._constant, whole=True, decompositions=table)
+        self.recorder = OpRecorder(self.graph, self._constant_node, whole=True, decompositions=table)
         self.recorder.decomposing = not pre_dispatch
         self.recorder.grad_mode = before = MODE.grad if pre_dispatch else None
-        self.inputs = [self._input(leaf, name) for leaf, name in zip(leaves, _names(f, args), strict=True)]
+        self.inputs = [
+            self._add_input(leaf, name) for leaf, name in zip(leaves, _argument_leaf_names(f, args), strict=True)
+        ]
         with without_cast_cache(), self.recorder:
             result = f(*args)
         if before is not None:
             self.recorder.follow(before)
         self.result = pytree.tree_map(self.recorder.argument, result)
 
-    def _input(self, leaf: Any, name: str) -> Node:
+    def _add_input(self, leaf: Any, name: str) -> Node:
         node = self.graph.placeholder(f"{name}_1")
         if isinstance(leaf, Tensor):
             self.recorder.bind(node, leaf)
@@ -85,7 +87,7 @@ class _MakeFxTrace:
             node.meta["val"] = leaf
         return node
 
-    def _constant(self, tensor: Any) -> Node:
+    def _constant_node(self, tensor: Any) -> Node:
         """Return the node of a constant tensor."""
         if id(tensor) not in self.names:
             kind = "param" if isinstance(tensor, Parameter) else "tensor"
@@ -109,12 +111,12 @@ class _MakeFxTrace:
             self.graph.output(leaves)
             names = [node.name.removesuffix("_1") for node in self.inputs]
             if self.spec.num_children != len(names):
-                names = _parameters(self.f, self.spec.num_children)
+                names = _parameter_names(self.f, self.spec.num_children)
             self.graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(names, self.spec, out_spec)))
         return GraphModule(self.root, self.graph)
 
 
-def _parameters(f: Any, count: int) -> list[str]:
+def _parameter_names(f: Any, count: int) -> list[str]:
     function = f.forward if isinstance(f, Module) else f
     try:
         found = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
@@ -124,10 +126,10 @@ def _parameters(f: Any, count: int) -> list[str]:
     return [*names, *(f"arg_{i}" for i in range(len(names), count))][:count]
 
 
-def _names(f: Any, args: tuple) -> list[str]:
+def _argument_leaf_names(f: Any, args: tuple) -> list[str]:
     """Return names of argument leaves: parameter names, numbered if there are several."""
     found = []
-    for name, value in zip(_parameters(f, len(args)), args, strict=True):
+    for name, value in zip(_parameter_names(f, len(args)), args, strict=True):
         count = len(pytree.tree_leaves(value))
         found += [name] if count == 1 else [f"{name}_{i + 1}" for i in range(count)]
     return found

@@ -17,10 +17,10 @@ def annotate_getitem_nodes(graph: Graph) -> None:
         if node.op == "call_function" and node.target is getitem:
             whole: Any = node.args[0].type
             if whole:
-                node.type = _item_type(whole, node.args[1]) or node.type
+                node.type = _type_of_item(whole, node.args[1]) or node.type
 
 
-def _item_type(whole: Any, index: Any) -> Any:
+def _type_of_item(whole: Any, index: Any) -> Any:
     origin, inner = typing.get_origin(whole), typing.get_args(whole)
     if origin is tuple:
         if len(inner) == 2 and inner[1] is ...:

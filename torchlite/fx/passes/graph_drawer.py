@@ -39,15 +39,15 @@ class DotGraph:
 
     def add_node(self, name: str, **attributes: str) -> None:
         """Add a node."""
-        self.lines.append(f"{_quoted(name)} [{_attributes(attributes)}];")
+        self.lines.append(f"{_quote(name)} [{_format_attributes(attributes)}];")
 
     def add_edge(self, source: str, goal: str) -> None:
         """Add an edge."""
-        self.lines.append(f"{_quoted(source)} -> {_quoted(goal)};")
+        self.lines.append(f"{_quote(source)} -> {_quote(goal)};")
 
     def to_string(self) -> str:
         """Return the DOT text."""
-        return "\n".join([f"digraph {_quoted(self.name)} {{", "rankdir=TB;", *self.lines, "}", ""])
+        return "\n".join([f"digraph {_quote(self.name)} {{", "rankdir=TB;", *self.lines, "}", ""])
 
     def write(self, path: Any, prog: Any = None, format: str = "raw") -> bool:
         """Write the DOT text, or `dot`'s rendering, to a file."""
@@ -88,15 +88,15 @@ class DotGraph:
         return self.to_string()
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + text.replace('"', r"\"") + '"'
 
 
-def _attributes(given: dict[str, str]) -> str:
-    return ", ".join(f"{name}={_quoted(value)}" for name, value in given.items())
+def _format_attributes(given: dict[str, str]) -> str:
+    return ", ".join(f"{name}={_quote(value)}" for name, value in given.items())
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Return text escaped for record labels."""
     for sign in "{}|<>":
         text = text.replace(sign, f"\\{sign}")
@@ -172,18 +172,18 @@ class FxGraphDrawer:
         parts = [f"name=%{node.name}", f"op_code={node.op}"]
         if node.op == "call_module":
             leaf = _get_attr(module, str(node.target))
-            parts.append(_escaped(self._typename(leaf)))
-            parts += [_escaped(f"{name}: {getattr(leaf, name)}") for name in getattr(leaf, "__constants__", ())]
+            parts.append(_escape(self._typename(leaf)))
+            parts += [_escape(f"{name}: {getattr(leaf, name)}") for name in getattr(leaf, "__constants__", ())]
         else:
-            parts.append(f"target={_escaped(self._typename(node.target))}")
-            parts += self._arguments(node)
+            parts.append(f"target={_escape(self._typename(node.target))}")
+            parts += self._format_arguments(node)
             parts.append(f"num_users={len(node.users)}")
         parts += self._tensor_meta_to_label(node.meta.get("tensor_meta"))
         if self._shows_place and node.stack_trace is not None:
-            parts.append(_escaped(_source_comment(node.stack_trace)))
+            parts.append(_escape(_source_comment(node.stack_trace)))
         return "{" + "|".join(parts) + r"\n}"
 
-    def _arguments(self, node: Node) -> list[str]:
+    def _format_arguments(self, node: Node) -> list[str]:
         args, kwargs = node.args, dict(node.kwargs)
         if self.normalize_args and node.op == "call_function":
             try:
@@ -199,14 +199,14 @@ class FxGraphDrawer:
         for kind, texts in shown.items():
             texts = [text for text in texts if not (self._skips_names and "%" in text)]
             if texts:
-                lines.append(_escaped(f"{kind}=({', '.join(texts)})"))
+                lines.append(_escape(f"{kind}=({', '.join(texts)})"))
         return lines
 
     def _tensor_meta_to_label(self, meta: Any) -> list[str]:
         if isinstance(meta, TensorMetadata):
             names = ("dtype", "shape", "requires_grad", "stride")
             shown = (meta.dtype, tuple(meta.shape), meta.requires_grad, meta.stride)
-            return [_escaped(f"{name}={value}") for name, value in zip(names, shown, strict=True)]
+            return [_escape(f"{name}={value}") for name, value in zip(names, shown, strict=True)]
         parts = meta.values() if isinstance(meta, dict) else meta if isinstance(meta, (list, tuple)) else ()
         return [line for part in parts for line in self._tensor_meta_to_label(part)]
 
@@ -216,13 +216,13 @@ class FxGraphDrawer:
         for node in nodes:
             made.add_node(node.name, label=self._get_node_label(module, node), **self._get_node_style(node))
             if node.op == "call_module" and not self._skips_weights:
-                self._weights(made, module, node)
+                self._format_weights(made, module, node)
         for node in nodes:
             for user in node.users:
                 made.add_edge(node.name, user.name)
         return made
 
-    def _weights(self, made: DotGraph, module: Any, node: Node) -> None:
+    def _format_weights(self, made: DotGraph, module: Any, node: Node) -> None:
         leaf = _get_attr(module, str(node.target))
         if isinstance(leaf, GraphModule):
             return
@@ -230,6 +230,6 @@ class FxGraphDrawer:
         for kind, values in (("parameter", leaf.named_parameters()), ("buffer", leaf.named_buffers())):
             for name, value in values:
                 said = f"{value.dtype}{list(value.shape)}"
-                label = "{" + _escaped(f"{node.name}.{name}") + f"|op_code=get_{kind}|" + _escaped(said) + r"\n}"
+                label = "{" + _escape(f"{node.name}.{name}") + f"|op_code=get_{kind}|" + _escape(said) + r"\n}"
                 made.add_node(f"{node.name}.{name}", label=label, **style)
                 made.add_edge(f"{node.name}.{name}", node.name)

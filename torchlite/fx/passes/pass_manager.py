@@ -77,12 +77,12 @@ def these_before_those_pass_constraint(these: Pass, those: Pass) -> Callable[[Pa
     """
 
     def holds(a: Pass, b: Pass) -> bool:
-        return not (_unwrapped(a) is those and _unwrapped(b) is these)
+        return not (_unwrap_function(a) is those and _unwrap_function(b) is these)
 
     return holds
 
 
-def _unwrapped(function: Any) -> Any:
+def _unwrap_function(function: Any) -> Any:
     return inspect.unwrap(function) if callable(function) else function
 
 

@@ -56,9 +56,9 @@ class _Splitter:
         for node in m.graph.nodes:
             if node.op not in ("placeholder", "get_attr"):
                 for used in node.all_input_nodes:
-                    self._crosses(used, node)
+                    self._record_crossing_value(used, node)
 
-    def _crosses(self, made: Node, used: Node) -> None:
+    def _record_crossing_value(self, made: Node, used: Node) -> None:
         """Record a value that crosses from its producer's partition to a user."""
         source, goal = self.of.get(made), self.of.get(used)
         if source == goal:

@@ -93,7 +93,7 @@ def split_by_tags(
             outer[node] = main.placeholder(node.name, type_expr=node.type)
             outer[node].meta = copy.copy(node.meta)
         elif node.op not in ("get_attr", "output"):
-            _take(node, components, home, copies)
+            _copy_node_to_component(node, components, home, copies)
     output = gm.graph.output_node()
     used: dict[Node, None] = {node: None for part in components.values() for node in part.orig_inputs}
     for node in output.all_input_nodes:
@@ -124,7 +124,9 @@ def split_by_tags(
     return (split, names) if return_fqn_mapping else split
 
 
-def _take(node: Node, components: dict[str, Component], home: dict[Node, Component], copies: dict[Node, Node]) -> None:
+def _copy_node_to_component(
+    node: Node, components: dict[str, Component], home: dict[Node, Component], copies: dict[Node, Node]
+) -> None:
     """Copy a node to the graph of its tag."""
     if not hasattr(node, "tag"):
         raise AssertionError(f"Node does not have tag: {node.format_node()}")

@@ -69,7 +69,7 @@ class FxNetAccFusionsFinder:
         self.module, self.acc_nodes = module, acc_nodes
         self.nodes = list(module.graph.nodes)
 
-    def _group(self, start: Node) -> NodeSet:
+    def _collect_fusion_group(self, start: Node) -> NodeSet:
         """Return all nodes connected with a node by non-tensor values, and nodes between them."""
         group = {start}
         pending = [start]
@@ -77,14 +77,14 @@ class FxNetAccFusionsFinder:
             node = pending.pop()
             near = [arg for arg in node.all_input_nodes if "tensor_meta" not in arg.meta]
             near += list(node.users) if "tensor_meta" not in node.meta else []
-            near += self._between(group)
+            near += self._find_nodes_between(group)
             for other in near:
                 if other.op in CALLABLE_NODE_OPS and other not in group:
                     group.add(other)
                     pending.append(other)
         return group
 
-    def _between(self, group: NodeSet) -> list[Node]:
+    def _find_nodes_between(self, group: NodeSet) -> list[Node]:
         """Return the nodes on paths between nodes of the group."""
         below: NodeSet = set()
         for node in self.nodes:
@@ -103,7 +103,7 @@ class FxNetAccFusionsFinder:
                 continue
             if node not in self.acc_nodes:
                 continue
-            group = self._group(node)
+            group = self._collect_fusion_group(node)
             if group <= self.acc_nodes:
                 found.update(dict.fromkeys(group, group))
             else:

@@ -44,7 +44,7 @@ def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) ->
     return batch.new_ones((), dtype=torch.bool, device=batch.device)
 
 
-def _combine_masks(
+def _combine_mask_mods(
     mask_mods: tuple[Callable[..., Any], ...], start: bool, join: Callable[[Tensor, Any], Tensor]
 ) -> Any:
     if not all(callable(mod) for mod in mask_mods):
@@ -61,12 +61,12 @@ def _combine_masks(
 
 def and_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Tensor]:
     """Return a mask_mod that is true where all of the given ones are."""
-    return _combine_masks(mask_mods, True, lambda a, b: a & b)
+    return _combine_mask_mods(mask_mods, True, lambda a, b: a & b)
 
 
 def or_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Tensor]:
     """Return a mask_mod that is true where any of the given ones is."""
-    return _combine_masks(mask_mods, False, lambda a, b: a | b)
+    return _combine_mask_mods(mask_mods, False, lambda a, b: a | b)
 
 
 def _index_grids(shape: tuple[int, ...], device: Any) -> list[Tensor]:
@@ -126,7 +126,7 @@ def _ordered_to_dense(counts: Tensor, order: Tensor) -> Tensor:
     )
 
 
-def _pair(size: Any) -> tuple[int, int]:
+def _to_pair(size: Any) -> tuple[int, int]:
     return (size, size) if isinstance(size, int) else (size[0], size[1])
 
 
@@ -200,7 +200,7 @@ class BlockMask:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
         if (full_kv_num_blocks is None) != (full_kv_indices is None):
             raise AssertionError("full_kv_num_blocks and full_kv_indices must be both provided or omitted")
-        size = _pair(BLOCK_SIZE)
+        size = _to_pair(BLOCK_SIZE)
         seen: list[Any] = [None] * 4
         if compute_q_blocks:
             seen[:2] = _dense_to_ordered(_ordered_to_dense(kv_num_blocks, kv_indices).transpose(-2, -1))
@@ -246,9 +246,9 @@ class BlockMask:
 
     def to(self, device: Any) -> BlockMask:
         """The mask on a device."""
-        return self._mapped(lambda x: x.to(device))
+        return self._map_tensors(lambda x: x.to(device))
 
-    def _mapped(self, change: Callable[[Tensor], Tensor]) -> BlockMask:
+    def _map_tensors(self, change: Callable[[Tensor], Tensor]) -> BlockMask:
         tensors = [getattr(self, name) for name in self._TENSORS]
         make: Callable[..., BlockMask] = BlockMask
         return make(self.seq_lengths, *(x if x is None else change(x) for x in tensors), self.BLOCK_SIZE, self.mask_mod)
@@ -304,7 +304,7 @@ def create_block_mask(
     if _is_score_mod(mask_mod):
         raise AssertionError(f"create-block_mask requires a mask_mod function! Got {mask_mod}")
     mask = create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device)
-    rows, columns = size = _pair(BLOCK_SIZE)
+    rows, columns = size = _to_pair(BLOCK_SIZE)
     padded = torch.nn.functional.pad(mask, (0, -KV_LEN % columns, 0, -Q_LEN % rows))
     batches, heads, queries, keys = padded.shape
     blocks = padded.reshape(batches, heads, queries // rows, rows, keys // columns, columns)
@@ -356,7 +356,7 @@ def _check_inputs(query: Tensor, key: Tensor, value: Tensor, block_mask: BlockMa
         )
 
 
-def _dense_mask(block_mask: BlockMask, shape: tuple[int, ...], device: Any) -> Tensor:
+def _make_dense_mask(block_mask: BlockMask, shape: tuple[int, ...], device: Any) -> Tensor:
     """Return the mask as a dense bool tensor: full blocks count everywhere, partial blocks where mask_mod is true."""
     rows, columns = block_mask.BLOCK_SIZE
     mask = _evaluate_mod(block_mask.mask_mod, shape, device).to(torch.bool)
@@ -412,7 +412,7 @@ def flex_attention(
     if score_mod is not None:
         scores = _evaluate_mod(score_mod, shape, query.device, scores).to(working)
     if block_mask is not None:
-        scores = scores.masked_fill(~_dense_mask(block_mask, shape, query.device), -math.inf)
+        scores = scores.masked_fill(~_make_dense_mask(block_mask, shape, query.device), -math.inf)
     largest = scores.amax(-1, keepdim=True)
     blind = largest == -math.inf
     weights = torch.softmax(scores.masked_fill(blind, 0.0), -1).masked_fill(blind, 0.0)

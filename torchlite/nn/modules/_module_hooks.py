@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 GLOBAL_HOOKS: dict[str, Any] = {}
 
 
-def _register(table, hook, *, extra=(), marks=(), prepend=False):
+def _register_global_hook(table, hook, *, extra=(), marks=(), prepend=False):
     handle = RemovableHandle(table, extra_dict=list(extra) or None)
     table[handle.id] = hook
     for mark in marks:
@@ -38,7 +38,7 @@ def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandl
     """Call `hook(module, args)` before the forward of every module; its return value, unless None, replaces the
     arguments.
     """
-    return _register(GLOBAL_HOOKS["_global_forward_pre_hooks"], hook)
+    return _register_global_hook(GLOBAL_HOOKS["_global_forward_pre_hooks"], hook)
 
 
 def register_module_forward_hook(
@@ -47,12 +47,12 @@ def register_module_forward_hook(
     """Call `hook(module, args, output)` (or `hook(module, args, kwargs, output)`) after the forward of every module."""
     extra = [GLOBAL_HOOKS["_global_forward_hooks_with_kwargs"], GLOBAL_HOOKS["_global_forward_hooks_always_called"]]
     marks = [extra[0]] * with_kwargs + [extra[1]] * always_call
-    return _register(GLOBAL_HOOKS["_global_forward_hooks"], hook, extra=extra, marks=marks)
+    return _register_global_hook(GLOBAL_HOOKS["_global_forward_hooks"], hook, extra=extra, marks=marks)
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, grad_output)` before the gradients of any module's inputs are computed."""
-    return _register(GLOBAL_HOOKS["_global_backward_pre_hooks"], hook)
+    return _register_global_hook(GLOBAL_HOOKS["_global_backward_pre_hooks"], hook)
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -63,7 +63,7 @@ def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHan
             "one of them."
         )
     GLOBAL_HOOKS["_global_is_full_backward_hook"] = True
-    return _register(GLOBAL_HOOKS["_global_backward_hooks"], hook)
+    return _register_global_hook(GLOBAL_HOOKS["_global_backward_hooks"], hook)
 
 
 def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -74,28 +74,28 @@ def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
             "one of them."
         )
     GLOBAL_HOOKS["_global_is_full_backward_hook"] = False
-    return _register(GLOBAL_HOOKS["_global_backward_hooks"], hook)
+    return _register_global_hook(GLOBAL_HOOKS["_global_backward_hooks"], hook)
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, name, parameter)` whenever a parameter is registered; its return value, unless None, is
     registered instead.
     """
-    return _register(GLOBAL_HOOKS["_global_parameter_registration_hooks"], hook)
+    return _register_global_hook(GLOBAL_HOOKS["_global_parameter_registration_hooks"], hook)
 
 
 def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, name, buffer)` whenever a buffer is registered; its return value, unless None, is registered
     instead.
     """
-    return _register(GLOBAL_HOOKS["_global_buffer_registration_hooks"], hook)
+    return _register_global_hook(GLOBAL_HOOKS["_global_buffer_registration_hooks"], hook)
 
 
 def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, name, submodule)` whenever a submodule is registered; its return value, unless None, is
     registered instead.
     """
-    return _register(GLOBAL_HOOKS["_global_module_registration_hooks"], hook)
+    return _register_global_hook(GLOBAL_HOOKS["_global_module_registration_hooks"], hook)
 
 
 class _WrappedHook:
@@ -160,7 +160,7 @@ class HooksMixin:
         hook.
         """
         marks = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
-        return _register(
+        return _register_global_hook(
             self._forward_pre_hooks, hook, extra=[self._forward_pre_hooks_with_kwargs], marks=marks, prepend=prepend
         )
 
@@ -175,13 +175,13 @@ class HooksMixin:
         """
         extra = [self._forward_hooks_with_kwargs, self._forward_hooks_always_called]
         marks = [extra[0]] * with_kwargs + [extra[1]] * always_call
-        return _register(self._forward_hooks, hook, extra=extra, marks=marks, prepend=prepend)
+        return _register_global_hook(self._forward_hooks, hook, extra=extra, marks=marks, prepend=prepend)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_output)` before the gradients of the module are computed; a returned value replaces
         `grad_output`.
         """
-        return _register(self._backward_pre_hooks, hook, prepend=prepend)
+        return _register_global_hook(self._backward_pre_hooks, hook, prepend=prepend)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` when the gradients of the module's inputs are known; a returned
@@ -193,7 +193,7 @@ class HooksMixin:
                 "one of them."
             )
         self._is_full_backward_hook = True
-        return _register(self._backward_hooks, hook, prepend=prepend)
+        return _register_global_hook(self._backward_hooks, hook, prepend=prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """The older form of `register_full_backward_hook`: `grad_input` is that of the last op of the forward."""
@@ -203,18 +203,18 @@ class HooksMixin:
                 "one of them."
             )
         self._is_full_backward_hook = False
-        return _register(self._backward_hooks, hook)
+        return _register_global_hook(self._backward_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, prefix, keep_vars)` before `state_dict` collects."""
-        return _register(self._state_dict_pre_hooks, hook)
+        return _register_global_hook(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Any) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict` is complete; it changes the dict
         in place.
         """
         hook._from_public_api = True
-        return _register(self._state_dict_hooks, hook)
+        return _register_global_hook(self._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook):
         if getattr(hook, "_from_public_api", False):
@@ -222,11 +222,11 @@ class HooksMixin:
                 "Cannot register the same function as the state dict post hook that was previously registered via "
                 "register_state_dict_post_hook"
             )
-        return _register(self._state_dict_hooks, hook)
+        return _register_global_hook(self._state_dict_hooks, hook)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
         module: Any = self if with_module else None
-        return _register(self._load_state_dict_pre_hooks, _WrappedHook(hook, module))
+        return _register_global_hook(self._load_state_dict_pre_hooks, _WrappedHook(hook, module))
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)`
@@ -236,7 +236,7 @@ class HooksMixin:
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, incompatible_keys)` after loading; it may change the two lists in place."""
-        return _register(self._load_state_dict_post_hooks, hook)
+        return _register_global_hook(self._load_state_dict_post_hooks, hook)
 
     def _get_backward_hooks(self):
         """Return (full hooks, non-full hooks) for the present call."""

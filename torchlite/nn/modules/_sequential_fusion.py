@@ -11,7 +11,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._dispatch import F
-from torchlite._ops.fused_inference import NO_CLAMP, can_fold_batch_norm, can_fuse_dtypes, clamp_range
+from torchlite._ops.fused_inference import NO_CLAMP, can_fold_batch_norm, can_fuse_dtypes, clamp_range_of_activation
 from torchlite.nn.parameter import Parameter
 
 from . import module as base
@@ -48,7 +48,7 @@ def run_modules(modules: Iterable, x: Any) -> Any:
             and _accepts_input(module, x)
             and x.shape[1] == module.num_features
         ):
-            x = F._batch_norm_eval(x, *_running_stats(module), module.eps, *_take_clamp_limits(waiting))
+            x = F._batch_norm_eval(x, *_uses_running_stats(module), module.eps, *_take_clamp_limits(waiting))
         else:
             x = module(x)
     return x
@@ -71,7 +71,7 @@ def _run_conv(module: Any, waiting: list, x: Any) -> Any:
     waiting.pop()
     return F._fused_conv_bn(
         x, weight, bias, module.stride, padding, module.dilation, False, module.output_padding, module.groups,
-        *_running_stats(norm), norm.eps, *_take_clamp_limits(waiting),
+        *_uses_running_stats(norm), norm.eps, *_take_clamp_limits(waiting),
     )  # fmt: skip
 
 
@@ -80,7 +80,9 @@ def _take_clamp_limits(waiting: list) -> tuple[float, float]:
     if waiting and type(waiting[-1]) in _ACTIVATIONS and _has_plain_call(waiting[-1]):
         module = waiting[-1]
         found = (
-            clamp_range("relu") if type(module) is ReLU else clamp_range("hardtanh", (module.min_val, module.max_val))
+            clamp_range_of_activation("relu")
+            if type(module) is ReLU
+            else clamp_range_of_activation("hardtanh", (module.min_val, module.max_val))
         )
         if found is not None:
             waiting.pop()
@@ -104,13 +106,13 @@ def _has_plain_call(module: Any) -> bool:
     )
 
 
-def _running_stats(norm: Any) -> tuple:
+def _uses_running_stats(norm: Any) -> tuple:
     return norm.weight, norm.bias, norm.running_mean, norm.running_var
 
 
 def _accepts_input(norm: Any, x: Any) -> bool:
     """True if a batch norm uses its running statistics and fits the tensor."""
-    values = _running_stats(norm)
+    values = _uses_running_stats(norm)
     return (
         can_fold_batch_norm(norm.training, norm.running_mean, norm.running_var)
         and _are_plain_tensors(x, *values)

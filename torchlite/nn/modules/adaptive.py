@@ -84,7 +84,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             out.reset_parameters()
 
     def forward(self, input_: Any, target_: Any) -> _ASMoutput:
-        _check(self, input_, target_)
+        _check_shapes(self, input_, target_)
         batched = target_.dim() > 0
         input = input_ if batched else input_.unsqueeze(0)
         target = target_ if batched else target_.unsqueeze(0)
@@ -125,7 +125,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return torch.argmax(self._get_full_log_prob(input, head_output), dim=1)
 
 
-def _check(module, input, target):
+def _check_shapes(module, input, target):
     if target.dim() == 1:
         if input.size(0) != target.size(0):
             raise RuntimeError("Input and target should have the same size in the batch dimension.")

@@ -11,7 +11,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
-from torchlite._ops.fused_inference import nothing_recorded
+from torchlite._ops.fused_inference import is_inference_unobserved
 from torchlite.nn.parameter import Parameter
 
 from .module import Module, _addindent
@@ -40,14 +40,14 @@ class Container(Module):
             self.add_module(key, value)
 
 
-def _position(index, length):
+def _normalize_index(index, length):
     index = operator.index(index)
     if not -length <= index < length:
         raise IndexError(f"index {index} is out of range")
     return index % length
 
 
-def _renumber(container, modules):
+def _renumber_modules(container, modules):
     container._modules.clear()
     for position, module in enumerate(modules):
         container._modules[str(position)] = module
@@ -94,14 +94,14 @@ class Sequential(Module):
             self.add_module(name, module)
 
     def forward(self, input: Tensor) -> Tensor:
-        if nothing_recorded():
+        if is_inference_unobserved():
             return _run_modules(self._modules.values(), input)
         for module in self._modules.values():
             input = module(input)
         return input
 
     def _get_item_by_idx(self, iterator, idx):
-        return next(islice(iterator, _position(idx, len(self)), None))
+        return next(islice(iterator, _normalize_index(idx, len(self)), None))
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -116,7 +116,7 @@ class Sequential(Module):
             list(self._modules)[index] if isinstance(index, slice) else [self._get_item_by_idx(self._modules, index)]
         ):
             delattr(self, key)
-        _renumber(self, list(self._modules.values()))
+        _renumber_modules(self, list(self._modules.values()))
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -164,7 +164,7 @@ class Sequential(Module):
             raise IndexError(f"Index out of range: {index}")
         modules = list(self)
         modules.insert(index, module)
-        _renumber(self, modules)
+        _renumber_modules(self, modules)
         return self
 
     def extend(self, sequential: Any) -> Any:
@@ -183,7 +183,7 @@ class ModuleList(Module):
             self += modules
 
     def _get_abs_string_index(self, idx):
-        return str(_position(idx, len(self)))
+        return str(_normalize_index(idx, len(self)))
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -196,7 +196,7 @@ class ModuleList(Module):
     def __delitem__(self, index: Any) -> None:
         modules = list(self._modules.values())
         del modules[index if isinstance(index, slice) else int(self._get_abs_string_index(index))]
-        _renumber(self, modules)
+        _renumber_modules(self, modules)
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -220,7 +220,7 @@ class ModuleList(Module):
         """Insert a module before position `index`."""
         modules = list(self)
         modules.insert(index, module)
-        _renumber(self, modules)
+        _renumber_modules(self, modules)
 
     def pop(self, key: int | slice) -> Any:
         """Remove the module at a position and return it."""
@@ -362,7 +362,7 @@ class ParameterList(Module):
             self += values
 
     def _get_abs_string_index(self, idx):
-        return str(_position(idx, len(self)))
+        return str(_normalize_index(idx, len(self)))
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):

@@ -84,7 +84,7 @@ class _ConvNd(Module):
         self.output_padding = output_padding
         self.groups = groups
         self.padding_mode = padding_mode
-        self._reversed_padding_repeated_twice = _padding_amounts(self)
+        self._reversed_padding_repeated_twice = _padding_for_f_pad(self)
         shape = (in_channels, out_channels // groups) if transposed else (out_channels, in_channels // groups)
         self.weight = Parameter(torch.empty((*shape, *kernel_size), device=device, dtype=dtype))
         if bias:
@@ -124,7 +124,7 @@ class _ConvNd(Module):
             self.padding_mode = "zeros"
 
 
-def _padding_amounts(module):
+def _padding_for_f_pad(module):
     """Return the `pad` argument of `F.pad` for padding modes other than zeros, last dimension first."""
     if not isinstance(module.padding, str):
         return _reverse_repeat_tuple(module.padding, 2)
@@ -135,7 +135,7 @@ def _padding_amounts(module):
     return amounts
 
 
-def _convolve(module, conv, input, weight, bias):
+def _pad_and_convolve(module, conv, input, weight, bias):
     if module.padding_mode != "zeros":
         padded = F.pad(input, module._reversed_padding_repeated_twice, mode=module.padding_mode)
         return conv(padded, weight, bias, module.stride, module.__expand__(0), module.dilation, module.groups)
@@ -192,7 +192,7 @@ class Conv1d(_Conv):
     __expand__ = staticmethod(_single)
 
     def _conv_forward(self, input, weight, bias):
-        return _convolve(self, F.conv1d, input, weight, bias)
+        return _pad_and_convolve(self, F.conv1d, input, weight, bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, *weight_and_bias(self, Conv1d))
@@ -209,7 +209,7 @@ class Conv2d(_Conv):
     __expand__ = staticmethod(_pair)
 
     def _conv_forward(self, input, weight, bias):
-        return _convolve(self, F.conv2d, input, weight, bias)
+        return _pad_and_convolve(self, F.conv2d, input, weight, bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, *weight_and_bias(self, Conv2d))
@@ -223,7 +223,7 @@ class Conv3d(_Conv):
     __expand__ = staticmethod(_triple)
 
     def _conv_forward(self, input, weight, bias):
-        return _convolve(self, F.conv3d, input, weight, bias)
+        return _pad_and_convolve(self, F.conv3d, input, weight, bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, *weight_and_bias(self, Conv3d))
@@ -292,7 +292,7 @@ class _ConvTransposeNd(_ConvNd):
         return [size - low for size, low in zip(output_size, smallest, strict=True)]
 
 
-def _transpose(module, conv, input, output_size, dims):
+def _conv_transpose_forward(module, conv, input, output_size, dims):
     padding = module._output_padding(
         input, output_size, module.stride, module.padding, module.kernel_size, dims, module.dilation
     )
@@ -348,7 +348,7 @@ class ConvTranspose1d(_ConvTranspose):
     __expand__ = staticmethod(_single)
 
     def forward(self, input: Tensor, output_size: Ints | None = None) -> Tensor:
-        return _transpose(self, F.conv_transpose1d, input, output_size, 1)
+        return _conv_transpose_forward(self, F.conv_transpose1d, input, output_size, 1)
 
 
 class ConvTranspose2d(_ConvTranspose):
@@ -359,7 +359,7 @@ class ConvTranspose2d(_ConvTranspose):
     __expand__ = staticmethod(_pair)
 
     def forward(self, input: Tensor, output_size: Ints | None = None) -> Tensor:
-        return _transpose(self, F.conv_transpose2d, input, output_size, 2)
+        return _conv_transpose_forward(self, F.conv_transpose2d, input, output_size, 2)
 
 
 class ConvTranspose3d(_ConvTranspose):
@@ -370,7 +370,7 @@ class ConvTranspose3d(_ConvTranspose):
     __expand__ = staticmethod(_triple)
 
     def forward(self, input: Tensor, output_size: Ints | None = None) -> Tensor:
-        return _transpose(self, F.conv_transpose3d, input, output_size, 3)
+        return _conv_transpose_forward(self, F.conv_transpose3d, input, output_size, 3)
 
 
 class _LazyConvXdMixin(LazyModuleMixin):

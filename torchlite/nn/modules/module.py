@@ -89,7 +89,7 @@ def _check_name(module, kind, name, registry):
         raise KeyError(f"attribute '{name}' already exists")
 
 
-def _after_registration(hooks, module, name, value):
+def _run_registration_hooks(hooks, module, name, value):
     for hook in hooks.values():
         changed = hook(module, name, value)
         if changed is not None:
@@ -376,7 +376,7 @@ class Module(_Parts):
                     f"explicitly. To express '{name}' as a function of another Tensor, compute the value in the "
                     "forward() method."
                 )
-            param = _after_registration(_global_parameter_registration_hooks, self, name, param)
+            param = _run_registration_hooks(_global_parameter_registration_hooks, self, name, param)
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -390,7 +390,7 @@ class Module(_Parts):
             raise TypeError(
                 f"cannot assign '{torch.typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
-        self._buffers[name] = _after_registration(_global_buffer_registration_hooks, self, name, tensor)
+        self._buffers[name] = _run_registration_hooks(_global_buffer_registration_hooks, self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -401,7 +401,7 @@ class Module(_Parts):
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{torch.typename(module)} is not a Module subclass")
         _check_name(self, "module", name, self._modules)
-        self._modules[name] = _after_registration(_global_module_registration_hooks, self, name, module)
+        self._modules[name] = _run_registration_hooks(_global_module_registration_hooks, self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """Alias of `add_module`."""
@@ -565,7 +565,7 @@ class Module(_Parts):
                 module._apply(fn)
         for name, param in self._parameters.items():
             if param is not None:
-                self._parameters[name] = _convert(self, name, param, fn)
+                self._parameters[name] = _convert_parameter(self, name, param, fn)
         for name, buf in self._buffers.items():
             if buf is not None:
                 self._buffers[name] = fn(buf)
@@ -614,19 +614,19 @@ class Module(_Parts):
 
     def float(self) -> Self:
         """Cast floating point parameters and buffers to float32."""
-        return _cast(self, torch.float32)
+        return _cast_tensors(self, torch.float32)
 
     def double(self) -> Self:
         """Cast floating point parameters and buffers to float64."""
-        return _cast(self, torch.float64)
+        return _cast_tensors(self, torch.float64)
 
     def half(self) -> Self:
         """Cast floating point parameters and buffers to float16."""
-        return _cast(self, torch.float16)
+        return _cast_tensors(self, torch.float16)
 
     def bfloat16(self) -> Self:
         """Cast floating point parameters and buffers to bfloat16."""
-        return _cast(self, torch.bfloat16)
+        return _cast_tensors(self, torch.bfloat16)
 
     def cpu(self) -> Self:
         """Move to the CPU."""
@@ -699,13 +699,13 @@ def _set_attribute(module, name, value, attributes):
         if modules is None:
             raise AttributeError("cannot assign module before Module.__init__() call")
         _remove_from_registries(module, name, "_parameters", "_buffers")
-        modules[name] = _after_registration(_global_module_registration_hooks, module, name, value)
+        modules[name] = _run_registration_hooks(_global_module_registration_hooks, module, name, value)
     elif modules is not None and name in modules:
         if value is not None:
             raise TypeError(
                 f"cannot assign '{torch.typename(value)}' as child module '{name}' (torch.nn.Module or None expected)"
             )
-        modules[name] = _after_registration(_global_module_registration_hooks, module, name, None)
+        modules[name] = _run_registration_hooks(_global_module_registration_hooks, module, name, None)
     elif isinstance(value, Buffer) or (buffers is not None and name in buffers):
         _set_buffer(module, name, value, buffers)
     else:
@@ -721,7 +721,7 @@ def _set_buffer(module, name, value, buffers):
     if buffers is None:
         raise AttributeError("cannot assign buffer before Module.__init__() call")
     if not isinstance(value, Buffer):
-        buffers[name] = _after_registration(_global_buffer_registration_hooks, module, name, value)
+        buffers[name] = _run_registration_hooks(_global_buffer_registration_hooks, module, name, value)
         return
     _remove_from_registries(module, name, "_parameters", "_modules")
     if "persistent" in inspect.signature(module.register_buffer).parameters:
@@ -746,7 +746,7 @@ def _get_leaf(module, target, accept, message):
     return value
 
 
-def _convert(module, name, param, fn):
+def _convert_parameter(module, name, param, fn):
     """Convert a parameter and its gradient by `fn`: the same object with new data, unless `torch.__future__` or the
     devices require a new one.
     """
@@ -777,7 +777,7 @@ def _convert(module, name, param, fn):
     return param
 
 
-def _cast(module, dtype):
+def _cast_tensors(module, dtype):
     return module._apply(lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor)
 
 

@@ -51,7 +51,7 @@ class _MaxPoolNd(Module):
         )
 
 
-def _pool(module, function, input):
+def _pool_forward(module, function, input):
     return function(
         input,
         module.kernel_size,
@@ -71,7 +71,7 @@ class MaxPool1d(_MaxPoolNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return _pool(self, F.max_pool1d, input)
+        return _pool_forward(self, F.max_pool1d, input)
 
 
 class MaxPool2d(_MaxPoolNd):
@@ -82,14 +82,14 @@ class MaxPool2d(_MaxPoolNd):
     """
 
     def forward(self, input: Tensor) -> Any:
-        return _pool(self, F.max_pool2d, input)
+        return _pool_forward(self, F.max_pool2d, input)
 
 
 class MaxPool3d(_MaxPoolNd):
     """The largest value of each window: (N, C, D, H, W) -> (N, C, D_out, H_out, W_out); as MaxPool1d."""
 
     def forward(self, input: Tensor) -> Any:
-        return _pool(self, F.max_pool3d, input)
+        return _pool_forward(self, F.max_pool3d, input)
 
 
 class _MaxUnpoolNd(Module):

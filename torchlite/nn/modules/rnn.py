@@ -186,7 +186,7 @@ class RNNBase(Module):
 
     def get_expected_hidden_size(self, input: Tensor, batch_sizes: Any) -> Any:
         """The shape of the hidden state for an input."""
-        return _expected_size(self, input, batch_sizes, self.proj_size or self.hidden_size)
+        return _expected_state_size(self, input, batch_sizes, self.proj_size or self.hidden_size)
 
     def check_hidden_size(
         self, hx: Any, expected_hidden_size: Any, msg: str = "Expected hidden size {}, got {}"
@@ -266,7 +266,7 @@ def _add_layer(module, layer, suffix, gate_size, device, dtype):
     module._flat_weights_names += names
 
 
-def _expected_size(module, input, batch_sizes, size):
+def _expected_state_size(module, input, batch_sizes, size):
     if batch_sizes is not None:
         batch = int(batch_sizes[0])
     else:
@@ -274,7 +274,7 @@ def _expected_size(module, input, batch_sizes, size):
     return module.num_layers * _num_directions(module), batch, size
 
 
-def _unpack(module, input):
+def _unpack_input(module, input):
     """(data, batch sizes or None, sorted indices, unsorted indices, whether the input had a batch dimension)."""
     if isinstance(input, PackedSequence):
         return (*input, True)
@@ -284,11 +284,11 @@ def _unpack(module, input):
     return (input if batched else input.unsqueeze(0 if module.batch_first else 1)), None, None, None, batched
 
 
-def _zeros(like, size):
+def _make_zeros(like, size):
     return torch.zeros(size, dtype=like.dtype, device=like.device)
 
 
-def _repack(module, input, output, batch_sizes, sorted_indices, unsorted_indices, batched):
+def _repack_output(module, input, output, batch_sizes, sorted_indices, unsorted_indices, batched):
     if batch_sizes is not None:
         return PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
     return output if batched else output.squeeze(0 if module.batch_first else 1)
@@ -298,9 +298,9 @@ def _run_one_state(module, input, hx):
     """Run the forward of RNN and GRU, which have one state."""
     module._update_flat_weights()
     packed = isinstance(input, PackedSequence)
-    data, batch_sizes, sorted_indices, unsorted_indices, batched = _unpack(module, input)
+    data, batch_sizes, sorted_indices, unsorted_indices, batched = _unpack_input(module, input)
     if hx is None:
-        hx = _zeros(data, _expected_size(module, data, batch_sizes, module.hidden_size))
+        hx = _make_zeros(data, _expected_state_size(module, data, batch_sizes, module.hidden_size))
     else:
         if not packed:
             if batched and hx.dim() != 3:
@@ -324,7 +324,7 @@ def _run_one_state(module, input, hx):
         output, hidden = run(data, batch_sizes, hx, *options)
     else:
         output, hidden = run(data, hx, *options, module.batch_first)
-    output = _repack(module, data, output, batch_sizes, sorted_indices, unsorted_indices, batched)
+    output = _repack_output(module, data, output, batch_sizes, sorted_indices, unsorted_indices, batched)
     hidden = module.permute_hidden(hidden, unsorted_indices)
     return output, (hidden if batched else hidden.squeeze(1))
 
@@ -449,7 +449,7 @@ class LSTM(RNNBase):
 
     def get_expected_cell_size(self, input: Tensor, batch_sizes: Any) -> Any:
         """The shape of the cell state for an input."""
-        return _expected_size(self, input, batch_sizes, self.hidden_size)
+        return _expected_state_size(self, input, batch_sizes, self.hidden_size)
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Any) -> Any:
         self.check_input(input, batch_sizes)
@@ -468,15 +468,15 @@ class LSTM(RNNBase):
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, tuple[Tensor, Tensor]]:
         self._update_flat_weights()
         packed = isinstance(input, PackedSequence)
-        data, batch_sizes, sorted_indices, unsorted_indices, batched = _unpack(self, input)
+        data, batch_sizes, sorted_indices, unsorted_indices, batched = _unpack_input(self, input)
         if hx is None:
             hx = (
-                _zeros(data, self.get_expected_hidden_size(data, batch_sizes)),
-                _zeros(data, self.get_expected_cell_size(data, batch_sizes)),
+                _make_zeros(data, self.get_expected_hidden_size(data, batch_sizes)),
+                _make_zeros(data, self.get_expected_cell_size(data, batch_sizes)),
             )
         else:
             if not packed:
-                hx = _batched_state(self, hx, batched)
+                hx = _check_lstm_state(self, hx, batched)
             hx = self.permute_hidden(hx, sorted_indices)
         self.check_forward_args(data, hx, batch_sizes)
         options: Any = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
@@ -485,12 +485,12 @@ class LSTM(RNNBase):
             output, h_n, c_n = run(data, batch_sizes, hx, *options)
         else:
             output, h_n, c_n = run(data, hx, *options, self.batch_first)
-        output = _repack(self, data, output, batch_sizes, sorted_indices, unsorted_indices, batched)
+        output = _repack_output(self, data, output, batch_sizes, sorted_indices, unsorted_indices, batched)
         hidden = self.permute_hidden((h_n, c_n), unsorted_indices)
         return output, (hidden if batched else (hidden[0].squeeze(1), hidden[1].squeeze(1)))
 
 
-def _batched_state(module, hx, batched):
+def _check_lstm_state(module, hx, batched):
     if batched:
         if hx[0].dim() != 3 or hx[1].dim() != 3:
             raise RuntimeError(
@@ -549,7 +549,7 @@ class RNNCellBase(Module):
             init.uniform_(weight, -bound, bound)
 
 
-def _weights(module):
+def _cell_weights(module):
     return module.weight_ih, module.weight_hh, module.bias_ih, module.bias_hh
 
 
@@ -573,7 +573,7 @@ def _run_cell(module, run, input, hx):
         hx = torch.zeros(input.size(0), module.hidden_size, dtype=input.dtype, device=input.device)
     elif not batched:
         hx = hx.unsqueeze(0)
-    result = run(input, hx, *_weights(module))
+    result = run(input, hx, *_cell_weights(module))
     return result if batched else result.squeeze(0)
 
 
@@ -623,7 +623,7 @@ class LSTMCell(RNNCellBase):
             hx = (zeros, zeros)
         elif not batched:
             hx = (hx[0].unsqueeze(0), hx[1].unsqueeze(0))
-        h, c = torch.lstm_cell(input, hx, *_weights(self))
+        h, c = torch.lstm_cell(input, hx, *_cell_weights(self))
         return (h, c) if batched else (h.squeeze(0), c.squeeze(0))
 
 

@@ -65,11 +65,11 @@ def _detect_is_causal_mask(mask, is_causal=None, size=None):
     return mask.size() == causal.size() and bool((mask == causal).all())
 
 
-def _activation(given):
+def _find_activation(given):
     return _get_activation_fn(given) if isinstance(given, str) else given
 
 
-def _relu_or_gelu(activation):
+def _activation_code(activation):
     """1 for ReLU, 2 for GELU, 0 for anything else."""
     if activation is F.relu or activation is torch.relu or isinstance(activation, ReLU):
         return 1
@@ -151,8 +151,8 @@ class TransformerEncoderLayer(_TransformerLayer):
         self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory_kwargs)
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
-        activation = _activation(activation)
-        self.activation_relu_or_gelu = _relu_or_gelu(activation)
+        activation = _find_activation(activation)
+        self.activation_relu_or_gelu = _activation_code(activation)
         self.activation = activation
 
     def forward(
@@ -214,7 +214,7 @@ class TransformerDecoderLayer(_TransformerLayer):
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
         self.dropout3 = Dropout(dropout)
-        self.activation = _activation(activation)
+        self.activation = _find_activation(activation)
 
     def forward(
         self,

@@ -8,7 +8,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
-from torchlite._ops import multi_tensor
+from torchlite._ops import multi_tensor_clip
 
 if TYPE_CHECKING:
     from torchlite import Tensor
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_"]
 
 
-def _gradients(parameters):
+def _collect_gradients(parameters):
     if isinstance(parameters, torch.Tensor):
         parameters = [parameters]
     elif isinstance(parameters, types.GeneratorType):
@@ -38,7 +38,7 @@ def get_total_norm(
     if not tensors:
         return torch.tensor(0.0)
     with torch.no_grad():
-        total = multi_tensor.norm_of_all(tensors) if norm_type == 2 and foreach is not False else None
+        total = multi_tensor_clip.norm_of_all(tensors) if norm_type == 2 and foreach is not False else None
         if total is None:
             device = tensors[0].device
             norms = [torch.linalg.vector_norm(tensor, norm_type) for tensor in tensors]
@@ -58,11 +58,11 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, 
     foreach: False scales one tensor at a time; None and True use one call for all where the backend has one.
     """
     with torch.no_grad():
-        grads = _gradients(parameters)
+        grads = _collect_gradients(parameters)
         if not grads:
             return
         factor = torch.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
-        if foreach is not False and multi_tensor.scale_all(grads, factor):
+        if foreach is not False and multi_tensor_clip.scale_all(grads, factor):
             return
         for grad in grads:
             grad.mul_(factor.to(grad.device))
@@ -86,7 +86,7 @@ def clip_grad_norm_(
         parameters = list(parameters)
         if is_generator and not parameters:
             warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
-    total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite, foreach)
+    total = get_total_norm(_collect_gradients(parameters), norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(parameters, max_norm, total, foreach)
     return total
 
@@ -114,8 +114,8 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
     """
     clip_value = float(clip_value)
     with torch.no_grad():
-        grads = _gradients(parameters)
-        if foreach is not False and multi_tensor.clamp_all(grads, -clip_value, clip_value):
+        grads = _collect_gradients(parameters)
+        if foreach is not False and multi_tensor_clip.clamp_all(grads, -clip_value, clip_value):
             return
         for grad in grads:
             grad.clamp_(min=-clip_value, max=clip_value)

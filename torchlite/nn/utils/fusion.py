@@ -29,7 +29,7 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
     return fused
 
 
-def _fold(weight, bias, mean, var, eps, scale, shift, channel_dim=0):
+def _fold_batch_norm(weight, bias, mean, var, eps, scale, shift, channel_dim=0):
     fused = fold_batch_norm(F, weight, bias, scale, shift, mean, var, eps, channel_dim)
     like = weight, mean if bias is None else bias
     dtypes = weight.dtype, weight.dtype if bias is None else bias.dtype
@@ -43,7 +43,7 @@ def fuse_conv_bn_weights(
     conv_w: Any, conv_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: Any, bn_w: Any, bn_b: Any, transpose: bool = False
 ) -> Any:
     """Weight and bias of the fused convolution."""
-    return _fold(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 1 if transpose else 0)
+    return _fold_batch_norm(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 1 if transpose else 0)
 
 
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
@@ -66,4 +66,4 @@ def fuse_linear_bn_weights(
     linear_w: Any, linear_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: Any, bn_w: Any, bn_b: Any
 ) -> Any:
     """Weight and bias of the fused Linear."""
-    return _fold(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
+    return _fold_batch_norm(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)

@@ -271,7 +271,7 @@ class _Structured(BasePruningMethod):
     dim: int
     amount: float
 
-    def _scores(self, t):
+    def _channel_scores(self, t):
         raise NotImplementedError
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
@@ -281,7 +281,7 @@ class _Structured(BasePruningMethod):
         count = _num_to_prune(self.amount, size)
         if count == 0:
             return default_mask
-        kept = torch.topk(self._scores(t), k=size - count).indices
+        kept = torch.topk(self._channel_scores(t), k=size - count).indices
         mask = torch.zeros_like(t)
         mask[(slice(None),) * (self.dim % t.dim()) + (kept,)] = 1
         return mask * default_mask.to(dtype=mask.dtype)
@@ -295,7 +295,7 @@ class RandomStructured(_Structured):
         self.amount = amount
         self.dim = dim
 
-    def _scores(self, t):
+    def _channel_scores(self, t):
         return torch.rand(t.shape[self.dim])
 
     @classmethod
@@ -313,7 +313,7 @@ class LnStructured(_Structured):
         self.n = n
         self.dim = dim
 
-    def _scores(self, t):
+    def _channel_scores(self, t):
         return _compute_norm(t, self.n, self.dim)
 
     @classmethod

@@ -16,7 +16,7 @@ __all__ = ["functional_call"]
 _MISSING = object()
 
 
-def _named_tensors(module):
+def _iterate_named_tensors(module):
     """Yield (dotted name, tensor) of all parameters and buffers; shared tensors come under each name."""
     yield from module.named_parameters(remove_duplicate=False)
     yield from module.named_buffers(remove_duplicate=False)
@@ -25,7 +25,7 @@ def _named_tensors(module):
 def _tie_weights(module, given):
     """Return `given` with all names of tensors that the module shares under several names."""
     names: dict[int, list[str]] = {}
-    for name, value in _named_tensors(module):
+    for name, value in _iterate_named_tensors(module):
         names.setdefault(id(value), []).append(name)
     groups = {name: group for group in names.values() if len(group) > 1 for name in group}
     result = dict(given)
@@ -41,7 +41,7 @@ def _tie_weights(module, given):
 
 
 def _check_names(module, given):
-    known = {name for name, _ in _named_tensors(module)}
+    known = {name for name, _ in _iterate_named_tensors(module)}
     parts = [
         f"{kind} key(s): {', '.join(map(repr, sorted(names)))}."
         for kind, names in (("Unexpected", set(given) - known), ("Missing", known - set(given)))
@@ -53,7 +53,7 @@ def _check_names(module, given):
         )
 
 
-def _submodule_at(module, path):
+def _find_submodule(module, path):
     """The submodule of a dotted name."""
     for name in path.split(".") if path else ():
         if not hasattr(module, name):
@@ -68,7 +68,7 @@ def _submodule_at(module, path):
 def _swap_tensor(module, name, tensor):
     """Replace a tensor of the module (None, or `_MISSING` to delete it) and return the old value."""
     path, _, leaf = name.rpartition(".")
-    owner = _submodule_at(module, path)
+    owner = _find_submodule(module, path)
     if tensor is not _MISSING and tensor is not None and not isinstance(tensor, torch.Tensor):
         raise TypeError(f"{tensor} is not an instance of torch.Tensor")
     if leaf == "":

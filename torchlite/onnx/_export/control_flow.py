@@ -11,7 +11,7 @@ from ..errors import OnnxExporterError
 from .graph_builder import OnnxGraphBuilder, WriterValue
 
 
-def _graph_of(module: Any) -> Any:
+def _subgraph_of(module: Any) -> Any:
     return module.graph.nodes
 
 
@@ -44,7 +44,7 @@ class _BodyWriter:
 
     def run(self, module: Any, values: list[Any]) -> list[Any]:
         """Add a module's nodes applied to values; return its results."""
-        nodes = list(_graph_of(module))
+        nodes = list(_subgraph_of(module))
         env = dict(zip((n for n in nodes if n.op == "placeholder"), values, strict=True))
         found = self.work.graph(nodes, module, env)
         return list(found) if isinstance(found, (list, tuple)) else [found]
@@ -89,7 +89,7 @@ class _InlineWriter:
         self.work = work
 
     def run(self, module: Any, values: list[Any]) -> list[Any]:
-        nodes = list(_graph_of(module))
+        nodes = list(_subgraph_of(module))
         env = dict(zip((n for n in nodes if n.op == "placeholder"), values, strict=True))
         found = self.work.graph(nodes, module, env)
         return list(found) if isinstance(found, (list, tuple)) else [found]

@@ -19,7 +19,7 @@ def _repeat_value(value: Any, rank: int) -> list[int]:
     return list(value) * rank if len(value) == 1 else list(value)
 
 
-def _conv(
+def _add_conv(
     w: OnnxGraphBuilder,
     x: WriterValue,
     weight: WriterValue,
@@ -39,7 +39,7 @@ def _conv(
     }
     if isinstance(padding, str):
         given["auto_pad" if padding == "valid" else "pads"] = (
-            "VALID" if padding == "valid" else _same_padding(weight, given)
+            "VALID" if padding == "valid" else _compute_same_padding(weight, given)
         )
     else:
         given["pads"] = _repeat_value(padding, rank) * 2
@@ -47,7 +47,7 @@ def _conv(
     return w.squeeze(out, 0) if alone else out
 
 
-def _same_padding(weight: WriterValue, given: dict[str, Any]) -> list[int]:
+def _compute_same_padding(weight: WriterValue, given: dict[str, Any]) -> list[int]:
     missing = [d * ((k or 1) - 1) for k, d in zip(weight.sizes[2:], given["dilations"], strict=True)]
     return [n // 2 for n in missing] + [n - n // 2 for n in missing]
 
@@ -58,10 +58,10 @@ def conv(
     padding: Any = 0, dilation: Any = 1,
     groups: int = 1,
 ) -> str:  # fmt: skip
-    return _conv(w, x, weight, bias, stride, padding, dilation, groups)
+    return _add_conv(w, x, weight, bias, stride, padding, dilation, groups)
 
 
-def _conv_transpose(
+def _add_conv_transpose(
     w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue, bias: WriterValue | None, stride: Any, padding: Any,
     output_padding: Any, groups: int,
     dilation: Any,
@@ -83,7 +83,7 @@ def conv_transpose(
     padding: Any = 0, output_padding: Any = 0,
     groups: int = 1, dilation: Any = 1,
 ) -> str:  # fmt: skip
-    return _conv_transpose(w, x, weight, bias, stride, padding, output_padding, groups, dilation)
+    return _add_conv_transpose(w, x, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 @translates("aten.convolution")
@@ -93,8 +93,8 @@ def convolution(
     output_padding: Any, groups: int,
 ) -> str:  # fmt: skip
     if transposed:
-        return _conv_transpose(w, x, weight, bias, stride, padding, output_padding, groups, dilation)
-    return _conv(w, x, weight, bias, stride, padding, dilation, groups)
+        return _add_conv_transpose(w, x, weight, bias, stride, padding, output_padding, groups, dilation)
+    return _add_conv(w, x, weight, bias, stride, padding, dilation, groups)
 
 
 def _with_batch(w: OnnxGraphBuilder, x: WriterValue, rank: int) -> tuple[Any, bool]:
@@ -102,7 +102,7 @@ def _with_batch(w: OnnxGraphBuilder, x: WriterValue, rank: int) -> tuple[Any, bo
     return (w.unsqueeze(x, 0) if alone else x), alone
 
 
-def _max_pool(
+def _add_max_pool(
     w: OnnxGraphBuilder,
     x: WriterValue,
     rank: int,
@@ -130,7 +130,7 @@ def _max_pool(
     return w.squeeze(out, 0) if alone else out
 
 
-def _pools(rank: int) -> None:
+def _register_pools(rank: int) -> None:
     @translates(f"aten.max_pool{rank}d")
     def max_pool(
         w: OnnxGraphBuilder,
@@ -141,7 +141,7 @@ def _pools(rank: int) -> None:
         dilation: Any = 1,
         ceil_mode: bool = False,
     ) -> str:
-        return _max_pool(w, x, rank, kernel, stride, padding, dilation, ceil_mode, 1)
+        return _add_max_pool(w, x, rank, kernel, stride, padding, dilation, ceil_mode, 1)
 
     @translates(f"aten.max_pool{rank}d_with_indices")
     def with_indices(
@@ -153,7 +153,7 @@ def _pools(rank: int) -> None:
         dilation: Any = 1,
         ceil_mode: bool = False,
     ) -> list[str]:
-        return _max_pool(w, x, rank, kernel, stride, padding, dilation, ceil_mode, 2)
+        return _add_max_pool(w, x, rank, kernel, stride, padding, dilation, ceil_mode, 2)
 
     @translates(f"aten.avg_pool{rank}d")
     def avg_pool(
@@ -172,14 +172,14 @@ def _pools(rank: int) -> None:
 
     @translates(f"aten.adaptive_avg_pool{rank}d", f"aten._adaptive_avg_pool{rank}d")
     def adaptive_avg_pool(w: OnnxGraphBuilder, x: WriterValue, size: Any) -> str:
-        return _adaptive(w, x, rank, size, "AveragePool")
+        return _adaptive_pool(w, x, rank, size, "AveragePool")
 
     @translates(f"aten.adaptive_max_pool{rank}d")
     def adaptive_max_pool(w: OnnxGraphBuilder, x: WriterValue, size: Any) -> list[str]:
-        return _adaptive(w, x, rank, size, "MaxPool")
+        return _adaptive_pool(w, x, rank, size, "MaxPool")
 
 
-def _adaptive(w: OnnxGraphBuilder, x: WriterValue, rank: int, size: Any, kind: str) -> Any:
+def _adaptive_pool(w: OnnxGraphBuilder, x: WriterValue, rank: int, size: Any, kind: str) -> Any:
     """Pool adaptively: globally, by equal windows if they fit, else by products (average) or gathers (maximum)."""
     target, now = _repeat_value(size, rank), x.sizes[x.ndim - rank :]
     target = [n if n is not None else now[i] for i, n in enumerate(target)]
@@ -196,17 +196,17 @@ def _adaptive(w: OnnxGraphBuilder, x: WriterValue, rank: int, size: Any, kind: s
     if all(n % k == 0 for n, k in zip(now, target, strict=True)):  # type: ignore[operator]
         kernel = [n // k for n, k in zip(now, target, strict=True)]  # type: ignore[operator]
         if kind == "MaxPool":
-            return _max_pool(w, x, rank, kernel, kernel, 0, 1, False, 2)
+            return _add_max_pool(w, x, rank, kernel, kernel, 0, 1, False, 2)
         value, alone = _with_batch(w, x, rank)
         pooled = w.op("AveragePool", value, kernel_shape=kernel, strides=kernel)
         return w.squeeze(pooled, 0) if alone else pooled
     if kind == "MaxPool":
-        return _adaptive_max(w, x, now, target)
+        return _adaptive_max_pool(w, x, now, target)
     out: Any = x
     for i, (n, k) in enumerate(zip(now, target, strict=True)):
         shares = np.zeros((n, k))  # type: ignore[type-var]
         for j in range(k):
-            begin, end = _window(n, k, j)  # type: ignore[arg-type]
+            begin, end = _adaptive_window(n, k, j)  # type: ignore[arg-type]
             shares[begin:end, j] = 1 / (end - begin)
         order = list(range(x.ndim))
         order[x.ndim - rank + i], order[-1] = order[-1], order[x.ndim - rank + i]
@@ -216,16 +216,16 @@ def _adaptive(w: OnnxGraphBuilder, x: WriterValue, rank: int, size: Any, kind: s
     return out
 
 
-def _window(size: int, count: int, at: int) -> tuple[int, int]:
+def _adaptive_window(size: int, count: int, at: int) -> tuple[int, int]:
     """Return begin and end of an adaptive pooling window."""
     return at * size // count, -(-(at + 1) * size // count)
 
 
-def _adaptive_max(w: OnnxGraphBuilder, x: WriterValue, now: Sequence[Any], wanted: Sequence[Any]) -> list[str]:
+def _adaptive_max_pool(w: OnnxGraphBuilder, x: WriterValue, now: Sequence[Any], wanted: Sequence[Any]) -> list[str]:
     """Pool the maximum of unequal windows, gathered with the longest length; shorter ones repeat their last element."""
     rank, lines = len(now), []
     for size, count in zip(now, wanted, strict=True):
-        ends = [_window(size, count, i) for i in range(count)]
+        ends = [_adaptive_window(size, count, i) for i in range(count)]
         longest = max(end - begin for begin, end in ends)
         lines.append(np.array([[min(begin + i, end - 1) for i in range(longest)] for begin, end in ends]))
     places = np.zeros([1] * 2 * rank, np.int64)
@@ -248,4 +248,4 @@ def _adaptive_max(w: OnnxGraphBuilder, x: WriterValue, now: Sequence[Any], wante
 
 
 for _rank in (1, 2, 3):
-    _pools(_rank)
+    _register_pools(_rank)

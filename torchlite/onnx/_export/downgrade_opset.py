@@ -18,7 +18,7 @@ from .graph_builder import OLDER, InputList, OnnxGraphBuilder, WriterValue
 _INTEGERS = frozenset(number for name, number in NUMBERS.items() if name.startswith(("int", "uint")))
 
 
-def _constant_integers(w: OnnxGraphBuilder, value: Any, kind: str) -> list[int]:
+def _read_constant_integers(w: OnnxGraphBuilder, value: Any, kind: str) -> list[int]:
     """Return a constant's integers. Raise UnsupportedOperatorError for a computed value."""
     within: OnnxGraphBuilder | None = w
     while within is not None:
@@ -29,12 +29,12 @@ def _constant_integers(w: OnnxGraphBuilder, value: Any, kind: str) -> list[int]:
     raise UnsupportedOperatorError(kind, w.version, 18)
 
 
-def _as_attribute(name: str) -> Callable:
+def _make_input_to_attribute_rule(name: str) -> Callable:
     """Convert the second input to an attribute."""
 
     def rule(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> InputList:
         if len(inputs) > 1 and inputs[1] is not None:
-            attributes[name] = _constant_integers(w, inputs[1], kind)
+            attributes[name] = _read_constant_integers(w, inputs[1], kind)
         return InputList(inputs[:1])
 
     return rule
@@ -42,7 +42,11 @@ def _as_attribute(name: str) -> Callable:
 
 def _downgrade_split(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> InputList:
     attributes.pop("num_outputs", None)  # equal parts
-    return InputList(inputs) if w.version >= 13 else _as_attribute("split")(w, kind, inputs, outputs, attributes)
+    return (
+        InputList(inputs)
+        if w.version >= 13
+        else _make_input_to_attribute_rule("split")(w, kind, inputs, outputs, attributes)
+    )
 
 
 def _downgrade_shape(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> Any:
@@ -54,7 +58,7 @@ def _downgrade_shape(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int,
                 "int64"), w.constant([0], "int64"))  # fmt: skip
 
 
-def _drop_attribute(*names: str) -> Callable:
+def _make_drop_attribute_rule(*names: str) -> Callable:
     """Remove attributes that the older op lacks; raise if they matter."""
 
     def rule(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> InputList:
@@ -66,8 +70,8 @@ def _drop_attribute(*names: str) -> Callable:
     return rule
 
 
-def _resize(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> InputList:
-    inputs = _drop_attribute("antialias", "keep_aspect_ratio_policy")(w, kind, inputs, outputs, attributes)
+def _downgrade_resize(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> InputList:
+    inputs = _make_drop_attribute_rule("antialias", "keep_aspect_ratio_policy")(w, kind, inputs, outputs, attributes)
     if w.version >= 13:
         return InputList(inputs)
     nothing = w.constant([], "float32")  # no input is optional yet
@@ -75,7 +79,7 @@ def _resize(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attribut
     return InputList([inputs[0], *(nothing if value is None else value for value in inputs[1:3]), *inputs[3:]])
 
 
-def _via_comparison(choose: Callable) -> Callable:
+def _make_comparison_rule(choose: Callable) -> Callable:
     """Express an op that lacked integer support by comparisons."""
 
     def rule(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> Any:
@@ -92,24 +96,24 @@ def _is_integer(w: OnnxGraphBuilder, value: Any) -> bool:
     return type(value) is int or (held is not None and held.data_type in _INTEGERS)
 
 
-def _elementwise_max(w: OnnxGraphBuilder, first: Any, *others: Any) -> Any:
+def _downgrade_max(w: OnnxGraphBuilder, first: Any, *others: Any) -> Any:
     for other in others:
         first = w.op("Where", w.op("Less", first, other), other, first)
     return first
 
 
-def _elementwise_min(w: OnnxGraphBuilder, first: Any, *others: Any) -> Any:
+def _downgrade_min(w: OnnxGraphBuilder, first: Any, *others: Any) -> Any:
     for other in others:
         first = w.op("Where", w.op("Less", first, other), first, other)
     return first
 
 
-def _clip(w: OnnxGraphBuilder, x: Any, low: Any = None, high: Any = None) -> Any:
-    x = x if low is None else _elementwise_max(w, x, low)
-    return x if high is None else _elementwise_min(w, x, high)
+def _downgrade_clip(w: OnnxGraphBuilder, x: Any, low: Any = None, high: Any = None) -> Any:
+    x = x if low is None else _downgrade_max(w, x, low)
+    return x if high is None else _downgrade_min(w, x, high)
 
 
-def _scatter(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> InputList:
+def _downgrade_scatter(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> InputList:
     reduction = attributes.get("reduction")
     since = 18 if reduction in ("max", "min") else 16 if reduction in ("add", "mul") else 0
     if w.version < since:
@@ -117,7 +121,7 @@ def _scatter(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attribu
     return InputList(inputs)
 
 
-def _layer_norm(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> Any:
+def _downgrade_layer_norm(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> Any:
     x: WriterValue = inputs[0]
     axes = list(range(attributes["axis"], 0)) if attributes["axis"] < 0 else list(range(attributes["axis"], x.ndim))
     mean = w.op("ReduceMean", x, w.constant(axes, "int64"), keepdims=1)
@@ -130,7 +134,7 @@ def _layer_norm(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attr
     return found if outputs == 1 else [found, mean, w.op("Reciprocal", root)]
 
 
-def _softmax(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> Any:
+def _downgrade_softmax(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> Any:
     """Softmax normalized over all dimensions from the axis on; transpose if the axis is not the last."""
     x, axis = inputs[0], attributes.get("axis", -1)
     if axis == -1 or (isinstance(x, WriterValue) and axis % x.ndim == x.ndim - 1):
@@ -143,7 +147,7 @@ def _softmax(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attribu
     return w.permute(w.node(kind, [w.permute(x, order)], 1, {"axis": -1}), order)
 
 
-def _triangle(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> Any:
+def _downgrade_trilu(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> Any:
     x = inputs[0]
     first = w.constant(0, "int64") if len(inputs) < 2 or inputs[1] is None else inputs[1]
     sizes = w.op("Shape", x)
@@ -156,19 +160,19 @@ def _triangle(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attrib
     return w.op("Where", outside, w.constant(0, x.dtype if isinstance(x, WriterValue) else "int64"), x)
 
 
-def _or_equal(strictly: str) -> Callable:
+def _downgrade_or_equal(strictly: str) -> Callable:
     return lambda w, kind, inputs, outputs, attributes: w.op("Not", w.op(strictly, *inputs))
 
 
-def _mish(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> str:
+def _downgrade_mish(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> str:
     return w.op("Mul", inputs[0], w.op("Tanh", w.op("Softplus", inputs[0])))
 
 
-def _hard_swish(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> str:
+def _downgrade_hard_swish(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> str:
     return w.op("Mul", inputs[0], w.op("HardSigmoid", inputs[0], alpha=1 / 6, beta=0.5))
 
 
-def _supported_from(version: int) -> Callable:
+def _make_unsupported_rule(version: int) -> Callable:
     def rule(w: OnnxGraphBuilder, kind: str, inputs: list, outputs: int, attributes: dict) -> Any:
         raise UnsupportedOperatorError(kind, w.version, version)
 
@@ -177,21 +181,38 @@ def _supported_from(version: int) -> Callable:
 
 # The version from which on a node keeps its form, and the rule for older ones.
 RULES: dict[str, tuple[int, Callable]] = {
-    **{f"Reduce{what}": (18, _as_attribute("axes")) for what in (
-        "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")},
-    "ReduceSum": (13, _as_attribute("axes")), "Squeeze": (13, _as_attribute("axes")),
-    "Unsqueeze": (13, _as_attribute("axes")), "Split": (18, _downgrade_split), "Shape": (15, _downgrade_shape),
-    "ScatterElements": (18, _scatter), "ScatterND": (18, _scatter), "LayerNormalization": (17, _layer_norm),
-    "Softmax": (13, _softmax), "LogSoftmax": (13, _softmax), "Trilu": (14, _triangle), "Mish": (18, _mish),
-    "HardSwish": (14, _hard_swish), "Reshape": (14, _drop_attribute("allowzero")),
-    "Max": (12, _via_comparison(_elementwise_max)), "Min": (12, _via_comparison(_elementwise_min)),
-    "Clip": (12, _via_comparison(_clip)),
-    "Resize": (18, _resize), "ArgMax": (12, _drop_attribute("select_last_index")),
-    "ArgMin": (12, _drop_attribute("select_last_index")), "GreaterOrEqual": (12, _or_equal("Less")),
-    "LessOrEqual": (12, _or_equal("Greater")), "GridSample": (16, _supported_from(16)),
-    "Einsum": (12, _supported_from(12)),
-    "Celu": (12, _supported_from(12)),
-    **{f"Bitwise{what}": (18, _supported_from(18)) for what in ("And", "Or", "Xor", "Not")},
-    "Dropout": (12, _supported_from(12)), "STFT": (17, _supported_from(17)), "DFT": (17, _supported_from(17)),
-}  # fmt: skip
+    **{
+        f"Reduce{what}": (18, _make_input_to_attribute_rule("axes"))
+        for what in ("Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")
+    },
+    "ReduceSum": (13, _make_input_to_attribute_rule("axes")),
+    "Squeeze": (13, _make_input_to_attribute_rule("axes")),
+    "Unsqueeze": (13, _make_input_to_attribute_rule("axes")),
+    "Split": (18, _downgrade_split),
+    "Shape": (15, _downgrade_shape),
+    "ScatterElements": (18, _downgrade_scatter),
+    "ScatterND": (18, _downgrade_scatter),
+    "LayerNormalization": (17, _downgrade_layer_norm),
+    "Softmax": (13, _downgrade_softmax),
+    "LogSoftmax": (13, _downgrade_softmax),
+    "Trilu": (14, _downgrade_trilu),
+    "Mish": (18, _downgrade_mish),
+    "HardSwish": (14, _downgrade_hard_swish),
+    "Reshape": (14, _make_drop_attribute_rule("allowzero")),
+    "Max": (12, _make_comparison_rule(_downgrade_max)),
+    "Min": (12, _make_comparison_rule(_downgrade_min)),
+    "Clip": (12, _make_comparison_rule(_downgrade_clip)),
+    "Resize": (18, _downgrade_resize),
+    "ArgMax": (12, _make_drop_attribute_rule("select_last_index")),
+    "ArgMin": (12, _make_drop_attribute_rule("select_last_index")),
+    "GreaterOrEqual": (12, _downgrade_or_equal("Less")),
+    "LessOrEqual": (12, _downgrade_or_equal("Greater")),
+    "GridSample": (16, _make_unsupported_rule(16)),
+    "Einsum": (12, _make_unsupported_rule(12)),
+    "Celu": (12, _make_unsupported_rule(12)),
+    **{f"Bitwise{what}": (18, _make_unsupported_rule(18)) for what in ("And", "Or", "Xor", "Not")},
+    "Dropout": (12, _make_unsupported_rule(12)),
+    "STFT": (17, _make_unsupported_rule(17)),
+    "DFT": (17, _make_unsupported_rule(17)),
+}
 OLDER.update(RULES)

@@ -29,7 +29,7 @@ def to_float_type(w: OnnxGraphBuilder, x: WriterValue) -> Any:
     return x if x.is_float else WriterValue(w.cast(x, "float32"), "float32", x.sizes)
 
 
-def _same_op(kind: str, floats: bool) -> Callable:
+def _register_same_op(kind: str, floats: bool) -> Callable:
     def write(w: OnnxGraphBuilder, x: WriterValue, *rest: Any, **options: Any) -> str:
         return w.op(kind, to_float_type(w, x) if floats else x)
 
@@ -38,9 +38,9 @@ def _same_op(kind: str, floats: bool) -> Callable:
 
 for _name, _kind in _SAME.items():
     if _kind:
-        translates(f"aten.{_name}")(_same_op(_kind, False))
+        translates(f"aten.{_name}")(_register_same_op(_kind, False))
 for _name, _kind in _FLOATS.items():
-    translates(f"aten.{_name}")(_same_op(_kind, True))
+    translates(f"aten.{_name}")(_register_same_op(_kind, True))
 
 
 def to_common_type(w: OnnxGraphBuilder, *values: Any, dtype: str | None = None) -> tuple[list[Any], str]:
@@ -61,7 +61,7 @@ def to_common_type(w: OnnxGraphBuilder, *values: Any, dtype: str | None = None) 
     return [w.cast(v, dtype) for v in values], dtype
 
 
-def _arithmetic(kind: str) -> Callable:
+def _register_arithmetic(kind: str) -> Callable:
     def write(w: OnnxGraphBuilder, x: Any, y: Any, *, alpha: Any = 1) -> str:
         (a, b), dtype = to_common_type(w, x, y)
         if alpha != 1:
@@ -74,8 +74,8 @@ def _arithmetic(kind: str) -> Callable:
 
 
 for _name, _kind in {"add": "Add", "sub": "Sub", "subtract": "Sub"}.items():
-    translates(f"aten.{_name}", f"_operator.{_name}")(_arithmetic(_kind))
-translates("aten.mul", "aten.multiply", "_operator.mul")(_arithmetic("Mul"))
+    translates(f"aten.{_name}", f"_operator.{_name}")(_register_arithmetic(_kind))
+translates("aten.mul", "aten.multiply", "_operator.mul")(_register_arithmetic("Mul"))
 
 
 @translates("aten.rsub")
@@ -142,7 +142,7 @@ def power(w: OnnxGraphBuilder, x: Any, y: Any) -> str:
     return w.op("Pow", a, b)
 
 
-def _compare(kind: str, negated: bool = False) -> Callable:
+def _register_comparison(kind: str, negated: bool = False) -> Callable:
     def write(w: OnnxGraphBuilder, x: Any, y: Any) -> str:
         (a, b), dtype = to_common_type(w, x, y)
         if dtype == "bool" and kind != "Equal":
@@ -154,11 +154,11 @@ def _compare(kind: str, negated: bool = False) -> Callable:
 
 
 for _name, _kind in {"gt": "Greater", "ge": "GreaterOrEqual", "lt": "Less", "le": "LessOrEqual", "eq": "Equal"}.items():
-    translates(f"aten.{_name}", f"_operator.{_name}")(_compare(_kind))
-translates("aten.ne", "_operator.ne")(_compare("Equal", True))
+    translates(f"aten.{_name}", f"_operator.{_name}")(_register_comparison(_kind))
+translates("aten.ne", "_operator.ne")(_register_comparison("Equal", True))
 
 
-def _logical(kind: str) -> Callable:
+def _register_logical(kind: str) -> Callable:
     def write(w: OnnxGraphBuilder, x: WriterValue, y: Any) -> str:
         return w.op(kind, w.cast(x, "bool"), w.cast(y, "bool"))
 
@@ -166,10 +166,10 @@ def _logical(kind: str) -> Callable:
 
 
 for _name, _kind in {"logical_and": "And", "logical_or": "Or", "logical_xor": "Xor"}.items():
-    translates(f"aten.{_name}")(_logical(_kind))
+    translates(f"aten.{_name}")(_register_logical(_kind))
 
 
-def _bitwise(kind: str, logical: str) -> Callable:
+def _register_bitwise(kind: str, logical: str) -> Callable:
     def write(w: OnnxGraphBuilder, x: Any, y: Any) -> str:
         (a, b), dtype = to_common_type(w, x, y)
         return w.op(logical if dtype == "bool" else kind, a, b)
@@ -180,7 +180,9 @@ def _bitwise(kind: str, logical: str) -> Callable:
 for _name, _kind, _plain_kind in (
     ("and", "BitwiseAnd", "And"), ("or", "BitwiseOr", "Or"), ("xor", "BitwiseXor", "Xor"),
 ):  # fmt: skip
-    translates(f"aten.bitwise_{_name}", f"aten.__{_name}__", f"_operator.{_name}_")(_bitwise(_kind, _plain_kind))
+    translates(f"aten.bitwise_{_name}", f"aten.__{_name}__", f"_operator.{_name}_")(
+        _register_bitwise(_kind, _plain_kind)
+    )
 
 
 @translates("aten.logical_not")
@@ -458,14 +460,14 @@ def nan_to_num(
     return out
 
 
-_KEPT = (
+_IDENTITY_OPS = (
     "aten.alias aten.clone aten.contiguous aten.detach aten.detach_ aten.lift_fresh_copy aten.lift_fresh aten.lift "
     "aten.alias_copy aten.feature_dropout aten.alpha_dropout aten.positive aten.resolve_conj aten.resolve_neg "
     "aten.feature_alpha_dropout aten.view_as_real_copy"
 ).split()
 
 
-@translates(*_KEPT)
+@translates(*_IDENTITY_OPS)
 def identity(w: OnnxGraphBuilder, x: WriterValue, *rest: Any, **options: Any) -> str:
     return x.name
 

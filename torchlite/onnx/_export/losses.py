@@ -14,7 +14,7 @@ def cosine_similarity(w: OnnxGraphBuilder, x: WriterValue, y: WriterValue, dim: 
     return w.op("Div", reduce_with(w, "ReduceSum", w.op("Mul", x, y), dims, False), w.op("Mul", *sizes))
 
 
-def _mean_or_sum(w: OnnxGraphBuilder, value: str, x: WriterValue, reduction: int) -> str:
+def _reduce_loss(w: OnnxGraphBuilder, value: str, x: WriterValue, reduction: int) -> str:
     if reduction == 0:
         return value
     return reduce_with(w, "ReduceMean" if reduction == 1 else "ReduceSum", value, list(range(x.ndim)), False)
@@ -23,12 +23,12 @@ def _mean_or_sum(w: OnnxGraphBuilder, value: str, x: WriterValue, reduction: int
 @translates("aten.mse_loss")
 def mse_loss(w: OnnxGraphBuilder, x: WriterValue, target: WriterValue, reduction: int = 1) -> str:
     apart = w.op("Sub", x, target)
-    return _mean_or_sum(w, w.op("Mul", apart, apart), x, reduction)
+    return _reduce_loss(w, w.op("Mul", apart, apart), x, reduction)
 
 
 @translates("aten.l1_loss")
 def l1_loss(w: OnnxGraphBuilder, x: WriterValue, target: WriterValue, reduction: int = 1) -> str:
-    return _mean_or_sum(w, w.op("Abs", w.op("Sub", x, target)), x, reduction)
+    return _reduce_loss(w, w.op("Abs", w.op("Sub", x, target)), x, reduction)
 
 
 _REDUCTIONS = ("none", "mean", "sum")

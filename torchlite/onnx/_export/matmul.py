@@ -21,7 +21,9 @@ def linear(w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue, bias: Write
     return out if bias is None else w.op("Add", out, bias)
 
 
-def _product(w: OnnxGraphBuilder, base: WriterValue, a: WriterValue, b: WriterValue, beta: float, alpha: float) -> str:
+def _add_matmul(
+    w: OnnxGraphBuilder, base: WriterValue, a: WriterValue, b: WriterValue, beta: float, alpha: float
+) -> str:
     out = w.op("MatMul", a, b)
     out = out if alpha == 1 else w.op("Mul", out, w.constant(alpha, a.dtype))
     if beta == 0:
@@ -35,14 +37,14 @@ def addmm(
 ) -> str:
     if a.is_float:
         return w.op("Gemm", a, b, base, alpha=float(alpha), beta=float(beta))
-    return _product(w, base, a, b, beta, alpha)
+    return _add_matmul(w, base, a, b, beta, alpha)
 
 
 @translates("aten.baddbmm", "aten.addmv")
 def baddbmm(
     w: OnnxGraphBuilder, base: WriterValue, a: WriterValue, b: WriterValue, *, beta: float = 1, alpha: float = 1
 ) -> str:
-    return _product(w, base, a, b, beta, alpha)
+    return _add_matmul(w, base, a, b, beta, alpha)
 
 
 @translates("aten.einsum")

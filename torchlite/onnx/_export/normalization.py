@@ -10,7 +10,7 @@ from .graph_builder import OnnxGraphBuilder, WriterValue, translates
 from .reductions import reduce_with
 
 
-def _per_channel(w: OnnxGraphBuilder, value: Any, x: WriterValue) -> str:
+def _unsqueeze_channels(w: OnnxGraphBuilder, value: Any, x: WriterValue) -> str:
     return w.reshape(value, [-1, *[1] * (x.ndim - 2)])
 
 
@@ -48,8 +48,8 @@ def batch_statistics(w: OnnxGraphBuilder, x: WriterValue, weight: Any, bias: Any
     spread = reduce_with(w, "ReduceMean", w.op("Mul", apart, apart), dims, True)
     inverse = w.op("Reciprocal", w.op("Sqrt", w.op("Add", spread, w.constant(eps, x.dtype))))
     out = w.op("Mul", apart, inverse)
-    out = out if weight is None else w.op("Mul", out, _per_channel(w, weight, x))
-    out = out if bias is None else w.op("Add", out, _per_channel(w, bias, x))
+    out = out if weight is None else w.op("Mul", out, _unsqueeze_channels(w, weight, x))
+    out = out if bias is None else w.op("Add", out, _unsqueeze_channels(w, bias, x))
     return [out, w.reshape(middle, [-1]), w.reshape(inverse, [-1])]
 
 
@@ -161,8 +161,8 @@ def group_norm(
     flat = w.op("Reshape", x, w.constant([0, groups, -1], "int64"))
     one, zero = w.constant(np.ones(groups), x.dtype), w.constant(np.zeros(groups), x.dtype)
     out = w.op("Reshape", w.op("InstanceNormalization", flat, one, zero, epsilon=float(eps)), w.shape(x))
-    out = out if weight is None else w.op("Mul", out, _per_channel(w, weight, x))
-    return out if bias is None else w.op("Add", out, _per_channel(w, bias, x))
+    out = out if weight is None else w.op("Mul", out, _unsqueeze_channels(w, weight, x))
+    return out if bias is None else w.op("Add", out, _unsqueeze_channels(w, bias, x))
 
 
 @translates("aten.native_group_norm")

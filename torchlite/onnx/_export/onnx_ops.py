@@ -30,19 +30,19 @@ def symbolic(
     return [names] if shapes is not None and count == 1 else names
 
 
-def _since_23(w: OnnxGraphBuilder, name: str) -> None:
+def _require_opset_23(w: OnnxGraphBuilder, name: str) -> None:
     if w.version < 23:
         raise UnsupportedOperatorError(f"onnx::{name}", w.version, 23)
 
 
 @translates("onnx.Attention.opset23")
 def attention(w: OnnxGraphBuilder, *inputs: WriterValue, **attributes: Any) -> list[str]:
-    _since_23(w, "Attention")
+    _require_opset_23(w, "Attention")
     given = {key: value for key, value in attributes.items() if value or key == "scale" and value is not None}
     return w.op("Attention", *inputs, outputs=4, **given)
 
 
 @translates("onnx.RotaryEmbedding.opset23")
 def rotary_embedding(w: OnnxGraphBuilder, *inputs: WriterValue, **attributes: Any) -> str:
-    _since_23(w, "RotaryEmbedding")
+    _require_opset_23(w, "RotaryEmbedding")
     return w.op("RotaryEmbedding", *inputs, **{key: value for key, value in attributes.items() if value})

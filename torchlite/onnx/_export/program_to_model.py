@@ -201,13 +201,13 @@ class GraphTranslator:
         meta = node.meta.get("val")
         if isinstance(result, (list, tuple)) and not isinstance(result, WriterValue):
             metas = list(meta) if isinstance(meta, (list, tuple)) else [meta]
-            flat = [self._one(node, name, m) for name, m in zip(result, metas, strict=False)]
+            flat = [self._name_result(node, name, m) for name, m in zip(result, metas, strict=False)]
             return flat
         if isinstance(meta, (list, tuple)) and len(meta) == 1:
-            return [self._one(node, result, meta[0])]
-        return self._one(node, result, meta)
+            return [self._name_result(node, result, meta[0])]
+        return self._name_result(node, result, meta)
 
-    def _one(self, node: Any, name: Any, meta: Any) -> Any:
+    def _name_result(self, node: Any, name: Any, meta: Any) -> Any:
         if isinstance(name, WriterValue) and meta is None:
             return name
         if meta is None:
@@ -293,9 +293,9 @@ def translate(program: ExportedGraph, wanted: ExportOptions) -> Message:
     known = {info.name for info in inputs} | set(writer.initializers)
     for i, (value, meta) in enumerate(kept):
         requested_name = wanted.output_names[i] if i < len(wanted.output_names) else None
-        name = _output(writer, value, requested_name, known | {info.name for info in outputs})
+        name = _output_name(writer, value, requested_name, known | {info.name for info in outputs})
         outputs.append(value_info(name, meta, wanted.axes.get(name)))
-    return _model(writer, inputs, outputs, weights, wanted)
+    return _make_model(writer, inputs, outputs, weights, wanted)
 
 
 def _results_meta(graph: Any) -> list[Any]:
@@ -305,7 +305,7 @@ def _results_meta(graph: Any) -> list[Any]:
     return [item.meta.get("val") if hasattr(item, "meta") else item for item in flat]
 
 
-def _output(writer: OnnxGraphBuilder, value: Any, wish: str | None, known: set[str]) -> str:
+def _output_name(writer: OnnxGraphBuilder, value: Any, wish: str | None, known: set[str]) -> str:
     """Return the output name of a result; copy an input or a repeated result."""
     if not isinstance(value, WriterValue):
         value = WriterValue(writer.put(value), "int64", ())
@@ -320,8 +320,8 @@ def _output(writer: OnnxGraphBuilder, value: Any, wish: str | None, known: set[s
     return name
 
 
-def _model(writer: OnnxGraphBuilder, inputs: list, outputs: list, weights: list, wanted: ExportOptions) -> Message:
-    nodes = needed_tensors(writer.nodes, {info.name for info in outputs})
+def _make_model(writer: OnnxGraphBuilder, inputs: list, outputs: list, weights: list, wanted: ExportOptions) -> Message:
+    nodes = find_needed_nodes(writer.nodes, {info.name for info in outputs})
     read = {name for node in nodes for name in all_inputs(node)} | {info.name for info in outputs}
     initializers = [m for name, m in writer.initializers.items() if name in read]
     if not wanted.weights:
@@ -355,7 +355,7 @@ def all_inputs(node: Message) -> Iterable[str]:
             yield from (info.name for info in item.g.output)
 
 
-def needed_tensors(nodes: list[Message], wanted: set[str]) -> list[Message]:
+def find_needed_nodes(nodes: list[Message], wanted: set[str]) -> list[Message]:
     """Return the nodes that results depend on."""
     kept, read = [], set(wanted)
     for node in reversed(nodes):

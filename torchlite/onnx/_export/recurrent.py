@@ -11,7 +11,7 @@ from .graph_builder import OnnxGraphBuilder, WriterValue, make_tensor, translate
 from .reductions import reduce_with
 
 
-def _gates(w: OnnxGraphBuilder, parts: list[WriterValue], order: list[int], rows: int) -> str:
+def _reorder_gates(w: OnnxGraphBuilder, parts: list[WriterValue], order: list[int], rows: int) -> str:
     """Return weights with gates in ONNX's order, one direction per row."""
     known = [w.initializers.get(part.name) for part in parts]
     if all(message is not None for message in known) and parts[0].dtype in ("float32", "float64", "float16"):
@@ -31,7 +31,7 @@ def _gates(w: OnnxGraphBuilder, parts: list[WriterValue], order: list[int], rows
     return w.op("Concat", *turned, axis=0) if len(turned) > 1 else turned[0]
 
 
-def _layers(
+def _add_layers(
     w: OnnxGraphBuilder, kind: str, x: WriterValue, states: list[WriterValue], params: list[WriterValue],
     has_biases: bool, layers: int,
     dropout: float, train: bool, bidirectional: bool, batch_first: bool, order: list[int], **attributes: Any,
@@ -51,14 +51,22 @@ def _layers(
         sets = [given[d * per : (d + 1) * per] for d in range(ways)]
         bias = None
         if has_biases:
-            both = [_gates(w, [s[i] for s in sets], order, hidden) for i in (2, 3)]
+            both = [_reorder_gates(w, [s[i] for s in sets], order, hidden) for i in (2, 3)]
             bias = _merge_directions(w, both, params[2].dtype)
         begin = [w.slice(s, 0, layer * ways, (layer + 1) * ways) if layers > 1 else s for s in starts]
         out, *last = w.op(
-            kind, value, _gates(w, [s[0] for s in sets], order, hidden), _gates(w, [s[1] for s in sets], order, hidden),
-            bias, None, *begin, outputs=1 + len(states), hidden_size=hidden,
-            direction="bidirectional" if bidirectional else "forward", **attributes,
-        )  # fmt: skip
+            kind,
+            value,
+            _reorder_gates(w, [s[0] for s in sets], order, hidden),
+            _reorder_gates(w, [s[1] for s in sets], order, hidden),
+            bias,
+            None,
+            *begin,
+            outputs=1 + len(states),
+            hidden_size=hidden,
+            direction="bidirectional" if bidirectional else "forward",
+            **attributes,
+        )
         for kept, state in zip(found, last, strict=True):
             kept.append(state)
         # From (time, direction, batch, part): concatenate the directions.
@@ -93,7 +101,7 @@ def lstm(
     train: bool,
     bidirectional: bool, batch_first: bool,
 ) -> list[str]:  # fmt: skip
-    return _layers(w, "LSTM", x, list(states), list(params), has_biases, layers, dropout, train, bidirectional,
+    return _add_layers(w, "LSTM", x, list(states), list(params), has_biases, layers, dropout, train, bidirectional,
                    batch_first, [0, 3, 1, 2])  # fmt: skip
 
 
@@ -103,26 +111,39 @@ def gru(
     train: bool,
     bidirectional: bool, batch_first: bool,
 ) -> list[str]:  # fmt: skip
-    return _layers(w, "GRU", x, [state], list(params), has_biases, layers, dropout, train, bidirectional, batch_first,
-                   [1, 0, 2], linear_before_reset=1)  # fmt: skip
+    return _add_layers(
+        w,
+        "GRU",
+        x,
+        [state],
+        list(params),
+        has_biases,
+        layers,
+        dropout,
+        train,
+        bidirectional,
+        batch_first,
+        [1, 0, 2],
+        linear_before_reset=1,
+    )
 
 
-def _rnn(name: str, activation: str) -> None:
+def _register_rnn(name: str, activation: str) -> None:
     @translates(f"aten.{name}.input")
     def rnn(
         w: OnnxGraphBuilder, x: WriterValue, state: WriterValue, params: Any, has_biases: bool, layers: int,
         dropout: float, train: bool,
         bidirectional: bool, batch_first: bool,
     ) -> list[str]:  # fmt: skip
-        return _layers(w, "RNN", x, [state], list(params), has_biases, layers, dropout, train, bidirectional,
+        return _add_layers(w, "RNN", x, [state], list(params), has_biases, layers, dropout, train, bidirectional,
                        batch_first, [0], activations=[activation] * (2 if bidirectional else 1))  # fmt: skip
 
 
-_rnn("rnn_tanh", "Tanh")
-_rnn("rnn_relu", "Relu")
+_register_rnn("rnn_tanh", "Tanh")
+_register_rnn("rnn_relu", "Relu")
 
 
-def _cell(
+def _add_cell(
     w: OnnxGraphBuilder,
     x: WriterValue,
     h: Any,
@@ -145,7 +166,9 @@ def lstm_cell(
     b_hh: WriterValue | None = None,
 ) -> list[str]:
     h, c = states
-    i, f, g, o = w.op("Split", w.op("Add", *_cell(w, x, h, w_ih, w_hh, b_ih, b_hh)), outputs=4, axis=1, num_outputs=4)
+    i, f, g, o = w.op(
+        "Split", w.op("Add", *_add_cell(w, x, h, w_ih, w_hh, b_ih, b_hh)), outputs=4, axis=1, num_outputs=4
+    )
     i, f, o = (w.op("Sigmoid", v) for v in (i, f, o))
     cell = w.op("Add", w.op("Mul", f, c), w.op("Mul", i, w.op("Tanh", g)))
     return [w.op("Mul", o, w.op("Tanh", cell)), cell]
@@ -161,13 +184,13 @@ def gru_cell(
     b_ih: WriterValue | None = None,
     b_hh: WriterValue | None = None,
 ) -> str:
-    a, b = (w.op("Split", v, outputs=3, axis=1, num_outputs=3) for v in _cell(w, x, h, w_ih, w_hh, b_ih, b_hh))
+    a, b = (w.op("Split", v, outputs=3, axis=1, num_outputs=3) for v in _add_cell(w, x, h, w_ih, w_hh, b_ih, b_hh))
     r, z = (w.op("Sigmoid", w.op("Add", a[i], b[i])) for i in (0, 1))
     n = w.op("Tanh", w.op("Add", a[2], w.op("Mul", r, b[2])))
     return w.op("Add", n, w.op("Mul", z, w.op("Sub", h, n)))
 
 
-def _rnn_cell(name: str, activation: str) -> None:
+def _register_rnn_cell(name: str, activation: str) -> None:
     @translates(f"aten.{name}")
     def cell(
         w: OnnxGraphBuilder,
@@ -178,11 +201,11 @@ def _rnn_cell(name: str, activation: str) -> None:
         b_ih: WriterValue | None = None,
         b_hh: WriterValue | None = None,
     ) -> str:
-        return w.op(activation, w.op("Add", *_cell(w, x, h, w_ih, w_hh, b_ih, b_hh)))
+        return w.op(activation, w.op("Add", *_add_cell(w, x, h, w_ih, w_hh, b_ih, b_hh)))
 
 
-_rnn_cell("rnn_tanh_cell", "Tanh")
-_rnn_cell("rnn_relu_cell", "Relu")
+_register_rnn_cell("rnn_tanh_cell", "Tanh")
+_register_rnn_cell("rnn_relu_cell", "Relu")
 
 
 @translates("aten.embedding_bag", "aten._embedding_bag", "aten._embedding_bag_forward_only")

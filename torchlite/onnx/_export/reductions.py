@@ -9,7 +9,7 @@ from .elementwise import to_float_type
 from .graph_builder import OnnxGraphBuilder, WriterValue, dtype_name, translates
 
 
-def _dims(x: WriterValue, dim: Any) -> list[int]:
+def _normalize_dims(x: WriterValue, dim: Any) -> list[int]:
     if dim is None or isinstance(dim, (list, tuple)) and not dim:
         return list(range(x.ndim))
     return [d % x.ndim for d in ([dim] if isinstance(dim, int) else dim)] if x.ndim else []
@@ -26,13 +26,13 @@ def reduce_with(w: OnnxGraphBuilder, kind: str, x: Any, dims: list[int], keepdim
 @translates("aten.sum")
 def sum_(w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> str:
     kind = dtype_name(dtype) if dtype is not None else x.dtype if x.is_float else "int64"
-    return reduce_with(w, "ReduceSum", w.cast(x, kind), _dims(x, dim), keepdim)
+    return reduce_with(w, "ReduceSum", w.cast(x, kind), _normalize_dims(x, dim), keepdim)
 
 
 @translates("aten.mean")
 def mean(w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> str:
     value = w.cast(x, dtype_name(dtype)) if dtype is not None else to_float_type(w, x)
-    return reduce_with(w, "ReduceMean", value, _dims(x, dim), keepdim)
+    return reduce_with(w, "ReduceMean", value, _normalize_dims(x, dim), keepdim)
 
 
 @translates("aten.prod")
@@ -40,10 +40,10 @@ def prod(
     w: OnnxGraphBuilder, x: WriterValue, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None
 ) -> str:
     kind = dtype_name(dtype) if dtype is not None else x.dtype if x.is_float else "int64"
-    return reduce_with(w, "ReduceProd", w.cast(x, kind), _dims(x, dim), keepdim)
+    return reduce_with(w, "ReduceProd", w.cast(x, kind), _normalize_dims(x, dim), keepdim)
 
 
-def _extreme(w: OnnxGraphBuilder, kind: str, x: WriterValue, dims: list[int], keepdim: bool) -> str:
+def _reduce_max_or_min(w: OnnxGraphBuilder, kind: str, x: WriterValue, dims: list[int], keepdim: bool) -> str:
     if x.dtype == "bool":
         return w.cast(reduce_with(w, kind, w.cast(x, "int32"), dims, keepdim), "bool", "int32")
     return reduce_with(w, kind, x, dims, keepdim)
@@ -51,27 +51,27 @@ def _extreme(w: OnnxGraphBuilder, kind: str, x: WriterValue, dims: list[int], ke
 
 @translates("aten.amax", "aten.max.default")
 def amax(w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, keepdim: bool = False) -> str:
-    return _extreme(w, "ReduceMax", x, _dims(x, dim), keepdim)
+    return _reduce_max_or_min(w, "ReduceMax", x, _normalize_dims(x, dim), keepdim)
 
 
 @translates("aten.amin", "aten.min.default")
 def amin(w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, keepdim: bool = False) -> str:
-    return _extreme(w, "ReduceMin", x, _dims(x, dim), keepdim)
+    return _reduce_max_or_min(w, "ReduceMin", x, _normalize_dims(x, dim), keepdim)
 
 
 @translates("aten.any")
 def any_(w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, keepdim: bool = False) -> str:
     integers = w.cast(w.cast(x, "bool"), "int32", "bool")
-    return w.cast(reduce_with(w, "ReduceMax", integers, _dims(x, dim), keepdim), "bool", "int32")
+    return w.cast(reduce_with(w, "ReduceMax", integers, _normalize_dims(x, dim), keepdim), "bool", "int32")
 
 
 @translates("aten.all")
 def all_(w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, keepdim: bool = False) -> str:
     integers = w.cast(w.cast(x, "bool"), "int32", "bool")
-    return w.cast(reduce_with(w, "ReduceMin", integers, _dims(x, dim), keepdim), "bool", "int32")
+    return w.cast(reduce_with(w, "ReduceMin", integers, _normalize_dims(x, dim), keepdim), "bool", "int32")
 
 
-def _arg_extreme(w: OnnxGraphBuilder, kind: str, x: WriterValue, dim: int | None, keepdim: bool) -> str:
+def _add_argmax_or_argmin(w: OnnxGraphBuilder, kind: str, x: WriterValue, dim: int | None, keepdim: bool) -> str:
     value = w.cast(x, "int32") if x.dtype == "bool" else x.name
     if dim is None:
         place = w.op(kind, w.reshape(value, [-1]), axis=0, keepdims=0)
@@ -83,34 +83,40 @@ def _arg_extreme(w: OnnxGraphBuilder, kind: str, x: WriterValue, dim: int | None
 
 @translates("aten.argmax")
 def argmax(w: OnnxGraphBuilder, x: WriterValue, dim: int | None = None, keepdim: bool = False) -> str:
-    return _arg_extreme(w, "ArgMax", x, dim, keepdim)
+    return _add_argmax_or_argmin(w, "ArgMax", x, dim, keepdim)
 
 
 @translates("aten.argmin")
 def argmin(w: OnnxGraphBuilder, x: WriterValue, dim: int | None = None, keepdim: bool = False) -> str:
-    return _arg_extreme(w, "ArgMin", x, dim, keepdim)
+    return _add_argmax_or_argmin(w, "ArgMin", x, dim, keepdim)
 
 
 @translates("aten.max.dim")
 def max_dim(w: OnnxGraphBuilder, x: WriterValue, dim: int, keepdim: bool = False) -> list[str]:
-    return [_extreme(w, "ReduceMax", x, _dims(x, dim), keepdim), _arg_extreme(w, "ArgMax", x, dim, keepdim)]
+    return [
+        _reduce_max_or_min(w, "ReduceMax", x, _normalize_dims(x, dim), keepdim),
+        _add_argmax_or_argmin(w, "ArgMax", x, dim, keepdim),
+    ]
 
 
 @translates("aten.min.dim")
 def min_dim(w: OnnxGraphBuilder, x: WriterValue, dim: int, keepdim: bool = False) -> list[str]:
-    return [_extreme(w, "ReduceMin", x, _dims(x, dim), keepdim), _arg_extreme(w, "ArgMin", x, dim, keepdim)]
+    return [
+        _reduce_max_or_min(w, "ReduceMin", x, _normalize_dims(x, dim), keepdim),
+        _add_argmax_or_argmin(w, "ArgMin", x, dim, keepdim),
+    ]
 
 
 @translates("aten.logsumexp")
 def logsumexp(w: OnnxGraphBuilder, x: WriterValue, dim: Any, keepdim: bool = False) -> str:
-    return reduce_with(w, "ReduceLogSumExp", to_float_type(w, x), _dims(x, dim), keepdim)
+    return reduce_with(w, "ReduceLogSumExp", to_float_type(w, x), _normalize_dims(x, dim), keepdim)
 
 
 @translates("aten.linalg_vector_norm", "aten.norm")
 def norm(
     w: OnnxGraphBuilder, x: WriterValue, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> str:
-    dims, value = _dims(x, dim), to_float_type(w, x)
+    dims, value = _normalize_dims(x, dim), to_float_type(w, x)
     kind = {1: "ReduceL1", 2: "ReduceL2", None: "ReduceL2"}.get(ord)
     if kind:
         return reduce_with(w, kind, value, dims, keepdim)
@@ -124,7 +130,7 @@ def norm(
     return w.op("Pow", reduce_with(w, "ReduceSum", power, dims, keepdim), w.constant(1 / ord, value.dtype))
 
 
-def _var_or_std(
+def _compute_var_and_mean(
     w: OnnxGraphBuilder, x: WriterValue, dims: list[int], correction: Any, keepdim: bool
 ) -> tuple[str, str]:
     """Return variance and mean."""
@@ -140,7 +146,7 @@ def _var_or_std(
     return out, middle if keepdim or not dims else w.squeeze(middle, *dims)
 
 
-def _correction(rest: tuple, correction: Any) -> tuple[Any, Any, bool]:
+def _parse_var_arguments(rest: tuple, correction: Any) -> tuple[Any, Any, bool]:
     """Return dims, correction and `keepdim`; `unbiased` may precede or follow the dims."""
     if rest and isinstance(rest[0], bool):
         return None, int(rest[0]), False
@@ -152,8 +158,8 @@ def _correction(rest: tuple, correction: Any) -> tuple[Any, Any, bool]:
 
 @translates("aten.var")
 def var(w: OnnxGraphBuilder, x: WriterValue, *rest: Any, correction: Any = None, keepdim: bool = False) -> str:
-    dim, by, keep = _correction(rest, correction)
-    return _var_or_std(w, x, _dims(x, dim), by, keepdim or keep)[0]
+    dim, by, keep = _parse_var_arguments(rest, correction)
+    return _compute_var_and_mean(w, x, _normalize_dims(x, dim), by, keepdim or keep)[0]
 
 
 @translates("aten.std")
@@ -165,8 +171,8 @@ def std(w: OnnxGraphBuilder, x: WriterValue, *rest: Any, correction: Any = None,
 def var_mean(
     w: OnnxGraphBuilder, x: WriterValue, *rest: Any, correction: Any = None, keepdim: bool = False
 ) -> list[str]:
-    dim, by, keep = _correction(rest, correction)
-    return list(_var_or_std(w, x, _dims(x, dim), by, keepdim or keep))
+    dim, by, keep = _parse_var_arguments(rest, correction)
+    return list(_compute_var_and_mean(w, x, _normalize_dims(x, dim), by, keepdim or keep))
 
 
 @translates("aten.softmax", "aten._softmax", "aten._safe_softmax")

@@ -11,13 +11,13 @@ from .graph_builder import OnnxGraphBuilder, WriterValue, translates
 
 @translates("aten.upsample_nearest1d", "aten.upsample_nearest2d", "aten.upsample_nearest3d")
 def interpolate_nearest(w: OnnxGraphBuilder, x: WriterValue, size: Any, scales: Any = None, *rest: Any) -> str:
-    return _resize(w, x, size, scales, rest, mode="nearest", coordinate_transformation_mode="asymmetric",
+    return _add_resize(w, x, size, scales, rest, mode="nearest", coordinate_transformation_mode="asymmetric",
                    nearest_mode="floor")  # fmt: skip
 
 
 @translates("aten._upsample_nearest_exact1d", "aten._upsample_nearest_exact2d", "aten._upsample_nearest_exact3d")
 def interpolate_nearest_exact(w: OnnxGraphBuilder, x: WriterValue, size: Any, scales: Any = None, *rest: Any) -> str:
-    return _resize(w, x, size, scales, rest, mode="nearest", coordinate_transformation_mode="half_pixel",
+    return _add_resize(w, x, size, scales, rest, mode="nearest", coordinate_transformation_mode="half_pixel",
                    nearest_mode="round_prefer_ceil")  # fmt: skip
 
 
@@ -28,7 +28,7 @@ def interpolate_linear(
     w: OnnxGraphBuilder, x: WriterValue, size: Any, align_corners: bool, scales: Any = None, *rest: Any
 ) -> str:
     way = "align_corners" if align_corners else "pytorch_half_pixel"
-    return _resize(w, x, size, scales, rest, mode="linear", coordinate_transformation_mode=way)
+    return _add_resize(w, x, size, scales, rest, mode="linear", coordinate_transformation_mode=way)
 
 
 @translates("aten.upsample_bicubic2d", "aten._upsample_bicubic2d_aa")
@@ -36,10 +36,10 @@ def interpolate_cubic(
     w: OnnxGraphBuilder, x: WriterValue, size: Any, align_corners: bool, scales: Any = None, *rest: Any
 ) -> str:
     way = "align_corners" if align_corners else "pytorch_half_pixel"
-    return _resize(w, x, size, scales, rest, mode="cubic", coordinate_transformation_mode=way, cubic_coeff_a=-0.75)
+    return _add_resize(w, x, size, scales, rest, mode="cubic", coordinate_transformation_mode=way, cubic_coeff_a=-0.75)
 
 
-def _resize(w: OnnxGraphBuilder, x: WriterValue, size: Any, scales: Any, rest: tuple, **attributes: Any) -> str:
+def _add_resize(w: OnnxGraphBuilder, x: WriterValue, size: Any, scales: Any, rest: tuple, **attributes: Any) -> str:
     if size is not None:
         whole = w.op("Concat", w.op("Shape", x, end=2), w.ints(list(size)), axis=0)
         return w.op("Resize", x, None, None, whole, **attributes)

@@ -142,7 +142,7 @@ def split_with_sizes(w: OnnxGraphBuilder, x: WriterValue, sizes: Any, dim: int =
     return _slice_dim(w, x, list(sizes), dim)
 
 
-def _fixed_size(x: WriterValue, dim: int, what: str) -> int:
+def _require_fixed_size(x: WriterValue, dim: int, what: str) -> int:
     n = x.sizes[dim % x.ndim]
     if n is None:
         raise OnnxExporterError(f"{what}: dimension {dim} has no fixed size, so the number of parts has none")
@@ -153,19 +153,19 @@ def _fixed_size(x: WriterValue, dim: int, what: str) -> int:
 def split(w: OnnxGraphBuilder, x: WriterValue, size: Any, dim: int = 0) -> list[str]:
     if isinstance(size, (list, tuple)):
         return _slice_dim(w, x, list(size), dim)
-    n = _fixed_size(x, dim, "split")
+    n = _require_fixed_size(x, dim, "split")
     return _slice_dim(w, x, [min(size, n - i) for i in range(0, n, size)] or [0], dim)
 
 
 @translates("aten.chunk", "aten.unsafe_chunk")
 def chunk(w: OnnxGraphBuilder, x: WriterValue, chunks: int, dim: int = 0) -> list[str]:
-    n = _fixed_size(x, dim, "chunk")
+    n = _require_fixed_size(x, dim, "chunk")
     return split(w, x, max(-(-n // chunks), 1), dim)
 
 
 @translates("aten.tensor_split")
 def tensor_split(w: OnnxGraphBuilder, x: WriterValue, parts: Any, dim: int = 0) -> list[str]:
-    n = _fixed_size(x, dim, "tensor_split")
+    n = _require_fixed_size(x, dim, "tensor_split")
     if isinstance(parts, int):
         return _slice_dim(w, x, [n // parts + (i < n % parts) for i in range(parts)], dim)
     ends = [*parts, n]
@@ -175,7 +175,7 @@ def tensor_split(w: OnnxGraphBuilder, x: WriterValue, parts: Any, dim: int = 0) 
 @translates("aten.unbind", "aten.unbind_copy")
 def unbind(w: OnnxGraphBuilder, x: WriterValue, dim: int = 0) -> list[str]:
     dim %= x.ndim
-    return [w.squeeze(part, dim) for part in _slice_dim(w, x, [1] * _fixed_size(x, dim, "unbind"), dim)]
+    return [w.squeeze(part, dim) for part in _slice_dim(w, x, [1] * _require_fixed_size(x, dim, "unbind"), dim)]
 
 
 @translates("aten.slice", "aten.slice_copy")
@@ -277,33 +277,33 @@ def _constant_fill(w: OnnxGraphBuilder, sizes: Any, value: Any, dtype: str) -> s
     return w.op("Expand", w.constant(value, dtype), w.ints(sizes))
 
 
-def _type(dtype: Any, default: str = "float32") -> str:
+def _element_type(dtype: Any, default: str = "float32") -> str:
     return default if dtype is None else dtype_name(dtype)
 
 
 @translates("aten.zeros")
 def zeros(w: OnnxGraphBuilder, size: Any, *, dtype: Any = None, **options: Any) -> str:
-    return _constant_fill(w, size, 0, _type(dtype))
+    return _constant_fill(w, size, 0, _element_type(dtype))
 
 
 @translates("aten.ones")
 def ones(w: OnnxGraphBuilder, size: Any, *, dtype: Any = None, **options: Any) -> str:
-    return _constant_fill(w, size, 1, _type(dtype))
+    return _constant_fill(w, size, 1, _element_type(dtype))
 
 
 @translates("aten.full")
 def full(w: OnnxGraphBuilder, size: Any, value: Any, *, dtype: Any = None, **options: Any) -> str:
     kind = "bool" if isinstance(value, bool) else "int64" if isinstance(value, int) else "float32"
-    return _constant_fill(w, size, value, _type(dtype, value.dtype if isinstance(value, WriterValue) else kind))
+    return _constant_fill(w, size, value, _element_type(dtype, value.dtype if isinstance(value, WriterValue) else kind))
 
 
 @translates("aten.empty")
 def empty(w: OnnxGraphBuilder, size: Any, *, dtype: Any = None, **options: Any) -> str:
-    return _constant_fill(w, size, 0, _type(dtype))
+    return _constant_fill(w, size, 0, _element_type(dtype))
 
 
 def _fill_like(w: OnnxGraphBuilder, x: WriterValue, value: Any, dtype: Any) -> str:
-    return _constant_fill(w, [w.size(x, d) for d in range(x.ndim)], value, _type(dtype, x.dtype))
+    return _constant_fill(w, [w.size(x, d) for d in range(x.ndim)], value, _element_type(dtype, x.dtype))
 
 
 @translates("aten.zeros_like", "aten.empty_like")
@@ -328,17 +328,17 @@ def zero(w: OnnxGraphBuilder, x: WriterValue) -> str:
 
 @translates("aten.new_zeros", "aten.new_empty")
 def new_zeros(w: OnnxGraphBuilder, x: WriterValue, size: Any, *, dtype: Any = None, **options: Any) -> str:
-    return _constant_fill(w, size, 0, _type(dtype, x.dtype))
+    return _constant_fill(w, size, 0, _element_type(dtype, x.dtype))
 
 
 @translates("aten.new_ones")
 def new_ones(w: OnnxGraphBuilder, x: WriterValue, size: Any, *, dtype: Any = None, **options: Any) -> str:
-    return _constant_fill(w, size, 1, _type(dtype, x.dtype))
+    return _constant_fill(w, size, 1, _element_type(dtype, x.dtype))
 
 
 @translates("aten.new_full")
 def new_full(w: OnnxGraphBuilder, x: WriterValue, size: Any, value: Any, *, dtype: Any = None, **options: Any) -> str:
-    return _constant_fill(w, size, value, _type(dtype, x.dtype))
+    return _constant_fill(w, size, value, _element_type(dtype, x.dtype))
 
 
 @translates("aten.scalar_tensor")
@@ -351,7 +351,7 @@ def scalar_tensor(w: OnnxGraphBuilder, value: Any, *, dtype: Any = None, **optio
 def arange(w: OnnxGraphBuilder, *bounds: Any, dtype: Any = None, **options: Any) -> str:
     start, end, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
     floats = any(isinstance(v, float) or isinstance(v, WriterValue) and v.is_float for v in (start, end, step))
-    kind = _type(dtype, "float32" if floats else "int64")
+    kind = _element_type(dtype, "float32" if floats else "int64")
     if (
         all(isinstance(v, (int, float)) and not isinstance(v, WriterValue) for v in (start, end, step))
         and end - start <= 64
@@ -367,12 +367,14 @@ def arange(w: OnnxGraphBuilder, *bounds: Any, dtype: Any = None, **options: Any)
 def eye(w: OnnxGraphBuilder, n: Any, m: Any = None, *, dtype: Any = None, **options: Any) -> str:
     from .._element_types import NUMBERS
 
-    return w.op("EyeLike", _constant_fill(w, [n, n if m is None else m], 0, "float32"), dtype=NUMBERS[_type(dtype)])
+    return w.op(
+        "EyeLike", _constant_fill(w, [n, n if m is None else m], 0, "float32"), dtype=NUMBERS[_element_type(dtype)]
+    )
 
 
 @translates("aten.linspace")
 def linspace(w: OnnxGraphBuilder, start: Any, end: Any, steps: int, *, dtype: Any = None, **options: Any) -> str:
-    return w.constant(np.linspace(start, end, steps), _type(dtype))
+    return w.constant(np.linspace(start, end, steps), _element_type(dtype))
 
 
 @translates("aten.meshgrid")

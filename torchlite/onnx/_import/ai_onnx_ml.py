@@ -154,7 +154,7 @@ def scaler(x: Tensor, *, offset: Any = None, scale: Any = None) -> Tensor:
     return x
 
 
-def _probit(x: Tensor) -> Tensor:
+def _inverse_normal_cdf(x: Tensor) -> Tensor:
     return math.sqrt(2) * torch.erfinv(2 * x - 1)
 
 
@@ -165,7 +165,7 @@ _AFTER: dict[str, Callable[[Tensor], Tensor]] = {
     "SOFTMAX_ZERO": lambda x: torch.where(
         x == 0, torch.zeros_like(x), torch.softmax(torch.where(x == 0, torch.full_like(x, -math.inf), x), -1)
     ),
-    "PROBIT": _probit,
+    "PROBIT": _inverse_normal_cdf,
 }
 
 
@@ -268,10 +268,10 @@ def tree_ensemble(
     whole = torch.arange(count + ends)
     is_leaf = whole >= count
 
-    def followed(places: Any, leaf: Any) -> Tensor:
+    def child_indices(places: Any, leaf: Any) -> Tensor:
         return torch.tensor([p + count if at else p for p, at in zip(places, leaf, strict=True)] + [0] * ends)
 
-    def padded(values: Any) -> Tensor:
+    def pad_leaves(values: Any) -> Tensor:
         return torch.cat([values, torch.zeros(ends, dtype=values.dtype)])
 
     modes = [int(m) for m in nodes_modes.tolist()]
@@ -287,10 +287,17 @@ def tree_ensemble(
         members = {i: torch.tensor(next(found)) for i, mode in enumerate(modes) if mode == 6}
     missing = torch.tensor(nodes_missing_value_tracks_true or [0] * count, dtype=torch.bool)
     at = _find_leaves(
-        x, torch.tensor(tree_roots), padded(torch.tensor(nodes_featureids)), padded(nodes_splits), modes + [0] * ends,
-        followed(nodes_truenodeids, nodes_trueleafs), followed(nodes_falsenodeids, nodes_falseleafs), is_leaf,
-        padded(missing), members,
-    )  # fmt: skip
+        x,
+        torch.tensor(tree_roots),
+        pad_leaves(torch.tensor(nodes_featureids)),
+        pad_leaves(nodes_splits),
+        modes + [0] * ends,
+        child_indices(nodes_truenodeids, nodes_trueleafs),
+        child_indices(nodes_falsenodeids, nodes_falseleafs),
+        is_leaf,
+        pad_leaves(missing),
+        members,
+    )
     leaf = at - count
     values = leaf_weights[leaf]
     places = torch.tensor(leaf_targetids)[leaf]

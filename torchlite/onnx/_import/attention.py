@@ -19,7 +19,7 @@ def _split_heads(x: Tensor, count: int) -> Tensor:
     return x.reshape(x.shape[0], x.shape[1], count, x.shape[2] // count).transpose(1, 2)
 
 
-def _attention_bias(
+def _make_attention_bias(
     q: Tensor, k: Tensor, mask: Tensor | None, offset: Any, lengths: Tensor | None, causal: int, left: int, right: int
 ) -> Tensor:
     """Return the additive bias of scores: 0 where attention is allowed, -inf elsewhere, or the mask's values."""
@@ -88,7 +88,7 @@ def attention(
         scores = softcap * torch.tanh(scores / softcap)
     shown, bias = scores, None
     if not plain:
-        bias = _attention_bias(q, k, mask, offset, lengths, is_causal, left_window_size, right_window_size)
+        bias = _make_attention_bias(q, k, mask, offset, lengths, is_causal, left_window_size, right_window_size)
         check_broadcast("Attention", scores, bias)
         scores = scores + bias
     weights = scores if softmax_precision is None else scores.to(dtype_of(softmax_precision))

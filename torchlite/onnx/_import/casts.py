@@ -66,7 +66,7 @@ def convert(x: Any, name: str, saturate: bool = True, round_mode: str = "up") ->
     if name in NARROW:
         return x if isinstance(x, NarrowTensor) and x.type == name else to_narrow(values, name, saturate, round_mode)
     if name in _FLOAT8:
-        return _float8(values, name, saturate)
+        return _round_to_float8(values, name, saturate)
     dtype = getattr(torch, name)
     if values.dtype is dtype:
         return values
@@ -75,7 +75,7 @@ def convert(x: Any, name: str, saturate: bool = True, round_mode: str = "up") ->
     return values.to(dtype)
 
 
-def _float8(values: Tensor, name: str, saturate: bool) -> Tensor:
+def _round_to_float8(values: Tensor, name: str, saturate: bool) -> Tensor:
     dtype, most = getattr(torch, name), _FLOAT8[name]
     wide = values.to(torch.float32)
     if not saturate:

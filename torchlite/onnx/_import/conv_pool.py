@@ -13,7 +13,7 @@ from torchlite.nn import functional as F
 from .op_registry import Ints, ints, op, to_common_device
 from .resource_limits import check_elements, check_objects, check_products, check_steps, check_work
 
-_FEW = 8  # filters; with fewer, a matrix product is inefficient
+_MIN_EFFICIENT_FILTERS = 8  # filters; with fewer, a matrix product is inefficient
 _MAX_SPATIAL_DIMS = 128  # of a kernel; not a matrix product then
 _PLACE = 256  # work per window position, in elements; pooling loops over these
 _CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
@@ -65,7 +65,7 @@ def conv(
     spans = zip(x.shape[2:], begin, end, reach, strides, strict=True)
     counts = (max((n + a + b - r - 1) // s + 1, 0) if s > 0 else 0 for n, a, b, r, s in spans)
     count = check_elements("Conv", x.shape[0], w.shape[0], *counts) * 2 * math.prod(w.shape[1:])
-    check_products("Conv", count, x, _fast(w, w.shape[0] // max(group, 1)))
+    check_products("Conv", count, x, _products_per_element(w, w.shape[0] // max(group, 1)))
     if rank not in _CONV:
         raise NotImplementedError(f"Conv: {rank} dimensions of windows")
     if begin != end:
@@ -73,11 +73,11 @@ def conv(
     return _CONV[rank](x, w, b, strides, begin, dilations, group)
 
 
-def _fast(w: Tensor, filters: int) -> int:
+def _products_per_element(w: Tensor, filters: int) -> int:
     """Return how many products of a convolution cost as much as an element. Few filters reuse each window less."""
     if max(w.shape[2:], default=1) >= _MAX_SPATIAL_DIMS:
         return 2
-    return (64 if filters >= _FEW else 8) // max(w.dtype.itemsize // 4, 1)
+    return (64 if filters >= _MIN_EFFICIENT_FILTERS else 8) // max(w.dtype.itemsize // 4, 1)
 
 
 @op("ConvTranspose")
@@ -97,7 +97,7 @@ def conv_transpose(
     check_elements("ConvTranspose", x.shape[0], w.shape[1] * group, *(max(n, 1) for n in whole))
     check_objects("ConvTranspose", math.prod(kernel))  # positions of the kernel, one at a time
     check_steps("ConvTranspose", 8 * math.prod(kernel))
-    check_products("ConvTranspose", x.numel() * 2 * math.prod(w.shape[1:]), x, _fast(w, w.shape[1]))
+    check_products("ConvTranspose", x.numel() * 2 * math.prod(w.shape[1:]), x, _products_per_element(w, w.shape[1]))
     target = output_shape[-rank:] if output_shape else None
     if auto_pad in ("SAME_UPPER", "SAME_LOWER") and target is None:
         target = [n * s for n, s in zip(x.shape[2:], strides, strict=True)]
@@ -115,10 +115,10 @@ def conv_transpose(
     out = _TRANSPOSED[rank](x, w, b, strides, [0] * rank, [0] * rank, group, dilations)
     # Output padding pads the input with zeros; negative padding crops.
     return F.pad(out, to_torch_padding([-n for n in begin], [e - n for e, n in zip(extra, end, strict=True)])) if (
-        b is None or not any(extra)) else _padded_with_bias(out, b, begin, end, extra)  # fmt: skip
+        b is None or not any(extra)) else _pad_with_bias(out, b, begin, end, extra)  # fmt: skip
 
 
-def _padded_with_bias(out: Tensor, b: Tensor, begin: list[int], end: list[int], extra: list[int]) -> Tensor:
+def _pad_with_bias(out: Tensor, b: Tensor, begin: list[int], end: list[int], extra: list[int]) -> Tensor:
     bias = b.reshape(-1, *[1] * len(begin))
     return (
         F.pad(out - bias, to_torch_padding([-n for n in begin], [e - n for e, n in zip(extra, end, strict=True)]))

@@ -44,7 +44,7 @@ def _register_unary(name: str, function: Callable) -> Callable:
 
 def _register_binary(name: str, function: Callable) -> Callable:
     def run(x: Any, y: Any, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
-        x, y = broadcast_checked(name, x, legacy_broadcast(x, y, axis, broadcast))
+        x, y = broadcast_checked(name, x, align_legacy_broadcast(x, y, axis, broadcast))
         return function(x, y)
 
     run.__name__ = run.__qualname__ = name
@@ -78,7 +78,7 @@ def broadcast_checked(name: str, *values: Any) -> tuple:
     return to_common_device(*values)
 
 
-def legacy_broadcast(x: Any, y: Any, axis: int | None, broadcast: int) -> Any:
+def align_legacy_broadcast(x: Any, y: Any, axis: int | None, broadcast: int) -> Any:
     """Return the second tensor aligned as before opset 7: from a given dimension on."""
     if not broadcast or axis is None:
         return y
@@ -98,19 +98,19 @@ def equal(x: Any, y: Any, *, axis: int | None = None, broadcast: int = 0) -> Ten
     if not isinstance(x, Tensor):
         check_broadcast("Equal", x, y)
         return torch.from_numpy((x == y).astype(bool))
-    x, y = broadcast_checked("Equal", x, legacy_broadcast(x, y, axis, broadcast))
+    x, y = broadcast_checked("Equal", x, align_legacy_broadcast(x, y, axis, broadcast))
     return torch.eq(x, y)
 
 
 @op("Div")
 def div(x: Tensor, y: Tensor, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
-    x, y = broadcast_checked("Div", x, legacy_broadcast(x, y, axis, broadcast))
+    x, y = broadcast_checked("Div", x, align_legacy_broadcast(x, y, axis, broadcast))
     return torch.div(x, y) if x.is_floating_point() or x.is_complex() else torch.div(x, y, rounding_mode="trunc")
 
 
 @op("Pow")
 def power(x: Tensor, y: Tensor, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
-    x, y = broadcast_checked("Pow", x, legacy_broadcast(x, y, axis, broadcast))
+    x, y = broadcast_checked("Pow", x, align_legacy_broadcast(x, y, axis, broadcast))
     if x.dtype is y.dtype:
         return torch.pow(x, y)
     return torch.pow(x, y.to(x.dtype)) if x.is_floating_point() else torch.pow(x.to(y.dtype), y).to(x.dtype)

@@ -14,7 +14,7 @@ from .op_registry import Ints, Number, op, single_number
 from .resource_limits import check_broadcast, check_elements, check_work
 
 
-def _per_channel(value: Tensor, x: Tensor) -> Tensor:
+def _unsqueeze_channels(value: Tensor, x: Tensor) -> Tensor:
     return value.reshape(1, -1, *[1] * (x.ndim - 2))
 
 
@@ -29,13 +29,13 @@ def _batch_norm(
         if scale.dtype is x.dtype and mean.dtype is x.dtype and x.ndim > 1:
             out = F.batch_norm(x, mean, var, scale, bias, False, 0.0, epsilon)
         else:
-            norm = (x - _per_channel(mean, x)) * torch.rsqrt(_per_channel(var, x) + epsilon)
-            out = (norm * _per_channel(scale, x) + _per_channel(bias, x)).to(x.dtype)
+            norm = (x - _unsqueeze_channels(mean, x)) * torch.rsqrt(_unsqueeze_channels(var, x) + epsilon)
+            out = (norm * _unsqueeze_channels(scale, x) + _unsqueeze_channels(bias, x)).to(x.dtype)
         return out if outputs == 1 else (out, mean, var, mean, var)[:outputs]
     dims = [d for d in range(x.ndim) if d != 1]
     here, spread = x.mean(dims), x.var(dims, unbiased=False)
-    out = (x - _per_channel(here, x)) * torch.rsqrt(_per_channel(spread, x) + epsilon)
-    out = (out * _per_channel(scale, x) + _per_channel(bias, x)).to(x.dtype)
+    out = (x - _unsqueeze_channels(here, x)) * torch.rsqrt(_unsqueeze_channels(spread, x) + epsilon)
+    out = (out * _unsqueeze_channels(scale, x) + _unsqueeze_channels(bias, x)).to(x.dtype)
     new_mean, new_var = mean * momentum + here * (1 - momentum), var * momentum + spread * (1 - momentum)
     results = (out, new_mean, new_var, here, spread)
     return out if outputs == 1 else results[:outputs]

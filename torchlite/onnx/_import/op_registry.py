@@ -19,7 +19,7 @@ Floats: TypeAlias = Any
 Number: TypeAlias = Any
 HOST = ("Ints", "Floats", "Number")
 _NUMBER = 12  # cost of a Python number in a list, in elements
-_FEW = 4  # usual length of a shape
+_USUAL_SHAPE_LENGTH = 4  # usual length of a shape
 
 
 class Op(NamedTuple):
@@ -80,8 +80,8 @@ def op_versions(domain: str, name: str) -> list[int]:
 def _check_list_length(what: str, count: int) -> None:
     """Check the length of a list made from a tensor, as ops loop over it."""
     check_elements(what, count, each=_NUMBER)
-    if count > _FEW:
-        check_steps(what, count // _FEW)
+    if count > _USUAL_SHAPE_LENGTH:
+        check_steps(what, count // _USUAL_SHAPE_LENGTH)
 
 
 def ints(value: Any) -> list[int] | None:

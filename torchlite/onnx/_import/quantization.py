@@ -19,7 +19,7 @@ _RANGES = {
 }  # fmt: skip
 
 
-def _values(x: Any) -> Tensor:
+def _values_of(x: Any) -> Tensor:
     return x.values if isinstance(x, NarrowTensor) else x
 
 
@@ -44,13 +44,13 @@ def quantize(
     precision: int = 0, saturate: int = 1,
 ) -> Any:  # fmt: skip
     name = type_name(zero) if zero is not None else NAMES[output_dtype] if output_dtype else "uint8"
-    factor = _expand_scale(_values(scale), x, axis, block_size)
+    factor = _expand_scale(_values_of(scale), x, axis, block_size)
     if precision:
         x, factor = x.to(dtype_of(precision)), factor.to(dtype_of(precision))
     elif not x.is_floating_point():
         x = x.to(torch.float32)
     out = x / factor.to(x.dtype)
-    shift = None if zero is None else _expand_scale(_values(zero), x, axis, block_size)
+    shift = None if zero is None else _expand_scale(_values_of(zero), x, axis, block_size)
     if name in _RANGES:
         low, high = _RANGES[name]
         out = torch.round(out.to(torch.float64))
@@ -65,12 +65,12 @@ def quantize(
 def dequantize(
     x: Any, scale: Tensor, zero: Any = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0
 ) -> Tensor:
-    values = _values(x)
+    values = _values_of(x)
     wide = values.to(torch.float32)
     if zero is not None:
-        wide = wide - _expand_scale(_values(zero).to(torch.float32), values, axis, block_size)
-    out = wide * _expand_scale(_values(scale).to(torch.float32), values, axis, block_size)
-    return out.to(dtype_of(output_dtype) if output_dtype else _values(scale).dtype)
+        wide = wide - _expand_scale(_values_of(zero).to(torch.float32), values, axis, block_size)
+    out = wide * _expand_scale(_values_of(scale).to(torch.float32), values, axis, block_size)
+    return out.to(dtype_of(output_dtype) if output_dtype else _values_of(scale).dtype)
 
 
 @op("DynamicQuantizeLinear")

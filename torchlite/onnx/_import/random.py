@@ -15,56 +15,56 @@ from .resource_limits import check_elements, check_work
 _CALL = 1 << 16  # cost of creating a generator, in elements
 
 
-def _generator(seed: float | None) -> Any:
+def _make_generator(seed: float | None) -> Any:
     return None if seed is None else torch.Generator().manual_seed(int(seed))
 
 
-def _normal(sizes: Any, mean: float, scale: float, seed: float | None, dtype: Any) -> Tensor:
+def _draw_normal(sizes: Any, mean: float, scale: float, seed: float | None, dtype: Any) -> Tensor:
     check_work("RandomNormal", 8 * check_elements("RandomNormal", *sizes, each=2) + _CALL)
-    return (torch.randn(list(sizes), generator=_generator(seed)) * scale + mean).to(dtype)
+    return (torch.randn(list(sizes), generator=_make_generator(seed)) * scale + mean).to(dtype)
 
 
-def _uniform(sizes: Any, low: float, high: float, seed: float | None, dtype: Any) -> Tensor:
+def _draw_uniform(sizes: Any, low: float, high: float, seed: float | None, dtype: Any) -> Tensor:
     check_work("RandomUniform", 8 * check_elements("RandomUniform", *sizes, each=2) + _CALL)
-    return (torch.rand(list(sizes), generator=_generator(seed)) * (high - low) + low).to(dtype)
+    return (torch.rand(list(sizes), generator=_make_generator(seed)) * (high - low) + low).to(dtype)
 
 
 @op("RandomNormal")
 def _random_normal(
     *, dtype: int = 1, mean: float = 0.0, scale: float = 1.0, seed: float | None = None, shape: Ints
 ) -> Tensor:
-    return _normal(shape, mean, scale, seed, dtype_of(dtype))
+    return _draw_normal(shape, mean, scale, seed, dtype_of(dtype))
 
 
 @op("RandomUniform")
 def _random_uniform(
     *, dtype: int = 1, high: float = 1.0, low: float = 0.0, seed: float | None = None, shape: Ints
 ) -> Tensor:
-    return _uniform(shape, low, high, seed, dtype_of(dtype))
+    return _draw_uniform(shape, low, high, seed, dtype_of(dtype))
 
 
 @op("RandomNormalLike")
 def random_normal_like(
     x: Tensor, *, dtype: int | None = None, mean: float = 0.0, scale: float = 1.0, seed: float | None = None
 ) -> Tensor:
-    return _normal(x.shape, mean, scale, seed, x.dtype if dtype is None else dtype_of(dtype)).to(x.device)
+    return _draw_normal(x.shape, mean, scale, seed, x.dtype if dtype is None else dtype_of(dtype)).to(x.device)
 
 
 @op("RandomUniformLike")
 def random_uniform_like(
     x: Tensor, *, dtype: int | None = None, high: float = 1.0, low: float = 0.0, seed: float | None = None
 ) -> Tensor:
-    return _uniform(x.shape, low, high, seed, x.dtype if dtype is None else dtype_of(dtype)).to(x.device)
+    return _draw_uniform(x.shape, low, high, seed, x.dtype if dtype is None else dtype_of(dtype)).to(x.device)
 
 
 @op("Bernoulli")
 def bernoulli(x: Tensor, *, dtype: int | None = None, seed: float | None = None) -> Tensor:
-    noise = torch.rand(x.shape, generator=_generator(seed)).to(x.device)
+    noise = torch.rand(x.shape, generator=_make_generator(seed)).to(x.device)
     return (noise < x).to(x.dtype if dtype is None else dtype_of(dtype))
 
 
 @op("Multinomial")
 def multinomial(x: Tensor, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None) -> Tensor:
     check_work("Multinomial", 64 * check_elements("Multinomial", math.prod(x.shape[:-1]), sample_size, each=8))
-    found = torch.multinomial(torch.softmax(x, -1).cpu(), sample_size, True, generator=_generator(seed))
+    found = torch.multinomial(torch.softmax(x, -1).cpu(), sample_size, True, generator=_make_generator(seed))
     return found.to(dtype_of(dtype)).to(x.device)

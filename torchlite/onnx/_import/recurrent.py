@@ -63,11 +63,11 @@ def _run_cell(step: Callable, x: Tensor, lengths: Any, state: tuple, backward: b
     return torch.stack(outputs) if outputs else x.new_zeros(0, x.shape[1], state[0].shape[-1]), state
 
 
-def _clip(value: Tensor, clip: float | None) -> Tensor:
+def _clip_gates(value: Tensor, clip: float | None) -> Tensor:
     return value if clip is None else torch.clamp(value, -clip, clip)
 
 
-def _directions(direction: str) -> list[bool]:
+def _check_direction(direction: str) -> list[bool]:
     found = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}.get(direction)
     if found is None:
         raise ValueError(f"there is no direction {direction!r}")
@@ -83,7 +83,7 @@ def _pack_results(found: list, layout: int, outputs: int) -> Any:
     return (y, *last)[:outputs] if outputs > 1 else y
 
 
-def _initial_state(given: Tensor | None, layout: int, like: Tensor, count: int, hidden: int) -> Tensor:
+def _make_initial_state(given: Tensor | None, layout: int, like: Tensor, count: int, hidden: int) -> Tensor:
     if given is None:
         return like.new_zeros(count, like.shape[1], hidden)
     given = given.transpose(0, 1) if layout else given
@@ -109,19 +109,19 @@ def rnn(
     activations: Any = None, clip: float | None = None, direction: str = "forward", hidden_size: int | None = None,
     layout: int = 0, output_sequence: int = 0, outputs: int = 1,
 ) -> Any:  # fmt: skip
-    ways = _directions(direction)
+    ways = _check_direction(direction)
     x = x.transpose(0, 1) if layout else x
     hidden = r.shape[-1]
     check_matmul(x, w[0].t())
     functions = _activation_functions(activations or ["Tanh"] * len(ways), activation_alpha, activation_beta)
-    start = _initial_state(initial_h, layout, x, len(ways), hidden)
+    start = _make_initial_state(initial_h, layout, x, len(ways), hidden)
     found = []
     for d, backward in enumerate(ways):
         wb, rb = _split_biases(b, d, 1, hidden, w)
         along = torch.matmul(x, w[d].t()) + (wb + rb)
 
         def step(part: Tensor, state: tuple, d: int = d) -> tuple:
-            return (functions[d](_clip(part + torch.matmul(state[0], r[d].t()), clip)),)
+            return (functions[d](_clip_gates(part + torch.matmul(state[0], r[d].t()), clip)),)
 
         found.append(_run_cell(step, along, lengths, (start[d],), backward))
     return _pack_results(found, layout, outputs)
@@ -134,11 +134,11 @@ def gru(
     activations: Any = None, clip: float | None = None, direction: str = "forward", hidden_size: int | None = None,
     layout: int = 0, linear_before_reset: int = 0, output_sequence: int = 0, outputs: int = 1,
 ) -> Any:  # fmt: skip
-    ways = _directions(direction)
+    ways = _check_direction(direction)
     x = x.transpose(0, 1) if layout else x
     hidden = r.shape[-1]
     check_matmul(x, w[0].t())
-    start = _initial_state(initial_h, layout, x, len(ways), hidden)
+    start = _make_initial_state(initial_h, layout, x, len(ways), hidden)
     if linear_before_reset and lengths is None and clip is None and direction != "reverse" and _has_default_activations(
         activations, ["sigmoid", "tanh"], ways
     ):  # fmt: skip
@@ -154,13 +154,13 @@ def gru(
         def step(part: Tensor, state: tuple, f: Any = f, g: Any = g, rb: Any = rb, gates: Any = gates,
                  last: Any = last) -> tuple:  # fmt: skip
             h = state[0]
-            both = f(_clip(part[:, : 2 * hidden] + torch.matmul(h, gates) + rb[: 2 * hidden], clip))
+            both = f(_clip_gates(part[:, : 2 * hidden] + torch.matmul(h, gates) + rb[: 2 * hidden], clip))
             z, reset = both[:, :hidden], both[:, hidden:]
             if linear_before_reset:
                 new = reset * (torch.matmul(h, last) + rb[2 * hidden :])
             else:
                 new = torch.matmul(reset * h, last) + rb[2 * hidden :]
-            n = g(_clip(part[:, 2 * hidden :] + new, clip))
+            n = g(_clip_gates(part[:, 2 * hidden :] + new, clip))
             return ((1 - z) * n + z * h,)
 
         found.append(_run_cell(step, along, lengths, (start[d],), backward))
@@ -175,13 +175,13 @@ def lstm(
     direction: str = "forward", hidden_size: int | None = None, input_forget: int = 0, layout: int = 0,
     output_sequence: int = 0, outputs: int = 1,
 ) -> Any:  # fmt: skip
-    ways = _directions(direction)
+    ways = _check_direction(direction)
     x = x.transpose(0, 1) if layout else x
     hidden = r.shape[-1]
     check_matmul(x, w[0].t())
     start = (
-        _initial_state(initial_h, layout, x, len(ways), hidden),
-        _initial_state(initial_c, layout, x, len(ways), hidden),
+        _make_initial_state(initial_h, layout, x, len(ways), hidden),
+        _make_initial_state(initial_c, layout, x, len(ways), hidden),
     )
     is_plain = p is None and lengths is None and clip is None and not input_forget and direction != "reverse"
     if is_plain and _has_default_activations(activations, ["sigmoid", "tanh", "tanh"], ways):
@@ -200,10 +200,10 @@ def lstm(
                  peep: Any = peep) -> tuple:  # fmt: skip
             before, cell = state
             i, o, forget, c = torch.split(part + torch.matmul(before, across), hidden, -1)
-            i = f(_clip(i + peep[0] * cell, clip))
-            forget = 1 - i if input_forget else f(_clip(forget + peep[2] * cell, clip))
-            cell = forget * cell + i * g(_clip(c, clip))
-            o = f(_clip(o + peep[1] * cell, clip))
+            i = f(_clip_gates(i + peep[0] * cell, clip))
+            forget = 1 - i if input_forget else f(_clip_gates(forget + peep[2] * cell, clip))
+            cell = forget * cell + i * g(_clip_gates(c, clip))
+            o = f(_clip_gates(o + peep[1] * cell, clip))
             return o * h(cell), cell
 
         found.append(_run_cell(step, along, lengths, (start[0][d], start[1][d]), backward))
@@ -222,15 +222,15 @@ def _run_torch_layer(
     gates, hidden = len(order), r.shape[-1]
     check_steps("a recurrent layer", 4 * x.shape[0])
 
-    def turned(part: Tensor) -> Tensor:
+    def reorder_gates(part: Tensor) -> Tensor:
         blocks = part.reshape(gates, hidden, *part.shape[1:])
         return torch.cat([blocks[i] for i in order])
 
     params = []
     for d in range(len(ways)):
-        params += [turned(w[d]), turned(r[d])]
+        params += [reorder_gates(w[d]), reorder_gates(r[d])]
         if b is not None:
-            params += [turned(b[d, : gates * hidden]), turned(b[d, gates * hidden :])]
+            params += [reorder_gates(b[d, : gates * hidden]), reorder_gates(b[d, gates * hidden :])]
     out, *last = function(x, start, params, b is not None, 1, 0.0, False, len(ways) == 2, False)
     y = out.reshape(*out.shape[:2], len(ways), hidden).permute(0, 2, 1, 3)
     if layout:

@@ -12,7 +12,7 @@ from .op_registry import Ints, Number, ints, normalize_dims, op, single_number
 from .resource_limits import check_work
 
 
-def _dims(x: Tensor, axes: Ints, noop: int) -> list[int] | None:
+def _normalize_dims(x: Tensor, axes: Ints, noop: int) -> list[int] | None:
     """Return the dimensions to reduce, None for a no-op."""
     given = ints(axes)
     if not given:
@@ -22,7 +22,7 @@ def _dims(x: Tensor, axes: Ints, noop: int) -> list[int] | None:
 
 def _register_reduction(name: str, function: Any, before: Any = None, after: Any = None) -> None:
     def run(x: Tensor, axes: Ints = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Tensor:
-        dims = _dims(x, axes, noop_with_empty_axes)
+        dims = _normalize_dims(x, axes, noop_with_empty_axes)
         check_work(name, x.numel())
         values = x if before is None else before(x)
         if dims is None:
@@ -36,31 +36,31 @@ def _register_reduction(name: str, function: Any, before: Any = None, after: Any
     globals()[name] = op(name)(run)
 
 
-def _sum(x: Tensor, dims: list[int], keep: bool) -> Tensor:
+def _reduce_sum(x: Tensor, dims: list[int], keep: bool) -> Tensor:
     return torch.sum(x, dims, keep)
 
 
-def _product(x: Tensor, dims: list[int], keep: bool) -> Tensor:
+def _reduce_product(x: Tensor, dims: list[int], keep: bool) -> Tensor:
     for d in sorted(dims, reverse=True):
         x = torch.prod(x, d, keep)
     return x
 
 
-def _mean(x: Tensor, dims: list[int], keep: bool) -> Tensor:
+def _reduce_mean(x: Tensor, dims: list[int], keep: bool) -> Tensor:
     if x.is_floating_point():
         return torch.mean(x, dims, keep)
     return torch.mean(x.to(torch.float64), dims, keep)
 
 
-def _min(x: Tensor, dims: list[int], keep: bool) -> Tensor:
-    return _min_max(torch.amin, torch.iinfo, "max", x, dims, keep)
+def _reduce_min(x: Tensor, dims: list[int], keep: bool) -> Tensor:
+    return _reduce_min_or_max(torch.amin, torch.iinfo, "max", x, dims, keep)
 
 
-def _max(x: Tensor, dims: list[int], keep: bool) -> Tensor:
-    return _min_max(torch.amax, torch.iinfo, "min", x, dims, keep)
+def _reduce_max(x: Tensor, dims: list[int], keep: bool) -> Tensor:
+    return _reduce_min_or_max(torch.amax, torch.iinfo, "min", x, dims, keep)
 
 
-def _min_max(function: Any, info: Any, end: str, x: Tensor, dims: list[int], keep: bool) -> Tensor:
+def _reduce_min_or_max(function: Any, info: Any, end: str, x: Tensor, dims: list[int], keep: bool) -> Tensor:
     if x.numel():
         return function(x, dims, keep)
     # The identity of the reduction.
@@ -78,29 +78,29 @@ def _to_wide(x: Tensor) -> Tensor:
     return x if x.is_floating_point() else x.to(torch.float64)
 
 
-_register_reduction("ReduceSum", _sum)
-_register_reduction("ReduceProd", _product)
-_register_reduction("ReduceMean", _mean)
-_register_reduction("ReduceMin", _min)
-_register_reduction("ReduceMax", _max)
-_register_reduction("ReduceL1", _sum, before=torch.abs)
-_register_reduction("ReduceL2", _sum, before=lambda x: _to_wide(x) * _to_wide(x), after=torch.sqrt)
-_register_reduction("ReduceSumSquare", _sum, before=torch.square)
-_register_reduction("ReduceLogSum", _sum, before=_to_wide, after=torch.log)
+_register_reduction("ReduceSum", _reduce_sum)
+_register_reduction("ReduceProd", _reduce_product)
+_register_reduction("ReduceMean", _reduce_mean)
+_register_reduction("ReduceMin", _reduce_min)
+_register_reduction("ReduceMax", _reduce_max)
+_register_reduction("ReduceL1", _reduce_sum, before=torch.abs)
+_register_reduction("ReduceL2", _reduce_sum, before=lambda x: _to_wide(x) * _to_wide(x), after=torch.sqrt)
+_register_reduction("ReduceSumSquare", _reduce_sum, before=torch.square)
+_register_reduction("ReduceLogSum", _reduce_sum, before=_to_wide, after=torch.log)
 _register_reduction("ReduceLogSumExp", _log_sum)
 
 
 @op("CumSum")
 def cumsum(x: Tensor, axis: Number, *, exclusive: int = 0, reverse: int = 0) -> Tensor:
-    return _cumulative(torch.cumsum, 0, x, int(single_number(axis)), exclusive, reverse)
+    return _cumulate(torch.cumsum, 0, x, int(single_number(axis)), exclusive, reverse)
 
 
 @op("CumProd")
 def cumprod(x: Tensor, axis: Number, *, exclusive: int = 0, reverse: int = 0) -> Tensor:
-    return _cumulative(torch.cumprod, 1, x, int(single_number(axis)), exclusive, reverse)
+    return _cumulate(torch.cumprod, 1, x, int(single_number(axis)), exclusive, reverse)
 
 
-def _cumulative(function: Callable, start: int, x: Tensor, axis: int, exclusive: int, reverse: int) -> Tensor:
+def _cumulate(function: Callable, start: int, x: Tensor, axis: int, exclusive: int, reverse: int) -> Tensor:
     axis %= x.ndim
     if reverse:
         x = torch.flip(x, [axis])

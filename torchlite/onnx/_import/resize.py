@@ -67,7 +67,7 @@ def _round_nearest(source: np.ndarray, rule: str) -> np.ndarray:
     return np.ceil(source - 0.5)
 
 
-def _neighbours(
+def _find_neighbours(
     n: int, count: int, scale: float, roi: tuple[float, float], way: ResizeOptions
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Return, for each output element, its source indices, weights, and whether it is out of range."""
@@ -92,7 +92,7 @@ def _resize_dim(x: Tensor, d: int, count: int, scale: float, roi: tuple[float, f
     n = x.shape[d]
     if count == 0 or n == 0:
         return x.new_zeros([count if i == d else size for i, size in enumerate(x.shape)])
-    places, weights, outside = _neighbours(n, count, scale, roi, way)
+    places, weights, outside = _find_neighbours(n, count, scale, roi, way)
     shape = [count if i == d else 1 for i in range(x.ndim)]
     kind = x.dtype if x.is_floating_point() else torch.float32
 
@@ -112,7 +112,7 @@ def _resize_dim(x: Tensor, d: int, count: int, scale: float, roi: tuple[float, f
     return out
 
 
-def _interpolate(x: Tensor, sizes: list[int], scales: list[float], way: ResizeOptions) -> Tensor | None:
+def _interpolate_by_torch(x: Tensor, sizes: list[int], scales: list[float], way: ResizeOptions) -> Tensor | None:
     """Interpolate by torch's function where it is equivalent."""
     changed = [d for d in range(x.ndim) if sizes[d] != x.shape[d]]
     rank = x.ndim - 2
@@ -132,7 +132,7 @@ def _interpolate(x: Tensor, sizes: list[int], scales: list[float], way: ResizeOp
     return None
 
 
-def _resize(
+def _resize_tensor(
     x: Tensor, sizes: list[int], scales: list[float], rois: list[tuple[float, float]], way: ResizeOptions
 ) -> Tensor:
     for d in range(x.ndim):  # one dimension after another
@@ -141,7 +141,7 @@ def _resize(
             reach = 2 * math.ceil(2 / min(scales[d], 1.0)) if scales[d] > 0 else 0
             check_elements("Resize", sizes[d], reach, each=8)
             check_work("Resize", reach * math.prod((*sizes[: d + 1], *x.shape[d + 1 :])))
-    found = _interpolate(x, sizes, scales, way)
+    found = _interpolate_by_torch(x, sizes, scales, way)
     if found is not None:
         return found
     out = x
@@ -164,7 +164,7 @@ def upsample(
     factors = floats(scales) if scales is not None else [1.0, 1.0, height_scale or 1.0, width_scale or 1.0]
     sizes = [math.floor(n * f) for n, f in zip(x.shape, factors or [], strict=True)]
     way = ResizeOptions({"bilinear": "linear"}.get(mode, mode), "asymmetric", "floor")
-    return _resize(x, sizes, factors or [], [(0, 1)] * x.ndim, way)
+    return _resize_tensor(x, sizes, factors or [], [(0, 1)] * x.ndim, way)
 
 
 @op("Resize")
@@ -198,7 +198,7 @@ def resize(
         extrapolation_value,
     )  # fmt: skip
     every = range(x.ndim)
-    return _resize(
+    return _resize_tensor(
         x,
         [whole[at[d]] if d in at else x.shape[d] for d in every],
         [ratios[at[d]] if d in at else 1.0 for d in every],

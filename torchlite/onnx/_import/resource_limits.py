@@ -20,7 +20,7 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import Parameter
 
-from ..._serialization.resource_budget import slowness
+from ..._serialization.resource_budget import measure_python_slowdown
 from ..._types.layouts import MAX_DIMS
 from .._element_types import NarrowTensor
 from ..errors import OnnxFileError
@@ -37,7 +37,7 @@ _MAX_UNLIMITED = 1 << 28  # maximum elements of a result outside loaded models
 _COUNT_INTERVAL = 1 << 16  # elements between counts of live values
 _OBJECT, _OBJECTS = 64, 256  # additional elements per value, beyond this number of values
 _CLOCK_INTERVAL = 4 * _OBJECT  # elements between clock checks
-_FREE = 1 << 16  # elements of broadcast results without check
+_MAX_UNCHECKED_ELEMENTS = 1 << 16  # elements of broadcast results without check
 
 
 def element_budget(file: int, inputs: int) -> int:
@@ -76,7 +76,7 @@ class RunLimits:
 
     def __init__(self, max_elements: int, free: int, uncounted: Callable[[], Iterable[Any]] = tuple) -> None:
         self.max_elements, self.free, self.uncounted = max_elements, free, uncounted
-        self.deadline = time.thread_time_ns() + int(_TIME * max(max_elements, MAX_ELEMENTS) * slowness())
+        self.deadline = time.thread_time_ns() + int(_TIME * max(max_elements, MAX_ELEMENTS) * measure_python_slowdown())
         self.next_clock_check = 0  # element count of the next clock check
         self.created = 0  # elements created, including work
         self.live_refs: list[weakref.ref] | None = None  # weak references to memory of possibly live values
@@ -230,7 +230,7 @@ def check_steps(what: str, count: int) -> None:
 def check_broadcast(what: str, x: Any, y: Any, *rest: Any) -> None:
     """Check the elements of a broadcast result."""
     first, second = x.shape, y.shape
-    if not rest and (first == second or nonzero_numel(first) * nonzero_numel(second) <= _FREE):
+    if not rest and (first == second or nonzero_numel(first) * nonzero_numel(second) <= _MAX_UNCHECKED_ELEMENTS):
         return
     shapes = [tuple(v.shape)[::-1] for v in (x, y, *rest)]
     rank = max(map(len, shapes))
@@ -240,7 +240,7 @@ def check_broadcast(what: str, x: Any, y: Any, *rest: Any) -> None:
 def check_matmul(a: Any, b: Any) -> None:
     """Check the elements and work of a matrix product."""
     first, second = a.shape, b.shape
-    if nonzero_numel(first) * nonzero_numel(second) > _FREE and len(first) > 1 and len(second) > 1:
+    if nonzero_numel(first) * nonzero_numel(second) > _MAX_UNCHECKED_ELEMENTS and len(first) > 1 and len(second) > 1:
         batch = max(math.prod(first[:-2]), math.prod(second[:-2]))
         if len(first) > 2 and len(second) > 2 and first[:-2] != second[:-2]:
             batch = math.prod(max(p, q) for p, q in zip(first[-3::-1], second[-3::-1], strict=False)) * math.prod(

@@ -37,7 +37,7 @@ def blackman_window(size: Number, *, output_datatype: int = 1, periodic: int = 1
     return _cosine_window(size, periodic, output_datatype, (0.42, -0.5, 0.08))
 
 
-def _dft(x: Tensor, length: Any, axis: int, inverse: int, onesided: int) -> Tensor:
+def _compute_dft(x: Tensor, length: Any, axis: int, inverse: int, onesided: int) -> Tensor:
     axis %= x.ndim
     whole = x[..., 0] if x.shape[-1] == 1 else torch.complex(x[..., 0].contiguous(), x[..., 1].contiguous())
     n = None if length is None else int(single_number(length))
@@ -56,12 +56,12 @@ def _dft(x: Tensor, length: Any, axis: int, inverse: int, onesided: int) -> Tens
 
 @op("DFT")
 def dft_opset17(x: Tensor, length: Number = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0) -> Tensor:
-    return _dft(x, length, axis, inverse, onesided)
+    return _compute_dft(x, length, axis, inverse, onesided)
 
 
 @op("DFT", since=20)
 def dft(x: Tensor, length: Number = None, axis: Number = None, *, inverse: int = 0, onesided: int = 0) -> Tensor:
-    return _dft(x, length, -2 if axis is None else int(single_number(axis)), inverse, onesided)
+    return _compute_dft(x, length, -2 if axis is None else int(single_number(axis)), inverse, onesided)
 
 
 @op("STFT")

@@ -124,12 +124,12 @@ def non_max_suppression(
     for image in range(values.shape[0]):
         for kind in range(values.shape[1]):
             check_steps("NonMaxSuppression", 8)
-            kept = _suppress(low[image], high[image], values[image, kind], limit, threshold, floor)
+            kept = _suppress_boxes(low[image], high[image], values[image, kind], limit, threshold, floor)
             found += [(image, kind, i) for i in kept]
     return torch.tensor(found, dtype=torch.int64, device=boxes.device).reshape(-1, 3)
 
 
-def _suppress(low: Any, high: Any, scores: Any, limit: int, threshold: float, floor: Any) -> list[int]:
+def _suppress_boxes(low: Any, high: Any, scores: Any, limit: int, threshold: float, floor: Any) -> list[int]:
     order = np.argsort(-scores, kind="stable")
     if floor is not None:
         order = order[scores[order] > floor]

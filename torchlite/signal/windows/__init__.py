@@ -39,11 +39,11 @@ def _check_arguments(name: str, M: int, dtype, layout):
     return dtype
 
 
-def _points(start: float, end: float, M: int, dtype, device, requires_grad: bool):
+def _window_points(start: float, end: float, M: int, dtype, device, requires_grad: bool):
     return torch.linspace(start, end, M, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def _empty(dtype, device, requires_grad: bool):
+def _empty_window(dtype, device, requires_grad: bool):
     return torch.empty((0,), dtype=dtype, device=device, requires_grad=requires_grad)
 
 
@@ -71,10 +71,10 @@ def exponential(
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
     if M == 0:
-        return _empty(dtype, device, requires_grad)
+        return _empty_window(dtype, device, requires_grad)
     if center is None:
         center = (M if not sym and M > 1 else M - 1) / 2.0
-    k = _points(-center / tau, (M - 1 - center) / tau, M, dtype, device, requires_grad)
+    k = _window_points(-center / tau, (M - 1 - center) / tau, M, dtype, device, requires_grad)
     return torch.exp(-torch.abs(k))
 
 
@@ -95,9 +95,9 @@ def cosine(
     """
     dtype = _check_arguments("cosine", M, dtype, layout)
     if M == 0:
-        return _empty(dtype, device, requires_grad)
+        return _empty_window(dtype, device, requires_grad)
     step = math.pi / (M + 1 if not sym and M > 1 else M)
-    return torch.sin(_points(0.5 * step, (M - 0.5) * step, M, dtype, device, requires_grad))
+    return torch.sin(_window_points(0.5 * step, (M - 0.5) * step, M, dtype, device, requires_grad))
 
 
 def gaussian(
@@ -120,10 +120,10 @@ def gaussian(
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
     if M == 0:
-        return _empty(dtype, device, requires_grad)
+        return _empty_window(dtype, device, requires_grad)
     scale = 1 / (std * math.sqrt(2))
     start = -(M if not sym and M > 1 else M - 1) / 2.0
-    k = _points(start * scale, (start + M - 1) * scale, M, dtype, device, requires_grad)
+    k = _window_points(start * scale, (start + M - 1) * scale, M, dtype, device, requires_grad)
     return torch.exp(-(k * k))
 
 
@@ -147,12 +147,12 @@ def kaiser(
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
     if M == 0:
-        return _empty(dtype, device, requires_grad)
+        return _empty_window(dtype, device, requires_grad)
     if M == 1:
         return torch.ones((1,), dtype=dtype, device=device, requires_grad=requires_grad)
     last = beta if sym else beta * (1 - 2 / M)
     k = torch.minimum(
-        _points(-beta, last, M, dtype, device, requires_grad), torch.tensor(beta, dtype=dtype, device=device)
+        _window_points(-beta, last, M, dtype, device, requires_grad), torch.tensor(beta, dtype=dtype, device=device)
     )
     return torch.i0(torch.sqrt(beta * beta - k * k)) / torch.i0(torch.tensor(beta, dtype=dtype, device=device))
 
@@ -175,7 +175,7 @@ def general_cosine(
     """
     dtype = _check_arguments("general_cosine", M, dtype, layout)
     if M == 0:
-        return _empty(dtype, device, requires_grad)
+        return _empty_window(dtype, device, requires_grad)
     if M == 1:
         return torch.ones((1,), dtype=dtype, device=device, requires_grad=requires_grad)
     if not isinstance(a, (list, tuple)):
@@ -183,7 +183,7 @@ def general_cosine(
     if not a:
         raise ValueError("Coefficients cannot be empty")
     step = 2 * math.pi / (M if not sym else M - 1)
-    k = _points(0, (M - 1) * step, M, dtype, device, requires_grad)
+    k = _window_points(0, (M - 1) * step, M, dtype, device, requires_grad)
     signed = torch.tensor([(-1) ** i * w for i, w in enumerate(a)], device=device, dtype=dtype)
     i = torch.arange(signed.shape[0], dtype=dtype, device=device)
     return (signed.unsqueeze(-1) * torch.cos(i.unsqueeze(-1) * k)).sum(0)
@@ -286,11 +286,11 @@ def bartlett(
     """
     dtype = _check_arguments("bartlett", M, dtype, layout)
     if M == 0:
-        return _empty(dtype, device, requires_grad)
+        return _empty_window(dtype, device, requires_grad)
     if M == 1:
         return torch.ones((1,), dtype=dtype, device=device, requires_grad=requires_grad)
     step = 2 / (M if not sym else M - 1)
-    return 1 - torch.abs(_points(-1, -1 + (M - 1) * step, M, dtype, device, requires_grad))
+    return 1 - torch.abs(_window_points(-1, -1 + (M - 1) * step, M, dtype, device, requires_grad))
 
 
 def nuttall(

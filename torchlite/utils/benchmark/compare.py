@@ -65,18 +65,18 @@ class Compare:
     def _render(self) -> list[str]:
         merged = Measurement.merge(self._results)
         return [
-            self._tabulated(label, [m for m in merged if m.label == label])
+            self._make_table(label, [m for m in merged if m.label == label])
             for label in ordered_unique(m.label for m in merged)
         ]
 
-    def _tabulated(self, label: Any, results: list[Measurement]) -> str:
+    def _make_table(self, label: Any, results: list[Measurement]) -> str:
         columns = ordered_unique(m.description for m in results)
         rows = ordered_unique((m.task_spec.num_threads, m.env, m.as_row_name) for m in results)
         unit, scale = select_unit(min(m.median for m in results))
         several = len({env for _, env, _ in rows}) > 1
         by_place = {((m.task_spec.num_threads, m.env, m.as_row_name), m.description): m for m in results}
 
-        def shown(m: Measurement | None) -> str:
+        def format_cell(m: Measurement | None) -> str:
             if m is None:
                 return ""
             time = m.median / scale
@@ -87,7 +87,7 @@ class Compare:
         first = max([len(name) for name in names.values()] + [len(f"{max(r[0] for r in rows)} threads: ")]) + 6
         heads = [str(c or "") for c in columns]
         widths = [
-            max(len(h), *(len(shown(by_place.get((row, c)))) for row in rows)) + 2
+            max(len(h), *(len(format_cell(by_place.get((row, c)))) for row in rows)) + 2
             for h, c in zip(heads, columns, strict=True)
         ]
         total = first + sum(widths) + 3 * len(widths)
@@ -101,14 +101,14 @@ class Compare:
                 text = f"{threads} threads: "
                 lines.append(text + "-" * (total - len(text)))
             cells = [
-                self._coloured(shown(by_place.get((row, c))).rjust(w), row, c, by_place, rows, columns)
+                self._colorize_cell(format_cell(by_place.get((row, c))).rjust(w), row, c, by_place, rows, columns)
                 for c, w in zip(columns, widths, strict=True)
             ]
             lines.append(("      " + names[row]).ljust(first) + "".join(" | " + cell for cell in cells))
         words = {"s": "seconds (s)", "ms": "milliseconds (ms)", "us": "microseconds (us)", "ns": "nanoseconds (ns)"}
         return "\n".join([*lines, "", f"Times are in {words[unit]}.", ""])
 
-    def _coloured(self, text: str, row: Any, column: Any, by_place: dict, rows: list, columns: list) -> str:
+    def _colorize_cell(self, text: str, row: Any, column: Any, by_place: dict, rows: list, columns: list) -> str:
         """Colour a cell green if it is the best, red if it takes twice as long."""
         mine = by_place.get((row, column))
         if self._colorize is Colorize.NONE or mine is None:

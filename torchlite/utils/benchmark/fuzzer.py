@@ -87,7 +87,7 @@ class FuzzedTensor:
     def name(self) -> str:
         return self._name
 
-    def _make(self, params: dict, state: Any) -> tuple[Any, dict]:
+    def _make_tensor(self, params: dict, state: Any) -> tuple[Any, dict]:
         dims = params[self._dim] if self._dim else len(self._size)
         size = tuple(params[s] if isinstance(s, str) else s for s in self._size[:dims])
         steps = tuple(params[s] if isinstance(s, str) else s for s in (self._steps or (1,) * dims)[:dims])
@@ -132,7 +132,7 @@ class FuzzedSparseTensor(FuzzedTensor):
         super().__init__(name, size, None, 1.0, min_elements, max_elements, None, dim_parameter, None, dtype, cuda)
         self._density, self._nnz, self._coalesced, self._sparse_dim = density, nnz, coalesced, sparse_dim
 
-    def _make(self, params: dict, state: Any) -> tuple[Any, dict]:
+    def _make_tensor(self, params: dict, state: Any) -> tuple[Any, dict]:
         dims = params[self._dim] if self._dim else len(self._size)
         size = tuple(params[s] if isinstance(s, str) else s for s in self._size[:dims])
         sparse = params[self._sparse_dim] if self._sparse_dim else dims
@@ -184,11 +184,11 @@ class Fuzzer:
         state = np.random.RandomState(self._seed)
         torch.manual_seed(int(state.randint(0, 2**31 - 1)))
         for _ in range(n):
-            params = self._params(state)
-            made = {tensor.name: tensor._make(params, state) for tensor in self._tensors}
+            params = self._draw_params(state)
+            made = {tensor.name: tensor._make_tensor(params, state) for tensor in self._tensors}
             yield {name: t for name, (t, _) in made.items()}, {name: d for name, (_, d) in made.items()}, params
 
-    def _params(self, state: Any) -> dict:
+    def _draw_params(self, state: Any) -> dict:
         for _ in range(10_000):
             self._drawn += 1
             params = {p.name: p.sample(state) for p in self._parameters}

@@ -58,14 +58,14 @@ class Timer:
     def _timeit(self, number: int) -> float:
         return max(self._timer.timeit(number), 1e-9)
 
-    def _measurement(self, number: int, times: list[float]) -> Measurement:
+    def _make_measurement(self, number: int, times: list[float]) -> Measurement:
         return Measurement(number_per_run=number, raw_times=times, task_spec=self._task_spec)
 
     def timeit(self, number: int = 1_000_000) -> Measurement:
         """The time of `number` runs, after a hundredth of them to warm up."""
         with set_torch_threads(self._task_spec.num_threads):
             self._timeit(max(int(number // 100), 2))
-            return self._measurement(number, [self._timeit(number)])
+            return self._make_measurement(number, [self._timeit(number)])
 
     def repeat(self, repeat: int = -1, number: int = -1) -> None:
         """Refuses: `blocked_autorange` repeats."""
@@ -91,11 +91,11 @@ class Timer:
         """Times of blocks of runs, for `min_run_time` seconds in all; `callback(number, time)` sees each."""
         with set_torch_threads(self._task_spec.num_threads):
             number = self._block_size(min_run_time)
-            return self._measurement(
-                number, self._blocks(number, lambda times, m: sum(times) >= min_run_time, callback)
+            return self._make_measurement(
+                number, self._time_blocks(number, lambda times, m: sum(times) >= min_run_time, callback)
             )
 
-    def _blocks(self, number: int, done: Callable[[list[float], Any], bool], callback: Any) -> list[float]:
+    def _time_blocks(self, number: int, done: Callable[[list[float], Any], bool], callback: Any) -> list[float]:
         times: list[float] = []
         while not times or not done(times, None):
             times.append(self._timeit(number))
@@ -120,10 +120,10 @@ class Timer:
                 return (
                     total >= min_run_time
                     and len(times) > 3
-                    and self._measurement(number, times).meets_confidence(threshold)
+                    and self._make_measurement(number, times).meets_confidence(threshold)
                 )
 
-            return self._measurement(number, self._blocks(number, done, callback))
+            return self._make_measurement(number, self._time_blocks(number, done, callback))
 
     def collect_callgrind(
         self,

@@ -147,9 +147,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 process.start()
             theirs.close()
             self._workers.append(process)
-        self._begin()
+        self._begin_epoch()
 
-    def _begin(self) -> None:
+    def _begin_epoch(self) -> None:
         self._sent = self._next = 0
         self._waiting: dict[int, int] = {}  # number of the task -> worker
         self._ready: dict[int, Any] = {}
@@ -168,7 +168,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             send(pipe, (-1 - worker, None), self._limit)
         while self._waiting:
             self._receive()
-        self._begin()
+        self._begin_epoch()
 
     def _send_task(self) -> None:
         if not any(self._active):
@@ -182,10 +182,10 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         try:
             send(self._pipes[worker], (self._sent, index), self._limit)
         except (BrokenPipeError, ConnectionResetError):
-            self._lost()
+            self._raise_worker_died()
         self._sent += 1
 
-    def _lost(self):
+    def _raise_worker_died(self):
         # A pipe closes a moment before its process has ended.
         for sentinel in connections.wait([p.sentinel for p in self._workers], 2):
             next(p for p in self._workers if p.sentinel == sentinel).join(2)
@@ -206,11 +206,11 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
         pipe = next((item for item in found if item in pipes), None)
         if pipe is None:
-            self._lost()
+            self._raise_worker_died()
         try:
             number, data = receive(pipe)
         except (EOFError, ConnectionResetError):
-            self._lost()
+            self._raise_worker_died()
         worker = self._waiting.pop(number)
         if isinstance(data, _IterableDatasetStopIteration):
             if self._active[worker] and not self._persistent_workers:

@@ -72,16 +72,16 @@ class StackDataset(Dataset[Item]):
         if not args and not kwargs:
             raise ValueError("At least one dataset should be passed")
         self.datasets: Any = args or kwargs
-        self._length = len(_stacked_datasets(self)[0])  # type: ignore[arg-type]
-        if any(self._length != len(member) for member in _stacked_datasets(self)):  # type: ignore[arg-type]
+        self._length = len(_datasets_of_stack(self)[0])  # type: ignore[arg-type]
+        if any(self._length != len(member) for member in _datasets_of_stack(self)):  # type: ignore[arg-type]
             raise ValueError("Size mismatch between datasets")
 
     def __getitem__(self, index: Any) -> Any:
-        return _rebuild_item(self, [member[index] for member in _stacked_datasets(self)])
+        return _rebuild_item(self, [member[index] for member in _datasets_of_stack(self)])
 
     def __getitems__(self, indices: list) -> Any:
         columns = []
-        for member in _stacked_datasets(self):
+        for member in _datasets_of_stack(self):
             fetch = getattr(member, "__getitems__", None)
             column = fetch(indices) if callable(fetch) else [member[i] for i in indices]
             if len(column) != len(indices):
@@ -93,7 +93,7 @@ class StackDataset(Dataset[Item]):
         return self._length
 
 
-def _stacked_datasets(stack) -> list[Dataset]:
+def _datasets_of_stack(stack) -> list[Dataset]:
     return list(stack.datasets.values() if isinstance(stack.datasets, dict) else stack.datasets)
 
 

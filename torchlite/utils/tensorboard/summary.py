@@ -18,7 +18,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _summary(**value: Any) -> Any:
+def _make_summary(**value: Any) -> Any:
     messages = import_proto("summary_pb2")
     return messages.Summary(value=[messages.Summary.Value(**value)])
 
@@ -32,12 +32,12 @@ def scalar(
         raise AssertionError(f"Tensor should contain one element (0 dimensions). Was given size: {array.size} and "
                              f"{array.ndim} dimensions.")  # fmt: skip
     if not new_style:
-        return _summary(tag=name, simple_value=float(array))
+        return _make_summary(tag=name, simple_value=float(array))
     messages = import_proto("tensor_pb2"), import_proto("types_pb2"), import_proto("summary_pb2")
     kind, values = (messages[1].DT_DOUBLE, "double_val") if double_precision else (messages[1].DT_FLOAT, "float_val")
     content = messages[0].TensorProto(dtype=kind, **{values: [float(array)]})
     plugin = messages[2].SummaryMetadata.PluginData(plugin_name="scalars")
-    return _summary(tag=name, tensor=content, metadata=messages[2].SummaryMetadata(plugin_data=plugin))
+    return _make_summary(tag=name, tensor=content, metadata=messages[2].SummaryMetadata(plugin_data=plugin))
 
 
 def make_histogram(values: Any, bins: Any, max_bins: int | None = None) -> Any:
@@ -61,7 +61,7 @@ def make_histogram(values: Any, bins: Any, max_bins: int | None = None) -> Any:
 
 def histogram(name: str, values: Any, bins: Any, max_bins: int | None = None) -> Any:
     """Return a histogram of values."""
-    return _summary(tag=name, histo=make_histogram(as_array(values), bins, max_bins))
+    return _make_summary(tag=name, histo=make_histogram(as_array(values), bins, max_bins))
 
 
 def histogram_raw(
@@ -71,12 +71,12 @@ def histogram_raw(
     made = import_proto("summary_pb2").HistogramProto(
         min=min, max=max, num=num, sum=sum, sum_squares=sum_squares, bucket_limit=bucket_limits, bucket=bucket_counts
     )
-    return _summary(tag=name, histo=made)
+    return _make_summary(tag=name, histo=made)
 
 
 def image(tag: str, tensor: Any, rescale: float = 1, dataformats: str = "NCHW") -> Any:
     """An image, as PNG, or several in rows of eight. ImportError without Pillow."""
-    return _image(tag, to_uint8(to_image(as_array(tensor), dataformats), rescale))
+    return _make_image_summary(tag, to_uint8(to_image(as_array(tensor), dataformats), rescale))
 
 
 def image_boxes(
@@ -84,16 +84,18 @@ def image_boxes(
 ) -> Any:
     """Return an image with boxes (left, top, right, bottom), each with its label."""
     picture = to_uint8(to_image(as_array(tensor_image), dataformats), rescale)
-    return _image(tag, draw_boxes(picture, as_array(tensor_boxes), labels))
+    return _make_image_summary(tag, draw_boxes(picture, as_array(tensor_boxes), labels))
 
 
-def _image(tag: str, picture: np.ndarray) -> Any:
+def _make_image_summary(tag: str, picture: np.ndarray) -> Any:
     from PIL import Image
 
     height, width, channels = picture.shape
     content = encode_image(Image.fromarray(picture))
     kind = import_proto("summary_pb2").Summary.Image
-    return _summary(tag=tag, image=kind(height=height, width=width, colorspace=channels, encoded_image_string=content))
+    return _make_summary(
+        tag=tag, image=kind(height=height, width=width, colorspace=channels, encoded_image_string=content)
+    )
 
 
 def video(tag: str, tensor: Any, fps: float = 4) -> Any:
@@ -107,7 +109,7 @@ def video(tag: str, tensor: Any, fps: float = 4) -> Any:
     kind = import_proto("summary_pb2").Summary.Image
     _, height, width, channels = frames.shape
     made = kind(height=height, width=width, colorspace=channels, encoded_image_string=encode_gif(frames, fps))
-    return _summary(tag=tag, image=made)
+    return _make_summary(tag=tag, image=made)
 
 
 def audio(tag: str, tensor: Any, sample_rate: int = 44100) -> Any:
@@ -126,7 +128,7 @@ def audio(tag: str, tensor: Any, sample_rate: int = 44100) -> Any:
         sample_rate=sample_rate, num_channels=1, length_frames=len(samples), encoded_audio_string=buffer.getvalue(),
         content_type="audio/wav",
     )  # fmt: skip
-    return _summary(tag=tag, audio=clip)
+    return _make_summary(tag=tag, audio=clip)
 
 
 def text(tag: str, text: str) -> Any:
@@ -145,7 +147,7 @@ def hparams(
     """(experiment, start, end) of a run with hyperparameters and the metrics that came of them. TypeError for
     dictionaries that are none, ValueError for values that are no number, string, truth or tensor.
     """
-    api, plugin, structs = import_proto("api_pb2"), import_proto("plugin_hparams_pb2"), _structs()
+    api, plugin, structs = import_proto("api_pb2"), import_proto("plugin_hparams_pb2"), _import_struct_pb2()
     for name, given in (("hparam_dict", hparam_dict), ("metric_dict", metric_dict)):
         if not isinstance(given, dict):
             raise TypeError(f"parameter: {name} should be a dictionary, nothing logged.")
@@ -154,11 +156,13 @@ def hparams(
     for key, value in hparam_dict.items():
         if value is None:
             continue
-        kind, proto = _hparam(value, structs)
+        kind, proto = _hparam_kind_and_value(value, structs)
         values[key] = proto
         info = {"name": key, "type": api.DataType.Value(kind)}
         if key in domains:
-            info["domain_discrete"] = structs.ListValue(values=[_hparam(v, structs)[1] for v in domains[key]])
+            info["domain_discrete"] = structs.ListValue(
+                values=[_hparam_kind_and_value(v, structs)[1] for v in domains[key]]
+            )
         infos.append(api.HParamInfo(**info))
     metrics = [api.MetricInfo(name=api.MetricName(tag=key)) for key in metric_dict]
     content = {
@@ -178,18 +182,18 @@ def hparams(
 
     def summarized(tag: str) -> Any:
         data = messages.SummaryMetadata.PluginData(plugin_name="hparams", content=content[tag].SerializeToString())
-        return _summary(tag=f"_hparams_/{tag}", metadata=messages.SummaryMetadata(plugin_data=data))
+        return _make_summary(tag=f"_hparams_/{tag}", metadata=messages.SummaryMetadata(plugin_data=data))
 
     return summarized("experiment"), summarized("session_start_info"), summarized("session_end_info")
 
 
-def _structs() -> Any:
+def _import_struct_pb2() -> Any:
     import importlib
 
     return importlib.import_module("google.protobuf.struct_pb2")
 
 
-def _hparam(value: Any, structs: Any) -> tuple[str, Any]:
+def _hparam_kind_and_value(value: Any, structs: Any) -> tuple[str, Any]:
     """(kind, value) of a hyperparameter."""
     if isinstance(value, str):
         return "DATA_TYPE_STRING", structs.Value(string_value=value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchlite._dispatch.argument_checks import diagonal_dims
+from torchlite._dispatch.shape_and_value_checks import diagonal_dims
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite_backends.kernel_sources import rearrange as texts
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlite._dispatch import REGISTRY
-from torchlite._dispatch.argument_checks import check_same_dtype
+from torchlite._dispatch.shape_and_value_checks import check_same_dtype
 from torchlite._dispatch.type_promotion import cast_scalar
 from torchlite._types.dtypes import BY_NAME, finfo, from_np
 from torchlite_backends.kernel_sources.activation_rules import RULES as ACTIVATIONS

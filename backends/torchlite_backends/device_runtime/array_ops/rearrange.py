@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from torchlite._dispatch.argument_checks import check_roll, check_unfold
+from torchlite._dispatch.shape_and_value_checks import check_roll, check_unfold
 from torchlite._dispatch.shapes import wrap_dim, wrap_dims
 from torchlite_backends.kernel_sources import rearrange as texts
 

@@ -7,7 +7,7 @@ import math
 import struct
 from typing import Any
 
-from torchlite._dispatch.argument_checks import mean_dtype_error
+from torchlite._dispatch.shape_and_value_checks import mean_dtype_error
 from torchlite._dispatch.shapes import wrap_dim, wrap_dims
 from torchlite._types.dtypes import from_np
 from torchlite_backends.kernel_sources.reduce import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from torchlite._dispatch.argument_checks import (
+from torchlite._dispatch.shape_and_value_checks import (
     check_gather,
     check_index_add,
     check_index_copy,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlite._dispatch.argument_checks import check_search, check_sorter, searches_right
+from torchlite._dispatch.shape_and_value_checks import check_search, check_sorter, searches_right
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import from_np
 from torchlite_backends.kernel_sources.sort import has_64bit_keys, sort_source

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from torchlite._dispatch.argument_checks import histogram_range
+from torchlite._dispatch.shape_and_value_checks import histogram_range
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import from_np
 from torchlite_backends.kernel_sources.histogram import COUNT_BINS, FIND_BINS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchlite._dispatch.argument_checks import view_dtype_geometry
+from torchlite._dispatch.shape_and_value_checks import view_dtype_geometry
 from torchlite._types.dtypes import from_np
 from torchlite_backends.kernel_sources.dtype_kinds import COMPLEX_KIND, REAL_KIND
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchlite._dispatch.argument_checks import storage_nbytes_for
+from torchlite._dispatch.shape_and_value_checks import storage_nbytes_for
 from torchlite._types.dtypes import BY_NAME
 from torchlite_backends.kernel_sources.dtype_kinds import KINDS
 

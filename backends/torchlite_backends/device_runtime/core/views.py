@@ -6,7 +6,7 @@ import builtins
 import functools
 import math
 
-from torchlite._dispatch.argument_checks import check_in_bounds_for_storage
+from torchlite._dispatch.shape_and_value_checks import check_in_bounds_for_storage
 from torchlite._dispatch.shapes import infer_expand_geometry, infer_size, wrap_dim
 
 from .array import Array, is_row_major, row_major, storage_nbytes, view_of

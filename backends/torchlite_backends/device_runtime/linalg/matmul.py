@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from torchlite._dispatch.argument_checks import check_batched_matrices, check_matmul_dtypes, check_ndims
+from torchlite._dispatch.shape_and_value_checks import check_batched_matrices, check_matmul_dtypes, check_ndims
 from torchlite_backends.kernel_sources.gemm import EPILOGUES
 
 from ..array_ops.pointwise import KERNELS as POINTWISE

@@ -39,9 +39,9 @@ class Context:
     def step(self, model: Any, inputs: tuple, loss: Callable[[Any], Any], optimizer: Any) -> Callable[[], Any]:
         """Return a function that runs one training step: `loss(model(*inputs))`, backward and the optimizer."""
 
-        def call() -> None:
+        def run_training_step() -> None:
             optimizer.zero_grad()
             loss(model(*inputs)).backward()
             optimizer.step()
 
-        return call
+        return run_training_step

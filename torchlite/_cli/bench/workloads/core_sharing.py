@@ -23,7 +23,7 @@ def run(check: str, c: Context, seconds: float) -> dict[str, float]:
     return found
 
 
-def _step(c: Context, workload: str) -> Callable[[], Any]:
+def _make_first_step(c: Context, workload: str) -> Callable[[], Any]:
     """Return the call of a workload's first row."""
     from importlib import import_module
 
@@ -31,7 +31,7 @@ def _step(c: Context, workload: str) -> Callable[[], Any]:
     return next(make(c))[1]
 
 
-def _count(call: Callable[[], Any], until: float) -> int:
+def _count_calls_until(call: Callable[[], Any], until: float) -> int:
     count = 0
     while time.perf_counter() < until:
         call()
@@ -43,10 +43,10 @@ def one_thread(c: Context, seconds: float) -> dict[str, float]:
     """Return CPU time divided by wall time of training steps with one thread: at most 1 if no other thread works."""
     before = c.T.get_num_threads()
     c.T.set_num_threads(1)
-    step = _step(c, "gpt")
+    step = _make_first_step(c, "gpt")
     step()
     start, cpu = time.perf_counter(), time.process_time()
-    _count(step, start + seconds)
+    _count_calls_until(step, start + seconds)
     cores = (time.process_time() - cpu) / (time.perf_counter() - start)
     c.T.set_num_threads(before)
     return {"cores used by one thread": cores}
@@ -54,7 +54,7 @@ def one_thread(c: Context, seconds: float) -> dict[str, float]:
 
 def idle(c: Context, seconds: float) -> dict[str, float]:
     """Return the share of a core that is used after work, while idle."""
-    _count(_step(c, "gpt"), time.perf_counter() + seconds)
+    _count_calls_until(_make_first_step(c, "gpt"), time.perf_counter() + seconds)
     cpu = time.process_time()
     time.sleep(seconds)
     return {"cores used when idle": (time.process_time() - cpu) / seconds}
@@ -64,17 +64,17 @@ def user_threads(c: Context, seconds: float) -> dict[str, float]:
     """Return steps of two user threads divided by those of one in the same time: 1 for fair sharing."""
     found = {}
     for workload in ("mlp", "gpt"):
-        steps = [_step(c, workload) for _ in range(2)]
+        steps = [_make_first_step(c, workload) for _ in range(2)]
         for step in steps:
             step()
-        alone = _count(steps[0], time.perf_counter() + seconds)
+        alone = _count_calls_until(steps[0], time.perf_counter() + seconds)
         counts = [0, 0]
         until = time.perf_counter() + seconds
 
-        def body(k: int, until: float = until, counts: list = counts, steps: list = steps) -> None:
-            counts[k] = _count(steps[k], until)
+        def count_steps_in_thread(k: int, until: float = until, counts: list = counts, steps: list = steps) -> None:
+            counts[k] = _count_calls_until(steps[k], until)
 
-        threads = [threading.Thread(target=body, args=(k,)) for k in range(2)]
+        threads = [threading.Thread(target=count_steps_in_thread, args=(k,)) for k in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:

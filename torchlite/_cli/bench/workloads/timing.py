@@ -17,7 +17,7 @@ def measure(call: Callable[[], Any], wait: Callable[[Any], None], seconds: float
     After a warm-up, takes samples for `seconds`, at least `least` of them. Calls shorter than a sample count as the
     minimum of the samples' means, longer ones as the median; CPU times are means over all calls.
     """
-    repeat = _warm(call, wait, seconds)
+    repeat = _warm_up(call, wait, seconds)
     samples: list[float] = []
     begun, thread, process = time.perf_counter(), time.thread_time(), time.process_time()
     while len(samples) < least or time.perf_counter() - begun < seconds:
@@ -35,7 +35,7 @@ def measure(call: Callable[[], Any], wait: Callable[[Any], None], seconds: float
     }
 
 
-def _warm(call: Callable[[], Any], wait: Callable[[Any], None], seconds: float) -> int:
+def _warm_up(call: Callable[[], Any], wait: Callable[[Any], None], seconds: float) -> int:
     """Warm up; return the number of calls per sample."""
     begun, count, took = time.perf_counter(), 0, 0.0
     while count < 2 or time.perf_counter() - begun < min(0.1, seconds / 3):

@@ -34,7 +34,7 @@ class Session:
         self.rows: Rows = iter(())
         self.call: Any = None
 
-    def about(self) -> dict[str, Any]:
+    def describe_session(self) -> dict[str, Any]:
         T, numpy = self.T, sys.modules.get("numpy")
         ours, engine = hasattr(T, "__torchlite_version__"), ""
         if ours and self.context.device == "cpu":
@@ -79,7 +79,7 @@ def peak_memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
 
-def _answer(session: Session, request: dict) -> dict[str, Any]:
+def _answer_request(session: Session, request: dict) -> dict[str, Any]:
     if "make" in request:
         session.make(request["make"])
         return {}
@@ -99,22 +99,22 @@ def serve(options: argparse.Namespace) -> int:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 
-    def say(answer: dict) -> None:
+    def write_answer(answer: dict) -> None:
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
 
     try:
         session = Session(options.module, options.device, options.scale, options.threads, options.onednn)
-        say(session.about())
+        write_answer(session.describe_session())
     except Exception as error:  # the library that is measured may raise anything
-        say({"failed": f"{type(error).__name__}: {error}"})
+        write_answer({"failed": f"{type(error).__name__}: {error}"})
         return 1
     for line in sys.stdin:
         try:
-            say(_answer(session, json.loads(line)))
+            write_answer(_answer_request(session, json.loads(line)))
         except Exception as error:  # the library that is measured may raise anything
             session.rows = iter(())
-            say({"failed": f"{type(error).__name__}: {error}"})
+            write_answer({"failed": f"{type(error).__name__}: {error}"})
     return 0
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 # The workloads of each file, by the names of the functions that make their rows, and these rows.
 FILES: dict[str, dict[str, tuple[str, ...]]] = {
-    "small": {
+    "small_ops_and_models": {
         "small": (
             "small.add", "small.add_grad", "small.matmul", "small.matmul_grad", "small.sum", "small.sum_grad",
             "small.exp_grad", "small.reshape_grad", "small.getitem_grad", "small.fwdbwd",
@@ -16,14 +16,14 @@ FILES: dict[str, dict[str, tuple[str, ...]]] = {
         "clip": ("clip_grad_norm",),
         "sparse": ("sparse.mm", "sparse.sampled_addmm", "sparse.mm_grad"),
     },
-    "language": {
+    "language_models": {
         "gpt": ("gpt.train", "gpt.generate"),
         "bert": ("bert_base.infer",),
         "encoder": ("encoder.train",),
         "lstm": ("lstm.train", "gru.train"),
         "recommender": ("recommender.train", "recommender.train_sparse"),
     },
-    "vision": {
+    "vision_models": {
         "resnet18": ("resnet18_cifar.train",),
         "resnet50": ("resnet50.train_b4", "resnet50.infer_b1"),
         "mobilenet": ("mobilenet.train", "mobilenet.infer_b1"),
@@ -31,7 +31,7 @@ FILES: dict[str, dict[str, tuple[str, ...]]] = {
         "wavenet": ("wavenet.train",),
         "vit": ("vit.train", "vit.infer_b1"),
     },
-    "large": {
+    "large_arrays": {
         "large": (
             "big.add", "big.exp", "big.gelu", "big.where", "big.chain", "big.softmax", "big.layernorm", "big.rmsnorm",
             "big.sum", "big.mean0", "big.var", "big.max", "big.cumsum", "big.topk", "big.sort", "big.transpose",
@@ -44,7 +44,7 @@ WORKLOADS = {name: rows for workloads in FILES.values() for name, rows in worklo
 GROUPS: dict[str, tuple[str, ...]] = {
     "small": ("small",),
     "mlp": ("mlp", "lenet", "clip"),
-    "networks": (*FILES["language"], *FILES["vision"]),
+    "networks": (*FILES["language_models"], *FILES["vision_models"]),
     "big": ("large", "sparse"),
 }
 # Workloads of other libraries, in one file each.

@@ -57,15 +57,15 @@ class ActivationWrapper(nn.Module):
 
     @staticmethod
     def _post_state_dict_hook(module: nn.Module, state_dict: dict[str, Any], prefix: str, *args: Any) -> dict[str, Any]:
-        _renamed(state_dict, f"{prefix}{_CHECKPOINT_PREFIX}", prefix)
+        _rename_prefix(state_dict, f"{prefix}{_CHECKPOINT_PREFIX}", prefix)
         return state_dict
 
     @staticmethod
     def _pre_load_state_dict_hook(module: nn.Module, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
-        _renamed(state_dict, prefix, f"{prefix}{_CHECKPOINT_PREFIX}")
+        _rename_prefix(state_dict, prefix, f"{prefix}{_CHECKPOINT_PREFIX}")
 
 
-def _renamed(state_dict: dict[str, Any], before: str, after: str) -> None:
+def _rename_prefix(state_dict: dict[str, Any], before: str, after: str) -> None:
     """Replace a prefix of the names."""
     for name in [name for name in state_dict if name.startswith(before)]:
         state_dict[after + name.removeprefix(before)] = state_dict.pop(name)
@@ -143,7 +143,7 @@ def apply_activation_checkpointing(
     `auto_wrap_policy(module=, recurse=, nonwrapped_numel=)` may decide instead.
     """
 
-    def wanted(part: nn.Module) -> bool:
+    def should_wrap(part: nn.Module) -> bool:
         if auto_wrap_policy is None:
             return check_fn(part)
         return auto_wrap_policy(module=part, recurse=False, nonwrapped_numel=sum(p.numel() for p in part.parameters()))
@@ -151,7 +151,7 @@ def apply_activation_checkpointing(
     def visit(parent: nn.Module) -> None:
         for name, part in list(parent.named_children()):
             visit(part)
-            if wanted(part):
+            if should_wrap(part):
                 setattr(parent, name, checkpoint_wrapper_fn(part))
 
     visit(model)

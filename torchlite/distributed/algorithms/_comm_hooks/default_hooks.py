@@ -53,23 +53,23 @@ class LowPrecisionState(DefaultState):
         self.parameter_type = parameter_type
 
 
-def _divide(tensor: torch.Tensor, factor: float) -> None:
+def _divide_by_group_size(tensor: torch.Tensor, factor: float) -> None:
     if factor > 1:
         tensor.div_(factor)
 
 
 def allreduce_hook(state: DefaultState, grad: torch.Tensor) -> None:
     """Replace `grad` by the mean over the group."""
-    _divide(grad, state.gradient_predivide_factor)
+    _divide_by_group_size(grad, state.gradient_predivide_factor)
     dist.all_reduce(grad, group=state.process_group)
-    _divide(grad, state.gradient_postdivide_factor)
+    _divide_by_group_size(grad, state.gradient_postdivide_factor)
 
 
 def reduce_scatter_hook(state: DefaultState, grad: torch.Tensor, output: torch.Tensor) -> None:
     """Write this rank's part of the mean over the group to `output`."""
-    _divide(grad, state.gradient_predivide_factor)
+    _divide_by_group_size(grad, state.gradient_predivide_factor)
     dist.reduce_scatter_tensor(output, grad, group=state.process_group)
-    _divide(output, state.gradient_postdivide_factor)
+    _divide_by_group_size(output, state.gradient_postdivide_factor)
 
 
 def _reduce_in_dtype(

@@ -14,13 +14,13 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _group(process_group: Any) -> Any:
+def _default_group(process_group: Any) -> Any:
     return dist.group.WORLD if process_group is None else process_group
 
 
 def _allreduce_fut(process_group: Any, tensor: Any) -> Any:
     """Return a future of the mean, in place."""
-    group = _group(process_group)
+    group = _default_group(process_group)
     tensor.div_(group.size())  # before the sum, to avoid overflow in half precision
     work: Any = dist.all_reduce(tensor, group=group, async_op=True)
     return work.get_future().then(lambda done: done.value()[0])
@@ -32,7 +32,7 @@ def allreduce_hook(process_group: Any, bucket: GradBucket) -> torch.futures.Futu
 
 
 def _compress_hook(dtype: Any, process_group: Any, bucket: GradBucket) -> Any:
-    group, buffer = _group(process_group), bucket.buffer()
+    group, buffer = _default_group(process_group), bucket.buffer()
     small = buffer.to(dtype).div_(group.size())
     work: Any = dist.all_reduce(small, group=group, async_op=True)
     return work.get_future().then(lambda done: buffer.copy_(done.value()[0]))
@@ -48,7 +48,7 @@ def bf16_compress_hook(process_group: Any, bucket: GradBucket) -> torch.futures.
     return _compress_hook(torch.bfloat16, process_group, bucket)
 
 
-def _wrapper(dtype: Any, hook: Callable[[Any, GradBucket], Any]) -> Callable[[Any, GradBucket], Any]:
+def _wrap_compressing_hook(dtype: Any, hook: Callable[[Any, GradBucket], Any]) -> Callable[[Any, GradBucket], Any]:
     def compress_wrapper_hook(hook_state: Any, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
         buffer = bucket.buffer()
         bucket.set_buffer(buffer.to(dtype))
@@ -59,9 +59,9 @@ def _wrapper(dtype: Any, hook: Callable[[Any, GradBucket], Any]) -> Callable[[An
 
 def fp16_compress_wrapper(hook: Callable[[Any, GradBucket], Any]) -> Callable[[Any, GradBucket], Any]:
     """Wrap a hook to get its bucket in float16; its result is cast back to the gradients' dtype."""
-    return _wrapper(torch.float16, hook)
+    return _wrap_compressing_hook(torch.float16, hook)
 
 
 def bf16_compress_wrapper(hook: Callable[[Any, GradBucket], Any]) -> Callable[[Any, GradBucket], Any]:
     """Wrap a hook to get its bucket in bfloat16; its result is cast back to the gradients' dtype."""
-    return _wrapper(torch.bfloat16, hook)
+    return _wrap_compressing_hook(torch.bfloat16, hook)

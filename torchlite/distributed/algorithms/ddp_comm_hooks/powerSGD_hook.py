@@ -12,7 +12,7 @@ import torchlite as torch
 import torchlite.distributed as dist
 from torchlite.distributed._grad_bucket import GradBucket
 
-from .default_hooks import _allreduce_fut, _group
+from .default_hooks import _allreduce_fut, _default_group
 
 __all__ = ["PowerSGDState", "batched_powerSGD_hook", "powerSGD_hook"]
 
@@ -114,7 +114,7 @@ class PowerSGDState:
             tensor.add_(self.error_dict[index])
         return tensor.detach().clone()
 
-    def _thin(self, index: int, shapes: list[tuple[int, ...]], like: Any) -> tuple[list[Any], list[Any]]:
+    def _make_factors(self, index: int, shapes: list[tuple[int, ...]], like: Any) -> tuple[list[Any], list[Any]]:
         """Return the matrices P and Q for these (batch, rows, columns, rank), in two flat tensors."""
         new = not self.warm_start or index not in self.p_memory_dict
         if new:
@@ -139,9 +139,9 @@ def _allreduce_compressed(
     state: PowerSGDState, index: int, matrices: list[Any], rest: list[Any], buffer: Any, copied: Any, after: Any = None
 ) -> Any:
     """Return a future of the buffer, with `matrices` (batches of them) sent as products and `rest` uncompressed."""
-    group, size = _group(state.process_group), _group(state.process_group).size()
+    group, size = _default_group(state.process_group), _default_group(state.process_group).size()
     shapes = [(*m.shape, min(m.shape[1], m.shape[2], state.matrix_approximation_rank)) for m in matrices]
-    ps, qs = state._thin(index, shapes, buffer)
+    ps, qs = state._make_factors(index, shapes, buffer)
     for q in qs:
         _orthogonalize(q, state.orthogonalization_epsilon)
     for matrix, q, p in zip(matrices, qs, ps, strict=True):
@@ -149,7 +149,7 @@ def _allreduce_compressed(
     whole = torch.cat([tensor.reshape(-1) for tensor in rest]) if rest else buffer.new_empty(0)
     work: Any = dist.all_reduce(whole, group=group, async_op=True)
 
-    def second(done: Any) -> Any:
+    def compute_p(done: Any) -> Any:
         done.value()
         start = 0
         for tensor in rest:
@@ -157,14 +157,14 @@ def _allreduce_compressed(
             start += tensor.numel()
         dist.all_reduce(state.p_memory_dict[index], group=group)
 
-    def third(done: Any) -> Any:
+    def compute_q(done: Any) -> Any:
         done.value()
         for matrix, p, q in zip(matrices, ps, qs, strict=True):
             _orthogonalize(p, state.orthogonalization_epsilon)
             q.copy_(torch.bmm(matrix.transpose(1, 2), p))
         dist.all_reduce(state.q_memory_dict[index], group=group)
 
-    def last(done: Any) -> Any:
+    def decompress(done: Any) -> Any:
         done.value()
         state.q_memory_dict[index].div_(size)
         for matrix, p, q in zip(matrices, ps, qs, strict=True):
@@ -178,7 +178,7 @@ def _allreduce_compressed(
             state.q_memory_dict.pop(index, None)
         return buffer
 
-    return work.get_future().then(second).then(third).then(last)
+    return work.get_future().then(compute_p).then(compute_q).then(decompress)
 
 
 def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:

@@ -8,12 +8,12 @@ import torchlite as torch
 import torchlite.distributed as dist
 from torchlite.distributed._grad_bucket import GradBucket
 
-from .default_hooks import _group
+from .default_hooks import _default_group
 
 _LARGEST = 255
 
 
-def _quantized_mean(group: Any, rows: Any) -> Any:
+def _compute_quantized_mean(group: Any, rows: Any) -> Any:
     """Return the mean of a matrix over the group; each process sends its rows as bytes between their minimum and
     maximum.
     """
@@ -32,7 +32,7 @@ def _quantized_mean(group: Any, rows: Any) -> Any:
     return total / size
 
 
-def _answer(buffer: Any, value: Any) -> Any:
+def _completed_future(buffer: Any, value: Any) -> Any:
     future: Any = torch.futures.Future()
     future.set_result(buffer.copy_(value))
     return future
@@ -41,7 +41,9 @@ def _answer(buffer: Any, value: Any) -> Any:
 def quantization_pertensor_hook(process_group: Any, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
     """Return the mean of the gradients, sent as bytes with one scale per bucket."""
     buffer = bucket.buffer()
-    return _answer(buffer, _quantized_mean(_group(process_group), buffer.view(1, -1)).view(-1))
+    return _completed_future(
+        buffer, _compute_quantized_mean(_default_group(process_group), buffer.view(1, -1)).view(-1)
+    )
 
 
 def quantization_perchannel_hook(
@@ -50,4 +52,6 @@ def quantization_perchannel_hook(
     """Return the mean of the gradients, sent as bytes with a scale for each `bucket_size` elements."""
     buffer = bucket.buffer()
     rows = torch.nn.functional.pad(buffer, (0, -len(buffer) % bucket_size)).view(-1, bucket_size)
-    return _answer(buffer, _quantized_mean(_group(process_group), rows).view(-1)[: len(buffer)])
+    return _completed_future(
+        buffer, _compute_quantized_mean(_default_group(process_group), rows).view(-1)[: len(buffer)]
+    )

@@ -9,7 +9,7 @@ import torchlite as torch
 from torchlite._dispatch import REGISTRY
 
 from .._dispatch import R, call_op, compute_local, run_record
-from .._dtensor_factory import local_part, make_dtensor
+from .._dtensor_factory import make_dtensor, take_local_shard
 from .._dtensor_spec import DTensorSpec, TensorMeta
 from .._op_strategy import OpCall, Strategy, map_values, register_op_handler, register_op_strategy
 from .._random import draw_dtensor, use_mesh_generator
@@ -19,7 +19,7 @@ from .pointwise import pointwise
 from .rule_helpers import shard_kinds
 
 
-def _without_partial(tensor: Any) -> list[Placement]:
+def _replicate_partials(tensor: Any) -> list[Placement]:
     """Return a tensor's placements with Replicate for Partial."""
     return [R if p.is_partial() else p for p in tensor.placements]
 
@@ -30,13 +30,13 @@ def _remaining_args(found: OpCall) -> dict[str, Any]:
 
 
 @register_op_handler("zeros_like", "ones_like", "full_like", "empty_like")
-def _like(found: OpCall) -> Any:
+def _like_strategies(found: OpCall) -> Any:
     """Like-ops: the input's placements; each process creates its shard."""
     tensor = found.values[0]
     given = _remaining_args(found)
     wants = given.pop("requires_grad", False)
     part = call_op(found.op, [tensor._local_tensor.detach(), *[given.get(p.name, False) for p in found.op.params[1:]]])
-    places = _without_partial(tensor)
+    places = _replicate_partials(tensor)
     if part.shape != compute_local_shape(tensor.shape, found.mesh, places):
         raise AssertionError("a part that is not as large as its placements say")
     meta = TensorMeta(tensor.shape, tensor._spec.stride, part.dtype)
@@ -45,7 +45,7 @@ def _like(found: OpCall) -> Any:
 
 
 @register_op_handler("new_zeros", "new_ones", "new_full", "new_empty", "new_empty_strided", "new_tensor")
-def _new(found: OpCall) -> Any:
+def _new_strategies(found: OpCall) -> Any:
     """New-ops: the input's placements for an equal size, replicated for another."""
     tensor = found.values[0]
     given = _remaining_args(found)
@@ -53,26 +53,26 @@ def _new(found: OpCall) -> Any:
     values = [tensor._local_tensor.detach(), *found.values[1:]]
     values = [False if p.name == "requires_grad" else v for p, v in zip(found.op.params, values, strict=True)]
     whole = call_op(found.op, [torch.empty(0, dtype=tensor.dtype, device=tensor.device), *values[1:]])
-    places = _without_partial(tensor) if whole.shape == tensor.shape else [R] * found.mesh.ndim
+    places = _replicate_partials(tensor) if whole.shape == tensor.shape else [R] * found.mesh.ndim
     meta = TensorMeta(whole.shape, whole.stride(), whole.dtype)
-    out = make_dtensor(local_part(whole, found.mesh, places), DTensorSpec(found.mesh, places, meta))
+    out = make_dtensor(take_local_shard(whole, found.mesh, places), DTensorSpec(found.mesh, places, meta))
     return out.requires_grad_() if wants else out
 
 
 @register_op_handler("rand_like", "randn_like", "randint_like")
-def _random_like(found: OpCall) -> Any:
+def _handle_random_like(found: OpCall) -> Any:
     """Random like-ops: numbers agree on all processes."""
     tensor = found.values[0]
     like = torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
     values = [False if p.name == "requires_grad" else v for p, v in zip(found.op.params, found.values, strict=True)]
-    out = draw_dtensor(lambda: call_op(found.op, [like, *values[1:]]), found.mesh, _without_partial(tensor))
+    out = draw_dtensor(lambda: call_op(found.op, [like, *values[1:]]), found.mesh, _replicate_partials(tensor))
     return out.requires_grad_() if _remaining_args(found).get("requires_grad", False) else out
 
 
 @register_op_handler(
     "uniform_", "normal_", "random_", "bernoulli_", "exponential_", "cauchy_", "geometric_", "log_normal_"
 )
-def _random_in_place(found: OpCall) -> Any:
+def _handle_random_in_place(found: OpCall) -> Any:
     """As `rand_like`, written into the tensor."""
     tensor = found.values[0]
     if any(p.is_partial() for p in tensor.placements):
@@ -89,7 +89,7 @@ def _random_in_place(found: OpCall) -> Any:
     "torch_alpha_dropout", "torch_feature_dropout", "torch_feature_alpha_dropout", "torch_dropout_",
     "torch_alpha_dropout_", "torch_feature_dropout_", "torch_feature_alpha_dropout_", "native_dropout", "rrelu",
 )  # fmt: skip
-def _dropout(found: OpCall) -> Any:
+def _handle_dropout(found: OpCall) -> Any:
     """Dropout: an element's draw does not depend on placements: `a * x + b` for the op's a and b."""
     tensor = found.values[0]
     names = [p.name for p in found.op.params]
@@ -107,16 +107,16 @@ def _dropout(found: OpCall) -> Any:
     op = found.op
     if op.name[-1] == "_":
         op = REGISTRY[op.name[:-1]]
-    places = _without_partial(tensor)
+    places = _replicate_partials(tensor)
     if "alpha" in op.name:  # a * 1 + b and a * 0 + b
 
-        def both() -> torch.Tensor:
+        def dropout_of_input_and_zeros() -> torch.Tensor:
             state = torch.get_rng_state()
             one = call_op(op, [like, *values])
             torch.set_rng_state(state)
             return torch.stack([one, call_op(op, [torch.zeros_like(like), *values])], -1)
 
-        pair = draw_dtensor(both, found.mesh, places)
+        pair = draw_dtensor(dropout_of_input_and_zeros, found.mesh, places)
         shift = pair[..., 1]
         out = tensor * (pair[..., 0] - shift) + shift
     else:
@@ -142,7 +142,7 @@ def _draw_replicated(found: OpCall) -> Any:
 
 
 @register_op_strategy("_fill")
-def _fill(found: OpCall, number: int) -> Iterator[Strategy]:
+def _fill_strategies(found: OpCall, number: int) -> Iterator[Strategy]:
     """Fill: any placement."""
     tensor = found.tensors[0]
     rest: list[Placement] = [R] * (len(found.tensors) - 1)
@@ -152,7 +152,7 @@ def _fill(found: OpCall, number: int) -> Iterator[Strategy]:
 
 
 @register_op_strategy("_copy")
-def _copy(found: OpCall, number: int) -> Iterator[Strategy]:
+def _copy_strategies(found: OpCall, number: int) -> Iterator[Strategy]:
     """Copy: the target's placements."""
     yield from pointwise(found, number)
     placement = found.tensors[0]._spec.placements[number]
@@ -160,7 +160,7 @@ def _copy(found: OpCall, number: int) -> Iterator[Strategy]:
         yield [placement] * len(found.tensors), placement
 
 
-def _op(name: str) -> Any:
+def _find_record(name: str) -> Any:
     return REGISTRY[name]
 
 
@@ -169,8 +169,8 @@ def _copy_in_place(found: OpCall) -> Any:
     """Handler of `x.copy_(y)`."""
     target, source = found.values[0], found.values[1]
     if not isinstance(source, torch.Tensor):
-        return run_record(_op("_fill"), [target, source], True)
-    return run_record(_op("_copy"), [target, source], True)
+        return run_record(_find_record("_fill"), [target, source], True)
+    return run_record(_find_record("_copy"), [target, source], True)
 
 
 @register_op_handler("fill_", "zero_")
@@ -183,15 +183,15 @@ def _fill_in_place(found: OpCall) -> Any:
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )
-        return run_record(_op("_copy"), [target, value], True)
+        return run_record(_find_record("_copy"), [target, value], True)
     if not value and any(p.is_partial() for p in target.placements):
         target._local_tensor.zero_()  # zero is the sum of zeros
         return target
-    return run_record(_op("_fill"), [target, value], True)
+    return run_record(_find_record("_fill"), [target, value], True)
 
 
 @register_op_handler("_setitem")
-def _setitem(found: OpCall) -> Any:
+def _handle_setitem(found: OpCall) -> Any:
     """Handler of `x[index] = value`: local if the index covers no sharded dimension."""
     target, index, value = found.values
     if any(i is not None and i is not Ellipsis and not isinstance(i, (int, slice)) for i in index):
@@ -203,16 +203,16 @@ def _setitem(found: OpCall) -> Any:
     return target
 
 
-def _view_in_place(name: str) -> Callable[[OpCall], Any]:
+def _make_in_place_view_handler(name: str) -> Callable[[OpCall], Any]:
     def run(found: OpCall) -> Any:
         target = found.values[0]
-        out = run_record(_op(name), found.values)
+        out = run_record(_find_record(name), found.values)
         if out._is_copy and not target._is_copy:
             raise RuntimeError(f"{name}_: in-place operations that require placement changes are not supported")
-        return target._become(out)
+        return target._replace_local_tensor(out)
 
     return run
 
 
 for _name in ("transpose", "squeeze", "unsqueeze", "t"):
-    register_op_handler(f"{_name}_")(_view_in_place(_name))
+    register_op_handler(f"{_name}_")(_make_in_place_view_handler(_name))

@@ -10,14 +10,14 @@ from .rule_helpers import shard_kinds
 from .view_ops import dim_moving_strategies
 
 
-def _own(found: OpCall) -> int:
+def _normalized_dim(found: OpCall) -> int:
     return found["dim"] % max(found.tensors[0].ndim, 1)
 
 
 @register_op_strategy("gather", "scatter", "scatter_add", "scatter_reduce")
 def _gather_strategies(found: OpCall, number: int) -> Iterator[Strategy]:
     """Shard another dimension of equal size in all arguments. A gathered result is sharded like its index."""
-    tensors, own = found.tensors, _own(found)
+    tensors, own = found.tensors, _normalized_dim(found)
     ndim = tensors[0].ndim
     for cut in shard_kinds(found, number):
         for dim in range(ndim):
@@ -30,7 +30,7 @@ def _gather_strategies(found: OpCall, number: int) -> Iterator[Strategy]:
 @register_op_strategy("index_select")
 def _index_select(found: OpCall, number: int) -> Iterator[Strategy]:
     """Shard another dimension, or the indices."""
-    own = _own(found)
+    own = _normalized_dim(found)
     yield from dim_moving_strategies(found, number, lambda d: None if d == own else d)
     if found.tensors[0].ndim and found.tensors[1].ndim:
         for cut in shard_kinds(found, number):
@@ -40,7 +40,7 @@ def _index_select(found: OpCall, number: int) -> Iterator[Strategy]:
 @register_op_strategy("index_add", "index_copy", "index_fill")
 def _index_put_strategies(found: OpCall, number: int) -> Iterator[Strategy]:
     """Shard another dimension, also of the values; a single element is replicated."""
-    target, own = found.tensors[0], _own(found)
+    target, own = found.tensors[0], _normalized_dim(found)
     for cut in shard_kinds(found, number):
         for dim in range(target.ndim):
             if dim != own:

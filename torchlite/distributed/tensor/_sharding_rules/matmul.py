@@ -17,7 +17,7 @@ def einsum_strategies(
     """Yield the strategies of an einsum by its letters; `added` is the addend, which broadcasts to the result."""
     index = {id(t): i for i, t in enumerate(found.tensors)}
 
-    def way(ins: Sequence[Placement], outs: Placement, beside: Placement) -> Strategy:
+    def make_strategy(ins: Sequence[Placement], outs: Placement, beside: Placement) -> Strategy:
         places: list[Placement] = [R] * len(found.tensors)
         for operand, placement in zip(operands, ins, strict=True):
             places[index[id(operand)]] = placement
@@ -38,17 +38,17 @@ def einsum_strategies(
             ]
             if letter not in out:
                 if added is None or added.is_floating_point():
-                    yield way(ins, SUM, SUM)
+                    yield make_strategy(ins, SUM, SUM)
                 continue
             place = out.index(letter)
             own = None if added is None else place - (len(out) - added.ndim)
             beside = R if own is None or own < 0 or added.shape[own] == 1 else cut(own)
-            yield way(ins, cut(place), beside)
+            yield make_strategy(ins, cut(place), beside)
     for partial in partial_kinds(found, number):
         if added is not None and partial != SUM:
             continue
         for i in range(len(operands)):
-            yield way([partial if j == i else R for j in range(len(operands))], partial, partial)
+            yield make_strategy([partial if j == i else R for j in range(len(operands))], partial, partial)
 
 
 _LETTERS = "abcdefghijklmnopqrstuvw"
@@ -67,14 +67,14 @@ def _matmul_letters(a: int, b: int) -> tuple[str, str, str]:
 
 
 @register_op_strategy("matmul", "mm", "bmm", "mv", "dot", "vdot")
-def _products(found: OpCall, number: int) -> Iterator[Strategy]:
+def _product_strategies(found: OpCall, number: int) -> Iterator[Strategy]:
     a, b = found.values[:2]
     left, right, out = _matmul_letters(a.ndim, b.ndim)
     yield from einsum_strategies(found, number, [a, b], [left, right], out)
 
 
 @register_op_strategy("linear")
-def _linear(found: OpCall, number: int) -> Iterator[Strategy]:
+def _linear_strategies(found: OpCall, number: int) -> Iterator[Strategy]:
     x, weight, bias = found["input"], found["weight"], found["bias"]
     lead = _LETTERS[: x.ndim - 1]
     right, out = ("yk", lead + "y") if weight.ndim == 2 else ("k", lead)

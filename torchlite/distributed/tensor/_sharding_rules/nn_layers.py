@@ -19,7 +19,7 @@ from .rule_helpers import SUM, has_empty_part, shard_kinds
 @register_op_strategy(
     "_softmax", "_log_softmax", "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "sort", "topk"
 )
-def _along_a_dimension(found: OpCall, number: int) -> Iterator[Strategy]:
+def _shard_other_dims(found: OpCall, number: int) -> Iterator[Strategy]:
     """Shard dimensions other than the op's."""
     tensor = found.tensors[0]
     own = found["dim"] % max(tensor.ndim, 1)
@@ -30,7 +30,7 @@ def _along_a_dimension(found: OpCall, number: int) -> Iterator[Strategy]:
 
 
 @register_op_strategy("_layer_norm", "_rms_norm")
-def _norm(found: OpCall, number: int) -> Iterator[Strategy]:
+def _norm_strategies(found: OpCall, number: int) -> Iterator[Strategy]:
     """Shard dimensions that are not normalised."""
     tensor = found.tensors[0]
     for cut in shard_kinds(found, number):
@@ -39,7 +39,7 @@ def _norm(found: OpCall, number: int) -> Iterator[Strategy]:
 
 
 @register_op_strategy("embedding")
-def _embedding(found: OpCall, number: int) -> Iterator[Strategy]:
+def _embedding_strategies(found: OpCall, number: int) -> Iterator[Strategy]:
     """Shard the indices, or the embedding dimension."""
     indices = found["indices"]
     for cut in shard_kinds(found, number):
@@ -91,7 +91,7 @@ def _row_sharded_embedding(found: OpCall) -> Any:
 
 
 @register_op_strategy("_sdpa")
-def _attention(found: OpCall, number: int) -> Iterator[Strategy]:
+def _attention_strategies(found: OpCall, number: int) -> Iterator[Strategy]:
     """Shard batch and heads, in all operands."""
     query, key, value, mask = (found[name] for name in ("query", "key", "value", "attn_mask"))
     if not query.ndim == key.ndim == value.ndim:
@@ -109,7 +109,7 @@ def _attention(found: OpCall, number: int) -> Iterator[Strategy]:
 
 
 @register_op_strategy("convolution")
-def _convolution(found: OpCall, number: int) -> Iterator[Strategy]:
+def _convolution_strategies(found: OpCall, number: int) -> Iterator[Strategy]:
     """Shard the batch; without groups the output channels, or the input channels with a partial result."""
     image, weight, bias = found["input"], found["weight"], found["bias"]
     rest = len(found.tensors) - 1

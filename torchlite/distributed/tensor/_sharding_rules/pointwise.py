@@ -27,7 +27,7 @@ _LINEAR = {
 }  # fmt: skip
 
 
-def _linear(found: OpCall, number: int) -> Iterator[Strategy]:
+def _linear_pointwise(found: OpCall, number: int) -> Iterator[Strategy]:
     """Also partial."""
     yield from pointwise(found, number)
     names = _LINEAR[found.op.name]
@@ -38,7 +38,7 @@ def _linear(found: OpCall, number: int) -> Iterator[Strategy]:
         yield [partial if id(t) in ids else R for t in found.tensors], partial
 
 
-def _products(found: OpCall, number: int) -> Iterator[Strategy]:
+def _product_pointwise(found: OpCall, number: int) -> Iterator[Strategy]:
     """A partial tensor times, or divided by, a replicated one."""
     yield from pointwise(found, number)
     either = found.op.name == "mul"
@@ -53,20 +53,20 @@ for _name, _record in REGISTRY.items():
         SHARDING_RULES[_name] = ShardingRule(pointwise)
 for _name in _LINEAR:
     if _name in REGISTRY:
-        SHARDING_RULES[_name] = ShardingRule(_linear)
-SHARDING_RULES["mul"] = SHARDING_RULES["div"] = ShardingRule(_products)
+        SHARDING_RULES[_name] = ShardingRule(_linear_pointwise)
+SHARDING_RULES["mul"] = SHARDING_RULES["div"] = ShardingRule(_product_pointwise)
 
 
 @register_op_strategy(
     "_bce", "_random_fill", "_masked_fill", "_masked_fill_tensor", "complex", "polar", "angle", "_ldexp", "frexp",
     "_prelu", "where",
 )  # fmt: skip
-def _on_elements(found: OpCall, number: int) -> Iterator[Strategy]:
+def _nonlinear_pointwise(found: OpCall, number: int) -> Iterator[Strategy]:
     yield from pointwise(found, number)
 
 
 @register_op_strategy("to", "clone", "contiguous", "alias", "_cow_clone", "detach")
-def _copies(found: OpCall, number: int) -> Iterator[Strategy]:
+def _copy_strategies(found: OpCall, number: int) -> Iterator[Strategy]:
     """Copies and casts: unchanged placements. A cast that rounds is not linear."""
     for cut in shard_kinds(found, number):
         yield from broadcast_placements([tuple(found.tensors[0].shape)], cut)

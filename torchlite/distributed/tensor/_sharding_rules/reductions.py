@@ -27,7 +27,7 @@ _JOINED = {
 _WITHOUT_EMPTY = ("amax", "amin")
 
 
-def _kept_dims(found: OpCall, number: int, dims: tuple[int, ...], keepdim: bool) -> Iterator[Strategy]:
+def _kept_dim_strategies(found: OpCall, number: int, dims: tuple[int, ...], keepdim: bool) -> Iterator[Strategy]:
     """Shard the kept dimensions."""
     ndim = found.tensors[0].ndim
     for cut in shard_kinds(found, number):
@@ -43,7 +43,7 @@ def _joinable_reductions(found: OpCall, number: int) -> Iterator[Strategy]:
     name, tensor = found.op.name, found.tensors[0]
     dims = normalize_dims(found["dim"], tensor.ndim)
     keepdim = "keepdim" in [p.name for p in found.op.params] and bool(found["keepdim"])
-    yield from _kept_dims(found, number, dims, keepdim)
+    yield from _kept_dim_strategies(found, number, dims, keepdim)
     if name == "sum":
         for partial in partial_kinds(found, number):
             if tensor.is_floating_point() or tensor.is_complex():
@@ -60,7 +60,7 @@ def _joinable_reductions(found: OpCall, number: int) -> Iterator[Strategy]:
 
 
 @register_op_handler("mean")
-def _mean(found: OpCall) -> Any:
+def _mean_handler(found: OpCall) -> Any:
     """Mean as a sum divided by the number of elements: shards may differ in size."""
     tensor = found.tensors[0]
     dims = normalize_dims(found["dim"], tensor.ndim)
@@ -79,7 +79,7 @@ def _other_reductions(found: OpCall, number: int) -> Iterator[Strategy]:
     """Reductions that need full dimensions."""
     tensor, names = found.tensors[0], [p.name for p in found.op.params]
     dims = normalize_dims(found["dim"], tensor.ndim)
-    yield from _kept_dims(found, number, dims, "keepdim" in names and bool(found["keepdim"]))
+    yield from _kept_dim_strategies(found, number, dims, "keepdim" in names and bool(found["keepdim"]))
     if found.op.name == "mean" and tensor.is_floating_point():
         for partial in partial_kinds(found, number):
             yield [partial], partial

@@ -32,7 +32,7 @@ def _replicate_small(tensor: Any) -> Any:
 
 
 @register_op_handler("_softmax", "_log_softmax")
-def _softmax(found: OpCall) -> Any:
+def _handle_softmax(found: OpCall) -> Any:
     """Softmax by the all-reduced maximum and sum."""
     tensor = found.tensors[0]
     dim = found["dim"] % max(tensor.ndim, 1)

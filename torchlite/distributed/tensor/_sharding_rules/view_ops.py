@@ -27,7 +27,7 @@ def dim_moving_strategies(found: OpCall, number: int, where: Callable[[int], int
             yield [partial], partial
 
 
-def _sizes(value: Sequence[Any]) -> list[int]:
+def _unpack_sizes(value: Sequence[Any]) -> list[int]:
     """Return the sizes of `f(2, 3)` and `f((2, 3))`."""
     return list(value[0]) if len(value) == 1 and isinstance(value[0], (tuple, list)) else list(value)
 
@@ -35,7 +35,7 @@ def _sizes(value: Sequence[Any]) -> list[int]:
 @register_op_strategy("permute")
 def _permute(found: OpCall, number: int) -> Iterator[Strategy]:
     ndim = found.tensors[0].ndim
-    order = [d % ndim for d in _sizes(found["dims"])]
+    order = [d % ndim for d in _unpack_sizes(found["dims"])]
     yield from dim_moving_strategies(found, number, order.index)
 
 
@@ -69,7 +69,7 @@ def _squeeze(found: OpCall, number: int) -> Iterator[Strategy]:
     yield from dim_moving_strategies(found, number, lambda d: None if d in gone else d - sum(g < d for g in gone))
 
 
-def _local_sizes(found: OpCall, ways: list[Strategy], values: list) -> list:
+def _to_local_sizes(found: OpCall, ways: list[Strategy], values: list) -> list:
     """Replace global sizes among the arguments by local ones."""
     place = next(i for i, p in enumerate(found.op.params) if p.name in ("size", "shape"))
     wanted = _result_shape(found)
@@ -81,19 +81,19 @@ def _local_sizes(found: OpCall, ways: list[Strategy], values: list) -> list:
 def _result_shape(found: OpCall) -> list[int]:
     shape = list(found.tensors[0].shape)
     if found.op.name == "expand":
-        sizes = _sizes(found["size"])
+        sizes = _unpack_sizes(found["size"])
         new = len(sizes) - len(shape)
         return [n if n != -1 else shape[d - new] for d, n in enumerate(sizes)]
-    sizes = _sizes(found["shape"])
+    sizes = _unpack_sizes(found["shape"])
     if -1 in sizes:
         known = math.prod(n for n in sizes if n != -1)
         sizes[sizes.index(-1)] = math.prod(shape) // known if known else 0
     return sizes
 
 
-@register_op_strategy("expand", localized=_local_sizes)
+@register_op_strategy("expand", localized=_to_local_sizes)
 def _expand(found: OpCall, number: int) -> Iterator[Strategy]:
-    shape, new = found.tensors[0].shape, len(_sizes(found["size"])) - found.tensors[0].ndim
+    shape, new = found.tensors[0].shape, len(_unpack_sizes(found["size"])) - found.tensors[0].ndim
     wanted = _result_shape(found)
     yield from dim_moving_strategies(found, number, lambda d: d + new if shape[d] == wanted[d + new] else None)
 
@@ -146,18 +146,18 @@ def _reshape_strategies(found: OpCall, number: int) -> Iterator[Strategy]:
             yield [Shard(a)], Shard(b)
 
 
-@register_op_strategy("_view", "reshape", localized=_local_sizes)
+@register_op_strategy("_view", "reshape", localized=_to_local_sizes)
 def _view(found: OpCall, number: int) -> Iterator[Strategy]:
     yield from _reshape_strategies(found, number)
 
 
 @register_op_strategy("select", "_slice", "_narrow", "split_with_sizes", "unbind", "flip", "unfold")
-def _along(found: OpCall, number: int) -> Iterator[Strategy]:
+def _shard_unaffected_dims(found: OpCall, number: int) -> Iterator[Strategy]:
     """Ops along some dimensions: the others may be sharded."""
     ndim = found.tensors[0].ndim
     names = [p.name for p in found.op.params]
     if "dims" in names:
-        own = [d % ndim for d in _sizes(found["dims"])]
+        own = [d % ndim for d in _unpack_sizes(found["dims"])]
     else:
         own = [found["dimension" if "dimension" in names else "dim"] % max(ndim, 1)]
     drops = found.op.name in ("select", "unbind")
@@ -165,7 +165,7 @@ def _along(found: OpCall, number: int) -> Iterator[Strategy]:
 
 
 @register_op_strategy("cat", "stack")
-def _cat(found: OpCall, number: int) -> Iterator[Strategy]:
+def _cat_strategies(found: OpCall, number: int) -> Iterator[Strategy]:
     """Shard the other dimensions in all; or all partial."""
     ndim = max(t.ndim for t in found.tensors)
     new = found.op.name == "stack"

@@ -24,7 +24,7 @@ _C10D = {"broadcast_": "broadcast_(Tensor input) -> Tensor", "scatter_": "scatte
 _LIBRARIES: list[Library] = []
 
 
-def _op(name: str) -> Any:
+def _collective_op_key(name: str) -> Any:
     """Return the key of a collective in `torch.ops`."""
     if not _LIBRARIES:
         for space, schemas in (("c10d_functional", _SCHEMAS), ("c10d", _C10D)):
@@ -54,7 +54,7 @@ class CommDebugMode:
 
     def __init__(self) -> None:
         for name in (*_SCHEMAS, *_C10D):
-            _op(name)
+            _collective_op_key(name)
         self._clear()
 
     def _clear(self) -> None:
@@ -81,16 +81,16 @@ class CommDebugMode:
         """Return the placements of DTensor parameters."""
         return {f"{module}.{name}": p for module, found in self._placements.items() for name, p in found.items()}
 
-    def _seen(self, name: str, tensor: torch.Tensor) -> None:
-        self.comm_counts[_op(name)] += 1
+    def _count_collective(self, name: str, tensor: torch.Tensor) -> None:
+        self.comm_counts[_collective_op_key(name)] += 1
         phase = "backward" if CURRENT_PASSES.runs else "forward"
         for module in dict.fromkeys(["Global", *self._modules]):
             counts = self.comm_module_counts.setdefault(
                 module, {"forward": defaultdict(int), "backward": defaultdict(int)}
             )
-            counts[phase][_op(name)] += 1
+            counts[phase][_collective_op_key(name)] += 1
 
-    def _entered(self, module: nn.Module, inputs: Any) -> None:
+    def _enter_module(self, module: nn.Module, inputs: Any) -> None:
         name = type(module).__name__
         self._modules.append(f"{self._modules[-1]}.{name}" if self._modules else name)
         own = dict(module.named_parameters(recurse=False))
@@ -99,20 +99,20 @@ class CommDebugMode:
         if placed:
             self._placements[self._modules[-1]] = placed
 
-    def _left(self, module: nn.Module, inputs: Any, outputs: Any) -> None:
+    def _leave_module(self, module: nn.Module, inputs: Any, outputs: Any) -> None:
         self._modules.pop()
 
     def __enter__(self) -> CommDebugMode:
         self._clear()
-        OBSERVERS.append(self._seen)
+        OBSERVERS.append(self._count_collective)
         self._handles = [
-            nn.modules.module.register_module_forward_pre_hook(self._entered),
-            nn.modules.module.register_module_forward_hook(self._left, always_call=True),
+            nn.modules.module.register_module_forward_pre_hook(self._enter_module),
+            nn.modules.module.register_module_forward_hook(self._leave_module, always_call=True),
         ]
         return self
 
     def __exit__(self, *error: object) -> None:
-        OBSERVERS.remove(self._seen)
+        OBSERVERS.remove(self._count_collective)
         for handle in self._handles:
             handle.remove()
 

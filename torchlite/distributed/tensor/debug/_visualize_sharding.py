@@ -10,7 +10,7 @@ from .._utils import local_ranges
 __all__ = ["visualize_sharding"]
 
 
-def _words(ranges: list[tuple[int, int]]) -> str:
+def _format_ranges(ranges: list[tuple[int, int]]) -> str:
     return ", ".join(f"{start}-{stop - 1}" for start, stop in ranges)
 
 
@@ -45,7 +45,7 @@ def visualize_sharding(dtensor: Any, header: str = "", use_rich: bool = False) -
         ranges = local_ranges(dtensor.shape, mesh, dtensor.placements, where)
         if not all(ranges):
             continue
-        names = [_words(part) for part in ranges]
+        names = [_format_ranges(part) for part in ranges]
         row, column = ("", names[0]) if dtensor.ndim == 1 else (names[0], names[1])
         cells.setdefault((row, column), []).append(f"{mesh.device_type}:{int(ranks[where])}")
     rows, columns = list(dict.fromkeys(r for r, _ in cells)), list(dict.fromkeys(c for _, c in cells))

@@ -35,15 +35,15 @@ def register_sharding(op: Any) -> Callable:
                 raise NotImplementedError(f"register_sharding: {overload} is no op of its own in torchlite")
             before = SHARDING_RULES.get(record.name)
             SHARDING_RULES[record.name] = ShardingRule(
-                _ways(function), before.localized if before is not None else None
+                _make_strategy_function(function), before.localized if before is not None else None
             )
         return function
 
     return declare
 
 
-def _ways(function: Callable) -> Callable[[OpCall, int], Iterator[Strategy]]:
-    def ways(found: OpCall, number: int) -> Iterator[Strategy]:
+def _make_strategy_function(function: Callable) -> Callable[[OpCall, int], Iterator[Strategy]]:
+    def list_strategies(found: OpCall, number: int) -> Iterator[Strategy]:
         values = list(found.values)
         while values and values[-1] is None:
             values.pop()
@@ -52,4 +52,4 @@ def _ways(function: Callable) -> Callable[[OpCall, int], Iterator[Strategy]]:
             wanted = [p for p in ins if p is not None][: len(found.tensors)]
             yield wanted, outs[0] if len(outs) == 1 else list(outs)
 
-    return ways
+    return list_strategies

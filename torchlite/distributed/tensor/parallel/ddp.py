@@ -24,7 +24,7 @@ def _pre_dp_module_transform(module: nn.Module) -> None:
                 part.register_parameter(name, own)
                 specs.append((part, name, parameter._spec))
 
-    def whole(mod: nn.Module, inputs: Any) -> None:
+    def rebuild_dtensors(mod: nn.Module, inputs: Any) -> None:
         for part, name, spec in specs:
             local = part._parameters[name]
             assert local is not None
@@ -32,9 +32,9 @@ def _pre_dp_module_transform(module: nn.Module) -> None:
                 local, spec.mesh, spec.placements, run_check=False, shape=spec.shape, stride=spec.stride
             )
 
-    def parts(mod: nn.Module, inputs: Any, outputs: Any) -> None:
+    def restore_local_tensors(mod: nn.Module, inputs: Any, outputs: Any) -> None:
         for part, name, _ in specs:
             part.__dict__.pop(name, None)
 
-    module.register_forward_pre_hook(whole)
-    module.register_forward_hook(parts, always_call=True)
+    module.register_forward_pre_hook(rebuild_dtensors)
+    module.register_forward_hook(restore_local_tensors, always_call=True)

@@ -46,23 +46,23 @@ class _LayerStyle(ParallelStyle):
     output_layouts: tuple[Placement, ...]
     use_local_output: bool
 
-    def _of_linear(self, name: str) -> Placement:
+    def _linear_placement(self, name: str) -> Placement:
         raise NotImplementedError
 
-    def _of_embedding(self) -> Placement:
+    def _embedding_placement(self) -> Placement:
         raise NotImplementedError
 
-    def _wanted(self, module: nn.Module) -> Placement:
+    def _desired_input_placement(self, module: nn.Module) -> Placement:
         raise NotImplementedError
 
     def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
         if not isinstance(module, nn.Linear | nn.Embedding):
             raise NotImplementedError(f"{type(self).__name__} currently only support nn.Linear and nn.Embedding!")
-        layout = self._wanted(module)
+        layout = self._desired_input_placement(module)
 
         def partition(name: str, part: nn.Module, mesh: DeviceMesh) -> None:
             for key, parameter in part.named_parameters(recurse=False):
-                place = self._of_embedding() if isinstance(part, nn.Embedding) else self._of_linear(key)
+                place = self._embedding_placement() if isinstance(part, nn.Embedding) else self._linear_placement(key)
                 _set_parameter(part, key, parameter, mesh, place, self.src_data_rank)
 
         def prepare(mod: nn.Module, inputs: Any, mesh: DeviceMesh) -> Any:
@@ -103,13 +103,13 @@ class ColwiseParallel(_LayerStyle):
         self.desired_input_layouts = (Replicate(),)
         self.use_local_output = use_local_output
 
-    def _of_linear(self, name: str) -> Placement:
+    def _linear_placement(self, name: str) -> Placement:
         return Shard(0)
 
-    def _of_embedding(self) -> Placement:
+    def _embedding_placement(self) -> Placement:
         return Shard(1)
 
-    def _wanted(self, module: nn.Module) -> Placement:
+    def _desired_input_placement(self, module: nn.Module) -> Placement:
         return Replicate()
 
     def __repr__(self) -> str:
@@ -137,13 +137,13 @@ class RowwiseParallel(_LayerStyle):
         self.output_layouts = (output_layouts or Replicate(),)
         self.use_local_output = use_local_output
 
-    def _of_linear(self, name: str) -> Placement:
+    def _linear_placement(self, name: str) -> Placement:
         return Shard(1) if name == "weight" else Replicate()
 
-    def _of_embedding(self) -> Placement:
+    def _embedding_placement(self) -> Placement:
         return Shard(0)
 
-    def _wanted(self, module: nn.Module) -> Placement:
+    def _desired_input_placement(self, module: nn.Module) -> Placement:
         return Replicate() if isinstance(module, nn.Embedding) else Shard(-1)
 
     def __repr__(self) -> str:
@@ -183,7 +183,7 @@ class SequenceParallel(ParallelStyle):
         return f"SequenceParallel(sequence_dim={dim}, use_local_output={self.use_local_output})"
 
 
-def _tuple(layouts: Any) -> tuple[Placement | None, ...]:
+def _to_tuple(layouts: Any) -> tuple[Placement | None, ...]:
     return (layouts,) if isinstance(layouts, Placement) else tuple(layouts or ())
 
 
@@ -204,8 +204,8 @@ class PrepareModuleInput(ParallelStyle):
         desired_input_kwarg_layouts: dict[str, Placement] | None = None,
         use_local_output: bool = False,
     ) -> None:
-        self.input_layouts = None if input_layouts is None else _tuple(input_layouts)
-        self.desired_input_layouts = None if desired_input_layouts is None else _tuple(desired_input_layouts)
+        self.input_layouts = None if input_layouts is None else _to_tuple(input_layouts)
+        self.desired_input_layouts = None if desired_input_layouts is None else _to_tuple(desired_input_layouts)
         self.use_local_output = use_local_output
         if self.input_layouts is not None:
             if self.desired_input_layouts is None:
@@ -218,7 +218,7 @@ class PrepareModuleInput(ParallelStyle):
         if self.with_kwargs and len(self.input_kwarg_layouts) != len(self.desired_input_kwarg_layouts):
             raise AssertionError("input_kwarg_layouts and desired_input_kwarg_layouts should have same length!")
 
-    def _prepared(self, value: Any, mesh: DeviceMesh, layout: Placement | None, wanted: Placement | None) -> Any:
+    def _prepare_value(self, value: Any, mesh: DeviceMesh, layout: Placement | None, wanted: Placement | None) -> Any:
         if layout is None:
             return value
         if not isinstance(value, torch.Tensor):
@@ -234,13 +234,13 @@ class PrepareModuleInput(ParallelStyle):
             raise ValueError("module inputs and input_layouts should have same length!")
         assert self.desired_input_layouts is not None
         return tuple(
-            self._prepared(value, device_mesh, layout, wanted)
+            self._prepare_value(value, device_mesh, layout, wanted)
             for value, layout, wanted in zip(given, self.input_layouts, self.desired_input_layouts, strict=True)
         )
 
     def _prepare_input_kwarg_fn(self, inputs: Any, kwarg_inputs: dict[str, Any], device_mesh: DeviceMesh) -> Any:
         made = {
-            name: self._prepared(
+            name: self._prepare_value(
                 value, device_mesh, self.input_kwarg_layouts.get(name), self.desired_input_kwarg_layouts.get(name)
             )
             for name, value in kwarg_inputs.items()
@@ -272,7 +272,7 @@ class PrepareModuleOutput(ParallelStyle):
     """
 
     def __init__(self, *, output_layouts: Layouts, desired_output_layouts: Any, use_local_output: bool = True) -> None:
-        self.output_layouts, self.desired_output_layouts = _tuple(output_layouts), _tuple(desired_output_layouts)
+        self.output_layouts, self.desired_output_layouts = _to_tuple(output_layouts), _to_tuple(desired_output_layouts)
         self.use_local_output = use_local_output
         if len(self.output_layouts) != len(self.desired_output_layouts):
             raise AssertionError("output_layouts and desired_output_layouts should have same length!")

@@ -19,7 +19,7 @@ Pass = Callable[..., Any]
 Constraint = Callable[[Pass, Pass], bool]
 
 
-def _name(function: Any) -> str:
+def _pass_name(function: Any) -> str:
     return function.__name__ if inspect.isfunction(function) else type(function).__name__
 
 
@@ -163,9 +163,9 @@ class PassManager:
                 try:
                     result = self._run(function, module)
                 except Exception as error:  # the user's pass may raise anything
-                    before = [_name(other) for other in self.passes[:place]]
+                    before = [_pass_name(other) for other in self.passes[:place]]
                     raise Exception(
-                        f"An error occurred when running the '{_name(function)}' pass after the following passes: "
+                        f"An error occurred when running the '{_pass_name(function)}' pass after the following passes: "
                         f"{before}"
                     ) from error
                 module, modified = result.graph_module, modified or result.modified
@@ -178,7 +178,7 @@ class PassManager:
         result = function(module)
         if not hasattr(result, "graph_module"):
             raise TypeError(
-                f"The result of the pass {_name(function)} should be type PassResult."
+                f"The result of the pass {_pass_name(function)} should be type PassResult."
                 "Please wrap it with pass_result_wrapper()"
             )
         if isinstance(result.graph_module, GraphModule):

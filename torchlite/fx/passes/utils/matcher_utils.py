@@ -82,15 +82,17 @@ class SubgraphMatcher:
             if (found := [node for node in graph.nodes if self._nodes_are_equal(anchor, node, node_name_match)])
         }
         places = []
-        for nodes_map in self._together(list(candidates.items()), {}):
+        for nodes_map in self._match_output_anchors(list(candidates.items()), {}):
             match = InternalMatch(self.pattern_anchors, nodes_map)
             match.placeholder_nodes = [nodes_map[node] for node in self.pattern_placeholder_nodes]
             match.returning_nodes = [nodes_map[node] for node in self.pattern_returning_nodes]
-            if self._is_contained(nodes_map) and validate_partition(_inner(nodes_map)):
+            if self._is_contained(nodes_map) and validate_partition(_matched_inner_nodes(nodes_map)):
                 places.append(match)
-        return self._apart(places) if self.remove_overlapping_matches else places
+        return self._drop_overlapping_matches(places) if self.remove_overlapping_matches else places
 
-    def _together(self, candidates: list[tuple[Node, list[Node]]], found: dict[Node, Any]) -> Iterator[dict]:
+    def _match_output_anchors(
+        self, candidates: list[tuple[Node, list[Node]]], found: dict[Node, Any]
+    ) -> Iterator[dict]:
         """Return all combinations in which every output anchor matches."""
         if not candidates:
             if found:
@@ -100,7 +102,7 @@ class SubgraphMatcher:
         for node in nodes:
             nodes_map = dict(found)
             if self._match_nodes(anchor, node, nodes_map):
-                yield from self._together(rest, nodes_map)
+                yield from self._match_output_anchors(rest, nodes_map)
 
     def _match_nodes(self, pn: Node, gn: Node, nodes_map: dict[Node, Any]) -> bool:
         """True if a node and its inputs match a pattern node; fills `nodes_map`."""
@@ -114,7 +116,7 @@ class SubgraphMatcher:
         nodes_map[pn] = gn
         if pn.op == "placeholder":
             return True
-        theirs, ours = self._arguments(pn, gn)
+        theirs, ours = self._arguments_to_compare(pn, gn)
         if theirs is not None and self._match_values(theirs, ours, nodes_map):
             return True
         nodes_map.clear()
@@ -122,7 +124,7 @@ class SubgraphMatcher:
         return False
 
     @staticmethod
-    def _arguments(pn: Node, gn: Node) -> tuple[Any, Any]:
+    def _arguments_to_compare(pn: Node, gn: Node) -> tuple[Any, Any]:
         """Return the arguments to compare, None if they are incompatible."""
         if len(pn.args) == len(gn.args) and list(pn.kwargs) == list(gn.kwargs):
             return [*pn.args, *pn.kwargs.values()], [*gn.args, *gn.kwargs.values()]
@@ -130,7 +132,7 @@ class SubgraphMatcher:
             return None, None
         places = pn.target._schema.arguments
 
-        def by_schema(node: Node) -> list[Any]:
+        def arguments_by_schema(node: Node) -> list[Any]:
             return [
                 node.kwargs[place.name]
                 if place.name in node.kwargs
@@ -140,7 +142,7 @@ class SubgraphMatcher:
                 for i, place in enumerate(places)
             ]
 
-        return by_schema(pn), by_schema(gn)
+        return arguments_by_schema(pn), arguments_by_schema(gn)
 
     def _match_values(self, theirs: Any, ours: Any, nodes_map: dict[Node, Any]) -> bool:
         if len(theirs) != len(ours):
@@ -197,20 +199,20 @@ class SubgraphMatcher:
         )
 
     @staticmethod
-    def _apart(places: list[InternalMatch]) -> list[InternalMatch]:
+    def _drop_overlapping_matches(places: list[InternalMatch]) -> list[InternalMatch]:
         """Return the matches that share no node with an earlier one."""
         taken: set[Node] = set()
         kept = []
         for match in places:
-            nodes = _inner(match.nodes_map)
+            nodes = _matched_inner_nodes(match.nodes_map)
             if taken.isdisjoint(nodes):
                 taken.update(nodes)
                 kept.append(match)
         return kept
 
     def _remove_overlapping_matches(self, matches: list[InternalMatch]) -> list[InternalMatch]:
-        return self._apart(matches)
+        return self._drop_overlapping_matches(matches)
 
 
-def _inner(nodes_map: dict[Node, Any]) -> list[Node]:
+def _matched_inner_nodes(nodes_map: dict[Node, Any]) -> list[Node]:
     return [gn for pn, gn in nodes_map.items() if pn.op not in ("placeholder", "output")]

@@ -25,7 +25,7 @@ class SourcePartition:
     params: list[Node] = field(default_factory=list)
 
 
-def _source_of(node: Node, wanted: list[Any]) -> tuple[Any, str] | None:
+def _find_source(node: Node, wanted: list[Any]) -> tuple[Any, str] | None:
     """Return the wanted source that a node comes from, and its name, None for others."""
     stack = node.meta.get("source_fn_stack")
     if stack is not None:
@@ -61,18 +61,20 @@ def get_source_partitions(
     """
     found: dict[Any, dict[str, list[Node]]] = {}
     for node in graph.nodes:
-        of = _source_of(node, wanted_sources)
+        of = _find_source(node, wanted_sources)
         if of is not None:
             found.setdefault(of[0], {}).setdefault(of[1], []).append(node)
     return {
         source: [
-            _partition(nodes, source) for nodes in groups.values() if filter_fn is None or all(map(filter_fn, nodes))
+            _make_source_partition(nodes, source)
+            for nodes in groups.values()
+            if filter_fn is None or all(map(filter_fn, nodes))
         ]
         for source, groups in found.items()
     }
 
 
-def _partition(nodes: list[Node], source: Any) -> SourcePartition:
+def _make_source_partition(nodes: list[Node], source: Any) -> SourcePartition:
     inside = set(nodes)
     inputs: dict[Node, None] = {}
     for node in nodes:

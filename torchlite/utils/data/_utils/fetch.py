@@ -33,13 +33,13 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
         if self.collate_fn is default_collate and type(dataset) in (Subset, TensorDataset):
             index = list(index)
             if all(isinstance(i, (int, np.integer)) and not isinstance(i, bool) for i in index):
-                rows = self._rows(dataset, index)
+                rows = self._fetch_tensor_rows(dataset, index)
                 if rows is not None:
                     return rows
         fetch = getattr(dataset, "__getitems__", None)
         return self.collate_fn(fetch(index) if callable(fetch) and fetch else [dataset[i] for i in index])
 
-    def _rows(self, dataset, index):
+    def _fetch_tensor_rows(self, dataset, index):
         """Return rows of a TensorDataset by one index, equal to stacking them one by one; None for other data sets."""
         while type(dataset) is Subset:
             index, dataset = [dataset.indices[i] for i in index], dataset.dataset

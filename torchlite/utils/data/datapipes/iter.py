@@ -41,7 +41,7 @@ class Mapper(IterDataPipe):
             raise ValueError("`output_col` must be None when `input_col` is None.")
         self.datapipe, self.fn, self.input_col, self.output_col = datapipe, fn, input_col, output_col
 
-    def _applied(self, item: Any) -> Any:
+    def _apply_fn(self, item: Any) -> Any:
         if self.input_col is None:
             return self.fn(item)
         several = isinstance(self.input_col, (list, tuple))
@@ -58,7 +58,7 @@ class Mapper(IterDataPipe):
         return tuple(item) if kind is tuple else item
 
     def __iter__(self) -> Iterator[Any]:
-        return map(self._applied, self.datapipe)
+        return map(self._apply_fn, self.datapipe)
 
     def __len__(self) -> int:
         return len(self.datapipe)
@@ -71,7 +71,7 @@ class Filter(IterDataPipe):
     def __init__(self, datapipe: Any, filter_fn: Callable[..., Any], input_col: Any = None) -> None:
         self.datapipe, self.filter_fn, self.input_col = datapipe, filter_fn, input_col
 
-    def _wanted(self, item: Any) -> bool:
+    def _call_filter_fn(self, item: Any) -> bool:
         if self.input_col is None:
             return self.filter_fn(item)
         if isinstance(self.input_col, (list, tuple)):
@@ -79,7 +79,7 @@ class Filter(IterDataPipe):
         return self.filter_fn(item[self.input_col])
 
     def __iter__(self) -> Iterator[Any]:
-        return filter(self._wanted, self.datapipe)
+        return filter(self._call_filter_fn, self.datapipe)
 
 
 @functional_datapipe("batch")
@@ -110,20 +110,20 @@ class UnBatcher(IterDataPipe):
     def __init__(self, datapipe: Any, unbatch_level: int = 1) -> None:
         self.datapipe, self.unbatch_level = datapipe, unbatch_level
 
-    def _items(self, item: Any, level: int) -> Iterator[Any]:
+    def _iterate_items(self, item: Any, level: int) -> Iterator[Any]:
         if level == 0 or (level < 0 and not isinstance(item, (list, DataChunk))):
             yield item
             return
         if not isinstance(item, (list, DataChunk)):
             raise IndexError(f"unbatch_level {self.unbatch_level} exceeds the depth of the DataPipe")
         for inner in item:
-            yield from self._items(inner, level - 1)
+            yield from self._iterate_items(inner, level - 1)
 
     def __iter__(self) -> Iterator[Any]:
         if self.unbatch_level < -1:
             raise ValueError("unbatch_level must be -1 or >= 0")
         for item in self.datapipe:
-            yield from self._items(item, self.unbatch_level)
+            yield from self._iterate_items(item, self.unbatch_level)
 
 
 @functional_datapipe("collate")

@@ -53,7 +53,7 @@ class CSEPass(PassBase):
             same = [(type(leaf), leaf) for leaf in leaves]
             key = (node.op, node.target, len(leaves))
             known = seen.setdefault(key, [])
-            before = next((made for found, made in known if _equal(found, (same, spec))), None)
+            before = next((made for found, made in known if _is_equal(found, (same, spec))), None)
             if before is not None:
                 changed = True
                 env[node] = before
@@ -63,7 +63,7 @@ class CSEPass(PassBase):
         return PassResult(GraphModule(graph_module, graph) if changed else graph_module, changed)
 
 
-def _equal(one: Any, other: Any) -> bool:
+def _is_equal(one: Any, other: Any) -> bool:
     try:
         return bool(one == other)
     except (RuntimeError, TypeError, ValueError):  # tensors and others without a truth value

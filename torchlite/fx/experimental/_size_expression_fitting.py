@@ -28,7 +28,7 @@ def fit_expression(values: tuple[int, ...], sizes: list[dict[str, int]]) -> Expr
     """Return an expression with these values for these sizes, one dictionary per trace. Raise NoExpressionError if none
     fits.
 
-    >>> from torchlite.fx.experimental._size_expressions import fit_expression
+    >>> from torchlite.fx.experimental._size_expression_fitting import fit_expression
     >>> fit_expression((8, 12, 20), [{"s0": 4}, {"s0": 6}, {"s0": 10}])
     2*s0
     >>> fit_expression((2, 3, 4), [{"s0": 5}, {"s0": 6}, {"s0": 9}])
@@ -59,7 +59,7 @@ def _candidate_expressions(values: tuple[int, ...], sizes: list[dict[str, int]])
             yield found
     total, fine = Expr.of(values[0]), True
     for name in moved:
-        step = _slope(values, sizes, name)
+        step = _slope_between_traces(values, sizes, name)
         if step is None:
             fine = False
             break
@@ -78,7 +78,7 @@ def _depends_on_size(values: tuple[int, ...], sizes: list[dict[str, int]], name:
     )
 
 
-def _slope(values: tuple[int, ...], sizes: list[dict[str, int]], name: str) -> int | None:
+def _slope_between_traces(values: tuple[int, ...], sizes: list[dict[str, int]], name: str) -> int | None:
     for s, v in zip(sizes, values, strict=True):
         if all((s[n] != sizes[0][n]) == (n == name) for n in s):
             step, rest = divmod(v - values[0], s[name] - sizes[0][name])
@@ -121,7 +121,7 @@ def fit_from_argument_sizes(values: tuple[int, ...], near: list[tuple[Expr, tupl
         yield from (Expr.function("Min", a, b), Expr.function("Max", a, b))
 
 
-def _products(rows: list[tuple[int, ...]]) -> tuple[int, ...]:
+def _product_candidates(rows: list[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(math.prod(row) for row in zip(*rows, strict=True))
 
 
@@ -153,13 +153,13 @@ class GraphMerger:
                     f"the program calls other ops for other sizes: {first.target} or "
                     f"{next(n.target for n in nodes if n.target != first.target)}\n{first.meta.get('stack_trace', '')}"
                 )
-            self._values(nodes)
+            self._merge_value_metadata(nodes)
             if first.op == "call_function":
-                args = self._merged([n.args for n in nodes], first)
-                kwargs = self._merged([n.kwargs for n in nodes], first)
+                args = self._merge_arguments([n.args for n in nodes], first)
+                kwargs = self._merge_arguments([n.kwargs for n in nodes], first)
                 first.args, first.kwargs = tuple(args), dict(kwargs)
             elif first.op == "output" and first.args and isinstance(first.args[0], tuple):
-                first.args = (tuple(self._merged([list(n.args[0]) for n in nodes], first)),)  # type: ignore[arg-type]
+                first.args = (tuple(self._merge_arguments([list(n.args[0]) for n in nodes], first)),)  # type: ignore[arg-type]
 
     def expression(self, values: tuple[int, ...], near: list[tuple[Expr, tuple[int, ...]]] | None = None) -> Expr:
         """Return an expression of a number's values in all traces. `near`: sizes it may be computed from."""
@@ -168,17 +168,17 @@ class GraphMerger:
         if len(set(values)) == 1:
             held = (e for e, v in near or () if v == values and not e.is_number)
             return next(held, Expr.of(values[0]))
-        found = next((e for e in fit_from_argument_sizes(values, near or []) if self._is(e, values)), None)
+        found = next((e for e in fit_from_argument_sizes(values, near or []) if self._matches(e, values)), None)
         self.known[values] = fit_expression(values, self.sizes) if found is None else found
         return self.known[values]
 
-    def _is(self, expr: Expr, values: tuple[int, ...]) -> bool:
+    def _matches(self, expr: Expr, values: tuple[int, ...]) -> bool:
         try:
             return all(expr.value(s) == v for s, v in zip(self.sizes, values, strict=True))
         except (ArithmeticError, KeyError):
             return False
 
-    def _merged(self, values: list[Any], user: Node) -> Any:
+    def _merge_arguments(self, values: list[Any], user: Node) -> Any:
         """Return the merged arguments of a node in all traces, with nodes for numbers that differ."""
         first = values[0]
         if isinstance(first, Node):
@@ -186,21 +186,21 @@ class GraphMerger:
         if isinstance(first, (list, tuple)):
             if len({len(v) for v in values}) != 1:
                 raise NoExpressionError(f"an argument of {user.target} is longer for other sizes")
-            return [self._merged(list(items), user) for items in zip(*values, strict=True)]
+            return [self._merge_arguments(list(items), user) for items in zip(*values, strict=True)]
         if isinstance(first, dict):
-            return {key: self._merged([v[key] for v in values], user) for key in first}
+            return {key: self._merge_arguments([v[key] for v in values], user) for key in first}
         if all(type(v) is type(first) and (v == first or v != v) for v in values):
             return first
         if all(type(v) is int for v in values):
-            return self.node(self.expression(tuple(values), self._around(user)), user)
+            return self.node(self.expression(tuple(values), self._nearby_sizes(user)), user)
         if all(type(v) is float for v in values):
-            fraction = self._fraction(tuple(values), user)
+            fraction = self._fraction_node(tuple(values), user)
             if fraction is not None:
                 return fraction
             raise NoExpressionError(f"a number of {user.target} depends on sizes:\n{user.meta.get('stack_trace', '')}")
         raise NoExpressionError(f"an argument of {user.target} depends on sizes")
 
-    def _fraction(self, values: tuple[float, ...], user: Node) -> Any:
+    def _fraction_node(self, values: tuple[float, ...], user: Node) -> Any:
         """Return the node of a float that Python computed from a size: a multiple, a quotient, or one of its square
         root. Return None for other floats.
         """
@@ -211,10 +211,10 @@ class GraphMerger:
                 parts = [math.sqrt(s) if root and s > 0 else float(s) for s in sizes]
                 numbers = [v * p if turned else v / p for v, p in zip(values, parts, strict=True)]
                 if all(math.isclose(n, numbers[0], rel_tol=1e-14) for n in numbers):
-                    return self._scaled(expr, numbers[0], root, turned, user)
+                    return self._scaled_node(expr, numbers[0], root, turned, user)
         return None
 
-    def _scaled(self, expr: Expr, number: float, root: bool, turned: bool, user: Node) -> Node:
+    def _scaled_node(self, expr: Expr, number: float, root: bool, turned: bool, user: Node) -> Node:
         of = self.node(expr, user)
         steps: list[tuple[Any, ...]] = [(sym_float,), *[(sym_sqrt,)] * root]
         near = round(number, 9)
@@ -236,52 +236,59 @@ class GraphMerger:
 
     open = False  # if symbols depend on the trace
 
-    def _around(self, node: Node) -> list[tuple[Expr, tuple[int, ...]]]:
+    def _nearby_sizes(self, node: Node) -> list[tuple[Expr, tuple[int, ...]]]:
         """Return the sizes and element counts of a node's arguments."""
         near = list(dict.fromkeys(pair for n in node.all_input_nodes for pair in self.near.get(n, ())))
         for argument in list(dict.fromkeys(node.all_input_nodes))[:4]:
             pairs = self.near.get(argument, ())
             if len(pairs) > 1:
-                near.append((math.prod((e for e, _ in pairs), start=Expr.of(1)), _products([v for _, v in pairs])))
+                near.append(
+                    (math.prod((e for e, _ in pairs), start=Expr.of(1)), _product_candidates([v for _, v in pairs]))
+                )
         return near
 
-    def _values(self, nodes: tuple[Node, ...]) -> None:
+    def _merge_value_metadata(self, nodes: tuple[Node, ...]) -> None:
         """Return the sizes in a node's value metadata."""
         found = [n.meta.get("val") for n in nodes]
-        near = self._around(nodes[0])
-        nodes[0].meta["val"] = self._value(found, near, nodes[0])
+        near = self._nearby_sizes(nodes[0])
+        nodes[0].meta["val"] = self._merge_value(found, near, nodes[0])
 
-    def _value(self, found: list[Any], near: list, node: Node) -> Any:
+    def _merge_value(self, found: list[Any], near: list, node: Node) -> Any:
         from torchlite._subclasses.fake_constructors import new_fake_tensor
 
         first = found[0]
         if isinstance(first, list):
-            return [self._value(list(items), near, node) for items in zip(*found, strict=True)]
+            return [self._merge_value(list(items), near, node) for items in zip(*found, strict=True)]
         if isinstance(first, torch.Tensor):
             if len({v.ndim for v in found}) != 1:
                 raise NoExpressionError("a tensor has more dimensions for other sizes")
-            sizes = [self._size(v, near, node, d) for d, v in enumerate(zip(*(v.shape for v in found), strict=True))]
+            sizes = [
+                self._merge_size(v, near, node, d) for d, v in enumerate(zip(*(v.shape for v in found), strict=True))
+            ]
             own = self.near.get(node, [])[-first.ndim :] if first.ndim else []
             for end in range(len(own) - 1):
                 pairs = own[end : first.ndim]
-                products = math.prod((e for e, _ in pairs), start=Expr.of(1)), _products([v for _, v in pairs])
+                products = (
+                    math.prod((e for e, _ in pairs), start=Expr.of(1)),
+                    _product_candidates([v for _, v in pairs]),
+                )
                 near = [*near, products]
-            strides = [self._stride(v, [*own, *near]) for v in zip(*(v.stride() for v in found), strict=True)]
+            strides = [self._merge_stride(v, [*own, *near]) for v in zip(*(v.stride() for v in found), strict=True)]
             return new_fake_tensor(first.dtype, sizes, strides, first.device, first.requires_grad)
         if isinstance(first, SymInt) and first.node.trace is not None:
             expr, values = first.node.expr.replaced(self.own), tuple(map(int, found))
-            if self._is(expr, values):
+            if self._matches(expr, values):
                 self.near[node] = [(expr, values)]
                 if len(set(values)) > 1:
                     self.known.setdefault(values, expr)
             return SymInt.of(expr, int(first))
         if isinstance(first, SymBool) and first.b is not None:
             parts = zip(*((c.a, c.b) for c in found), strict=True)
-            a, b = (self._value(list(items), near, node) for items in parts)
+            a, b = (self._merge_value(list(items), near, node) for items in parts)
             return SymBool.of(first.name, a, b, first.holds, first.trace, first.place)
         return first
 
-    def _size(self, values: tuple[int, ...], near: list, node: Node, dim: int) -> Any:
+    def _merge_size(self, values: tuple[int, ...], near: list, node: Node, dim: int) -> Any:
         values = tuple(map(int, values))
         try:
             expr = self.expression(values, near)
@@ -293,12 +300,12 @@ class GraphMerger:
         self.near.setdefault(node, []).append((expr, values))
         return SymInt.of(expr, values[0])
 
-    def _stride(self, values: tuple[int, ...], near: list[tuple[Expr, tuple[int, ...]]]) -> Any:
+    def _merge_stride(self, values: tuple[int, ...], near: list[tuple[Expr, tuple[int, ...]]]) -> Any:
         values = tuple(map(int, values))
         if len(set(values)) == 1:
             return values[0]
         held = next((e for e, v in near if v == values), None)
-        found = held or next((e for e in fit_from_argument_sizes(values, near) if self._is(e, values)), None)
+        found = held or next((e for e in fit_from_argument_sizes(values, near) if self._matches(e, values)), None)
         return values[0] if found is None else SymInt.of(found, values[0])
 
     # -- nodes of expressions ------------------------------------------------------------------
@@ -323,16 +330,16 @@ class GraphMerger:
         for atoms, count in expr.terms:
             term: Any = None
             for atom in atoms:
-                part = self._atom(atom, user, call)
+                part = self._atom_node(atom, user, call)
                 term = part if term is None else call(operator.mul, term, part)
             term = count if term is None else term if count == 1 else call(operator.mul, term, count)
             total = term if total is None else call(operator.add, total, term)
         total.meta["val"] = SymInt.of(expr, expr.value(self.sizes[0]))
         self.nodes[expr] = total
-        self._noted(total)
+        self._set_metadata(total)
         return total
 
-    def _atom(self, atom: Any, user: Node, call: Any) -> Any:
+    def _atom_node(self, atom: Any, user: Node, call: Any) -> Any:
         if len(atom) == 1:
             single = Expr.symbol(atom[0])
             if single not in self.nodes:
@@ -347,11 +354,13 @@ class GraphMerger:
         target = {"FloorDiv": operator.floordiv, "PythonMod": operator.mod, "Max": sym_max, "Min": sym_min}[atom[0]]
         return call(target, *parts)
 
-    def _noted(self, node: Node) -> None:
+    def _set_metadata(self, node: Node) -> None:
         """Set the metadata of intermediate sums and products."""
         for inner in node.all_input_nodes:
             if "val" not in inner.meta:
-                parts = [Expr.of(a.meta["val"]) if isinstance(a, Node) else Expr.of(a) for a in self._parts(inner)]
+                parts = [
+                    Expr.of(a.meta["val"]) if isinstance(a, Node) else Expr.of(a) for a in self._node_operands(inner)
+                ]
                 name = getattr(inner.target, "__name__", "")
                 found = {
                     "mul": lambda a, b: a * b, "add": lambda a, b: a + b, "floordiv": lambda a, b: a // b,
@@ -360,6 +369,6 @@ class GraphMerger:
                 }[name](*parts)  # fmt: skip
                 inner.meta["val"] = SymInt.of(found, found.value(self.sizes[0]))
 
-    def _parts(self, node: Node) -> tuple:
-        self._noted(node)
+    def _node_operands(self, node: Node) -> tuple:
+        self._set_metadata(node)
         return node.args

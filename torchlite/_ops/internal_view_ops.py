@@ -11,7 +11,7 @@ from .._dispatch.node_names import saved_argument
 # Positions count cells: elements of the base, or real numbers where of base and view one is complex and one is not.
 
 
-def _cells(F, x, other):
+def _view_as_cells(F, x, other):
     """The cells of a base in a vector, for a view of the dtype `other`; of a real base these are its elements."""
     x = F.contiguous(x)
     if F.dtype_of(x).is_complex and not other.is_complex:
@@ -19,21 +19,21 @@ def _cells(F, x, other):
     return F.reshape(x, (-1,))
 
 
-def _seen(F, base, index, dtype):
+def _view_cells_as(F, base, index, dtype):
     """The elements of a view of that dtype at these cells of a base."""
-    found = F._index(_cells(F, base, dtype), (index,))
+    found = F._index(_view_as_cells(F, base, dtype), (index,))
     return F.view_as_complex(found) if dtype.is_complex and not F.dtype_of(base).is_complex else found
 
 
-def _hole(F, g, view_dtype, index):
+def _zero_cells(F, g, view_dtype, index):
     """g with zeros in the cells `index`."""
-    flat = F._setitem(_cells(F, g, view_dtype), (index,), 0)
+    flat = F._setitem(_view_as_cells(F, g, view_dtype), (index,), 0)
     if F.dtype_of(g).is_complex and not view_dtype.is_complex:
         flat = F.view_as_complex(F.reshape(flat, (-1, 2)))
     return F.reshape(flat, g.shape)
 
 
-def _of_base_vjp(F, g, input_shape, input_dtype, index, dtype):
+def _view_of_base_vjp(F, g, input_shape, input_dtype, index, dtype):
     pairs = input_dtype.is_complex and not dtype.is_complex
     if dtype.is_complex and not input_dtype.is_complex:
         g = F.view_as_real(F.contiguous(g))
@@ -45,7 +45,7 @@ def _of_base_vjp(F, g, input_shape, input_dtype, index, dtype):
 CALLBACKS.copy_slices = op(
     "_copy_slices(Tensor base, Tensor view, index)",
     where="",
-    vjp={"base": _hole, "view": lambda F, g, view_dtype, index: _seen(F, g, index, view_dtype)},
+    vjp={"base": _zero_cells, "view": lambda F, g, view_dtype, index: _view_cells_as(F, g, index, view_dtype)},
     node_name="torch::autograd::CopySlices",
 )
 # The elements at these cells, which a view takes from its base's new history. It holds no tensor of the program's.
@@ -65,8 +65,8 @@ def _view_of_base_node_name(node):
 op(
     "_view_of_base(Tensor input, index, dtype)",
     where="",
-    composite=_seen,
-    vjp={"input": _of_base_vjp},
+    composite=_view_cells_as,
+    vjp={"input": _view_of_base_vjp},
     node_name=_view_of_base_node_name,
 )
 op(
@@ -92,8 +92,8 @@ def move(F, input, where):
     if input._tl_dispatches and not MODE.torch_dispatch_disabled:
         return CALLBACKS.copied_to(input, where)
     if input._tl_level is not None:  # one example inside `vmap`: all of them
-        return input._beside(move(F, input._value, where))
-    out = call.wrap(target, source.move_to(target, input._tl_array), input.dtype)
+        return input._batch_like(move(F, input._value, where))
+    out = call.wrap_array(target, source.move_to(target, input._tl_array), input.dtype)
     if MODE.grad and input._tl_node is not None:
         call.record_node(_moved, target, [input, where, source.device], (out,))
     if MODE.forwards:

@@ -15,7 +15,7 @@ from ._dtype_codes import to_code
 from ._runtime import CONTAINERS, as_runtime_error
 from ._value_limits import count_visited
 
-_PLAIN = (Tensor, int, float, bool, str, type(None))
+_PLAIN_TYPES = (Tensor, int, float, bool, str, type(None))
 
 
 class Parameter(NamedTuple):
@@ -48,7 +48,7 @@ class Schema:
         if self.node is None:
             return f"{self.name}(...) -> Tensor"
         parts = [f"{p.type} {p.name}" + ("" if p.default is None else f"={p.default}") for p in self.arguments]
-        return f"{self.name}({', '.join(parts)}) -> {_type_name(self.node.returns)}"
+        return f"{self.name}({', '.join(parts)}) -> {_python_type_name(self.node.returns)}"
 
     @property
     def arguments(self) -> list[Parameter]:
@@ -59,7 +59,7 @@ class Schema:
         written: list[str | None] = [None] * (len(a.args) - len(a.defaults)) + [
             ast.unparse(default) for default in a.defaults
         ]
-        kinds = [_type_name(p.annotation) for p in a.args]
+        kinds = [_python_type_name(p.annotation) for p in a.args]
         if kinds and self._owner:
             kinds[0] = self._owner
         return [Parameter(p.arg, kind, text) for p, kind, text in zip(a.args, kinds, written, strict=True)]
@@ -67,11 +67,11 @@ class Schema:
     __repr__ = __str__
 
 
-def _type_name(annotation: ast.AST | None) -> str:
+def _python_type_name(annotation: ast.AST | None) -> str:
     return "Tensor" if annotation is None else ast.unparse(annotation)
 
 
-def schema_of(script: Any, name: str) -> Schema:
+def make_schema(script: Any, name: str) -> Schema:
     """Return the schema of a method or function."""
     return Schema(name, script.nodes.get(name), script.name if script.kind == "Module" else None)
 
@@ -79,7 +79,7 @@ def schema_of(script: Any, name: str) -> Schema:
 def _to_program_value(value: Any) -> Any:
     """Return a Python value as a TorchScript value."""
     cls = value.__class__
-    if cls is Tensor or cls in _PLAIN:
+    if cls is Tensor or cls in _PLAIN_TYPES:
         return value
     if cls is Size:
         return list(value)
@@ -97,13 +97,13 @@ def call_function(function: Any, owner: Any, script: Any, name: str, args: tuple
     if script.by_python:
         given = list(args)
     else:
-        given = [a if a.__class__ in _PLAIN else _to_program_value(a) for a in args]
+        given = [a if a.__class__ in _PLAIN_TYPES else _to_program_value(a) for a in args]
     if kwargs and not script.by_python:
         kwargs = {key: _to_program_value(value) for key, value in kwargs.items()}
     own = () if owner is None else (owner,)
     node = script.nodes.get(name)
     if node is not None:
-        _check(node, len(own), given, kwargs, script, name)
+        _check_call_arguments(node, len(own), given, kwargs, script, name)
     return _call_with_context(function, (*own, *given), kwargs, script)
 
 
@@ -129,24 +129,24 @@ def _call_with_context(function: Any, args: tuple, kwargs: dict, script: Any) ->
 _NUMBERS = {"int": (int,), "float": (float, int), "bool": (bool,), "str": (str,)}
 
 
-def _check(node: ast.FunctionDef, skip: int, given: list, kwargs: dict, script: Any, name: str) -> None:
+def _check_call_arguments(node: ast.FunctionDef, skip: int, given: list, kwargs: dict, script: Any, name: str) -> None:
     a = node.args
     names = [p.arg for p in a.args[skip:]]
     if len(given) > len(names):
         raise RuntimeError(
             f"{name}() expected at most {len(names) + skip} argument(s) but received {len(given) + skip} argument(s). "
-            f"Declaration: {schema_of(script, name)}"
+            f"Declaration: {make_schema(script, name)}"
         )
     for key in kwargs:
         if key not in names and key not in [p.arg for p in a.kwonlyargs]:
             raise RuntimeError(
-                f"Unknown keyword argument '{key}' for operator '{name}'. Schema: {schema_of(script, name)}"
+                f"Unknown keyword argument '{key}' for operator '{name}'. Schema: {make_schema(script, name)}"
             )
     required = len(names) - len(a.defaults)
     for place, one in enumerate(names):
         if place >= len(given) and one not in kwargs and place < required:
             raise RuntimeError(
-                f"{name}() is missing value for argument '{one}'. Declaration: {schema_of(script, name)}"
+                f"{name}() is missing value for argument '{one}'. Declaration: {make_schema(script, name)}"
             )
     for place, value in enumerate(given):
         given[place] = _convert_argument(a.args[place + skip], value, script, name, place + skip)
@@ -173,12 +173,12 @@ def _convert_argument(parameter: ast.arg, value: Any, script: Any, name: str, pl
             try:
                 return members(value)
             except (TypeError, ValueError):
-                fits, path = False, _type_name(kind)
+                fits, path = False, _python_type_name(kind)
                 expected = f"Enum<{path}>" if path.startswith("__torch__.") else path
     if not fits:
         at = "" if place is None else f"\nPosition: {place}"
         raise RuntimeError(
             f"{name}() Expected a value of type '{expected}' for argument '{parameter.arg}' but instead found type "
-            f"'{type(value).__name__}'.{at}\nDeclaration: {schema_of(script, name)}"
+            f"'{type(value).__name__}'.{at}\nDeclaration: {make_schema(script, name)}"
         )
     return value

@@ -9,7 +9,7 @@ from typing import Any
 
 from torchlite._dispatch import NONDIFF, op
 from torchlite._dispatch.autograd_graph import AutogradMeta, bump_version
-from torchlite._dispatch.call import wrap
+from torchlite._dispatch.call import wrap_array
 from torchlite._dispatch.dispatch_state import GLOBALS, MODE
 from torchlite._dispatch.memory_overlap import has_internal_overlap
 from torchlite._tensor import Parameter, Tensor
@@ -22,7 +22,7 @@ def norm_of_all(tensors: Any) -> Any:
     if found is None:
         return None
     table, arrays = found
-    return wrap(table, table._total_norm(arrays))
+    return wrap_array(table, table._total_norm(arrays))
 
 
 def scale_all(tensors: Any, factor: Any) -> bool:

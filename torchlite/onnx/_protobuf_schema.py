@@ -68,7 +68,7 @@ class Field(NamedTuple):
     packed: bool
 
 
-def _read() -> dict[str, tuple[Field, ...]]:
+def _parse_schema() -> dict[str, tuple[Field, ...]]:
     found = {}
     for line in _TEXT.strip().replace("\n  ", " ").splitlines():
         kind, _, fields = line.partition(": ")
@@ -79,6 +79,6 @@ def _read() -> dict[str, tuple[Field, ...]]:
     return found
 
 
-MESSAGES = _read()
+MESSAGES = _parse_schema()
 BY_NUMBER = {kind: {field.number: field for field in fields} for kind, fields in MESSAGES.items()}
 BY_NAME = {kind: {field.name: field for field in fields} for kind, fields in MESSAGES.items()}

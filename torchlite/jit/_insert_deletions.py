@@ -39,7 +39,7 @@ class _DeletionInserter:
 
     def block(self, body: list[ast.stmt], outside: frozenset[str]) -> list[ast.stmt]:
         """Process a block. outside: variables used elsewhere."""
-        named = [self._names(statement) for statement in body]
+        named = [self._names_in(statement) for statement in body]
         last = {name: i for i, names in enumerate(named) for name in names}
         counts = collections.Counter(name for names in named for name in names)
         kept = outside.union(*map(_captured_names, body))
@@ -48,10 +48,10 @@ class _DeletionInserter:
         for i, statement in enumerate(body):
             if isinstance(statement, ast.If):
                 here = frozenset(name for name in named[i] if counts[name] > 1 or name in outside)
-                here |= self._names(statement.test)
+                here |= self._names_in(statement.test)
                 parts = statement.body, statement.orelse
                 for block, other in (parts, parts[::-1]):
-                    block[:] = self.block(block, here.union(*map(self._names, other)))
+                    block[:] = self.block(block, here.union(*map(self._names_in, other)))
             found.append(statement)
             given |= _assigned_names(statement)
             dead = sorted(name for name in named[i] & given if last[name] == i and name not in kept)
@@ -59,11 +59,11 @@ class _DeletionInserter:
                 found.append(ast.Delete([ast.Name(name, ast.Del()) for name in dead]))
         return found
 
-    def _names(self, node: ast.AST) -> frozenset[str]:
+    def _names_in(self, node: ast.AST) -> frozenset[str]:
         names = self._known.get(id(node))
         if names is None:
             if isinstance(node, ast.If):
-                names = self._names(node.test).union(*map(self._names, (*node.body, *node.orelse)))
+                names = self._names_in(node.test).union(*map(self._names_in, (*node.body, *node.orelse)))
             else:
                 names = frozenset(part.id for part in walk(node) if isinstance(part, ast.Name))
             self._known[id(node)] = names

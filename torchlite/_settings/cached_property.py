@@ -16,7 +16,7 @@ else:
         """A method's result, cached in its object's `__dict__`. Threads that race for the first access get the same
         value.
 
-        >>> from torchlite._settings.cached import cached_property
+        >>> from torchlite._settings.cached_property import cached_property
         >>> class Circle:
         ...     radius = 2
         ...

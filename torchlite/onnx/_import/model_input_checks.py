@@ -34,12 +34,12 @@ def check_tensor_input(value: Any, name: str, type: str, sizes: list[int | None]
     return NarrowTensor(value, type) if type in NARROW else value
 
 
-def int_constant(values: list, sizes: list[int], dtype: str) -> Tensor:
+def make_int_tensor(values: list, sizes: list[int], dtype: str) -> Tensor:
     """Return a small integer constant on the host, used in shape computations."""
     return torch.tensor(values, dtype=getattr(torch, dtype)).reshape(sizes)
 
 
-def string_constant(values: list[str], sizes: list[int]) -> np.ndarray:
+def make_string_array(values: list[str], sizes: list[int]) -> np.ndarray:
     """Return a string constant."""
     out = np.empty(len(values), object)
     out[:] = values

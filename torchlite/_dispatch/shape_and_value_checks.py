@@ -10,7 +10,7 @@ from typing import NoReturn
 from .._types.dtypes import FLOAT, dtype, from_np, int64
 from .callbacks import CALLBACKS
 from .dispatch_state import MODE
-from .interceptors import showing, stack
+from .interceptors import show_only_within, stack
 from .shapes import wrap_dim
 
 _INT64_MAX = 2**63 - 1  # sizes, strides and offsets are 64-bit integers
@@ -408,30 +408,30 @@ def unwrap_batched(tensor):
     return tensor
 
 
-def _without_interceptors(read, *values):
+def _read_without_interceptors(read, *values):
     """Call `read` on tensors with all interceptors disabled: an op's checks are not part of the traced program."""
     if not stack.items:
         return read(*values)
-    with showing([]):
+    with show_only_within([]):
         return read(*values)
 
 
 def any_true(condition) -> bool:
     """True if any element of a bool tensor is true; inside `vmap`, for any example."""
-    return _without_interceptors(lambda condition: bool(condition.any()), unwrap_batched(condition))
+    return _read_without_interceptors(lambda condition: bool(condition.any()), unwrap_batched(condition))
 
 
 def all_true(condition) -> bool:
     """True if all elements of a bool tensor are true; inside `vmap`, for all examples."""
-    return _without_interceptors(lambda condition: bool(condition.all()), unwrap_batched(condition))
+    return _read_without_interceptors(lambda condition: bool(condition.all()), unwrap_batched(condition))
 
 
 def min_and_max(numbers) -> tuple[int, int]:
     """(smallest, largest) of a tensor of integers, inside `vmap` of all examples'."""
-    return _without_interceptors(_min_and_max, unwrap_batched(numbers))
+    return _read_without_interceptors(_reduce_min_and_max, unwrap_batched(numbers))
 
 
-def _min_and_max(numbers) -> tuple[int, int]:
+def _reduce_min_and_max(numbers) -> tuple[int, int]:
     if numbers.numel() == 1:
         return (int(numbers.item()),) * 2
     return int(numbers.min()), int(numbers.max())
