@@ -228,7 +228,7 @@ class Driver:
         return Pool(self, keeps=True)
 
     @contextlib.contextmanager
-    def allocating_from(self, pool: Any):
+    def allocate_from_pool(self, pool: Any):
         before, self._thread.pool = self._thread.pool, pool
         try:
             yield
@@ -338,7 +338,7 @@ class Driver:
     def has_transforms(self) -> bool:
         return self._libraries
 
-    def transformed(self, name: str, array: Ndarray, **how: Any) -> Ndarray:
+    def run_fft(self, name: str, array: Ndarray, **how: Any) -> Ndarray:
         """Compute cuFFT's transforms with NumPy. The strides of results are permuted, as CuPy's are."""
         self.transforms += 1
         result = getattr(np.fft, name)(array.host(), **how)

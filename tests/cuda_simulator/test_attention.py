@@ -15,7 +15,7 @@ from tests.cuda.fake_backend import installed
 from tests.cuda_simulator import in_sanitized_child, kernel_compiler
 from tests.cuda_simulator.driver import Simulated
 from tests.nvrtc.recording_driver import Recording, attend_in_every_way
-from torchlite_backends.cupy import flash_attention as attention
+from torchlite_backends.cupy import flash_attention_launch as attention
 from torchlite_backends.cupy.backend import CUDABackend
 from torchlite_backends.kernel_sources import flash_attention_cuda
 
@@ -30,7 +30,7 @@ ALL = ["forward", "dots", "backward_query", "backward_key"]
 def noted_kernels():
     """A list of the kernels on tensor cores that are started from now on."""
     started = []
-    variant, start = attention.variant, attention.TensorCoreAttention.start
+    variant, start = attention.kernel_source, attention.TensorCoreAttention.start
 
     def noted(*arguments):
         found = variant(*arguments)
@@ -41,11 +41,11 @@ def noted_kernels():
         self.launches = {}
         start(self, *arguments)
 
-    attention.variant, attention.TensorCoreAttention.start = noted, planned_anew
+    attention.kernel_source, attention.TensorCoreAttention.start = noted, planned_anew
     try:
         yield started
     finally:
-        attention.variant, attention.TensorCoreAttention.start = variant, start
+        attention.kernel_source, attention.TensorCoreAttention.start = variant, start
 
 
 @contextlib.contextmanager
@@ -219,7 +219,7 @@ def test_rows_in_shared_memory_lie_in_different_banks(once, dim):
     """The same chunk of 8 rows, which tensor cores load together, and 8 chunks that are copied together, fall in all 8
     places of 16 bytes across the banks.
     """
-    kernel = flash_attention_cuda.variant("forward", "f16", dim)
+    kernel = flash_attention_cuda.kernel_source("forward", "f16", dim)
     chunks, out = dim // 8, torch.empty(64, dim // 8, dtype=torch.int32, device="cuda")
     source = kernel.text + "KERNEL void places(OUT(int, x)) { AT(x)[ITEM] = place(ITEM / CHUNKS, ITEM % CHUNKS); }"
     out._tl_array.device.function(source, "places", "p", **kernel.kinds)((out.numel(),), (chunks,), out._tl_array)
@@ -246,13 +246,13 @@ ORDERED = [
 @pytest.mark.parametrize("name, which", ORDERED)
 def test_missing_barriers_are_detected(rng, monkeypatch, name, which):
     def without(*arguments):
-        kernel = flash_attention_cuda.variant(*arguments)
+        kernel = flash_attention_cuda.kernel_source(*arguments)
         if kernel.name != name:
             return kernel
         place = [*WAITS.finditer(kernel.text)][which]
         return kernel._replace(text=f"{kernel.text[: place.start()]};{kernel.text[place.end() :]}")
 
-    monkeypatch.setattr(attention, "variant", without)
+    monkeypatch.setattr(attention, "kernel_source", without)
     wrong = 0
     for seed in (0, 1, 2, 3):
         with installed(other=CUDABackend(Simulated(seed, libraries=False))):
@@ -303,7 +303,9 @@ def test_every_kernel_is_listed():
 
     with noted_kernels() as started, installed(other=CUDABackend(Recording())):
         attend_in_every_way()
-    assert {key(kernel) for kernel in started} == {key(kernel) for kernel, _ in flash_attention_cuda.variants()}
+    assert {key(kernel) for kernel in started} == {
+        key(kernel) for kernel, _ in flash_attention_cuda.iter_kernel_variants()
+    }
 
 
 def run_sanitized():

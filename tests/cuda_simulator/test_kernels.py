@@ -14,7 +14,7 @@ import pytest
 from tests.cuda_simulator import Program, allocate, free, in_sanitized_child, kernel_compiler, view
 from torchlite_backends.kernel_sources import cross_entropy, flash_attention_cuda, gemm, normalisation, philox, softmax
 from torchlite_backends.kernel_sources.dtype_kinds import KINDS
-from torchlite_backends.kernel_sources.preamble import CUDA, dtype_macros
+from torchlite_backends.kernel_sources.preamble import CUDA, dtype_macros_source
 
 pytestmark = pytest.mark.skipif(bool(kernel_compiler.missing()), reason=kernel_compiler.missing())
 SEEDS = (0, 1, 2)
@@ -60,7 +60,7 @@ class Launcher:
         """`arguments` are arrays, and packed numbers; `kinds` data types and macros, as for a Device's `function`."""
         typed = {k: v for k, v in kinds.items() if v in KINDS}
         defined = "".join(f"#define {k} {v}\n" for k, v in kinds.items() if v not in KINDS)
-        program = self.program(CUDA + dtype_macros(widths, target="cuda", **typed) + defined + source)
+        program = self.program(CUDA + dtype_macros_source(widths, target="cuda", **typed) + defined + source)
         packed = []
         for argument in arguments:
             if isinstance(argument, np.ndarray):
@@ -340,7 +340,7 @@ def drawn(launcher, seed, kind, count, offset):
 def product(launcher, seed, kind, sizes, offset):
     rng = np.random.default_rng(11)
     m, n, k = sizes
-    sums = gemm.accumulation_of(kind)
+    sums = gemm.accumulation_type_of(kind)
     a, b, d, c = (launcher.of(rng.standard_normal(s), kind, offset) for s in ((2, m, k), (n, k), (2, m, n), (2, m, n)))
     side = 8
     tile = side * gemm.TILE_PER_THREAD
@@ -388,7 +388,7 @@ def product(launcher, seed, kind, sizes, offset):
 def attention_on_tensor_cores(launcher, seed, kind, sizes, causal):
     rng = np.random.default_rng(12)
     heads, rows, columns, features = sizes
-    kernel = flash_attention_cuda.variant("forward", kind, -(-features // 32) * 32)
+    kernel = flash_attention_cuda.kernel_source("forward", kind, -(-features // 32) * 32)
     q, k, v = (launcher.of(rng.standard_normal((heads, n, features)), kind) for n in (rows, columns, columns))
     out, lse, nothing = launcher.new(q.shape, kind), launcher.new((heads, rows), "f32"), launcher.of([0], "f32")
     walk = [struct.pack("4i", 0, n * features, features, 0) for n in (rows, columns, columns, 0, rows, 0)]

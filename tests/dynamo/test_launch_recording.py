@@ -312,7 +312,7 @@ def test_gemm_configs_are_measured_once_and_cached(opencl, tmp_path, monkeypatch
         return forms[-1]
 
     monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(autotune, "fastest_config", slowest)
+    monkeypatch.setattr(autotune, "find_fastest_config", slowest)
     monkeypatch.delitem(state.state, "forms", raising=False)
     for again in range(3):
         if again == 2:  # as another process, which finds what this one kept
@@ -321,7 +321,7 @@ def test_gemm_configs_are_measured_once_and_cached(opencl, tmp_path, monkeypatch
         for _ in range(4):
             assert torch.equal(frame(x), model(x))
         assert frame.replays == 2 and measured == [(33, 70, 40), (33, 40, 70)]
-        assert {repr(form) for form in state.state["forms"].values()} == {repr(autotune.candidate_configs(state,
+        assert {repr(form) for form in state.state["forms"].values()} == {repr(autotune.list_candidate_configs(state,
         "f32", s)[-1])
                 for _, s, _ in state.state["forms"]}  # fmt: skip
     assert state.forms is None and all(state.plans[key] is plan for key, plan in before.items())

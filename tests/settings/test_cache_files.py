@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from torchlite._settings import cache_files, temporary_folders
-from torchlite_backends.cc import cxx_compiler, program_build, shared_library
+from torchlite_backends.cc import cxx_compiler, load_library, program_build
 from torchlite_backends.device_runtime.core import program_cache
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,7 +37,7 @@ def cache(tmp_path, monkeypatch):
     folder = tmp_path / "cache"
     monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(folder))
     cache_files._warn_once_per_folder.cache_clear()
-    program_cache._warn.cache_clear()
+    program_cache._warn_once.cache_clear()
     return folder
 
 
@@ -54,7 +54,7 @@ def planted(path: Path, data: bytes) -> Path:
     """A file of the cache as whoever knows its form would write it: with a valid digest."""
     for folder in reversed([p for p in path.parents if not p.exists()]):
         folder.mkdir(mode=0o700)
-    path.write_bytes(data + program_cache.digest(path.name, data))
+    path.write_bytes(data + program_cache.digest_binary(path.name, data))
     path.chmod(0o600)
     return path
 
@@ -78,8 +78,8 @@ def refuses(path: Path, word: str) -> None:
         warnings.simplefilter("always")
         assert program_build.open_cached(path) is None
         assert cache_files.read(path) is None
-        assert program_build.load(PROGRAM).answer() == 42
-        assert program_build.load(PROGRAM).answer() == 42
+        assert program_build.load_program(PROGRAM).answer() == 42
+        assert program_build.load_program(PROGRAM).answer() == 42
     assert word in str(told[0].message)
     assert len([w for w in told if "compiled kernels" in str(w.message)]) == 1
 
@@ -92,17 +92,17 @@ def refuses(path: Path, word: str) -> None:
 def test_files_and_folders_are_this_users_alone_whatever_the_umask(cache, mask):
     before = os.umask(mask)
     try:
-        program_cache.store(program_cache.program_folder("opencl") / ("ab" * 32), b"binary")
-        cache_files.write(program_cache.program_folder("cc") / "ab" / "a.so", b"library")
+        program_cache.store_binary(program_cache.program_cache_folder("opencl") / ("ab" * 32), b"binary")
+        cache_files.write(program_cache.program_cache_folder("cc") / "ab" / "a.so", b"library")
     finally:
         os.umask(before)
     assert modes(cache) == {("folder", 0o700), ("file", 0o600)}
-    assert program_cache.load(program_cache.program_folder("opencl") / ("ab" * 32)) == b"binary"
+    assert program_cache.load_binary(program_cache.program_cache_folder("opencl") / ("ab" * 32)) == b"binary"
 
 
 @posix
 def test_links_at_temporary_names_are_not_followed(cache, tmp_path, monkeypatch):
-    victim, place = tmp_path / "victim", program_cache.program_folder("cc") / "a.so"
+    victim, place = tmp_path / "victim", program_cache.program_cache_folder("cc") / "a.so"
     victim.write_text("untouched")
     cache_files.write(place, b"1")
     monkeypatch.setattr(cache_files.secrets, "token_hex", lambda n: "0" * 16)
@@ -114,7 +114,7 @@ def test_links_at_temporary_names_are_not_followed(cache, tmp_path, monkeypatch)
 
 @posix
 def test_a_link_in_a_files_place_is_replaced_and_not_followed(cache, tmp_path):
-    victim, place = tmp_path / "victim", program_cache.program_folder("cc") / "a.so"
+    victim, place = tmp_path / "victim", program_cache.program_cache_folder("cc") / "a.so"
     victim.write_text("untouched")
     place.parent.mkdir(parents=True, mode=0o700)
     for folder in (cache, cache / "torchlite", place.parent):
@@ -126,7 +126,7 @@ def test_a_link_in_a_files_place_is_replaced_and_not_followed(cache, tmp_path):
 
 
 def test_a_failed_write_leaves_nothing(cache, monkeypatch):
-    place = program_cache.program_folder("cc") / "a.so"
+    place = program_cache.program_cache_folder("cc") / "a.so"
     cache_files.write(place, b"1")
 
     def full(*arguments, **options):
@@ -139,7 +139,7 @@ def test_a_failed_write_leaves_nothing(cache, monkeypatch):
 
 
 def test_many_threads_write_and_read_one_file(cache):
-    place, contents = program_cache.program_folder("cc") / "a.so", [bytes([n]) * 100_000 for n in range(8)]
+    place, contents = program_cache.program_cache_folder("cc") / "a.so", [bytes([n]) * 100_000 for n in range(8)]
     cache_files.write(place, contents[0])
     wrong = []
 
@@ -202,7 +202,7 @@ def test_a_cache_for_all_is_refused_unless_it_is_sticky(cache, libraries):
     refuses(path, "can be written by others")
     path.unlink()
     cache.chmod(0o1777)
-    program_build.load(PROGRAM)
+    program_build.load_program(PROGRAM)
     assert path.exists() and program_build.open_cached(path).answer() == 42
 
 
@@ -294,7 +294,7 @@ def test_symlinks_of_the_user_above_the_cache_are_followed(above, libraries, tmp
     (tmp_path / "real" / "deep").mkdir(parents=True)
     (above / "one").symlink_to("../real/./deep/../deep")
     (above / "inner").symlink_to(above / "one")
-    program_build.load(PROGRAM)
+    program_build.load_program(PROGRAM)
     assert (
         tmp_path / "real" / "deep" / "cache" / program_build.cache_path(PROGRAM).relative_to(above / "inner" / "cache")
     ).exists()
@@ -308,7 +308,7 @@ def test_symlinks_of_the_user_above_the_cache_are_followed(above, libraries, tmp
 
 @posix
 def test_opened_folders_are_closed(above):
-    place = program_cache.program_folder("cc") / "a.so"
+    place = program_cache.program_cache_folder("cc") / "a.so"
     before = len(os.listdir("/dev/fd"))
     for _ in range(3):
         cache_files.write(place, b"1")
@@ -407,23 +407,23 @@ def test_hard_links_and_fifos_are_not_loaded(cache, libraries, tmp_path):
     assert program_build.open_cached(path) is None
     path.unlink()
     os.mkfifo(path)
-    assert program_build.open_cached(path) is None and program_build.load(PROGRAM).answer() == 42
+    assert program_build.open_cached(path) is None and program_build.load_program(PROGRAM).answer() == 42
     assert program_build.open_cached(path).answer() == 42
 
 
 @superuser
 @pytest.mark.parametrize("name", ["opencl", "cuda"])
 def test_binaries_for_devices_of_another_user_are_not_loaded(cache, name):
-    path = program_cache.program_folder(name) / ("ab" * 32)
-    program_cache.store(path, b"binary")
+    path = program_cache.program_cache_folder(name) / ("ab" * 32)
+    program_cache.store_binary(path, b"binary")
     (file,) = cache.rglob("*.bin")
     os.chown(file, STRANGER, STRANGER)
     with pytest.warns(UserWarning, match="belongs to another user"):
-        assert program_cache.load(path) is None
+        assert program_cache.load_binary(path) is None
     file.parent.chmod(0o777)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        program_cache.store(path, b"binary")
+        program_cache.store_binary(path, b"binary")
     assert file.stat().st_uid == STRANGER
 
 
@@ -446,7 +446,7 @@ def test_an_ordinary_user_loads_a_cache_owned_by_root(cache, libraries, tmp_path
         first = cache_files.read(path) is not None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            program_cache.store(program_cache.program_folder("cc") / "new", b"1")  # a warning, no error
+            program_cache.store_binary(program_cache.program_cache_folder("cc") / "new", b"1")  # a warning, no error
         os.write(write, b"yes" if first else b"no")
         os._exit(0)
     os.waitpid(child, 0)
@@ -461,17 +461,20 @@ def test_an_ordinary_user_loads_a_cache_owned_by_root(cache, libraries, tmp_path
 @compiled
 def test_a_file_that_changes_after_its_check_is_not_loaded(cache, libraries, monkeypatch):
     """By a new file of its name, and in its place."""
-    path, original = planted(program_build.cache_path(PROGRAM), libraries[PROGRAM]), shared_library.load_bytes
-    evil = libraries[EVIL] + program_cache.digest(path.name, libraries[EVIL])
+    path, original = (
+        planted(program_build.cache_path(PROGRAM), libraries[PROGRAM]),
+        load_library.load_library_from_bytes,
+    )
+    evil = libraries[EVIL] + program_cache.digest_binary(path.name, libraries[EVIL])
     for swap in (lambda: path.write_bytes(evil), lambda: cache_files.write(path, evil)):
-        shared_library._libraries.clear()
+        load_library._libraries.clear()
         planted(path, libraries[PROGRAM])
 
         def load_bytes(data, name, swap=swap):
             swap()
             return original(data, name)
 
-        monkeypatch.setattr(shared_library, "load_bytes", load_bytes)
+        monkeypatch.setattr(load_library, "load_library_from_bytes", load_bytes)
         assert program_build.open_cached(path).answer() == 42
         assert path.read_bytes() == evil
 
@@ -479,10 +482,10 @@ def test_a_file_that_changes_after_its_check_is_not_loaded(cache, libraries, mon
 @compiled
 def test_a_library_under_anothers_name_is_not_loaded(cache, libraries):
     data, path = libraries[EVIL], program_build.cache_path(PROGRAM)
-    planted(path, data).write_bytes(data + program_cache.digest("other.so", data))
+    planted(path, data).write_bytes(data + program_cache.digest_binary("other.so", data))
     assert program_build.open_cached(path) is None
     path.write_bytes(data + hashlib.sha256(data).digest())
-    assert program_build.open_cached(path) is None and program_build.load(PROGRAM).answer() == 42
+    assert program_build.open_cached(path) is None and program_build.load_program(PROGRAM).answer() == 42
 
 
 @compiled
@@ -529,38 +532,38 @@ def test_200_damaged_files_are_built_again(cache, libraries):
 @compiled
 def test_truncated_libraries_are_detected(libraries):
     whole, random_ = libraries[PROGRAM], random.Random(34)
-    assert shared_library.is_complete(whole)
+    assert load_library.is_complete(whole)
     ends = [struct.unpack_from("<IIQQQQQQ", whole, struct.unpack_from("<Q", whole, 32)[0] + 56 * i) for i in range(20)]
     last = max(s[2] + s[5] for s in ends if s[0] == 1)
-    assert not any(shared_library.is_complete(whole[: random_.randrange(last)]) for _ in range(500))
+    assert not any(load_library.is_complete(whole[: random_.randrange(last)]) for _ in range(500))
     for _ in range(2000):  # damaged headers are no error
         data = bytearray(whole)
         data[random_.randrange(64 + 56 * 11)] ^= random_.randrange(1, 256)
-        assert isinstance(shared_library.is_complete(bytes(data)), bool)
+        assert isinstance(load_library.is_complete(bytes(data)), bool)
 
 
 @compiled
 def test_the_same_bytes_are_one_library_and_others_are_another(libraries):
     """Also where the descriptors' numbers are given anew, for many."""
-    assert shared_library.load_bytes(libraries[PROGRAM], "a.so") is shared_library.load_bytes(
+    assert load_library.load_library_from_bytes(libraries[PROGRAM], "a.so") is load_library.load_library_from_bytes(
         libraries[PROGRAM], "b.so"
     )
     for number in range(20):
         data = cxx_compiler.compile_program(PROGRAM.replace("42", str(number)), "a.so")
-        assert shared_library.load_bytes(data, "a.so").answer() == number
-    assert shared_library.load_bytes(libraries[EVIL], "a.so").answer() == 666
+        assert load_library.load_library_from_bytes(data, "a.so").answer() == number
+    assert load_library.load_library_from_bytes(libraries[EVIL], "a.so").answer() == 666
 
 
 @compiled
 @pytest.mark.parametrize("refused", ["memory", "loading"])
 def test_without_memory_that_code_runs_from(libraries, monkeypatch, refused):
-    monkeypatch.setattr(shared_library, "_libraries", {})
+    monkeypatch.setattr(load_library, "_libraries", {})
 
     def none(*arguments):
         return None
 
-    monkeypatch.setattr(shared_library, "_sealed_memfd" if refused == "memory" else "_load_from_memfd", none)
-    assert shared_library.load_bytes(libraries[PROGRAM], "a.so").answer() == 42
+    monkeypatch.setattr(load_library, "_make_sealed_memfd" if refused == "memory" else "_load_from_memfd", none)
+    assert load_library.load_library_from_bytes(libraries[PROGRAM], "a.so").answer() == 42
     assert stat.S_IMODE(os.stat(temporary_folders.process_folder()).st_mode) == 0o700
 
 
@@ -569,7 +572,7 @@ def test_a_cache_that_cannot_be_written_still_builds(cache, tmp_path, monkeypatc
     (tmp_path / "file").touch()
     monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(tmp_path / "file" / "cache"))
     with pytest.warns(UserWarning, match="cannot be kept"):
-        assert program_build.load(PROGRAM).answer() == 42
+        assert program_build.load_program(PROGRAM).answer() == 42
 
 
 # -- folders of others that torchlite sets ------------------------------------------------------
@@ -586,20 +589,20 @@ def test_caches_of_drivers_that_others_may_write_are_not_used(tmp_path, monkeypa
     monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path / "cupy"))
     monkeypatch.setattr(os, "environ", dict(os.environ) | {})
     monkeypatch.delitem(os.environ, "CUPY_CACHE_IN_MEMORY", raising=False)
-    driver_discovery._driver_environment.cache_clear()
+    driver_discovery._make_driver_environment.cache_clear()
     try:
-        assert driver_discovery._driver_environment() == {}
-        availability._guard_cache()
+        assert driver_discovery._make_driver_environment() == {}
+        availability._disable_unsafe_kernel_cache()
         assert "CUPY_CACHE_IN_MEMORY" not in os.environ
         (tmp_path / "home" / "pocl").chmod(0o777)
         (tmp_path / "cupy").mkdir()
         (tmp_path / "cupy").chmod(0o777)
-        driver_discovery._driver_environment.cache_clear()
+        driver_discovery._make_driver_environment.cache_clear()
         with pytest.warns(UserWarning, match="can be written by others"):
-            availability._guard_cache()
+            availability._disable_unsafe_kernel_cache()
         with pytest.warns(UserWarning, match="can be written by others"):
-            found = driver_discovery._driver_environment()
+            found = driver_discovery._make_driver_environment()
         assert found == {"POCL_CACHE_DIR": str(driver_discovery.cache_folder() / "pocl")}
         assert os.environ["CUPY_CACHE_IN_MEMORY"] == "1"
     finally:
-        driver_discovery._driver_environment.cache_clear()
+        driver_discovery._make_driver_environment.cache_clear()

@@ -43,7 +43,7 @@ class Namespace(types.ModuleType):
         return found
 
 
-def bind(runtime: types.ModuleType) -> dict[str, Any]:
+def bind_kernels(runtime: types.ModuleType) -> dict[str, Any]:
     """Return {op name: kernel} over an array runtime (`numpy`, `cupy`, or its `Namespace`)."""
     xp = runtime if isinstance(runtime, Namespace) else Namespace(runtime)
     table: dict[str, Any] = {op: getattr(xp, name) for op, name in NUMPY_NAMES.items()}

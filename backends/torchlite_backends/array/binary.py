@@ -13,7 +13,7 @@ from .pointwise import complex_as_real_view
 xp = np
 
 
-def _common_dtype(*operands):
+def _promote_operand_dtypes(*operands):
     """Return the promoted dtype of the operands, which is the first array's."""
     for operand in operands:
         if hasattr(operand, "dtype"):
@@ -21,22 +21,22 @@ def _common_dtype(*operands):
     return xp.asarray(operands[0]).dtype
 
 
-def _not_implemented(kernel, dtype):
+def _not_implemented_error(kernel, dtype):
     return NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[np.dtype(dtype)].scalar_name}'")
 
 
-def _any_true(mask):
+def _has_any_true(mask):
     return bool(mask.any()) if hasattr(mask, "any") else mask
 
 
 def _check_division(input, other, kernel):
     """Check the operands of a rounding division; return True if they are integers."""
-    dtype = _common_dtype(input, other)
+    dtype = _promote_operand_dtypes(input, other)
     kind = dtype.kind
     if kind in "bcW":
-        raise _not_implemented(kernel, dtype)
+        raise _not_implemented_error(kernel, dtype)
     if kind in "iu":
-        if _any_true(other == 0):
+        if _has_any_true(other == 0):
             raise RuntimeError("ZeroDivisionError")
         return True
     return False
@@ -72,7 +72,7 @@ def _trunc_divide(input, other):
 
 
 def _check_real(input, other, name):
-    if _common_dtype(input, other).kind in "cW":
+    if _promote_operand_dtypes(input, other).kind in "cW":
         raise RuntimeError(f"{name} not implemented for complex tensors.")
 
 
@@ -91,9 +91,9 @@ def fmin(input, other):
 
 
 def _check_floating(input, other, kernel):
-    dtype = _common_dtype(input, other)
+    dtype = _promote_operand_dtypes(input, other)
     if dtype.kind in "iubcW":
-        raise _not_implemented(kernel, dtype)
+        raise _not_implemented_error(kernel, dtype)
 
 
 def hypot(input, other):
@@ -112,9 +112,9 @@ def logaddexp2(input, other):
 
 
 def logaddexp(input, other):
-    dtype = _common_dtype(input, other)
+    dtype = _promote_operand_dtypes(input, other)
     if dtype.kind in "iub":
-        raise _not_implemented("logaddexp_cpu", dtype)
+        raise _not_implemented_error("logaddexp_cpu", dtype)
     if dtype.kind not in "cW":
         return xp.logaddexp(input, other)
     input, other = xp.asarray(input, dtype=dtype), xp.asarray(other, dtype=dtype)
@@ -125,16 +125,16 @@ def logaddexp(input, other):
 
 
 def gcd(input, other):
-    dtype = _common_dtype(input, other)
+    dtype = _promote_operand_dtypes(input, other)
     if dtype.kind not in "iu":
-        raise _not_implemented("gcd_cpu", dtype)
+        raise _not_implemented_error("gcd_cpu", dtype)
     return xp.gcd(input, other)
 
 
 def lcm(input, other):
-    dtype = _common_dtype(input, other)
+    dtype = _promote_operand_dtypes(input, other)
     if dtype.kind not in "iu":
-        raise _not_implemented("lcm_cpu", dtype)
+        raise _not_implemented_error("lcm_cpu", dtype)
     return xp.lcm(input, other)
 
 
@@ -148,9 +148,9 @@ def heaviside(input, values):
 
 
 def _check_integral(input, other, kernel, kinds="iub"):
-    dtype = _common_dtype(input, other)
+    dtype = _promote_operand_dtypes(input, other)
     if dtype.kind not in kinds:
-        raise _not_implemented(kernel, dtype)
+        raise _not_implemented_error(kernel, dtype)
 
 
 def bitwise_and(input, other):
@@ -170,7 +170,7 @@ def bitwise_xor(input, other):
 
 def _shift_operands(input, other):
     """Return both operands as arrays of one dtype, its bit width, and the mask of valid shift counts."""
-    dtype = _common_dtype(input, other)
+    dtype = _promote_operand_dtypes(input, other)
     input, other = xp.asarray(input, dtype=dtype), xp.asarray(other, dtype=dtype)
     bits = dtype.itemsize * 8
     return input, other, bits, (other >= 0) & (other < bits)
@@ -217,7 +217,9 @@ def _clamp_scalars(input, min, max):
 def lerp(input, end, weight):
     """Interpolate from the nearer end, so that weight 1 gives `end` exactly."""
     if input.dtype.kind in "iub":
-        raise _not_implemented("lerp_kernel_tensor" if hasattr(weight, "dtype") else "lerp_kernel_scalar", input.dtype)
+        raise _not_implemented_error(
+            "lerp_kernel_tensor" if hasattr(weight, "dtype") else "lerp_kernel_scalar", input.dtype
+        )
     step = xp.subtract(end, input)
     if not hasattr(weight, "dtype"):
         if step.ndim == 0:
@@ -263,7 +265,11 @@ def addcdiv(input, tensor1, tensor2, *, value=1):
 
 def _refuse_complex(dtype, name=None):
     if dtype.kind in "cW":
-        raise _not_implemented(name, dtype) if name else NotImplementedError("clamp is not supported for complex types")
+        raise (
+            _not_implemented_error(name, dtype)
+            if name
+            else NotImplementedError("clamp is not supported for complex types")
+        )
 
 
 def _keep_first_tie(best, input, bound, out=None):
@@ -345,9 +351,9 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 
 def _mul_log(input, other, function):
-    dtype = _common_dtype(input, other)
+    dtype = _promote_operand_dtypes(input, other)
     if dtype.kind in "cW":
-        raise _not_implemented("xlogy_cpu", dtype)
+        raise _not_implemented_error("xlogy_cpu", dtype)
     input, other = xp.asarray(input, dtype=dtype), xp.asarray(other, dtype=dtype)
     return xp.where((input == 0) & ~xp.isnan(other), xp.zeros_like(other), input * function(other))
 

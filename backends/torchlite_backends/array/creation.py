@@ -42,7 +42,7 @@ def _new_arange(input, start, end, step, dtype):
     return xp.arange(start, end, step, dtype=dtype.np)
 
 
-def _arange_length(start, end, step) -> int:
+def _compute_arange_length(start, end, step) -> int:
     return max(0, math.ceil((end - start) / step))
 
 
@@ -50,7 +50,7 @@ def _arange(start, end, step, dtype):
     if dtype.category < 2:
         return xp.arange(start, end, step, dtype="int64").astype(dtype.np, copy=False)
     # PyTorch multiplies in double precision; NumPy adds up a rounded step.
-    values = xp.arange(_arange_length(start, end, step), dtype="float64")
+    values = xp.arange(_compute_arange_length(start, end, step), dtype="float64")
     if step != 1:
         values = values * step
     if start != 0:

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as xp
 
 
-def _sliding_windows(size, kernel, dilation, padding, stride):
+def _count_sliding_windows(size, kernel, dilation, padding, stride):
     return tuple(
         (n + 2 * p - d * (k - 1) - 1) // s + 1
         for n, k, d, p, s in zip(size, kernel, dilation, padding, stride, strict=True)
@@ -16,7 +16,7 @@ def _sliding_windows(size, kernel, dilation, padding, stride):
 
 
 def _im2col(input, kernel_size, dilation, padding, stride):
-    out = _sliding_windows(input.shape[2:], kernel_size, dilation, padding, stride)
+    out = _count_sliding_windows(input.shape[2:], kernel_size, dilation, padding, stride)
     if min(out) <= 0:
         raise RuntimeError("the blocks do not fit the input")
     x = input
@@ -40,7 +40,7 @@ def _im2col(input, kernel_size, dilation, padding, stride):
 
 
 def _col2im(input, output_size, kernel_size, dilation, padding, stride):
-    out = _sliding_windows(output_size, kernel_size, dilation, padding, stride)
+    out = _count_sliding_windows(output_size, kernel_size, dilation, padding, stride)
     taps = math.prod(kernel_size)
     channels = input.shape[1] // taps
     columns = input.reshape(input.shape[0], channels, taps, *out)

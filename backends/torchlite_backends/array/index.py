@@ -23,10 +23,10 @@ def _index(input, index):
     try:
         return input[index]
     except IndexError as error:
-        raise _index_error(input, index, error) from None
+        raise _make_index_error(input, index, error) from None
 
 
-def _index_error(input, index, error):
+def _make_index_error(input, index, error):
     """Return PyTorch's error for an advanced index that does not fit."""
     axis, shapes = 0, []
     for item in index:
@@ -62,7 +62,7 @@ def _index_error(input, index, error):
 
 def _index_backward(input, shape, index):
     out = xp.zeros(shape, dtype=input.dtype)
-    accumulate(out, index, input)
+    accumulate_at(out, index, input)
     return out
 
 
@@ -108,7 +108,7 @@ def _add_rows_by_rank(out, rows, values):
     return True
 
 
-def accumulate(out, index, values):
+def accumulate_at(out, index, values):
     """Accumulate: out[index] += values, with repeated indices. Flat indices take the fast path of `add.at`."""
     if not len(index):
         if values.ndim > out.ndim:
@@ -151,7 +151,7 @@ def _setitem_(input, index, value):
     try:
         input[index] = value
     except IndexError as error:
-        raise _index_error(input, index, error) from None
+        raise _make_index_error(input, index, error) from None
     except ValueError as error:
         if not input.flags.writeable:
             raise RuntimeError(f"the tensor lies in memory of NumPy that may not be written: {error}") from None

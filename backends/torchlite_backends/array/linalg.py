@@ -17,28 +17,28 @@ _BLOCK = 32
 # --- helpers --------------------------------------------------------------------------------------
 
 
-def _transposed(a):
+def _transpose_matrices(a):
     return xp.swapaxes(a, -1, -2)
 
 
-def _adjoint(a):
+def _conjugate_transpose(a):
     return xp.conj(xp.swapaxes(a, -1, -2))
 
 
-def _real_dtype(a):
+def _real_dtype_of(a):
     return xp.finfo(a.dtype).dtype if a.dtype.kind == "c" else a.dtype
 
 
-def _complex_dtype(a):
+def _complex_dtype_of(a):
     return a.dtype if a.dtype.kind == "c" else xp.complex64 if a.dtype == xp.float32 else xp.complex128
 
 
-def _abs1(a):
+def _abs_real_plus_abs_imag(a):
     """Return |re| + |im|, by which LAPACK compares complex pivots."""
     return xp.abs(a.real) + xp.abs(a.imag) if a.dtype.kind == "c" else xp.abs(a)
 
 
-def _flat_batch_copy(a):
+def _copy_with_flat_batch(a):
     """Return a fresh copy with one batch dimension."""
     batch = 1
     for n in a.shape[:-2]:
@@ -46,7 +46,7 @@ def _flat_batch_copy(a):
     return xp.array(a.reshape((batch, *a.shape[-2:])), copy=True)
 
 
-def _eye(n, dtype):
+def _make_identity(n, dtype):
     return xp.eye(n, dtype=dtype)
 
 
@@ -64,7 +64,7 @@ def _factor_panel(a, start, stop, pivots, info):
     """Factor the columns start..stop of a batch by unblocked LU in place; exchange rows over the full width."""
     batch = xp.arange(a.shape[0])
     for j in range(start, stop):
-        chosen = j + xp.argmax(_abs1(a[:, j:, j]), axis=1)
+        chosen = j + xp.argmax(_abs_real_plus_abs_imag(a[:, j:, j]), axis=1)
         pivots[:, j] = chosen + 1
         if (chosen != j).any():
             _swap_rows(a, batch, j, chosen)
@@ -79,7 +79,7 @@ def _factor_panel(a, start, stop, pivots, info):
 
 def _lu_core(input):
     """Return packed LU with partial pivoting, LAPACK's pivots (from 1) and info (the first zero pivot from 1, or 0)."""
-    a = _flat_batch_copy(input)
+    a = _copy_with_flat_batch(input)
     m, n = a.shape[-2:]
     k = min(m, n)
     pivots = xp.zeros((a.shape[0], k), dtype=xp.int32)
@@ -89,7 +89,7 @@ def _lu_core(input):
             stop = min(start + _BLOCK, k)
             _factor_panel(a, start, stop, pivots, info)
             if stop < n:
-                _substitute(a[:, start:stop, start:stop], a[:, start:stop, stop:], False, True)
+                _solve_triangular_in_place(a[:, start:stop, start:stop], a[:, start:stop, stop:], False, True)
                 a[:, stop:, stop:] -= a[:, stop:, start:stop] @ a[:, start:stop, stop:]
     batch = input.shape[:-2]
     return a.reshape(input.shape), pivots.reshape((*batch, k)), info.reshape(batch)
@@ -127,13 +127,13 @@ def _numel(shape):
 def _permutation_matrix(pivots, size, dtype):
     """Return P of A = P L U."""
     order = _pivots_to_permutation(pivots, size)
-    return _transposed(_eye(size, dtype.np)[order])
+    return _transpose_matrices(_make_identity(size, dtype.np)[order])
 
 
 # --- triangular systems ---------------------------------------------------------------------------
 
 
-def _substitute(a, b, upper, unit):
+def _solve_triangular_in_place(a, b, upper, unit):
     """Overwrite b with the solution of a x = b for triangular a of shape (batch, n, n).
 
     Recursive halving down to small blocks, so that most work is matrix products.
@@ -150,9 +150,9 @@ def _substitute(a, b, upper, unit):
     half = n // 2
     low, high = slice(0, half), slice(half, n)
     first, second = (high, low) if upper else (low, high)
-    _substitute(a[:, first, first], b[:, first], upper, unit)
+    _solve_triangular_in_place(a[:, first, first], b[:, first], upper, unit)
     b[:, second] -= a[:, second, first] @ b[:, first]
-    _substitute(a[:, second, second], b[:, second], upper, unit)
+    _solve_triangular_in_place(a[:, second, second], b[:, second], upper, unit)
 
 
 def _triangular_core(A, B, upper, unitriangular):
@@ -161,7 +161,7 @@ def _triangular_core(A, B, upper, unitriangular):
     b = xp.array(xp.broadcast_to(B, (*batch, *B.shape[-2:])).reshape((_numel(batch), *B.shape[-2:])), copy=True)
     a = xp.broadcast_to(A, (*batch, *A.shape[-2:])).reshape((_numel(batch), *A.shape[-2:]))
     with xp.errstate(all="ignore"):
-        _substitute(a, b, upper, unitriangular)
+        _solve_triangular_in_place(a, b, upper, unitriangular)
     return b.reshape((*batch, *B.shape[-2:]))
 
 
@@ -207,7 +207,7 @@ def _det_core(input):
 
 def _slogdet_core(input):
     sign, logarithm = xp.linalg.slogdet(input)
-    return xp.asarray(sign, dtype=input.dtype), xp.asarray(logarithm, dtype=_real_dtype(input))
+    return xp.asarray(sign, dtype=input.dtype), xp.asarray(logarithm, dtype=_real_dtype_of(input))
 
 
 def _conj_cofactor_matrix(input, det):
@@ -234,7 +234,7 @@ def _cholesky_core(input):
     Only the lower triangle is read.
     """
     lower = xp.tril(input)
-    whole = lower + _adjoint(xp.tril(input, -1))
+    whole = lower + _conjugate_transpose(xp.tril(input, -1))
     info = xp.zeros(input.shape[:-2], dtype=xp.int32)
     try:
         result = xp.linalg.cholesky(whole)
@@ -277,7 +277,7 @@ def _qr_core(input, mode):
     if not input.size:
         m, n = input.shape[-2:]
         k = m if mode == "complete" else min(m, n)
-        q = xp.broadcast_to(_eye(m, input.dtype)[:, :k], (*input.shape[:-2], m, k)).copy()
+        q = xp.broadcast_to(_make_identity(m, input.dtype)[:, :k], (*input.shape[:-2], m, k)).copy()
         return q, xp.zeros((*input.shape[:-2], k, n), dtype=input.dtype)
     q, r = xp.linalg.qr(input, mode=mode)
     return q, r
@@ -285,12 +285,12 @@ def _qr_core(input, mode):
 
 def geqrf(input):
     """Return R above the diagonal with the Householder vectors below it, and their scales tau, as LAPACK's geqrf."""
-    a = _flat_batch_copy(input)
+    a = _copy_with_flat_batch(input)
     m, n = a.shape[-2:]
     k = min(m, n)
     tau = xp.zeros((a.shape[0], k), dtype=a.dtype)
     for j in range(k):
-        tau[:, j] = _reflector(a, j)
+        tau[:, j] = _make_householder_reflector(a, j)
         v = a[:, j:, j].copy()
         v[:, 0] = 1
         rest = a[:, j:, j + 1 :]
@@ -298,7 +298,7 @@ def geqrf(input):
     return a.reshape(input.shape), tau.reshape((*input.shape[:-2], k))
 
 
-def _reflector(a, j):
+def _make_householder_reflector(a, j):
     """Replace column j from the diagonal down by beta and its Householder vector v; return tau (LAPACK's larfg)."""
     alpha, below = a[:, j, j].copy(), a[:, j + 1 :, j]
     tail = xp.sqrt(xp.sum(xp.abs(below) ** 2, axis=1))
@@ -319,7 +319,7 @@ def _eigh_core(input, UPLO):
     """Return ascending eigenvalues and eigenvectors of Hermitian matrices; read one triangle."""
     if not xp.isfinite(input).all():
         bad = xp.full(input.shape, xp.nan, dtype=input.dtype)
-        return xp.full(input.shape[:-1], xp.nan, dtype=_real_dtype(input)), bad
+        return xp.full(input.shape[:-1], xp.nan, dtype=_real_dtype_of(input)), bad
     values, vectors = xp.linalg.eigh(input, UPLO)
     return values, vectors
 
@@ -333,14 +333,14 @@ def _eig_core(input):
     if not xp.isfinite(input).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     values, vectors = xp.linalg.eig(input)
-    kind = _complex_dtype(input)
+    kind = _complex_dtype_of(input)
     return values.astype(kind), vectors.astype(kind)
 
 
 def _eigvals_core(input):
     if not xp.isfinite(input).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
-    return xp.linalg.eigvals(input).astype(_complex_dtype(input))
+    return xp.linalg.eigvals(input).astype(_complex_dtype_of(input))
 
 
 def _svd_core(input, full_matrices):
@@ -364,38 +364,38 @@ def _ldl_factor_core(input, hermitian):
 
     D and L share one array; pivots of 2x2 blocks are negative; the third result is info.
     """
-    a = _flat_batch_copy(xp.tril(input))
+    a = _copy_with_flat_batch(xp.tril(input))
     pivots = xp.zeros(a.shape[:-1], dtype=xp.int32)
     info = xp.zeros((a.shape[0],), dtype=xp.int32)
     for b in range(a.shape[0]):
-        info[b] = _ldl_unbatched(a[b], pivots[b], hermitian and a.dtype.kind == "c")
+        info[b] = _ldl_factor_unbatched(a[b], pivots[b], hermitian and a.dtype.kind == "c")
     batch = input.shape[:-2]
     return a.reshape(input.shape), pivots.reshape(input.shape[:-1]), info.reshape(batch)
 
 
-def _ldl_pivot(a, k, hermitian):
+def _choose_ldl_pivot(a, k, hermitian):
     """Choose the Bunch-Kaufman pivot of column k; return (row to exchange with, block size)."""
     n = a.shape[0]
-    diagonal = abs(a[k, k].real) if hermitian else _abs1(a[k, k])
+    diagonal = abs(a[k, k].real) if hermitian else _abs_real_plus_abs_imag(a[k, k])
     if k + 1 == n:
         return k, 1, diagonal == 0
-    below = _abs1(a[k + 1 :, k])
+    below = _abs_real_plus_abs_imag(a[k + 1 :, k])
     row = k + 1 + int(xp.argmax(below))
     largest = below[row - k - 1]
     if max(diagonal, largest) == 0:
         return k, 1, True
     if diagonal >= _BUNCH_KAUFMAN_ALPHA * largest:
         return k, 1, False
-    others = _abs1(a[row, k:row]).max()
+    others = _abs_real_plus_abs_imag(a[row, k:row]).max()
     if row + 1 < n:
-        others = max(others, _abs1(a[row + 1 :, row]).max())
+        others = max(others, _abs_real_plus_abs_imag(a[row + 1 :, row]).max())
     if diagonal >= _BUNCH_KAUFMAN_ALPHA * largest * (largest / others):
         return k, 1, False
-    here = abs(a[row, row].real) if hermitian else _abs1(a[row, row])
+    here = abs(a[row, row].real) if hermitian else _abs_real_plus_abs_imag(a[row, row])
     return (row, 1, False) if here >= _BUNCH_KAUFMAN_ALPHA * others else (row, 2, False)
 
 
-def _ldl_swap(a, one, other, k, hermitian):
+def _swap_ldl_rows_columns(a, one, other, k, hermitian):
     """Exchange rows and columns `one` < `other` of the trailing matrix, stored in its lower triangle."""
     a[other + 1 :, [one, other]] = a[other + 1 :, [other, one]]
     middle = a[one + 1 : other, one].copy()
@@ -408,18 +408,18 @@ def _ldl_swap(a, one, other, k, hermitian):
         a[one, k], a[other, k] = a[other, k], a[one, k]
 
 
-def _ldl_unbatched(a, pivots, hermitian):
+def _ldl_factor_unbatched(a, pivots, hermitian):
     n, k, info = a.shape[0], 0, 0
     conj = xp.conj if hermitian else lambda x: x
     while k < n:
-        row, size, zero = _ldl_pivot(a, k, hermitian)
+        row, size, zero = _choose_ldl_pivot(a, k, hermitian)
         if zero:
             info = info or k + 1
             pivots[k] = k + 1
             k += 1
             continue
         if row != k + size - 1:
-            _ldl_swap(a, k + size - 1, row, k, hermitian)
+            _swap_ldl_rows_columns(a, k + size - 1, row, k, hermitian)
         if size == 1:
             pivots[k] = row + 1
             column = a[k + 1 :, k].copy()
@@ -441,9 +441,9 @@ def _ldl_unbatched(a, pivots, hermitian):
 def _ldl_solve_core(LD, pivots, B, hermitian):
     """Solve A X = B from the packed factors of A."""
     batch = xp.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
-    factors = _flat_batch_copy(xp.broadcast_to(LD, (*batch, *LD.shape[-2:])))
+    factors = _copy_with_flat_batch(xp.broadcast_to(LD, (*batch, *LD.shape[-2:])))
     order = xp.broadcast_to(pivots, (*batch, pivots.shape[-1])).reshape((_numel(batch), pivots.shape[-1]))
-    b = _flat_batch_copy(xp.broadcast_to(B, (*batch, *B.shape[-2:])))
+    b = _copy_with_flat_batch(xp.broadcast_to(B, (*batch, *B.shape[-2:])))
     for i in range(b.shape[0]):
         _ldl_solve_unbatched(factors[i], order[i], b[i], hermitian and LD.dtype.kind == "c")
     return b.reshape((*batch, *B.shape[-2:]))
@@ -477,7 +477,7 @@ def _ldl_solve_unbatched(a, pivots, b, hermitian):
 # --- functions of matrices ------------------------------------------------------------------------
 
 
-_PADE = (
+_PADE_COEFFICIENTS = (
     64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000, 10559470521600,
     670442572800, 33522128640, 1323241920, 40840800, 960960, 16380, 182, 1,
 )  # fmt: skip
@@ -490,7 +490,7 @@ def matrix_exp(input):
         raise TypeError("matrix_exp takes batches of square matrices of floating point or complex numbers")
     if not input.size:
         return input.copy()
-    a = _flat_batch_copy(input)
+    a = _copy_with_flat_batch(input)
     if a.dtype.itemsize < 4 or a.dtype == xp.float32 or a.dtype == xp.complex64:
         a = a.astype(xp.complex128 if a.dtype.kind == "c" else xp.float64)
     norms = xp.max(xp.sum(xp.abs(a), axis=-2), axis=-1)
@@ -498,7 +498,7 @@ def matrix_exp(input):
     halvings = xp.ceil(xp.log2(xp.maximum(xp.where(finite, norms, 0) / _PADE_RADIUS, 1))).astype(xp.int64)
     with xp.errstate(all="ignore"):
         a = xp.where(finite[:, None, None], a, 0) * (0.5**halvings)[:, None, None]
-        result = _pade(a)
+        result = _pade_numerator_denominator(a)
         for i in range(int(halvings.max())):
             more = halvings > i
             result[more] = result[more] @ result[more]
@@ -506,12 +506,12 @@ def matrix_exp(input):
         return result.astype(input.dtype).reshape(input.shape)
 
 
-def _pade(a):
-    one = _eye(a.shape[-1], a.dtype)
+def _pade_numerator_denominator(a):
+    one = _make_identity(a.shape[-1], a.dtype)
     a2 = a @ a
     a4 = a2 @ a2
     a6 = a2 @ a4
-    c = _PADE
+    c = _PADE_COEFFICIENTS
     odd = a @ (a6 @ (c[13] * a6 + c[11] * a4 + c[9] * a2) + c[7] * a6 + c[5] * a4 + c[3] * a2 + c[1] * one)
     even = a6 @ (c[12] * a6 + c[10] * a4 + c[8] * a2) + c[6] * a6 + c[4] * a4 + c[2] * a2 + c[0] * one
     return xp.linalg.solve(even - odd, even + odd)
@@ -522,22 +522,22 @@ def _pinv_core(input, rtol, atol, hermitian):
     if not input.size:
         return xp.zeros((*input.shape[:-2], input.shape[-1], input.shape[-2]), dtype=input.dtype)
     with xp.errstate(all="ignore"):
-        u, s, vh = _svd_or_eigh(input, hermitian)
+        u, s, vh = _compute_svd_or_eigh(input, hermitian)
         size = xp.abs(s)
         limit = xp.maximum(
             xp.asarray(atol, dtype=size.dtype), xp.asarray(rtol, dtype=size.dtype) * xp.max(size, axis=-1)
         )
         kept = size > limit[..., None]
         inverse = xp.where(kept, 1 / xp.where(kept, s, 1), 0).astype(s.dtype)
-        return (_adjoint(vh) * inverse[..., None, :]) @ _adjoint(u)
+        return (_conjugate_transpose(vh) * inverse[..., None, :]) @ _conjugate_transpose(u)
 
 
-def _svd_or_eigh(input, hermitian):
+def _compute_svd_or_eigh(input, hermitian):
     """Return singular values and vectors, or those of the eigendecomposition for Hermitian matrices."""
     if not hermitian:
         return xp.linalg.svd(input, full_matrices=False)
     values, vectors = xp.linalg.eigh(input)
-    return vectors, values, _adjoint(vectors)
+    return vectors, values, _conjugate_transpose(vectors)
 
 
 def _lstsq_rank(input, rcond):
@@ -595,7 +595,7 @@ def _cdist_core(x1, x2, p):
     if not _numel(batch) * rows * columns or not width:
         return xp.zeros((*batch, rows, columns), dtype=x1.dtype)
     if p == 2 and (rows > 25 or columns > 25):
-        return _euclidean_by_matmul(x1, x2)
+        return _euclidean_cdist_by_matmul(x1, x2)
     result = xp.empty((*batch, rows, columns), dtype=x1.dtype)
     step = max(1, _CHUNK // max(1, _numel(batch) * columns * width))
     for start in range(0, rows, step):
@@ -604,13 +604,13 @@ def _cdist_core(x1, x2, p):
     return result
 
 
-def _euclidean_by_matmul(x1, x2):
+def _euclidean_cdist_by_matmul(x1, x2):
     """Compute |a|^2 - 2 ab + |b|^2 by one matrix product, after centring to reduce cancellation."""
     centre = xp.mean(x2, axis=-2, keepdims=True)
     x1, x2 = x1 - centre, x2 - centre
     squares = (
         xp.sum(x1 * x1, axis=-1)[..., :, None]
         + xp.sum(x2 * x2, axis=-1)[..., None, :]
-        - 2 * xp.matmul(x1, _transposed(x2))
+        - 2 * xp.matmul(x1, _transpose_matrices(x2))
     )
     return xp.sqrt(xp.maximum(squares, 0))

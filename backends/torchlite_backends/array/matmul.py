@@ -9,13 +9,13 @@ from torchlite._dispatch.shape_and_value_checks import check_batched_matrices, c
 xp: Any = None
 
 
-def _half_to_float(a):
+def _cast_half_to_float(a):
     """Convert half precision to float32: products are summed in single precision."""
     return a.dtype.itemsize < 4 and a.dtype.kind not in "biu"
 
 
-def _product(a, b):
-    if _half_to_float(a):
+def _matmul_in_float32(a, b):
+    if _cast_half_to_float(a):
         return xp.matmul(a.astype(xp.float32), b.astype(xp.float32)).astype(a.dtype)
     return xp.matmul(a, b)
 
@@ -24,7 +24,7 @@ def matmul(input, other):
     kind = input.dtype
     if kind is not other.dtype or kind.itemsize < 4 or kind.kind == "W":
         check_matmul_dtypes(input, other, "dot" if input.ndim == other.ndim == 1 else "addmm_impl_cpu_")
-        return _product(input, other)
+        return _matmul_in_float32(input, other)
     if input.ndim <= 2 and other.ndim <= 2:
         if not input.ndim or not other.ndim:
             raise RuntimeError("matmul of a number")
@@ -43,19 +43,19 @@ def mm(input, mat2):
     kind = input.dtype
     if kind is not mat2.dtype or kind.itemsize < 4 or kind.kind == "W":
         check_matmul_dtypes(input, mat2)
-        return _product(input, mat2)
+        return _matmul_in_float32(input, mat2)
     return xp.dot(input, mat2)
 
 
 def bmm(input, mat2):
     check_batched_matrices(input, mat2, "bmm")
-    return _product(input, mat2)
+    return _matmul_in_float32(input, mat2)
 
 
 def mv(input, vec):
     check_ndims(input, vec, (2, 1))
     check_matmul_dtypes(input, vec, "addmv_impl_cpu")
-    return _product(input, vec)
+    return _matmul_in_float32(input, vec)
 
 
 def _check_vectors(name, a, b):
@@ -65,15 +65,15 @@ def _check_vectors(name, a, b):
 
 def dot(input, tensor):
     _check_vectors("dot", input, tensor)
-    return _product(input, tensor)
+    return _matmul_in_float32(input, tensor)
 
 
 def vdot(input, other):
     _check_vectors("vdot", input, other)
-    return _product(xp.conj(input), other)
+    return _matmul_in_float32(xp.conj(input), other)
 
 
-def _scaled_sum(input, product, beta, alpha):
+def _add_scaled_product(input, product, beta, alpha):
     """Return beta * input + alpha * product; with beta 0 the input is ignored, NaN included."""
     if input.dtype != product.dtype:
         raise RuntimeError("operands of several dtypes")
@@ -85,13 +85,13 @@ def _scaled_sum(input, product, beta, alpha):
 
 
 def addmm(input, mat1, mat2, *, beta=1, alpha=1):
-    return _scaled_sum(input, mm(mat1, mat2), beta, alpha)
+    return _add_scaled_product(input, mm(mat1, mat2), beta, alpha)
 
 
 def addmv(input, mat, vec, *, beta=1, alpha=1):
     if input.ndim > 1:
         raise RuntimeError("addmv adds to a vector")
-    return _scaled_sum(input, mv(mat, vec), beta, alpha)
+    return _add_scaled_product(input, mv(mat, vec), beta, alpha)
 
 
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
@@ -99,15 +99,15 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
     check_matmul_dtypes(batch1, batch2, "bmm")
     if batch1.shape[0] != batch2.shape[0] or batch1.shape[2] != batch2.shape[1]:
         raise RuntimeError("batches that do not fit")
-    return _scaled_sum(input, _tensordot(batch1, batch2), beta, alpha)
+    return _add_scaled_product(input, _tensordot_by_matmul(batch1, batch2), beta, alpha)
 
 
-def _tensordot(a, b):
+def _tensordot_by_matmul(a, b):
     """Contract by one matrix product."""
     count, rows, inner = a.shape
-    return _product(xp.swapaxes(a, 0, 1).reshape(rows, count * inner), b.reshape(count * inner, b.shape[2]))
+    return _matmul_in_float32(xp.swapaxes(a, 0, 1).reshape(rows, count * inner), b.reshape(count * inner, b.shape[2]))
 
 
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
     check_matmul_dtypes(batch1, batch2, "baddbmm")
-    return _scaled_sum(input, bmm(batch1, batch2), beta, alpha)
+    return _add_scaled_product(input, bmm(batch1, batch2), beta, alpha)

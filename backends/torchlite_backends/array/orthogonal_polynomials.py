@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from .special import blockwise
+from .special import evaluate_blockwise
 
 xp = np
 
 
-def _recurrence(x, n, first, step):
+def _evaluate_recurrence(x, n, first, step):
     """Return p_n(x) for p_0 = 1, p_1 = first, p_{k+1} = step(k, x, p_k, p_{k-1}).
 
     n is truncated to an integer; p_n = 0 for n < 0 and for n not finite.
@@ -24,13 +24,13 @@ def _recurrence(x, n, first, step):
     return value
 
 
-def _polynomial(f, input, n):
+def _evaluate_polynomial(f, input, n):
     """Evaluate in double precision; where the result overflows the dtype, return the recurrence's value in that
     dtype.
     """
-    value = blockwise(f, input, n)
+    value = evaluate_blockwise(f, input, n)
     if value.dtype != xp.float64 and not xp.isfinite(value).all():
-        return xp.where(xp.isfinite(value), value, blockwise(f, input, n, wide=False))
+        return xp.where(xp.isfinite(value), value, evaluate_blockwise(f, input, n, wide=False))
     return value
 
 
@@ -38,81 +38,81 @@ def _chebyshev_step(k, x, now, before):
     return (x + x) * now - before
 
 
-def _t(x, n):
-    return _recurrence(x, n, x, _chebyshev_step)
+def _chebyshev_t(x, n):
+    return _evaluate_recurrence(x, n, x, _chebyshev_step)
 
 
-def _u(x, n):
-    return _recurrence(x, n, x + x, _chebyshev_step)
+def _chebyshev_u(x, n):
+    return _evaluate_recurrence(x, n, x + x, _chebyshev_step)
 
 
-def _v(x, n):
-    return _recurrence(x, n, x + x - 1, _chebyshev_step)
+def _chebyshev_v(x, n):
+    return _evaluate_recurrence(x, n, x + x - 1, _chebyshev_step)
 
 
-def _w(x, n):
-    return _recurrence(x, n, x + x + 1, _chebyshev_step)
+def _chebyshev_w(x, n):
+    return _evaluate_recurrence(x, n, x + x + 1, _chebyshev_step)
 
 
 def _hermite_h(x, n):
-    return _recurrence(x, n, x + x, lambda k, x, now, before: (x + x) * now - (2 * k) * before)
+    return _evaluate_recurrence(x, n, x + x, lambda k, x, now, before: (x + x) * now - (2 * k) * before)
 
 
 def _hermite_he(x, n):
-    return _recurrence(x, n, x, lambda k, x, now, before: x * now - k * before)
+    return _evaluate_recurrence(x, n, x, lambda k, x, now, before: x * now - k * before)
 
 
 def _laguerre(x, n):
-    return _recurrence(x, n, 1 - x, lambda k, x, now, before: ((2 * k + 1 - x) * now - k * before) / (k + 1))
+    return _evaluate_recurrence(x, n, 1 - x, lambda k, x, now, before: ((2 * k + 1 - x) * now - k * before) / (k + 1))
 
 
 def _legendre(x, n):
-    return _recurrence(x, n, x, lambda k, x, now, before: ((2 * k + 1) * x * now - k * before) / (k + 1))
+    return _evaluate_recurrence(x, n, x, lambda k, x, now, before: ((2 * k + 1) * x * now - k * before) / (k + 1))
 
 
 def special_chebyshev_polynomial_t(input, n):
-    return _polynomial(_t, input, n)
+    return _evaluate_polynomial(_chebyshev_t, input, n)
 
 
 def special_chebyshev_polynomial_u(input, n):
-    return _polynomial(_u, input, n)
+    return _evaluate_polynomial(_chebyshev_u, input, n)
 
 
 def special_chebyshev_polynomial_v(input, n):
-    return _polynomial(_v, input, n)
+    return _evaluate_polynomial(_chebyshev_v, input, n)
 
 
 def special_chebyshev_polynomial_w(input, n):
-    return _polynomial(_w, input, n)
+    return _evaluate_polynomial(_chebyshev_w, input, n)
 
 
 def special_shifted_chebyshev_polynomial_t(input, n):
-    return _polynomial(lambda x, n: _t(x + x - 1, n), input, n)
+    return _evaluate_polynomial(lambda x, n: _chebyshev_t(x + x - 1, n), input, n)
 
 
 def special_shifted_chebyshev_polynomial_u(input, n):
-    return _polynomial(lambda x, n: _u(x + x - 1, n), input, n)
+    return _evaluate_polynomial(lambda x, n: _chebyshev_u(x + x - 1, n), input, n)
 
 
 def special_shifted_chebyshev_polynomial_v(input, n):
-    return _polynomial(lambda x, n: _v(x + x - 1, n), input, n)
+    return _evaluate_polynomial(lambda x, n: _chebyshev_v(x + x - 1, n), input, n)
 
 
 def special_shifted_chebyshev_polynomial_w(input, n):
-    return _polynomial(lambda x, n: _w(x + x - 1, n), input, n)
+    return _evaluate_polynomial(lambda x, n: _chebyshev_w(x + x - 1, n), input, n)
 
 
 def special_hermite_polynomial_h(input, n):
-    return _polynomial(_hermite_h, input, n)
+    return _evaluate_polynomial(_hermite_h, input, n)
 
 
 def special_hermite_polynomial_he(input, n):
-    return _polynomial(_hermite_he, input, n)
+    return _evaluate_polynomial(_hermite_he, input, n)
 
 
 def special_laguerre_polynomial_l(input, n):
-    return _polynomial(_laguerre, input, n)
+    return _evaluate_polynomial(_laguerre, input, n)
 
 
 def special_legendre_polynomial_p(input, n):
-    return _polynomial(_legendre, input, n)
+    return _evaluate_polynomial(_legendre, input, n)

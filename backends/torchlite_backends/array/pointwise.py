@@ -14,22 +14,22 @@ from .shape import copy_preserving_strides
 xp = np
 
 
-def _kind(input, other):
+def _promoted_dtype_kind(input, other):
     return (
         input if hasattr(input, "dtype") else xp.asarray(input) if not hasattr(other, "dtype") else other
     ).dtype.kind
 
 
-def _not_implemented(kernel, *operands):
+def _not_implemented_error(kernel, *operands):
     """Return PyTorch's error for an unsupported dtype; `kernel` is the name in PyTorch's message."""
     dtype = next((o.dtype for o in operands if hasattr(o, "dtype")), None) or xp.asarray(operands[0]).dtype
     return NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[np.dtype(dtype)].scalar_name}'")
 
 
 def pow(input, exponent):
-    kind = _kind(input, exponent)
+    kind = _promoted_dtype_kind(input, exponent)
     if kind in "biu":
-        return _integer_power(input, exponent, kind)
+        return _compute_integer_power(input, exponent, kind)
     if kind == "W":
         raise NotImplementedError("\"pow\" not implemented for 'ComplexHalf'")
     if not hasattr(exponent, "dtype") and kind not in "cW":
@@ -45,22 +45,22 @@ def pow(input, exponent):
         if exponent == 1:
             return input.copy()
     if kind in "cW":
-        return _complex_power(input, exponent)
+        return _compute_complex_power(input, exponent)
     return xp.power(input, exponent)
 
 
-def _complex_power(input, exponent):
+def _compute_complex_power(input, exponent):
     """Complex power; 0 to a power with a positive real part is 0."""
     if not hasattr(exponent, "dtype") and exponent == 2:
         return xp.multiply(input, input)
     return xp.power(input, exponent)
 
 
-def _integer_power(input, exponent, kind):
+def _compute_integer_power(input, exponent, kind):
     if kind == "b":
         if exponent is True:  # PyTorch copies before it reads the dtype
             return input.copy()
-        raise _not_implemented("pow", input, exponent)
+        raise _not_implemented_error("pow", input, exponent)
     if not hasattr(exponent, "dtype"):
         if exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
@@ -76,42 +76,42 @@ def _integer_power(input, exponent, kind):
 
 
 def maximum(input, other):
-    if _kind(input, other) in "cW":
+    if _promoted_dtype_kind(input, other) in "cW":
         raise RuntimeError("maximum not implemented for complex tensors.")
     return xp.maximum(input, other)
 
 
 def minimum(input, other):
-    if _kind(input, other) in "cW":
+    if _promoted_dtype_kind(input, other) in "cW":
         raise RuntimeError("minimum not implemented for complex tensors.")
     return xp.minimum(input, other)
 
 
-def _compare(function, input, other, name):
-    if _kind(input, other) in "cW":
-        raise _not_implemented(f"{name}_cpu", input, other)
+def _compare_real(function, input, other, name):
+    if _promoted_dtype_kind(input, other) in "cW":
+        raise _not_implemented_error(f"{name}_cpu", input, other)
     return function(input, other)
 
 
 def lt(input, other):
-    return _compare(xp.less, input, other, "lt")
+    return _compare_real(xp.less, input, other, "lt")
 
 
 def le(input, other):
-    return _compare(xp.less_equal, input, other, "le")
+    return _compare_real(xp.less_equal, input, other, "le")
 
 
 def gt(input, other):
-    return _compare(xp.greater, input, other, "gt")
+    return _compare_real(xp.greater, input, other, "gt")
 
 
 def ge(input, other):
-    return _compare(xp.greater_equal, input, other, "ge")
+    return _compare_real(xp.greater_equal, input, other, "ge")
 
 
 def abs(input):
     if input.dtype.kind == "b":
-        raise _not_implemented("abs_cpu", input)
+        raise _not_implemented_error("abs_cpu", input)
     return xp.absolute(input)
 
 
@@ -186,7 +186,7 @@ def sigmoid(input):
     return xp.reciprocal(out, out=out)
 
 
-def _as_dtype_of(number, array):
+def _cast_number_to_dtype_of(number, array):
     """Return a Python number as an array of another array's dtype, if that can hold it.
 
     `where` is faster with it, and correct for dtypes that NumPy does not know.
@@ -199,9 +199,9 @@ def _as_dtype_of(number, array):
 
 def _where(condition, input, other):
     if not hasattr(input, "dtype"):
-        input = _as_dtype_of(input, other) if hasattr(other, "dtype") else input
+        input = _cast_number_to_dtype_of(input, other) if hasattr(other, "dtype") else input
     elif not hasattr(other, "dtype"):
-        other = _as_dtype_of(other, input)
+        other = _cast_number_to_dtype_of(other, input)
     return xp.where(condition if condition.dtype.kind == "b" else condition != 0, input, other)
 
 

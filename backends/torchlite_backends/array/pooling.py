@@ -10,27 +10,30 @@ import numpy as xp
 from .storage import base_owner
 
 
-def _lowest(dtype):
+def _lowest_value_of(dtype):
     if dtype.kind in "iu":
         return xp.iinfo(dtype).min
     return -math.inf
 
 
-def _half_to_float(x):
+def _cast_half_to_float(x):
     """Convert half precision to float32."""
     return x.astype(xp.float32) if x.dtype.itemsize <= 2 and x.dtype.kind in "fV" else x
 
 
-def _out_size(n, kernel, stride, padding, dilation, ceil_mode):
+def _compute_output_size(n, kernel, stride, padding, dilation, ceil_mode):
     span = n + 2 * padding - dilation * (kernel - 1) - 1
     out = (-(-span // stride) if ceil_mode else span // stride) + 1
     # A last window has to begin inside the input or the padding before it.
     return out - 1 if ceil_mode and (out - 1) * stride >= n + padding else out
 
 
-def _sizes(x, kernel, stride, padding, dilation, ceil_mode):
+def _output_sizes_of(x, kernel, stride, padding, dilation, ceil_mode):
     size = x.shape[x.ndim - len(kernel) :]
-    out = tuple(_out_size(*numbers, ceil_mode) for numbers in zip(size, kernel, stride, padding, dilation, strict=True))
+    out = tuple(
+        _compute_output_size(*numbers, ceil_mode)
+        for numbers in zip(size, kernel, stride, padding, dilation, strict=True)
+    )
     if (
         min(out) <= 0
         or min(stride) <= 0
@@ -42,7 +45,7 @@ def _sizes(x, kernel, stride, padding, dilation, ceil_mode):
     return size, out
 
 
-def _axis_index(ndim, axis, where):
+def _index_along_axis(ndim, axis, where):
     return (slice(None),) * (ndim - 1 if axis < 0 else axis) + (where,)
 
 
@@ -53,9 +56,9 @@ def _pad_axis(x, axis, before, after, value):
     after = max(after, 0)
     n = x.shape[axis]
     out = xp.empty((*x.shape[:axis], before + n + after, *x.shape[axis + 1 :]), x.dtype)
-    out[_axis_index(x.ndim, axis, slice(0, before))] = value
-    out[_axis_index(x.ndim, axis, slice(before + n, None))] = value
-    out[_axis_index(x.ndim, axis, slice(before, before + n))] = x
+    out[_index_along_axis(x.ndim, axis, slice(0, before))] = value
+    out[_index_along_axis(x.ndim, axis, slice(before + n, None))] = value
+    out[_index_along_axis(x.ndim, axis, slice(before, before + n))] = x
     return out
 
 
@@ -64,7 +67,7 @@ def _reduce_windows(x, axis, combine, kernel, stride, padding, dilation, out, va
     reach = (out - 1) * stride + dilation * (kernel - 1) + 1
     x = _pad_axis(x, axis, padding, reach - padding - x.shape[axis], value)
     pieces = [
-        x[_axis_index(x.ndim, axis, slice(j * dilation, j * dilation + (out - 1) * stride + 1, stride))]
+        x[_index_along_axis(x.ndim, axis, slice(j * dilation, j * dilation + (out - 1) * stride + 1, stride))]
         for j in range(kernel)
     ]
     if kernel == 1:
@@ -81,11 +84,19 @@ def _reduce_windows(x, axis, combine, kernel, stride, padding, dilation, out, va
 
 
 def _max_pool(input, kernel, stride, padding, dilation, ceil_mode):
-    _, out = _sizes(input, kernel, stride, padding, dilation, ceil_mode)
+    _, out = _output_sizes_of(input, kernel, stride, padding, dilation, ceil_mode)
     x, first = input, input.ndim - len(kernel)
     for i in range(len(kernel)):
         x = _reduce_windows(
-            x, first + i, xp.maximum, kernel[i], stride[i], padding[i], dilation[i], out[i], _lowest(input.dtype)
+            x,
+            first + i,
+            xp.maximum,
+            kernel[i],
+            stride[i],
+            padding[i],
+            dilation[i],
+            out[i],
+            _lowest_value_of(input.dtype),
         )
     return x.copy() if base_owner(x) is base_owner(input) else x
 
@@ -98,12 +109,12 @@ def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dila
             input.shape,
             len(kernel),
         )
-    size, out = _sizes(input, kernel, stride, padding, dilation, ceil_mode)
+    size, out = _output_sizes_of(input, kernel, stride, padding, dilation, ceil_mode)
     count, first = len(kernel), input.ndim - len(kernel)
     reach = [(o - 1) * s + d * (k - 1) + 1 for o, s, d, k in zip(out, stride, dilation, kernel, strict=True)]
     x = input
     for i in range(count):
-        x = _pad_axis(x, first + i, padding[i], reach[i] - padding[i] - size[i], _lowest(input.dtype))
+        x = _pad_axis(x, first + i, padding[i], reach[i] - padding[i] - size[i], _lowest_value_of(input.dtype))
     # Windows that do not overlap write each element once; elements outside all windows stay zero.
     apart = all(s >= d * (k - 1) + 1 for s, d, k in zip(stride, dilation, kernel, strict=True))
     covered = apart and x.shape == (*input.shape[:first], *(o * k for o, k in zip(out, kernel, strict=True)))
@@ -142,7 +153,7 @@ def _scatter_to_indices(g, indices, shape, count):
         if indices.size
         else indices.reshape(-1)
     )
-    source = _half_to_float(g).reshape(-1)
+    source = _cast_half_to_float(g).reshape(-1)
     if source.dtype == xp.float64 or source.dtype == xp.float32:
         return xp.bincount(flat, weights=source, minlength=rows * places).astype(g.dtype).reshape(shape)
     out = xp.zeros(rows * places, source.dtype)
@@ -150,7 +161,7 @@ def _scatter_to_indices(g, indices, shape, count):
     return out.astype(g.dtype).reshape(shape)
 
 
-def _max_over_windows(x, places):
+def _max_over_positions(x, places):
     """Return the largest element and its flat spatial index.
 
     `places` has for each spatial axis the input positions (out, taps) of a window.
@@ -185,12 +196,12 @@ def _window_positions(n, kernel, stride, padding, dilation, out):
 
 
 def _max_pool_with_indices(input, kernel, stride, padding, dilation, ceil_mode):
-    size, out = _sizes(input, kernel, stride, padding, dilation, ceil_mode)
+    size, out = _output_sizes_of(input, kernel, stride, padding, dilation, ceil_mode)
     places = [_window_positions(*numbers) for numbers in zip(size, kernel, stride, padding, dilation, out, strict=True)]
-    return _max_over_windows(input, places)
+    return _max_over_positions(input, places)
 
 
-def _adaptive_bounds(n, out):
+def _compute_adaptive_bounds(n, out):
     i = xp.arange(out)
     return i * n // out, -(-(i + 1) * n // out)
 
@@ -202,12 +213,12 @@ def _adaptive_max_pool(input, output_size):
         return xp.empty(shape, input.dtype), xp.empty(shape, xp.int64)
     places = []
     for n, out in zip(input.shape[input.ndim - count :], output_size, strict=True):
-        start, end = _adaptive_bounds(n, out)
+        start, end = _compute_adaptive_bounds(n, out)
         places.append(xp.minimum(start[:, None] + xp.arange(int((end - start).max())), end[:, None] - 1))
-    return _max_over_windows(input, places)
+    return _max_over_positions(input, places)
 
 
-def _fractional_starts(samples, n, kernel, out):
+def _fractional_window_starts(samples, n, kernel, out):
     """Return the pseudo-random window starts of fractional pooling (Graham, 2014, arXiv:1412.6071), (..., out)."""
     if out < 2:
         return xp.full((*samples.shape, out), n - kernel, dtype=xp.int64)
@@ -226,7 +237,7 @@ def _fractional_max_pool(input, random_samples, kernel, output_size):
     )
     # PyTorch's samples come width first in two dimensions, depth first in three.
     starts = [
-        _fractional_starts(samples[:, :, i if count == 3 else count - 1 - i], size[i], kernel[i], output_size[i])
+        _fractional_window_starts(samples[:, :, i if count == 3 else count - 1 - i], size[i], kernel[i], output_size[i])
         for i in range(count)
     ]
     planes = input.reshape(*input.shape[:2], math.prod(size))
@@ -253,7 +264,7 @@ def _fractional_max_pool(input, random_samples, kernel, output_size):
 # -- average ---------------------------------------------------------------------------------------
 
 
-def _divisor(size, kernel, stride, padding, out, count_include_pad, divisor_override, dtype):
+def _avg_pool_divisor(size, kernel, stride, padding, out, count_include_pad, divisor_override, dtype):
     """Return each window's divisor: a number, or an array over the output's spatial dimensions."""
     if divisor_override is not None:
         return divisor_override
@@ -268,7 +279,7 @@ def _divisor(size, kernel, stride, padding, out, count_include_pad, divisor_over
     return total if dtype.kind in "iu" else total.astype(dtype)
 
 
-def _divide(x, divisor):
+def _divide_truncating_integers(x, divisor):
     if x.dtype.kind in "iu":
         return xp.trunc(x / divisor).astype(x.dtype)
     return xp.divide(x, divisor, out=x)
@@ -276,49 +287,53 @@ def _divide(x, divisor):
 
 def _avg_pool(input, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
     ones = (1,) * len(kernel)
-    size, out = _sizes(input, kernel, stride, padding, ones, ceil_mode)
-    x, first = _half_to_float(input), input.ndim - len(kernel)
+    size, out = _output_sizes_of(input, kernel, stride, padding, ones, ceil_mode)
+    x, first = _cast_half_to_float(input), input.ndim - len(kernel)
     for i in range(len(kernel)):
         x = _reduce_windows(x, first + i, xp.add, kernel[i], stride[i], padding[i], 1, out[i], 0)
     if base_owner(x) is base_owner(input):
         x = x.copy()
-    x = _divide(x, _divisor(size, kernel, stride, padding, out, count_include_pad, divisor_override, x.dtype))
+    x = _divide_truncating_integers(
+        x, _avg_pool_divisor(size, kernel, stride, padding, out, count_include_pad, divisor_override, x.dtype)
+    )
     return x if x.dtype == input.dtype else x.astype(input.dtype)
 
 
 def _avg_pool_backward(grad_output, size, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    g = _half_to_float(grad_output)
+    g = _cast_half_to_float(grad_output)
     first = g.ndim - len(kernel)
     out = g.shape[first:]
-    g = g / _divisor(size, kernel, stride, padding, out, count_include_pad, divisor_override, g.dtype)
+    g = g / _avg_pool_divisor(size, kernel, stride, padding, out, count_include_pad, divisor_override, g.dtype)
     for i in range(len(kernel) - 1, -1, -1):
-        g = _window_sum_transpose(g, first + i, kernel[i], stride[i], padding[i], size[i])
+        g = _scatter_add_windows(g, first + i, kernel[i], stride[i], padding[i], size[i])
     return g.astype(grad_output.dtype)
 
 
-def _window_sum_transpose(g, axis, kernel, stride, padding, n):
+def _scatter_add_windows(g, axis, kernel, stride, padding, n):
     """Transpose of a window sum along one axis: add every element of `g` to the `kernel` elements of its window."""
     out = g.shape[axis]
     reach = max((out - 1) * stride + kernel, padding + n)
     wide = xp.zeros((*g.shape[:axis], reach, *g.shape[axis + 1 :]), g.dtype)
     for j in range(kernel):
-        piece = wide[_axis_index(g.ndim, axis, slice(j, j + (out - 1) * stride + 1, stride))]
+        piece = wide[_index_along_axis(g.ndim, axis, slice(j, j + (out - 1) * stride + 1, stride))]
         if stride >= kernel:
             piece[...] = g
         else:
             piece += g
-    return wide if reach == n else xp.ascontiguousarray(wide[_axis_index(g.ndim, axis, slice(padding, padding + n))])
+    return (
+        wide if reach == n else xp.ascontiguousarray(wide[_index_along_axis(g.ndim, axis, slice(padding, padding + n))])
+    )
 
 
 def _adaptive_average_matrix(n, out, dtype):
     """Return the matrix (out, n) of adaptive average pooling along one axis."""
-    start, end = _adaptive_bounds(n, out)
+    start, end = _compute_adaptive_bounds(n, out)
     j = xp.arange(n)
     inside = (j >= start[:, None]) & (j < end[:, None])
     return inside.astype(dtype) / (end - start).astype(dtype)[:, None]
 
 
-def _matmul_along(x, axis, matrix):
+def _matmul_along_axis(x, axis, matrix):
     """Return x @ matrix^T along an axis."""
     if axis == x.ndim - 1:
         return xp.matmul(x, matrix.T)
@@ -329,20 +344,20 @@ def _matmul_along(x, axis, matrix):
 
 
 def _adaptive_avg_pool(input, output_size):
-    x, first = _half_to_float(input), input.ndim - len(output_size)
+    x, first = _cast_half_to_float(input), input.ndim - len(output_size)
     if max(output_size, default=0) == 1 and min(output_size) == 1:
         return x.mean(axis=tuple(range(first, x.ndim)), keepdims=True, dtype=x.dtype).astype(input.dtype)
     for i, out in enumerate(output_size):
         if x.shape[first + i] != out:
-            x = _matmul_along(x, first + i, _adaptive_average_matrix(x.shape[first + i], out, x.dtype))
+            x = _matmul_along_axis(x, first + i, _adaptive_average_matrix(x.shape[first + i], out, x.dtype))
     return x.copy() if x is input else x.astype(input.dtype)
 
 
 def _adaptive_avg_pool_backward(grad_output, size):
-    g, first = _half_to_float(grad_output), grad_output.ndim - len(size)
+    g, first = _cast_half_to_float(grad_output), grad_output.ndim - len(size)
     if g.size and max(g.shape[first:]) == 1:
         return xp.broadcast_to(g / math.prod(size), (*g.shape[:first], *size)).astype(grad_output.dtype)
     for i, n in enumerate(size):
         if g.shape[first + i] != n:
-            g = _matmul_along(g, first + i, _adaptive_average_matrix(n, g.shape[first + i], g.dtype).T)
+            g = _matmul_along_axis(g, first + i, _adaptive_average_matrix(n, g.shape[first + i], g.dtype).T)
     return g.copy() if g is grad_output else g.astype(grad_output.dtype)

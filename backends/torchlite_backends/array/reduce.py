@@ -12,7 +12,7 @@ from .dim_checks import wrap_dims
 xp: Any = None
 
 
-def _axes(input, dim):
+def _axes_argument(input, dim):
     """Return `dim` as an axis argument: None for all; 0-d input takes 0 and -1."""
     if dim is None or dim.__class__ is int and input.ndim:
         return dim
@@ -31,8 +31,8 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
         input = input.astype(dtype.np)
     if input.dtype.kind in "iub":
         kind = xp.int64 if dtype is None else dtype.np  # NumPy's default widens the requested dtype
-        return xp.add.reduce(input, _axes(input, dim), dtype=kind, keepdims=keepdim)
-    return xp.add.reduce(input, _axes(input, dim), keepdims=keepdim)
+        return xp.add.reduce(input, _axes_argument(input, dim), dtype=kind, keepdims=keepdim)
+    return xp.add.reduce(input, _axes_argument(input, dim), keepdims=keepdim)
 
 
 def mean(input, dim=None, keepdim=False, *, dtype=None):
@@ -40,12 +40,12 @@ def mean(input, dim=None, keepdim=False, *, dtype=None):
         input = input.astype(dtype.np)
     if input.dtype.kind not in "fcVW":
         raise mean_dtype_error(from_np(input.dtype), dtype)
-    total = xp.add.reduce(input, _axes(input, dim), keepdims=keepdim)
+    total = xp.add.reduce(input, _axes_argument(input, dim), keepdims=keepdim)
     count = input.size // total.size if total.size else 1
     return total / count if count else xp.full(total.shape, xp.nan, dtype=total.dtype)
 
 
-def _name(input):
+def _scalar_type_name(input):
     return {
         "b": "Bool",
         "i": "Long" if input.itemsize == 8 else "Int" if input.itemsize == 4 else "Short",
@@ -60,34 +60,38 @@ def _check_real(input, kernel):
 
 def amax(input, dim=(), keepdim=False):
     _check_real(input, "max_values_cpu")
-    return xp.maximum.reduce(input, _axes(input, dim), keepdims=keepdim)
+    return xp.maximum.reduce(input, _axes_argument(input, dim), keepdims=keepdim)
 
 
 def amin(input, dim=(), keepdim=False):
     _check_real(input, "min_values_cpu")
-    return xp.minimum.reduce(input, _axes(input, dim), keepdims=keepdim)
+    return xp.minimum.reduce(input, _axes_argument(input, dim), keepdims=keepdim)
 
 
 def any(input, dim=None, keepdim=False):
-    return _as_mask(xp.any(_as_truth(input), axis=_axes(input, dim), keepdims=keepdim), input)
+    return _mask_as_uint8_for_uint8(
+        xp.any(_as_boolean_testable(input), axis=_axes_argument(input, dim), keepdims=keepdim), input
+    )
 
 
 def all(input, dim=None, keepdim=False):
-    return _as_mask(xp.all(_as_truth(input), axis=_axes(input, dim), keepdims=keepdim), input)
+    return _mask_as_uint8_for_uint8(
+        xp.all(_as_boolean_testable(input), axis=_axes_argument(input, dim), keepdims=keepdim), input
+    )
 
 
-def _as_truth(input):
+def _as_boolean_testable(input):
     """Return an array with a truth value: complex32 would be cast to a real number."""
     return input != 0 if input.dtype.kind == "W" else input
 
 
-def _as_mask(found, input):
+def _mask_as_uint8_for_uint8(found, input):
     return found.astype(input.dtype) if input.dtype.kind == "u" and input.itemsize == 1 else found
 
 
 def argmax(input, dim=None, keepdim=False):
-    return input.argmax(_axes(input, dim), keepdims=keepdim)
+    return input.argmax(_axes_argument(input, dim), keepdims=keepdim)
 
 
 def argmin(input, dim=None, keepdim=False):
-    return input.argmin(_axes(input, dim), keepdims=keepdim)
+    return input.argmin(_axes_argument(input, dim), keepdims=keepdim)

@@ -9,51 +9,51 @@ import numpy as xp
 # Resampling: for each axis the input positions (out, taps) that an output reads, and their weights.
 
 
-def _scale(n, out, align_corners, factor, real):
+def _input_step_per_output(n, out, align_corners, factor, real):
     """Return input positions per output position, in the precision that PyTorch computes it in."""
     if align_corners:
         return real((n - 1) / (out - 1)) if out > 1 else real(0)
     return real(1.0 / factor) if factor is not None and factor > 0 else real(n) / real(out)
 
 
-def _source_positions(n, out, align_corners, factor, real):
-    scale = _scale(n, out, align_corners, factor, real)
+def _compute_source_positions(n, out, align_corners, factor, real):
+    scale = _input_step_per_output(n, out, align_corners, factor, real)
     i = xp.arange(out).astype(real)
     return scale * i if align_corners else scale * (i + real(0.5)) - real(0.5)
 
 
-def _nearest_taps(n, out, factor, exact):
+def _compute_nearest_taps(n, out, factor, exact):
     single = xp.float32
-    scale = _scale(n, out, False, factor, single)
+    scale = _input_step_per_output(n, out, False, factor, single)
     i = xp.arange(out).astype(single)
     places = xp.floor((i + single(0.5)) * scale if exact else i * scale).astype(xp.int64)
     return xp.minimum(places, n - 1)[:, None], None
 
 
-def _linear_taps(n, out, align_corners, factor, real):
-    at = xp.maximum(_source_positions(n, out, align_corners, factor, real), real(0))
+def _compute_linear_taps(n, out, align_corners, factor, real):
+    at = xp.maximum(_compute_source_positions(n, out, align_corners, factor, real), real(0))
     low = xp.minimum(at.astype(xp.int64), n - 1)
     part = xp.minimum(xp.maximum(at - low.astype(real), real(0)), real(1))
     return xp.stack([low, xp.minimum(low + 1, n - 1)], axis=1), xp.stack([real(1) - part, part], axis=1)
 
 
-def _cubic(distance, a):
+def _cubic_convolution_kernel(distance, a):
     """The cubic convolution kernel (Keys, 1981) at non-negative distances."""
     near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
     far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
     return xp.where(distance <= 1, near, xp.where(distance < 2, far, 0 * distance))
 
 
-def _cubic_taps(n, out, align_corners, factor, real):
-    at = _source_positions(n, out, align_corners, factor, real)
+def _compute_cubic_taps(n, out, align_corners, factor, real):
+    at = _compute_source_positions(n, out, align_corners, factor, real)
     low = xp.floor(at)
     part = at - low
     places = low.astype(xp.int64)[:, None] + xp.arange(-1, 3)
-    weights = _cubic(xp.abs(part[:, None] - xp.arange(-1, 3).astype(real)), real(-0.75))
+    weights = _cubic_convolution_kernel(xp.abs(part[:, None] - xp.arange(-1, 3).astype(real)), real(-0.75))
     return xp.minimum(xp.maximum(places, 0), n - 1), weights.astype(real)
 
 
-def _lanczos(distance):
+def _lanczos_kernel(distance):
     inside = distance < 3
     return xp.where(inside, xp.sinc(distance) * xp.sinc(distance / 3), 0 * distance)
 
@@ -61,15 +61,15 @@ def _lanczos(distance):
 # Filters of the antialiased modes: reach, and weight at a non-negative distance.
 _FILTERS = {
     "bilinear": (1, lambda t: xp.maximum(1 - t, 0 * t)),
-    "bicubic": (2, lambda t: _cubic(t, -0.5)),
-    "lanczos": (3, _lanczos),
+    "bicubic": (2, lambda t: _cubic_convolution_kernel(t, -0.5)),
+    "lanczos": (3, _lanczos_kernel),
 }
 
 
-def _antialias_taps(n, out, align_corners, factor, real, mode):
+def _compute_antialias_taps(n, out, align_corners, factor, real, mode):
     """Return taps and weights of the filter, stretched over as many inputs as one output covers."""
     reach, weight = _FILTERS[mode]
-    scale = float(_scale(n, out, align_corners, factor, real))
+    scale = float(_input_step_per_output(n, out, align_corners, factor, real))
     wide = max(scale, 1.0)
     support = reach * wide
     centre = scale * (xp.arange(out) + 0.5)
@@ -84,16 +84,16 @@ def _antialias_taps(n, out, align_corners, factor, real, mode):
     return xp.minimum(places, n - 1), weights.astype(real)
 
 
-def _taps_and_weights(n, out, mode, align_corners, factor, antialias, real):
+def _compute_taps_and_weights(n, out, mode, align_corners, factor, antialias, real):
     if mode in ("nearest", "nearest-exact"):
-        return _nearest_taps(n, out, factor, mode == "nearest-exact")
+        return _compute_nearest_taps(n, out, factor, mode == "nearest-exact")
     if antialias:
-        return _antialias_taps(n, out, align_corners, factor, real, mode)
-    rule = _cubic_taps if mode == "bicubic" else _linear_taps
+        return _compute_antialias_taps(n, out, align_corners, factor, real, mode)
+    rule = _compute_cubic_taps if mode == "bicubic" else _compute_linear_taps
     return rule(n, out, align_corners, factor, real)
 
 
-def _half_to_float(x):
+def _cast_half_to_float(x):
     return x.astype(xp.float32) if x.dtype.kind in "biuV" or x.dtype.itemsize <= 2 else x
 
 
@@ -123,7 +123,7 @@ def _resize_uint8(input, size, mode, align_corners, factors, antialias):
     ):
         if n == out:
             continue
-        places, weights = _taps_and_weights(n, out, mode, align_corners, factor, antialias, xp.float64)
+        places, weights = _compute_taps_and_weights(n, out, mode, align_corners, factor, antialias, xp.float64)
         weights, bits = _quantize_weights(places, weights)
         total = xp.int32(1 << (bits - 1))
         for tap in range(places.shape[1]):
@@ -137,14 +137,14 @@ def _resize(input, size, mode, align_corners, factors, antialias):
     if input.dtype == xp.uint8 and len(size) == 2 and mode in ("bilinear", "bicubic"):
         return _resize_uint8(input, size, mode, align_corners, factors, antialias)
     nearest = mode in ("nearest", "nearest-exact")
-    x = input if nearest else _half_to_float(input)
+    x = input if nearest else _cast_half_to_float(input)
     count = len(size)
     real = xp.float64 if x.dtype.itemsize >= 8 and x.dtype.kind == "f" else xp.float32
     for i in range(count - 1, -1, -1):
         axis, n = input.ndim - count + i, input.shape[input.ndim - count + i]
         if _is_identity(n, size[i], mode, factors[i], antialias):
             continue
-        places, weights = _taps_and_weights(n, size[i], mode, align_corners, factors[i], antialias, real)
+        places, weights = _compute_taps_and_weights(n, size[i], mode, align_corners, factors[i], antialias, real)
         if weights is None:
             x = xp.take(x, places[:, 0], axis=axis)
             continue
@@ -166,14 +166,14 @@ def _resize(input, size, mode, align_corners, factors, antialias):
 
 
 def _resize_backward(grad_output, size, mode, align_corners, factors, antialias):
-    g, count = _half_to_float(grad_output), len(size)
+    g, count = _cast_half_to_float(grad_output), len(size)
     real = g.dtype.type
     for i in range(count):
         axis, n = g.ndim - count + i, size[i]
         out = g.shape[axis]
         if _is_identity(n, out, mode, factors[i], antialias):
             continue
-        places, weights = _taps_and_weights(n, out, mode, align_corners, factors[i], antialias, real)
+        places, weights = _compute_taps_and_weights(n, out, mode, align_corners, factors[i], antialias, real)
         matrix = xp.zeros((n, out), g.dtype)
         columns = xp.broadcast_to(xp.arange(out)[:, None], places.shape)
         xp.add.at(matrix, (places, columns), real(1) if weights is None else weights)

@@ -20,15 +20,15 @@ def _scan(combine, x, dim):
     return out
 
 
-def _dtype_of(x, dtype):
+def _resolve_dtype(x, dtype):
     if dtype is not None:
         return dtype.np
     return xp.dtype(xp.int64) if x.dtype.kind in "biu" else x.dtype
 
 
-def _cumulate(combine, input, dim, dtype):
+def _cumulate_along(combine, input, dim, dtype):
     dim = wrap_dim(dim, input.ndim)
-    target = _dtype_of(input, dtype)
+    target = _resolve_dtype(input, dtype)
     x = input.astype(target)
     if not x.ndim or not x.size:
         return x
@@ -38,14 +38,14 @@ def _cumulate(combine, input, dim, dtype):
 
 
 def cumsum(input, dim, *, dtype=None):
-    return _cumulate(xp.add, input, dim, dtype)
+    return _cumulate_along(xp.add, input, dim, dtype)
 
 
 def cumprod(input, dim, *, dtype=None):
-    return _cumulate(xp.multiply, input, dim, dtype)
+    return _cumulate_along(xp.multiply, input, dim, dtype)
 
 
-def _cumulative_extreme(combine, input, dim):
+def _cummax_or_cummin(combine, input, dim):
     """Return the running extreme and its latest index; a NaN wins over all."""
     dim = wrap_dim(dim, input.ndim)
     if not input.ndim or not input.size:
@@ -61,11 +61,11 @@ def _cumulative_extreme(combine, input, dim):
 
 
 def cummax(input, dim):
-    return _cumulative_extreme(xp.maximum, input, dim)
+    return _cummax_or_cummin(xp.maximum, input, dim)
 
 
 def cummin(input, dim):
-    return _cumulative_extreme(xp.minimum, input, dim)
+    return _cummax_or_cummin(xp.minimum, input, dim)
 
 
 def _complex_logaddexp(a, b):

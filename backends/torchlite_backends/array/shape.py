@@ -83,7 +83,7 @@ def _as_strided(input, size, stride, offset=None, input_stride=None):
     return xp.ndarray(tuple(size), input.dtype, held, start * step, tuple([s * step for s in stride]))
 
 
-def _strided_positions(shape, stride, offset):
+def _compute_strided_positions(shape, stride, offset):
     """Return the memory position of each element of a strided layout."""
     positions = xp.asarray(offset)
     for n, s in zip(shape, stride, strict=True):
@@ -92,7 +92,7 @@ def _strided_positions(shape, stride, offset):
 
 
 def _move_strided(input, source, target, divide):
-    start, end = _strided_positions(*source), _strided_positions(*target)
+    start, end = _compute_strided_positions(*source), _compute_strided_positions(*target)
     low = min(int(start.min()) if start.size else 0, int(end.min()) if end.size else 0)
     length = max(int(start.max()) if start.size else 0, int(end.max()) if end.size else 0) - low + 1
     start, end = start - low, end - low
@@ -113,7 +113,7 @@ def flip(input, dims):
 def clone(input, *, memory_format=None):
     name = getattr(memory_format, "name", "preserve_format")
     if name.startswith("channels_last"):
-        return _channels_last(input)
+        return _clone_channels_last(input)
     if name == "contiguous_format":
         return input.copy(order="C")
     return copy_preserving_strides(input, input.dtype) if 0 in input.strides else input.copy(order="K")
@@ -129,7 +129,7 @@ def copy_preserving_strides(input, dtype):
     return out
 
 
-def _channels_last(input):
+def _clone_channels_last(input):
     apply_rule_to_ufuncs()
     order = (0, *range(2, input.ndim), 1)
     back = (0, input.ndim - 1, *range(1, input.ndim - 1))
@@ -138,7 +138,7 @@ def _channels_last(input):
 
 def contiguous(input, memory_format=None):
     if memory_format is not None and memory_format.name.startswith("channels_last"):
-        return _channels_last(input)
+        return _clone_channels_last(input)
     return input if input.flags.c_contiguous else input.copy(order="C")
 
 

@@ -36,7 +36,7 @@ def _move_last_to(x, dim):
     return xp.ascontiguousarray(x if dim == x.ndim - 1 else x.swapaxes(dim, -1))
 
 
-def _argsort(x, stable):
+def _argsort_last_axis(x, stable):
     """Argsort ascending along the last axis, stably. Without ties the quick sort is several times faster."""
     if not stable and x.dtype.kind == "f" and x.dtype.itemsize >= 4 and x.shape[-1] > 64:
         order = x.argsort(-1)
@@ -55,9 +55,9 @@ def sort(input, dim=-1, descending=False, stable=False):
         return input.copy(), xp.zeros((), dtype=xp.int64)
     x = input.swapaxes(dim, -1)
     if not descending:
-        order, ranked = _argsort(x, stable)
+        order, ranked = _argsort_last_axis(x, stable)
     else:
-        order, ranked = _argsort(x[..., ::-1], stable)
+        order, ranked = _argsort_last_axis(x[..., ::-1], stable)
         order, ranked = (x.shape[-1] - 1) - order[..., ::-1], ranked[..., ::-1]
     return _move_last_to(ranked, dim), _move_last_to(order, dim)
 
@@ -136,7 +136,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     return xp.isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
 
 
-def _empty_indices():
+def _make_empty_indices():
     return xp.zeros((0,), dtype=xp.int64)
 
 
@@ -145,11 +145,11 @@ def _unique_flat(input, return_inverse=False, return_counts=False):
     x = bfloat16_to_float32(input)
     found = xp.unique(x, return_inverse=return_inverse, return_counts=return_counts, equal_nan=False)
     found = found if isinstance(found, tuple) else (found,)
-    inverse = found[1].reshape(input.shape).astype(xp.int64) if return_inverse else _empty_indices()
+    inverse = found[1].reshape(input.shape).astype(xp.int64) if return_inverse else _make_empty_indices()
     return (
         found[0].astype(input.dtype, copy=False),
         inverse,
-        found[-1].astype(xp.int64) if return_counts else _empty_indices(),
+        found[-1].astype(xp.int64) if return_counts else _make_empty_indices(),
     )
 
 
@@ -159,7 +159,7 @@ def _unique_rows(input, dim):
         count = input.shape[dim]
         if count and not input.size:
             raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
-        return input.copy(), _empty_indices(), _empty_indices()
+        return input.copy(), _make_empty_indices(), _make_empty_indices()
     values, inverse, counts = xp.unique(input, axis=dim, return_inverse=True, return_counts=True)
     return values, inverse.reshape(-1).astype(xp.int64), counts.astype(xp.int64)
 

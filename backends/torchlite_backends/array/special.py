@@ -28,7 +28,7 @@ _ERF_Q = tuple(np.array(c, dtype=np.float32) for c in T.ERF_FLOAT32_Q)
 # Building blocks
 
 
-def _horner(coefficients, x):
+def _evaluate_horner(coefficients, x):
     """Horner's rule, highest power first."""
     total = x * coefficients[0]
     for c in coefficients[1:-1]:
@@ -38,7 +38,7 @@ def _horner(coefficients, x):
     return total
 
 
-def _horner_out(coefficients, x, out):
+def _evaluate_horner_into(coefficients, x, out):
     xp.multiply(x, coefficients[0], out=out)
     for c in coefficients[1:-1]:
         xp.add(out, c, out=out)
@@ -46,13 +46,13 @@ def _horner_out(coefficients, x, out):
     xp.add(out, coefficients[-1], out=out)
 
 
-def _ratio(numerator, denominator, x):
-    top = _horner(numerator, x)
-    top /= _horner(denominator, x)
+def _evaluate_rational(numerator, denominator, x):
+    top = _evaluate_horner(numerator, x)
+    top /= _evaluate_horner(denominator, x)
     return top
 
 
-def _piecewise(mask, yes, no, *args):
+def _select_piecewise(mask, yes, no, *args):
     """Select yes(*args) where mask holds and no(*args) elsewhere, each computed on its own elements only."""
     if mask.all():
         return yes(*args)
@@ -65,7 +65,7 @@ def _piecewise(mask, yes, no, *args):
     return out
 
 
-def blockwise(f, *arrays, wide=True):
+def evaluate_blockwise(f, *arrays, wide=True):
     """Evaluate f over flat double-precision copies of the broadcast operands, block by block; keep their dtype.
 
     Without `wide`, float32 stays float32, so that a value overflows where it does in PyTorch.
@@ -100,7 +100,7 @@ def _map_scalars(f, array):
 
 def _erfcx_positive(x):
     """exp(x*x) erfc(x) for x >= 0: Chebyshev in (x-4)/(x+4), the variable of Schonfelder, Math. Comp. 32 (1978)."""
-    return _horner(T.ERFCX, 1 - 8 / (x + 4)) / (x + 4)
+    return _evaluate_horner(T.ERFCX, 1 - 8 / (x + 4)) / (x + 4)
 
 
 def _exp_neg_square(x):
@@ -114,24 +114,24 @@ def _erfc_positive(x):
     return _exp_neg_square(x) * _erfcx_positive(x)
 
 
-def _erf_near(x):
-    return x * _horner(T.ERF_SMALL, x * x)
+def _erf_below_one(x):
+    return x * _evaluate_horner(T.ERF_SMALL, x * x)
 
 
-def _erf_far(x):
+def _erf_above_one(x):
     return xp.copysign(1 - _erfc_positive(xp.abs(x)), x)
 
 
 def _erf(x):
-    return _piecewise(xp.abs(x) < 1, _erf_near, _erf_far, x)
+    return _select_piecewise(xp.abs(x) < 1, _erf_below_one, _erf_above_one, x)
 
 
-def _erfc_left(x):
-    return _piecewise(x < -1, lambda v: 2 - _erfc_positive(-v), lambda v: 1 - _erf_near(v), x)
+def _erfc_below_half(x):
+    return _select_piecewise(x < -1, lambda v: 2 - _erfc_positive(-v), lambda v: 1 - _erf_below_one(v), x)
 
 
 def _erfc(x):
-    return _piecewise(x < 0.5, _erfc_left, _erfc_positive, x)
+    return _select_piecewise(x < 0.5, _erfc_below_half, _erfc_positive, x)
 
 
 def _erfcx_negative(x):
@@ -139,7 +139,7 @@ def _erfcx_negative(x):
 
 
 def _erfcx(x):
-    return _piecewise(x < 0, _erfcx_negative, _erfcx_positive, x)
+    return _select_piecewise(x < 0, _erfcx_negative, _erfcx_positive, x)
 
 
 def erf_float32(x, out, scratch):
@@ -148,14 +148,14 @@ def erf_float32(x, out, scratch):
     clipped, square, under = scratch
     xp.clip(x, -4, 4, out=clipped)
     xp.multiply(clipped, clipped, out=square)
-    _horner_out(above, square, out)
+    _evaluate_horner_into(above, square, out)
     xp.multiply(out, clipped, out=out)
-    _horner_out(below, square, under)
+    _evaluate_horner_into(below, square, under)
     xp.divide(out, under, out=out)
     xp.clip(out, -1, 1, out=out)
 
 
-def _erf_float32(x):
+def _erf_float32_block(x):
     size = x.shape[0]
     out = xp.empty(size, dtype=xp.float32)
     block = min(size, 4 * _BLOCK) if isinstance(x, np.ndarray) else size
@@ -170,69 +170,69 @@ def erf(input):
     if input.size <= _SCALAR_LIMIT and isinstance(input, np.ndarray) and input.dtype.kind != "c":
         return _map_scalars(math.erf, input)
     if input.dtype == xp.float64 or input.dtype.kind == "c":
-        return blockwise(_erf, input)
+        return evaluate_blockwise(_erf, input)
     if input.dtype == xp.float32:
-        return _erf_float32(input.reshape(-1)).reshape(input.shape)
-    return _erf_float32(input.reshape(-1).astype(xp.float32)).astype(input.dtype).reshape(input.shape)
+        return _erf_float32_block(input.reshape(-1)).reshape(input.shape)
+    return _erf_float32_block(input.reshape(-1).astype(xp.float32)).astype(input.dtype).reshape(input.shape)
 
 
 def erfc(input):
     if input.size <= _SCALAR_LIMIT and isinstance(input, np.ndarray) and input.dtype.kind != "c":
         return _map_scalars(math.erfc, input)
-    return blockwise(_erfc, input)
+    return evaluate_blockwise(_erfc, input)
 
 
 def special_erfcx(input):
-    return blockwise(_erfcx, input)
+    return evaluate_blockwise(_erfcx, input)
 
 
-def _quantile_centre(q):
+def _normal_quantile_centre(q):
     """Return the normal quantile at 1/2 + q, |q| <= 0.425 (the split of Wichura's AS 241)."""
-    return q * _ratio(T.QUANTILE_CENTRE_P, T.QUANTILE_CENTRE_Q, q * q)
+    return q * _evaluate_rational(T.QUANTILE_CENTRE_P, T.QUANTILE_CENTRE_Q, q * q)
 
 
-def _quantile_tail(p):
+def _normal_quantile_tail(p):
     """Return minus the normal quantile at p < 0.075, as a function of sqrt(-log p)."""
     r = xp.sqrt(-xp.log(p))
-    near = lambda r: _ratio(T.QUANTILE_TAIL_P, T.QUANTILE_TAIL_Q, r)
-    far = lambda r: _ratio(T.QUANTILE_FAR_P, T.QUANTILE_FAR_Q, r)
-    return xp.where(xp.isinf(r), xp.inf, _piecewise(r < 5, near, far, r))
+    near = lambda r: _evaluate_rational(T.QUANTILE_TAIL_P, T.QUANTILE_TAIL_Q, r)
+    far = lambda r: _evaluate_rational(T.QUANTILE_FAR_P, T.QUANTILE_FAR_Q, r)
+    return xp.where(xp.isinf(r), xp.inf, _select_piecewise(r < 5, near, far, r))
 
 
 def _erfinv(x):
     a = xp.abs(x)
-    tail = lambda x, a: xp.copysign(_quantile_tail((1 - a) * 0.5), x)
-    return _SQRT_HALF * _piecewise(a <= 0.85, lambda x, a: _quantile_centre(x * 0.5), tail, x, a)
+    tail = lambda x, a: xp.copysign(_normal_quantile_tail((1 - a) * 0.5), x)
+    return _SQRT_HALF * _select_piecewise(a <= 0.85, lambda x, a: _normal_quantile_centre(x * 0.5), tail, x, a)
 
 
 def _ndtri(p):
     q = p - 0.5
 
-    def tail(p, q):
-        return xp.copysign(_quantile_tail(xp.where(q < 0, p, 1 - p)), q)
+    def evaluate_tail(p, q):
+        return xp.copysign(_normal_quantile_tail(xp.where(q < 0, p, 1 - p)), q)
 
-    return _piecewise(xp.abs(q) <= 0.425, lambda p, q: _quantile_centre(q), tail, p, q)
+    return _select_piecewise(xp.abs(q) <= 0.425, lambda p, q: _normal_quantile_centre(q), evaluate_tail, p, q)
 
 
 def _log_ndtr(x):
     left = lambda x: xp.log(_erfcx_positive(-x * _SQRT_HALF) * 0.5) - 0.5 * x * x
-    return _piecewise(x < -1, left, lambda x: xp.log1p(-0.5 * _erfc(x * _SQRT_HALF)), x)
+    return _select_piecewise(x < -1, left, lambda x: xp.log1p(-0.5 * _erfc(x * _SQRT_HALF)), x)
 
 
 def erfinv(input):
-    return blockwise(_erfinv, input)
+    return evaluate_blockwise(_erfinv, input)
 
 
 def special_ndtri(input):
-    return blockwise(_ndtri, input)
+    return evaluate_blockwise(_ndtri, input)
 
 
 def special_ndtr(input):
-    return blockwise(lambda x: 0.5 * _erfc(-x * _SQRT_HALF), input)
+    return evaluate_blockwise(lambda x: 0.5 * _erfc(-x * _SQRT_HALF), input)
 
 
 def special_log_ndtr(input):
-    return blockwise(_log_ndtr, input)
+    return evaluate_blockwise(_log_ndtr, input)
 
 
 # Gamma functions
@@ -249,14 +249,14 @@ _EULER_MACLAURIN = (
 def _stirling_tail(x):
     """Return lgamma(x) without its leading terms, for x >= 10."""
     w = 1 / x
-    return w * _horner(_STIRLING, w * w)
+    return w * _evaluate_horner(_STIRLING, w * w)
 
 
 def _lgamma_large(x):
     return (x - 0.5) * (xp.log(x) - 1) + (_LOG_SQRT_2PI - 0.5) + _stirling_tail(x)
 
 
-def _lgamma_shifted(x):
+def _lgamma_by_recurrence_shift(x):
     """Shift up to x >= 10 by the recurrence, then use Stirling's series."""
     product = xp.ones_like(x)
     for _ in range(10):
@@ -267,9 +267,9 @@ def _lgamma_shifted(x):
 
 
 def _lgamma_positive(x):
-    middle = lambda x: (x - 1) * (x - 2) * _ratio(T.LGAMMA_P, T.LGAMMA_Q, x)
-    other = lambda x: _piecewise(x < 10, _lgamma_shifted, _lgamma_large, x)
-    return _piecewise((x > 0.75) & (x < 2.5), middle, other, x)
+    middle = lambda x: (x - 1) * (x - 2) * _evaluate_rational(T.LGAMMA_P, T.LGAMMA_Q, x)
+    other = lambda x: _select_piecewise(x < 10, _lgamma_by_recurrence_shift, _lgamma_large, x)
+    return _select_piecewise((x > 0.75) & (x < 2.5), middle, other, x)
 
 
 def _lgamma_negative(x):
@@ -279,7 +279,7 @@ def _lgamma_negative(x):
 
 
 def _lgamma(x):
-    return _piecewise(x <= 0, _lgamma_negative, _lgamma_positive, x)
+    return _select_piecewise(x <= 0, _lgamma_negative, _lgamma_positive, x)
 
 
 def lgamma(input):
@@ -288,7 +288,7 @@ def lgamma(input):
             return _map_scalars(math.lgamma, input)
         except (ValueError, OverflowError):  # a pole, or beyond the range
             pass
-    return blockwise(_lgamma, input)
+    return evaluate_blockwise(_lgamma, input)
 
 
 def _digamma_positive(x):
@@ -298,7 +298,7 @@ def _digamma_positive(x):
         total = xp.where(low, total - 1 / x, total)
         x = xp.where(low, x + 1, x)
     w = 1 / x
-    return total + xp.log(x) - 0.5 * w - w * w * _horner(_DIGAMMA, w * w)
+    return total + xp.log(x) - 0.5 * w - w * w * _evaluate_horner(_DIGAMMA, w * w)
 
 
 def _digamma_negative(x):
@@ -308,11 +308,11 @@ def _digamma_negative(x):
 
 
 def _digamma(x):
-    return _piecewise(x <= 0, _digamma_negative, _digamma_positive, x)
+    return _select_piecewise(x <= 0, _digamma_negative, _digamma_positive, x)
 
 
 def digamma(input):
-    return blockwise(_digamma, input)
+    return evaluate_blockwise(_digamma, input)
 
 
 def _zeta_positive(s, q):
@@ -341,24 +341,24 @@ def _zeta_negative(s, q):
 
 
 def _zeta(s, q):
-    ordinary = _piecewise(q <= 0, _zeta_negative, _zeta_positive, s, q)
+    ordinary = _select_piecewise(q <= 0, _zeta_negative, _zeta_positive, s, q)
     ordinary = xp.where((s > 1e15) & (q > 1) | (q == xp.inf), xp.nan, ordinary)
     ordinary = xp.where((q <= 0) & ((q == xp.floor(q)) | xp.isinf(s)), xp.inf, ordinary)
     return xp.where(s == 1, xp.inf, xp.where(s < 1, xp.nan, ordinary))
 
 
 def _trigamma(x):
-    def negative(x):
-        return (math.pi / xp.sin(math.pi * (x - xp.round(x)))) ** 2 - positive(1 - x)
+    def evaluate_negative(x):
+        return (math.pi / xp.sin(math.pi * (x - xp.round(x)))) ** 2 - evaluate_positive(1 - x)
 
-    def positive(x):
+    def evaluate_positive(x):
         return xp.where(xp.isinf(x), 0.0, _zeta_positive(xp.full_like(x, 2.0), x))
 
-    return _piecewise(x <= 0, negative, positive, x)
+    return _select_piecewise(x <= 0, evaluate_negative, evaluate_positive, x)
 
 
 def special_zeta(input, other):
-    return blockwise(_zeta, input, other)
+    return evaluate_blockwise(_zeta, input, other)
 
 
 def polygamma(input, n):
@@ -367,9 +367,9 @@ def polygamma(input, n):
     if n == 0:
         return digamma(input)
     if n == 1:
-        return blockwise(_trigamma, input)
+        return evaluate_blockwise(_trigamma, input)
     scale = math.exp(math.lgamma(n + 1)) if n > 20 else float(math.factorial(n))
-    return blockwise(lambda x: (scale if n % 2 else -scale) * _zeta(xp.full_like(x, n + 1.0), x), input)
+    return evaluate_blockwise(lambda x: (scale if n % 2 else -scale) * _zeta(xp.full_like(x, n + 1.0), x), input)
 
 
 # Incomplete gamma functions
@@ -385,22 +385,22 @@ def _log1p_minus_x(x):
     return total - x * r
 
 
-def _gamma_factor(a, x):
+def _igamma_prefactor(a, x):
     """Return x**a exp(-x) / gamma(a + 1)."""
 
-    def large(a, x):
+    def evaluate_large(a, x):
         mu = (x - a) / a
-        decay = _piecewise(
+        decay = _select_piecewise(
             xp.abs(mu) < 0.4, lambda mu, ratio: _log1p_minus_x(mu), lambda mu, ratio: xp.log(ratio) - mu, mu, x / a
         )
         return xp.exp(a * decay - _stirling_tail(a)) / xp.sqrt(2 * math.pi * a)
 
-    return _piecewise(a >= 10, large, lambda a, x: xp.exp(a * xp.log(x) - x - _lgamma(a + 1)), a, x)
+    return _select_piecewise(a >= 10, evaluate_large, lambda a, x: xp.exp(a * xp.log(x) - x - _lgamma(a + 1)), a, x)
 
 
 def _igamma_series(a, x, precision):
     """Return P(a, x) = factor * sum x**k / ((a+1) ... (a+k)), for x below about a + 1."""
-    factor = _gamma_factor(a, x)
+    factor = _igamma_prefactor(a, x)
     total, term, down = xp.ones_like(a), xp.ones_like(a), xp.array(a)
     for k in range(2000):
         down += 1
@@ -411,7 +411,7 @@ def _igamma_series(a, x, precision):
     return factor * total
 
 
-def _igammac_fraction(a, x, precision):
+def _igammac_continued_fraction(a, x, precision):
     """Return Q(a, x) for x > a by the even part of Legendre's continued fraction, evaluated forwards.
 
     The k-th denominator is at least k, so none comes near zero.
@@ -433,10 +433,10 @@ def _igammac_fraction(a, x, precision):
         h *= change
         if k & 3 == 3 and not (xp.abs(change - 1) > precision).any():
             break
-    return _gamma_factor(a, x) * a * h
+    return _igamma_prefactor(a, x) * a * h
 
 
-def _igammac_small(a, x):
+def _igammac_small_arguments(a, x):
     """Return Q(a, x) for small x and a, arranged so that Q near 0 keeps its digits.
 
     The series is 1 - x**a / gamma(a+1) * (1 + a sum (-x)**k / (k! (a + k))).
@@ -448,7 +448,7 @@ def _igammac_small(a, x):
     return -xp.expm1(a * xp.log(x) - _lgamma(a + 1)) - xp.exp(a * xp.log(x) - _lgamma(a)) * total
 
 
-def _temme(a, x, sign):
+def _igamma_temme_expansion(a, x, sign):
     """Return P (sign -1) or Q (sign 1) for large a and x near it: Temme's uniform expansion, SIAM J. Math. Anal. 10
     (1979).
     """
@@ -456,39 +456,44 @@ def _temme(a, x, sign):
     eta = xp.copysign(xp.sqrt(-2 * _log1p_minus_x(mu)), mu)
     total, power = xp.zeros_like(a), xp.ones_like(a)
     for row in T.TEMME:
-        total += power * _horner(row, eta)
+        total += power * _evaluate_horner(row, eta)
         power /= a
     correction = xp.exp(-0.5 * a * eta * eta) / xp.sqrt(2 * math.pi * a) * total
     return 0.5 * _erfc(sign * eta * xp.sqrt(a * 0.5)) + sign * correction
 
 
-def _igamma_pair(upper, precision):
+def _select_igamma_regime(upper, precision):
     """Return a function (a, x) for finite a > 0, x > 0: Q if `upper`, else P.
 
     The smaller of P and Q is computed, the other is its complement.
     """
-    lower, rest = (lambda a, x: _igamma_series(a, x, precision)), (lambda a, x: _igammac_fraction(a, x, precision))
+    lower, rest = (
+        (lambda a, x: _igamma_series(a, x, precision)),
+        (lambda a, x: _igammac_continued_fraction(a, x, precision)),
+    )
     series = (lambda a, x: 1 - lower(a, x)) if upper else lower
     fraction = rest if upper else (lambda a, x: 1 - rest(a, x))
-    small = _igammac_small if upper else lower
+    small = _igammac_small_arguments if upper else lower
 
-    def ordinary(a, x):
-        right = lambda a, x: _piecewise((x < 1.1) & (x > a), small, fraction, a, x)
-        return _piecewise(x <= a, series, right, a, x)
+    def evaluate_ordinary(a, x):
+        right = lambda a, x: _select_piecewise((x < 1.1) & (x > a), small, fraction, a, x)
+        return _select_piecewise(x <= a, series, right, a, x)
 
-    def tiny_shape(a, x):
-        return _piecewise((a < 1) & (x < 1), small, ordinary, a, x)
+    def evaluate_tiny_shape(a, x):
+        return _select_piecewise((a < 1) & (x < 1), small, evaluate_ordinary, a, x)
 
-    def near(a, x):
-        return _temme(a, x, 1 if upper else -1)
+    def evaluate_near_diagonal(a, x):
+        return _igamma_temme_expansion(a, x, 1 if upper else -1)
 
-    return lambda a, x: _piecewise((a > 200) & (xp.abs(x - a) < 0.3 * a), near, tiny_shape, a, x)
+    return lambda a, x: _select_piecewise(
+        (a > 200) & (xp.abs(x - a) < 0.3 * a), evaluate_near_diagonal, evaluate_tiny_shape, a, x
+    )
 
 
-def _igamma_edge_cases(upper, precision):
-    core = _igamma_pair(upper, precision)
+def _igamma_with_edge_cases(upper, precision):
+    core = _select_igamma_regime(upper, precision)
 
-    def f(a, x):
+    def evaluate(a, x):
         at_zero, at_infinity = (1.0, 0.0) if upper else (0.0, 1.0)
         # in PyTorch's order, which decides which case a NaN takes
         limit = xp.where(xp.isinf(x), at_infinity, xp.nan)
@@ -501,11 +506,11 @@ def _igamma_edge_cases(upper, precision):
             limit[plain] = core(a[plain], x[plain])
         return limit
 
-    f.__name__ = "igammac" if upper else "igamma"
-    return f
+    evaluate.__name__ = "igammac" if upper else "igamma"
+    return evaluate
 
 
-def _igamma_scalar(upper, a, x):
+def _igamma_of_scalars(upper, a, x):
     """Scalar P or Q where the sum or the fraction converges soon, else ValueError."""
     if not (0 < a < 10 and 1.1 <= x < 30):
         raise ValueError
@@ -534,13 +539,13 @@ def _igamma(upper, input, other):
     if isinstance(input, np.ndarray) and input.dtype.kind == "f" and max(input.size, getattr(other, "size", 1)) <= 16:
         pair = np.broadcast(input, other)
         try:
-            return np.array([_igamma_scalar(upper, float(a), float(x)) for a, x in pair], input.dtype).reshape(
+            return np.array([_igamma_of_scalars(upper, float(a), float(x)) for a, x in pair], input.dtype).reshape(
                 pair.shape
             )
         except ValueError:
             pass
     precise = any(getattr(operand, "dtype", None) == xp.float64 for operand in (input, other))
-    return blockwise(_igamma_edge_cases(upper, 4e-16 if precise else 1e-10), input, other)
+    return evaluate_blockwise(_igamma_with_edge_cases(upper, 4e-16 if precise else 1e-10), input, other)
 
 
 def igamma(input, other):
@@ -555,170 +560,173 @@ def igammac(input, other):
 # polynomials of 1/x beyond
 
 
-def _i0e_positive(x):
-    return _piecewise(
-        x <= 8, lambda x: _horner(T.I0E_SMALL, x * 0.25 - 1), lambda x: _horner(T.I0E_LARGE, 16 / x - 1) / xp.sqrt(x), x
-    )
-
-
-def _i1e_positive(x):
-    return _piecewise(
+def _bessel_i0e_positive(x):
+    return _select_piecewise(
         x <= 8,
-        lambda x: x * _horner(T.I1E_SMALL, x * 0.25 - 1),
-        lambda x: _horner(T.I1E_LARGE, 16 / x - 1) / xp.sqrt(x),
+        lambda x: _evaluate_horner(T.I0E_SMALL, x * 0.25 - 1),
+        lambda x: _evaluate_horner(T.I0E_LARGE, 16 / x - 1) / xp.sqrt(x),
         x,
     )
 
 
-def _i0(x):
+def _bessel_i1e_positive(x):
+    return _select_piecewise(
+        x <= 8,
+        lambda x: x * _evaluate_horner(T.I1E_SMALL, x * 0.25 - 1),
+        lambda x: _evaluate_horner(T.I1E_LARGE, 16 / x - 1) / xp.sqrt(x),
+        x,
+    )
+
+
+def _bessel_i0(x):
     x = xp.abs(x)
-    return xp.exp(x) * _i0e_positive(x)
+    return xp.exp(x) * _bessel_i0e_positive(x)
 
 
-def _i1(x):
+def _bessel_i1(x):
     a = xp.abs(x)
-    return xp.sign(x) * (xp.exp(a) * _i1e_positive(a))
+    return xp.sign(x) * (xp.exp(a) * _bessel_i1e_positive(a))
 
 
 def i0(input):
-    return blockwise(_i0, input)
+    return evaluate_blockwise(_bessel_i0, input)
 
 
 def special_i0e(input):
-    return blockwise(lambda x: _i0e_positive(xp.abs(x)), input)
+    return evaluate_blockwise(lambda x: _bessel_i0e_positive(xp.abs(x)), input)
 
 
 def special_i1(input):
-    return blockwise(_i1, input)
+    return evaluate_blockwise(_bessel_i1, input)
 
 
 def special_i1e(input):
-    return blockwise(lambda x: xp.sign(x) * _i1e_positive(xp.abs(x)), input)
+    return evaluate_blockwise(lambda x: xp.sign(x) * _bessel_i1e_positive(xp.abs(x)), input)
 
 
 def special_modified_bessel_i0(input):
-    return blockwise(_i0, input)
+    return evaluate_blockwise(_bessel_i0, input)
 
 
 def special_modified_bessel_i1(input):
-    return blockwise(_i1, input)
+    return evaluate_blockwise(_bessel_i1, input)
 
 
-def _k0e_small(x):
-    return xp.exp(x) * (_horner(T.K0_REGULAR, 0.5 * x * x - 1) - xp.log(0.5 * x) * _i0(x))
+def _bessel_k0e_small(x):
+    return xp.exp(x) * (_evaluate_horner(T.K0_REGULAR, 0.5 * x * x - 1) - xp.log(0.5 * x) * _bessel_i0(x))
 
 
-def _k1e_small(x):
-    return xp.exp(x) * (_horner(T.K1_REGULAR, 0.5 * x * x - 1) / x + xp.log(0.5 * x) * _i1(x))
+def _bessel_k1e_small(x):
+    return xp.exp(x) * (_evaluate_horner(T.K1_REGULAR, 0.5 * x * x - 1) / x + xp.log(0.5 * x) * _bessel_i1(x))
 
 
-def _k_scaled(x, small, table):
-    value = _piecewise(x <= 2, small, lambda x: _horner(table, 4 / x - 1) / xp.sqrt(x), xp.abs(x))
+def _bessel_k_scaled(x, small, table):
+    value = _select_piecewise(x <= 2, small, lambda x: _evaluate_horner(table, 4 / x - 1) / xp.sqrt(x), xp.abs(x))
     return xp.where(x > 0, value, xp.where(x == 0, xp.inf, xp.nan))
 
 
-def _k0e(x):
-    return _k_scaled(x, _k0e_small, T.K0_LARGE)
+def _bessel_k0e(x):
+    return _bessel_k_scaled(x, _bessel_k0e_small, T.K0_LARGE)
 
 
-def _k1e(x):
-    return _k_scaled(x, _k1e_small, T.K1_LARGE)
+def _bessel_k1e(x):
+    return _bessel_k_scaled(x, _bessel_k1e_small, T.K1_LARGE)
 
 
 def special_scaled_modified_bessel_k0(input):
-    return blockwise(_k0e, input)
+    return evaluate_blockwise(_bessel_k0e, input)
 
 
 def special_scaled_modified_bessel_k1(input):
-    return blockwise(_k1e, input)
+    return evaluate_blockwise(_bessel_k1e, input)
 
 
 def special_modified_bessel_k0(input):
-    return blockwise(lambda x: _k0e(x) * xp.exp(-x), input)
+    return evaluate_blockwise(lambda x: _bessel_k0e(x) * xp.exp(-x), input)
 
 
 def special_modified_bessel_k1(input):
-    return blockwise(lambda x: _k1e(x) * xp.exp(-x), input)
+    return evaluate_blockwise(lambda x: _bessel_k1e(x) * xp.exp(-x), input)
 
 
-def _hankel(x, order):
+def _hankel_asymptotic_terms(x, order):
     """Return P and Q of Hankel's form times sqrt(1 / (pi x)), and sqrt(2) cos and sin of x - pi/4 - order pi/2.
 
     The latter come from the cosine and sine of x itself, which loses nothing for large x.
     """
     t = 128 / (x * x) - 1
     scale = xp.sqrt(1 / (math.pi * x))
-    p = _horner(T.HANKEL1_P if order else T.HANKEL0_P, t) * scale
-    q = _horner(T.HANKEL1_Q if order else T.HANKEL0_Q, t) * (8 / x) * scale
+    p = _evaluate_horner(T.HANKEL1_P if order else T.HANKEL0_P, t) * scale
+    q = _evaluate_horner(T.HANKEL1_Q if order else T.HANKEL0_Q, t) * (8 / x) * scale
     sine, cosine = xp.sin(x), xp.cos(x)
     if order:
         return p, q, sine - cosine, -sine - cosine
     return p, q, cosine + sine, sine - cosine
 
 
-def _bessel_j(order):
-    def large(x):
-        p, q, cosine, sine = _hankel(x, order)
+def _make_bessel_j(order):
+    def evaluate_large(x):
+        p, q, cosine, sine = _hankel_asymptotic_terms(x, order)
         return p * cosine - q * sine
 
-    def small(x):
+    def evaluate_small(x):
         t = x * x / 32 - 1
-        return x * _horner(T.J1_SMALL, t) if order else _horner(T.J0_SMALL, t)
+        return x * _evaluate_horner(T.J1_SMALL, t) if order else _evaluate_horner(T.J0_SMALL, t)
 
-    def f(x):
-        value = _piecewise(xp.abs(x) <= 8, small, lambda x: large(xp.abs(x)), x)
+    def evaluate(x):
+        value = _select_piecewise(xp.abs(x) <= 8, evaluate_small, lambda x: evaluate_large(xp.abs(x)), x)
         return xp.where(x < -8, -value, value) if order else value
 
-    return f
+    return evaluate
 
 
-def _bessel_y(order):
-    def large(x):
-        p, q, cosine, sine = _hankel(x, order)
+def _make_bessel_y(order):
+    def evaluate_large(x):
+        p, q, cosine, sine = _hankel_asymptotic_terms(x, order)
         return p * sine + q * cosine
 
-    def small(x):
+    def evaluate_small(x):
         t = x * x / 32 - 1
         if order:
-            return x * _horner(T.Y1_REGULAR, t) + (2 / math.pi) * (
-                xp.log(0.5 * x) * (x * _horner(T.J1_SMALL, t)) - 1 / x
+            return x * _evaluate_horner(T.Y1_REGULAR, t) + (2 / math.pi) * (
+                xp.log(0.5 * x) * (x * _evaluate_horner(T.J1_SMALL, t)) - 1 / x
             )
-        return _horner(T.Y0_REGULAR, t) + (2 / math.pi) * xp.log(0.5 * x) * _horner(T.J0_SMALL, t)
+        return _evaluate_horner(T.Y0_REGULAR, t) + (2 / math.pi) * xp.log(0.5 * x) * _evaluate_horner(T.J0_SMALL, t)
 
-    def f(x):
-        value = _piecewise(x <= 8, small, large, xp.abs(x))
+    def evaluate(x):
+        value = _select_piecewise(x <= 8, evaluate_small, evaluate_large, xp.abs(x))
         return xp.where(x > 0, value, xp.where(x == 0, -xp.inf, xp.nan))
 
-    return f
+    return evaluate
 
 
 def special_bessel_j0(input):
-    return blockwise(_bessel_j(0), input)
+    return evaluate_blockwise(_make_bessel_j(0), input)
 
 
 def special_bessel_j1(input):
-    return blockwise(_bessel_j(1), input)
+    return evaluate_blockwise(_make_bessel_j(1), input)
 
 
 def special_bessel_y0(input):
-    return blockwise(_bessel_y(0), input)
+    return evaluate_blockwise(_make_bessel_y(0), input)
 
 
 def special_bessel_y1(input):
-    return blockwise(_bessel_y(1), input)
+    return evaluate_blockwise(_make_bessel_y(1), input)
 
 
-def _spherical_j0(x):
+def _spherical_bessel_j0(x):
     square = x * x
     series = 1 - square / 6 * (1 - square / 20 * (1 - square / 42 * (1 - square / 72)))
     return xp.where(xp.isinf(x), 0.0, xp.where(xp.abs(x) < 0.1, series, xp.sin(x) / x))
 
 
 def special_spherical_bessel_j0(input):
-    return blockwise(_spherical_j0, input)
+    return evaluate_blockwise(_spherical_bessel_j0, input)
 
 
-def _airy(x):
+def _airy_ai(x):
     """Airy function Ai: a polynomial on [-4, 3], the oscillating form on the left, the decaying one on the right.
 
     Abramowitz and Stegun 10.4.59, 10.4.60.
@@ -727,24 +735,26 @@ def _airy(x):
     def zeta(x):
         return (2 / 3) * x * xp.sqrt(x)
 
-    def right(x):
+    def evaluate_decaying(x):
         z = zeta(x)
         t = (4 * math.sqrt(3)) / z - 1
-        return xp.exp(-z) * _horner(T.AIRY_DECAYING, t) / (2 * math.sqrt(math.pi) * xp.sqrt(xp.sqrt(x)))
+        return xp.exp(-z) * _evaluate_horner(T.AIRY_DECAYING, t) / (2 * math.sqrt(math.pi) * xp.sqrt(xp.sqrt(x)))
 
-    def left(x):
+    def evaluate_oscillating(x):
         x = -x
         z = zeta(x)
         t = 2 * (16 / 3) ** 2 / (z * z) - 1
-        p, q = _horner(T.AIRY_P, t), _horner(T.AIRY_Q, t) / z
+        p, q = _evaluate_horner(T.AIRY_P, t), _evaluate_horner(T.AIRY_Q, t) / z
         return (p * xp.cos(z - math.pi / 4) + q * xp.sin(z - math.pi / 4)) / (math.sqrt(math.pi) * xp.sqrt(xp.sqrt(x)))
 
-    def centre(x):
-        return _horner(T.AIRY_CENTRE, (2 * x + 1) / 7)
+    def evaluate_centre(x):
+        return _evaluate_horner(T.AIRY_CENTRE, (2 * x + 1) / 7)
 
-    value = _piecewise(x > 3, right, lambda x: _piecewise(x < -4, left, centre, x), x)
+    value = _select_piecewise(
+        x > 3, evaluate_decaying, lambda x: _select_piecewise(x < -4, evaluate_oscillating, evaluate_centre, x), x
+    )
     return xp.where(xp.isinf(x), xp.nan, value)
 
 
 def special_airy_ai(input):
-    return blockwise(_airy, input)
+    return evaluate_blockwise(_airy_ai, input)

@@ -11,14 +11,14 @@ from .dim_checks import check_not_empty, wrap_dims
 from .sort import bfloat16_to_float32, take_along, take_along_last
 
 
-def _half_to_float(x):
+def _cast_half_to_float(x):
     """Convert half precision to float32."""
     if x.dtype.kind == "W":
         return x.astype(xp.complex64)
     return x.astype(xp.float32) if x.dtype.itemsize <= 2 and x.dtype.kind in "fV" else x
 
 
-def _values_and_indices(x, dim, index, keepdim):
+def _gather_values_and_indices(x, dim, index, keepdim):
     """Return the elements of `x` at `index` (whose dim has length 1) and the index, squeezed unless `keepdim`."""
     values = take_along(x, dim, index)
     return (values, index) if keepdim else (values.squeeze(dim), index.squeeze(dim))
@@ -31,7 +31,7 @@ def _var_correction(input, dim=None, correction=1, keepdim=False):
     if input.dtype.kind in "biu":
         raise RuntimeError("std and var only support floating point and complex dtypes")
     axes = wrap_dims(dim, input.ndim)
-    x = _half_to_float(input)
+    x = _cast_half_to_float(input)
     count = math.prod(x.shape[a] for a in axes)
     if not count:
         shape = tuple(1 if a in axes else n for a, n in enumerate(x.shape) if keepdim or a not in axes)
@@ -49,7 +49,7 @@ def _std_correction(input, dim=None, correction=1, keepdim=False):
 
 def logsumexp(input, dim=None, keepdim=False):
     axes = wrap_dims(dim, input.ndim)
-    x = _half_to_float(input)
+    x = _cast_half_to_float(input)
     if not math.prod(x.shape[a] for a in axes):
         out = xp.log(xp.add.reduce(xp.exp(x), axis=axes, keepdims=keepdim))
         return out.astype(input.dtype)
@@ -75,7 +75,7 @@ def prod(input, dim=None, keepdim=False, *, dtype=None):
     target = dtype.np if dtype is not None else xp.dtype(xp.int64) if input.dtype.kind in "biu" else input.dtype
     axis = None if dim is None else wrap_dim(dim, input.ndim)
     axis = axis if input.ndim else None
-    x = _half_to_float(input.astype(target, copy=False))
+    x = _cast_half_to_float(input.astype(target, copy=False))
     if axis == x.ndim - 1 and x.dtype.kind == "f" and x.ndim > 1:
         x = _prod_by_halves(x)
     out = xp.multiply.reduce(x, axis=axis, dtype=x.dtype, keepdims=keepdim)
@@ -89,7 +89,7 @@ def count_nonzero(input, dim=None):
 # One element along a dimension
 
 
-def _extreme_with_index(name, best, input, dim, keepdim):
+def _max_or_min_with_index(name, best, input, dim, keepdim):
     """Return the extreme along a dimension by its ufunc `best`, and its first index."""
     if input.dtype.kind in "cW":
         raise NotImplementedError(f"\"{name}\" not implemented for 'ComplexFloat'")
@@ -103,11 +103,11 @@ def _extreme_with_index(name, best, input, dim, keepdim):
 
 
 def _max_dim(input, dim, keepdim=False):
-    return _extreme_with_index("max", xp.maximum, input, dim, keepdim)
+    return _max_or_min_with_index("max", xp.maximum, input, dim, keepdim)
 
 
 def _min_dim(input, dim, keepdim=False):
-    return _extreme_with_index("min", xp.minimum, input, dim, keepdim)
+    return _max_or_min_with_index("min", xp.minimum, input, dim, keepdim)
 
 
 def _is_nan(x):
@@ -124,7 +124,7 @@ def _median_dim(input, dim, keepdim=False):
     if input.dtype.kind in "fV":
         nan = xp.isnan(input)
         index = xp.where(nan.any(axis=dim, keepdims=True), xp.argmax(nan, axis=dim, keepdims=True), index)
-    return _values_and_indices(input, dim, index, keepdim)
+    return _gather_values_and_indices(input, dim, index, keepdim)
 
 
 def _nanmedian_dim(input, dim, keepdim=False):
@@ -134,7 +134,7 @@ def _nanmedian_dim(input, dim, keepdim=False):
     check_not_empty("median", input, dim)
     order = xp.argsort(bfloat16_to_float32(input), axis=dim)
     counted = xp.sum(~_is_nan(input), axis=dim, keepdims=True)
-    return _values_and_indices(input, dim, take_along(order, dim, xp.maximum((counted - 1) // 2, 0)), keepdim)
+    return _gather_values_and_indices(input, dim, take_along(order, dim, xp.maximum((counted - 1) // 2, 0)), keepdim)
 
 
 def _median_all(input):
@@ -163,7 +163,7 @@ def mode(input, dim=-1, keepdim=False):
     run = place - xp.maximum.accumulate(xp.where(starts, place, 0), axis=-1)
     last = xp.argmax(run, axis=-1, keepdims=True)
     index = xp.moveaxis(take_along_last(order, last), -1, dim)
-    return _values_and_indices(input, dim, index, keepdim)
+    return _gather_values_and_indices(input, dim, index, keepdim)
 
 
 # Counts and histograms
@@ -185,7 +185,7 @@ def bincount(input, weights=None, minlength=0):
     return out.astype(xp.float32 if weights.dtype == xp.float32 else xp.float64)
 
 
-def _histogram_range(name, x, low, high):
+def _resolve_histogram_range(name, x, low, high):
     """Return the limits of a histogram: the arguments, or the data's range where both are equal."""
     if low == high and x.size:
         low, high = float(x.min()), float(x.max())
@@ -200,8 +200,8 @@ def histc(input, bins=100, min=0, max=0):
             '"histogram_cpu" not implemented for '
             f"'{ {'i': 'Long', 'b': 'Bool'}.get(input.dtype.kind, input.dtype.name) }'"
         )
-    x = _half_to_float(input.reshape(-1))
-    low, high = _histogram_range("torch.histc", x, float(min), float(max))
+    x = _cast_half_to_float(input.reshape(-1))
+    low, high = _resolve_histogram_range("torch.histc", x, float(min), float(max))
     x = x[(x >= low) & (x <= high)]
     if not x.dtype.type(high) > x.dtype.type(low):  # so large that the limits are one number
         place = xp.full(x.size, bins // 2)

@@ -1,7 +1,7 @@
 """Memory below arrays: owner, contiguous block, and views by shape and strides.
 
 Arrays that share memory have one *owner*, which the chain of `base` leads to. Its memory is one block without gaps, in
-any order of dimensions; `as_writable` and `own_view` ensure that for foreign arrays.
+any order of dimensions; `as_writable` and `view_exact_range` ensure that for foreign arrays.
 """
 
 import numpy as xp
@@ -19,7 +19,7 @@ def storage_block(root):
     if root.flags.forc:
         return root
     turned = root.transpose(sorted(range(root.ndim), key=lambda d: -root.strides[d]))
-    return turned if turned.flags.c_contiguous else _BorrowedMemory.of(root)
+    return turned if turned.flags.c_contiguous else _BorrowedMemory.from_array(root)
 
 
 def strided_view(x, shape, strides, offset=0):
@@ -35,7 +35,7 @@ def strided_view(x, shape, strides, offset=0):
     return xp.ndarray(shape, x.dtype, storage_block(root), offset, strides)
 
 
-def own_view(x):
+def view_exact_range(x):
     """Return an array that owns exactly the range from the first to the last element of `x`.
 
     It becomes the storage of a tensor made from another library's array.
@@ -48,12 +48,12 @@ def own_view(x):
         and (x.flags.forc or base_owner(storage_block(x)) is x)
     ):
         return x
-    return xp.ndarray(x.shape, x.dtype, _BorrowedMemory.of(x), 0, x.strides)
+    return xp.ndarray(x.shape, x.dtype, _BorrowedMemory.from_array(x), 0, x.strides)
 
 
 def as_writable(x):
     """Return a writable array on the memory of `x`: NumPy marks arrays from DLPack read-only."""
-    return x if x.flags.writeable else xp.ndarray(x.shape, x.dtype, _BorrowedMemory.of(x, False), 0, x.strides)
+    return x if x.flags.writeable else xp.ndarray(x.shape, x.dtype, _BorrowedMemory.from_array(x, False), 0, x.strides)
 
 
 def data_pointer(x):
@@ -67,7 +67,7 @@ class _BorrowedMemory:
         self.keeper, self.__array_interface__ = keeper, interface
 
     @staticmethod
-    def of(x, read_only=None):
+    def from_array(x, read_only=None):
         """Return the bytes from the first to the last element of an array without negative strides."""
         span = 0 if not x.size else x.itemsize + sum((n - 1) * s for n, s in zip(x.shape, x.strides, strict=True))
         address, protected = x.__array_interface__["data"]

@@ -11,7 +11,7 @@ from .pointwise import complex_as_real_view
 xp = np
 
 
-def _not_implemented(kernel, array):
+def _not_implemented_error(kernel, array):
     """Return PyTorch's error for an unsupported dtype; `kernel` is the name in PyTorch's message."""
     return NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[np.dtype(array.dtype)].scalar_name}'")
 
@@ -29,7 +29,7 @@ def _round_with(input, function, name):
     if kind in "cW" and name != "round":
         raise NotImplementedError(f"{name} is not supported for complex inputs")
     if kind in "bcW":
-        raise _not_implemented(f"{name}_vml_cpu", input)
+        raise _not_implemented_error(f"{name}_vml_cpu", input)
     return function(input).astype(input.dtype, copy=False)
 
 
@@ -49,14 +49,14 @@ def round(input, *, decimals=0):
     if decimals == 0:
         return _round_with(input, xp.rint, "round")
     if input.dtype.kind in "iubcW":
-        raise _not_implemented("round_cpu", input)
+        raise _not_implemented_error("round_cpu", input)
     scale = input.dtype.type(10.0 ** abs(decimals))
     return xp.rint(input * scale) / scale if decimals > 0 else xp.rint(input / scale) * scale
 
 
 def frac(input):
     if input.dtype.kind in "iubcW":
-        raise _not_implemented("frac_cpu", input)
+        raise _not_implemented_error("frac_cpu", input)
     return xp.subtract(input, xp.trunc(input))
 
 
@@ -129,7 +129,7 @@ def rad2deg(input):
 
 
 def _replace_nonfinite(input, nan, posinf, neginf):
-    largest = float(np.finfo(input.dtype).max) if input.dtype.kind == "f" else _largest(input.dtype)
+    largest = float(np.finfo(input.dtype).max) if input.dtype.kind == "f" else _largest_finite_value(input.dtype)
     high = largest if posinf is None else posinf
     low = -largest if neginf is None else neginf
     out = xp.where(xp.isnan(input), input.dtype.type(0.0 if nan is None else nan), input)
@@ -137,7 +137,7 @@ def _replace_nonfinite(input, nan, posinf, neginf):
     return xp.where(input == -xp.inf, input.dtype.type(low), out)
 
 
-def _largest(dtype):
+def _largest_finite_value(dtype):
     import ml_dtypes
 
     return float(ml_dtypes.finfo(dtype).max)
@@ -157,7 +157,7 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None):
 
 def bitwise_not(input):
     if input.dtype.kind not in "iub":
-        raise _not_implemented("bitwise_not_cpu", input)
+        raise _not_implemented_error("bitwise_not_cpu", input)
     return xp.invert(input)
 
 

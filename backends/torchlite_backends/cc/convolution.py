@@ -18,7 +18,7 @@ import numpy as np
 
 from torchlite._settings.thread_count import get_threads
 from torchlite_backends.device_runtime.core.device import NotBuiltError
-from torchlite_backends.numpy.cache_blocking import can_share_work, parallel_for, scratch_buffer
+from torchlite_backends.numpy.cache_blocking import can_share_work, get_scratch_buffer, parallel_for
 
 from . import program_build
 from .convolution_source import SOURCE as _TEXT
@@ -55,7 +55,7 @@ _MIN_USEFUL_SHARE = 0.6
 _SCRATCH_IMAGES, _SCRATCH_GRADS = 30, 31  # scratch memory
 
 
-_ENTRIES = """lay_images turn_images swap_weights filtering_weights filtering_tiles sum_places weight_products
+_ENTRY_POINTS = """lay_images turn_images swap_weights filtering_weights filtering_tiles sum_places weight_products
     filter_channels channel_products channel_sums place_products""".split()
 
 
@@ -73,7 +73,7 @@ class PaddedRows(NamedTuple):
     firsts: tuple[tuple[int, int], ...]
 
     @property
-    def plane(self) -> int:
+    def plane_size(self) -> int:
         return -(-len(self.firsts) * self.rows * self.width // 16) * 16
 
 
@@ -98,7 +98,7 @@ class OutputPhase(NamedTuple):
         return (self.rows - 1) * self.width + self.columns
 
 
-def _as_2d(plan: Any) -> tuple:
+def _geometry_as_2d(plan: Any) -> tuple:
     """Return the geometry of one or two dimensions as that of two."""
     if len(plan.size) == 2:
         return plan.size, plan.out, plan.kernel, plan.stride, plan.padding, plan.dilation
@@ -111,7 +111,7 @@ class ConvLayouts:
     """Layouts of a convolution: for the forward pass, for the weight's gradient, and for the images' gradient."""
 
     def __init__(self, plan: Any):
-        size, out, kernel, stride, padding, dilation = _as_2d(plan)
+        size, out, kernel, stride, padding, dilation = _geometry_as_2d(plan)
         (high, wide), (rows, columns) = size, out
         at = list(product(range(kernel[0]), range(kernel[1])))
         places = [(i * dilation[0], j * dilation[1]) for i, j in at]
@@ -130,9 +130,9 @@ class ConvLayouts:
         taps = tuple(range(len(at)))
         self.forward = OutputPhase(rows, columns, width, 0, columns, 1, taps, self.image_places)
         self.grads = PaddedRows(rows, columns, rows, width, 1, 1, 0, 0, ((0, 0),))
-        self._back(size, out, stride, padding, places)
+        self._set_input_gradient_phases(size, out, stride, padding, places)
 
-    def _back(self, size, out, stride, padding, places):
+    def _set_input_gradient_phases(self, size, out, stride, padding, places):
         """Set the phases of the images' gradient, each a sum over the kernel positions that reach it."""
         found = []  # first position, count and kernel positions of each phase
         for phase in product(range(stride[0]), range(stride[1])):
@@ -169,7 +169,7 @@ def conv_layouts(plan: Any) -> ConvLayouts:
     return ConvLayouts(plan)
 
 
-def _useful_share(target: OutputPhase) -> float:
+def _useful_output_fraction(target: OutputPhase) -> float:
     """Return the share of outputs among the results computed for them."""
     return target.rows * target.columns / (-(-target.length // 16) * 16)
 
@@ -180,7 +180,7 @@ class Convolutions:
     def __init__(self, library: ctypes.CDLL, sharing: Any):
         self._sharing, self._wide = sharing, library.vectors()
         self._entries = {}
-        for name in _ENTRIES:
+        for name in _ENTRY_POINTS:
             entry = library[name]
             entry.argtypes = (
                 ctypes.c_char_p, ctypes.c_void_p, ctypes.c_longlong, ctypes.c_longlong, ctypes.c_void_p,
@@ -193,7 +193,7 @@ class Convolutions:
         """Run an entry with these parameters: numbers, arrays (passed as addresses), and lists of both."""
         flat: list[int] = []
         for value in values:
-            flat += _as_int64s(value)
+            flat += _expand_to_int64s(value)
         given = struct.pack(f"{len(flat)}q", *flat)
         entry, where = self._entries[name]
         helpers = min(get_threads(), parts) - 1 if threads and can_share_work() else 0
@@ -208,23 +208,25 @@ class Convolutions:
         if failed:
             raise MemoryError("a convolution's scratch memory")
 
-    def _laid(self, slot: int, x: np.ndarray, rows: PaddedRows, joined: bool = False) -> tuple[np.ndarray, int, int]:
+    def _copy_to_padded_rows(
+        self, slot: int, x: np.ndarray, rows: PaddedRows, joined: bool = False
+    ) -> tuple[np.ndarray, int, int]:
         """Copy images (batch, channels, high, wide) to padded rows; return them with the strides of images and
         channels.
 
         `joined`: all images of a channel follow each other.
         """
         batch, channels = x.shape[:2]
-        plane = rows.high * rows.wide if joined else rows.plane
+        plane = rows.high * rows.wide if joined else rows.plane_size
         by_image, by_channel = (plane, batch * plane) if joined else (channels * plane, plane)
         end = batch * channels * plane
-        memory = scratch_buffer(slot, (end + _READ_PADDING,), np.float32)
+        memory = get_scratch_buffer(slot, (end + _READ_PADDING,), np.float32)
         planes = batch * channels
         step = max(1, -(-planes // 32), _MIN_MOVES_PER_THREAD // 2 // max(plane, 1))
         self._launch(
             "lay_images", -(-planes // step), end >= _MIN_MOVES_PER_THREAD, x, memory, channels, planes, step,
             rows.high * rows.wide,
-            by_channel, by_image, end, _layout_arguments(rows, plane),
+            by_channel, by_image, end, _pack_layout_arguments(rows, plane),
         )  # fmt: skip
         return memory, by_image, by_channel
 
@@ -246,15 +248,17 @@ class Convolutions:
         x, weight = np.ascontiguousarray(x), np.ascontiguousarray(weight)
         out = np.empty((plan.batch, plan.filters, *plan.out), np.float32)
         if finish is not None and finish.scale is None:  # kernels add the bias behind the limits
-            finish, bias = _bias_affine(finish, bias, plan.filters), None
+            finish, bias = _fold_bias_into_finish(finish, bias, plan.filters), None
         if single:
-            self._filter(plan, x, shape.images, weight, bias, out, shape.forward, finish)
+            self._run_winograd_filter(plan, x, shape.images, weight, bias, out, shape.forward, finish)
             return out
-        if _is_winograd_faster(plan) and self._filtered(plan, x, weight, bias, out, plan.padding, False, finish):
+        if _is_winograd_faster(plan) and self._convolve_winograd(
+            plan, x, weight, bias, out, plan.padding, False, finish
+        ):
             return out
         per_group, count = plan.channels // plan.groups, plan.taps
         inner = per_group, plan.filters // plan.groups, per_group * count, count
-        self._sums(plan, x, plan.channels, shape.images, inner, weight, bias, out, [shape.forward], finish)
+        self._sum_over_taps(plan, x, plan.channels, shape.images, inner, weight, bias, out, [shape.forward], finish)
         return out
 
     def conv_transpose(
@@ -277,10 +281,14 @@ class Convolutions:
         targets = [t for t in shape.back if t.image_places]
         if single:
             for target in targets:
-                self._filter(plan, g, shape.spread_grads, weight, bias, out, target)
+                self._run_winograd_filter(plan, g, shape.spread_grads, weight, bias, out, target)
             return out
         reach = tuple(2 - p for p in plan.padding)
-        if _is_winograd_faster(plan) and min(reach) >= 0 and self._filtered(plan, g, weight, bias, out, reach, True):
+        if (
+            _is_winograd_faster(plan)
+            and min(reach) >= 0
+            and self._convolve_winograd(plan, g, weight, bias, out, reach, True)
+        ):
             return out
         per_group, count = plan.channels // plan.groups, plan.taps
         inner = plan.filters // plan.groups, per_group, count, per_group * count
@@ -289,10 +297,10 @@ class Convolutions:
             swapped = np.empty((plan.channels, filters, count), np.float32)
             self._launch("swap_weights", 16, True, weight, swapped, plan.groups, filters, per_group, count)
             weight, inner = swapped, (filters, per_group, filters * count, count)
-        self._sums(plan, g, plan.filters, shape.spread_grads, inner, weight, bias, out, targets)
+        self._sum_over_taps(plan, g, plan.filters, shape.spread_grads, inner, weight, bias, out, targets)
         return out
 
-    def _sums(self, plan, x, channels, rows, inner, weight, bias, out, targets, finish=None):
+    def _sum_over_taps(self, plan, x, channels, rows, inner, weight, bias, out, targets, finish=None):
         depth, filters, by_filter, by_depth = inner
         batch, area = x.shape[0], rows.high * rows.wide
         plain = rows[:2] == rows[2:4] and len(rows.firsts) == 1 and rows[4:8] == (1, 1, 0, 0)
@@ -302,7 +310,7 @@ class Convolutions:
         )
         exact = plain and not joined and all(t.length >= _MAX_VECTOR for t in targets)
         if not exact:
-            memory, by_image, by_channel = self._laid(_SCRATCH_IMAGES, x, rows, joined)
+            memory, by_image, by_channel = self._copy_to_padded_rows(_SCRATCH_IMAGES, x, rows, joined)
         plane = math.prod(out.shape[2:])
         for t in targets:
             if joined:
@@ -327,25 +335,25 @@ class Convolutions:
                 work * images * plan.groups >= _MIN_MULS_PER_THREAD,
                 memory, weight, 0 if bias is None else bias, out.reshape(-1)[t.start :],
                 images, plan.groups, depth, filters, by_image, by_channel, by_filter, by_depth,
-                weight.size // plan.groups, taps, _int64_array(t.weight_places), _int64_array(t.image_places),
+                weight.size // plan.groups, taps, _cached_int64_array(t.weight_places), _cached_int64_array(t.image_places),
                 out.shape[1] * plane, plane, int(exact), length, pieces, span, shares, share_of,
                 int(depth * span <= _CACHED_INPUTS),
-                [t.rows, t.width, t.columns, t.down, t.right], _epilogue_arguments(finish),
+                [t.rows, t.width, t.columns, t.down, t.right], _pack_epilogue_arguments(finish),
             )  # fmt: skip
 
-    def _filtered(self, plan, x, weight, bias, out, padding, turned, finish=None) -> bool:
+    def _convolve_winograd(self, plan, x, weight, bias, out, padding, turned, finish=None) -> bool:
         """Convolve by Winograd's filtering into `out`; False if values are not finite, whose results may be
         misplaced.
         """
         batch, channels, filters = x.shape[0], x.shape[1], out.shape[1]
         (high, wide), (rows, columns) = x.shape[2:], out.shape[2:]
         across, down = -(-columns // 2), -(-rows // 2)
-        domain = scratch_buffer(_SCRATCH_IMAGES, (16 * channels * filters,), np.float32)
+        domain = get_scratch_buffer(_SCRATCH_IMAGES, (16 * channels * filters,), np.float32)
         tiles = max(32, min(128, (1 << 13) // channels))
         step = max(1, tiles // across)
         values = (
             x, weight, 0 if bias is None else bias, out, domain, batch, channels, filters, high, wide, *padding, rows,
-            columns, int(turned), -(-batch * down // step), across, down, step, _epilogue_arguments(finish),
+            columns, int(turned), -(-batch * down // step), across, down, step, _pack_epilogue_arguments(finish),
         )  # fmt: skip
         self._launch("filtering_weights", 8, channels * filters >= _MIN_MOVES_PER_THREAD // 4, *values)
         try:
@@ -354,16 +362,16 @@ class Convolutions:
             return False
         return True
 
-    def _filter(self, plan, x, rows, weight, bias, out, target, finish=None):
+    def _run_winograd_filter(self, plan, x, rows, weight, bias, out, target, finish=None):
         planes, plane = plan.batch * plan.channels, math.prod(out.shape[2:])
-        work = max(target.length, rows.plane) * (len(target.image_places) + 4)
+        work = max(target.length, rows.plane_size) * (len(target.image_places) + 4)
         step = max(1, -(-planes // 64), _MIN_MULS_PER_THREAD // 64 // work)
         self._launch(
             "filter_channels", -(-planes // step), planes * work >= _MIN_MULS_PER_THREAD // 4, x, weight,
             0 if bias is None else bias, out.reshape(-1)[target.start :], plan.channels, planes, step,
-            rows.high * rows.wide, plane, len(target.image_places), _int64_array(target.weight_places),
-            _int64_array(target.image_places), plan.taps, target.length, _layout_arguments(rows, rows.plane),
-            [target.rows, target.width, target.columns, target.down, target.right], _epilogue_arguments(finish),
+            rows.high * rows.wide, plane, len(target.image_places), _cached_int64_array(target.weight_places),
+            _cached_int64_array(target.image_places), plan.taps, target.length, _pack_layout_arguments(rows, rows.plane_size),
+            [target.rows, target.width, target.columns, target.down, target.right], _pack_epilogue_arguments(finish),
         )  # fmt: skip
 
     def weight_gradient(self, plan: Any, g: np.ndarray, x: np.ndarray) -> np.ndarray | None:
@@ -375,17 +383,17 @@ class Convolutions:
         out = np.empty((plan.filters, plan.channels // plan.groups, *plan.kernel), np.float32)
         rows, lines = shape.images, shape.grads
         if _is_single(plan):
-            work = plan.batch * rows.plane * (plan.taps + 4)
+            work = plan.batch * rows.plane_size * (plan.taps + 4)
             step = max(1, -(-plan.channels // 32), _MIN_MULS_PER_THREAD // 64 // work)
             self._launch(
                 "channel_products", -(-plan.channels // step), plan.channels * work >= _MIN_MULS_PER_THREAD // 4,
                 g, x, out,
                 plan.batch, plan.channels, step, lines.high * lines.wide, rows.high * rows.wide, plan.taps,
-                _int64_array(shape.image_places), lines.rows * lines.width, _layout_arguments(rows, rows.plane),
-                _layout_arguments(lines, lines.plane),
+                _cached_int64_array(shape.image_places), lines.rows * lines.width, _pack_layout_arguments(rows, rows.plane_size),
+                _pack_layout_arguments(lines, lines.plane_size),
             )  # fmt: skip
             return out
-        self._weight_products(plan, g, x, rows, lines, shape.image_places, out)
+        self._multiply_for_weight_gradient(plan, g, x, rows, lines, shape.image_places, out)
         return out
 
     def bias_gradient(self, g: np.ndarray) -> np.ndarray | None:
@@ -407,17 +415,17 @@ class Convolutions:
         )
         return out
 
-    def _weight_products(self, plan, g, x, rows, lines, places, out):
+    def _multiply_for_weight_gradient(self, plan, g, x, rows, lines, places, out):
         area = rows.high * rows.wide
         images, by_image, by_channel = x, plan.channels * area, area
         if not plan.pointwise:
-            images, by_image, by_channel = self._laid(_SCRATCH_IMAGES, x, rows)
+            images, by_image, by_channel = self._copy_to_padded_rows(_SCRATCH_IMAGES, x, rows)
         if _can_skip_transpose(plan, rows):
             self._place_products(plan, g, images, by_image, by_channel, places, out)
             return
         # The gradients with filters innermost, and room for a vector behind the last ones.
         row, count = -(-plan.filters // 16) * 16, lines.high * lines.wide
-        grads = scratch_buffer(_SCRATCH_GRADS, (plan.batch * count * row + _READ_PADDING,), np.float32)
+        grads = get_scratch_buffer(_SCRATCH_GRADS, (plan.batch * count * row + _READ_PADDING,), np.float32)
         parts = min(plan.batch * -(-count // 16), 32)
         self._launch(
             "turn_images", parts, g.size >= _MIN_MOVES_PER_THREAD, g, grads, plan.batch, plan.filters, count, row
@@ -431,7 +439,7 @@ class Convolutions:
             "weight_products", plan.groups * shares * -(-depth // step), work >= _MIN_MULS_PER_THREAD,
             grads, images, out, plan.batch,
             plan.groups, per_group, filters, plan.taps, row, lines.high, lines.wide,
-            rows.width if not plan.pointwise else lines.wide, by_image, by_channel, _int64_array(places), shares,
+            rows.width if not plan.pointwise else lines.wide, by_image, by_channel, _cached_int64_array(places), shares,
             -(-depth // step), step,
         )  # fmt: skip
 
@@ -445,7 +453,7 @@ class Convolutions:
             "place_products", -(-plan.filters // 12) * shares,
             plan.batch * plan.places * depth * plan.filters >= _MIN_MULS_PER_THREAD,
             g, images, out, plan.batch, plan.filters, depth, plan.taps, plan.places, by_image, by_channel,
-            _int64_array(places), 0, shares, step,
+            _cached_int64_array(places), 0, shares, step,
         )  # fmt: skip
 
 
@@ -461,13 +469,13 @@ def _can_skip_transpose(plan: Any, rows: PaddedRows) -> bool:
     )
 
 
-def _as_int64s(value: Any) -> list[int]:
+def _expand_to_int64s(value: Any) -> list[int]:
     if value.__class__ is int:
         return [value]
     if value.__class__ is np.ndarray:
         return [address(value)]
     if value.__class__ is list:
-        return [word for item in value for word in _as_int64s(item)]
+        return [word for item in value for word in _expand_to_int64s(item)]
     return [ctypes.addressof(value)]
 
 
@@ -479,24 +487,24 @@ class _ChannelAffine(NamedTuple):
     limits: np.ndarray
 
 
-def _bias_affine(finish: Any, bias: np.ndarray | None, filters: int) -> _ChannelAffine:
+def _fold_bias_into_finish(finish: Any, bias: np.ndarray | None, filters: int) -> _ChannelAffine:
     """Return the limits of a `finish` without scale and shift, with a shift that adds the bias."""
     shift = np.zeros(filters, np.float32) if bias is None else bias
     return _ChannelAffine(np.ones(filters, np.float32), shift, finish.limits)
 
 
-def _epilogue_arguments(finish: Any) -> list:
+def _pack_epilogue_arguments(finish: Any) -> list:
     """Return the program's `Finish`; its arrays live as long as the argument."""
     return [0, 0, 0] if finish is None else [finish.scale, finish.shift, finish.limits]
 
 
-def _layout_arguments(rows: PaddedRows, plane: int) -> list:
-    firsts = _int64_array(tuple(n for first in rows.firsts for n in first))
+def _pack_layout_arguments(rows: PaddedRows, plane: int) -> list:
+    firsts = _cached_int64_array(tuple(n for first in rows.firsts for n in first))
     return [*rows[:8], len(rows.firsts), plane, firsts]
 
 
 @functools.lru_cache(4096)
-def _int64_array(values: tuple[int, ...]) -> Any:
+def _cached_int64_array(values: tuple[int, ...]) -> Any:
     """Return numbers as an int64 array, from a cache that keeps it alive."""
     return (ctypes.c_longlong * max(1, len(values)))(*values)
 
@@ -534,18 +542,18 @@ def _is_faster_cached(plan: Any, back: bool) -> bool:
     if plan.pointwise:
         return True
     targets = [t for t in shape.back if t.image_places] if back else [shape.forward]
-    return not targets or min(map(_useful_share, targets)) >= _MIN_USEFUL_SHARE
+    return not targets or min(map(_useful_output_fraction, targets)) >= _MIN_USEFUL_SHARE
 
 
 def _is_faster(plan: Any, targets: Any) -> bool:
     return _is_faster_cached(plan, targets is conv_layouts(plan).back)
 
 
-def convolutions(may_build: bool) -> Convolutions | None:
+def load_convolutions(may_build: bool) -> Convolutions | None:
     """Return the convolutions; None if the program is not built and must not be."""
     from . import thread_pool
 
     try:
-        return Convolutions(program_build.load(SOURCE, may_build), thread_pool.parallel_runner(may_build))
+        return Convolutions(program_build.load_program(SOURCE, may_build), thread_pool.parallel_runner(may_build))
     except (NotBuiltError, RuntimeError):
         return None

@@ -82,9 +82,9 @@ class Engine:
     def convolutions(self) -> Any:
         """Return the float32 convolutions (`convolution.Convolutions`), or None if they are not built."""
         if self._convolutions is None:
-            from .convolution import convolutions
+            from .convolution import load_convolutions
 
-            self._convolutions = convolutions(is_requested()) or False
+            self._convolutions = load_convolutions(is_requested()) or False
         return self._convolutions or None
 
     def min_gemm_muls(self) -> int:

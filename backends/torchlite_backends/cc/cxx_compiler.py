@@ -14,7 +14,7 @@ from pathlib import Path
 
 from torchlite_backends.device_runtime.core.device import NotBuiltError, with_line_numbers
 
-from . import shared_library
+from . import load_library
 
 _FLAGS = (
     "-x", "c++", "-std=c++17", "-O3", "-shared", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-w",
@@ -59,7 +59,7 @@ def sanitizer() -> str:
 
 
 @functools.cache
-def _processor() -> str:
+def _processor_id() -> str:
     """Return the processor's identification, on which `-march=native` depends."""
     try:
         text = Path("/proc/cpuinfo").read_text()
@@ -83,24 +83,24 @@ def toolchain_id() -> str:
     path, *more = compiler() or ("none",)
     real = Path(path).resolve()
     stamp = f"{real.stat().st_size} {real.stat().st_mtime_ns}" if real.exists() else ""
-    return "\n".join((str(real), stamp, *more, *flags(), _processor(), platform.libc_ver()[1]))
+    return "\n".join((str(real), stamp, *more, *flags(), _processor_id(), platform.libc_ver()[1]))
 
 
-def tempdir_error(error: OSError) -> NotBuiltError:
+def explain_tempdir_error(error: OSError) -> NotBuiltError:
     why = f"{error.strerror} (in {tempfile.gettempdir()})" if error.strerror else str(error)
-    _warn(why)
+    _warn_once(why)
     return NotBuiltError(f"kernels cannot be built: {why}")
 
 
 def compile_program(text: str, name: str) -> bytes:
     """Return the bytes of a library, built in a private folder."""
-    with tempfile.TemporaryDirectory(dir=shared_library.private_folder()) as folder:
+    with tempfile.TemporaryDirectory(dir=load_library.ensure_private_folder()) as folder:
         place = Path(folder) / name
-        _compile(text, place)
+        _run_compiler(text, place)
         return place.read_bytes()
 
 
-def _compile(text: str, place: Path) -> None:
+def _run_compiler(text: str, place: Path) -> None:
     command = [*compiler(), *flags(), "-", "-o", str(place), *_libraries()]
     environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
     environment |= {"LC_ALL": "C", "TMPDIR": str(place.parent)}
@@ -119,12 +119,12 @@ def _libraries() -> tuple[str, ...]:
 
 @functools.cache
 def _can_link(library: str) -> bool:
-    with tempfile.TemporaryDirectory(dir=shared_library.private_folder()) as folder:
+    with tempfile.TemporaryDirectory(dir=load_library.ensure_private_folder()) as folder:
         command = [*compiler(), "-shared", "-fPIC", "-x", "c++", "-", "-o", str(Path(folder) / "a.so"), library]
         return not subprocess.run(command, check=False, input="", capture_output=True, text=True).returncode
 
 
 @functools.cache
-def _warn(why: str) -> None:
+def _warn_once(why: str) -> None:
     """Warn once per process for each reason."""
     warnings.warn(f"kernels cannot be built, NumPy's serve: {why}. Set TMPDIR to a folder of your own", stacklevel=5)

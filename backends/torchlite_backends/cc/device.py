@@ -17,7 +17,7 @@ from torchlite_backends.device_runtime.core import device as shared
 from torchlite_backends.device_runtime.core.device import NotBuiltError
 from torchlite_backends.device_runtime.core.host_memory import HostMemory
 from torchlite_backends.kernel_sources import opencl_to_cpp
-from torchlite_backends.kernel_sources.preamble import dtype_macros
+from torchlite_backends.kernel_sources.preamble import dtype_macros_source
 from torchlite_backends.numpy.cache_blocking import can_share_work, parallel_for
 
 from . import program_build, thread_pool
@@ -35,16 +35,16 @@ _pointer = ctypes.c_void_p.from_address
 _DATA_OFFSET = object.__basicsize__  # where an ndarray's C struct has the address of its elements
 
 
-def _address(array: np.ndarray) -> int:
+def _data_address(array: np.ndarray) -> int:
     return _pointer(id(array) + _DATA_OFFSET).value or 0
 
 
-def _ctypes_address(array: np.ndarray) -> int:
+def _data_address_by_interface(array: np.ndarray) -> int:
     return array.__array_interface__["data"][0]
 
 
 _probe = np.empty(3)
-address = _address if _address(_probe) == _ctypes_address(_probe) else _ctypes_address
+address = _data_address if _data_address(_probe) == _data_address_by_interface(_probe) else _data_address_by_interface
 
 
 class HostBuffer:
@@ -80,10 +80,10 @@ class Launcher:
             return sharing(self._share_address, parameters, sizes, count, parts, threads - 1)
         taken, failed = ctypes.c_int(0), []
 
-        def some() -> None:
+        def run_parts() -> None:
             failed.append(self._share(parameters, sizes, count, parts, ctypes.addressof(taken)))
 
-        parallel_for(some, [()] * threads)
+        parallel_for(run_parts, [()] * threads)
         return max(failed)
 
 
@@ -113,7 +113,7 @@ class Function(Launcher):
                 values += (block.ptr, value.offset)
             else:
                 values.append(value)
-        self._go(global_size, local_size, self._pack(values)(*values), nbytes)
+        self._launch_now(global_size, local_size, self._pack(values)(*values), nbytes)
 
     def start(self, global_size: tuple, local_size: tuple | None, buffers: list, values: list[bytes]) -> None:
         if self._waiting.steps:
@@ -126,18 +126,18 @@ class Function(Launcher):
         key = len(buffers)
         pack = self._packs.get(key)
         if pack is None:
-            pack = self._packs[key] = _parameter_packer("Q" * len(buffers) + "x" * len(values), given)
-        self._go(global_size, local_size, pack(*given), nbytes)
+            pack = self._packs[key] = _make_parameter_packer("Q" * len(buffers) + "x" * len(values), given)
+        self._launch_now(global_size, local_size, pack(*given), nbytes)
 
     def _pack(self, values: list) -> Any:
         """Return the packer for the values of a call's signature; bytes have the same length in every call."""
         found = self._packs.get(())
         if found is None:
-            found = self._packs[()] = _parameter_packer(self.signature.replace("p", "Qi"), values)
+            found = self._packs[()] = _make_parameter_packer(self.signature.replace("p", "Qi"), values)
         return found
 
-    def _go(self, global_size: tuple, local_size: tuple | None, parameters: bytes, nbytes: int) -> None:
-        count, sizes, _ = _groups(global_size, local_size, nbytes > _NONTEMPORAL_MIN_BYTES)
+    def _launch_now(self, global_size: tuple, local_size: tuple | None, parameters: bytes, nbytes: int) -> None:
+        count, sizes, _ = _launch_sizes(global_size, local_size, nbytes > _NONTEMPORAL_MIN_BYTES)
         if self.launch(parameters, sizes, count, nbytes):
             raise RuntimeError(f"kernel {self.name} cannot run in work-groups of {local_size} items here")
 
@@ -145,7 +145,7 @@ class Function(Launcher):
         return 1
 
 
-def _parameter_packer(codes: str, values: list) -> Any:
+def _make_parameter_packer(codes: str, values: list) -> Any:
     """Return a function that packs parameters at multiples of 8 bytes; `x` are bytes."""
     layout = ["="]
     for code, value in zip(codes, values, strict=True):
@@ -155,7 +155,7 @@ def _parameter_packer(codes: str, values: list) -> Any:
 
 
 @functools.lru_cache(8192)
-def _groups(global_size: tuple, local_size: tuple | None, past_caches: bool) -> tuple[int, int, Any]:
+def _launch_sizes(global_size: tuple, local_size: tuple | None, past_caches: bool) -> tuple[int, int, Any]:
     """Return the number of work-groups, the address of the launch sizes for the program, and their owner."""
     whole = (*global_size, 1, 1)[:3]
     if local_size is None:
@@ -220,10 +220,10 @@ template <class Of> INLINE Of fenced_(Of x) {
     # -- kernels --
 
     def preamble(self, widths: tuple[int, ...], typed: dict[str, str]) -> str:
-        return dtype_macros(widths, "cuda", **typed)
+        return dtype_macros_source(widths, "cuda", **typed)
 
     def build(self, text: str) -> ctypes.CDLL:
-        return program_build.load(opencl_to_cpp.to_cpp_program(text), self.may_build)
+        return program_build.load_program(opencl_to_cpp.to_cpp_program(text), self.may_build)
 
     def kernel(self, program: ctypes.CDLL, name: str, signature: str) -> Function:
         return Function(self, program, name, signature)
@@ -236,7 +236,7 @@ template <class Of> INLINE Of fenced_(Of x) {
         found = self._natives.get((text, name))
         if found is None:
             try:
-                found = Launcher(self, program_build.load(text, self.may_build), name)
+                found = Launcher(self, program_build.load_program(text, self.may_build), name)
             except (NotBuiltError, RuntimeError) as error:
                 found = str(error)
             self._natives[text, name] = found
@@ -265,18 +265,18 @@ template <class Of> INLINE Of fenced_(Of x) {
         self.finish()
         return buffer.ptr
 
-    def _memory(self, buffer: HostBuffer, start: int, nbytes: int) -> np.ndarray:
+    def _buffer_bytes(self, buffer: HostBuffer, start: int, nbytes: int) -> np.ndarray:
         self.finish()
         return np.ctypeslib.as_array((ctypes.c_uint8 * nbytes).from_address(buffer.ptr + start))
 
     def read(self, buffer: HostBuffer, start: int, host: Any) -> None:
-        host[...] = self._memory(buffer, start, host.nbytes)
+        host[...] = self._buffer_bytes(buffer, start, host.nbytes)
 
     def write(self, buffer: HostBuffer, host: Any, keep: bool = False) -> None:
-        self._memory(buffer, 0, host.nbytes)[...] = host
+        self._buffer_bytes(buffer, 0, host.nbytes)[...] = host
 
     def map(self, buffer: HostBuffer, start: int, nbytes: int, write: bool) -> Any:
-        return self._memory(buffer, start, nbytes)
+        return self._buffer_bytes(buffer, start, nbytes)
 
     def unmap(self, array: Any) -> None:
         """Do nothing: the mapping is the memory itself."""

@@ -204,19 +204,19 @@ def _is_float32(*arrays: Any) -> bool:
     return all(a is None or a.dtype == F32 for a in arrays)
 
 
-def _batch_channel_spatial(x: np.ndarray) -> tuple[int, int, int] | None:
+def _split_batch_channel_spatial(x: np.ndarray) -> tuple[int, int, int] | None:
     """Return samples, channels and elements per channel; None for shapes that other kernels do faster."""
     length = math.prod(x.shape[2:])
     return (x.shape[0], x.shape[1], length) if length >= _MIN_SPATIAL and x.size and x.flags.c_contiguous else None
 
 
-def _contiguous_or_null(*arrays: Any) -> list:
+def _as_contiguous_or_null(*arrays: Any) -> list:
     """Return contiguous arrays, 0 for those that are absent."""
     return [0 if a is None else np.ascontiguousarray(a) for a in arrays]
 
 
 def batch_norm_train(device: Any, input: Any, weight: Any, bias: Any, eps: float) -> Any:
-    shape = _batch_channel_spatial(input)
+    shape = _split_batch_channel_spatial(input)
     if shape is None or not _is_float32(input, weight, bias):
         return None
     out, mean, var = np.empty(input.shape, F32), np.empty(shape[1], F32), np.empty(shape[1], F32)
@@ -225,7 +225,7 @@ def batch_norm_train(device: Any, input: Any, weight: Any, bias: Any, eps: float
         shape[1],
         _COST_PER_BYTE * input.nbytes,
         input,
-        *_contiguous_or_null(weight, bias),
+        *_as_contiguous_or_null(weight, bias),
         out,
         mean,
         var,
@@ -238,13 +238,13 @@ def batch_norm_train(device: Any, input: Any, weight: Any, bias: Any, eps: float
 def batch_norm_backward(
     device: Any, grad: Any, input: Any, weight: Any, mean: Any, var: Any, eps: float, needs: tuple
 ) -> Any:
-    shape = _batch_channel_spatial(input)
+    shape = _split_batch_channel_spatial(input)
     if shape is None or not _is_float32(grad, input, weight, mean, var):
         return None
     out = np.empty(input.shape, F32) if needs[0] else None
     sums = np.empty((2, shape[1]), F32)
     done = _backward(
-        device, shape[1], _COST_PER_BYTE * input.nbytes, *_contiguous_or_null(grad, input, weight, mean, var),
+        device, shape[1], _COST_PER_BYTE * input.nbytes, *_as_contiguous_or_null(grad, input, weight, mean, var),
         0 if out is None else out,
         sums[0], sums[1], *shape, eps,
     )  # fmt: skip
@@ -254,13 +254,13 @@ def batch_norm_backward(
 def batch_norm_eval(
     device: Any, input: Any, weight: Any, bias: Any, mean: Any, var: Any, eps: float, least: float, most: float
 ) -> Any:
-    shape = _batch_channel_spatial(input)
+    shape = _split_batch_channel_spatial(input)
     if shape is None or not _is_float32(input, weight, bias, mean, var):
         return None
     out = np.empty(input.shape, F32)
     done = _eval(
         device, shape[0] * shape[1], _COST_PER_BYTE * input.nbytes, input,
-        *_contiguous_or_null(weight, bias, mean, var), out, *shape[1:],
+        *_as_contiguous_or_null(weight, bias, mean, var), out, *shape[1:],
         eps, least, most,
     )  # fmt: skip
     return out if done else None

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .native_kernel import FLOATS, TYPE_DEFINITIONS, kernel_per_dtype
+from .native_kernel import FLOATS, TYPE_DEFINITIONS, make_kernel_per_dtype
 
 # Elements per work item, and the byte count that makes the launch shared: arrays of any size here are large enough.
 _CHUNK, _FORCE_THREADS = 1 << 12, 1 << 30
@@ -36,8 +36,8 @@ PAIRS(mul, *)
 )
 
 
-def _binary_kernel(name: str) -> Any:
-    native = kernel_per_dtype(_SOURCE, name, "QQQqq")
+def _make_binary_kernel(name: str) -> Any:
+    native = make_kernel_per_dtype(_SOURCE, name, "QQQqq")
 
     def kernel(device: Any, input: Any, other: Any) -> Any:
         if (
@@ -60,4 +60,4 @@ def _binary_kernel(name: str) -> Any:
     return kernel
 
 
-kernels = {name: _binary_kernel(name) for name in ("add", "sub", "mul")}
+kernels = {name: _make_binary_kernel(name) for name in ("add", "sub", "mul")}

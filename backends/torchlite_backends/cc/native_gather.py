@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .native_kernel import I32, I64, TYPE_DEFINITIONS, NativeKernel, kernel_per_dtype
+from .native_kernel import I32, I64, TYPE_DEFINITIONS, NativeKernel, make_kernel_per_dtype
 
 # Bytes that `cat` writes at a time.
 CHUNK = 1 << 16
@@ -151,7 +151,7 @@ template <class T> static int added(const Added& of, i64 b, i64 e) {
 ENTRY_PER_DTYPE(added, Added)
 """
 )
-_index_add_kernels = kernel_per_dtype(_INDEX_ADD_SOURCE, "added", "QQQQqqqqqq")
+_index_add_kernels = make_kernel_per_dtype(_INDEX_ADD_SOURCE, "added", "QQQQqqqqqq")
 # Columns of a table below which scanning the index costs too much, and the number of columns per additional part (8 to
 # 32: of 64 columns 32 parts took twice the time of 8, of 512 the same).
 _WIDE, _COLUMNS_OF_PART = 16, 16

@@ -214,7 +214,7 @@ def has_avx512() -> bool:
     return bool(features.get("X86_V4") or features.get("AVX512_SKX"))
 
 
-def _element_strides(x: np.ndarray) -> tuple[int, int] | None:
+def _compute_element_strides(x: np.ndarray) -> tuple[int, int] | None:
     """Return the strides of rows and columns in elements, one of which is 1; None for other arrays."""
     size = x.itemsize
     rows, columns = x.strides
@@ -225,7 +225,7 @@ def _element_strides(x: np.ndarray) -> tuple[int, int] | None:
     return (rows // size, 1) if columns == size else None
 
 
-def _block_shape(rows: int, columns: int) -> tuple[int, int]:
+def _choose_block_shape(rows: int, columns: int) -> tuple[int, int]:
     """Return rows and columns of a block: each block below packs columns again, each one to the right may pack rows."""
     tall, wide = min(rows, _TALL), min(-(-columns // _TILE), _TILES)
     while -(-rows // tall) * -(-columns // (wide * _TILE)) < _CELLS:
@@ -247,10 +247,10 @@ def gemm(device: Any, a: Any, b: Any, out: Any, bias: Any) -> bool:
     work = rows * columns * depth
     if rows > _MAX_ROWS and work >= _MAX_MULS or -columns % _VECTOR * 8 > columns:
         return False  # (the last vector would be too empty)
-    of_a, of_b = _element_strides(a), _element_strides(b)
+    of_a, of_b = _compute_element_strides(a), _compute_element_strides(b)
     if of_a is None or of_b is None or not out.flags.c_contiguous:
         return False
-    tall, wide = _block_shape(rows, columns)
+    tall, wide = _choose_block_shape(rows, columns)
     across, down = -(-columns // wide), -(-rows // tall)
     nbytes = FORCE_THREADS if work >= _MIN_MULS_PER_THREAD else 0
     return _tile_kernel(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .native_kernel import FLOATS, TYPE_DEFINITIONS, VECTOR_TEMPLATES, kernel_per_dtype
+from .native_kernel import FLOATS, TYPE_DEFINITIONS, VECTOR_TEMPLATES, make_kernel_per_dtype
 
 # Outputs of an item.
 _COLUMNS_PER_ITEM = 16
@@ -61,7 +61,7 @@ template <class T> static int gemv(const Vectors& of, i64 begin, i64 end) {
 ENTRY_PER_DTYPE(gemv, Vectors)
 """
 ).replace("LINES", str(_COLUMNS_PER_ITEM))
-_gemv_kernels = kernel_per_dtype(_SOURCE, "gemv", "QQQQqqq")
+_gemv_kernels = make_kernel_per_dtype(_SOURCE, "gemv", "QQQQqqq")
 
 
 def gemv(device: Any, row: Any, matrix: Any, bias: Any) -> Any:

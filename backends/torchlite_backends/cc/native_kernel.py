@@ -171,7 +171,7 @@ class NativeKernel:
         return not device.native(self.text, self.name).launch(given, 0, count, nbytes // _BANDWIDTH_PASSES)
 
 
-def kernel_per_dtype(text: str, name: str, codes: str) -> dict[np.dtype, NativeKernel]:
+def make_kernel_per_dtype(text: str, name: str, codes: str) -> dict[np.dtype, NativeKernel]:
     """Return a kernel for each floating dtype: `name_f32` and `name_f64`."""
     return {dtype: NativeKernel(text, f"{name}_{short}", codes) for dtype, short in FLOATS.items()}
 

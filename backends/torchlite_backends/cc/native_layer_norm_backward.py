@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .native_kernel import FLOATS, NONTEMPORAL_STORE, TYPE_DEFINITIONS, VECTOR_TEMPLATES, kernel_per_dtype
+from .native_kernel import FLOATS, NONTEMPORAL_STORE, TYPE_DEFINITIONS, VECTOR_TEMPLATES, make_kernel_per_dtype
 
 # Maximum number of row blocks, each with partial sums, and elements of a block.
 _MAX_PARTS, _PART_SIZE = 32, 1 << 14
@@ -93,7 +93,7 @@ template <class T> static int layer_norm_backward(const Norms& of, i64 begin, i6
 ENTRY_PER_DTYPE(layer_norm_backward, Norms)
 """
 )
-_backward = kernel_per_dtype(_SOURCE, "layer_norm_backward", "QQQQQQQQqqqq")
+_backward = make_kernel_per_dtype(_SOURCE, "layer_norm_backward", "QQQQQQQQqqqq")
 
 
 def _layer_norm_backward(

@@ -13,11 +13,11 @@ import numpy as np
 
 from torchlite_backends.kernel_sources.c_preamble import CPP
 from torchlite_backends.numpy import lstm
-from torchlite_backends.numpy.blas import gemm_address
+from torchlite_backends.numpy.blas import get_gemm_address
 from torchlite_backends.numpy.deterministic_gemm import deterministic_matmul
 
 from .native_gemm import MICRO_KERNEL
-from .native_kernel import FLOATS, TYPE_DEFINITIONS, kernel_per_dtype
+from .native_kernel import FLOATS, TYPE_DEFINITIONS, make_kernel_per_dtype
 from .native_parallel_gemm import GEMM_TEMPLATE
 
 _SOURCE = (
@@ -137,27 +137,27 @@ ENTRY_PER_DTYPE(steps, Steps)
 ENTRY_PER_DTYPE(back, Back)
 """
 )
-_forward_kernels = kernel_per_dtype(_SOURCE, "steps", "QQQQQQQQqqq")
-_backward_kernels = kernel_per_dtype(_SOURCE, "back", "QQQQQQQQQqqqqq")
+_forward_kernels = make_kernel_per_dtype(_SOURCE, "steps", "QQQQQQQQqqq")
+_backward_kernels = make_kernel_per_dtype(_SOURCE, "back", "QQQQQQQQQqqqqq")
 # Steps of the backward pass whose gradients are transposed at a time: those that stay in cache.
 _TRANSPOSED_STEPS = 8
 
 
-def _gemm_address(*arrays: Any) -> int | None:
+def _common_gemm_address(*arrays: Any) -> int | None:
     """Return the address of BLAS's GEMM for the common dtype of these arrays, or None."""
     dtype = arrays[0].dtype
     if dtype not in FLOATS or any(a is not None and a.dtype != dtype for a in arrays):
         return None
-    return gemm_address(dtype)
+    return get_gemm_address(dtype)
 
 
 def _lstm_layer(device: Any, *given: Any) -> Any:
     *arrays, _ = given
-    gemm = _gemm_address(*arrays)
+    gemm = _common_gemm_address(*arrays)
     if gemm is None or not (arrays[0].size and arrays[4].size):
         return None
 
-    def steps_of(rows, h, c, w_ih, recurrent, gates, cells, states, together):
+    def run_forward_steps(rows, h, c, w_ih, recurrent, gates, cells, states, together):
         steps, hidden, columns = states.shape
         last = np.empty((hidden, columns), states.dtype)
         gates[0, 4 * hidden :] = c
@@ -172,16 +172,16 @@ def _lstm_layer(device: Any, *given: Any) -> Any:
             h = states[stop - 1]
         return h, last
 
-    return lstm.layer_forward(steps_of, *given)
+    return lstm.run_layer_forward(run_forward_steps, *given)
 
 
 def _lstm_layer_backward(device: Any, *given: Any) -> Any:
     grad_output, grad_h, grad_c, *arrays, _, _ = given
-    gemm = _gemm_address(*arrays, grad_output, grad_h, grad_c)
+    gemm = _common_gemm_address(*arrays, grad_output, grad_h, grad_c)
     if gemm is None or not (arrays[0].size and arrays[4].size):
         return None
 
-    def steps_back(grad_output, dh, dc, gates, cells, back, sums):
+    def run_backward_steps(grad_output, dh, dc, gates, cells, back, sums):
         steps, hidden, columns = cells.shape
         made = np.empty((min(_TRANSPOSED_STEPS, steps), 4 * hidden, columns), dh.dtype)
         grads = 0 if grad_output is None else np.ascontiguousarray(grad_output.transpose(0, 2, 1))
@@ -191,7 +191,7 @@ def _lstm_layer_backward(device: Any, *given: Any) -> Any:
         )  # fmt: skip
         return dh, dc
 
-    return lstm.layer_backward(steps_back, *given)
+    return lstm.run_layer_backward(run_backward_steps, *given)
 
 
 kernels = {"_lstm_layer": _lstm_layer, "_lstm_layer_backward": _lstm_layer_backward}

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from torchlite._types.optimizer_formulas import ADAM, SGD, Formula
-from torchlite_backends.kernel_sources.optim import c_statements
+from torchlite_backends.kernel_sources.optim import c_statements_source
 from torchlite_backends.numpy.optim import _unscale_or_skip
 
 from .device import address
-from .native_kernel import FLOATS, TYPE_DEFINITIONS, kernel_per_dtype
+from .native_kernel import FLOATS, TYPE_DEFINITIONS, make_kernel_per_dtype
 
 # Elements of an item.
 _BLOCK = 1 << 14
@@ -74,7 +74,7 @@ def _kernel_source(formula: Formula, present: tuple[str, ...]) -> str:
         "constants": ", ".join(f"{name} = of.{name}" for name in formula.numbers),
         "pointers": " ".join(f"T* __restrict {s}_at = (T*)of.{s} + at;" for s in present),
         "loads": " ".join(f"T {x} = {place};" for x, place in [*values, ("grad", "grads[i]")]),
-        "update": c_statements(formula.specialize({s: s in present for s in formula.states}), names, "T"),
+        "update": c_statements_source(formula.specialize({s: s in present for s in formula.states}), names, "T"),
         "stores": " ".join(f"{place} = {x};" for x, place in values),
     }
     text = _KERNEL
@@ -95,7 +95,7 @@ _VARIANTS: tuple[tuple[Formula, tuple[str, ...]], ...] = (
 )
 _SOURCE += "".join(_kernel_source(*variant) for variant in _VARIANTS)
 _ADAM, _AMSGRAD, _SGD, _SGD_MOMENTUM = (
-    kernel_per_dtype(
+    make_kernel_per_dtype(
         _SOURCE, _kernel_name(formula, present), f"QQQqq{'Q' * len(formula.states)}{'d' * len(formula.numbers)}"
     )
     for formula, present in _VARIANTS

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlite_backends.numpy.blas import gemm_address
+from torchlite_backends.numpy.blas import get_gemm_address
 
 from . import native_gemm
 from .device import address
@@ -73,7 +73,7 @@ _gemm_kernels = {
 _HAS_AVX512 = native_gemm.has_avx512()
 
 
-def _blas_layout(x: np.ndarray) -> tuple[bool, int] | None:
+def _blas_order_and_leading_dim(x: np.ndarray) -> tuple[bool, int] | None:
     """Return (column-major, leading dimension) of a matrix; None if BLAS cannot take it."""
     rows, columns = x.strides
     size = x.itemsize
@@ -94,8 +94,8 @@ def parallel_gemm(device: Any, a: Any, b: Any, out: Any, bias: Any, by_rows: boo
         return False  # the product of a matrix and its own transpose is another function of BLAS
     if _HAS_AVX512 and native_gemm.gemm(device, a, b, out, bias):
         return True
-    gemm = gemm_address(a.dtype)
-    of_a, of_b = _blas_layout(a), _blas_layout(b)
+    gemm = get_gemm_address(a.dtype)
+    of_a, of_b = _blas_order_and_leading_dim(a), _blas_order_and_leading_dim(b)
     if parts < 2 or gemm is None or of_a is None or of_b is None:
         return False
     return _gemm_kernels[a.dtype](

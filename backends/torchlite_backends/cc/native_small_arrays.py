@@ -14,7 +14,7 @@ import numpy as np
 from torchlite_backends.array.special_coefficients import NORMAL_TANH
 from torchlite_backends.kernel_sources.c_preamble import CPP
 
-from .native_kernel import F32, FLOATS, TYPE_DEFINITIONS, NativeKernel, kernel_per_dtype
+from .native_kernel import F32, FLOATS, TYPE_DEFINITIONS, NativeKernel, make_kernel_per_dtype
 
 # Maximum queries per head for which keys are read once for each query, and maximum keys whose scores are stored.
 _MAX_QUERIES, _MAX_KEYS = 4, 1 << 12
@@ -170,9 +170,9 @@ ENTRY(gelu_f32, Numbers)
 ENTRY_PER_DTYPE(attention, Attention)
 """.replace("POWERS", _POWERS).replace("KEYS", str(_MAX_KEYS))
 )
-_layer_norm_kernels = kernel_per_dtype(_SOURCE, "layer_norm", "QQQQQQqd")
+_layer_norm_kernels = make_kernel_per_dtype(_SOURCE, "layer_norm", "QQQQQQqd")
 _gelu_kernel = NativeKernel(_SOURCE, "gelu_f32", "QQq")
-_attention_kernels = kernel_per_dtype(_SOURCE, "attention", "QQQQQqqqqqqd" + "q" * 12)
+_attention_kernels = make_kernel_per_dtype(_SOURCE, "attention", "QQQQQqqqqqqd" + "q" * 12)
 
 
 def _layer_norm(device: Any, input: Any, weight: Any, bias: Any, n_dims: int, eps: float) -> Any:

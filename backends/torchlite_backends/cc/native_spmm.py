@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from torchlite_backends.numpy.threaded_copy import row_major
+from torchlite_backends.numpy.threaded_copy import copy_row_major
 
-from .native_kernel import FLOATS, I64, TYPE_DEFINITIONS, VECTOR_TEMPLATES, NativeKernel, kernel_per_dtype
+from .native_kernel import FLOATS, I64, TYPE_DEFINITIONS, VECTOR_TEMPLATES, NativeKernel, make_kernel_per_dtype
 
 _SOURCE = (
     TYPE_DEFINITIONS
@@ -100,8 +100,8 @@ ENTRY_PER_DTYPE(products_at, Products)
 ENTRY(rows_in_order, Order)
 """
 )
-_spmm_kernels = kernel_per_dtype(_SOURCE, "rows_times", "QQQQQqqq")
-_sddmm_kernels = kernel_per_dtype(_SOURCE, "products_at", "QQQQQqqq")
+_spmm_kernels = make_kernel_per_dtype(_SOURCE, "rows_times", "QQQQQqqq")
+_sddmm_kernels = make_kernel_per_dtype(_SOURCE, "products_at", "QQQQQqqq")
 _counting_sort_kernel = NativeKernel(_SOURCE, "rows_in_order", "QQQqq")
 
 
@@ -111,7 +111,7 @@ def _are_int64_contiguous(*arrays: Any) -> bool:
 
 
 def _as_row_major(x: Any) -> Any:
-    return x if x.flags.c_contiguous else row_major(x)
+    return x if x.flags.c_contiguous else copy_row_major(x)
 
 
 def _csr_mm(device: Any, columns: Any, starts: Any, values: Any, dense: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .native_kernel import FLOATS, TYPE_DEFINITIONS, VECTOR_TEMPLATES, kernel_per_dtype
+from .native_kernel import FLOATS, TYPE_DEFINITIONS, VECTOR_TEMPLATES, make_kernel_per_dtype
 
 # Elements of rows that are added up by themselves at most, and of a part of columns.
 _ROW_CHUNK, _COLUMN_PART = 1 << 16, 1 << 15
@@ -69,8 +69,8 @@ ENTRY_PER_DTYPE(row_sums, Rows)
 ENTRY_PER_DTYPE(column_sums, Columns)
 """
 )
-_row_sum_kernels = kernel_per_dtype(_SOURCE, "row_sums", "QQqqq")
-_column_sum_kernels = kernel_per_dtype(_SOURCE, "column_sums", "QQqqqqq")
+_row_sum_kernels = make_kernel_per_dtype(_SOURCE, "row_sums", "QQqqq")
+_column_sum_kernels = make_kernel_per_dtype(_SOURCE, "column_sums", "QQqqqqq")
 
 
 def sum(device: Any, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:

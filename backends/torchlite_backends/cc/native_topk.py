@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .native_kernel import FLOATS, TYPE_DEFINITIONS, kernel_per_dtype
+from .native_kernel import FLOATS, TYPE_DEFINITIONS, make_kernel_per_dtype
 
 # Maximum k, and minimum ratio of the row length to k: each insertion moves the elements behind it.
 _MAX_K, _MIN_LENGTH_PER_K = 128, 4
@@ -67,7 +67,7 @@ ENTRY(firsts_f32, Firsts)
 ENTRY(firsts_f64, Firsts)
 """
 )
-_topk_kernels = kernel_per_dtype(_SOURCE, "firsts", "QQQqqq")
+_topk_kernels = make_kernel_per_dtype(_SOURCE, "firsts", "QQQqqq")
 
 
 def topk(device: Any, input: Any, k: Any, dim: Any = -1, largest: Any = True, sorted: Any = True) -> Any:

@@ -77,7 +77,7 @@ def build_programs(texts: Iterable[str], done: Callable[[int, int], None]) -> li
     failed: list[str] = []
     lock, count = threading.Lock(), 0
 
-    def one(item: tuple) -> None:
+    def build_program(item: tuple) -> None:
         nonlocal count
         try:
             program_build.build_to(*item)
@@ -88,7 +88,7 @@ def build_programs(texts: Iterable[str], done: Callable[[int, int], None]) -> li
             done(count, len(missing))
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
-        list(threads.map(one, missing))
+        list(threads.map(build_program, missing))
     try:
         program_build.mark_prebuilt()
     except OSError as error:

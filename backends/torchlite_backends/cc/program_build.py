@@ -16,14 +16,14 @@ from torchlite_backends.device_runtime.core import program_cache
 from torchlite_backends.device_runtime.core.device import NotBuiltError
 from torchlite_backends.kernel_sources.c_preamble import CPP
 
-from . import shared_library
-from .cxx_compiler import compile_program, tempdir_error, toolchain_id, why_not
+from . import load_library
+from .cxx_compiler import compile_program, explain_tempdir_error, toolchain_id, why_not
 
 
-def _prebuilt_marker() -> Path:
+def _prebuilt_marker_path() -> Path:
     """Return the path of the marker file for kernels of this version prebuilt by this compiler for this processor."""
     return (
-        program_cache.program_folder("cc")
+        program_cache.program_cache_folder("cc")
         / f"{hashlib.sha256(f'{toolchain_id()} {CPP}'.encode()).hexdigest()[:16]}.built"
     )
 
@@ -31,21 +31,21 @@ def _prebuilt_marker() -> Path:
 @functools.cache
 def is_prebuilt() -> bool:
     """True if kernels were prebuilt."""
-    return program_cache.is_enabled() and cache_files.read(_prebuilt_marker()) == toolchain_id().encode()
+    return program_cache.is_enabled() and cache_files.read(_prebuilt_marker_path()) == toolchain_id().encode()
 
 
 def mark_prebuilt() -> None:
     """Write the marker for prebuilt kernels."""
-    cache_files.write(_prebuilt_marker(), toolchain_id().encode())
+    cache_files.write(_prebuilt_marker_path(), toolchain_id().encode())
 
 
 def cache_path(text: str) -> Path:
     """Return the cache path of the library for a source."""
     name = hashlib.sha256(f"{toolchain_id()}\n{text}".encode()).hexdigest()
-    return program_cache.program_folder("cc") / name[:2] / f"{name}.so"
+    return program_cache.program_cache_folder("cc") / name[:2] / f"{name}.so"
 
 
-def load(text: str, may_build: bool = True) -> ctypes.CDLL:
+def load_program(text: str, may_build: bool = True) -> ctypes.CDLL:
     """Load the library of a source; build it if allowed.
 
     NotBuiltError if it is not cached and must not be built, or if there is no cache folder; RuntimeError with the
@@ -63,33 +63,36 @@ def load(text: str, may_build: bool = True) -> ctypes.CDLL:
     try:
         data = compile_program(text, path.name)
     except OSError as error:
-        raise tempdir_error(error) from None
+        raise explain_tempdir_error(error) from None
     if program_cache.is_enabled():
         try:
-            _store(path, data)
+            _store_library(path, data)
         except OSError as error:
-            program_cache.warn_not_writable(program_cache.program_folder("cc"), error)
+            program_cache.warn_not_writable(program_cache.program_cache_folder("cc"), error)
     try:
-        return shared_library.load_bytes(data, path.name)
+        return load_library.load_library_from_bytes(data, path.name)
     except OSError as error:
-        raise tempdir_error(error) from None
+        raise explain_tempdir_error(error) from None
 
 
 def build_to(text: str, path: Path) -> None:
     """Build a program into its cache file. OSError if the cache is not writable."""
-    _store(path, compile_program(text, path.name))
+    _store_library(path, compile_program(text, path.name))
 
 
-def _store(path: Path, data: bytes) -> None:
-    cache_files.write(path, data + program_cache.digest(path.name, data))
+def _store_library(path: Path, data: bytes) -> None:
+    cache_files.write(path, data + program_cache.digest_binary(path.name, data))
 
 
 def open_cached(path: Path) -> ctypes.CDLL | None:
     """Open a cached library; None if it is missing, damaged, or writable by another user."""
     data = cache_files.read(path)
-    if data is None or program_cache.digest(path.name, data[: -program_cache.DIGEST]) != data[-program_cache.DIGEST :]:
+    if (
+        data is None
+        or program_cache.digest_binary(path.name, data[: -program_cache.DIGEST]) != data[-program_cache.DIGEST :]
+    ):
         return None
     try:
-        return shared_library.load_bytes(data[: -program_cache.DIGEST], path.name)
+        return load_library.load_library_from_bytes(data[: -program_cache.DIGEST], path.name)
     except OSError:
         return None

@@ -192,7 +192,7 @@ extern "C" __attribute__((visibility("default"))) int share_with(Share share, co
 @functools.cache
 def parallel_runner(may_build: bool):
     """Return the program's `share_with` as a ctypes function."""
-    function = program_build.load(SOURCE, may_build)["share_with"]
+    function = program_build.load_program(SOURCE, may_build)["share_with"]
     function.argtypes = (
         ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_longlong, ctypes.c_longlong, ctypes.c_int,
     )  # fmt: skip

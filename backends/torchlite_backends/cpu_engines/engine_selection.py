@@ -27,7 +27,7 @@ class CpuEngine(Protocol):
 
     name: str
     by_default: bool  # used without a request
-    least: dict[str, int]  # minimum elements for a launch, by the kernel's cost class (`kernel_support`)
+    least: dict[str, int]  # minimum elements for a launch, by the kernel's cost class (`kernel_overrides`)
 
     def why_not(self) -> str:
         """Return "" if the engine can serve, else one sentence: the missing part, and the package to install."""
@@ -114,12 +114,12 @@ def load_engine(name: str) -> CpuEngine:
     return importlib.import_module(CPU_ENGINES[name]).engine
 
 
-def buildable_engine() -> BuildableEngine:
+def select_buildable_engine() -> BuildableEngine:
     """Return the engine whose kernels `python -m torchlite build-kernels` builds."""
     return importlib.import_module(CPU_ENGINES["cc"]).engine
 
 
-def _why_not(name: str) -> str:
+def _engine_unavailability_reason(name: str) -> str:
     try:
         return load_engine(name).why_not()
     except Exception as error:  # a broken package must not break the CPU
@@ -143,9 +143,9 @@ def select_engine() -> Selection:
     for name in names or ENGINES:
         if name == NUMPY:
             break
-        if not names and not _serves_by_default(name):
+        if not names and not _has_prebuilt_marker(name):
             continue
-        missing[name] = _why_not(name)
+        missing[name] = _engine_unavailability_reason(name)
         if not missing[name]:
             del missing[name]
             return Selection(load_engine(name), missing)
@@ -156,17 +156,17 @@ def select_engine() -> Selection:
     return Selection(None, missing)
 
 
-def _serves_by_default(name: str) -> bool:
+def _has_prebuilt_marker(name: str) -> bool:
     """True if an engine serves without a request: a marker file in its folder says that its kernels are prebuilt.
 
     Most programs need no more than this check.
     """
     from torchlite_backends.device_runtime.core import program_cache
 
-    return any(program_cache.program_folder(name).glob("*.built")) and load_engine(name).by_default
+    return any(program_cache.program_cache_folder(name).glob("*.built")) and load_engine(name).by_default
 
 
-def report() -> list[tuple[str, str]]:
+def report_engines() -> list[tuple[str, str]]:
     """Return for each engine its name and a line: in use, or why not."""
     try:
         choice = select_engine()
@@ -177,6 +177,6 @@ def report() -> list[tuple[str, str]]:
         if choice.name == name and choice.engine is not None:
             lines.append((name, f"serves: {choice.engine.describe()}"))
             continue
-        why = choice.missing.get(name) or _why_not(name)
+        why = choice.missing.get(name) or _engine_unavailability_reason(name)
         lines.append((name, f"absent: {why}" if why else f"ready, not chosen; {VARIABLE}={name} chooses it"))
     return lines

@@ -14,7 +14,7 @@ import numpy as np
 
 from torchlite_backends.device_runtime.core.array import Array, empty, kind_of
 from torchlite_backends.device_runtime.core.device import Device, NotBuiltError
-from torchlite_backends.device_runtime.core.lazy_fusion import LazyQueue, fused_chain
+from torchlite_backends.device_runtime.core.lazy_fusion import LazyQueue, get_fused_chain
 
 from .engine_selection import CpuEngine
 from .ndarray_bridge import kernels
@@ -35,7 +35,7 @@ class _RecordingQueue(LazyQueue):
 
     def start(self) -> None:
         if self.steps:
-            self.chains.append((self.steps, self.ends()))
+            self.chains.append((self.steps, self.inputs_and_results()))
             self.steps = []
 
 
@@ -124,7 +124,7 @@ def fuse_launches(
         planner.waiting.start()
         if any(r.__class__ is not Array or (r.shape, r.dtype) != out for r, out in zip(results, outs, strict=True)):
             return None
-        launches, all_arrays = _launches(device, planner.waiting.chains, arrays)
+        launches, all_arrays = _plan_launches(device, planner.waiting.chains, arrays)
         places = [all_arrays.index(r) for r in results]
     except (_Unfusable, NotBuiltError, KeyError, RuntimeError, TypeError, ValueError, AttributeError):
         return None
@@ -133,11 +133,11 @@ def fuse_launches(
     )
 
 
-def _launches(device: Any, chains: list, arrays: list[Array]) -> tuple[list, list[Array]]:
+def _plan_launches(device: Any, chains: list, arrays: list[Array]) -> tuple[list, list[Array]]:
     """Return the launches of the deferred chains, and a call's arrays: the inputs, then those to allocate."""
     all_arrays, launches = list(arrays), []
     for steps, (inputs, results, written) in chains:
-        chain = fused_chain(device, steps, inputs, written)
+        chain = get_fused_chain(device, steps, inputs, written)
         if not chain.fits:
             raise _Unfusable
         whole, local, used, values = chain.launch_arguments(

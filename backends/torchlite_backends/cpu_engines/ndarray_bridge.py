@@ -23,7 +23,9 @@ class UnsupportedArray(Exception):
     """Raised for an ndarray that a device array cannot represent."""
 
 
-def engine_kernel(engine: CpuEngine, name: str, plain: Callable, least: dict[np.dtype, int], by: int = 0) -> Callable:
+def make_engine_kernel(
+    engine: CpuEngine, name: str, plain: Callable, least: dict[np.dtype, int], by: int = 0
+) -> Callable:
     """Return a kernel that dispatches to the engine for supported dtypes and sizes, else to NumPy's, `plain`.
 
     `plain` also serves if the engine's kernel raises, so that errors are NumPy's, and if there is no device. The first
@@ -37,17 +39,17 @@ def engine_kernel(engine: CpuEngine, name: str, plain: Callable, least: dict[np.
         if first.__class__ is not np.ndarray:
             if first.__class__ not in (tuple, list) or not first or first[0].__class__ is not np.ndarray:
                 return plain(*args, **options)
-            first = max(first, key=_size)
+            first = max(first, key=_size_of)
         if (args[by] if 0 < by < len(args) else first).size < least.get(first.dtype, _NEVER_SIZE):
             return plain(*args, **options)
         device = engine.device()
         if device is None:
             return plain(*args, **options)
         try:
-            if not missing or _signature(args, options) not in missing:
+            if not missing or _call_signature(args, options) not in missing:
                 return run_on_device(device, name, args, options)
         except NotBuiltError:
-            missing[_signature(args, options)] = True
+            missing[_call_signature(args, options)] = True
         except Exception:  # a driver's error, or a wrong argument, for which NumPy's kernel raises
             return plain(*args, **options)
         return plain(*args, **options)
@@ -58,18 +60,18 @@ def engine_kernel(engine: CpuEngine, name: str, plain: Callable, least: dict[np.
     return kernel
 
 
-def _size(x: Any) -> int:
+def _size_of(x: Any) -> int:
     return getattr(x, "size", 0)
 
 
-def _signature(args: Any, options: dict[str, Any]) -> tuple:
+def _call_signature(args: Any, options: dict[str, Any]) -> tuple:
     """Return the key on which a call's programs depend."""
     found: list = [*options]
     for x in (*args, *options.values()):
         if x.__class__ is np.ndarray:
             found += (x.dtype, x.shape, x.strides)
         elif x.__class__ is tuple or x.__class__ is list:
-            found.append(_signature(x, {}))
+            found.append(_call_signature(x, {}))
         else:
             found.append(repr(x))
     return tuple(found)
@@ -91,7 +93,7 @@ def run_on_device(device: Any, name: str, args: tuple, options: dict[str, Any]) 
     with device.using:
         call = KernelCall(device)
         try:
-            out = kernel(*call.wrap_all(args), **{name: call.wrapped(x) for name, x in options.items()})
+            out = kernel(*call.wrap_all(args), **{name: call.wrap_argument(x) for name, x in options.items()})
         finally:
             device.done()
         raise_pending(device)
@@ -109,9 +111,9 @@ class KernelCall:
         self._given: list[tuple[Array, np.ndarray]] = []
 
     def wrap_all(self, values: Any) -> list:
-        return [self.wrapped(x) for x in values]
+        return [self.wrap_argument(x) for x in values]
 
-    def wrapped(self, value: Any) -> Any:
+    def wrap_argument(self, value: Any) -> Any:
         """Return an argument for a device's kernel: ndarrays as Arrays, also in lists and tuples; all else
         unchanged.
         """

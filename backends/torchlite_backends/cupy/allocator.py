@@ -56,7 +56,7 @@ class Allocator:
             block = self._allocate_again(nbytes)
         self._most += nbytes + _BLOCK_BYTES
         if self._most > self.peak:  # otherwise there is no new peak, and CuPy 13 would add up the sizes of all blocks
-            self._most = used = self.in_use()
+            self._most = used = self.referenced_bytes()
             if used > self.peak:
                 self.peak = used
         return block
@@ -69,20 +69,20 @@ class Allocator:
             return self._give(nbytes or 1)
         except self._driver.out_of_memory as error:
             self.failures += 1
-            raise self._exhausted(nbytes) from error
+            raise self._out_of_memory_error(nbytes) from error
 
-    def in_use(self) -> int:
+    def referenced_bytes(self) -> int:
         """Return the bytes of referenced blocks."""
         used = self._used(self._main)
         return used + sum(map(self._used, self._graphs)) if self._any_graphs else used
 
-    def reserved(self) -> int:
+    def reserved_bytes(self) -> int:
         """Return the bytes that the pools reserve."""
         return sum(map(self._driver.held_bytes, (self._main, *self._graphs)))
 
     def empty(self) -> None:
         """Release the pools' free blocks to the device."""
-        self.reserved_peak = max(self.reserved_peak, self.reserved())
+        self.reserved_peak = max(self.reserved_peak, self.reserved_bytes())
         self._release_ready()
         self._driver.empty(self._main)
 
@@ -96,9 +96,9 @@ class Allocator:
     def record_stream(self, array: Any, handle: Any) -> None:
         """Delay reuse of an array's memory until the work queued in a stream at the array's end has run."""
         owner = array if array.base is None else array.base
-        weakref.finalize(owner, self._hold, array.buffer, handle).atexit = False
+        weakref.finalize(owner, self._keep_block_referenced, array.buffer, handle).atexit = False
 
-    def _hold(self, block: Any, handle: Any) -> None:
+    def _keep_block_referenced(self, block: Any, handle: Any) -> None:
         if self._device.capturing:  # an event would become part of the graph, whose pool keeps the memory
             return
         self._held.append((block, self._driver.event(False, handle.ptr)))
@@ -112,9 +112,9 @@ class Allocator:
                 if not self._driver.event_query(event):
                     self._held.append((block, event))
 
-    def _exhausted(self, nbytes: int) -> OutOfMemoryError:
+    def _out_of_memory_error(self, nbytes: int) -> OutOfMemoryError:
         free, total = self._driver.memory_info()
-        used, reserved = self.in_use(), self.reserved()
+        used, reserved = self.referenced_bytes(), self.reserved_bytes()
         return OutOfMemoryError(
             f"CUDA out of memory. Tried to allocate {format_size(nbytes)}. GPU {self._device.index} has a total "
             f"capacity of {format_size(total)} of which {format_size(free)} is free. Of the allocated memory "
@@ -124,11 +124,11 @@ class Allocator:
 
     def reset_peak(self) -> None:
         """Reset the peak statistics."""
-        self.peak, self.reserved_peak = self.in_use(), self.reserved()
+        self.peak, self.reserved_peak = self.referenced_bytes(), self.reserved_bytes()
 
     def statistics(self) -> dict[str, int]:
         """Return allocated and reserved bytes, current and peak, and the number of failures, under PyTorch's names."""
-        used, reserved = self.in_use(), self.reserved()
+        used, reserved = self.referenced_bytes(), self.reserved_bytes()
         return {
             "allocated_bytes.all.current": used,
             "allocated_bytes.all.peak": max(self.peak, used),

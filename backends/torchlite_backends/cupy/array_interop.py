@@ -33,12 +33,14 @@ def from_cupy(device: Device, foreign: Any) -> Array:
 
 def to_cupy(raw: Array) -> Any:
     """Return a CuPy array on the memory of an Array. Deferred work is launched first, in the exported stream."""
-    return _flush(raw).driver.ndarray(raw.buffer, raw.offset * raw.dtype.itemsize, raw.shape, raw.dtype, raw.strides)
+    return _launch_deferred_work(raw).driver.ndarray(
+        raw.buffer, raw.offset * raw.dtype.itemsize, raw.shape, raw.dtype, raw.strides
+    )
 
 
-def array_interface(raw: Array) -> dict[str, Any]:
+def cuda_array_interface_of(raw: Array) -> dict[str, Any]:
     """Return the `__cuda_array_interface__` of an Array."""
-    _flush(raw)
+    _launch_deferred_work(raw)
     return {
         "typestr": raw.dtype.str,
         "shape": raw.shape,
@@ -48,7 +50,7 @@ def array_interface(raw: Array) -> dict[str, Any]:
     }
 
 
-def _flush(raw: Array) -> Any:
+def _launch_deferred_work(raw: Array) -> Any:
     """Launch the deferred work of the array's device and return the device."""
     if raw.device.waiting.steps:
         raw.device.waiting.start()

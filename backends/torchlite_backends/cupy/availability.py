@@ -47,7 +47,7 @@ def _has_cupy() -> bool:
 
 
 @functools.cache
-def _wheel() -> tuple[str, int]:
+def _installed_cupy_wheel() -> tuple[str, int]:
     """Return the installed CuPy wheel and its CUDA version, 0 for a CuPy built from source."""
     for name, major in _WHEELS.items():
         try:
@@ -69,7 +69,7 @@ def why_not() -> str:
     if library is None:
         there = " (which is there already)" if _has_cupy() else ""
         return (
-            f"device 'cuda' needs an NVIDIA driver, and this machine has none ({_library_name()} is not found): "
+            f"device 'cuda' needs an NVIDIA driver, and this machine has none ({_driver_library_name()} is not found): "
             "install "
             f"NVIDIA's driver, and CuPy{there} with {_install_hint(0)}"
         )
@@ -86,7 +86,7 @@ def why_not() -> str:
         return f"the NVIDIA driver does not start (cuInit gives error {status}): nvidia-smi shows more"
     if not _has_cupy():
         return f"device 'cuda' needs CuPy, which is not installed: {_install_hint(version)}"
-    name, major = _wheel()
+    name, major = _installed_cupy_wheel()
     if version < 1000 * major:
         other = (
             f", or install the CuPy for it: pip uninstall {name}, then {_install_hint(version)}"
@@ -97,23 +97,23 @@ def why_not() -> str:
             f"the NVIDIA driver is too old: it knows CUDA {version // 1000}.{version % 1000 // 10}, and {name} needs "
             f"CUDA {major}: install a newer driver{other}"
         )
-    return _why_no_compiler(name)
+    return _compiler_unavailability_reason(name)
 
 
-def _library_name() -> str:
+def _driver_library_name() -> str:
     return "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 
 
 @functools.cache
-def _why_no_compiler(name: str) -> str:
+def _compiler_unavailability_reason(name: str) -> str:
     """Return why CuPy cannot be imported or cannot compile."""
-    _guard_cache()
+    _disable_unsafe_kernel_cache()
     try:
-        from .cupy_driver import compiler
+        from .cupy_driver import nvrtc_version
     except ImportError as error:
         return f"CuPy is installed and cannot be imported: {error}"
     try:
-        compiler()
+        nvrtc_version()
     except (RuntimeError, ImportError, OSError) as error:
         return (
             f"CUDA's compiler NVRTC is not found ({' '.join(str(error).split())}): pip install '{name}[ctk]', or "
@@ -138,9 +138,9 @@ def open_device(index: int) -> Any:
 
 def cudnn_version() -> int | None:
     """Return cuDNN's version, None if it is not installed."""
-    from .cudnn import frontend
+    from .cudnn import import_frontend
 
-    found = frontend()
+    found = import_frontend()
     return None if found is None else found.backend_version()
 
 
@@ -152,7 +152,7 @@ def problems() -> list[str]:
     return [reason] if reason else []
 
 
-def _guard_cache() -> None:
+def _disable_unsafe_kernel_cache() -> None:
     """Make CuPy keep its kernels in memory if other users can write its cache folder, which it loads from.
 
     Must run before CuPy is imported.

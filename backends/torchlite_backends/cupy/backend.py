@@ -71,20 +71,20 @@ class CUDABackend(DeviceBackend):
         return self._source.problems()
 
     def kernels(self, index: int) -> dict[str, Any]:
-        from . import cudnn_attention, cudnn_conv, cufft, flash_attention
+        from . import cudnn_attention, cudnn_conv, cufft, flash_attention_launch
 
         device = self.device(index)
         table = kernels_of(device) | cufft.kernels(device)
-        table |= flash_attention.kernels(table)
+        table |= flash_attention_launch.kernels(table)
         return table | cudnn_conv.kernels(table) | cudnn_attention.kernels(table)
 
     def kernel_location(self, op: str) -> str:
         """Where an op's kernel and its text are, and the call of a vendor library that is tried first."""
         from torchlite_backends.device_runtime.kernel_locations import describe_kernel
 
-        from . import cudnn_attention, cudnn_conv, cufft, flash_attention
+        from . import cudnn_attention, cudnn_conv, cufft, flash_attention_launch
 
-        modules = (cudnn_attention, cudnn_conv, flash_attention, cufft)  # the order in which they are tried
+        modules = (cudnn_attention, cudnn_conv, flash_attention_launch, cufft)  # the order in which they are tried
         functions = [vars(module)[op] for module in modules if op in vars(module)]
         first = [describe_kernel(f) for f in functions if f.__module__.startswith(__package__)]
         return ", else ".join(place for place in (*first, super().kernel_location(op)) if place)
@@ -106,9 +106,9 @@ class CUDABackend(DeviceBackend):
         return to_cupy(raw)
 
     def cuda_array_interface(self, raw: Any) -> dict[str, Any]:
-        from .array_interop import array_interface
+        from .array_interop import cuda_array_interface_of
 
-        return array_interface(raw)
+        return cuda_array_interface_of(raw)
 
     def from_cuda_array_interface(self, data: Any) -> Any:
         from torchlite._dispatch.backend_registry import current_index

@@ -108,7 +108,7 @@ class Cublas:
             self.math = mode
 
 
-def blas_operand(rows: int, columns: int, steps: tuple[int, ...], conj: bool) -> tuple[int, int] | None:
+def as_blas_operand(rows: int, columns: int, steps: tuple[int, ...], conj: bool) -> tuple[int, int] | None:
     """Return cuBLAS's operation and leading dimension for a matrix with these strides, or None.
 
     A row-major matrix is its own transpose in column-major order.
@@ -236,7 +236,9 @@ class CublasGemm:
         self.blas.set_math(0 if may else NO_REDUCED_SUMS)
 
 
-def cublas_gemm(blas: Cublas, kind: str, sizes: GemmShape, added: bool, conj: tuple[bool, bool]) -> CublasGemm | None:
+def plan_cublas_gemm(
+    blas: Cublas, kind: str, sizes: GemmShape, added: bool, conj: tuple[bool, bool]
+) -> CublasGemm | None:
     """Return the cuBLAS call for a product; None if cuBLAS does not support it."""
     s = sizes
     if (
@@ -249,5 +251,8 @@ def cublas_gemm(blas: Cublas, kind: str, sizes: GemmShape, added: bool, conj: tu
     ):
         return None
     complex_ = kind[0] == "c"
-    first, second = blas_operand(s.k, s.n, s.b, complex_ and conj[1]), blas_operand(s.m, s.k, s.a, complex_ and conj[0])
+    first, second = (
+        as_blas_operand(s.k, s.n, s.b, complex_ and conj[1]),
+        as_blas_operand(s.m, s.k, s.a, complex_ and conj[0]),
+    )
     return None if first is None or second is None else CublasGemm(blas, kind, s, added, first, second)

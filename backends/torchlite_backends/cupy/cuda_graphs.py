@@ -29,7 +29,7 @@ class CapturedFunction:
         self._lock = threading.Lock()
         self._moving: set[int] = set()
         self._warm = False
-        self._record(given)
+        self._record_layouts(given)
 
     def run(self, given: tuple) -> tuple | None:
         """Launch the graph and return its results.
@@ -48,13 +48,13 @@ class CapturedFunction:
                 if moved & self._written:
                     return None
                 self._moving |= moved
-                self._record(given)
+                self._record_layouts(given)
             for i in self._moving:
                 copy_into(self._given[i], given[i])
             self._graph.replay()
-            return self._results(given)
+            return self._copy_results(given)
 
-    def _record(self, given: tuple) -> None:
+    def _record_layouts(self, given: tuple) -> None:
         self._layouts = [(x.shape, x.steps) for x in given]
         self._places = [(x.buffer.ptr, x.offset) for x in given]
         self._given = tuple([_empty_like_layout(x) if i in self._moving else x for i, x in enumerate(given)])
@@ -74,7 +74,7 @@ class CapturedFunction:
         touched = {id(x.buffer) for x in self.function.touched}  # type: ignore[attr-defined]
         self._written = {i for i, x in enumerate(self._given) if id(x.buffer) in touched}
 
-    def _results(self, given: tuple) -> tuple:
+    def _copy_results(self, given: tuple) -> tuple:
         """Return the results in fresh memory."""
         places = {id(x): i for i, x in enumerate(self._given)}
         owners = {id(owner_of(x)): i for i, x in enumerate(self._given)}
@@ -125,10 +125,10 @@ def _capture_call(runtime: Any, function: Callable, given: tuple) -> tuple[Any, 
     if _recording._is_owned():  # type: ignore[attr-defined]  # of a handler that interrupts a recording
         raise UnrecordableError("this thread records")
     with _recording:
-        return _capture_with_lock(runtime, function, given)
+        return _capture_locked(runtime, function, given)
 
 
-def _capture_with_lock(runtime: Any, function: Callable, given: tuple) -> tuple[Any, tuple]:
+def _capture_locked(runtime: Any, function: Callable, given: tuple) -> tuple[Any, tuple]:
     before = runtime.current_stream()
     runtime.device.finish()  # the stream that records waits for no other
     runtime.use(runtime.new_stream())

@@ -22,7 +22,7 @@ TYPES = {"f32": "FLOAT", "f16": "HALF", "bf16": "BFLOAT16"}
 
 
 @functools.cache
-def frontend() -> Any:
+def import_frontend() -> Any:
     """Return the package's module if it is installed and finds cuDNN 9, else None."""
     try:
         import cudnn
@@ -50,14 +50,14 @@ class Graph:
         self.float = cudnn.data_type.FLOAT
         self.made = cudnn.pygraph(
             name="torchlite",
-            io_data_type=self._type(kind),
+            io_data_type=self._cudnn_type(kind),
             intermediate_data_type=self.float,
             compute_data_type=self.float,
             handle=handle,
             sm_version=capability,
         )
 
-    def _type(self, kind: str) -> Any:
+    def _cudnn_type(self, kind: str) -> Any:
         return getattr(self.cudnn.data_type, TYPES[kind])
 
     def take(self, t: Tensor) -> Any:
@@ -65,7 +65,7 @@ class Graph:
         return self.made.tensor(
             dim=list(t.shape),
             stride=list(t.steps),
-            data_type=self._type(t.kind),
+            data_type=self._cudnn_type(t.kind),
             uid=self._count,
             name=f"tensor {self._count}",
         )
@@ -73,7 +73,7 @@ class Graph:
     def give(self, output: Any, t: Tensor) -> None:
         self._count += 1
         output.set_output(True).set_uid(self._count).set_dim(list(t.shape)).set_stride(list(t.steps)).set_data_type(
-            self._type(t.kind)
+            self._cudnn_type(t.kind)
         )
 
 
@@ -124,7 +124,7 @@ class Library:
             except OutOfMemoryError:
                 return False
             except Exception as error:  # cuDNN's exceptions have no common base
-                self._refuse(key, error)
+                self._record_refusal(key, error)
                 return False
             self.runs += 1
             if self.device.capturing:
@@ -132,11 +132,11 @@ class Library:
             return True
 
     def _execute(self, plan: Plan, pointers: dict[int, int]) -> None:
-        handle = self._in_stream()
+        handle = self._handle_in_current_stream()
         block = self.device.allocate(plan.workspace)
         plan.graph.execute(pointers, block.ptr, handle=handle)
 
-    def _in_stream(self) -> Any:
+    def _handle_in_current_stream(self) -> Any:
         """Return the handle, set to the calling thread's stream."""
         if self._handle is None:
             self._handle = self.cudnn.create_handle()
@@ -146,7 +146,7 @@ class Library:
             self._stream = stream
         return self._handle
 
-    def _refuse(self, key: tuple, error: Exception) -> None:
+    def _record_refusal(self, key: tuple, error: Exception) -> None:
         """Record that cuDNN cannot serve a key; a failure during graph capture is not recorded, as it may succeed
         later.
         """
@@ -157,30 +157,30 @@ class Library:
 
     def _build(self, key: tuple, kind: str, describe: Callable[[Graph], Any], pointers: dict[int, int]) -> Plan | None:
         try:
-            graph = Graph(self.cudnn, self._in_stream(), self.capability, kind)
+            graph = Graph(self.cudnn, self._handle_in_current_stream(), self.capability, kind)
             describe(graph)
-            plan = self._planned(graph.made, kind, pointers)
+            plan = self._plan_graph(graph.made, kind, pointers)
         except Exception as error:  # cuDNN's exceptions have no common base
-            self._refuse(key, error)
+            self._record_refusal(key, error)
             return None
         self.plans[key] = plan
         return plan
 
-    def _planned(self, graph: Any, kind: str, pointers: dict[int, int]) -> Plan:
+    def _plan_graph(self, graph: Any, kind: str, pointers: dict[int, int]) -> Plan:
         cudnn = self.cudnn
         graph.validate()
         graph.build_operation_graph()
         graph.create_execution_plans([cudnn.heur_mode.A, cudnn.heur_mode.FALLBACK])
-        notes = [getattr(cudnn.numerical_note, name) for name in _excluded_notes(kind)]
+        notes = [getattr(cudnn.numerical_note, name) for name in _excluded_engine_notes(kind)]
         if notes:
             graph.deselect_numeric_notes(notes)
         graph.check_support()
         if FLAGS.cudnn_benchmark and not self.device.capturing:
-            return self._fastest(graph, pointers)
+            return self._find_fastest_plan(graph, pointers)
         graph.build_plans()
         return Plan(graph, graph.get_workspace_size())
 
-    def _fastest(self, graph: Any, pointers: dict[int, int]) -> Plan:
+    def _find_fastest_plan(self, graph: Any, pointers: dict[int, int]) -> Plan:
         """Return the fastest plan that the heuristics propose, timed on the given arrays.
 
         The returned graph is built for the winner.
@@ -189,7 +189,7 @@ class Library:
         for index in range(graph.get_execution_plan_count()):
             try:
                 graph.build_plan_at_index(index)
-                found.append((self._milliseconds(graph, index, pointers), index))
+                found.append((self._time_plan(graph, index, pointers), index))
             except Exception:  # unsupported here
                 continue
             if len(found) == FLAGS.cudnn_benchmark_limit:
@@ -199,8 +199,8 @@ class Library:
         graph.build_plan_at_index(min(found)[1])  # selects it
         return Plan(graph, graph.get_workspace_size())
 
-    def _milliseconds(self, graph: Any, index: int, pointers: dict[int, int]) -> float:
-        driver, handle = self.device.driver, self._in_stream()
+    def _time_plan(self, graph: Any, index: int, pointers: dict[int, int]) -> float:
+        driver, handle = self.device.driver, self._handle_in_current_stream()
         stream = driver.stream().ptr
         block = self.device.allocate(graph.get_workspace_size_plan_at_index(index))
         graph.execute_plan_at_index(pointers, block.ptr, index, handle=handle)
@@ -219,7 +219,7 @@ class Library:
         }
 
 
-def _excluded_notes(kind: str) -> list[str]:
+def _excluded_engine_notes(kind: str) -> list[str]:
     """Return cuDNN's notes of engines that the settings rule out."""
     names = []
     if kind == "f32":
@@ -234,7 +234,7 @@ def is_deterministic() -> bool:
     return FLAGS.cudnn_deterministic or FLAGS.deterministic
 
 
-def library(device: Any) -> Library | None:
+def get_library(device: Any) -> Library | None:
     """Return cuDNN on a device; None if it is missing or switched off."""
     if not FLAGS.cudnn_enabled:
         return None

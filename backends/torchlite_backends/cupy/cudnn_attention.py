@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlite._settings.backend_flags import FLAGS
-from torchlite_backends.device_runtime.core.array import Array, empty, row_major
+from torchlite_backends.device_runtime.core.array import Array, empty, row_major_layout
 from torchlite_backends.device_runtime.core.contiguous_copy import clone_row_major
 from torchlite_backends.device_runtime.nn.attention import empty_in_order_of
 
-from .cudnn import Graph, Library, Tensor, is_aligned, is_deterministic, library
+from .cudnn import Graph, Library, Tensor, get_library, is_aligned, is_deterministic
 
 _MAX_FEATURES = 256  # features
 # Number of first requests of a shape that our kernels serve: cuDNN compiles each for seconds, which never pays if the
@@ -49,7 +49,7 @@ def _is_supported(query: Array, key: Array, value: Array, mask: Array | None) ->
     )
 
 
-def _tensor(x: Array) -> Tensor:
+def _tensor_descriptor(x: Array) -> Tensor:
     """Return an operand's tensor (batch, heads, rows, features).
 
     A dimension of length 1, whose stride is arbitrary, gets the largest stride.
@@ -57,7 +57,7 @@ def _tensor(x: Array) -> Tensor:
     missing = 4 - x.ndim
     shape, steps = (1,) * missing + x.shape, (0,) * missing + x.steps
     if x.contiguous:
-        return Tensor(shape, row_major(shape)[1], x.kind)
+        return Tensor(shape, row_major_layout(shape)[1], x.kind)
     whole = max(n * s for n, s in zip(shape, steps, strict=True) if n != 1)
     return Tensor(shape, (*(whole if n == 1 else s for n, s in zip(shape[:3], steps, strict=False)), 1), x.kind)
 
@@ -102,7 +102,7 @@ def describe_backward(
 
 
 def _run(cudnn: Library, describe: Callable, inputs: list[Array], outputs: list[Array], *how: Any) -> bool:
-    given, made = [_tensor(x) for x in inputs], [_tensor(x) for x in outputs]
+    given, made = [_tensor_descriptor(x) for x in inputs], [_tensor_descriptor(x) for x in outputs]
     key = (describe, *given, *made, *how)
     patience = (
         0 if is_deterministic() or FLAGS.cudnn_benchmark else CALLS_BEFORE_BUILD
@@ -113,7 +113,7 @@ def _run(cudnn: Library, describe: Callable, inputs: list[Array], outputs: list[
 
 
 def _sdpa(ours: Callable, query, key, value, attn_mask, is_causal, scale):
-    cudnn = library(query.device) if _is_supported(query, key, value, attn_mask) else None
+    cudnn = get_library(query.device) if _is_supported(query, key, value, attn_mask) else None
     if cudnn is not None:
         out, lse = empty_in_order_of(query, value.shape[-1]), empty(query.device, (*query.shape[:-1], 1), "f32")
         if _run(cudnn, describe_forward, [query, key, value], [out, lse], float(scale), bool(is_causal)):
@@ -122,7 +122,7 @@ def _sdpa(ours: Callable, query, key, value, attn_mask, is_causal, scale):
 
 
 def _sdpa_backward(ours: Callable, grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs):
-    cudnn = library(query.device) if _is_supported(query, key, value, attn_mask) else None
+    cudnn = get_library(query.device) if _is_supported(query, key, value, attn_mask) else None
     if cudnn is not None and is_aligned(lse) and lse.contiguous:
         grad, result = (x if _is_walkable(x) else clone_row_major(x) for x in (grad, out))
         gradients = [empty_in_order_of(x, x.shape[-1]) for x in (query, key, value)]

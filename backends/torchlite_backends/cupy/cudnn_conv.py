@@ -12,14 +12,18 @@ from typing import Any
 from torchlite._settings.backend_flags import FLAGS
 from torchlite_backends.device_runtime.array_ops.pointwise import KERNELS as POINTWISE
 from torchlite_backends.device_runtime.array_ops.reduce import sum as reduced_sum
-from torchlite_backends.device_runtime.core.array import Array, empty, row_major, view_of
+from torchlite_backends.device_runtime.core.array import Array, empty, make_view, row_major_layout
 from torchlite_backends.device_runtime.core.contiguous_copy import clone_row_major
-from torchlite_backends.device_runtime.core.copy_fill import channels_last_steps, empty_channels_last, to_channels_last
+from torchlite_backends.device_runtime.core.copy_fill import (
+    compute_channels_last_steps,
+    empty_channels_last,
+    to_channels_last,
+)
 from torchlite_backends.device_runtime.nn import conv_depthwise
-from torchlite_backends.device_runtime.nn.conv import validated_gradient, validated_shape
+from torchlite_backends.device_runtime.nn.conv import validate_gradient, validate_shape
 from torchlite_backends.device_runtime.nn.conv_shape import ConvShape
 
-from .cudnn import TYPES, Graph, Library, Tensor, is_aligned, is_deterministic, library
+from .cudnn import TYPES, Graph, Library, Tensor, get_library, is_aligned, is_deterministic
 
 # Operation that computes y from (x, weight), x from (y, weight) and the weight from (x, y).
 _CALLS = {
@@ -38,30 +42,33 @@ def _is_supported(g: ConvShape, kind: str) -> bool:
 
 def _is_channels_last(*arrays: Array) -> bool:
     """True if the result is channels-last: by PyTorch's rule, if one of the operands is."""
-    return any(x.ndim > 3 and not x.contiguous and _has_steps(x, channels_last_steps(x.shape)) for x in arrays)
+    return any(x.ndim > 3 and not x.contiguous and _has_steps(x, compute_channels_last_steps(x.shape)) for x in arrays)
 
 
 def _has_steps(x: Array, steps: tuple[int, ...]) -> bool:
     return all(n == 1 or a == b for n, a, b in zip(x.shape, x.steps, steps, strict=True))
 
 
-def _aligned_layout(x: Array, last: bool) -> Array:
+def _as_aligned_layout(x: Array, last: bool) -> Array:
     """Return `x` in a memory format, aligned."""
     if last:
-        return x if is_aligned(x) and _has_steps(x, channels_last_steps(x.shape)) else to_channels_last(x)
+        return x if is_aligned(x) and _has_steps(x, compute_channels_last_steps(x.shape)) else to_channels_last(x)
     return x if is_aligned(x) and x.contiguous else clone_row_major(x)
 
 
-def _tensor(shape: tuple[int, ...], kind: str, last: bool) -> Tensor:
+def _tensor_descriptor(shape: tuple[int, ...], kind: str, last: bool) -> Tensor:
     """Return the tensor of an array. One spatial dimension becomes two."""
     shape = (*shape[:2], 1, shape[2]) if len(shape) == 3 else shape
-    return Tensor(shape, channels_last_steps(shape) if last else row_major(shape)[1], kind)
+    return Tensor(shape, compute_channels_last_steps(shape) if last else row_major_layout(shape)[1], kind)
 
 
 def describe_convolution(graph: Graph, what: str, g: ConvShape, kind: str, last: bool) -> None:
     """Add "forward", "backward" or "weight" to a graph."""
-    x, y = _tensor((g.batch, g.channels, *g.size), kind, last), _tensor((g.batch, g.filters, *g.out), kind, last)
-    weight = _tensor((g.filters, g.channels // g.groups, *g.kernel), kind, last)
+    x, y = (
+        _tensor_descriptor((g.batch, g.channels, *g.size), kind, last),
+        _tensor_descriptor((g.batch, g.filters, *g.out), kind, last),
+    )
+    weight = _tensor_descriptor((g.filters, g.channels // g.groups, *g.kernel), kind, last)
     first, second, out = {"forward": (x, weight, y), "backward": (y, weight, x), "weight": (x, y, weight)}[what]
     padding, stride, dilation = (
         [fill] * (len(g.size) == 1) + list(given) for fill, given in ((0, g.padding), (1, g.stride), (1, g.dilation))
@@ -86,16 +93,16 @@ def _run_conv(
     kind = first.kind
     key = (what, g, kind, last, kind == "f32" and FLAGS.tf32("conv"), is_deterministic(), FLAGS.cudnn_benchmark)
     out = (empty_channels_last if last else empty)(first.device, shape, kind)
-    arrays = [_aligned_layout(first, last), _aligned_layout(second, last), out]
+    arrays = [_as_aligned_layout(first, last), _as_aligned_layout(second, last), out]
     return out if cudnn.run(key, kind, lambda graph: describe_convolution(graph, what, g, kind, last), arrays) else None
 
 
 def convolution(ours: Callable, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     given = (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
-    cudnn = library(input.device) if input.kind in TYPES else None
+    cudnn = get_library(input.device) if input.kind in TYPES else None
     if cudnn is None:
         return ours(*given)
-    g, shape = validated_shape(*given)
+    g, shape = validate_shape(*given)
     last = _is_channels_last(input, weight)
     if not _is_supported(g, input.kind) or not (input.size and weight.size and min(shape)):
         return ours(*given)
@@ -104,7 +111,7 @@ def convolution(ours: Callable, input, weight, bias, stride, padding, dilation, 
         return ours(*given)
     if bias is not None:
         POINTWISE["add_"](
-            out, view_of(bias, (bias.shape[0],) + (1,) * len(g.size), bias.steps + (0,) * len(g.size), bias.offset)
+            out, make_view(bias, (bias.shape[0],) + (1,) * len(g.size), bias.steps + (0,) * len(g.size), bias.offset)
         )
     return out
 
@@ -112,12 +119,12 @@ def convolution(ours: Callable, input, weight, bias, stride, padding, dilation, 
 def _convolution_backward(
     ours: Callable, grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs
 ):
-    cudnn = library(input.device) if input.kind in TYPES else None
-    g, x, y = validated_gradient(grad_output, input, weight, stride, padding, dilation, transposed, groups)
+    cudnn = get_library(input.device) if input.kind in TYPES else None
+    g, x, y = validate_gradient(grad_output, input, weight, stride, padding, dilation, transposed, groups)
     last = _is_channels_last(input, weight)
     gradients: list[Any] = [None, None, None]
     if cudnn is not None and _is_supported(g, input.kind) and input.size and weight.size and grad_output.size:
-        grad_output = _aligned_layout(grad_output, last)
+        grad_output = _as_aligned_layout(grad_output, last)
         x, y = (grad_output, input) if transposed else (input, grad_output)
         if needs[0]:
             gradients[0] = _run_conv(

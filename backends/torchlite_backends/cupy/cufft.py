@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchlite_backends.device_runtime.array_ops.pointwise import KERNELS
-from torchlite_backends.device_runtime.core.array import Array, row_major
+from torchlite_backends.device_runtime.core.array import Array, row_major_layout
 from torchlite_backends.device_runtime.linalg import fft as own
 
 from .array_interop import from_cupy, to_cupy
@@ -25,7 +25,7 @@ def _is_faster(input: Array, dim: Any) -> bool:
 def _run_transform(input: Array, name: str, scale: float, **how: Any) -> Array:
     """Call one of CuPy's unnormalised transforms and multiply by `scale`."""
     device: Any = input.device
-    out = from_cupy(device, device.driver.transformed(name, to_cupy(input), **how))
+    out = from_cupy(device, device.driver.run_fft(name, to_cupy(input), **how))
     return out if scale == 1 else KERNELS["mul"](out, float(scale))
 
 
@@ -47,7 +47,7 @@ def _fft_c2r_core(input, dim, scale, last_size):
     shape = list(input.shape)
     if dim:
         shape[dim[-1]] = last_size
-    if not _is_faster(input, dim) or not row_major(tuple(shape))[0]:
+    if not _is_faster(input, dim) or not row_major_layout(tuple(shape))[0]:
         return own._fft_c2r_core(input, dim, scale, last_size)
     if len(dim) > 1:
         input = _run_transform(input, "ifftn", 1, axes=tuple(dim[:-1]), norm="forward")

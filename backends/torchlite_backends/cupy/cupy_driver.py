@@ -44,7 +44,7 @@ def device_count() -> int:
     return runtime.getDeviceCount()
 
 
-def compiler() -> tuple[int, int]:
+def nvrtc_version() -> tuple[int, int]:
     """Return NVRTC's version. RuntimeError if it is not found."""
     return nvrtc.getVersion()
 
@@ -72,7 +72,7 @@ class Driver:
         self.alone = alone = runtime.getDeviceCount() == 1
         self.allocate = memory.alloc if alone else self._allocate_there
         self.launch = driver.launchKernel if alone else self._launch_there
-        self.used_bytes = operator.methodcaller("used_bytes") if alone else self._used_there
+        self.used_bytes = operator.methodcaller("used_bytes") if alone else self._used_bytes
         self.stream = stream.get_current_stream if alone else functools.partial(stream.get_current_stream, index)
         with self.current():
             runtime.memGetInfo()  # makes the device's context and binds it to this thread
@@ -103,11 +103,11 @@ class Driver:
         """Return a memory pool separate from CuPy's."""
         return memory.MemoryPool()
 
-    def allocating_from(self, pool: Any) -> Any:
+    def allocate_from_pool(self, pool: Any) -> Any:
         """Return a context manager in which the calling thread allocates from a pool."""
         return cupy.cuda.using_allocator(pool.malloc)
 
-    def _used_there(self, pool: Any) -> int:
+    def _used_bytes(self, pool: Any) -> int:
         with self.current():
             return pool.used_bytes()
 
@@ -184,22 +184,22 @@ class Driver:
     def build(self, text: str) -> Any:
         """Load a module, from the disk cache if possible. RuntimeError with the compiler's log."""
         key = "\n".join((repr(nvrtc.getVersion()), *self._options, text))
-        path = program_cache.program_folder("cuda") / hashlib.sha256(key.encode()).hexdigest()
-        binary = program_cache.load(path)
+        path = program_cache.program_cache_folder("cuda") / hashlib.sha256(key.encode()).hexdigest()
+        binary = program_cache.load_binary(path)
         if binary is not None:
             with contextlib.suppress(driver.CUDADriverError):
-                return self._loaded(binary)
-        binary = self._compiled(text)
-        program_cache.store(path, binary)
-        return self._loaded(binary)
+                return self._load_binary(binary)
+        binary = self._compile_source(text)
+        program_cache.store_binary(path, binary)
+        return self._load_binary(binary)
 
-    def _loaded(self, binary: bytes) -> Any:
+    def _load_binary(self, binary: bytes) -> Any:
         with self.current():
             module = function.Module()
             module.load(binary)
         return module
 
-    def _compiled(self, text: str) -> bytes:
+    def _compile_source(self, text: str) -> bytes:
         program = nvrtc.createProgram(text, "torchlite.cu", (), ())
         try:
             nvrtc.compileProgram(program, self._options)
@@ -247,7 +247,7 @@ class Driver:
 
     def cudnn(self) -> Any:
         """Return the module that wraps cuDNN, None if it is not installed."""
-        return cudnn.frontend()
+        return cudnn.import_frontend()
 
     def solver(self) -> Any:
         """Return cuSOLVER, None if it is not installed; loaded like cuBLAS. Its major version is one less than
@@ -268,7 +268,7 @@ class Driver:
             return False
         return True
 
-    def transformed(self, name: str, array: Any, **how: Any) -> Any:
+    def run_fft(self, name: str, array: Any, **how: Any) -> Any:
         """Apply one of the functions of `cupy.fft` to a CuPy array."""
         with self.current():
             return getattr(cupy.fft, name)(array, **how)

@@ -12,10 +12,10 @@ from typing import Any
 
 from torchlite_backends.device_runtime.array_ops.diagonals import tril
 from torchlite_backends.device_runtime.array_ops.pointwise import KERNELS
-from torchlite_backends.device_runtime.core.array import Array, empty, view_of
+from torchlite_backends.device_runtime.core.array import Array, empty, make_view
 from torchlite_backends.device_runtime.core.contiguous_copy import clone_row_major
 from torchlite_backends.device_runtime.core.pointwise_dispatch import cast
-from torchlite_backends.device_runtime.linalg.matrix_launch import numel, real_kind
+from torchlite_backends.device_runtime.linalg.matrix_launch import count_elements, real_kind_of
 
 MIN_SIZE, MAX_BATCH = 256, 16  # minimum rows of a matrix, and maximum number of matrices, for cuSOLVER
 LOWER, UPPER = 0, 1
@@ -60,12 +60,12 @@ class Cusolver:
         self._handle: Any = None
         self._parameters: Any = None
 
-    def takes(self, x: Array) -> bool:
+    def should_factor(self, x: Array) -> bool:
         """True if cuSOLVER should factor an array's matrices."""
         return (
             x.kind in TYPES
             and min(x.shape[-2:]) >= MIN_SIZE
-            and 0 < numel(x.shape[:-2]) <= MAX_BATCH
+            and 0 < count_elements(x.shape[:-2]) <= MAX_BATCH
             and not self.device.capturing
         )
 
@@ -76,7 +76,7 @@ class Cusolver:
         pivots, info = empty(x.device, (*batch, min(m, n)), "i64"), empty(x.device, tuple(batch), "i32")
         for t in range(info.size):
             where, places = a.buffer.ptr + t * at, pivots.buffer.ptr + 8 * t * min(m, n)
-            self._factor(
+            self._call_with_workspace(
                 "cusolverDnXgetrf",
                 (m, n, kind, where, m),
                 (m, n, kind, where, m, places),
@@ -91,14 +91,14 @@ class Cusolver:
         info = empty(x.device, x.shape[:-2], "i32")
         for t in range(info.size):
             given = UPPER, n, kind, a.buffer.ptr + t * x.dtype.itemsize * n * n, n
-            self._factor("cusolverDnXpotrf", given, given, (kind,), info.buffer.ptr + 4 * t)
+            self._call_with_workspace("cusolverDnXpotrf", given, given, (kind,), info.buffer.ptr + 4 * t)
         return tril(a), info
 
     def eigh(self, x: Array, lower: bool, wanted: bool) -> tuple[Array, Array]:
         """Return eigenvalues in ascending order, and eigenvectors if requested."""
         *batch, n, _ = x.shape
-        a, kind, real = clone_row_major(x), TYPES[x.kind], TYPES[real_kind(x.kind)]
-        values, info = empty(x.device, (*batch, n), real_kind(x.kind)), empty(x.device, tuple(batch), "i32")
+        a, kind, real = clone_row_major(x), TYPES[x.kind], TYPES[real_kind_of(x.kind)]
+        values, info = empty(x.device, (*batch, n), real_kind_of(x.kind)), empty(x.device, tuple(batch), "i32")
         for t in range(info.size):
             at = values.buffer.ptr + t * values.dtype.itemsize * n
             given = (
@@ -111,13 +111,13 @@ class Cusolver:
                 real,
                 at,
             )
-            self._factor("cusolverDnXsyevd", given, given, (kind,), info.buffer.ptr + 4 * t)
+            self._call_with_workspace("cusolverDnXsyevd", given, given, (kind,), info.buffer.ptr + 4 * t)
         if not wanted:
             return values, empty(x.device, (), x.kind)
         vectors = _transpose_view(a)
         return values, KERNELS["conj"](vectors) if x.kind[0] == "c" else clone_row_major(vectors)
 
-    def _factor(self, name: str, sized: tuple, given: tuple, compute: tuple, info: int) -> None:
+    def _call_with_workspace(self, name: str, sized: tuple, given: tuple, compute: tuple, info: int) -> None:
         """Call a function of the library: first for its buffer sizes, then with the buffers."""
         device, library, sizes = self.device, self.library, (ctypes.c_size_t * 2)()
         if device.waiting.steps:
@@ -158,4 +158,4 @@ class Cusolver:
 
 def _transpose_view(x: Array) -> Array:
     """Return the transposed matrices as a view."""
-    return view_of(x, (*x.shape[:-2], x.shape[-1], x.shape[-2]), (*x.steps[:-2], x.steps[-1], x.steps[-2]), x.offset)
+    return make_view(x, (*x.shape[:-2], x.shape[-1], x.shape[-2]), (*x.steps[:-2], x.steps[-1], x.steps[-2]), x.offset)

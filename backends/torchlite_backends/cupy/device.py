@@ -15,11 +15,11 @@ from typing import Any
 from torchlite._types.python_source import evaluate
 from torchlite_backends.device_runtime.core import device as shared
 from torchlite_backends.device_runtime.core import fork_guard
-from torchlite_backends.kernel_sources.preamble import CUDA, dtype_macros
+from torchlite_backends.kernel_sources.preamble import CUDA, dtype_macros_source
 
 from . import cublas
 from .allocator import Allocator
-from .launch_grid import Grid, grid_for, with_bounds_guard
+from .launch_grid import Grid, compute_grid, with_bounds_guard
 
 _MAX_PENDING_UPLOADS = 32
 # NVRTC contracts a product and a sum (FMA), and so does the assembler after it, which sees through an empty `asm`.
@@ -60,7 +60,7 @@ class _ParameterBlock:
 
 
 @functools.cache
-def _value_extractor(signature: str) -> Callable[..., tuple]:
+def _make_value_extractor(signature: str) -> Callable[..., tuple]:
     """Return a function from a kernel's arguments to the packed values: of an array its address and offset.
 
     It is generated source, since it runs before every launch.
@@ -90,7 +90,7 @@ class CUDAFunction:
         self._pointer = self._kernel.ptr
         self._launch, self._stream, self._waiting = device.driver.launch, device.driver.stream, device.waiting
         self._grids = device.grids
-        self._values = _value_extractor(signature) if signature else None
+        self._values = _make_value_extractor(signature) if signature else None
         self._parameters: Any = None
         self._guarded: Any = None
         self._lock = threading.Lock()
@@ -101,8 +101,9 @@ class CUDAFunction:
     def __call__(self, global_size: tuple, local_size: tuple | None, *arguments) -> None:
         if self._waiting.steps:
             self._waiting.start()
-        self._go(
-            self._grids.get((global_size, local_size)) or self._grid(global_size, local_size), self._values(*arguments)
+        self._launch_now(
+            self._grids.get((global_size, local_size)) or self._cached_grid(global_size, local_size),
+            self._values(*arguments),
         )
 
     def start(self, global_size: tuple, local_size: tuple | None, buffers: list, values: list[bytes]) -> None:
@@ -110,7 +111,9 @@ class CUDAFunction:
             self._waiting.start()
         parameters = self._parameters
         if parameters is None or local_size is None or len(global_size) > 1:
-            return self._go(self._grid(global_size, local_size), (*[block.ptr for block in buffers], *values))
+            return self._launch_now(
+                self._cached_grid(global_size, local_size), (*[block.ptr for block in buffers], *values)
+            )
         group, launch = local_size[0], self._launch  # inlines `_go` for the common launch
         with self._lock:
             parameters.pack(*[block.ptr for block in buffers], *values)
@@ -129,35 +132,35 @@ class CUDAFunction:
                     0,
                 )
             except RuntimeError as error:
-                self._again(error, (global_size[0] // group, 1, 1, group, 1, 1))
+                self._retry_launch(error, (global_size[0] // group, 1, 1, group, 1, 1))
 
-    def _grid(self, global_size: tuple, local_size: tuple | None) -> Grid:
+    def _cached_grid(self, global_size: tuple, local_size: tuple | None) -> Grid:
         found = self._grids.get((global_size, local_size))
         if found is None:
-            found = self._grids[global_size, local_size] = grid_for(global_size, local_size)
+            found = self._grids[global_size, local_size] = compute_grid(global_size, local_size)
         return found
 
-    def _go(self, grid: Grid, values: tuple) -> None:
+    def _launch_now(self, grid: Grid, values: tuple) -> None:
         """Start the kernel."""
         sizes, guard = grid
         if guard is not None:
-            return self._guarded_form()._go(Grid(sizes), (*values, guard))
+            return self._build_bounds_guarded()._launch_now(Grid(sizes), (*values, guard))
         parameters = self._parameters
         if parameters is None:
-            parameters = self._lay_out(values)
+            parameters = self._layout_parameters(values)
         with self._lock:
             parameters.pack(*values)
             try:
                 self._launch(self._pointer, *sizes, 0, self._stream().ptr, parameters.address, 0)
             except RuntimeError as error:
-                self._again(error, sizes)
+                self._retry_launch(error, sizes)
 
-    def _again(self, error: RuntimeError, sizes: tuple) -> None:
+    def _retry_launch(self, error: RuntimeError, sizes: tuple) -> None:
         self.device.driver.launch_again(
             error, self._pointer, *sizes, 0, self._stream().ptr, self._parameters.address, 0
         )
 
-    def _lay_out(self, values: tuple) -> _ParameterBlock:
+    def _layout_parameters(self, values: tuple) -> _ParameterBlock:
         """Return the parameter memory for such values: buffers and then bytes, or the order of the signature."""
         letters = self.signature.replace("p", "Qi") if self.signature else "Q" * len(values)
         letters += "x" * (len(values) - len(letters))  # a guard
@@ -168,7 +171,7 @@ class CUDAFunction:
         self._parameters = _ParameterBlock(codes)
         return self._parameters
 
-    def _guarded_form(self) -> CUDAFunction:
+    def _build_bounds_guarded(self) -> CUDAFunction:
         if self._guarded is None:
             text = with_bounds_guard(self._text, self.name)
             self._guarded = CUDAFunction(self.device, self.device.build(text), self.name, self.signature)
@@ -209,7 +212,7 @@ class Device(shared.Device):
     # -- kernels --
 
     def preamble(self, widths: tuple[int, ...], typed: dict[str, str]) -> str:
-        return CUDA + dtype_macros(widths, "cuda", **typed)
+        return CUDA + dtype_macros_source(widths, "cuda", **typed)
 
     def kernel(self, program: Any, name: str, signature: str) -> CUDAFunction:
         return CUDAFunction(self, program, name, signature)
@@ -224,7 +227,7 @@ class Device(shared.Device):
             ) from error
 
     def product(self, kind: str, sizes: Any, added: bool, conj: tuple[bool, bool]) -> Any:
-        return None if self.blas is None else cublas.cublas_gemm(self.blas, kind, sizes, added, conj)
+        return None if self.blas is None else cublas.plan_cublas_gemm(self.blas, kind, sizes, added, conj)
 
     def library_factorise(self, name: str, x: Any, *options: Any) -> Any:
         if self._solver is None:
@@ -232,7 +235,7 @@ class Device(shared.Device):
 
             library = self.driver.solver()
             self._solver = Cusolver(self, library) if library is not None else False
-        return getattr(self._solver, name)(x, *options) if self._solver and self._solver.takes(x) else None
+        return getattr(self._solver, name)(x, *options) if self._solver and self._solver.should_factor(x) else None
 
     # -- memory --
 
@@ -241,7 +244,7 @@ class Device(shared.Device):
             self.waiting.start()
         return buffer.ptr
 
-    def _settled(self) -> int:
+    def _flush_and_get_stream(self) -> int:
         """Return the calling thread's stream after launching all deferred work."""
         if self.waiting.steps:
             self.waiting.start()
@@ -250,12 +253,12 @@ class Device(shared.Device):
         return self.driver.stream().ptr
 
     def read(self, buffer: Any, start: int, host: Any) -> None:
-        queue = self._settled()
+        queue = self._flush_and_get_stream()
         self.driver.to_host(host.__array_interface__["data"][0], buffer.ptr + start, host.nbytes, queue)
         self.driver.synchronize_stream(queue)
 
     def write(self, buffer: Any, host: Any, keep: bool = False) -> None:
-        queue = self._settled()
+        queue = self._flush_and_get_stream()
         self.driver.to_device(buffer.ptr, host.__array_interface__["data"][0], host.nbytes, queue)
         if keep:
             self._drop_done()
@@ -290,7 +293,7 @@ class Device(shared.Device):
             self.driver.use(before)
 
     def finish(self) -> None:
-        self._settled()
+        self._flush_and_get_stream()
         self.driver.synchronize()
 
     def finish_unless_capturing(self) -> None:

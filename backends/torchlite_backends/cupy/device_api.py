@@ -88,7 +88,7 @@ class Graph:
         device = self._runtime.device
         if device.waiting.steps:
             device.waiting.start()
-        self._draws.renew()
+        self._draws.advance_offsets()
         device.driver.launch_graph(self._graph, device.driver.stream())
         errors = device.state.get("errors")
         if self._noted and errors is not None:  # its kernels may note an index that does not fit
@@ -214,7 +214,7 @@ class DeviceAPI:
             self.device.blas.handle()  # created with its workspace before memory comes from the graph's pool
         memory = contextlib.ExitStack()
         self._driver.begin_capture(handle)
-        memory.enter_context(self._driver.allocating_from(pool))
+        memory.enter_context(self._driver.allocate_from_pool(pool))
         self._capture = handle, pool, memory, awaited
         self.device.capturing, self.device.draws = True, CapturedDraws(self.device)
 

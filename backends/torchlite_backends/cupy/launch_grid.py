@@ -37,15 +37,15 @@ class Grid(NamedTuple):
     guard: bytes | None = None
 
 
-def grid_for(items: tuple[int, ...], block: tuple[int, ...] | None) -> Grid:
+def compute_grid(items: tuple[int, ...], block: tuple[int, ...] | None) -> Grid:
     """Return the grid for a number of work-items in blocks of a size that divides it, or of any size."""
-    padded = _padded(items)
+    padded = _pad_to_three_sizes(items)
     if block is None:
-        found = dividing_block(padded)
+        found = choose_dividing_block(padded)
         exact = found is not None
-        threads = found or covering_block(padded)
+        threads = found or choose_covering_block(padded)
     else:
-        threads, exact = _padded(block), True
+        threads, exact = _pad_to_three_sizes(block), True
     x, y, z = (-(-n // t) for n, t in zip(padded, threads, strict=True))
     if exact and y <= _MOST_BLOCKS and z <= _MOST_BLOCKS:
         return Grid((x, y, z, *threads))
@@ -54,12 +54,12 @@ def grid_for(items: tuple[int, ...], block: tuple[int, ...] | None) -> Grid:
     return Grid((x, -(-lines // deep), deep, *threads), struct.pack("4i", *padded, y))
 
 
-def _padded(sizes: tuple[int, ...]) -> tuple[int, int, int]:
+def _pad_to_three_sizes(sizes: tuple[int, ...]) -> tuple[int, int, int]:
     x, y, z, *_ = *sizes, 1, 1
     return x, y, z
 
 
-def dividing_block(items: tuple[int, int, int]) -> tuple[int, int, int] | None:
+def choose_dividing_block(items: tuple[int, int, int]) -> tuple[int, int, int] | None:
     """Return a block of suitable size that divides the work-items in each direction, or None."""
     left, block = _MOST_THREADS, []
     for n in items:
@@ -70,7 +70,7 @@ def dividing_block(items: tuple[int, int, int]) -> tuple[int, int, int] | None:
     return (block[0], block[1], block[2]) if threads >= min(_MIN_THREADS, total) else None
 
 
-def covering_block(items: tuple[int, int, int]) -> tuple[int, int, int]:
+def choose_covering_block(items: tuple[int, int, int]) -> tuple[int, int, int]:
     """Return a block with power-of-two sides."""
     left, block = _MOST_THREADS, []
     for n in items:

@@ -94,7 +94,7 @@ def kernels_of(device: Any) -> dict[str, Any]:
     """{op name: kernel} of all modules in this package's rooms: their own functions that bear an op's name, and the
     entries of their `KERNELS`.
     """
-    from .core.kernel_registration import is_op
+    from .core.kernel_markers import is_op
 
     table: dict[str, Any] = {}
     package = importlib.import_module(__package__)

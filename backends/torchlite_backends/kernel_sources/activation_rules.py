@@ -6,8 +6,8 @@ import math
 
 from torchlite_backends.array.special_coefficients import NORMAL_TANH
 
-from .pointwise import Rule
-from .pointwise_rules import horner
+from .pointwise_codegen import Rule
+from .pointwise_rules import horner_source
 
 # The normal distribution function is (1 + tanh(x P(x^2))) / 2 = 1 / (1 + exp(-2 x P(x^2))); P is NORMAL_TANH.
 _POWERS = tuple(-2 / math.log(2) * c for c in NORMAL_TANH)  # for 1 + 2**(x P(x^2))
@@ -15,15 +15,15 @@ _SCALE, _CUBIC = math.sqrt(2.0 / math.pi), 0.044715
 _DENSITY = f"exp(N(-0.5) * {{0}} * {{0}}) * N({1.0 / math.sqrt(2.0 * math.pi)!r})"
 
 
-def _reciprocal_cdf(x: str) -> str:
+def _reciprocal_normal_cdf_source(x: str) -> str:
     """Return statements that set `q` to the reciprocal of the normal distribution function of a float."""
     return (
-        f"X u = {x} * {x}; u = u > N({5.8**2}) ? (X)(N({5.8**2})) : u; {horner(_POWERS, 'u', 't')}X q = 1 + exp2(t * "
+        f"X u = {x} * {x}; u = u > N({5.8**2}) ? (X)(N({5.8**2})) : u; {horner_source(_POWERS, 'u', 't')}X q = 1 + exp2(t * "
         f"{x}); "
     )
 
 
-def _tanh_cdf(x: str) -> str:
+def _tanh_normal_cdf_source(x: str) -> str:
     """Return statements that set `p` to (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2."""
     return f"X p = 1 / (1 + exp(N({-2 * _SCALE!r}) * {x} * (1 + N({_CUBIC!r}) * {x} * {x}))); "
 
@@ -71,18 +71,24 @@ RULES = {
             numbers=("alpha", "scale", "inner"),
             kernel="elu_cpu",
         ),
-        Rule("gelu", f=_reciprocal_cdf("a") + "return a / q;", d="a * s_ndtr(a)", scalar="d", kernel="GeluKernelImpl"),
-        Rule("gelu_tanh", f=_tanh_cdf("a") + "return a * p;", kernel="GeluKernelImpl"),
+        Rule(
+            "gelu",
+            f=_reciprocal_normal_cdf_source("a") + "return a / q;",
+            d="a * s_ndtr(a)",
+            scalar="d",
+            kernel="GeluKernelImpl",
+        ),
+        Rule("gelu_tanh", f=_tanh_normal_cdf_source("a") + "return a * p;", kernel="GeluKernelImpl"),
         Rule(
             "gelu_backward",
-            f=_reciprocal_cdf("b") + f"return a * (1 / q + b * {_DENSITY.format('b')});",
+            f=_reciprocal_normal_cdf_source("b") + f"return a * (1 / q + b * {_DENSITY.format('b')});",
             d=f"a * (s_ndtr(b) + b * {_DENSITY.format('b')})",
             scalar="d",
             kernel="GeluBackwardKernelImpl",
         ),
         Rule(
             "gelu_tanh_backward",
-            f=_tanh_cdf("b")
+            f=_tanh_normal_cdf_source("b")
             + f"return a * p * (1 + (1 - p) * N({2 * _SCALE!r}) * b * (1 + N({3 * _CUBIC!r}) * b * b));",
             kernel="GeluBackwardKernelImpl",
         ),

@@ -102,7 +102,7 @@ def _store_own_rows(target: str, x: str, walk: str, width: str, limit: str) -> s
     }}"""
 
 
-def _tile_dots(out: str, tile: str, x: str) -> str:
+def _tile_dots_source(out: str, tile: str, x: str) -> str:
     """Return code for out[j] = sum over d of tile[j][d] * x[d], for the tile's rows."""
     return f"""
         for (int j = 0; j < count; j += JB) {{
@@ -122,7 +122,7 @@ def _tile_dots(out: str, tile: str, x: str) -> str:
         }}"""
 
 
-def _accumulate(out: str, tile: str, weights: str, scale: str = "") -> str:
+def _accumulate_source(out: str, tile: str, weights: str, scale: str = "") -> str:
     """Return code for out[d] = out[d] * scale + sum over the tile's rows j of tile[j][d] * weights[j]."""
     begin = f"{out}[d * NV + r] * {scale}[r % NV]" if scale else f"{out}[d * NV + r]"
     return f"""
@@ -213,7 +213,7 @@ KERNEL void forward(IN(T, q), IN(T, k), IN(T, v), IN(M, m), OUT(T, o), OUT(T_C, 
     + _load_tile("tile", "key_rows", "s.k", "s.features", "s.columns")
     + r"""
         BARRIER;"""
-    + _tile_dots("weights", "tile", "x")
+    + _tile_dots_source("weights", "tile", "x")
     + _MASK_QUERIES
     + r"""
         BARRIER;"""
@@ -231,7 +231,7 @@ KERNEL void forward(IN(T, q), IN(T, k), IN(T, v), IN(M, m), OUT(T, o), OUT(T_C, 
             total[u] = total[u] * factor_[u] + sum;
             largest[u] = top;
         }"""
-    + _accumulate("out", "tile", "weights", "factor_")
+    + _accumulate_source("out", "tile", "weights", "factor_")
     + r"""
     }
     for (int u = 0; u < NV; u++) {
@@ -300,13 +300,13 @@ KERNEL void backward_query(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(
     + _load_tile("values", "value_rows", "s.v", "s.values", "s.columns")
     + r"""
         BARRIER;"""
-    + _tile_dots("weights", "tile", "x")
+    + _tile_dots_source("weights", "tile", "x")
     + _MASK_QUERIES
-    + _tile_dots("slopes", "values", "y")
+    + _tile_dots_source("slopes", "values", "y")
     + r"""
         for (int j = 0; j < count * NV; j++)
             weights[j] = exp(weights[j] - log_sum[j % NV]) * (slopes[j] - dot_[j % NV]);"""
-    + _accumulate("out", "tile", "weights")
+    + _accumulate_source("out", "tile", "weights")
     + r"""
     }
     for (int i = 0; i < LD * NV; i++) out[i] *= (V)(scale);"""
@@ -341,9 +341,9 @@ KERNEL void backward_key(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(T_
     + _load_tile("values", "grad", "s.g", "s.values", "s.rows")
     + r"""
         BARRIER;"""
-    + _tile_dots("weights", "tile", "x")
+    + _tile_dots_source("weights", "tile", "x")
     + _MASK_KEYS
-    + _tile_dots("slopes", "values", "y")
+    + _tile_dots_source("slopes", "values", "y")
     + r"""
         for (int j = 0; j < count; j++) {
             int at = min(first + j, s.rows - 1);
@@ -353,8 +353,8 @@ KERNEL void backward_key(IN(T, g), IN(T, q), IN(T, k), IN(T, v), IN(M, m), IN(T_
                 slopes[j * NV + u] = (slopes[j * NV + u] - (V)(dots[at])) * w_;
             }
         }"""
-    + _accumulate("more", "values", "weights")
-    + _accumulate("out", "tile", "slopes")
+    + _accumulate_source("more", "values", "weights")
+    + _accumulate_source("out", "tile", "slopes")
     + r"""
     }
     for (int i = 0; i < LD * NV; i++) out[i] *= (V)(scale);"""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 
-def dependency_collector(functions: dict[str, str], prefixes: str) -> Callable[[str], str]:
+def make_dependency_collector(functions: dict[str, str], prefixes: str) -> Callable[[str], str]:
     """Return a function from an expression to the source of all `functions` that it needs, callees first.
 
     The functions' names begin with one of the letters of `prefixes` and `_`.
@@ -15,18 +15,18 @@ def dependency_collector(functions: dict[str, str], prefixes: str) -> Callable[[
     call = re.compile(rf"\b([{prefixes}]_\w+)\(")
 
     @functools.cache
-    def needed(name: str) -> tuple[str, ...]:
+    def find_needed(name: str) -> tuple[str, ...]:
         found: dict[str, None] = {}
         for callee in call.findall(functions[name].split("{", 1)[1]):
-            found.update(dict.fromkeys(needed(callee)))
+            found.update(dict.fromkeys(find_needed(callee)))
         return (*found, name)
 
     @functools.cache
-    def text_of(expression: str) -> str:
+    def collect_source(expression: str) -> str:
         found: dict[str, None] = {}
         for name in call.findall(expression):
             if name in functions:
-                found.update(dict.fromkeys(needed(name)))
+                found.update(dict.fromkeys(find_needed(name)))
         return "".join(functions[name].strip() + "\n" for name in found)
 
-    return text_of
+    return collect_source

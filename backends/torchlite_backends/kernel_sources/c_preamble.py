@@ -380,7 +380,7 @@ INLINE cl_ulong atom_cmpxchg(volatile cl_ulong* p, cl_ulong before, cl_ulong now
 """
 
 
-def _scalar_math() -> str:
+def _scalar_math_source() -> str:
     """Return overloads of C's functions for float, double and integers, and their elementwise form for vectors."""
     lines = [
         "template <class> struct Whole {};",
@@ -409,7 +409,7 @@ def _scalar_math() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _vector_math() -> str:
+def _vector_math_source() -> str:
     """Return C's functions of vectors without a faster form: glibc's if available, else element by element."""
     own = {"exp", "exp2", "floor", "ceil", "trunc", "rint", "fabs", "copysign", "fmin", "fmax"}
     lines = []
@@ -432,11 +432,11 @@ def _vector_math() -> str:
             f"template <class T, int N> INLINE Vector<T, N> {name}(Vector<T, N> a, typename Vector<T, N>::Element b) "
             f"{{ return {name}(a, Vector<T, N>(b)); }}"
         )
-    lines.append(_libmvec())
+    lines.append(_libmvec_source())
     return "\n".join(lines) + "\n"
 
 
-def _libmvec() -> str:
+def _libmvec_source() -> str:
     """Return functions over vectors of the register width, and over two or four of them."""
     lines = [
         "#if defined(__GLIBC__) && defined(__x86_64__)",
@@ -564,8 +564,8 @@ CPP = (
     + DEFINITIONS
     + _TYPES
     + _HALVES
-    + _scalar_math()
-    + _vector_math()
+    + _scalar_math_source()
+    + _vector_math_source()
     + _VECTOR_MATHS
     + _FUNCTIONS
     + _ENTRIES

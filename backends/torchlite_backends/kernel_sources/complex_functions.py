@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 
-from .c_function_deps import dependency_collector
+from .c_function_deps import make_dependency_collector
 
 FUNCTIONS: dict[str, str] = {}
 _TEXT = f"""
@@ -158,4 +158,4 @@ for _body in re.split(r"(?m)^(?=FUNCTION )", _TEXT):
     if _name:
         FUNCTIONS[_name[1]] = _body
 
-source_of = dependency_collector(FUNCTIONS, "c")
+source_of = make_dependency_collector(FUNCTIONS, "c")

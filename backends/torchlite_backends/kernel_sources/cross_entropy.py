@@ -7,10 +7,10 @@ worker has all rows and also reduces; backward 8 each worker sums the weights, 1
 from __future__ import annotations
 
 from .gather_scatter import INDEX_TO_PLACE
-from .row_macros import row_macros
+from .row_macros import row_macros_source
 
 _WORDS = (
-    row_macros("P")
+    row_macros_source("P")
     + r"""
 FUNCTION C weight_of(const long target, GLOBAL const P* weight, const int n, const int flags, const long ignore) {
     if (target == ignore || target < 0 || target >= n) return 0;
@@ -68,7 +68,7 @@ KERNEL void cross_entropy(IN(T, x), IN(I, target), IN(P, weight), OUT(C, lse), O
 """
 )
 CROSS_ENTROPY_TOTAL = (
-    row_macros()
+    row_macros_source()
     + r"""
 KERNEL void cross_entropy_total(IN(C, losses), IN(C, weights), OUT(T, result), const int n, const int flags) {
     SCRATCH

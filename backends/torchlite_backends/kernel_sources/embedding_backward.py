@@ -5,11 +5,11 @@ Invalid indices and `padding` are skipped.
 
 from __future__ import annotations
 
-from .row_macros import row_macros
+from .row_macros import row_macros_source
 
 # A worker has `take` columns of all rows and zeroes them first: no two workers write one element.
 BY_COLUMNS = (
-    row_macros()
+    row_macros_source()
     + r"""
 KERNEL void embedding_by_columns(IN(T, grad), IN(I, index), IN(C, shares), OUT(C, out), const int count, const int size,
     const int n, const int take, const int padding, const int shared) {
@@ -30,7 +30,7 @@ KERNEL void embedding_by_columns(IN(T, grad), IN(I, index), IN(C, shares), OUT(C
 # A work-group has one position of `index`; at an index's first occurrence it adds the rows of all its occurrences.
 # `out` is zero-initialised.
 BY_POSITIONS = (
-    row_macros()
+    row_macros_source()
     + r"""
 KERNEL void embedding_by_positions(IN(T, grad), IN(I, index), IN(C, shares), OUT(C, out), const int count,
     const int size, const int n, const int padding, const int shared) {

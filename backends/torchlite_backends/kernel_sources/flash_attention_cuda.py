@@ -42,7 +42,7 @@ class Tiles(NamedTuple):
         return 16 * WARPS * self.strips
 
     @property
-    def macros(self) -> dict[str, str]:
+    def macros_source(self) -> dict[str, str]:
         """Return the definitions."""
         return {"MT": str(self.strips), "OTHER": str(self.other), "HELD": str(self.held)}
 
@@ -336,14 +336,14 @@ KERNEL void dots(IN(T, g), IN(T, o), OUT(float, delta), const Shape s, const int
 )
 
 
-def _tile_loop(
+def _tile_loop_source(
     start: str, stop: str, tiles: tuple[tuple[str, str, str, str], tuple[str, str, str, str]], body: str
 ) -> str:
     """Return a loop over the rows of two matrices (name, source, step, width) by tiles, with prefetch of the next
     tiles.
     """
 
-    def staged(at: str, buffer: str) -> str:
+    def stage_source(at: str, buffer: str) -> str:
         lines = [
             f"stage<OTHER>({name} + {buffer} * OTHER * CHUNKS, {source} + ({at}) * {step}, {step}, {width}, {stop} - "
             f"({at}), {at});"
@@ -352,11 +352,11 @@ def _tile_loop(
         return " ".join((*lines, "cp_async_commit();"))
 
     return f"""
-    if ({start} < end) {{ {staged(start, "0")} }}
+    if ({start} < end) {{ {stage_source(start, "0")} }}
     for (int at = {start}, turn = 0; at < end; at += OTHER, turn ^= 1) {{
         cp_async_wait<0>();
         BARRIER;
-        if (at + OTHER < end) {{ {staged("at + OTHER", "(1 - turn)")} }}
+        if (at + OTHER < end) {{ {stage_source("at + OTHER", "(1 - turn)")} }}
         const Cell* a = {tiles[0][0]} + turn * OTHER * CHUNKS; const Cell* b = {tiles[1][0]} + turn * OTHER * CHUNKS;
         if (HELD && at == {start}) hold(held, own);
         if (HELD == 2 && at == {start}) hold(held_more, more_own);
@@ -395,7 +395,7 @@ KERNEL __launch_bounds__(32 * WARPS, 2)
     }
     stage<OWN>(own, query + first * s.q.row, s.q.row, s.features, s.rows - first, 0);
     stage<OWN>(more_own, grad + first * s.g.row, s.g.row, s.values, s.rows - first, 0);"""
-    + _tile_loop(
+    + _tile_loop_source(
         "0",
         "s.columns",
         (("tile", "key_rows", "s.k.row", "s.features"), ("more_tile", "value_rows", "s.v.row", "s.values")),
@@ -439,7 +439,7 @@ KERNEL __launch_bounds__(32 * WARPS, 2)
     stage<OWN>(own, key_rows + first * s.k.row, s.k.row, s.features, s.columns - first, 0);
     stage<OWN>(more_own, value_rows + first * s.v.row, s.v.row, s.values, s.columns - first, 0);
     cp_async_commit();"""
-    + _tile_loop(
+    + _tile_loop_source(
         "begin",
         "s.rows",
         (("tile", "query", "s.q.row", "s.features"), ("more_tile", "grad", "s.g.row", "s.values")),
@@ -495,7 +495,7 @@ class Variant(NamedTuple):
 
 
 @functools.cache
-def variant(name: str, kind: str, dim: int, mask: str | None = None, wide: bool = False) -> Variant:
+def kernel_source(name: str, kind: str, dim: int, mask: str | None = None, wide: bool = False) -> Variant:
     """Return the kernel of a name for operands of `kind` with up to `dim` features, and a mask of the kind `mask`.
 
     `wide` selects WIDE tiles, if there are enough blocks.
@@ -509,16 +509,16 @@ def variant(name: str, kind: str, dim: int, mask: str | None = None, wide: bool 
         "M": mask or kind,
         "MASK": "0" if mask is None else "1" if mask == "b8" else "2",
         "BF16": str(int(kind == "bf16")),
-        **tiles.macros,
+        **tiles.macros_source,
     }
     return Variant(TEXTS[name], name, kinds, tiles)
 
 
-def variants() -> Iterator[tuple[Variant, tuple[int, int]]]:
+def iter_kernel_variants() -> Iterator[tuple[Variant, tuple[int, int]]]:
     """Yield every kernel that can be requested, with its minimum compute capability."""
     for kind, dim in itertools.product(CAPABILITIES, DIMS):
-        yield variant("dots", kind, dim), CAPABILITIES[kind]
+        yield kernel_source("dots", kind, dim), CAPABILITIES[kind]
         for name, mask in itertools.product(("forward", "backward_query", "backward_key"), (None, "b8", kind)):
-            yield variant(name, kind, dim, mask), CAPABILITIES[kind]
+            yield kernel_source(name, kind, dim, mask), CAPABILITIES[kind]
             if mask is None and (name, dim) in LARGE_TILES:
-                yield variant(name, kind, dim, mask, True), CAPABILITIES[kind]
+                yield kernel_source(name, kind, dim, mask, True), CAPABILITIES[kind]

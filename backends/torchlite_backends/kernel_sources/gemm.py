@@ -34,7 +34,7 @@ class Accumulation(NamedTuple):
     pack: str
 
 
-def accumulation_of(kind: str) -> Accumulation:
+def accumulation_type_of(kind: str) -> Accumulation:
     """Return the accumulation type: float for half precision, int for small integers."""
     if kind in ("f16", "bf16", "c64"):
         return Accumulation("f32", 16, "f")
@@ -45,7 +45,7 @@ def accumulation_of(kind: str) -> Accumulation:
     return Accumulation(kind, 8 if kind in ("f64", "i64", "u64") else 16, KINDS[kind].pack)
 
 
-def _vector_access(name: str, kind: str, acc: str, w: int, as_name: str) -> str:
+def _vector_access_source(name: str, kind: str, acc: str, w: int, as_name: str) -> str:
     """Return the macros `T_V(p, i)` and `T_SV(p, i, v)` that load and store a vector of the accumulation type, named
     `as_name`.
     """
@@ -55,8 +55,8 @@ def _vector_access(name: str, kind: str, acc: str, w: int, as_name: str) -> str:
     return f"#define {name}_{as_name}(p, i) {load}\n#define {name}_S{as_name}(p, i, v) {store}\n"
 
 
-def _defines(kind: str, out: str, vectors: int) -> str:
-    sums = accumulation_of(kind)
+def _defines_source(kind: str, out: str, vectors: int) -> str:
+    sums = accumulation_type_of(kind)
     acc = KINDS[sums.kind].computed
     # The hint declares the kernel vectorised: without it Intel's compiler also tries to vectorise over work-items,
     # which takes seconds.
@@ -76,7 +76,7 @@ def _defines(kind: str, out: str, vectors: int) -> str:
     text = "\n".join(lines) + "\n"
     if kind[0] != "c":
         text += "".join(
-            _vector_access(name, of, acc, w, macro)
+            _vector_access_source(name, of, acc, w, macro)
             for name, of in (("T", kind), ("U", out))
             for w, macro in ((sums.width, "V"), (8, "V8"))
         )
@@ -92,7 +92,7 @@ EPILOGUES = {
 }
 
 
-def epilogue_macros(op: str, **types: str) -> str:
+def make_epilogue_macros(op: str, **types: str) -> str:
     """Return the epilogue's macros by name, each with the types that it applies to."""
     return "".join(f"#define {name}(v) {EPILOGUES[op].replace('X', of)}\n" for name, of in types.items())
 
@@ -257,7 +257,7 @@ FUNCTION void store_rows(GLOBAL const ACC* tile, GLOBAL U* c, GLOBAL const T* d,
 """
 
 
-def _multiply(complex_: bool, rows: int, vectors: int) -> str:
+def _multiply_source(complex_: bool, rows: int, vectors: int) -> str:
     """Return the inner loop's lines: one k for all rows."""
     if complex_:
         return _unroll_rows(
@@ -280,9 +280,9 @@ def panels_source(kind: str, out: str, vectors: int, rows: int = REGISTER_ROWS, 
     registers = 2 if complex_ else vectors
     return (
         _SHAPE
-        + _defines(kind, out, vectors)
+        + _defines_source(kind, out, vectors)
         + f"#define FACTOR {'T' if complex_ else 'ACC'}\n"
-        + epilogue_macros(then, THEN="ACC", THEN_V="V", THEN_V8="V8")
+        + make_epilogue_macros(then, THEN="ACC", THEN_V="V", THEN_V8="V8")
         + _PACK
         + (_STORE + _STORE_ROWS).replace("@ROWS", str(rows))
         + r"""
@@ -332,7 +332,7 @@ VECTORS KERNEL void product(IN(T, a), IN(T, b), OUT(U, c), IN(T, d), GLOBAL ACC*
                     int place = AK(k);
 """
         + "".join(f"V b{v} = VLOAD(0, row + {v} * W);\n" for v in range(registers))
-        + _multiply(complex_, rows, vectors)
+        + _multiply_source(complex_, rows, vectors)
         + r"""
                 }
 """
@@ -372,12 +372,12 @@ def dots_source(kind: str, out: str) -> str:
     ends = "".join(f"t{r}_{j} += T_LD(a_{r}, k) * T_LD(b_{j}, k);\n" for r, j in pairs)
     halves = "".join(
         f"ACC{w} h{w} = "
-        + (f"h{2 * w}.lo + h{2 * w}.hi" if 2 * w < accumulation_of(kind).width else "v.lo + v.hi")
+        + (f"h{2 * w}.lo + h{2 * w}.hi" if 2 * w < accumulation_type_of(kind).width else "v.lo + v.hi")
         + "; "
         for w in (8, 4, 2)
-        if w < accumulation_of(kind).width
+        if w < accumulation_type_of(kind).width
     )
-    acc = KINDS[accumulation_of(kind).kind].computed
+    acc = KINDS[accumulation_type_of(kind).kind].computed
     stores = "".join(
         f"if ({r} < s.m && n + {j} < s.n) {{ ACC v = alpha * (sum_of(c{r}_{j}) + t{r}_{j}); if (s.added) {{ v += "
         f"beta * T_LD(d, {r} * s.dm + (n + {j}) * s.dn); }} U_ST(c, {r} * s.cm + (n + {j}) * s.cn, v); }}\n"
@@ -385,7 +385,7 @@ def dots_source(kind: str, out: str) -> str:
     )
     return (
         _SHAPE
-        + _defines(kind, out, 1)
+        + _defines_source(kind, out, 1)
         + f"FUNCTION ACC sum_of(V v) {{ {halves.replace('ACC', acc)}return h2.x + h2.y; }}\n"
         + r"""
 VECTORS KERNEL void dots(IN(T, a), IN(T, b), OUT(U, c_), IN(T, d_), const Shape s, const ACC alpha, const ACC beta) {
@@ -468,14 +468,14 @@ def tiles_source(
 
     Tiles of a and b are in local memory.
     """
-    sums = accumulation_of(kind).kind
+    sums = accumulation_type_of(kind).kind
     complex_ = kind[0] == "c"
     acc = KINDS[kind].computed if complex_ else KINDS[sums].computed
     return (
         _SHAPE
         + f"#define ACC {acc}\n#define SIDE {side}\n#define EACH {each}\n#define DEPTH {depth}\n"
         + ("#define COMPLEX\n" if complex_ else "")
-        + epilogue_macros(then, THEN="ACC")
+        + make_epilogue_macros(then, THEN="ACC")
         + r"""
 #define TILE (SIDE * EACH)
 #ifdef TABLES

@@ -7,10 +7,10 @@ bias.
 
 from __future__ import annotations
 
-from .row_macros import row_macros
+from .row_macros import row_macros_source
 
 LAYER_NORM = (
-    row_macros("P")
+    row_macros_source("P")
     + r"""
 KERNEL void layer_norm(IN(T, x), IN(P, weight), IN(P, bias), OUT(T, out), OUT(C, mean), OUT(C, rstd), const int rows,
     const int n, const int per, const int flags, const C eps) {
@@ -42,7 +42,7 @@ KERNEL void layer_norm(IN(T, x), IN(P, weight), IN(P, bias), OUT(T, out), OUT(C,
 )
 # Each worker sums the gradients of weight and bias over its rows into a row of partial sums; COLUMN_SUMS adds these.
 LAYER_NORM_BACKWARD = (
-    row_macros("P")
+    row_macros_source("P")
     + r"""
 KERNEL void layer_norm_backward(IN(T, grad), IN(T, x), IN(P, weight), IN(C, mean), IN(C, rstd), OUT(T, out),
     OUT(C, weight_sums), OUT(C, bias_sums), const int rows, const int n, const int per, const int flags) {
@@ -80,7 +80,7 @@ KERNEL void layer_norm_backward(IN(T, grad), IN(T, x), IN(P, weight), IN(C, mean
 """
 )
 COLUMN_SUMS = (
-    row_macros("P")
+    row_macros_source("P")
     + r"""
 KERNEL void column_sums(IN(C, first), IN(C, second), OUT(P, first_out), OUT(P, second_out), const int chunks,
     const int n, const int flags) {
@@ -96,7 +96,7 @@ KERNEL void column_sums(IN(C, first), IN(C, second), OUT(P, first_out), OUT(P, s
 # The elements of a channel in an array (samples, channels, length). COLUMNS: length is 1, and a worker takes W
 # channels.
 _CHANNELS = (
-    row_macros("P")
+    row_macros_source("P")
     + r"""
 #if COLUMNS
 #define CHANNEL_OF(row) const int first = (row) * W, left = channels - first;

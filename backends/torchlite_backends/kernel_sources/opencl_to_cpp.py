@@ -32,14 +32,14 @@ extern "C" __attribute__((visibility("default"))) int share_{name}(const void* g
 _KERNELS = re.compile(r"\bKERNEL\b(?:\s+\w+(?:\([^()]*\))?)*?\s+void\s+(\w+)\s*\(")
 
 
-def kernel_names(text: str) -> list[str]:
+def list_kernel_names(text: str) -> list[str]:
     """Return the names of a source's kernels."""
     return list(dict.fromkeys(_KERNELS.findall(text)))
 
 
 def to_cpp_program(text: str) -> str:
     """Return the C++ program of a kernel source with its types and definitions, which follows this preamble."""
-    entries = "".join(_ENTRY.format(name=name) for name in kernel_names(text))
+    entries = "".join(_ENTRY.format(name=name) for name in list_kernel_names(text))
     base = "Streaming" if "TO_ST16(o_" in text else "Work"  # each element of a pointwise result is written once
     return f'{CPP}struct Program : {base} {{\n#line 1 "kernel"\n{translate_vectors(text)}\n}};\n}}\n{entries}'
 

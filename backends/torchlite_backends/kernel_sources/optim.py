@@ -15,34 +15,36 @@ from torchlite._types.optimizer_formulas import Formula, find_names, parse_again
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 
 
-def c_expression(node: ast.AST, names: dict[str, str]) -> str:
+def c_expression_source(node: ast.AST, names: dict[str, str]) -> str:
     """Return an expression of a formula in C. `names` maps names and functions; others are unchanged."""
     if isinstance(node, ast.Name):
         return names.get(node.id, node.id)
     if isinstance(node, ast.Constant):
         return repr(node.value)
     if isinstance(node, ast.UnaryOp):
-        return f"(-{c_expression(node.operand, names)})"
+        return f"(-{c_expression_source(node.operand, names)})"
     if isinstance(node, ast.BinOp):
-        left, right = c_expression(node.left, names), c_expression(node.right, names)
+        left, right = c_expression_source(node.left, names), c_expression_source(node.right, names)
         return f"({left} {_OPERATORS[type(node.op)]} {right})"
     if not isinstance(node, ast.Call):
         raise TypeError(f"a formula has no {type(node).__name__}")
-    arguments = ", ".join([c_expression(part, names) for part in node.args])
-    return f"{c_expression(node.func, names)}({arguments})"
+    arguments = ", ".join([c_expression_source(part, names) for part in node.args])
+    return f"{c_expression_source(node.func, names)}({arguments})"
 
 
-def c_statements(statements: list, names: dict[str, str], kind: str) -> str:
+def c_statements_source(statements: list, names: dict[str, str], kind: str) -> str:
     """Return the statements of a formula in C; names that are not in `names` are declared with the type `kind`."""
     names, lines = dict(names), []
     for s in statements:
         if isinstance(s, ast.If):
-            lines.append(f"if ({c_expression(s.test, names)} != 0) {{ {c_statements(s.body, names, kind)} }}")
-            lines += [f"else {{ {c_statements(s.orelse, names, kind)} }}"] if s.orelse else []
+            lines.append(
+                f"if ({c_expression_source(s.test, names)} != 0) {{ {c_statements_source(s.body, names, kind)} }}"
+            )
+            lines += [f"else {{ {c_statements_source(s.orelse, names, kind)} }}"] if s.orelse else []
             continue
         name = s.targets[0].id  # type: ignore[attr-defined]
         declared = "" if name in names else f"{kind} "
-        value = c_expression(s.value, names)
+        value = c_expression_source(s.value, names)
         lines.append(f"{declared}{names.setdefault(name, name)} = {value};")
     return "\n".join(lines)
 
@@ -87,18 +89,18 @@ POINTED"""
 )
 
 
-def _bias_corrections(statement: Any) -> list[Any]:
+def _find_bias_corrections(statement: Any) -> list[Any]:
     """Return the calls of `bias_correction` in a statement."""
     calls: list[Any] = [node for node in ast.walk(statement.value) if isinstance(node, ast.Call)]
     return [call for call in calls if call.func.id == "bias_correction"]
 
 
-def numbers_options(formula: Formula) -> tuple[str, ...]:
+def list_numbers_options(formula: Formula) -> tuple[str, ...]:
     """Return the scalars that `numbers_source` takes, `log_beta` for each beta whose power it computes."""
     read = dict.fromkeys(formula.numbers[: formula.fixed_count])
     for s in formula.scalars:
         if s.targets[0].id in formula.numbers_of_step:
-            betas = [call.args[0].id for call in _bias_corrections(s)]
+            betas = [call.args[0].id for call in _find_bias_corrections(s)]
             others = find_names(s.value) - formula.numbers_of_step - {"sqrt", "bias_correction", *betas}
             read |= dict.fromkeys([f"log_{beta}" for beta in betas] + sorted(others))
     return tuple(read)
@@ -109,14 +111,14 @@ def numbers_source(formula: Formula) -> str:
 
     In a captured graph they change with every replay.
     """
-    options = numbers_options(formula)
+    options = list_numbers_options(formula)
     names = {name: f"o.{name}" for name in options} | {"step": "steps"}
     of_step = parse_again([s for s in formula.scalars if s.targets[0].id in formula.numbers_of_step])
     for s in of_step:
-        for call in _bias_corrections(s):  # 1 - beta ** steps without cancellation
+        for call in _find_bias_corrections(s):  # 1 - beta ** steps without cancellation
             call.args[0].id = f"log_{call.args[0].id}"
     names["bias_correction"] = "BIAS_CORRECTION"
-    computed = c_statements(of_step, names, "const T_C")
+    computed = c_statements_source(of_step, names, "const T_C")
     values = [names.get(name, name) for name in formula.numbers] + ["0"] * (NUMBERS - len(formula.numbers))
     written = " ".join(f"numbers[{i}] = {value};" for i, value in enumerate(values))
     return (
@@ -136,7 +138,7 @@ _GIVEN, _KEPT = (
 )
 
 
-def _update(formula: Formula, states: tuple[str, ...], place: str, width: str, scaled: bool) -> str:
+def _update_source(formula: Formula, states: tuple[str, ...], place: str, width: str, scaled: bool) -> str:
     """Return code that loads, steps and stores `width` elements."""
     kind, arrays = f"T_C{width}", [("param", "param"), *((s, f"state_{s}") for s in states)]
     lines = [f"{kind} v_{x} = T_LD{width}({array}, {place});" for x, array in arrays]
@@ -144,12 +146,12 @@ def _update(formula: Formula, states: tuple[str, ...], place: str, width: str, s
     lines += [f"T_ST{width}(grad, {place}, v_grad);"] if scaled else []
     names = {name: f"n.v[{i}]" for i, name in enumerate(formula.numbers)} | {"sqrt": "sqrt", "maximum": "fmax"}
     names |= {x: f"v_{x}" for x in ("grad", "param", *states)}
-    lines += [c_statements(formula.specialize({s: s in states for s in formula.states}), names, kind)]
+    lines += [c_statements_source(formula.specialize({s: s in states for s in formula.states}), names, kind)]
     lines += [f"T_ST{width}({array}, {place}, v_{x});" for x, array in arrays]
     return "\n".join(lines)
 
 
-def _switch_cases(count: int, text: str) -> str:
+def _switch_cases_source(count: int, text: str) -> str:
     """Return the cases of a switch over array numbers."""
     return "\n".join(
         [
@@ -159,7 +161,7 @@ def _switch_cases(count: int, text: str) -> str:
     )
 
 
-def _substitute(text: str, count: int, lanes: int, tile: int, parts: dict[str, str]) -> str:
+def _substitute_parts(text: str, count: int, lanes: int, tile: int, parts: dict[str, str]) -> str:
     """Return a program with its parts substituted."""
     for key, value in parts.items():
         text = text.replace(key, value)
@@ -197,15 +199,15 @@ def step_source(
     )
     parts = {
         "POINTERS": ", ".join(pointers),
-        "CASES": _switch_cases(count, "param = p{k}; grad = g{k};"),
+        "CASES": _switch_cases_source(count, "param = p{k}; grad = g{k};"),
         "POINTED": pointed,
         "GRADIENT": gradient,
         "SCALARS": "".join(f", {x}" for x in scaler),
         "SCALER": "\n".join(SCALER[x] for x in scaler),
-        "VECTOR": _update(formula, states, "i", str(lanes), scaled),
-        "SCALAR": _update(formula, states, "j", "", scaled),
+        "VECTOR": _update_source(formula, states, "i", str(lanes), scaled),
+        "SCALAR": _update_source(formula, states, "j", "", scaled),
     }
-    return _substitute(_STEP.replace(_GIVEN, _KEPT) if kept else _STEP, count, lanes, tile, parts)
+    return _substitute_parts(_STEP.replace(_GIVEN, _KEPT) if kept else _STEP, count, lanes, tile, parts)
 
 
 _UNSCALE = (
@@ -230,7 +232,7 @@ CASES
 )
 
 
-def _unscale(place: str, width: str) -> str:
+def _unscale_lines_source(place: str, width: str) -> str:
     """Return code that checks and multiplies `width` elements."""
     bad = "any(isfinite(v) == 0)" if width else "!isfinite(v)"
     return (
@@ -244,8 +246,12 @@ def unscale_source(count: int, lanes: int, tile: int) -> str:
     """Return the program that multiplies `count` gradients by `factor` and sets `found` to 1 for an infinity or NaN."""
     parts = {
         "POINTERS": ", ".join(f"GLOBAL T* g{k}" for k in range(count)),
-        "CASES": _switch_cases(count, "grad = g{k};"),
+        "CASES": _switch_cases_source(count, "grad = g{k};"),
     }
-    return _substitute(
-        _UNSCALE, count, lanes, tile, parts | {"VECTOR": _unscale("i", str(lanes)), "SCALAR": _unscale("j", "")}
+    return _substitute_parts(
+        _UNSCALE,
+        count,
+        lanes,
+        tile,
+        parts | {"VECTOR": _unscale_lines_source("i", str(lanes)), "SCALAR": _unscale_lines_source("j", "")},
     )

@@ -132,7 +132,7 @@ _READ = (
 
 
 @functools.cache
-def seeded_from_memory(text: str) -> str:
+def read_seed_from_memory_source(text: str) -> str:
     """Return a kernel that reads seed and first block from memory, for graphs: each replay writes them there."""
     before, after = text.split(_NUMBERS)
     parameters, body = after.split(") {\n", 1)

@@ -1,7 +1,7 @@
 """OpenCL and CUDA preambles that let one kernel source compile as both, and the macros of a dtype.
 
 A kernel's array parameter is a pointer and an offset: `IN(T, x)` and `OUT(T, x)` declare both, `AT(x)` is its first
-element. `dtype_macros` defines, for the name T: `T` (storage type), `T_C` (compute type), `T_LD(p, i)` and `T_ST(p, i,
+element. `dtype_macros_source` defines, for the name T: `T` (storage type), `T_C` (compute type), `T_LD(p, i)` and `T_ST(p, i,
 v)` (element i, converted), and `T_LD16(p, i)`, `T_ST16(p, i, v)` for 16 elements from i on (also 4 and 8).
 """
 
@@ -75,7 +75,7 @@ FUNCTION cl_uint float2_as_half2(float2 v) { return float_as_half(v.x) | (cl_uin
 }
 
 
-def dtype_macros(widths: tuple[int, ...] = (), target: str = "opencl", **names: str) -> str:
+def dtype_macros_source(widths: tuple[int, ...] = (), target: str = "opencl", **names: str) -> str:
     """Return the macros of dtypes for a language: `dtype_macros((16,), T="f16")`. `widths` lists the vector widths that
     the kernel loads and stores.
     """

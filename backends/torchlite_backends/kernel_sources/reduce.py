@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-from .pointwise import ChainIndexing, ChainSource, chain_body
+from .pointwise_codegen import ChainIndexing, ChainSource, chain_body_source
 
 # kind: compute type of elements (scalar type, integer type of the same width for comparisons and counts, greatest and
 # least value)
@@ -365,19 +365,19 @@ _REAL = r"""
 """
 
 
-def acc_kind(how: ReductionPass, work: str) -> str:
+def accumulator_kind_of(how: ReductionPass, work: str) -> str:
     """Return the kind of a pass's accumulator for elements computed in `work`."""
     if how.acc == "W":
         return work
     return REAL_OF.get(work, work) if how.acc == "R" else "i64" if COMPUTE_TYPES[work][1] == "long" else "i32"
 
 
-def aux_kind(op: str, work: str) -> str:
+def intermediate_kind_of(op: str, work: str) -> str:
     """Return the kind that an op's first pass passes to the second."""
-    return acc_kind(OPS[op][0], work)
+    return accumulator_kind_of(OPS[op][0], work)
 
 
-def _macros(op: str, work: str) -> list[str]:
+def _macros_source(op: str, work: str) -> list[str]:
     scalar, integer, greatest, least = COMPUTE_TYPES[work]
     real = REAL_OF.get(work, work)
     if real != work:
@@ -389,14 +389,14 @@ def _macros(op: str, work: str) -> list[str]:
         f"#define GREATEST {greatest}",
         f"#define LEAST {least}",
         f"#define I_MAX {'LONG_MAX' if integer == 'long' else 'INT_MAX'}",
-        f"#define A0 {COMPUTE_TYPES[aux_kind(op, work)][0]}",
+        f"#define A0 {COMPUTE_TYPES[intermediate_kind_of(op, work)][0]}",
         f"#define ISNAN(v) {'0' if work[0] in 'iu' else '((v) != (v))'}",
     ]
     if real == work:
         lines += [
             f"#define W_16 {scalar}16",
             f"#define I_16 {integer}16",
-            f"#define A0_16 {COMPUTE_TYPES[aux_kind(op, work)][0]}16",
+            f"#define A0_16 {COMPUTE_TYPES[intermediate_kind_of(op, work)][0]}16",
             f"#define LOAD(p, i) convert_{scalar}(T_LD(p, i))",
             f"#define LOAD16(p, i) convert_{scalar}16(T_LD16(p, i))",
             "#define IOTA VEC16(I_16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)",
@@ -405,7 +405,7 @@ def _macros(op: str, work: str) -> list[str]:
     else:
         lines += ["#define LOAD(p, i) T_LD(p, i)", _COMPLEX]
     for n, how in enumerate(OPS[op], 1):
-        acc = COMPUTE_TYPES[acc_kind(how, work)][0]
+        acc = COMPUTE_TYPES[accumulator_kind_of(how, work)][0]
         lines += [
             f"#define A{n} {acc}",
             f"#define A{n}_16 {acc}16",
@@ -424,7 +424,12 @@ def reduction_source(op: str, work: str, form: str, layout: str, number: int = 0
     """
     passes = OPS[op]
     last = number or len(passes)
-    lines = [*_macros(op, work), f"#define WIDE {wide}", f"#define GROUP {group}", f"#define A_LAST A{len(passes)}"]
+    lines = [
+        *_macros_source(op, work),
+        f"#define WIDE {wide}",
+        f"#define GROUP {group}",
+        f"#define A_LAST A{len(passes)}",
+    ]
     more = f"M_ST(AT(more), i_, {SECOND_OUTPUTS[op]});" if op in SECOND_OUTPUTS and last == len(passes) else ""
     value = "aux" if form == "whole" and last == 1 else f"FINISH{last}(acc{last}, aux)"
     lines.append(f"#define STORE(i) {{ int i_ = (i); O_ST(AT(out), i_, {value}); {more} }}")
@@ -458,7 +463,7 @@ def fused_reduction_source(text: str, chain: ChainSource, place: int, kind: str,
     given = ", ".join(word.split()[-1] for word in parameters)
     lines = [*chain.functions, "#undef R\n"]
     for w in ("", "16"):
-        body = "\n    ".join(chain_body(chain, kind, len(beside), walk, w))
+        body = "\n    ".join(chain_body_source(chain, kind, len(beside), walk, w))
         lines.append(f"FUNCTION {scalar}{w} chained{w}(int i, {', '.join(parameters)}) {{\n    {body}")
         lines.append(f"    return r{place};\n}}")
         text = text.replace(

@@ -62,7 +62,7 @@ _GRU_BACKWARD = (
 _STEPS = {"lstm": _LSTM, "lstm_backward": _LSTM_BACKWARD, "gru": _GRU, "gru_backward": _GRU_BACKWARD}
 
 
-def _arrays(parameters: str) -> list[str]:
+def _list_array_names(parameters: str) -> list[str]:
     return [part.split(",")[1].strip(" )") for part in parameters.split("), ")]
 
 
@@ -73,14 +73,15 @@ def cell_step_source(name: str, width: int) -> str:
     """
     parameters, body = _STEPS[name]
     pointers = "".join(
-        f"GLOBAL {'const ' if f'IN(T, {a})' in parameters else ''}T* {a} = AT({a});\n" for a in _arrays(parameters)
+        f"GLOBAL {'const ' if f'IN(T, {a})' in parameters else ''}T* {a} = AT({a});\n"
+        for a in _list_array_names(parameters)
     )
 
-    def element(vector: str, load: str, store: str) -> str:
+    def element_source(vector: str, load: str, store: str) -> str:
         return body.replace("LD(", load + "(").replace("ST(", store + "(").replace("V ", vector + " ")
 
     wide = (
-        f"if (column + {width} <= size) {{ {element(f'T_C{width}', f'T_LD{width}', f'T_ST{width}')} continue; }}"
+        f"if (column + {width} <= size) {{ {element_source(f'T_C{width}', f'T_LD{width}', f'T_ST{width}')} continue; }}"
         if width > 1
         else ""
     )
@@ -92,7 +93,7 @@ KERNEL void cell_step({parameters}, const int rows, const int size, const int gi
         int row = piece / pieces, column = piece % pieces * {width}, at = row * size + column;
         int three = 3 * row * size + column, four = 4 * row * size + column, end = min(size, column + {width});
         {wide}
-        for (; column < end; ++column, ++at, ++three, ++four) {{ {element("T_C", "T_LD", "T_ST")} }}
+        for (; column < end; ++column, ++at, ++three, ++four) {{ {element_source("T_C", "T_LD", "T_ST")} }}
     }}
 }}
 """

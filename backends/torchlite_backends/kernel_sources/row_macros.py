@@ -21,7 +21,7 @@ fill)` loads element i of the row and its vector neighbours, with `fill` past th
 from __future__ import annotations
 
 
-def _vector_fold(name: str, pair: str) -> str:
+def _vector_fold_source(name: str, pair: str) -> str:
     """Return a function that reduces a vector to one number, by halves if the language has them.
 
     `pair` combines two numbers or halves.
@@ -44,18 +44,18 @@ def _vector_fold(name: str, pair: str) -> str:
     return text + "#endif\n"
 
 
-def _partial_load(w: int, text: str) -> str:
+def _partial_load_source(w: int, text: str) -> str:
     return f"#if W > {w}\n    if (n & {w}) {{ {text} k += {w}; }}\n#endif\n"
 
 
-_FOLDS = _vector_fold("lanes_sum", "{} + {}") + _vector_fold("lanes_max", "LARGER({}, {})")
+_FOLDS = _vector_fold_source("lanes_sum", "{} + {}") + _vector_fold_source("lanes_max", "LARGER({}, {})")
 # The elements past the end of a row: runs of 8, 4, 2 and 1.
 _PARTS = f"""
 FUNCTION V load_part_@(GLOBAL const @* p, int n, C fill) {{
     C lane[W];
     int k = 0;
     JOIN(vstore, W)(SPLAT(fill), 0, lane);
-{"".join(_partial_load(w, f"vstore{w}(@_LD{w}(p, k), 0, lane + k);") for w in (8, 4, 2))}\
+{"".join(_partial_load_source(w, f"vstore{w}(@_LD{w}(p, k), 0, lane + k);") for w in (8, 4, 2))}\
     if (n & 1) lane[k] = @_LD(p, k);
     return JOIN(vload, W)(0, lane);
 }}
@@ -63,7 +63,7 @@ FUNCTION void store_part_@(GLOBAL @* p, int n, V v) {{
     C lane[W];
     int k = 0;
     JOIN(vstore, W)(v, 0, lane);
-{"".join(_partial_load(w, f"@_ST{w}(p, k, vload{w}(0, lane + k));") for w in (8, 4, 2))}\
+{"".join(_partial_load_source(w, f"@_ST{w}(p, k, vload{w}(0, lane + k));") for w in (8, 4, 2))}\
     if (n & 1) @_ST(p, k, lane[k]);
 }}
 """
@@ -171,7 +171,7 @@ _COMPUTED = r"""
 )
 
 
-def row_macros(*names: str) -> str:
+def row_macros_source(*names: str) -> str:
     """Return the macros above, and `LOAD_P(p, n, fill)` and `STORE_P(p, n, v)` for each further type name P and for C.
 
     P must have the compute type of T.

@@ -23,7 +23,7 @@ class Scan(NamedTuple):
     by_rows: bool = True  # whether sixteen neighbours may be combined in a tree: not where that could overflow sooner
 
 
-def _extreme(start: str, sign: str) -> Scan:
+def _make_extreme_scan(start: str, sign: str) -> Scan:
     return Scan(
         "$W v; $I at;",
         f"s.v = ($W)({start}); s.at = ($I)(0);",
@@ -35,8 +35,8 @@ def _extreme(start: str, sign: str) -> Scan:
 SCAN_OPS = {
     "cumsum": Scan("$W v;", "s.v = ($W)(0);", "s.v = v;", "s.v = a.v + b.v;"),
     "cumprod": Scan("$W v;", "s.v = ONE;", "s.v = v;", "s.v = TIMES(a.v, b.v);", False),
-    "cummax": _extreme("LEAST", ">="),
-    "cummin": _extreme("GREATEST", "<="),
+    "cummax": _make_extreme_scan("LEAST", ">="),
+    "cummin": _make_extreme_scan("GREATEST", "<="),
     "logcumsumexp": Scan("$W v;", "s.v = ($W)(LEAST);", "s.v = v;", "s.v = log_of_sum(a.v, b.v);", False),
     "_linear_recurrence": Scan(
         "$W v; $W by;",
@@ -205,7 +205,7 @@ SHIFTS = {
 }
 
 
-def _substitute(text: str, **values: str) -> str:
+def _substitute_types(text: str, **values: str) -> str:
     for name in sorted(values, key=len, reverse=True):
         text = text.replace(f"${name}", values[name])
     return text
@@ -215,14 +215,14 @@ def _state_source(how: Scan, work: str, out: str, suffix: str, lanes: int) -> st
     """Return the State of `lanes` neighbours with its functions, whose names end in `suffix`."""
     scalar, integer = COMPUTE_TYPES[work][:2]
     n = str(lanes) if lanes > 1 else ""
-    text = _substitute(
+    text = _substitute_types(
         _STATE,
         FIELDS=how.fields,
         MERGE=how.merge,
         LIFT=how.lift,
         MORE=f"M_ST{n}(r, i, convert_long{n}(s.at));" if " at;" in how.fields else "",
     )
-    return _substitute(
+    return _substitute_types(
         text,
         S=suffix,
         W=scalar + n,
@@ -234,7 +234,7 @@ def _state_source(how: Scan, work: str, out: str, suffix: str, lanes: int) -> st
     )
 
 
-def _row_functions(how: Scan, work: str) -> str:
+def _row_functions_source(how: Scan, work: str) -> str:
     """Return the functions of the tree scan over sixteen neighbours."""
     scalar, integer = COMPUTE_TYPES[work][:2]
     fields = [
@@ -290,7 +290,7 @@ def scan_source(op: str, work: str, vector: str, out: str, layout: str, group: i
     if op == "logcumsumexp":
         lines.append(_LOG if real else _COMPLEX_LOG)
     text = "\n".join(lines) + _state_source(how, work, out, "", lanes)
-    text += _substitute(
+    text += _substitute_types(
         "FUNCTION State start(void) { State s; " + how.start + " return s; }\n",
         W=scalar + n,
         I=COMPUTE_TYPES[work][1] + n,
@@ -301,5 +301,5 @@ def scan_source(op: str, work: str, vector: str, out: str, layout: str, group: i
             + COMPUTE_TYPES[work][1]
             + "16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))\n"
         )
-        text += iota + _state_source(how, vector, out, "16", 16) + _row_functions(how, vector)
+        text += iota + _state_source(how, vector, out, "16", 16) + _row_functions_source(how, vector)
     return text + _HEAD + (_GROUP if layout == "group" else _TOTAL + _RUN) + _CARRY

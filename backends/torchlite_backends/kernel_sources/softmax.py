@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .row_macros import row_macros
+from .row_macros import row_macros_source
 
 # RECOMPUTE: the exponentials do not survive in the output's precision and are computed twice.
 SOFTMAX = (
-    row_macros()
+    row_macros_source()
     + r"""
 KERNEL void softmax(IN(T, x), OUT(T, out), const int rows, const int n, const int inner, const int per) {
     SCRATCH
@@ -38,7 +38,7 @@ KERNEL void softmax(IN(T, x), OUT(T, out), const int rows, const int n, const in
 """
 )
 LOG_SOFTMAX = (
-    row_macros()
+    row_macros_source()
     + r"""
 KERNEL void log_softmax(IN(T, x), OUT(T, out), const int rows, const int n, const int inner, const int per) {
     SCRATCH
@@ -58,7 +58,7 @@ KERNEL void log_softmax(IN(T, x), OUT(T, out), const int rows, const int n, cons
 """
 )
 SOFTMAX_BACKWARD = (
-    row_macros()
+    row_macros_source()
     + r"""
 KERNEL void softmax_backward(IN(T, grad), IN(T, y), OUT(T, out), const int rows, const int n, const int inner,
     const int per) {
@@ -74,7 +74,7 @@ KERNEL void softmax_backward(IN(T, grad), IN(T, y), OUT(T, out), const int rows,
 """
 )
 LOG_SOFTMAX_BACKWARD = (
-    row_macros()
+    row_macros_source()
     + r"""
 KERNEL void log_softmax_backward(IN(T, grad), IN(T, y), OUT(T, out), const int rows, const int n, const int inner,
     const int per) {

@@ -11,10 +11,10 @@ import re
 
 from torchlite_backends.array import special_coefficients as T
 
-from .c_function_deps import dependency_collector
+from .c_function_deps import make_dependency_collector
 
 
-def _polynomial(coefficients) -> str:
+def _polynomial_source(coefficients) -> str:
     """Return a function by Horner's rule, highest power first."""
     first, *rest = (repr(float(c)) for c in coefficients)
     return (
@@ -40,7 +40,7 @@ _EULER_STEPS = "".join(
 
 _TABLES = {f"p_{name.lower()}": getattr(T, name) for name in vars(T) if name.isupper() and name != "TEMME"}
 _TABLES |= {f"p_temme{k}": row for k, row in enumerate(T.TEMME)} | {"p_stirling": _STIRLING, "p_digamma": _DIGAMMA}
-FUNCTIONS: dict[str, str] = {name: _polynomial(table).replace("@", name) for name, table in _TABLES.items()}
+FUNCTIONS: dict[str, str] = {name: _polynomial_source(table).replace("@", name) for name, table in _TABLES.items()}
 
 
 def _add_functions(text: str) -> None:
@@ -346,4 +346,4 @@ for _name, (_first, _step) in _RECURRENCES.items():
             )
         )
 
-source_of = dependency_collector(FUNCTIONS, "ps")
+source_of = make_dependency_collector(FUNCTIONS, "ps")

@@ -6,10 +6,10 @@ Each result has one writer, so results are deterministic. Invalid indices are sk
 
 from __future__ import annotations
 
-from .row_macros import row_macros
+from .row_macros import row_macros_source
 
 _WORDS = (
-    row_macros()
+    row_macros_source()
     + r"""
 #if COMPLEX
 #define TIMES(v, w) VEC2(C, (v).x * (w).x - (v).y * (w).y, (v).x * (w).y + (v).y * (w).x)

@@ -8,7 +8,7 @@ further, in rows l / 4 and 8 further. Of the 16 x 8 result it has the pair of bo
 from __future__ import annotations
 
 
-def _mma(kind: str) -> str:
+def _mma_source(kind: str) -> str:
     return f"""
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.{kind}.{kind}.f32 "
                  "{{%0, %1, %2, %3}}, {{%4, %5, %6, %7}}, {{%8, %9}}, {{%10, %11, %12, %13}};"
@@ -17,7 +17,7 @@ def _mma(kind: str) -> str:
                      "f"(c[3]));"""
 
 
-def _half_mma(first: int, source: str) -> str:
+def _half_mma_source(first: int, source: str) -> str:
     """Return half of a 16 x 8 x 16 product, for the GPU generation that has only such ones."""
     return f"""
     asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 "
@@ -27,7 +27,7 @@ def _half_mma(first: int, source: str) -> str:
                      "f"({source}[2]), "f"({source}[3]));"""
 
 
-def _ldmatrix(name: str, way: str) -> str:
+def _ldmatrix_source(name: str, way: str) -> str:
     return f"""
 FUNCTION void {name}(unsigned* r, const void* row) {{
     asm volatile("ldmatrix.sync.aligned.m8n8.x4{way}.shared.b16 {{%0, %1, %2, %3}}, [%4];"
@@ -42,11 +42,11 @@ TENSOR_CORES = (
 #ifdef __CUDACC_RTC__
 FUNCTION void mma_16x8x16_f16(float* d, const unsigned* a, const unsigned* b, const float* c) {
 #if __CUDA_ARCH__ >= 800"""
-    + _mma("f16")
+    + _mma_source("f16")
     + r"""
 #else"""
-    + _half_mma(0, "c")
-    + _half_mma(1, "d")
+    + _half_mma_source(0, "c")
+    + _half_mma_source(1, "d")
     + r"""
 #endif
 }
@@ -62,7 +62,7 @@ FUNCTION unsigned pack_f16(float low, float high) {
 }
 #if __CUDA_ARCH__ >= 800
 FUNCTION void mma_16x8x16_bf16(float* d, const unsigned* a, const unsigned* b, const float* c) {"""
-    + _mma("bf16")
+    + _mma_source("bf16")
     + r"""
 }
 FUNCTION unsigned pack_bf16(float low, float high) {
@@ -71,8 +71,8 @@ FUNCTION unsigned pack_bf16(float low, float high) {
     return r;
 }
 #endif"""
-    + _ldmatrix("ldmatrix_x4", "")
-    + _ldmatrix("ldmatrix_x4_trans", ".trans")
+    + _ldmatrix_source("ldmatrix_x4", "")
+    + _ldmatrix_source("ldmatrix_x4_trans", ".trans")
     + r"""
 // Of 16 bytes the first `given` (16 or 0) are copied, the others become zero.
 FUNCTION void cp_async_16(void* to, const void* from, int given) {

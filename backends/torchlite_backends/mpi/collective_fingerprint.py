@@ -34,7 +34,7 @@ class CollectiveMismatch(RuntimeError):
     """Ranks of a group are in different collectives."""
 
 
-def header(call: str, how: Any, what: str, size: Any) -> bytes:
+def make_header(call: str, how: Any, what: str, size: Any) -> bytes:
     """Return a rank's description of a collective: the call, the operation or root, its elements, and their size."""
     said = f"{call}{'' if how is None else f'({how})'} of {what}, {size}"
     text = said.encode()
@@ -113,7 +113,7 @@ class PairwiseCheck:
             parts = [part.view(small.dtype) if part.size else part for part in parts]
             own = parts[rank] if small.sends else None
             self.finish = small.finishing(parts)  # makes the result in memory of one dimension
-        self.begin = _header_sender([request.Start for request in self._requests], own)
+        self.begin = _make_header_sender([request.Start for request in self._requests], own)
         tests = [request.Test for request in self._requests]
         read, text = [self._heads[r].tobytes for r in others], head.text
         if len(others) == 1:
@@ -138,30 +138,30 @@ class PairwiseCheck:
             self.free()
 
 
-def _header_sender(starts: list[Callable[[], None]], own: np.ndarray | None) -> Callable[[Any], None]:
+def _make_header_sender(starts: list[Callable[[], None]], own: np.ndarray | None) -> Callable[[Any], None]:
     """Return the function that sends this rank's header, with its data if `own` is the buffer for it."""
     copy = np.copyto
     if len(starts) == 2:
         receive, send = starts
 
-        def begin(array: Any) -> None:
+        def begin_send(array: Any) -> None:
             if own is not None:
                 copy(own, array if array.ndim == 1 else array.ravel("K"))
             receive()
             send()
 
-        return begin
+        return begin_send
 
     def begin_all(array: Any) -> None:
         if own is not None:
-            copy(own, as_flat(array))
+            copy(own, flatten(array))
         for start in starts:
             start()
 
     return begin_all
 
 
-def as_flat(array: Any) -> np.ndarray:
+def flatten(array: Any) -> np.ndarray:
     """Return contiguous memory in one dimension."""
     return array if array.ndim == 1 else array.ravel("K")
 

@@ -20,10 +20,10 @@ from .collective_fingerprint import (
     Header,
     PairwiseCheck,
     Steps,
-    as_flat,
+    flatten,
     format_header,
 )
-from .requests import EAGER_POLLS, Request, active_queues, poll, spin_polls
+from .requests import EAGER_POLLS, Request, active_queues, choose_spin_polls, poll_until_complete
 
 
 class CollectiveQueue:
@@ -34,10 +34,10 @@ class CollectiveQueue:
         self.near = comm.Dup() if 1 < self.size <= _MAX_EXCHANGE_RANKS else None  # for the messages of few ranks
         self.made: weakref.WeakSet[PairwiseCheck] = weakref.WeakSet()
         self._waiting: deque[CheckedCollective] = deque()  # their data has not begun
-        self._greedy = spin_polls(self.size)
+        self._greedy = choose_spin_polls(self.size)
         _queues.add(self)
 
-    def _words(self, head: Header) -> PairwiseCheck | AllgatherCheck:
+    def _take_header_exchange(self, head: Header) -> PairwiseCheck | AllgatherCheck:
         if head.spare:
             return head.spare.pop()
         return AllgatherCheck(self, head) if self.near is None else PairwiseCheck(self, head)
@@ -67,9 +67,9 @@ class CollectiveQueue:
         """
         with self.lock:
             header = Header(head, self.size) if isinstance(head, bytes) else head
-            words = self._words(header)
-            words.begin(_read(*kept) if header.small is not None else None)
-            request = self._queue(words, header, start, kept, written, differing)
+            words = self._take_header_exchange(header)
+            words.begin(_read_array_or_out(*kept) if header.small is not None else None)
+            request = self._append_collective(words, header, start, kept, written, differing)
             self.advance()
             return request
 
@@ -83,10 +83,10 @@ class CollectiveQueue:
     ) -> Request | None:
         """Like `begin`, but wait; return None when complete."""
         with self.lock:
-            words, small = head.spare.pop() if head.spare else self._words(head), head.small
+            words, small = head.spare.pop() if head.spare else self._take_header_exchange(head), head.small
             words.begin(out if array is None else array)
             try:
-                arrived = not self._waiting and poll(words.Test, EAGER_POLLS, self._greedy)
+                arrived = not self._waiting and poll_until_complete(words.Test, EAGER_POLLS, self._greedy)
             except BaseException:  # MPI has the memory still
                 Request(words, (words,))  # type: ignore[arg-type]
                 raise
@@ -94,25 +94,25 @@ class CollectiveQueue:
                 if arrived and differing is None:
                     self.check(words.texts(), head.text)
                 begin = lambda: start(out, array)
-                return self._queue(words, head, begin, (out, array), out.nbytes, differing)
+                return self._append_collective(words, head, begin, (out, array), out.nbytes, differing)
             if small is not None:
-                words.finish(as_flat(out))  # type: ignore[union-attr]
+                words.finish(flatten(out))  # type: ignore[union-attr]
                 head.spare.append(words)
                 return None
             head.spare.append(words)
             request = start(out, array)
         try:
-            if poll(request.Test, EAGER_POLLS, self._greedy):
+            if poll_until_complete(request.Test, EAGER_POLLS, self._greedy):
                 return None
         except BaseException:  # MPI has the memory still
             Request(request, (out, array))
             raise
         return Request(request, (out, array), out.nbytes)
 
-    def _queue(
+    def _append_collective(
         self, words: Any, head: Header, start: Any, kept: tuple[Any, ...], written: int, differing: Any
     ) -> CheckedCollective:
-        def steps() -> Steps:
+        def run_steps() -> Steps:
             yield words
             agree = words.agree()
             if start is None or (not agree and differing is not None):
@@ -120,13 +120,13 @@ class CollectiveQueue:
             if not agree:
                 self.check(words.texts(), head.text)
             if head.small is not None:
-                words.finish(as_flat(kept[0]))
+                words.finish(flatten(kept[0]))
             request = start() if head.small is None else None
             if len(head.spare) < _MAX_SPARE:
                 head.spare.append(words)
             return request
 
-        collective = CheckedCollective(self, steps(), (kept, head, words), written)
+        collective = CheckedCollective(self, run_steps(), (kept, head, words), written)
         self._waiting.append(collective)
         active_queues.add(self)
         return collective
@@ -134,7 +134,7 @@ class CollectiveQueue:
     def advance(self) -> None:
         """Start the transfers that can start."""
         with self.lock:
-            while self._waiting and self._waiting[0].move():
+            while self._waiting and self._waiting[0].advance_header_exchange():
                 self._waiting.popleft()
             if not self._waiting:
                 active_queues.discard(self)
@@ -153,7 +153,7 @@ class CollectiveQueue:
             exchange.free()
 
 
-def _read(out: np.ndarray, array: np.ndarray | None) -> np.ndarray:
+def _read_array_or_out(out: np.ndarray, array: np.ndarray | None) -> np.ndarray:
     return out if array is None else array
 
 
@@ -176,9 +176,9 @@ class CheckedCollective(Request):
         self._failed: Exception | None = None
         self._data: MPI.Request | None = None
         super().__init__(self._step, kept, written)
-        self._test = self._arrived
+        self._test = self._test_arrival
 
-    def move(self) -> bool:
+    def advance_header_exchange(self) -> bool:
         """Advance the header exchange; return True if the transfer has started or failed."""
         try:
             while self._step.Test():
@@ -191,7 +191,7 @@ class CheckedCollective(Request):
         self._begun = True
         return True
 
-    def _arrived(self) -> bool:
+    def _test_arrival(self) -> bool:
         if not self._begun:
             self._line.advance()
             if not self._begun:

@@ -20,11 +20,11 @@ WORDS = (
 )
 
 
-def _refuse(*args: Any, **kwargs: Any) -> Any:
+def _refuse_after_fork(*args: Any, **kwargs: Any) -> Any:
     raise RuntimeError(WORDS)
 
 
-def _leave(*args: Any) -> None:
+def _skip_free(*args: Any) -> None:
     """Free nothing: it belongs to the parent."""
 
 
@@ -33,5 +33,5 @@ def refuse_all() -> None:
     for kind in (Communicator, CollectiveQueue, Request, ReceiveRequest, CheckedCollective):
         for name, value in list(vars(kind).items()):
             if callable(value) and (name == "__init__" or not name.startswith("__")):
-                setattr(kind, name, _leave if name in ("free", "release") else _refuse)
-    PairwiseCheck.__del__ = _leave  # type: ignore[method-assign]
+                setattr(kind, name, _skip_free if name in ("free", "release") else _refuse_after_fork)
+    PairwiseCheck.__del__ = _skip_free  # type: ignore[method-assign]

@@ -27,9 +27,9 @@ def join_world(rank: int, size: int, meeting: str, limit: float) -> tuple[dict[s
     seconds, RuntimeError if `mpiexec` is missing or fails.
     """
     deadline = time.monotonic() + limit
-    start = os.path.join(_private_folder(), hashlib.sha256(meeting.encode()).hexdigest()[:16])
+    start = os.path.join(_ensure_private_folder(), hashlib.sha256(meeting.encode()).hexdigest()[:16])
     own = f"{start}-{rank}"
-    listener = _listen(own, rank)
+    listener = _listen_as_rank(own, rank)
     try:
         process = None
         if rank == 0:
@@ -49,7 +49,7 @@ def join_world(rank: int, size: int, meeting: str, limit: float) -> tuple[dict[s
     return found, process
 
 
-def _private_folder() -> str:
+def _ensure_private_folder() -> str:
     """Return a folder that nobody else can write to."""
     folder = os.path.join(tempfile.gettempdir(), f"torchlite-mpi-{os.geteuid()}")
     why = ""
@@ -63,7 +63,7 @@ def _private_folder() -> str:
     return folder
 
 
-def _listen(path: str, rank: int) -> socket.socket:
+def _listen_as_rank(path: str, rank: int) -> socket.socket:
     taken = RuntimeError(
         f"another process of this machine waits to be rank {rank} of the same world ({path}): give each process a rank "
         "of its own, or take another port"

@@ -26,12 +26,12 @@ class MPIInit:
 
     def _run(self) -> None:
         try:
-            self._why = self._call()
+            self._why = self._call_mpi_init()
         except Exception as error:  # reported by the thread that waits
             self._why = str(error)
         self._ended.set()
 
-    def _call(self) -> str:
+    def _call_mpi_init(self) -> str:
         """Initialise MPI; return the error, or ""."""
         MPI = self._MPI
         # The extension module is linked to the library. If its symbols cannot be found (Windows), mpi4py calls it.

@@ -23,7 +23,7 @@ _TYPES = {
 
 
 @functools.cache
-def _nan_propagating_op(name: str, code: str) -> MPI.Op:
+def _make_nan_propagating_op(name: str, code: str) -> MPI.Op:
     """Return an op for the minimum or maximum of floats that propagates NaN, unlike MPI's own."""
     ufunc, dtype = _PROPAGATING[name], np.dtype(code)
 
@@ -35,10 +35,10 @@ def _nan_propagating_op(name: str, code: str) -> MPI.Op:
 
 
 @functools.cache
-def mpi_type_and_op(dtype: np.dtype, name: str) -> tuple[MPI.Datatype, MPI.Op]:
+def get_mpi_type_and_op(dtype: np.dtype, name: str) -> tuple[MPI.Datatype, MPI.Op]:
     """Return the MPI datatype of a dtype, and the reduction operation."""
     if dtype.kind == "b":
         return MPI.UINT8_T, _NATIVE[_OF_BOOLS.get(name, name)]
     code = f"{dtype.kind}{dtype.itemsize}"
-    how = _nan_propagating_op(name, code) if dtype.kind == "f" and name in _PROPAGATING else _NATIVE[name]
+    how = _make_nan_propagating_op(name, code) if dtype.kind == "f" and name in _PROPAGATING else _NATIVE[name]
     return _TYPES[code], how

@@ -51,7 +51,7 @@ class Request:
         while not self._finished:
             if self._lock.acquire(blocking=False):  # otherwise another thread polls
                 try:
-                    self._ask(eager)
+                    self._poll_completion(eager)
                 finally:
                     self._lock.release()
             if self._finished:
@@ -71,18 +71,18 @@ class Request:
             raise self._error
         return True
 
-    def _ask(self, times: int) -> None:
+    def _poll_completion(self, times: int) -> None:
         try:
-            if self._finished or poll(self._test, times):
-                self._end()
+            if self._finished or poll_until_complete(self._test, times):
+                self._mark_finished()
         except MPI.Exception as error:
             self._error = RuntimeError(f"MPI: {error.Get_error_string()}")
-            self._end()
+            self._mark_finished()
         except RuntimeError as error:  # ranks disagree
             self._error = error
-            self._end()
+            self._mark_finished()
 
-    def _end(self) -> None:
+    def _mark_finished(self) -> None:
         self._kept, self._finished, self._test = (), True, bool  # its test would keep it alive
         _open.discard(self)
 
@@ -92,10 +92,10 @@ class Request:
             if not self._finished:
                 self._request.Cancel()
                 self._request.Wait()
-                self._end()
+                self._mark_finished()
 
 
-def poll(test: Callable[[], bool], times: int = EAGER_POLLS, greedy: int = _SPIN_POLLS) -> bool:
+def poll_until_complete(test: Callable[[], bool], times: int = EAGER_POLLS, greedy: int = _SPIN_POLLS) -> bool:
     """True if one of so many polls finds everything complete; the first `greedy` ones do not yield the core."""
     for i in range(times):
         if test():
@@ -105,7 +105,7 @@ def poll(test: Callable[[], bool], times: int = EAGER_POLLS, greedy: int = _SPIN
     return False
 
 
-def spin_polls(ranks: int) -> int:
+def choose_spin_polls(ranks: int) -> int:
     """Return the number of polls that keep the core: more if each rank has a core, even with all on this machine."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return _SPIN_POLLS if ranks > cores else 4 * _SPIN_POLLS
@@ -116,7 +116,7 @@ def _poll_abandoned() -> None:
     for request in list(_open):
         if request._lock.acquire(blocking=False):
             try:
-                request._ask(1)
+                request._poll_completion(1)
             finally:
                 request._lock.release()
 
@@ -142,14 +142,14 @@ class ReceiveRequest(Request):
         self._begin, self._data, self._source, self._check = begin, data, source, check
         self._headed = self._moved = False
         super().__init__(words, kept, written)
-        self._test = self._arrived
+        self._test = self._test_arrival
 
     @property
     def source(self) -> int:
         """Return the sender of the received message."""
         return self._status.Get_source() if self._source is None else self._source
 
-    def _arrived(self) -> bool:
+    def _test_arrival(self) -> bool:
         if not self._headed:
             if not self._request.Test(self._status):
                 return False
@@ -181,6 +181,6 @@ class ReceiveRequest(Request):
                     if self._data is not None:
                         self._data.Cancel()
                         self._data.Wait()
-                    self._end()
+                    self._mark_finished()
                     return
         self.wait()

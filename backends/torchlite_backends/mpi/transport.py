@@ -41,7 +41,7 @@ class MPITransport:
     def why_not(self) -> str:
         """Return why MPI is not available, or ""."""
         try:
-            self._library()
+            self._import_mpi4py()
         except ImportError as error:
             return f"mpi4py is missing: install it with pip install 'torchlite-nd[mpi]' ({error})"
         except RuntimeError as error:  # mpi4py without a library of MPI
@@ -63,8 +63,8 @@ class MPITransport:
         from .communicator import Communicator
         from .mpi_init import Meeting
 
-        MPI = self._mpi(limit)
-        self._begin(MPI)
+        MPI = self._initialized_mpi(limit)
+        self._begin_init(MPI)
         if self._meeting is None:
             self._meeting = Meeting(MPI)
         world_communicator = self._meeting.wait(limit)
@@ -79,17 +79,17 @@ class MPITransport:
         """Return a group of some ranks of the world, in this order; only members call it, all with the same name."""
         from .communicator import Communicator
 
-        MPI = self._mpi()
-        self._begin(MPI)
+        MPI = self._initialized_mpi()
+        self._begin_init(MPI)
         everyone = MPI.COMM_WORLD
         tag = zlib.crc32(name.encode()) % everyone.Get_attr(MPI.TAG_UB)
-        self._meet(everyone, ranks, tag, limit)
+        self._wait_for_members(everyone, ranks, tag, limit)
         made = everyone.Create_group(everyone.Get_group().Incl(list(ranks)), tag)
         return Communicator(made, ranks)
 
     def local_rank_and_size(self) -> tuple[int, int]:
         """Return this process's rank on its machine, and the number of ranks there."""
-        MPI = self._mpi()
+        MPI = self._initialized_mpi()
         near = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)
         found = near.Get_rank(), near.Get_size()
         near.Free()
@@ -99,16 +99,16 @@ class MPITransport:
         """Return rank and size of the world, once all processes have called this. TimeoutError after `limit`
         seconds.
         """
-        everyone = self._mpi(limit).COMM_WORLD
+        everyone = self._initialized_mpi(limit).COMM_WORLD
         return everyone.Get_rank(), everyone.Get_size()
 
     def abort(self, code: int) -> None:
         """End all processes of the world, this one first."""
         sys.stdout.flush()
         sys.stderr.flush()
-        self._mpi().COMM_WORLD.Abort(code)
+        self._initialized_mpi().COMM_WORLD.Abort(code)
 
-    def _library(self) -> Any:
+    def _import_mpi4py(self) -> Any:
         """Import mpi4py without initialising MPI."""
         import mpi4py
 
@@ -119,11 +119,11 @@ class MPITransport:
 
         return MPI
 
-    def _mpi(self, limit: float | None = None) -> Any:
+    def _initialized_mpi(self, limit: float | None = None) -> Any:
         """Return mpi4py's module with MPI initialised, which waits for all processes. TimeoutError after `limit`
         seconds.
         """
-        MPI = self._library()
+        MPI = self._import_mpi4py()
         self._check_fork()
         if self._beginning is None and MPI.Is_initialized():
             return MPI
@@ -150,12 +150,12 @@ class MPITransport:
         rank_state.write_state(rank_state.INSIDE)
         return MPI
 
-    def _begin(self, MPI: Any) -> None:
+    def _begin_init(self, MPI: Any) -> None:
         self._check_fork()
         rank_state.write_state(rank_state.INSIDE)
         if self._process is None:
             self._process = os.getpid()
-            atexit.register(self._end, MPI)
+            atexit.register(self._finalize_at_exit, MPI)
             from .fork_guard import refuse_all
 
             if hasattr(os, "register_at_fork"):
@@ -167,7 +167,7 @@ class MPITransport:
 
             raise RuntimeError(WORDS)
 
-    def _end(self, MPI: Any) -> None:
+    def _finalize_at_exit(self, MPI: Any) -> None:
         """Wait for the other processes at exit, asleep: MPI's own waiting would occupy a core."""
         from .collective_queue import release_all
         from .requests import Request
@@ -184,7 +184,7 @@ class MPITransport:
                 MPI.Finalize()
                 rank_state.write_state(rank_state.OUTSIDE)
 
-    def _meet(self, everyone: Any, ranks: Sequence[int], tag: int, limit: float | None) -> None:
+    def _wait_for_members(self, everyone: Any, ranks: Sequence[int], tag: int, limit: float | None) -> None:
         """Wait until all members have arrived: creating a group busy-waits in MPI, without a limit."""
         from .requests import Request
 

@@ -26,7 +26,7 @@ RESULT_MEANINGS = {
 ID_BYTES = 128  # size of ncclUniqueId, which the ranks of a new group share
 
 
-def type_of(array: Any) -> int:
+def nccl_dtype_of(array: Any) -> int:
     """Return the number of an array's dtype. RuntimeError if NCCL has no arithmetic for it."""
     name = str(array.dtype).rpartition(".")[2]
     if name not in DTYPES:
@@ -34,14 +34,14 @@ def type_of(array: Any) -> int:
     return DTYPES[name]
 
 
-def op_of(name: str) -> int:
+def nccl_op_of(name: str) -> int:
     """Return the number of a reduction. RuntimeError if NCCL lacks it."""
     if name not in REDUCE_OPS:
         raise RuntimeError(f"Cannot use ReduceOp.{name} with NCCL")
     return REDUCE_OPS[name]
 
 
-def error_message(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return name and meaning of a CuPy NCCL error. CuPy raises KeyError for newer codes, without a message."""
     status = getattr(error, "status", None)
     if status is None and isinstance(error, KeyError) and error.args:

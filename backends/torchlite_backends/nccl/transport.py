@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 from typing import Any
 
-from .communicator import Communicator, translate_errors, unique_id_bytes
+from .communicator import Communicator, translate_errors, unique_id_to_bytes
 
 
 class NCCLTransport:
@@ -32,17 +32,17 @@ class NCCLTransport:
 
     def version(self) -> tuple[int, int, int]:
         """Return NCCL's version: 21805 is 2.18.5."""
-        number = self._nccl().get_version()
+        number = self._import_nccl().get_version()
         return number // 10000, number // 100 % 100, number % 100
 
     def identity(self) -> bytes:
         """Create the unique id of a new group on one rank; all ranks need it."""
         with translate_errors():
-            return unique_id_bytes(self._nccl().get_unique_id())
+            return unique_id_to_bytes(self._import_nccl().get_unique_id())
 
     def group(self, size: int, rank: int, identity: bytes) -> Communicator:
         """Return a group on the current device; waits until all members have called this."""
-        return Communicator(self._nccl(), size, identity, rank)
+        return Communicator(self._import_nccl(), size, identity, rank)
 
-    def _nccl(self) -> Any:
+    def _import_nccl(self) -> Any:
         return importlib.import_module("cupy.cuda.nccl")

@@ -14,13 +14,13 @@ import torchlite_backends.array
 import torchlite_backends.array.linalg
 from torchlite._types.dtypes import FROM_NUMPY, dtype, float32, float64, from_np
 from torchlite_backends.array import special
-from torchlite_backends.array.storage import as_writable, base_owner, own_view, storage_block
+from torchlite_backends.array.storage import as_writable, base_owner, storage_block, view_exact_range
 from torchlite_backends.cpu_engines import engine_selection
 
 from . import deterministic_gemm, mt19937
 from .deterministic_gemm import deterministic_dot, deterministic_matmul, with_single_thread
-from .half_precision import backward_in_float32, in_float32
-from .lapack import lapack_kernels
+from .half_precision import run_backward_in_float32, run_in_float32
+from .lapack import get_lapack_kernels
 from .malloc_tuning import raise_malloc_thresholds
 
 # The kernels that add up, or round more than once: half precision runs through them in float32.
@@ -61,19 +61,19 @@ class NumpyBackend:
         if engine_selection.requested_engines():  # a wish that cannot be met is known at once
             engine_selection.select_engine()
         xp = torchlite_backends.array.Namespace(np, dot=deterministic_dot, matmul=deterministic_matmul)
-        table = torchlite_backends.array.bind(xp)
+        table = torchlite_backends.array.bind_kernels(xp)
         table.update(torchlite_backends.array.bind_package(sys.modules[__name__], xp))
-        table.update(lapack_kernels())
+        table.update(get_lapack_kernels())
         for name in (*_NEEDS_FLOAT32, *(name for name in vars(special) if name in table)):
-            table[name] = in_float32(table[name])
+            table[name] = run_in_float32(table[name])
         for name in (*vars(torchlite_backends.array.linalg), "_householder_product_core"):
             if name in table:
                 table[name] = with_single_thread(table[name])
         for name, kernel in list(table.items()):
             if isinstance(kernel, np.ufunc) and kernel.nout == 1:
-                table.setdefault(name + "_", in_place(kernel))
+                table.setdefault(name + "_", make_in_place_kernel(kernel))
         for name in _MULTI_CALL_KERNELS:
-            table[name] = _deferred_engine_kernel(name, table[name])
+            table[name] = _make_deferred_engine_kernel(name, table[name])
         return table
 
     def large_kernels(self, index: int) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class NumpyBackend:
         table = self.own_large_kernels(index)
         engine = engine_selection.select_engine().engine
         if engine is not None:
-            from torchlite_backends.cpu_engines.kernel_support import engine_kernels
+            from torchlite_backends.cpu_engines.kernel_overrides import engine_kernels
 
             table.update(engine_kernels({**self.kernels(index), **table}, engine))
             deterministic_gemm.native_gemm.row = engine.gemv
@@ -93,10 +93,10 @@ class NumpyBackend:
 
     def own_large_kernels(self, index: int) -> dict[str, Any]:
         """NumPy's own kernels for large arrays, whatever engine serves."""
-        from .threaded_ufuncs import large_kernels
+        from .threaded_ufuncs import make_large_kernels
 
-        table = large_kernels(self.kernels(index))
-        return {name: in_float32(kernel) if name in _NEEDS_FLOAT32 else kernel for name, kernel in table.items()}
+        table = make_large_kernels(self.kernels(index))
+        return {name: run_in_float32(kernel) if name in _NEEDS_FLOAT32 else kernel for name, kernel in table.items()}
 
     def engine(self) -> str:
         """The name of the engine that computes over large arrays: "numpy", "cc" or "opencl"."""
@@ -104,11 +104,11 @@ class NumpyBackend:
 
     def engines(self) -> list[tuple[str, str]]:
         """For each engine its name and a line: whether it serves, and why not."""
-        return engine_selection.report()
+        return engine_selection.report_engines()
 
     as_array = staticmethod(np.asarray)
-    in_float32 = staticmethod(in_float32)
-    backward_in_float32 = staticmethod(backward_in_float32)
+    in_float32 = staticmethod(run_in_float32)
+    backward_in_float32 = staticmethod(run_backward_in_float32)
     # Dtypes that a Python number is combined with by the kernels themselves.
     scalar_dtypes = frozenset((float32, float64))
 
@@ -126,11 +126,11 @@ class NumpyBackend:
         return raw.__array_interface__["data"][0] - base.__array_interface__["data"][0]
 
     def from_dlpack(self, exporter: Any) -> np.ndarray:
-        return as_writable(own_view(np.from_dlpack(exporter)))
+        return as_writable(view_exact_range(np.from_dlpack(exporter)))
 
     def from_foreign_array(self, array: np.ndarray, write: bool = False) -> np.ndarray:
         """A raw array on the memory of any NumPy array; with `write` it may be written in spite of the array's flag."""
-        return as_writable(own_view(array)) if write else own_view(array)
+        return as_writable(view_exact_range(array)) if write else view_exact_range(array)
 
     def memory(self, raw: np.ndarray) -> np.ndarray:
         held = storage_block(base_owner(raw))
@@ -154,14 +154,14 @@ class NumpyBackend:
         return BlockwiseFunction(body, outs, arrays, rows, size)
 
     def with_derivative(self, name: str, *options: Any) -> Callable | None:
-        """A kernel that returns an activation and its derivative, see `saved_derivatives.with_derivative`; None if an
+        """A kernel that returns an activation and its derivative, see `saved_derivatives.make_kernel_with_derivative`; None if an
         engine computes the two passes faster.
         """
         if self.engine() != "numpy":
             return None
-        from .saved_derivatives import with_derivative
+        from .saved_derivatives import make_kernel_with_derivative
 
-        return with_derivative(name, *options)
+        return make_kernel_with_derivative(name, *options)
 
     def out_variant(self, name: str) -> Callable | None:
         """A kernel with one more argument `into`, the arrays of four dimensions that it writes its results to."""
@@ -180,10 +180,10 @@ class NumpyBackend:
         return count_multiplications(name, layouts)
 
     def grouped_gemm(self, calls: list) -> Callable | None:
-        """A kernel that computes several products, see `grouped_gemm.grouped_kernel`."""
-        from .grouped_gemm import grouped_kernel
+        """A kernel that computes several products, see `grouped_gemm.make_grouped_kernel`."""
+        from .grouped_gemm import make_grouped_kernel
 
-        return grouped_kernel(calls)
+        return make_grouped_kernel(calls)
 
     def fuse_pointwise(self, compute: Callable, given: list, outs: list, otherwise: Callable) -> Callable:
         """A function that computes `compute(kernels by op, arrays)` in as few kernels of the engine as possible;
@@ -198,15 +198,15 @@ class NumpyBackend:
 
     def why_not_buildable(self) -> str:
         """Why kernels cannot be built in advance, in a sentence; empty where they can."""
-        return engine_selection.buildable_engine().why_not_buildable()
+        return engine_selection.select_buildable_engine().why_not_buildable()
 
     def record_kernels(self, run: Callable[[], None]) -> list[str]:
         """The texts of the compiled kernels that `run()` asks for, whose results mean nothing."""
-        return engine_selection.buildable_engine().record_programs(run)
+        return engine_selection.select_buildable_engine().record_programs(run)
 
     def build_kernels(self, texts: list[str], done: Callable[[int, int], None]) -> list[str]:
         """Build kernels in advance, and have them serve from now on; messages for those that cannot be built."""
-        return engine_selection.buildable_engine().build_programs(texts, done)
+        return engine_selection.select_buildable_engine().build_programs(texts, done)
 
     def onednn(self) -> Any:
         from torchlite_backends.onednn.library import find_library
@@ -219,7 +219,7 @@ class NumpyBackend:
         return Engine()
 
 
-def _deferred_engine_kernel(name: str, plain: Callable) -> Callable:
+def _make_deferred_engine_kernel(name: str, plain: Callable) -> Callable:
     """Return a kernel that calls an engine's, if it has one for arrays of any size; the first call selects the
     engine, since `import` must not wait for it.
     """
@@ -236,7 +236,7 @@ def _deferred_engine_kernel(name: str, plain: Callable) -> Callable:
     return kernel
 
 
-def in_place(ufunc: np.ufunc):
+def make_in_place_kernel(ufunc: np.ufunc):
     """The in-place kernel of a ufunc."""
 
     def unary(target):

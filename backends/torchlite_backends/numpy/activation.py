@@ -19,28 +19,28 @@ from torchlite_backends.array.special import erf
 from torchlite_backends.array.special_coefficients import NORMAL_TANH
 
 from . import cache_blocking
-from .cache_blocking import scratch_buffer
+from .cache_blocking import get_scratch_buffer
 from .in_place_calls import compile_block
-from .row_blocks import F32, F64, SMALL, ZERO, as_contiguous, is_half, refuse, run_in_float32
+from .row_blocks import F32, F64, SMALL, ZERO, as_contiguous, is_half, raise_not_implemented, run_in_float32
 
 I32, I8 = np.dtype("i4"), np.dtype("i1")
 ONE_BIT = np.ones((), I32)
 
 
-def blockwise(body, kernel, x, *more, block=0):
+def apply_blockwise(body, kernel, x, *more, block=0):
     """Call `body(out, x, ...)` over arrays of one shape and float dtype, in blocks of `block` elements."""
     dtype = x.dtype
     if dtype is not F32 and dtype != F32 and dtype != F64:
         if not is_half(dtype):
-            refuse(x, kernel)
-        return run_in_float32(lambda *wide: blockwise(body, kernel, *wide, block=block), x, *more)
+            raise_not_implemented(x, kernel)
+        return run_in_float32(lambda *wide: apply_blockwise(body, kernel, *wide, block=block), x, *more)
     arrays = [x if x.flags.c_contiguous else x.copy()]
     for other in more:
         if other.shape != x.shape:
             other = np.broadcast_to(other, x.shape)
         arrays.append(other if other.flags.c_contiguous else other.copy())
     out = np.empty(x.shape, dtype)
-    cache_blocking.elementwise(body, out, *arrays, block=block)
+    cache_blocking.apply_elementwise_blocks(body, out, *arrays, block=block)
     return out
 
 
@@ -57,7 +57,7 @@ _MIN_SIZE_TO_CLIP = 1 << 12
 
 def relu(input, into=None):
     if into is not None:
-        return _clip(input, 0, np.inf, into)
+        return _clip_into(input, 0, np.inf, into)
     if input.dtype is F32 and (size := input.size) <= SMALL:
         if size <= _SMALL_SIZE:
             return np.maximum(ZERO, input)
@@ -73,13 +73,13 @@ def relu(input, into=None):
     if kind != "f" or input.size <= _MIN_SIZE_TO_CLIP or not input.flags.c_contiguous:
         return np.maximum(0, input)
     out = np.empty_like(input)
-    cache_blocking.elementwise(
+    cache_blocking.apply_elementwise_blocks(
         lambda o, x: np.clip(x, 0, np.inf, out=o), out, input, block=cache_blocking.LARGEST_BLOCK
     )
     return out
 
 
-def _clip(input, least, most, into):
+def _clip_into(input, least, most, into):
     """Clamp the input to two numbers in `into`, of the input's shape and dtype, possibly the input itself."""
     if input.dtype == F32 or input.dtype == F64:
         return np.clip(input, least, most, out=into)
@@ -87,7 +87,7 @@ def _clip(input, least, most, into):
     return into
 
 
-def _relu_mask(out_block, grad, out):
+def _multiply_by_relu_mask(out_block, grad, out):
     # The bits of the gradient and of -1, but 0 where out <= 0: a product with the mask would make NaN of an infinite
     # gradient.
     bits = out_block.view(I32)
@@ -107,7 +107,7 @@ def _relu_backward(grad, out):
         np.bitwise_and(bits, grad.view(I32), bits)
         return bits.view(F32)
     result = np.empty_like(grad)
-    cache_blocking.elementwise(_relu_mask, result, grad, out)
+    cache_blocking.apply_elementwise_blocks(_multiply_by_relu_mask, result, grad, out)
     return result
 
 
@@ -122,7 +122,7 @@ INV_SQRT_2PI = 0.3989422804014327
 
 
 @functools.cache
-def _fastest_exp(dtype):
+def _choose_fastest_exp(dtype):
     """Return NumPy's fastest exponential function, and the factor of its argument for base e.
 
     With AVX-512 `exp2` of float32 takes 0.6 of the time of `exp` and rounds less; without a vector loop it takes ten
@@ -136,23 +136,23 @@ def _fastest_exp(dtype):
 
 
 @functools.cache
-def _cdf_coefficients():
+def _scaled_cdf_coefficients():
     """Return the coefficients of -2 P, highest power first, for the float32 exponential function."""
-    return [np.float32(-2 * c * _fastest_exp(F32)[1]) for c in NORMAL_TANH]
+    return [np.float32(-2 * c * _choose_fastest_exp(F32)[1]) for c in NORMAL_TANH]
 
 
-def _reciprocal_cdf(x, approximate, out):
+def _compute_reciprocal_cdf(x, approximate, out):
     """Compute 1 / cdf(x) in a float32 block, or for the approximation in any dtype; otherwise scratch memory 1 has x^2
     then.
     """
-    exponential, factor = _fastest_exp(x.dtype)
+    exponential, factor = _choose_fastest_exp(x.dtype)
     if approximate == "tanh":
         np.multiply(x, x, out=out)
         np.multiply(out, x.dtype.type(-2 * TANH_SCALE * TANH_CUBIC * factor), out=out)
         np.add(out, x.dtype.type(-2 * TANH_SCALE * factor), out=out)
     else:
-        highest, *others, last = _cdf_coefficients()
-        square = scratch_buffer(1, x.shape, F32)
+        highest, *others, last = _scaled_cdf_coefficients()
+        square = get_scratch_buffer(1, x.shape, F32)
         np.multiply(x, x, out=square)
         np.multiply(square, highest, out=out)
         for coefficient in others:
@@ -164,47 +164,47 @@ def _reciprocal_cdf(x, approximate, out):
     np.add(out, x.dtype.type(1), out=out)
 
 
-def _cdf(x, approximate, out=None):
+def _compute_normal_cdf(x, approximate, out=None):
     """Compute the normal distribution function, or its approximation, by default in scratch memory."""
-    out = scratch_buffer(0, x.shape, x.dtype) if out is None else out
+    out = get_scratch_buffer(0, x.shape, x.dtype) if out is None else out
     if x.dtype == F32 or approximate == "tanh":
-        _reciprocal_cdf(x, approximate, out)
+        _compute_reciprocal_cdf(x, approximate, out)
         return np.divide(x.dtype.type(1), out, out=out)  # `reciprocal` takes twice as long
     np.multiply(erf(x * 0.7071067811865476), 0.5, out=out)
     return np.add(out, 0.5, out=out)
 
 
-def _gelu_block(approximate):
+def _make_gelu_block(approximate):
     def block(out, x):
         if x.dtype == F32 or approximate == "tanh":
-            _reciprocal_cdf(x, approximate, out)
+            _compute_reciprocal_cdf(x, approximate, out)
             np.divide(x, out, out=out)
         else:
-            np.multiply(_cdf(x, approximate), x, out=out)
+            np.multiply(_compute_normal_cdf(x, approximate), x, out=out)
 
     return block
 
 
-_GELU = {"none": _gelu_block("none"), "tanh": _gelu_block("tanh")}
+_GELU = {"none": _make_gelu_block("none"), "tanh": _make_gelu_block("tanh")}
 
 
 def gelu(input, *, approximate="none"):
     body = _GELU.get(approximate)
     if body is None:
         raise RuntimeError("approximate argument must be either none or tanh.")
-    return blockwise(body, "GeluKernelImpl", input)
+    return apply_blockwise(body, "GeluKernelImpl", input)
 
 
 def _add_density(x, cdf, approximate):
     """Add x times the density to the distribution function, which gives the derivative of gelu.
 
-    Scratch memory 1 has x^2 from `_reciprocal_cdf`.
+    Scratch memory 1 has x^2 from `_compute_reciprocal_cdf`.
     """
     number = x.dtype.type
-    slope = scratch_buffer(1, x.shape, x.dtype)
+    slope = get_scratch_buffer(1, x.shape, x.dtype)
     if approximate == "tanh":
         # 2 cdf (1 - cdf) scale (1 + 3 cubic x^2)
-        inner = scratch_buffer(2, x.shape, x.dtype)
+        inner = get_scratch_buffer(2, x.shape, x.dtype)
         np.multiply(x, x, out=inner)
         np.multiply(inner, number(6 * TANH_SCALE * TANH_CUBIC), out=inner)
         np.add(inner, number(2 * TANH_SCALE), out=inner)
@@ -212,7 +212,7 @@ def _add_density(x, cdf, approximate):
         np.multiply(slope, cdf, out=slope)
         np.multiply(slope, inner, out=slope)
     else:
-        exponential, factor = _fastest_exp(x.dtype)
+        exponential, factor = _choose_fastest_exp(x.dtype)
         if x.dtype != F32:  # else it is in scratch memory
             np.multiply(x, x, out=slope)
         np.multiply(slope, number(-0.5 * factor), out=slope)
@@ -222,20 +222,20 @@ def _add_density(x, cdf, approximate):
     np.add(cdf, slope, out=cdf)
 
 
-def _gelu_backward_block(approximate):
+def _make_gelu_backward_block(approximate):
     def block(out, grad, x):
-        slope = _cdf(x, approximate)
+        slope = _compute_normal_cdf(x, approximate)
         _add_density(x, slope, approximate)
         np.multiply(slope, grad, out=out)
 
     return block
 
 
-_GELU_BACKWARD = {"none": _gelu_backward_block("none"), "tanh": _gelu_backward_block("tanh")}
+_GELU_BACKWARD = {"none": _make_gelu_backward_block("none"), "tanh": _make_gelu_backward_block("tanh")}
 
 
 def _gelu_backward(grad, input, approximate="none"):
-    return blockwise(_GELU_BACKWARD[approximate], "GeluBackwardKernelImpl", grad, input)
+    return apply_blockwise(_GELU_BACKWARD[approximate], "GeluBackwardKernelImpl", grad, input)
 
 
 # --- from formulas ---------------------------------------------------------------------------------
@@ -249,11 +249,11 @@ def _from_formula(kernel, text, arrays="x", numbers=""):
     if arrays == "x":
 
         def run(x, *numbers):
-            return blockwise(lambda out, x: block(out.dtype)(out, x, *numbers), kernel, x)
+            return apply_blockwise(lambda out, x: block(out.dtype)(out, x, *numbers), kernel, x)
     else:
 
         def run(grad, x, *numbers):
-            return blockwise(lambda out, grad, x: block(out.dtype)(out, grad, x, *numbers), kernel, grad, x)
+            return apply_blockwise(lambda out, grad, x: block(out.dtype)(out, grad, x, *numbers), kernel, grad, x)
 
     return run
 
@@ -337,14 +337,14 @@ def leaky_relu(input, negative_slope=0.01):
         np.multiply(x, negative_slope, out=out)
         largest(out, x, out=out)
 
-    return blockwise(block, "leaky_relu_cpu", input)
+    return apply_blockwise(block, "leaky_relu_cpu", input)
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, into=None):
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     if into is not None:
-        return _clip(input, min_val, max_val, into)
+        return _clip_into(input, min_val, max_val, into)
     if input.dtype != F32 and input.dtype != F64:
         if input.dtype.kind == "b":
             raise RuntimeError("Bool inputs not supported for hardtanh")
@@ -354,7 +354,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, into=None):
     def block(out, x):
         np.clip(x, min_val, max_val, out=out)
 
-    return blockwise(block, "hardtanh", input, block=cache_blocking.LARGEST_BLOCK)
+    return apply_blockwise(block, "hardtanh", input, block=cache_blocking.LARGEST_BLOCK)
 
 
 def _hardtanh_backward(grad, input, min_val, max_val):
@@ -363,14 +363,14 @@ def _hardtanh_backward(grad, input, min_val, max_val):
         return np.where(inside, grad, grad.dtype.type(0))
 
     def block(out, g, x):
-        # As in `_relu_mask`: the gradient's bits, and ones or zeros.
+        # As in `_multiply_by_relu_mask`: the gradient's bits, and ones or zeros.
         bits, inside = out.view(I32), np.greater(x, min_val)
         np.logical_and(inside, np.less(x, max_val), out=inside)
         bits[...] = inside.view(I8)
         np.negative(bits, bits)
         np.bitwise_and(bits, g.view(I32), bits)
 
-    return blockwise(block, "hardtanh", grad, input)
+    return apply_blockwise(block, "hardtanh", grad, input)
 
 
 def relu6(input, into=None):

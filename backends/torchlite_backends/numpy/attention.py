@@ -16,7 +16,7 @@ import numpy as np
 from torchlite._settings.thread_count import get_threads
 
 from .blas import single_threaded
-from .cache_blocking import parallel_for, scratch_buffer
+from .cache_blocking import get_scratch_buffer, parallel_for
 from .row_blocks import F32, is_half, ones
 
 # Maximum score elements of a tile, unless it has the minimum rows: they fit in a core's cache, and with less work per
@@ -37,7 +37,7 @@ _SMALL = 1 << 22
 
 
 @functools.lru_cache(16)
-def _causal_mask(rows, columns, dtype):
+def _make_causal_mask(rows, columns, dtype):
     """Return 0 where a query sees a key and minus infinity elsewhere, for queries and keys with the same start."""
     mask = np.zeros((rows, columns), dtype)
     mask[np.arange(columns) > np.arange(rows)[:, None]] = -np.inf
@@ -52,27 +52,27 @@ def _as_grouped_heads(x, lead):
     return x if len(lead) == 2 else x.reshape(math.prod(lead[:-1]), lead[-1] if lead else 1, *x.shape[-2:])
 
 
-def _ranges(length, count):
+def _split_evenly(length, count):
     return [slice(length * k // count, length * (k + 1) // count) for k in range(count)]
 
 
-def _tiles(groups, heads, rows, columns, is_causal):
+def _choose_tiles(groups, heads, rows, columns, is_causal):
     """Return the heads of tiles, [(slice of the groups, slice of the heads), ...], and the rows of each, [slice,
     ...].
     """
     most = max(_MIN_TILE_ROWS, _TILE_SCORES // max(columns, 1))
     if is_causal:
         most = min(most, _CAUSAL_ROWS[columns > _NARROW])
-    chunks = _ranges(rows, -(-rows // most))
+    chunks = _split_evenly(rows, -(-rows // most))
     together = max(1, _TILE_SCORES // max(min(rows, most) * columns, 1))
     if heads >= together:
-        parts, per_group = _parts(heads, together, groups), groups
+        parts, per_group = _choose_part_count(heads, together, groups), groups
     else:
-        parts, per_group = 1, _parts(groups, together // max(heads, 1), 1)
-    return [(g, h) for g in _ranges(groups, per_group) for h in _ranges(heads, parts)], chunks
+        parts, per_group = 1, _choose_part_count(groups, together // max(heads, 1), 1)
+    return [(g, h) for g in _split_evenly(groups, per_group) for h in _split_evenly(heads, parts)], chunks
 
 
-def _parts(length, most, times):
+def _choose_part_count(length, most, times):
     """Return the number of parts of at most `most`; even in total if small, as the thread count mostly is."""
     count = -(-length // most)
     return count + 1 if count * times % 2 and count * times < 8 and count < length else count
@@ -101,15 +101,15 @@ class _Attention:
     def groups(self):
         return self.query.shape[:2]
 
-    def seen(self, rows):
+    def visible_key_count(self, rows):
         """Return the number of keys that some rows see."""
         return min(self.columns, rows.stop) if self.is_causal else self.columns
 
-    def hide(self, scores, heads, rows):
+    def apply_mask(self, scores, heads, rows):
         """Apply the causal or additive mask to scores."""
         if self.is_causal and rows.start < self.columns:
             part = scores[..., rows.start :]
-            np.add(part, _causal_mask(part.shape[-2], part.shape[-1], self.dtype), out=part)
+            np.add(part, _make_causal_mask(part.shape[-2], part.shape[-1], self.dtype), out=part)
         if self.mask is not None:
             part = self.mask[heads][:, :, rows]
             if part.dtype.kind == "b":
@@ -136,7 +136,7 @@ class _Attention:
 def _transpose_to_scratch(slot, x, one):
     """Return x as (groups, heads, features, length) in scratch memory, with a row of ones below if `one`."""
     groups, heads, length, width = x.shape
-    out = scratch_buffer(slot, (groups, heads, width + one, length), x.dtype)
+    out = get_scratch_buffer(slot, (groups, heads, width + one, length), x.dtype)
     np.copyto(out[:, :, :width], x.swapaxes(-1, -2))
     if one:
         out[:, :, width] = 1
@@ -157,43 +157,47 @@ def _sdpa(query, key, value, attn_mask, is_causal, scale):
     sums, shifts = _as_grouped_heads(lse, a.lead), []
     if a.is_small():
         with single_threaded:
-            _forward_tile(a, out, sums, shifts, (slice(None), slice(None)), [slice(0, a.rows)])
+            _compute_forward_tile(a, out, sums, shifts, (slice(None), slice(None)), [slice(0, a.rows)])
     else:
-        tiles, chunks = _tiles(*a.groups, a.rows, a.columns, a.is_causal)
+        tiles, chunks = _choose_tiles(*a.groups, a.rows, a.columns, a.is_causal)
         runs = 1 if len(tiles) >= get_threads() else min(len(chunks), _TASKS // len(tiles))
         # Rows that see the most keys come first, so that threads end at about the same time.
         tasks = [(heads, chunks[k::runs]) for k in reversed(range(runs)) for heads in tiles]
         with single_threaded:
-            parallel_for(lambda heads, chunks: _forward_tile(a, out, sums, shifts, heads, chunks), tasks)
+            parallel_for(lambda heads, chunks: _compute_forward_tile(a, out, sums, shifts, heads, chunks), tasks)
     np.log(sums, out=sums)
     for place, shift in shifts:
         np.add(place, shift, out=place)
     return result, lse
 
 
-def _forward_tile(a, out, sums, shifts, heads, chunks):
+def _compute_forward_tile(a, out, sums, shifts, heads, chunks):
     """Compute rows of some heads, and the sums of exp(scores - shift), if a shift is in `shifts`."""
     query, key, value = a.query[heads], a.key[heads], a.value[heads]
     out, sums = out[heads], sums[heads]
     keys = _transpose_to_scratch(0, key, 0) if a.rows >= _TRANSPOSED else key.swapaxes(-1, -2)
     for rows in chunks:
-        seen = a.seen(rows)
+        seen = a.visible_key_count(rows)
         scaled = query[:, :, rows] * a.scale
-        scores, total, result = scratch_buffer(1, (*scaled.shape[:3], seen), a.dtype), sums[:, :, rows], out[:, :, rows]
+        scores, total, result = (
+            get_scratch_buffer(1, (*scaled.shape[:3], seen), a.dtype),
+            sums[:, :, rows],
+            out[:, :, rows],
+        )
         np.matmul(scaled, keys[..., :seen], out=scores)
-        a.hide(scores, heads, rows)
+        a.apply_mask(scores, heads, rows)
         np.exp(scores, out=scores)
         np.vecdot(scores, ones(seen, a.dtype), out=total[..., 0])
         if not (np.minimum.reduce(total, None) > _LEAST and np.maximum.reduce(total, None) < _MOST):
             np.matmul(scaled, keys[..., :seen], out=scores)
-            a.hide(scores, heads, rows)
-            shifts.append((total, _softmax_numerator(scores, total)))
+            a.apply_mask(scores, heads, rows)
+            shifts.append((total, _compute_softmax_numerator(scores, total)))
         np.matmul(scores, value[:, :, :seen], out=result)
         np.divide(result, total, out=result)
         del scores  # the next rows take its memory
 
 
-def _softmax_numerator(scores, total):
+def _compute_softmax_numerator(scores, total):
     """Replace scores by exp(scores - s), s the maximum of each row, and write their sums to `total`; return s.
 
     A fully masked row gets weights of zero and the sum 1.
@@ -230,23 +234,26 @@ def _sdpa_backward(grad, query, key, value, attn_mask, out, lse, is_causal, scal
         grad, out, lse = (_as_grouped_heads(x, a.lead) for x in (grad, out, lse))
         tiles, chunks = [(slice(None), slice(None))], [slice(0, a.rows)]
         if not a.is_small():
-            tiles, chunks = _tiles(*a.groups, a.rows, a.columns, a.is_causal)
+            tiles, chunks = _choose_tiles(*a.groups, a.rows, a.columns, a.is_causal)
         chunks.reverse()  # the last one sees the most keys and initialises the sums
         with single_threaded:
-            parallel_for(lambda *heads: _backward_tile(a, grad, out, lse, grads, heads, chunks), tiles)
+            parallel_for(lambda *heads: _compute_backward_tile(a, grad, out, lse, grads, heads, chunks), tiles)
     return tuple(None if g is None else g.reshape(a.lead + g.shape[2:]) for g in grads)
 
 
-def _backward_tile(a, grad, out, lse, grads, heads, chunks):
+def _compute_backward_tile(a, grad, out, lse, grads, heads, chunks):
     """Compute the gradients of some heads."""
     query, key, value, grad = a.query[heads], a.key[heads], a.value[heads], grad[heads]
     of_query, of_key, of_value = (None if g is None else g[heads] for g in grads)
     shape = query.shape[:3]
-    queries, keys = scratch_buffer(2, (*shape, query.shape[-1] + 1), a.dtype), _transpose_to_scratch(0, key, 1)
+    queries, keys = get_scratch_buffer(2, (*shape, query.shape[-1] + 1), a.dtype), _transpose_to_scratch(0, key, 1)
     np.multiply(query, a.scale, out=queries[..., :-1])
     np.negative(lse[heads], out=queries[..., -1:])
     if of_query is not None or of_key is not None:
-        results, values = scratch_buffer(4, (*shape, grad.shape[-1] + 1), a.dtype), _transpose_to_scratch(3, value, 1)
+        results, values = (
+            get_scratch_buffer(4, (*shape, grad.shape[-1] + 1), a.dtype),
+            _transpose_to_scratch(3, value, 1),
+        )
         np.copyto(results[..., :-1], grad)
         np.negative(np.vecdot(grad, out[heads]), out=results[..., -1])
     else:
@@ -254,16 +261,16 @@ def _backward_tile(a, grad, out, lse, grads, heads, chunks):
     weights = slopes = None
     for number, rows in enumerate(chunks):
         del weights, slopes  # these rows take their memory
-        slopes, seen = None, a.seen(rows)
-        weights = scratch_buffer(1, (*shape[:2], rows.stop - rows.start, seen), a.dtype)
+        slopes, seen = None, a.visible_key_count(rows)
+        weights = get_scratch_buffer(1, (*shape[:2], rows.stop - rows.start, seen), a.dtype)
         np.matmul(queries[:, :, rows], keys[..., :seen], out=weights)
-        a.hide(weights, heads, rows)
+        a.apply_mask(weights, heads, rows)
         np.exp(weights, out=weights)
         if of_value is not None:
             _add_product(weights, grad[:, :, rows], of_value, seen, number)
         if values is None:
             continue
-        slopes = scratch_buffer(5, weights.shape, a.dtype)
+        slopes = get_scratch_buffer(5, weights.shape, a.dtype)
         np.matmul(results[:, :, rows], values[..., :seen], out=slopes)
         np.multiply(slopes, weights, out=slopes)
         if of_query is not None:
@@ -279,7 +286,7 @@ def _add_product(first, second, target, seen, number):
     first = first.swapaxes(-1, -2)
     part = target[:, :, :seen]
     if number:
-        product = scratch_buffer(6, part.shape, part.dtype)
+        product = get_scratch_buffer(6, part.shape, part.dtype)
         np.matmul(first, second, out=product)
         np.add(part, product, out=part)
     else:

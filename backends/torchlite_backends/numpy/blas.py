@@ -37,7 +37,7 @@ _NAMES = (
 
 
 @functools.cache
-def _controls():
+def _find_thread_controls():
     """Return the functions that set and get the thread count of the wheel's OpenBLAS, and its library; None if
     absent.
     """
@@ -55,13 +55,13 @@ def _controls():
 
 
 @functools.cache
-def gemm_function(dtype: np.dtype):
+def get_gemm_function(dtype: np.dtype):
     """Return `gemm(transposed_b, m, n, k, a, a_row, b, b_row, beta, c, c_row, transposed_a=False)`.
 
     It takes addresses and row lengths of row-major matrices and computes c = a @ b + beta * c, which NumPy cannot. None
     if BLAS has no GEMM for the dtype.
     """
-    controls = _controls()
+    controls = _find_thread_controls()
     names = {"f": "sgemm", "d": "dgemm"}
     if controls is None or dtype.char not in names:
         return None
@@ -80,22 +80,22 @@ def gemm_function(dtype: np.dtype):
 
 
 @functools.cache
-def gemm_address(dtype: np.dtype) -> int | None:
+def get_gemm_address(dtype: np.dtype) -> int | None:
     """Return the address of BLAS's GEMM with 64-bit integers, or None."""
-    if gemm_function(dtype) is None:
+    if get_gemm_function(dtype) is None:
         return None
-    controls: Any = _controls()
+    controls: Any = _find_thread_controls()
     name = {"f": "sgemm", "d": "dgemm"}[dtype.char]
     return ctypes.cast(getattr(controls[2], f"scipy_cblas_{name}64_"), ctypes.c_void_p).value
 
 
 @functools.cache
-def transposing_copy(dtype: np.dtype):
+def get_transposing_copy(dtype: np.dtype):
     """Return `turn(rows, columns, source, source_row, target, target_row)`, which writes a transpose multiplied by one.
 
     It takes addresses and row lengths of row-major matrices. None if BLAS has no such function for the dtype.
     """
-    controls = _controls()
+    controls = _find_thread_controls()
     names = {"f": "somatcopy", "d": "domatcopy"}
     function = controls and dtype.char in names and getattr(controls[2], f"scipy_cblas_{names[dtype.char]}64_", None)
     if not function:
@@ -111,30 +111,30 @@ def _transpose_copy(function, rows, columns, source, source_row, target, target_
 
 
 @functools.cache
-def transposing_function(dtype: np.dtype):
+def make_transposing_function(dtype: np.dtype):
     """Return `turn(matrix, out)`, which transposes a row-major matrix into another; it returns True if that was exact.
 
     None if BLAS has no such function for the dtype. BLAS multiplies by one, which quiets signalling NaNs: a copy must
     not change them, nor other data stored as floating-point bits.
     """
-    copy = transposing_copy(dtype)
+    copy = get_transposing_copy(dtype)
     if copy is None:
         return None
     itemsize = dtype.itemsize
 
-    def turn(matrix: np.ndarray, out: np.ndarray) -> bool:
+    def transpose(matrix: np.ndarray, out: np.ndarray) -> bool:
         source, target = (a.__array_interface__["data"][0] for a in (matrix, out))
         copy(*matrix.shape, source, matrix.strides[0] // itemsize, target, out.strides[0] // itemsize)
         largest = np.maximum.reduce(out, None)
         return largest == largest  # NaN is the largest of all
 
-    return turn
+    return transpose
 
 
 @functools.cache
-def lapack_function(name: str):
+def get_lapack_function(name: str):
     """Return a LAPACK routine with 64-bit integers, called by addresses. None if there is none."""
-    controls = _controls()
+    controls = _find_thread_controls()
     function = controls and getattr(controls[2], f"scipy_{name}_64_", None)
     if not function:
         return None
@@ -144,7 +144,7 @@ def lapack_function(name: str):
 
 def can_limit() -> bool:
     """True if BLAS's thread count can be set."""
-    return _controls() is not None
+    return _find_thread_controls() is not None
 
 
 class _CheckedFrame(threading.local):
@@ -182,7 +182,7 @@ class _SingleThreaded:
         self._before = 1  # thread count to restore
 
     def __enter__(self) -> None:
-        controls = _controls()
+        controls = _find_thread_controls()
         if controls is None:
             return
         if _checked_frame.depth:  # a thread that waits for this one may have the lock
@@ -203,7 +203,7 @@ class _SingleThreaded:
             _checked_frame.depth = 1
 
     def __exit__(self, *error) -> None:
-        controls = _controls()
+        controls = _find_thread_controls()
         if controls is None:
             return
         if _checked_frame.depth > 1:
@@ -220,11 +220,11 @@ class _SingleThreaded:
                 controls[0](self._before)
                 self._before = 1
 
-    def here(self) -> int:
+    def nesting_depth(self) -> int:
         """Return this thread's nesting depth; for `work_within` in its worker threads."""
         return _checked_frame.depth
 
-    def work_within(self, depth: int) -> None:
+    def set_worker_depth(self, depth: int) -> None:
         """Set the depth of a worker thread to that of the thread that waits for it."""
         _checked_frame.depth = depth
 

@@ -23,7 +23,7 @@ _LOW21, _LOW26 = np.uint32(0x1FFFFF), np.uint32(0x3FFFFFF)
 _TEMPER_B, _TEMPER_C = np.uint32(0x9D2C5680), np.uint32(0xEFC60000)
 
 
-def _untemper(y: np.ndarray) -> np.ndarray:
+def _invert_tempering(y: np.ndarray) -> np.ndarray:
     """Invert the twister's tempering. `y` is overwritten."""
     y ^= y >> 18
     y ^= y << 15 & _TEMPER_C
@@ -43,7 +43,7 @@ def _to_numpy_words(words: np.ndarray) -> np.ndarray:
     state = np.empty_like(words)
     state[0::2] = (high & _LOW21) << 11 | low >> 26 << 5
     state[1::2] = (low & _LOW26) << 6
-    return _untemper(state)
+    return _invert_tempering(state)
 
 
 class Sampler:
@@ -69,14 +69,14 @@ class Sampler:
         out = np.empty(len(rates), np.int64)
         rate = float(rates[0]) if rates.min() == rates.max() else None  # a scalar is validated faster than an array
         state, sample = self._state, self._sample
-        mark, words, used = engine.mark(), np.empty(0, np.uint32), 0
+        mark, words, used = engine.stream_position(), np.empty(0, np.uint32), 0
         done, count = 0, 16
         while done < len(out):
             if len(words) - used < WORDS:
                 # The words read ahead are read again, so that the last read can be undone.
-                engine.go_back_to(mark)
+                engine.restore_stream_position(mark)
                 engine.words(used)
-                mark = engine.mark()
+                mark = engine.stream_position()
                 words, used = _to_numpy_words(engine.words(READ_AHEAD)), 0
             count = min(count, len(out) - done)
             state[:WORDS] = words[used : used + WORDS]
@@ -90,13 +90,13 @@ class Sampler:
                 count = max(count * FILL // max(taken, FILL // 4), 1)
             else:  # the twister generated the next state
                 count = max(count // 2, 1)
-        engine.go_back_to(mark)
+        engine.restore_stream_position(mark)
         engine.words(used)
         return out
 
 
 @functools.cache
-def numpy_sampler() -> Sampler | None:
+def make_numpy_sampler() -> Sampler | None:
     """Return a sampler, or None if NumPy's twister has an unknown memory layout."""
     twister = np.random.MT19937(1)
     sampler = Sampler(twister)

@@ -57,20 +57,20 @@ class _WorkerPool:
         """Make `count` workers call `function` when they wake, unless the task is closed by then."""
         with self.lock:
             while self.count < count:
-                threading.Thread(target=self._serve, name=f"torchlite-cpu-{self.count}", daemon=True).start()
+                threading.Thread(target=self._run_worker, name=f"torchlite-cpu-{self.count}", daemon=True).start()
                 self.count += 1
         task = _Task(function)
         for _ in range(count):
             self.queue.put(task)
         return task
 
-    def _serve(self) -> None:
+    def _run_worker(self) -> None:
         _local.is_worker = True
         while True:
             task = self.queue.get()
             function = task.begin()
             if function is not None:
-                single_threaded.work_within(task.within)
+                single_threaded.set_worker_depth(task.within)
                 try:
                     function()
                 except BaseException as error:  # handed to the thread that waits
@@ -89,7 +89,7 @@ class _Task:
         self.function: Callable[[], None] | None = function
         self.closed, self.running = False, 0
         self.error: BaseException | None = None
-        self.within = single_threaded.here()
+        self.within = single_threaded.nesting_depth()
         self.lock = threading.Lock()
         self.done = threading.Lock()
 
@@ -129,7 +129,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_workers.__init__)
 
 
-def _aligned_bytes(size: int) -> np.ndarray:
+def _allocate_aligned_bytes(size: int) -> np.ndarray:
     """Return bytes aligned to 64: NumPy's arrays begin 16 bytes later, and a 64-byte load then touches two cache
     lines.
     """
@@ -138,7 +138,7 @@ def _aligned_bytes(size: int) -> np.ndarray:
     return raw[start : start + size]
 
 
-def scratch_buffer(slot: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+def get_scratch_buffer(slot: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Return scratch memory of this thread, reused between calls: kernels must not return it.
 
     `slot` distinguishes buffers in use at one time. A signal handler, which may interrupt a kernel, gets other memory.
@@ -152,9 +152,9 @@ def scratch_buffer(slot: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
             _local.buffers = {}
         raw = None
     if size > MAX_SCRATCH:
-        return _aligned_bytes(size).view(dtype).reshape(shape)
+        return _allocate_aligned_bytes(size).view(dtype).reshape(shape)
     if raw is None or raw.nbytes < size or sys.getrefcount(raw.base) != 2:  # arrays on the memory refer to its owner
-        raw = _local.buffers[slot] = _aligned_bytes(max(size, 4 * BLOCK))
+        raw = _local.buffers[slot] = _allocate_aligned_bytes(max(size, 4 * BLOCK))
     return raw[:size].view(dtype).reshape(shape)
 
 
@@ -194,7 +194,7 @@ def run_blocks(
     threads = get_threads() if count > 1 and rows * row_size > worth and not getattr(_local, "is_worker", False) else 1
     blocks = iter(range(0, rows, step))
 
-    def work() -> None:
+    def run_share() -> None:
         usual = np.setbufsize(16) if long else 0
         try:
             # next() on a range's iterator is atomic under the GIL: threads take blocks as they get ready.
@@ -208,10 +208,10 @@ def run_blocks(
     # BLAS's results depend on its thread count.
     with single_threaded:
         if threads == 1:
-            return work()
-        task = _workers.submit(work, min(threads, count) - 1)
+            return run_share()
+        task = _workers.submit(run_share, min(threads, count) - 1)
         try:
-            _run_inline(work)
+            _run_inline(run_share)
         finally:
             task.close()
 
@@ -230,13 +230,13 @@ def parallel_for(body: Callable[..., None], items: Sequence[tuple]) -> None:
         return
     waiting = iter(items)
 
-    def work() -> None:
+    def run_share() -> None:
         for item in waiting:  # taking the next one is atomic
             body(*item)
 
-    task = _workers.submit(work, workers - 1)
+    task = _workers.submit(run_share, workers - 1)
     try:
-        _run_inline(work)
+        _run_inline(run_share)
     finally:
         task.close()
 
@@ -260,17 +260,17 @@ def parallel_sum(summed: Callable[[list], np.ndarray], items: list, size: int) -
     count = min(len(items), max(_FEW_SHARES, min(_SHARES, _ADDED // max(size, 1))))
     sums: list[Any] = [None] * count
 
-    def body(k: int) -> None:
+    def sum_part(k: int) -> None:
         sums[k] = summed(items[len(items) * k // count : len(items) * (k + 1) // count])
 
-    parallel_for(body, [(k,) for k in range(count)])
+    parallel_for(sum_part, [(k,) for k in range(count)])
     total, *others = sums
     for other in others:
         total += other
     return total
 
 
-def elementwise(body: Callable[..., None], out: np.ndarray, *inputs: np.ndarray, block: int = 0) -> None:
+def apply_elementwise_blocks(body: Callable[..., None], out: np.ndarray, *inputs: np.ndarray, block: int = 0) -> None:
     """Call `body(out_block, *input_blocks)` over flat blocks of contiguous arrays of one shape; `block` as in
     `run_blocks`.
     """

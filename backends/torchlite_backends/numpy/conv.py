@@ -19,11 +19,11 @@ from itertools import product
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from . import conv_depthwise, conv_kn2row, conv_native, conv_nonoverlapping, conv_onednn, winograd
+from . import conv_cpu_engine, conv_depthwise, conv_kn2row, conv_nonoverlapping, conv_onednn, winograd
 from .blas import can_limit, single_threaded
-from .cache_blocking import MIN_SIZE, can_share_work, parallel_range, parallel_sum, run_blocks, scratch_buffer
-from .conv_geometry import FOLD_RATIO, MIN_BLOCKS, MIN_SHARED_CHANNELS, SHORT_ROW, conv_geometry
-from .row_blocks import row_sums
+from .cache_blocking import MIN_SIZE, can_share_work, get_scratch_buffer, parallel_range, parallel_sum, run_blocks
+from .conv_geometry import FOLD_RATIO, MIN_BLOCKS, MIN_SHARED_CHANNELS, SHORT_ROW, get_conv_geometry
+from .row_blocks import sum_along_axis
 
 # Minimum elements for which the bias gradient sums rows on several threads.
 _PIECE = 1 << 16
@@ -36,14 +36,14 @@ def _parallel_for(body, items, size):
             body(item)
         return
 
-    def some(start, stop):
+    def run_items(start, stop):
         for item in items[start:stop]:
             body(item)
 
-    run_blocks(some, len(items), max(1, size), 1)
+    run_blocks(run_items, len(items), max(1, size), 1)
 
 
-def _even_slices(count):
+def _cut_into_even_slices(count):
     """Return slices that cut `count` rows into even shares."""
     step = -(-count // MIN_BLOCKS)
     return [slice(i, min(i + step, count)) for i in range(0, count, step)]
@@ -61,11 +61,11 @@ def _pad_input(x, plan):
     if not max(plan.padding):
         return x
     memory = make((plan.batch, plan.channels, *plan.padded), x.dtype)
-    _threaded_copy(memory[(slice(None), slice(None), *inside)], x)
+    _copy_threaded(memory[(slice(None), slice(None), *inside)], x)
     return memory
 
 
-def _threaded_copy(out, source):
+def _copy_threaded(out, source):
     """Copy an array: a large one on the free threads, in one call each. Short calls of two threads wait for the GIL."""
     if source.size > MIN_SIZE and can_share_work():
         parallel_range(lambda a, b: np.copyto(out[a:b], source[a:b]), len(out))
@@ -73,7 +73,7 @@ def _threaded_copy(out, source):
         np.copyto(out, source)
 
 
-def _window_view(padded, plan):
+def _view_windows(padded, plan):
     """View the windows of the padded input: (batch, channel, *kernel, *out)."""
     steps = padded.strides[2:]
     taps = tuple(step * d for step, d in zip(steps, plan.dilation, strict=True))
@@ -84,7 +84,7 @@ def _window_view(padded, plan):
     return as_strided(padded, shape, strides, writeable=False)
 
 
-def _im2col_block(windows, plan, block):
+def _compute_im2col_block(windows, plan, block):
     """Return the columns of a block, (groups, channels of a group * taps, images * positions)."""
     first, last, top, bottom = block
     spatial = len(plan.size)
@@ -93,8 +93,8 @@ def _im2col_block(windows, plan, block):
         source = piece.transpose(*range(1, 2 * spatial + 2), 0)
     else:
         source = piece.transpose(*range(1, spatial + 2), 0, *range(spatial + 2, 2 * spatial + 2))
-    columns = scratch_buffer(0, source.shape, source.dtype)
-    _threaded_copy(columns, source)
+    columns = get_scratch_buffer(0, source.shape, source.dtype)
+    _copy_threaded(columns, source)
     return columns.reshape(plan.groups, plan.channels // plan.groups * plan.taps, -1)
 
 
@@ -108,8 +108,8 @@ def _to_rows(g, plan, block, slot=1):
         return piece.reshape(plan.groups, g.shape[1] // plan.groups, -1)
     spatial = len(plan.size)
     source = piece.transpose((1, *range(2, 2 + spatial), 0) if plan.batch_inner else (1, 0, *range(2, 2 + spatial)))
-    rows = scratch_buffer(slot, source.shape, g.dtype)
-    _threaded_copy(rows, source)
+    rows = get_scratch_buffer(slot, source.shape, g.dtype)
+    _copy_threaded(rows, source)
     return rows.reshape(plan.groups, g.shape[1] // plan.groups, -1)
 
 
@@ -124,9 +124,9 @@ def _from_rows(rows, out, plan, block):
     out[first:last, :, top:bottom] = source
 
 
-def _product(a, b, slot):
+def _matmul_into_scratch(a, b, slot):
     """Return a @ b in scratch memory."""
-    out = scratch_buffer(slot, (*a.shape[:-1], b.shape[-1]), a.dtype)
+    out = get_scratch_buffer(slot, (*a.shape[:-1], b.shape[-1]), a.dtype)
     return np.matmul(a, b, out=out)
 
 
@@ -136,27 +136,27 @@ def _add_bias(out, bias):
     return out
 
 
-def _columns_function(x, plan):
+def _make_columns_function(x, plan):
     """Return a function from a block to its columns."""
     if plan.pointwise:
         return lambda block: _to_rows(x, plan, block, 0)
-    windows = _window_view(_pad_input(x, plan), plan)
-    return lambda block: _im2col_block(windows, plan, block)
+    windows = _view_windows(_pad_input(x, plan), plan)
+    return lambda block: _compute_im2col_block(windows, plan, block)
 
 
 def _conv_forward(x, weight, bias, plan, finish=None):
     """Forward pass with weight (filters, channels of a group, *kernel). `finish` (`fused_inference.ConvEpilogue`) is
     applied.
     """
-    if (served := conv_native.conv_forward(x, weight, bias, plan, finish)) is not None:
+    if (served := conv_cpu_engine.conv_forward(x, weight, bias, plan, finish)) is not None:
         return served
     if finish is None:
         return _conv_forward_numpy(x, weight, bias, plan)
     if finish.scale is not None and FOLD_RATIO * weight.size <= plan.batch * plan.filters * plan.places:
-        weight, bias = finish.folded(weight)
+        weight, bias = finish.fold_into_weight(weight)
     out = _conv_forward_numpy(x, weight, bias, plan, finish)
     if not finish.done:
-        finish.over(out)
+        finish.apply_to_images(out)
     return out
 
 
@@ -173,7 +173,7 @@ def _conv_forward_numpy(x, weight, bias, plan, finish=None):
     if conv_depthwise.is_faster(plan, x.dtype):
         return conv_depthwise.conv_forward(x, weight, bias, plan, out)
     if plan.channels == groups > 1:
-        return _depthwise(x, weight, bias, plan, out)
+        return _convolve_depthwise(x, weight, bias, plan, out)
     if winograd.is_faster(plan, x.dtype) and winograd.conv_forward(x, weight, bias, plan, out):
         return out
     if conv_kn2row.is_faster(plan, x.dtype):
@@ -181,20 +181,20 @@ def _conv_forward_numpy(x, weight, bias, plan, finish=None):
     if conv_nonoverlapping.is_faster(plan, x.dtype):
         return conv_nonoverlapping.conv_forward(x, weight, bias, plan, out)
     matrix = weight.reshape(groups, filters // groups, -1)
-    columns_of = _columns_function(x, plan)
+    columns_of = _make_columns_function(x, plan)
     if plan.by_filters:
-        return _forward_by_filters(matrix[0], columns_of, bias, plan, out)
+        return _convolve_by_filters(matrix[0], columns_of, bias, plan, out)
     column_bias = None if bias is None else bias.reshape(groups, -1, 1)
     flat = out.reshape(plan.batch, groups, filters // groups, plan.places)
     width = plan.places // plan.out[0]
 
-    def one(block):
+    def convolve_block(block):
         first, last, top, bottom = block
         columns = columns_of(block)
         if last - first == 1:
             rows = np.matmul(matrix, columns, out=flat[first, :, :, top * width : bottom * width])
         else:
-            rows = _product(matrix, columns, 1)
+            rows = _matmul_into_scratch(matrix, columns, 1)
         if bias is not None:
             rows += column_bias
         if finish is not None:
@@ -205,45 +205,45 @@ def _conv_forward_numpy(x, weight, bias, plan, finish=None):
     blocks = plan.blocks
     if finish is not None:
         finish.done = True
-    _parallel_for(one, blocks, plan.channels * plan.taps * plan.places * plan.batch // len(blocks))
+    _parallel_for(convolve_block, blocks, plan.channels * plan.taps * plan.places * plan.batch // len(blocks))
     return out
 
 
-def _forward_by_filters(matrix, columns_of, bias, plan, out):
+def _convolve_by_filters(matrix, columns_of, bias, plan, out):
     """Forward pass with the filters shared among the threads."""
     block = (0, plan.batch, 0, plan.out[0])
     columns = columns_of(block)[0]
     rows = (
         out.reshape(plan.filters, plan.places)
         if plan.batch == 1
-        else scratch_buffer(1, (plan.filters, columns.shape[1]), out.dtype)
+        else get_scratch_buffer(1, (plan.filters, columns.shape[1]), out.dtype)
     )
 
-    def some(part):
+    def convolve_filters(part):
         piece = np.matmul(matrix[part], columns, out=rows[part])
         if bias is not None:
             piece += bias[part, None]
 
-    _parallel_for(some, _even_slices(plan.filters), columns.size)
+    _parallel_for(convolve_filters, _cut_into_even_slices(plan.filters), columns.size)
     if plan.batch > 1:
         _from_rows(rows, out, plan, block)
     return out
 
 
-def _depthwise(x, weight, bias, plan, out):
+def _convolve_depthwise(x, weight, bias, plan, out):
     """Depthwise forward pass: a sum over the taps, image by image, instead of matrix products with a single row."""
     multiplier = weight.shape[0] // plan.groups
     shape = (plan.channels, multiplier, *plan.out)
-    windows = _window_view(_pad_input(x, plan), plan)
+    windows = _view_windows(_pad_input(x, plan), plan)
     taps = weight.reshape(plan.channels, multiplier, plan.taps, *(1,) * len(plan.size))
     result = out.reshape(plan.batch, *shape)
     places = list(product(*(range(k) for k in plan.kernel)))
     ones = (1,) * len(plan.size)
 
-    def body(start, stop):
+    def convolve_channels(start, stop):
         for i in range(plan.batch):
             target = result[i, start:stop]
-            scratch = scratch_buffer(2, target.shape, x.dtype)
+            scratch = get_scratch_buffer(2, target.shape, x.dtype)
             for number, place in enumerate(places):
                 window = windows[(i, slice(start, stop), *place)][:, None]
                 np.multiply(window, taps[start:stop, :, number], out=scratch if number else target)
@@ -252,7 +252,7 @@ def _depthwise(x, weight, bias, plan, out):
             if bias is not None:
                 target += bias.reshape(plan.channels, multiplier, *ones)[start:stop]
 
-    run_blocks(body, plan.channels, multiplier * plan.places * plan.taps)
+    run_blocks(convolve_channels, plan.channels, multiplier * plan.places * plan.taps)
     return out
 
 
@@ -261,7 +261,7 @@ def _conv_transpose(g, weight, bias, plan):
 
     That is the gradient of the input, and the transposed convolution.
     """
-    for other in (conv_native, conv_onednn):
+    for other in (conv_cpu_engine, conv_onednn):
         if (served := other.conv_transpose(g, weight, bias, plan)) is not None:
             return served
     filters, groups = plan.filters, plan.groups
@@ -277,7 +277,7 @@ def _conv_transpose(g, weight, bias, plan):
         return _add_bias(conv_nonoverlapping.conv_transpose(g, weight, plan, out), bias)
     reach = tuple(d * (k - 1) - p for d, k, p in zip(plan.dilation, plan.kernel, plan.padding, strict=True))
     if max(plan.stride) == 1 and min(reach) >= 0:
-        back = conv_geometry(
+        back = get_conv_geometry(
             plan.batch, filters, plan.channels, plan.out, plan.kernel, plan.stride, reach, plan.dilation, groups
         )
         if (
@@ -297,7 +297,7 @@ def _conv_transpose(g, weight, bias, plan):
         turned = weight[(slice(None), slice(None), *(slice(None, None, -1),) * len(plan.size))]
         turned = turned.reshape(groups, filters // groups, plan.channels // groups, *plan.kernel).swapaxes(1, 2)
         turned = turned.reshape(plan.channels, filters // groups, *plan.kernel)
-        back = conv_geometry(
+        back = get_conv_geometry(
             plan.batch, filters, plan.channels, plan.out, plan.kernel, plan.stride, reach, plan.dilation, groups
         )
         if back.out == plan.size:
@@ -343,7 +343,7 @@ class _Col2Im:
             self.taps.append((self.slots.setdefault(phase, len(self.slots)), offset))
         tail = sum(r * step for r, step in zip(reach, self.steps, strict=True))
         lead = (channels,) if plan.batch_inner else (channels, count)
-        self.memory = scratch_buffer(2, (len(self.slots), *lead, (math.prod(self.size) + tail) * self.inner), dtype)
+        self.memory = get_scratch_buffer(2, (len(self.slots), *lead, (math.prod(self.size) + tail) * self.inner), dtype)
         self.memory[...] = 0
 
     def add(self, columns, top, bottom):
@@ -400,11 +400,11 @@ def _dilate_grad_rows(g, plan, block, width):
     filters, spatial = g.shape[1], len(plan.size)
     inside = (slice(None), *(slice(n) for n in plan.out[1:]))
     if plan.batch_inner:
-        rows = scratch_buffer(1, (filters, bottom - top, *width, last - first), g.dtype)
+        rows = get_scratch_buffer(1, (filters, bottom - top, *width, last - first), g.dtype)
         source = piece.transpose(1, *range(2, 2 + spatial), 0)
         where = (slice(None), *inside)
     else:
-        rows = scratch_buffer(1, (filters, last - first, bottom - top, *width), g.dtype)
+        rows = get_scratch_buffer(1, (filters, last - first, bottom - top, *width), g.dtype)
         source = piece.transpose(1, 0, *range(2, 2 + spatial))
         where = (slice(None), slice(None), *inside)
     if tuple(width) != tuple(plan.out[1:]):
@@ -420,7 +420,9 @@ def _fold_columns(g, matrix, out, plan, first):
     for top in range(0, plan.out[0], plan.rows):
         bottom = min(top + plan.rows, plan.out[0])
         phases.add(
-            _product(matrix, _dilate_grad_rows(g, plan, (first, last, top, bottom), phases.width), 0), top, bottom
+            _matmul_into_scratch(matrix, _dilate_grad_rows(g, plan, (first, last, top, bottom), phases.width), 0),
+            top,
+            bottom,
         )
     phases.write(out[first:last])
 
@@ -430,18 +432,18 @@ def _fold_columns_by_channels(g, matrix, out, plan):
     width = _Col2Im(plan, 0, plan.batch, g.dtype).width
     rows = _dilate_grad_rows(g, plan, (0, plan.batch, 0, plan.out[0]), width)[0]
 
-    def some(part):
-        columns = _product(matrix[part.start * plan.taps : part.stop * plan.taps], rows, 0)
+    def fold_channels(part):
+        columns = _matmul_into_scratch(matrix[part.start * plan.taps : part.stop * plan.taps], rows, 0)
         phases = _Col2Im(plan, part.stop - part.start, plan.batch, g.dtype)
         phases.add(columns, 0, plan.out[0])
         phases.write(out[:, part])
 
-    _parallel_for(some, _even_slices(plan.channels), rows.size * plan.taps)
+    _parallel_for(fold_channels, _cut_into_even_slices(plan.channels), rows.size * plan.taps)
 
 
 def _weight_gradient(g, x, shape, plan):
     """Return the gradient of the weight: the sum over blocks of g @ columns^T."""
-    for other in (conv_native, conv_onednn):
+    for other in (conv_cpu_engine, conv_onednn):
         if (served := other.weight_gradient(g, x, plan)) is not None:
             return served
     groups, filters = plan.groups, plan.filters
@@ -451,7 +453,7 @@ def _weight_gradient(g, x, shape, plan):
     if conv_depthwise.is_faster(plan, x.dtype):
         return conv_depthwise.weight_gradient(g, x, gradient, plan)
     if plan.channels == groups > 1:
-        return _depthwise_weight_gradient(g, x, gradient, plan)
+        return _compute_depthwise_weight_gradient(g, x, gradient, plan)
     if winograd.is_faster(plan, x.dtype) and winograd.weight_gradient(g, x, gradient, plan):
         return gradient
     if conv_kn2row.is_faster(plan, x.dtype):
@@ -459,32 +461,34 @@ def _weight_gradient(g, x, shape, plan):
     if conv_nonoverlapping.is_faster(plan, x.dtype):
         return conv_nonoverlapping.weight_gradient(g, x, gradient, plan)
     result = gradient.reshape(groups, filters // groups, -1)
-    columns_of = _columns_function(x, plan)
+    columns_of = _make_columns_function(x, plan)
     if plan.by_filters:
         block = (0, plan.batch, 0, plan.out[0])
         columns, rows = columns_of(block)[0], _to_rows(g, plan, block)[0]
         _parallel_for(
-            lambda part: np.matmul(rows[part], columns.T, out=result[0, part]), _even_slices(filters), columns.size
+            lambda part: np.matmul(rows[part], columns.T, out=result[0, part]),
+            _cut_into_even_slices(filters),
+            columns.size,
         )
         return gradient
 
-    def summed(blocks):
+    def sum_blocks(blocks):
         total = None
         for block in blocks:
             columns, rows = columns_of(block), _to_rows(g, plan, block)
             if total is None:
                 total = np.matmul(rows, columns.swapaxes(1, 2))
             else:
-                total += _product(rows, columns.swapaxes(1, 2), 2)
+                total += _matmul_into_scratch(rows, columns.swapaxes(1, 2), 2)
         return total
 
-    result[...] = parallel_sum(summed, plan.blocks, gradient.size)
+    result[...] = parallel_sum(sum_blocks, plan.blocks, gradient.size)
     return gradient
 
 
-def _depthwise_weight_gradient(g, x, gradient, plan):
+def _compute_depthwise_weight_gradient(g, x, gradient, plan):
     multiplier = gradient.shape[0] // plan.groups
-    windows = _window_view(_pad_input(x, plan), plan)
+    windows = _view_windows(_pad_input(x, plan), plan)
     grad = g.reshape(plan.batch, plan.channels, multiplier, *plan.out)
     result = gradient.reshape(plan.channels, multiplier, plan.taps)
     axes = "xyz"[: len(plan.size)]
@@ -497,7 +501,7 @@ def _depthwise_weight_gradient(g, x, gradient, plan):
 # -- the records' kernels --------------------------------------------------------------------------
 
 
-def _spatial(value, count):
+def _expand_to_spatial(value, count):
     if isinstance(value, int):
         return (value,) * count
     value = tuple(value)
@@ -507,7 +511,7 @@ def _spatial(value, count):
 def _normalize_geometry(input, weight, stride, padding, dilation):
     """Return the geometry as tuples. The record's shape function replaces the message of errors raised here."""
     count = input.ndim - 2
-    stride, padding, dilation = (_spatial(v, count) for v in (stride, padding, dilation))
+    stride, padding, dilation = (_expand_to_spatial(v, count) for v in (stride, padding, dilation))
     if (
         weight.ndim != input.ndim
         or min(stride) < 1
@@ -520,7 +524,7 @@ def _normalize_geometry(input, weight, stride, padding, dilation):
     return stride, padding, dilation
 
 
-def _half_to_float(array):
+def _cast_half_to_float(array):
     """Convert half precision to float32."""
     if array is None:
         return None
@@ -546,25 +550,25 @@ def conv_with_epilogue(input, weight, bias, stride, padding, dilation, transpose
     ):
         raise RuntimeError("convolution: the bias does not fit")
     dtype = input.dtype
-    x, w, b = _half_to_float(input), _half_to_float(weight), _half_to_float(bias)
+    x, w, b = _cast_half_to_float(input), _cast_half_to_float(weight), _cast_half_to_float(bias)
     if finish is not None and finish.scale is not None:  # the bias is in the shift
         b = None
     if transposed:
-        extra = _spatial(output_padding, input.ndim - 2)
+        extra = _expand_to_spatial(output_padding, input.ndim - 2)
         if input.shape[1] != weight.shape[0] or min(extra) < 0:
             raise RuntimeError("convolution: channels do not fit")
-        size = _transposed_size(input.shape[2:], kernel, stride, padding, dilation, extra)
-        plan = conv_geometry(
+        size = _conv_transpose_size(input.shape[2:], kernel, stride, padding, dilation, extra)
+        plan = get_conv_geometry(
             x.shape[0], weight.shape[1] * groups, weight.shape[0], size, kernel, stride, padding, dilation, groups
         )
         with single_threaded:
             out = _conv_transpose(_pad_to_cover(x, plan), w, b, plan)
         if finish is not None:
-            finish.over(out)
+            finish.apply_to_images(out)
     else:
         if input.shape[1] != weight.shape[1] * groups or weight.shape[0] < groups or weight.shape[0] % groups:
             raise RuntimeError("convolution: channels do not fit")
-        plan = conv_geometry(
+        plan = get_conv_geometry(
             x.shape[0], x.shape[1], weight.shape[0], x.shape[2:], kernel, stride, padding, dilation, groups
         )
         with single_threaded:
@@ -572,7 +576,7 @@ def conv_with_epilogue(input, weight, bias, stride, padding, dilation, transpose
     return out if out.dtype == dtype else out.astype(dtype)
 
 
-def _transposed_size(size, kernel, stride, padding, dilation, extra):
+def _conv_transpose_size(size, kernel, stride, padding, dilation, extra):
     out = tuple(
         (n - 1) * s - 2 * p + d * (k - 1) + e + 1
         for n, k, s, p, d, e in zip(size, kernel, stride, padding, dilation, extra, strict=True)
@@ -601,12 +605,12 @@ def _convolution_backward(
     grad_output, input, weight, stride, padding, dilation, transposed, output_padding, groups, needs
 ):
     with single_threaded:
-        return _gradients(grad_output, input, weight, stride, padding, dilation, transposed, groups, needs)
+        return _compute_gradients(grad_output, input, weight, stride, padding, dilation, transposed, groups, needs)
 
 
-def _bias_gradient(g):
+def _compute_bias_gradient(g):
     """Sum over all dimensions but the channels."""
-    if (served := conv_native.bias_gradient(g)) is not None:
+    if (served := conv_cpu_engine.bias_gradient(g)) is not None:
         return served
     length = math.prod(g.shape[2:])
     if g.dtype.kind != "f" or not g.flags.c_contiguous or g.size < _PIECE or length < SHORT_ROW:
@@ -614,23 +618,23 @@ def _bias_gradient(g):
     rows = g.reshape(-1, length)
     sums = np.empty(rows.shape[:1], g.dtype)
 
-    def some(start, stop):
-        sums[start:stop] = row_sums(rows[start:stop])[:, 0]
+    def sum_rows(start, stop):
+        sums[start:stop] = sum_along_axis(rows[start:stop])[:, 0]
 
-    run_blocks(some, *rows.shape)
+    run_blocks(sum_rows, *rows.shape)
     return np.add.reduce(sums.reshape(g.shape[:2]), 0)
 
 
-def _gradients(grad_output, input, weight, stride, padding, dilation, transposed, groups, needs):
+def _compute_gradients(grad_output, input, weight, stride, padding, dilation, transposed, groups, needs):
     stride, padding, dilation = _normalize_geometry(input, weight, stride, padding, dilation)
     kernel = weight.shape[2:]
     dtype = input.dtype
-    g = _half_to_float(grad_output)
-    x = _conj_if_complex(_half_to_float(input)) if needs[1] else None
-    w = _conj_if_complex(_half_to_float(weight)) if needs[0] else None
+    g = _cast_half_to_float(grad_output)
+    x = _conj_if_complex(_cast_half_to_float(input)) if needs[1] else None
+    w = _conj_if_complex(_cast_half_to_float(weight)) if needs[0] else None
     grad_input = grad_weight = grad_bias = None
     if transposed:
-        plan = conv_geometry(
+        plan = get_conv_geometry(
             g.shape[0], g.shape[1], weight.shape[0], g.shape[2:], kernel, stride, padding, dilation, groups
         )
         if needs[0]:
@@ -640,7 +644,7 @@ def _gradients(grad_output, input, weight, stride, padding, dilation, transposed
         if needs[1]:
             grad_weight = _weight_gradient(_pad_to_cover(x, plan), g, weight.shape, plan)
     else:
-        plan = conv_geometry(
+        plan = get_conv_geometry(
             g.shape[0], input.shape[1], weight.shape[0], input.shape[2:], kernel, stride, padding, dilation, groups
         )
         if needs[0]:
@@ -648,5 +652,5 @@ def _gradients(grad_output, input, weight, stride, padding, dilation, transposed
         if needs[1]:
             grad_weight = _weight_gradient(g, x, weight.shape, plan)
     if needs[2]:
-        grad_bias = _bias_gradient(g)
+        grad_bias = _compute_bias_gradient(g)
     return tuple(a if a is None or a.dtype == dtype else a.astype(dtype) for a in (grad_input, grad_weight, grad_bias))

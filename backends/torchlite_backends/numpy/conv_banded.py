@@ -19,7 +19,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from torchlite._settings.cached_property import cached_property
 
-from .cache_blocking import parallel_for, scratch_buffer
+from .cache_blocking import get_scratch_buffer, parallel_for
 
 # Outputs of a run along a row, input positions that they may read, and the shortest rows for which it pays.
 TILE, _WIDEST, _SHORTEST = 16, 64, 8
@@ -65,14 +65,14 @@ class BandLayout:
     @cached_property
     def diagonals(self):
         """Return (input of a tile, output, kernel column) of a tile matrix's nonzero elements."""
-        return _numbers(
+        return _transpose_triples(
             (u * self.stride[1] + offset, u, j) for j, offset in enumerate(self.offsets[1]) for u in range(self.tile)
         )
 
     @cached_property
     def diagonals_back(self):
         """Return (output, input of the tile, kernel column) of the backward matrix's nonzero elements."""
-        return _numbers(
+        return _transpose_triples(
             (k, (k - self.before[1]) * self.stride[1] + offset, j)
             for j, offset in enumerate(self.offsets[1])
             for k in range(self.outputs)
@@ -80,12 +80,12 @@ class BandLayout:
         )
 
 
-def _numbers(triples):
+def _transpose_triples(triples):
     return tuple(np.array(numbers) for numbers in zip(*triples, strict=True))
 
 
 @functools.lru_cache(maxsize=512)
-def _band_layout(plan):
+def _make_band_layout(plan):
     return BandLayout(plan)
 
 
@@ -93,7 +93,7 @@ def is_faster(plan, x) -> bool:
     """True if this algorithm is faster."""
     if x.dtype.kind != "f" or x.size < _LARGE or min(plan.out[-1], plan.size[-1]) < _SHORTEST:
         return False
-    return _band_layout(plan).inputs <= _WIDEST
+    return _make_band_layout(plan).inputs <= _WIDEST
 
 
 def is_faster_for_weight_grad(plan, x) -> bool:
@@ -101,7 +101,7 @@ def is_faster_for_weight_grad(plan, x) -> bool:
     return is_faster(plan, x) and len(plan.size) == 2 and plan.batch * plan.out[0] >= _TALL
 
 
-def _band_matrices(weight, diagonals, rows, columns):
+def _make_band_matrices(weight, diagonals, rows, columns):
     """Return (channels, kernel rows, rows, columns) with a kernel's rows on diagonals."""
     channels, height = weight.shape[0], weight.shape[-2] if weight.ndim == 4 else 1
     matrices = np.zeros((channels, height, rows, columns), weight.dtype)
@@ -110,7 +110,7 @@ def _band_matrices(weight, diagonals, rows, columns):
     return matrices
 
 
-def as_2d(array):
+def view_as_2d(array):
     """Return an array (images, channels, *positions) with two spatial dimensions."""
     return array if array.ndim == 4 else array[:, :, None]
 
@@ -123,7 +123,7 @@ def _pack_rows(slot, source, rows, columns, above, left, behind):
     source = source[:, :, max(-above, 0) :, max(-left, 0) :]
     above, left = max(above, 0), max(left, 0)
     images, channels, height, width = source.shape
-    memory = scratch_buffer(slot, (channels, images * rows + behind, columns), source.dtype)
+    memory = get_scratch_buffer(slot, (channels, images * rows + behind, columns), source.dtype)
     memory[...] = 0
     inside = memory[:, : images * rows].reshape(channels, images, rows, columns)
     height, width = max(min(height, rows - above), 0), max(min(width, columns - left), 0)
@@ -131,7 +131,7 @@ def _pack_rows(slot, source, rows, columns, above, left, behind):
     return memory
 
 
-def _strided_runs(memory, first, count, step, tiles, apart, length):
+def _view_strided_runs(memory, first, count, step, tiles, apart, length):
     """View runs of every `step`-th row of each channel from `first` on, `apart` from each other.
 
     The shape is (channels, tiles, count, length).
@@ -144,7 +144,7 @@ def _strided_runs(memory, first, count, step, tiles, apart, length):
 def _sum_products(terms, out, tiles):
     """Compute out = the sum of runs @ matrices over some terms, (channels, rows, tiles * columns)."""
     channels, rows = out.shape[:2]
-    scratch = scratch_buffer(2, out.shape, out.dtype)
+    scratch = get_scratch_buffer(2, out.shape, out.dtype)
     for number, (runs, matrices) in enumerate(terms):
         target = scratch if number else out
         np.matmul(runs, matrices[:, None], out=target.reshape(channels, rows, tiles, -1).swapaxes(1, 2))
@@ -159,8 +159,8 @@ def _is_finite(array) -> bool:
 
 def conv_forward(x, weight, bias, plan, out):
     """Forward pass into `out`; False if the result is not finite."""
-    cut, x, target, finite = _band_layout(plan), as_2d(x), as_2d(out), []
-    matrices = _band_matrices(weight, cut.diagonals, cut.inputs, cut.tile)
+    cut, x, target, finite = _make_band_layout(plan), view_as_2d(x), view_as_2d(out), []
+    matrices = _make_band_matrices(weight, cut.diagonals, cut.inputs, cut.tile)
     (height, width), (step, across), width_in = (
         cut.out,
         cut.stride,
@@ -168,12 +168,12 @@ def conv_forward(x, weight, bias, plan, out):
     )
     count = cut.batch * cut.rows // step
 
-    def one(start, stop):
+    def convolve_channels(start, stop):
         memory = _pack_rows(0, x[:, start:stop], cut.rows, width_in, *cut.padding, cut.reach[0])
-        result = scratch_buffer(1, (stop - start, count, cut.tiles * cut.tile), x.dtype)
+        result = get_scratch_buffer(1, (stop - start, count, cut.tiles * cut.tile), x.dtype)
         terms = [
             (
-                _strided_runs(memory, offset, count, step, cut.tiles, cut.tile * across, cut.inputs),
+                _view_strided_runs(memory, offset, count, step, cut.tiles, cut.tile * across, cut.inputs),
                 matrices[start:stop, i],
             )
             for i, offset in enumerate(cut.offsets[0])
@@ -186,28 +186,30 @@ def conv_forward(x, weight, bias, plan, out):
         else:
             np.add(kept, bias[start:stop, None, None], out=target[:, start:stop])
 
-    parallel_for(one, cut.blocks())
+    parallel_for(convolve_channels, cut.blocks())
     return all(finite)
 
 
 def conv_transpose(g, weight, plan, out):
     """Gradient of the input into `out`; False if it is not finite."""
-    cut, g, target, finite = _band_layout(plan), as_2d(g), as_2d(out), []
-    matrices = _band_matrices(weight, cut.diagonals_back, cut.outputs, cut.tile_back)
+    cut, g, target, finite = _make_band_layout(plan), view_as_2d(g), view_as_2d(out), []
+    matrices = _make_band_matrices(weight, cut.diagonals_back, cut.outputs, cut.tile_back)
     (step, across), rows, apart = cut.stride, cut.rows_back, cut.tile_back // cut.stride[1]
     count, columns = cut.batch * rows, cut.outputs + (cut.tiles_back - 1) * apart
     above, left = (b - f for b, f in zip(cut.before, cut.first, strict=True))
     begin = cut.padding[1] - cut.first[1] * across
 
-    def one(start, stop):
+    def convolve_channels(start, stop):
         memory = _pack_rows(0, g[:, start:stop], rows, columns, above, left, cut.before[0])
-        result = scratch_buffer(1, (stop - start, count, cut.tiles_back * cut.tile_back), g.dtype)
+        result = get_scratch_buffer(1, (stop - start, count, cut.tiles_back * cut.tile_back), g.dtype)
         for phase in range(step):
             # Rows `phase`, `phase + step` ... of the padded input: each kernel row's outputs are a fixed number of rows
             # above.
             terms = [
                 (
-                    _strided_runs(memory, cut.before[0] - offset // step, count, 1, cut.tiles_back, apart, cut.outputs),
+                    _view_strided_runs(
+                        memory, cut.before[0] - offset // step, count, 1, cut.tiles_back, apart, cut.outputs
+                    ),
                     matrices[start:stop, i],
                 )
                 for i, offset in enumerate(cut.offsets[0])
@@ -223,26 +225,26 @@ def conv_transpose(g, weight, plan, out):
             whole = result.reshape(stop - start, cut.batch, rows, -1)[:, :, skipped : skipped + place.shape[2]]
             place[...] = whole[..., begin : begin + cut.size[1]].swapaxes(0, 1)
 
-    parallel_for(one, cut.blocks())
+    parallel_for(convolve_channels, cut.blocks())
     return all(finite)
 
 
 def weight_gradient(g, x, gradient, plan):
     """Gradient of the weight into `gradient`; False if it is not finite."""
-    cut, g, x = _band_layout(plan), as_2d(g), as_2d(x)
+    cut, g, x = _make_band_layout(plan), view_as_2d(g), view_as_2d(x)
     step, across = cut.stride
     count, width_in = cut.batch * cut.rows // step, cut.inputs + (cut.tiles - 1) * cut.tile * across
     at, to, _ = cut.diagonals
     result = gradient.reshape(cut.channels, *cut.kernel)
 
-    def one(start, stop):
+    def sum_channels(start, stop):
         inputs = _pack_rows(0, x[:, start:stop], cut.rows, width_in, *cut.padding, cut.reach[0])
         grads = _pack_rows(1, g[:, start:stop], cut.rows // step, cut.tiles * cut.tile, 0, 0, 0)
-        runs = _strided_runs(grads, 0, count, 1, cut.tiles, cut.tile, cut.tile).swapaxes(2, 3)
+        runs = _view_strided_runs(grads, 0, count, 1, cut.tiles, cut.tile, cut.tile).swapaxes(2, 3)
         for i, offset in enumerate(cut.offsets[0]):
-            places = _strided_runs(inputs, offset, count, step, cut.tiles, cut.tile * across, cut.inputs)
+            places = _view_strided_runs(inputs, offset, count, step, cut.tiles, cut.tile * across, cut.inputs)
             products = np.add.reduce(np.matmul(runs, places), 1)
             result[start:stop, i] = np.add.reduce(products[:, to, at].reshape(stop - start, -1, cut.tile), 2)
 
-    parallel_for(one, cut.blocks())
+    parallel_for(sum_channels, cut.blocks())
     return _is_finite(gradient)

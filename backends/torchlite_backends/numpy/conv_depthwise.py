@@ -14,9 +14,9 @@ from itertools import product
 import numpy as np
 
 from . import conv_banded
-from .blas import transposing_copy
-from .cache_blocking import parallel_for, scratch_buffer
-from .conv_banded import as_2d
+from .blas import get_transposing_copy
+from .cache_blocking import get_scratch_buffer, parallel_for
+from .conv_banded import view_as_2d
 from .row_blocks import ones
 
 # Maximum elements of a block of outputs: with 1 << 16 a call has too little to do (1.4 of the time at 48x48), with more
@@ -33,11 +33,13 @@ _FEW_PLACES = 64
 def is_faster(plan, dtype) -> bool:
     """True if this module supports a depthwise convolution."""
     return (
-        plan.channels == plan.filters == plan.groups > 1 and len(plan.size) <= 2 and transposing_copy(dtype) is not None
+        plan.channels == plan.filters == plan.groups > 1
+        and len(plan.size) <= 2
+        and get_transposing_copy(dtype) is not None
     )
 
 
-def _address(array):
+def _data_address(array):
     return array.__array_interface__["data"][0]
 
 
@@ -49,7 +51,7 @@ def _geometry_2d(plan):
     return tuple((filler, *f) for f, filler in zip(fields, (1, 1, 1, 1, 0, 1), strict=True))
 
 
-def _blocks(plan, height, width):
+def _choose_blocks(plan, height, width):
     """Return blocks of arrays with images of a size.
 
     A block is (first image, one past the last, first channel, one past the last, first row, one past the last).
@@ -74,13 +76,13 @@ def _load_rows(array, block, first, last, slot):
     """Return the rows `first` to `last` of a block as (rows, columns, images, channels)."""
     image, end, channel, stop, *_ = block
     width, steps = array.shape[-1], array.shape[-1] * array.shape[-2]
-    out = scratch_buffer(slot, (last - first, width, end - image, stop - channel), array.dtype)
-    turn, channels, line = transposing_copy(array.dtype), stop - channel, (end - image) * (stop - channel)
+    out = get_scratch_buffer(slot, (last - first, width, end - image, stop - channel), array.dtype)
+    turn, channels, line = get_transposing_copy(array.dtype), stop - channel, (end - image) * (stop - channel)
     if (last - first) * width <= _FEW_PLACES:
         out[...] = array[image:end, channel:stop, first:last].transpose(2, 3, 0, 1)
     else:
         for i in range(image, end):
-            source, target = _address(array[i, channel:, first:]), _address(out[:, :, i - image :])
+            source, target = _data_address(array[i, channel:, first:]), _data_address(out[:, :, i - image :])
             turn(channels, (last - first) * width, source, steps, target, line)
     return out
 
@@ -92,13 +94,13 @@ def _store_rows(lines, block, first, array):
     if rows * width <= _FEW_PLACES // 4:
         array[image:end, channel:stop, first : first + rows] = lines.transpose(2, 3, 0, 1)
         return
-    turn, steps = transposing_copy(array.dtype), array.shape[-1] * array.shape[-2]
+    turn, steps = get_transposing_copy(array.dtype), array.shape[-1] * array.shape[-2]
     for i in range(image, end):
-        source, target = _address(lines[:, :, i - image :]), _address(array[i, channel:, first:])
+        source, target = _data_address(lines[:, :, i - image :]), _data_address(array[i, channel:, first:])
         turn(rows * width, channels, source, images * channels, target, steps)
 
 
-def _valid_outputs(tap, n, out, stride, padding, dilation, first, last):
+def _compute_valid_outputs(tap, n, out, stride, padding, dilation, first, last):
     """Return the outputs (start, stop) among first..last whose kernel position lies in an input of length `n`.
 
     Also the first of these inputs.
@@ -110,7 +112,7 @@ def _valid_outputs(tap, n, out, stride, padding, dilation, first, last):
 
 
 @functools.lru_cache(maxsize=512)
-def _taps(plan, first, last, first_out, first_in):
+def _list_taps(plan, first, last, first_out, first_in):
     """Return each kernel position that some output rows `first` to `last` use: its number, and output and input slices.
 
     The slices are relative to rows that begin at `first_out` and `first_in`.
@@ -122,7 +124,9 @@ def _taps(plan, first, last, first_out, first_in):
         for d, (begin, end, before_out, before_in) in enumerate(
             ((first, last, first_out, first_in), (0, out[1], 0, 0))
         ):
-            start, stop, at = _valid_outputs(place[d], size[d], out[d], stride[d], padding[d], dilation[d], begin, end)
+            start, stop, at = _compute_valid_outputs(
+                place[d], size[d], out[d], stride[d], padding[d], dilation[d], begin, end
+            )
             outer.append(slice(start - before_out, stop - before_out))
             inner.append(slice(at - before_in, at - before_in + (stop - start - 1) * stride[d] + 1, stride[d]))
         if all(s.start < s.stop for s in outer):
@@ -130,14 +134,14 @@ def _taps(plan, first, last, first_out, first_in):
     return taps
 
 
-def _input_rows(plan, first, last):
+def _input_rows_of_outputs(plan, first, last):
     """Return the input rows that output rows read."""
     size, _, kernel, stride, padding, dilation = (f[0] for f in _geometry_2d(plan))
     start = min(max(first * stride - padding, 0), size)
     return start, max(start, min((last - 1) * stride + (kernel - 1) * dilation - padding + 1, size))
 
 
-def _output_rows(plan, first, last):
+def _output_rows_of_inputs(plan, first, last):
     """Return the output rows that read input rows."""
     _, out, kernel, stride, padding, dilation = (f[0] for f in _geometry_2d(plan))
     start = min(max(-(-(first + padding - (kernel - 1) * dilation) // stride), 0), out)
@@ -147,7 +151,7 @@ def _output_rows(plan, first, last):
 def _tile_weight(weight, channels, length, images):
     """Return the weights of some channels for each kernel position, tiled to (positions, length, images, channels)."""
     part = weight[channels].reshape(channels.stop - channels.start, -1)
-    out = scratch_buffer(3, (part.shape[1], length, images, part.shape[0]), weight.dtype)
+    out = get_scratch_buffer(3, (part.shape[1], length, images, part.shape[0]), weight.dtype)
     out[...] = part.T[:, None, None]
     return out
 
@@ -156,25 +160,25 @@ def conv_forward(x, weight, bias, plan, out):
     """Forward pass into `out`."""
     if conv_banded.is_faster(plan, x) and conv_banded.conv_forward(x, weight, bias, plan, out):
         return out
-    x, target = as_2d(np.ascontiguousarray(x)), as_2d(out)
+    x, target = view_as_2d(np.ascontiguousarray(x)), view_as_2d(out)
     length = 1 if max(plan.stride) > 1 else target.shape[-1]
 
-    def one(*block):
+    def convolve_block(*block):
         image, end, channel, stop, first, last = block
-        start, finish = _input_rows(plan, first, last)
+        start, finish = _input_rows_of_outputs(plan, first, last)
         inner = _load_rows(x, block, start, finish, 0)
-        outer = scratch_buffer(1, (last - first, target.shape[-1], *inner.shape[2:]), x.dtype)
+        outer = get_scratch_buffer(1, (last - first, target.shape[-1], *inner.shape[2:]), x.dtype)
         outer[...] = 0 if bias is None else bias[channel:stop]
         weights, scratch = (
             _tile_weight(weight, slice(channel, stop), length, end - image),
-            scratch_buffer(2, outer.shape, x.dtype),
+            get_scratch_buffer(2, outer.shape, x.dtype),
         )
-        for number, there, here, columns in _taps(plan, first, last, first, start):
+        for number, there, here, columns in _list_taps(plan, first, last, first, start):
             add_to = outer[there]
             add_to += np.multiply(inner[here], weights[number, :columns], out=scratch[: len(add_to), :columns])
         _store_rows(outer, block, first, target)
 
-    _parallel_for(one, _blocks(plan, *target.shape[2:]), max(x.size, out.size))
+    _parallel_for(convolve_block, _choose_blocks(plan, *target.shape[2:]), max(x.size, out.size))
     return out
 
 
@@ -182,34 +186,34 @@ def conv_transpose(g, weight, plan, out):
     """Gradient of the input into `out`."""
     if conv_banded.is_faster(plan, out) and conv_banded.conv_transpose(g, weight, plan, out):
         return out
-    g, target = as_2d(np.ascontiguousarray(g)), as_2d(out)
+    g, target = view_as_2d(np.ascontiguousarray(g)), view_as_2d(out)
     length = 1 if max(plan.stride) > 1 else g.shape[-1]
 
-    def one(*block):
+    def convolve_block(*block):
         image, end, channel, stop, first, last = block
-        start, finish = _output_rows(plan, first, last)
+        start, finish = _output_rows_of_inputs(plan, first, last)
         outer = _load_rows(g, block, start, finish, 0)
-        inner = scratch_buffer(1, (last - first, target.shape[-1], *outer.shape[2:]), g.dtype)
+        inner = get_scratch_buffer(1, (last - first, target.shape[-1], *outer.shape[2:]), g.dtype)
         inner[...] = 0
         weights, scratch = (
             _tile_weight(weight, slice(channel, stop), length, end - image),
-            scratch_buffer(2, outer.shape, g.dtype),
+            get_scratch_buffer(2, outer.shape, g.dtype),
         )
-        for number, there, here, columns in _taps_transposed(plan, start, finish, first, last):
+        for number, there, here, columns in _list_transposed_taps(plan, start, finish, first, last):
             add_to = inner[here]
             add_to += np.multiply(outer[there], weights[number, :columns], out=scratch[: len(add_to), :columns])
         _store_rows(inner, block, first, target)
 
-    _parallel_for(one, _blocks(plan, *target.shape[2:]), max(g.size, out.size))
+    _parallel_for(convolve_block, _choose_blocks(plan, *target.shape[2:]), max(g.size, out.size))
     return out
 
 
 @functools.lru_cache(maxsize=512)
-def _taps_transposed(plan, start, finish, first, last):
+def _list_transposed_taps(plan, start, finish, first, last):
     """Return `_taps` of the output rows `start` to `finish` for inputs in the rows `first` to `last`."""
     stride = _geometry_2d(plan)[3][0]
     taps = []
-    for number, (rows, columns), (inner, across), count in _taps(plan, start, finish, start, 0):
+    for number, (rows, columns), (inner, across), count in _list_taps(plan, start, finish, start, 0):
         # Of the outputs whose input position is inner.start, inner.start + stride, ...
         skipped = max(0, -((inner.start - first) // stride))
         kept = min(rows.stop - rows.start, (last - 1 - inner.start) // stride + 1)
@@ -224,20 +228,20 @@ def weight_gradient(g, x, gradient, plan):
     """Gradient of the weight into `gradient`."""
     if conv_banded.is_faster_for_weight_grad(plan, x) and conv_banded.weight_gradient(g, x, gradient, plan):
         return gradient
-    g, x = as_2d(np.ascontiguousarray(g)), as_2d(np.ascontiguousarray(x))
-    blocks = _blocks(plan, *g.shape[2:])
+    g, x = view_as_2d(np.ascontiguousarray(g)), view_as_2d(np.ascontiguousarray(x))
+    blocks = _choose_blocks(plan, *g.shape[2:])
     sums = [None] * len(blocks)
 
-    def one(k, block):
+    def sum_block(k, block):
         image, end, channel, stop, first, last = block
-        start, finish = _input_rows(plan, first, last)
+        start, finish = _input_rows_of_outputs(plan, first, last)
         inner, outer = _load_rows(x, block, start, finish, 0), _load_rows(g, block, first, last, 1)
         total, scratch = (
             np.zeros((plan.taps, end - image, stop - channel), x.dtype),
-            scratch_buffer(2, outer.shape, x.dtype),
+            get_scratch_buffer(2, outer.shape, x.dtype),
         )
         scratch = scratch.reshape(-1)
-        for number, there, here, _ in _taps(plan, first, last, first, start):
+        for number, there, here, _ in _list_taps(plan, first, last, first, start):
             a = outer[there]
             products = scratch[: a.size].reshape(a.shape)
             np.multiply(a, inner[here], out=products)
@@ -245,7 +249,7 @@ def weight_gradient(g, x, gradient, plan):
             np.dot(ones(rows, x.dtype), products.reshape(rows, -1), out=total[number].reshape(-1))
         sums[k] = np.add.reduce(total, 1).T
 
-    _parallel_for(one, list(enumerate(blocks)), max(g.size, x.size))
+    _parallel_for(sum_block, list(enumerate(blocks)), max(g.size, x.size))
     result = gradient.reshape(plan.channels, plan.taps)
     result[...] = 0
     for block, part in zip(blocks, sums, strict=True):
@@ -259,7 +263,7 @@ def _parallel_for(body, items, size):
     NumPy's buffer size is set so that it does not copy operands for long runs.
     """
 
-    def one(*item):
+    def run_item(*item):
         usual = np.setbufsize(16)
         try:
             body(*item)
@@ -268,6 +272,6 @@ def _parallel_for(body, items, size):
 
     if size <= _LITTLE:
         for item in items:
-            one(*item)
+            run_item(*item)
     else:
-        parallel_for(one, items)
+        parallel_for(run_item, items)

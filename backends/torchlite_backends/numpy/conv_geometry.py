@@ -60,9 +60,9 @@ class ConvGeometry:
             and batch * self.places <= 4 * filters
             and batch * columns <= 16 * BLOCK
         )
-        self._cut(max(1, columns))
+        self._set_block_sizes(max(1, columns))
 
-    def _cut(self, columns):
+    def _set_block_sizes(self, columns):
         """Set the number of images and of output rows per block."""
         if self.by_filters:
             self.images, self.rows = self.batch, self.out[0]
@@ -89,6 +89,6 @@ class ConvGeometry:
 
 
 @functools.lru_cache(maxsize=1024)
-def conv_geometry(batch, channels, filters, size, kernel, stride, padding, dilation, groups):
+def get_conv_geometry(batch, channels, filters, size, kernel, stride, padding, dilation, groups):
     """Return the cached geometry of a convolution: a network repeats the same ones at every step."""
     return ConvGeometry(batch, channels, filters, size, kernel, stride, padding, dilation, groups)

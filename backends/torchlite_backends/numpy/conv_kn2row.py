@@ -12,8 +12,8 @@ from itertools import product
 
 import numpy as np
 
-from .blas import gemm_function
-from .cache_blocking import parallel_sum, run_blocks, scratch_buffer
+from .blas import get_gemm_function
+from .cache_blocking import get_scratch_buffer, parallel_sum, run_blocks
 
 # Elements of a block's result: 512 KiB of float32, which stay in a core's second-level cache while products accumulate.
 _BLOCK = 1 << 17
@@ -27,7 +27,7 @@ _PIECE, _FILLS = 1 << 16, 4
 _FEWEST, _PRODUCT = 24, 5 << 18
 
 
-def _product_length(plan) -> int:
+def _choose_product_length(plan) -> int:
     """Return the approximate number of positions of one product."""
     return min(plan.out[0] * plan.padded[1] * min(plan.batch, 4) // 4, _BLOCK // plan.filters)
 
@@ -44,8 +44,8 @@ def is_faster(plan, dtype) -> bool:
         and plan.channels >= _FEWEST
         and plan.filters >= _FEWEST
         and plan.padded[1] <= 1.25 * plan.out[1]
-        and plan.channels * plan.filters * _product_length(plan) >= _PRODUCT
-        and gemm_function(dtype) is not None
+        and plan.channels * plan.filters * _choose_product_length(plan) >= _PRODUCT
+        and get_gemm_function(dtype) is not None
     )
 
 
@@ -71,14 +71,14 @@ class _PaddedImage:
         run_blocks(fill, plan.batch, plan.channels * self.row, max(_PIECE, self.memory.size // _FILLS))
         self.address, self.item = self.memory.ctypes.data, x.dtype.itemsize
 
-    def at(self, image, top, offset):
+    def matrix_address(self, image, top, offset):
         """Return the address of a matrix (channels, positions) that begins at an output row, shifted by a kernel
         position.
         """
         return self.address + self.item * (image * self.memory.shape[1] * self.row + top * self.width + offset)
 
 
-def _blocks(plan, width):
+def _split_into_blocks(plan, width):
     """Return (image, first output row, one past the last), in even shares."""
     pieces = -(-plan.filters * plan.out[0] * width // _BLOCK)
     pieces = max(pieces, -(-4 // plan.batch))
@@ -87,24 +87,24 @@ def _blocks(plan, width):
 
 
 def _parallel_for(body, items, size):
-    def some(start, stop):
+    def run_items(start, stop):
         for item in items[start:stop]:
             body(*item)
 
-    run_blocks(some, len(items), max(1, size), 1)
+    run_blocks(run_items, len(items), max(1, size), 1)
 
 
 def conv_forward(x, weight, bias, plan, out):
     """Forward pass into `out`."""
-    gemm, image = gemm_function(x.dtype), _PaddedImage(x, plan)
+    gemm, image = get_gemm_function(x.dtype), _PaddedImage(x, plan)
     taps = np.ascontiguousarray(weight.transpose(2, 3, 0, 1))
     step = taps.itemsize * plan.filters * plan.channels
     weights = [taps.ctypes.data + i * step for i in range(plan.taps)]
     width, filters, channels = image.width, plan.filters, plan.channels
 
-    def one(number, top, bottom):
+    def convolve_block(number, top, bottom):
         length = (bottom - top) * width
-        rows = scratch_buffer(1, (filters, length), x.dtype)
+        rows = get_scratch_buffer(1, (filters, length), x.dtype)
         target = rows.ctypes.data
         for i, offset in enumerate(image.offsets):
             gemm(
@@ -114,7 +114,7 @@ def conv_forward(x, weight, bias, plan, out):
                 channels,
                 weights[i],
                 channels,
-                image.at(number, top, offset),
+                image.matrix_address(number, top, offset),
                 image.row,
                 float(i > 0),
                 target,
@@ -126,26 +126,26 @@ def conv_forward(x, weight, bias, plan, out):
         else:
             np.add(kept, bias[:, None, None], out=out[number, :, top:bottom])
 
-    blocks = _blocks(plan, width)
-    _parallel_for(one, blocks, channels * plan.taps * plan.places * plan.batch // len(blocks))
+    blocks = _split_into_blocks(plan, width)
+    _parallel_for(convolve_block, blocks, channels * plan.taps * plan.places * plan.batch // len(blocks))
     return out
 
 
 def weight_gradient(g, x, gradient, plan):
     """Gradient of the weight into `gradient`: products of the zero-padded output gradient with the shifted images."""
-    gemm, image = gemm_function(x.dtype), _PaddedImage(x, plan)
+    gemm, image = get_gemm_function(x.dtype), _PaddedImage(x, plan)
     width, filters, channels = image.width, plan.filters, plan.channels
     step = x.dtype.itemsize * filters * channels
 
-    def summed(blocks):
+    def sum_blocks(blocks):
         total = np.empty((plan.taps, filters, channels), x.dtype)
         for k, block in enumerate(blocks):
-            add(total.ctypes.data, float(k > 0), *block)
+            add_products(total.ctypes.data, float(k > 0), *block)
         return total
 
-    def add(target, beta, number, top, bottom):
+    def add_products(target, beta, number, top, bottom):
         length = (bottom - top) * width
-        rows = scratch_buffer(1, (filters, bottom - top, width), x.dtype)
+        rows = get_scratch_buffer(1, (filters, bottom - top, width), x.dtype)
         rows[:, :, plan.out[1] :] = 0
         rows[:, :, : plan.out[1]] = g[number, :, top:bottom]
         source = rows.ctypes.data
@@ -157,13 +157,13 @@ def weight_gradient(g, x, gradient, plan):
                 length,
                 source,
                 length,
-                image.at(number, top, offset),
+                image.matrix_address(number, top, offset),
                 image.row,
                 beta,
                 target + i * step,
                 channels,
             )
 
-    total = parallel_sum(summed, _blocks(plan, width), gradient.size)
+    total = parallel_sum(sum_blocks, _split_into_blocks(plan, width), gradient.size)
     gradient.reshape(filters, channels, plan.taps)[...] = total.transpose(1, 2, 0)
     return gradient

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from .cache_blocking import parallel_for, parallel_sum, scratch_buffer
+from .cache_blocking import get_scratch_buffer, parallel_for, parallel_sum
 from .deterministic_gemm import deterministic_matmul
 
 # Minimum elements of a kernel row (copies of shorter ones are slow), and for the backward pass. (Zen 4, two threads:
@@ -47,7 +47,7 @@ def _for_each_image(body, plan):
             body(k, deterministic_matmul)
 
 
-def _patches(images, plan):
+def _view_patches(images, plan):
     """View the patches of (images, channels, *size) as (images, *out, channels, *kernel)."""
     spatial = len(plan.size)
     inside = tuple(slice(n * k) for n, k in zip(plan.out, plan.kernel, strict=True))
@@ -56,10 +56,10 @@ def _patches(images, plan):
     return split.transpose(0, *range(2, 2 + 2 * spatial, 2), 1, *range(3, 2 + 2 * spatial, 2))
 
 
-def _patch_rows(images, plan):
+def _gather_patch_rows(images, plan):
     """Return the patches as rows in scratch memory: (images * positions, channels * taps)."""
-    patches = _patches(images, plan)
-    rows = scratch_buffer(0, patches.shape, images.dtype)
+    patches = _view_patches(images, plan)
+    rows = get_scratch_buffer(0, patches.shape, images.dtype)
     np.copyto(rows, patches)
     return rows.reshape(len(images) * plan.places, -1)
 
@@ -68,12 +68,12 @@ def conv_forward(x, weight, bias, plan, out):
     """Forward pass into `out`."""
     matrix, results = weight.reshape(plan.filters, -1), out.reshape(plan.batch, plan.filters, plan.places)
 
-    def one(k, product):
-        product(matrix, _patch_rows(x[k : k + 1], plan).T, results[k])
+    def convolve_image(k, product):
+        product(matrix, _gather_patch_rows(x[k : k + 1], plan).T, results[k])
         if bias is not None:
             results[k] += bias[:, None]
 
-    _for_each_image(one, plan)
+    _for_each_image(convolve_image, plan)
     return out
 
 
@@ -83,14 +83,14 @@ def conv_transpose(g, weight, plan, out):
     shape = (1, *plan.out, plan.channels, *plan.kernel)
     whole = all(n == o * k for n, o, k in zip(plan.size, plan.out, plan.kernel, strict=True))
 
-    def one(k, product):
-        rows = scratch_buffer(0, (plan.places, matrix.shape[1]), g.dtype)
+    def convolve_image(k, product):
+        rows = get_scratch_buffer(0, (plan.places, matrix.shape[1]), g.dtype)
         product(gradients[k].T, matrix, rows)
         if not whole:
             out[k] = 0
-        _patches(out[k : k + 1], plan)[...] = rows.reshape(shape)
+        _view_patches(out[k : k + 1], plan)[...] = rows.reshape(shape)
 
-    _for_each_image(one, plan)
+    _for_each_image(convolve_image, plan)
     return out
 
 
@@ -98,14 +98,14 @@ def weight_gradient(g, x, gradient, plan):
     """Gradient of the weight into `gradient`."""
     gradients = g.reshape(plan.batch, plan.filters, plan.places)
 
-    def summed(images):
+    def sum_images(images):
         first, last = images[0], images[-1] + 1
-        rows = _patch_rows(x[first:last], plan)
-        columns = scratch_buffer(1, (plan.filters, last - first, plan.places), g.dtype)
+        rows = _gather_patch_rows(x[first:last], plan)
+        columns = get_scratch_buffer(1, (plan.filters, last - first, plan.places), g.dtype)
         np.copyto(columns, gradients[first:last].swapaxes(0, 1))
         return deterministic_matmul(columns.reshape(plan.filters, len(rows)), rows)
 
     gradient.reshape(plan.filters, math.prod(gradient.shape[1:]))[...] = parallel_sum(
-        summed, list(range(plan.batch)), gradient.size
+        sum_images, list(range(plan.batch)), gradient.size
     )
     return gradient

@@ -11,7 +11,7 @@ import numpy as np
 from torchlite._settings.backend_flags import FLAGS
 
 from . import winograd
-from .cache_blocking import parallel_for, scratch_buffer
+from .cache_blocking import get_scratch_buffer, parallel_for
 
 if TYPE_CHECKING:
     from torchlite_backends.onednn.conv import Convolutions
@@ -22,7 +22,7 @@ _CHANNELS, _PLACES = 128, 512
 
 
 @functools.cache
-def _convolutions() -> Convolutions | None:
+def _load_convolutions() -> Convolutions | None:
     """Return oneDNN's convolutions, None if it is not installed. RuntimeError if a requested library is unusable."""
     from torchlite_backends.onednn.library import find_library
 
@@ -34,14 +34,14 @@ def _convolutions() -> Convolutions | None:
         return None
     from torchlite_backends.onednn.conv import Convolutions
 
-    return Convolutions(library, parallel_for, lambda number, size: scratch_buffer(number, (size,), np.uint8))
+    return Convolutions(library, parallel_for, lambda number, size: get_scratch_buffer(number, (size,), np.uint8))
 
 
-def _supported_library(kind: str, plan: Any, *arrays: np.ndarray) -> tuple[Convolutions, ConvShape] | None:
+def _find_supported_library(kind: str, plan: Any, *arrays: np.ndarray) -> tuple[Convolutions, ConvShape] | None:
     """Return the library for a pass over a convolution's geometry, if oneDNN serves it."""
     if not FLAGS.mkldnn_enabled or any(a.dtype.char != "f" for a in arrays):
         return None
-    if (serving := _convolutions()) is None or (geometry := _geometry_if_faster(kind, plan)) is None:
+    if (serving := _load_convolutions()) is None or (geometry := _geometry_if_faster(kind, plan)) is None:
         return None
     return serving, geometry
 
@@ -51,7 +51,7 @@ def _geometry_if_faster(kind: str, plan: Any) -> ConvShape | None:
     """Return the geometry of a pass over float32 arrays that oneDNN computes faster."""
     if not (plan.batch and plan.channels and plan.filters):
         return None
-    geometry = _geometry(plan)
+    geometry = _make_conv_shape(plan)
     return geometry if _is_faster(kind, geometry) and not _is_winograd_faster(plan, np.dtype(np.float32)) else None
 
 
@@ -67,7 +67,7 @@ def _is_winograd_faster(plan: Any, dtype: np.dtype) -> bool:
     return min(plan.channels, plan.filters) >= _CHANNELS and places >= _PLACES and winograd.is_faster(plan, dtype)
 
 
-def _geometry(plan: Any) -> ConvShape:
+def _make_conv_shape(plan: Any) -> ConvShape:
     from torchlite_backends.onednn.conv_partition import ConvShape
 
     size, kernel, stride, padding, dilation, out = (
@@ -78,7 +78,7 @@ def _geometry(plan: Any) -> ConvShape:
 
 def conv_forward(x, weight, bias, plan):
     """Forward pass, None if NumPy is to compute it. `plan` is of `torchlite_backends.numpy.conv`."""
-    if (serving := _supported_library("forward", plan, x, weight)) is None:
+    if (serving := _find_supported_library("forward", plan, x, weight)) is None:
         return None
     convolutions, geometry = serving
     return convolutions.forward(geometry, x, weight, bias)
@@ -86,7 +86,7 @@ def conv_forward(x, weight, bias, plan):
 
 def conv_transpose(g, weight, bias, plan):
     """Transpose of `conv_forward`: the gradient of the input, and the transposed convolution."""
-    if (serving := _supported_library("data", plan, g, weight)) is None:
+    if (serving := _find_supported_library("data", plan, g, weight)) is None:
         return None
     convolutions, geometry = serving
     out = convolutions.input_gradient(geometry, g, weight)
@@ -97,7 +97,7 @@ def conv_transpose(g, weight, bias, plan):
 
 def weight_gradient(g, x, plan):
     """Return the gradient of the weight."""
-    if (serving := _supported_library("weights", plan, g, x)) is None:
+    if (serving := _find_supported_library("weights", plan, g, x)) is None:
         return None
     convolutions, geometry = serving
     return convolutions.weight_gradient(geometry, g, x)

@@ -7,22 +7,33 @@ import functools
 import numpy as np
 
 from . import cache_blocking
-from .cache_blocking import scratch_buffer
+from .cache_blocking import get_scratch_buffer
 from .deterministic_gemm import deterministic_dot
-from .row_blocks import F32, F64, MODERATE, SMALL, SUM_AT_LEAST, as_contiguous, exp_and_sums, is_half, ones, refuse
+from .row_blocks import (
+    F32,
+    F64,
+    MODERATE,
+    SMALL,
+    SUM_AT_LEAST,
+    as_contiguous,
+    compute_exp_and_sums,
+    is_half,
+    ones,
+    raise_not_implemented,
+)
 
 U64, I64 = np.dtype("u8"), np.dtype("i8")
 maximum_of, minimum_of = np.maximum.reduce, np.minimum.reduce
 
 
 @functools.lru_cache(64)
-def _row_starts(rows, columns):
+def _compute_row_starts(rows, columns):
     starts = np.arange(0, rows * columns, columns) if columns else np.zeros(rows, np.int64)
     starts.flags.writeable = False
     return starts
 
 
-def _class_rows(input, target):
+def _flatten_to_class_rows(input, target):
     """Return logits as rows (sample, class) and targets as a vector."""
     if input.ndim == 2:
         return as_contiguous(input), target.reshape(-1)
@@ -48,17 +59,17 @@ def _check_targets(target, classes, ignore_index):
     return target, counts
 
 
-def _logsumexp(x):
+def _logsumexp_rows(x):
     """Return the log-sum-exp of each row."""
     lse = np.empty(x.shape[0], x.dtype)
 
-    def block(start, stop):
+    def compute_rows(start, stop):
         rows = x[start:stop]
-        total, shift = exp_and_sums(rows, scratch_buffer(0, rows.shape, x.dtype))
+        total, shift = compute_exp_and_sums(rows, get_scratch_buffer(0, rows.shape, x.dtype))
         np.log(total, out=total)
         np.add(total, shift, out=lse[start:stop, None])
 
-    cache_blocking.run_blocks(block, *x.shape)
+    cache_blocking.run_blocks(compute_rows, *x.shape)
     return lse
 
 
@@ -69,7 +80,7 @@ def _sample_weights(target, counts, weight):
     return weights if counts is None else weights * counts
 
 
-def _plain_positions(input, target, weight, ignore_index):
+def _find_target_positions(input, target, weight, ignore_index):
     """Return the positions of the target logits in the common case, else None.
 
     That is small float32 rows, no weight, and every target a class.
@@ -85,11 +96,11 @@ def _plain_positions(input, target, weight, ignore_index):
         or not input.flags.c_contiguous
     ):
         return None
-    return _row_starts(rows, classes) + target
+    return _compute_row_starts(rows, classes) + target
 
 
-def _small_logsumexp(x):
-    """`_logsumexp` for few float32 rows, in as few calls as possible."""
+def _logsumexp_few_rows(x):
+    """`_logsumexp_rows` for few float32 rows, in as few calls as possible."""
     one = ones(x.shape[1], F32)
     if maximum_of(x, None) < MODERATE:
         sums = deterministic_dot(np.exp(x), one)
@@ -104,9 +115,9 @@ def _small_logsumexp(x):
 
 def _cross_entropy(input, target, weight, ignore_index, reduction):
     dtype = input.dtype
-    chosen = _plain_positions(input, target, weight, ignore_index)
+    chosen = _find_target_positions(input, target, weight, ignore_index)
     if chosen is not None:
-        lse = _small_logsumexp(input)
+        lse = _logsumexp_few_rows(input)
         losses = lse - input.take(chosen)
         if reduction == "none":
             return losses, lse
@@ -114,18 +125,18 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
         return (total / chosen.size if reduction == "mean" else total), lse
     if dtype != F32 and dtype != F64:
         if not is_half(dtype):
-            refuse(input, "log_softmax_lastdim_kernel_impl")
+            raise_not_implemented(input, "log_softmax_lastdim_kernel_impl")
         loss, lse = _cross_entropy(
             input.astype(F32), target, None if weight is None else weight.astype(F32), ignore_index, reduction
         )
         return np.asarray(loss).astype(dtype), lse
     shape = target.shape
-    x, target = _class_rows(input, target)
+    x, target = _flatten_to_class_rows(input, target)
     if target.size != x.shape[0]:
         raise ValueError("batch sizes differ")
     target, counts = _check_targets(target, x.shape[1], ignore_index)
-    lse = _logsumexp(x)
-    losses = lse - x.take(_row_starts(*x.shape) + target)
+    lse = _logsumexp_rows(x)
+    losses = lse - x.take(_compute_row_starts(*x.shape) + target)
     weights = _sample_weights(target, counts, weight)
     if weights is not None:
         losses *= weights
@@ -149,7 +160,7 @@ def _cross_entropy_backward(grad, input, target, weight, lse, ignore_index, redu
         return _cross_entropy_backward(
             grad.astype(F32), input.astype(F32), target, weight, lse, ignore_index, reduction
         ).astype(dtype)
-    chosen = _plain_positions(input, target, weight, ignore_index)
+    chosen = _find_target_positions(input, target, weight, ignore_index)
     if chosen is not None:
         out = input - lse[:, None]
         np.exp(out, out)
@@ -157,16 +168,16 @@ def _cross_entropy_backward(grad, input, target, weight, lse, ignore_index, redu
         flat.put(chosen, flat.take(chosen) - 1)
         out *= grad / chosen.size if reduction == "mean" else grad if reduction == "sum" else grad[:, None]
         return out
-    x, target = _class_rows(input, target)
+    x, target = _flatten_to_class_rows(input, target)
     target, counts = _check_targets(target, x.shape[1], ignore_index)
     weights = _sample_weights(target, counts, weight)
     lse = lse.reshape(-1, 1)
-    scale = _row_scales(grad, weights, x.shape[0], reduction, dtype)
+    scale = _compute_row_scales(grad, weights, x.shape[0], reduction, dtype)
     out = np.empty(x.shape, dtype)  # rows one after the other, however those of x lie: it is written as one row
-    chosen = _row_starts(*x.shape) + target
+    chosen = _compute_row_starts(*x.shape) + target
     width = x.shape[1]
 
-    def block(start, stop):
+    def compute_rows(start, stop):
         rows = out[start:stop]
         np.subtract(x[start:stop], lse[start:stop], out=rows)
         np.exp(rows, out=rows)
@@ -175,14 +186,14 @@ def _cross_entropy_backward(grad, input, target, weight, lse, ignore_index, redu
         if counts is not None and not counts[start:stop].all():
             rows[~counts[start:stop]] = 0
 
-    cache_blocking.run_blocks(block, x.shape[0], width)
+    cache_blocking.run_blocks(compute_rows, x.shape[0], width)
     if input.ndim <= 2:
         return out.reshape(input.shape)
     moved = (input.shape[0], *input.shape[2:], width)
     return np.moveaxis(out.reshape(moved), -1, 1)
 
 
-def _row_scales(grad, weights, rows, reduction, dtype):
+def _compute_row_scales(grad, weights, rows, reduction, dtype):
     """Return the factor of each row's gradient: 0-d, or a column."""
     grad = np.asarray(grad)
     if reduction == "none":

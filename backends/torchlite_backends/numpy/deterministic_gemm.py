@@ -107,7 +107,7 @@ def _matmul_in_parts(a, b, out, bias=None):
     """Return the product of large matrices, split along the longer side of the result."""
     by_rows, count = _choose_parts(a, b)
     if native_gemm.parts is None or not native_gemm.parts(a, b, out, bias, by_rows, count):
-        parallel_for(_matmul_part, _part_arguments(a, b, out, bias, by_rows, count))
+        parallel_for(_matmul_part, _list_part_arguments(a, b, out, bias, by_rows, count))
     return out
 
 
@@ -117,7 +117,7 @@ def _choose_parts(a, b):
     return rows >= columns, _count_parts(a.size * columns, max(rows, columns))
 
 
-def _part_arguments(a, b, out, bias, by_rows, count):
+def _list_part_arguments(a, b, out, bias, by_rows, count):
     """Return the arguments of `_matmul_part` for all parts."""
     length = len(a) if by_rows else b.shape[1]
     cuts = [slice(length * k // count, length * (k + 1) // count) for k in range(count)]
@@ -132,13 +132,14 @@ def _matmul_part(a, b, out, bias):
         np.add(out, bias, out=out)
 
 
-def matmul_tasks(
+def make_matmul_tasks(
     a: np.ndarray, b: np.ndarray, out: np.ndarray, bias: np.ndarray | None = None
 ) -> list[Callable[[], object]]:
     """Return calls that write `matmul_bias(a, b, bias)` into a new array, for threads with single-threaded BLAS."""
     if _is_large(a, b):
         return [
-            functools.partial(_matmul_part, *given) for given in _part_arguments(a, b, out, bias, *_choose_parts(a, b))
+            functools.partial(_matmul_part, *given)
+            for given in _list_part_arguments(a, b, out, bias, *_choose_parts(a, b))
         ]
     return [functools.partial(_matmul_into, a, b, out, bias)]
 

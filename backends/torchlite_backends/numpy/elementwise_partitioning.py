@@ -14,7 +14,7 @@ _STEP, _LONG = 1 << 12, 64
 _ndarray = np.ndarray
 
 
-def elementwise_parts(body: Any, out: np.ndarray, operands: tuple, most: int = 0) -> None:
+def apply_to_elementwise_parts(body: Any, out: np.ndarray, operands: tuple, most: int = 0) -> None:
     """Call `body(part of out, *parts of operands)` for one part per thread, or for blocks of about `most` elements.
 
     Operands broadcast to `out`; numbers are passed unchanged.
@@ -26,18 +26,18 @@ def elementwise_parts(body: Any, out: np.ndarray, operands: tuple, most: int = 0
         out, operands = out.reshape(-1), tuple(a.reshape(-1) if c else a for a, c in zip(operands, cut, strict=True))
         axis, step = 0, _STEP
     else:
-        axis, step = axis_to_cut(out), 1
+        axis, step = choose_axis_to_cut(out), 1
     length, behind = out.shape[axis], out.ndim - axis
     cut = [c and a.ndim >= behind and a.shape[-behind] == length for a, c in zip(operands, cut, strict=True)]
 
-    def part(start: int, stop: int) -> None:
+    def apply_to_part(start: int, stop: int) -> None:
         here: Any = (..., slice(start, stop), *[slice(None)] * (behind - 1))
         body(out[here], *[a[here] if c else a for a, c in zip(operands, cut, strict=True)])
 
     if most:
-        run_blocks(part, length, out.size // length, most)
+        run_blocks(apply_to_part, length, out.size // length, most)
     else:
-        parallel_range(part, length, step)
+        parallel_range(apply_to_part, length, step)
 
 
 # Elements of a block of a chain of ops: a few arrays of them stay in a core's cache.
@@ -62,14 +62,14 @@ class BlockwiseFunction:
         seen = [(array.reshape(shape), is_cut) for array, (shape, is_cut) in zip(arrays, self.arrays, strict=True)]
         body = self.body
 
-        def part(start: int, stop: int) -> None:
+        def apply_to_part(start: int, stop: int) -> None:
             body(*[a[start:stop] for a in cut], *[a[start:stop] if is_cut else a for a, is_cut in seen])
 
-        run_blocks(part, self.rows, self.size, _CACHE_SIZE)
+        run_blocks(apply_to_part, self.rows, self.size, _CACHE_SIZE)
         return made
 
 
-def axis_to_cut(out: np.ndarray) -> int:
+def choose_axis_to_cut(out: np.ndarray) -> int:
     """Return the outermost axis in memory that is long enough, else the longest."""
     order = sorted(range(out.ndim), key=lambda d: -abs(out.strides[d]))
     return next((d for d in order if out.shape[d] >= _LONG), max(order, key=lambda d: out.shape[d]))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from torchlite_backends.array.gather_scatter import index_add as _index_add
 from torchlite_backends.array.index import add_rows
-from torchlite_backends.array.scatter import index_add as _index_add
 
 from .cache_blocking import parallel_for
-from .gather import all_in_range, stable_argsort, take_rows
-from .half_precision import in_float32
+from .gather import all_in_range, argsort_small_integers, take_rows
+from .half_precision import run_in_float32
 from .row_blocks import F32, F64, is_half
 
 U64 = np.dtype("u8")
@@ -35,18 +35,18 @@ def _embedding_backward(grad, indices, rows, padding_idx, scale_grad_by_freq):
     out = np.empty((rows, grad.shape[1]), grad.dtype)
     if is_half(grad.dtype):
         grad = grad.astype(F32)
-    order = stable_argsort(flat, rows)
+    order = argsort_small_integers(flat, rows)
     ordered = flat[order]
     starts = np.flatnonzero(np.concatenate((np.ones(min(flat.size, 1), bool), ordered[1:] != ordered[:-1])))
     used, counts = ordered[starts], np.diff(starts, append=flat.size)
 
-    def part(top, bottom, first, last):
+    def sum_table_rows(top, bottom, first, last):
         """Sum some rows of the table: those of `used` from first to last."""
         out[top:bottom] = 0
         if first == last:
             return
         begin, mine = starts[first], counts[first:last]
-        sums = _segment_sums(grad, order[begin : starts[last - 1] + mine[-1]], starts[first:last] - begin, mine)
+        sums = _sum_segments(grad, order[begin : starts[last - 1] + mine[-1]], starts[first:last] - begin, mine)
         if scale_grad_by_freq:
             sums /= mine[:, None].astype(sums.dtype)
         out[used[first:last]] = sums
@@ -54,13 +54,13 @@ def _embedding_backward(grad, indices, rows, padding_idx, scale_grad_by_freq):
     count = min(rows, max(1, min(_PARTS, (out.size + grad.size) // _PART)))
     bounds = [rows * k // max(count, 1) for k in range(count + 1)]
     places = np.searchsorted(used, bounds).tolist()
-    parallel_for(part, list(zip(bounds[:-1], bounds[1:], places[:-1], places[1:], strict=True)))
+    parallel_for(sum_table_rows, list(zip(bounds[:-1], bounds[1:], places[:-1], places[1:], strict=True)))
     if padding_idx >= 0:
         out[padding_idx] = 0
     return out
 
 
-def _segment_sums(grad, order, starts, counts):
+def _sum_segments(grad, order, starts, counts):
     """Return the sums of grad[order] from each start to the next, in that order.
 
     NumPy's `reduceat` takes microseconds per run, however short. The first rows of all runs are therefore added in one
@@ -78,7 +78,7 @@ def _segment_sums(grad, order, starts, counts):
     return sums
 
 
-_add_half = in_float32(_index_add)
+_add_half = run_in_float32(_index_add)
 
 
 def index_add_(input, dim, index, source, *, alpha=1):

@@ -26,15 +26,15 @@ def _total_norm(arrays):
         if array.size <= _GATHERED:
             small.append(array)
         else:
-            parts += _flat_chunks(array if array.flags.forc else array.copy())
+            parts += _view_flat_chunks(array if array.flags.forc else array.copy())
     parts += _concat_small(small)
     squares = [0.0] * len(parts)
 
-    def square(k):
+    def compute_square(k):
         squares[k] = float(parts[k].dot(parts[k]))
 
     with single_threaded:  # BLAS adds up in another order on more threads
-        _parallel_chunks(square, len(parts))
+        _run_parallel_chunks(compute_square, len(parts))
     return arrays[0].dtype.type(math.sqrt(sum(squares)))
 
 
@@ -46,8 +46,8 @@ def _scale_all(arrays, factor):
         if array.size <= _PART or not array.flags.forc:
             multiply(array, factor, array)
         else:
-            large += _flat_chunks(array)
-    _parallel_chunks(lambda k: multiply(large[k], factor, large[k]), len(large))
+            large += _view_flat_chunks(array)
+    _run_parallel_chunks(lambda k: multiply(large[k], factor, large[k]), len(large))
 
 
 def _clamp_all(arrays, low, high):
@@ -58,11 +58,11 @@ def _clamp_all(arrays, low, high):
         if array.size <= _PART or not array.flags.forc:
             _clip(array, least, most, out=array)
         else:
-            large += _flat_chunks(array)
-    _parallel_chunks(lambda k: _clip(large[k], least, most, out=large[k]), len(large))
+            large += _view_flat_chunks(array)
+    _run_parallel_chunks(lambda k: _clip(large[k], least, most, out=large[k]), len(large))
 
 
-def _flat_chunks(array):
+def _view_flat_chunks(array):
     """Return flat views of parts of an array that occupies one block."""
     flat = array.ravel("K")
     return [flat[start : start + _PART] for start in range(0, flat.size, _PART)]
@@ -82,7 +82,7 @@ def _concat_small(arrays):
     return found
 
 
-def _parallel_chunks(body, count):
+def _run_parallel_chunks(body, count):
     """Call `body(k)` for all k, several parts per call, on threads if there are many."""
     step = max(1, _SHARED // 4 // _PART)
     runs = [(k, min(k + step, count)) for k in range(0, count, step)]

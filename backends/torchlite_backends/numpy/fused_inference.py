@@ -38,7 +38,7 @@ class ConvEpilogue:
         self.limits = np.array((least, most), scale.dtype)
         self.scale, self.shift = scale, shift
 
-    def folded(self, weight):
+    def fold_into_weight(self, weight):
         """Return weights and a bias that include scale and shift; only the clamp remains."""
         weight, bias = weight * self.scale.reshape(-1, *(1,) * (weight.ndim - 1)), self.shift
         self.scale = self.shift = None
@@ -50,9 +50,9 @@ class ConvEpilogue:
         """
         shape = (*rows.shape[:-1], 1)
         line = () if self.scale is None else (self.scale.reshape(shape), self.shift.reshape(shape))
-        self._apply(rows, line, rows)
+        self._apply_to_rows(rows, line, rows)
 
-    def over(self, x, out=None):
+    def apply_to_images(self, x, out=None):
         """Apply to contiguous (images, channels, *positions), in place without `out`."""
         out = x if out is None else out
         images, channels = x.shape[:2]
@@ -62,7 +62,7 @@ class ConvEpilogue:
         if self.scale is None:
             source, target = x.reshape(-1), out.reshape(-1)
             cache_blocking.run_blocks(
-                lambda start, stop: self._apply(source[start:stop], (), target[start:stop]), source.size, 1
+                lambda start, stop: self._apply_to_rows(source[start:stop], (), target[start:stop]), source.size, 1
             )
             return out
         short = length < _MIN_ROW_LENGTH
@@ -74,14 +74,14 @@ class ConvEpilogue:
         elif images > 1:
             line = tuple(np.tile(v, images) for v in line)
 
-        def block(start, stop):
+        def apply_to_block(start, stop):
             here = line if short else tuple(v[start:stop, None] for v in line)
-            self._apply(source[start:stop], here, target[start:stop])
+            self._apply_to_rows(source[start:stop], here, target[start:stop])
 
-        cache_blocking.run_blocks(block, *shape)
+        cache_blocking.run_blocks(apply_to_block, *shape)
         return out
 
-    def _apply(self, rows, line, out):
+    def _apply_to_rows(self, rows, line, out):
         if line:
             np.multiply(rows, line[0], out=out)
             rows = np.add(out, line[1], out=out)
@@ -95,7 +95,7 @@ class ConvEpilogue:
 
 def _batch_norm_eval(input, weight, bias, mean, var, eps, least, most):
     x = np.ascontiguousarray(input)
-    return ConvEpilogue(weight, bias, mean, var, eps, least, most).over(x, np.empty(x.shape, x.dtype))
+    return ConvEpilogue(weight, bias, mean, var, eps, least, most).apply_to_images(x, np.empty(x.shape, x.dtype))
 
 
 def _fused_conv_bn(

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from .mt19937 import Engine
-from .normal_deviates import SCALAR_LIMIT, uniform_doubles
+from .normal_deviates import SCALAR_LIMIT, sample_uniform_doubles
 
 THIRD = np.float32(1.0 / 3.0)  # PyTorch's constant has single precision
 PIECE = 1 << 14  # uniforms that are looked at in one go
@@ -21,7 +21,7 @@ MARGIN = 4  # an attempt takes at most three words, a shape below 1 one before
 
 def _draw_ahead(engine: Engine, count: int) -> tuple[list[float], list[float], list[float]]:
     """Return `count` uniforms, and the pair of normals that begins at each of them but the last one."""
-    uniform = uniform_doubles(engine, count)
+    uniform = sample_uniform_doubles(engine, count)
     if count <= SCALAR_LIMIT:  # by the C library's functions, as PyTorch
         values = uniform.tolist()
         radii = [math.sqrt(-2.0 * math.log1p(-v)) for v in values[1:]]
@@ -32,7 +32,7 @@ def _draw_ahead(engine: Engine, count: int) -> tuple[list[float], list[float], l
     return uniform.tolist(), (radius * np.cos(angle)).tolist(), (radius * np.sin(angle)).tolist()
 
 
-def _standard_gamma_variates(shapes: np.ndarray, engine: Engine) -> np.ndarray:
+def _sample_standard_gamma(shapes: np.ndarray, engine: Engine) -> np.ndarray:
     """Return gamma samples of these shapes and rate 1, as doubles.
 
     Results that do not depend on draws are rounded to the dtype of `shapes`.
@@ -42,7 +42,7 @@ def _standard_gamma_variates(shapes: np.ndarray, engine: Engine) -> np.ndarray:
         exponents = np.where(small, 1 / shapes, 0).astype(np.float64)
         means = (np.where(small, shapes + 1, shapes).astype(shapes.dtype) - THIRD).astype(np.float64)
         kinds = np.where(small, np.where(shapes == 0, 2, 1), 0)
-        cubes, before = _cubes(kinds.tolist(), means.tolist(), (1.0 / np.sqrt(9.0 * means)).tolist(), engine)
+        cubes, before = _sample_cubes(kinds.tolist(), means.tolist(), (1.0 / np.sqrt(9.0 * means)).tolist(), engine)
         bases = 1.0 - before
         if len(bases) <= SCALAR_LIMIT:
             pairs = zip(bases.tolist(), exponents.tolist(), strict=True)
@@ -53,7 +53,9 @@ def _standard_gamma_variates(shapes: np.ndarray, engine: Engine) -> np.ndarray:
         return scales * means * cubes
 
 
-def _cubes(kinds: list[int], means: list[float], slopes: list[float], engine: Engine) -> tuple[np.ndarray, np.ndarray]:
+def _sample_cubes(
+    kinds: list[int], means: list[float], slopes: list[float], engine: Engine
+) -> tuple[np.ndarray, np.ndarray]:
     """Return for each sample the cube it is a multiple of, and its preceding uniform (0 if none).
 
     The kind of a sample is 0, 1 with a preceding uniform, or 2 if it is 0 and takes no draws.
@@ -63,12 +65,12 @@ def _cubes(kinds: list[int], means: list[float], slopes: list[float], engine: En
     spare = 8 * MARGIN
     with engine.lock:
         while len(cubes) < len(kinds):
-            done, mark = len(cubes), engine.mark()
+            done, mark = len(cubes), engine.stream_position()
             ahead = _draw_ahead(engine, min(3 * (len(kinds) - done), PIECE) + spare)
             part = slice(done, done + PIECE)
             rest = zip(kinds[part], means[part], slopes[part], strict=True)
             used, engine.next_normal = _consume_draws(rest, ahead, engine.next_normal, cubes, before)
-            engine.go_back_to(mark)
+            engine.restore_stream_position(mark)
             engine.words(2 * used)
             if len(cubes) == done:  # a sample used more than was precomputed
                 spare *= 2
@@ -118,13 +120,13 @@ def _consume_draws(
 
 def _random_gamma(concentration, generator: Engine):
     kind = concentration.dtype
-    values = _standard_gamma_variates(concentration.ravel(), generator)
+    values = _sample_standard_gamma(concentration.ravel(), generator)
     return np.fmax(values.astype(kind), np.finfo(kind).tiny).reshape(concentration.shape)
 
 
 def _random_dirichlet(concentration, generator: Engine):
     kind = concentration.dtype
-    values = _standard_gamma_variates(concentration.astype(np.float64).ravel(), generator)
+    values = _sample_standard_gamma(concentration.astype(np.float64).ravel(), generator)
     values = np.fmax(values, np.finfo(np.float64).tiny).reshape(concentration.shape)
     values /= values.sum(-1, keepdims=True)
     limits = np.finfo(kind)

@@ -10,12 +10,12 @@ import math
 import numpy as np
 
 from torchlite._dispatch.shapes import wrap_dim
+from torchlite_backends.array.gather_scatter import gather as _shared_gather
+from torchlite_backends.array.gather_scatter import index_select as _shared_index_select
 from torchlite_backends.array.index import _index as _shared_index
 from torchlite_backends.array.index import _setitem_ as _shared_setitem_
-from torchlite_backends.array.scatter import gather as _shared_gather
-from torchlite_backends.array.scatter import index_select as _shared_index_select
 
-from .cache_blocking import run_blocks, scratch_buffer
+from .cache_blocking import get_scratch_buffer, run_blocks
 
 # Minimum indices for parts, and indices of a part.
 MIN_SIZE, _PART = 1 << 12, 1 << 17
@@ -45,12 +45,12 @@ def gather(input, dim, index, *, sparse_grad=False):
         out.reshape(-1, index.shape[-1]),
     )
 
-    def body(start: int, stop: int) -> None:
-        flat = scratch_buffer(0, (stop - start, places.shape[1]), np.int64)
+    def gather_rows(start: int, stop: int) -> None:
+        flat = get_scratch_buffer(0, (stop - start, places.shape[1]), np.int64)
         np.add(places[start:stop], np.arange(0, (stop - start) * length, length)[:, None], out=flat)
         np.take(rows[start:stop], flat, out=result[start:stop], mode="wrap")
 
-    run_blocks(body, *places.shape, _PART)
+    run_blocks(gather_rows, *places.shape, _PART)
     return out
 
 
@@ -113,14 +113,14 @@ def _setitem_(input, index, value):
             and value.flags.c_contiguous
         ):
             try:
-                _as_elements(input, row)[places] = _as_elements(value, row)
+                _view_rows_as_elements(input, row)[places] = _view_rows_as_elements(value, row)
                 return
             except IndexError:
                 pass  # nothing is written yet; the shared kernel raises the error
     _shared_setitem_(input, index, value)
 
 
-def _as_elements(rows: np.ndarray, size: int) -> np.ndarray:
+def _view_rows_as_elements(rows: np.ndarray, size: int) -> np.ndarray:
     """View a contiguous array's rows as elements of so many bytes."""
     return rows.reshape(len(rows), -1).view(f"V{size}")[:, 0]
 
@@ -136,13 +136,13 @@ def take_rows(table: np.ndarray, indices: np.ndarray) -> np.ndarray:
 
 
 def _take_rows_into(table: np.ndarray, indices: np.ndarray, out: np.ndarray) -> None:
-    def body(start: int, stop: int) -> None:
+    def take_part(start: int, stop: int) -> None:
         np.take(table, indices[start:stop], 0, out[start:stop], "clip")
 
-    run_blocks(body, *out.shape)
+    run_blocks(take_part, *out.shape)
 
 
-def stable_argsort(numbers: np.ndarray, size: int) -> np.ndarray:
+def argsort_small_integers(numbers: np.ndarray, size: int) -> np.ndarray:
     """Return `argsort(kind="stable")` of integers in range(size).
 
     NumPy uses a radix sort for 16-bit integers, in a tenth of the time of larger ones.

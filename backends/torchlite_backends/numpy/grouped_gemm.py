@@ -14,40 +14,40 @@ import numpy as np
 
 from .blas import can_limit, single_threaded
 from .cache_blocking import parallel_for
-from .deterministic_gemm import matmul_tasks
-from .linear_layer import _as_matrix
+from .deterministic_gemm import make_matmul_tasks
+from .linear_layer import _view_rows_as_matrix
 from .row_blocks import ones
 
 # Minimum multiplications of all products; below, waking threads takes longer (two cores).
 _MIN_MULS = 1 << 24
 
 
-def _linear_tasks(input, weight, bias=None):
+def _make_linear_tasks(input, weight, bias=None):
     out = np.empty((*input.shape[:-1], len(weight)), input.dtype)
-    return out, matmul_tasks(_as_matrix(input), weight.T, _as_matrix(out), bias)
+    return out, make_matmul_tasks(_view_rows_as_matrix(input), weight.T, _view_rows_as_matrix(out), bias)
 
 
-def _input_grad_tasks(grad, weight):
+def _make_input_grad_tasks(grad, weight):
     out = np.empty((*grad.shape[:-1], weight.shape[1]), grad.dtype)
-    return out, matmul_tasks(_as_matrix(grad), weight, _as_matrix(out))
+    return out, make_matmul_tasks(_view_rows_as_matrix(grad), weight, _view_rows_as_matrix(out))
 
 
-def _weight_grad_tasks(grad, input):
+def _make_weight_grad_tasks(grad, input):
     out = np.empty((grad.shape[-1], input.shape[-1]), grad.dtype)
-    return out, matmul_tasks(_as_matrix(grad).T, _as_matrix(input), out)
+    return out, make_matmul_tasks(_view_rows_as_matrix(grad).T, _view_rows_as_matrix(input), out)
 
 
-def _bias_grad_tasks(grad):
-    rows, out = _as_matrix(grad), np.empty(grad.shape[-1:], grad.dtype)
+def _make_bias_grad_tasks(grad):
+    rows, out = _view_rows_as_matrix(grad), np.empty(grad.shape[-1:], grad.dtype)
     return out, [lambda: np.dot(ones(len(rows), rows.dtype), rows, out=out)]
 
 
 # By op: function of its arrays that returns the uncomputed result, and the calls that compute it.
 _TASK_BUILDERS: dict[str, Callable[..., tuple[np.ndarray, list]]] = {
-    "linear": _linear_tasks,
-    "_linear_input_grad": _input_grad_tasks,
-    "_linear_weight_grad": _weight_grad_tasks,
-    "_linear_bias_grad": _bias_grad_tasks,
+    "linear": _make_linear_tasks,
+    "_linear_input_grad": _make_input_grad_tasks,
+    "_linear_weight_grad": _make_weight_grad_tasks,
+    "_linear_bias_grad": _make_bias_grad_tasks,
 }
 
 
@@ -68,7 +68,7 @@ def count_multiplications(name: str, layouts: Sequence[tuple]) -> int:
     return math.prod(shapes[0]) * (1 if columns is None else shapes[1][columns])
 
 
-def grouped_kernel(calls: Sequence[tuple[str, Sequence[tuple]]]) -> Callable | None:
+def make_grouped_kernel(calls: Sequence[tuple[str, Sequence[tuple]]]) -> Callable | None:
     """Return `kernel(arrays of all calls)`, which returns the results of some ops; None if separate calls are as fast.
 
     calls: each op's name and the layouts of its arrays.

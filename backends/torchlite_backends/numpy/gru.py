@@ -9,7 +9,7 @@ import numpy as np
 from .blas import single_threaded
 from .cache_blocking import parallel_for
 from .deterministic_gemm import deterministic_matmul
-from .lstm import _batch_part, _batch_parts
+from .lstm import _split_batch, _view_batch_part
 
 
 def _gru_layer(input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
@@ -30,24 +30,24 @@ def _gru_layer(input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
 
         def run(start, stop):
             states = np.empty((steps, hidden, stop - start), dtype)
-            h = _forward_steps(
+            h = _run_forward_steps(
                 sums[:, :, start:stop],
                 h0[start:stop].T,
                 recurrent,
                 bias_i,
                 bias_h,
-                _batch_part(kept, steps, 4 * hidden, start, stop),
+                _view_batch_part(kept, steps, 4 * hidden, start, stop),
                 states,
                 reverse,
             )
             output[:, start:stop] = states.transpose(0, 2, 1)
             last[start:stop] = h.T
 
-        parallel_for(run, _batch_parts(batch, w_hh.size))
+        parallel_for(run, _split_batch(batch, w_hh.size))
     return output, last, kept
 
 
-def _forward_steps(sums, h, recurrent, bias_i, bias_h, kept, states, reverse):
+def _run_forward_steps(sums, h, recurrent, bias_i, bias_h, kept, states, reverse):
     """Run all steps for some columns of the batch; fill `kept` and `states`, and return the last h."""
     steps, hidden, columns = states.shape
     product = np.empty((3 * hidden, columns), states.dtype)
@@ -77,7 +77,7 @@ def _forward_steps(sums, h, recurrent, bias_i, bias_h, kept, states, reverse):
     return h
 
 
-def _backward_steps(grad_output, dh, first, output, kept, back, of_input, of_state, reverse):
+def _run_backward_steps(grad_output, dh, first, output, kept, back, of_input, of_state, reverse):
     """Run all steps backward for some columns; fill `of_input` (3H, T, n) and `of_state` (H, T, n: n's part).
 
     `dh` becomes the gradient of the first state.
@@ -132,12 +132,12 @@ def _gru_layer_backward(grad_output, grad_h, input, h0, w_ih, w_hh, b_ih, b_hh, 
             if grad_h is None
             else np.array(grad_h[start:stop].T, dtype, order="C")
         )
-        _backward_steps(
+        _run_backward_steps(
             None if grad_output is None else grad_output[:, start:stop],
             dh,
             h0[start:stop].T,
             output[:, start:stop],
-            _batch_part(gates, steps, 4 * hidden, start, stop),
+            _view_batch_part(gates, steps, 4 * hidden, start, stop),
             back,
             of_input[:, :, start:stop],
             of_state[:, :, start:stop],
@@ -146,7 +146,7 @@ def _gru_layer_backward(grad_output, grad_h, input, h0, w_ih, w_hh, b_ih, b_hh, 
         grad_h0[start:stop] = dh.T
 
     with single_threaded:
-        parallel_for(run, _batch_parts(batch, w_hh.size))
+        parallel_for(run, _split_batch(batch, w_hh.size))
         flat, flat_n = of_input.reshape(3 * hidden, -1), of_state.reshape(hidden, -1)
         grad_input = deterministic_matmul(flat.T, w_ih).reshape(steps, batch, features) if needs[0] else None
         grad_w_ih = deterministic_matmul(flat, np.ascontiguousarray(input).reshape(-1, features))

@@ -11,7 +11,7 @@ _FLOAT_DTYPES = (_SINGLE, np.dtype("f8"))
 _ARRAYS = (np.ndarray, np.generic)
 
 
-def common_half_dtype(values):
+def find_common_half_dtype(values):
     """Return the common half-precision dtype of all floating arrays; None if they differ or have none."""
     found = None
     for value in values:
@@ -41,7 +41,7 @@ def to_half(value, half):
     return value
 
 
-def in_float32(kernel):
+def run_in_float32(kernel):
     """Return a kernel that computes in float32 if its arrays have half precision.
 
     With a requested dtype the input is rounded to it first, as in PyTorch.
@@ -52,7 +52,7 @@ def in_float32(kernel):
         first = args[0]
         if first.__class__ is np.ndarray and first.dtype in _FLOAT_DTYPES and not kwargs:
             return kernel(*args)
-        half = common_half_dtype(args)
+        half = find_common_half_dtype(args)
         if kwargs.get("dtype") is not None:
             to = kwargs["dtype"].np
             if to.itemsize != 2 or to.kind not in "fV" or args[0].dtype.kind in "cW":
@@ -65,12 +65,12 @@ def in_float32(kernel):
     return call
 
 
-def backward_in_float32(backward, table, g, node, get, get_out, wide=to_float32, narrowed=to_half):
+def run_backward_in_float32(backward, table, g, node, get, get_out, wide=to_float32, narrowed=to_half):
     """Run a node's backward in float32 if the gradient and all saved tensors have half precision.
 
     wide, narrowed: the casts; a recorder of kernels replaces them.
     """
-    half = common_half_dtype([g, *(getattr(value, "_tl_array", None) for value in node._saved or ())])
+    half = find_common_half_dtype([g, *(getattr(value, "_tl_array", None) for value in node._saved or ())])
     if half is None:
         return backward(table, g, node, get, get_out)
     grads = backward(table, wide(g, half), node, lambda *a: wide(get(*a), half), lambda *a: wide(get_out(*a), half))

@@ -15,7 +15,7 @@ import numpy as np
 from torchlite._types.optimizer_formulas import find_names
 from torchlite._types.python_source import compile_function, parse
 
-from .cache_blocking import scratch_buffer
+from .cache_blocking import get_scratch_buffer
 
 _UFUNCS: dict[type, str] = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide"}
 # These take `out` by keyword alone. The others take it in less time by position.
@@ -26,7 +26,7 @@ _FUNCTIONS = (
 _COMPARISONS: dict[type, str] = {ast.Gt: ">", ast.Lt: "<", ast.GtE: ">=", ast.LtE: "<="}
 
 
-def namespace() -> dict[str, Any]:
+def make_namespace() -> dict[str, Any]:
     """Return the globals of generated source. NumPy's warnings are filtered by module."""
     return {name: getattr(np, name) for name in _FUNCTIONS} | {"__name__": __name__}
 
@@ -82,7 +82,7 @@ class InPlaceCalls:
                 value.uses = (value.uses - 1 if aliased else 0) + uses.get((name, versions[name]), 0)
                 self._values[name] = value
             elif value.name != name:  # a state becomes another array
-                self._consume(value)
+                self._release_use(value)
                 self.lines.append(f"copyto({name}, {value.name})")
 
     def finish(self, expression: Any, target: str) -> None:
@@ -91,12 +91,12 @@ class InPlaceCalls:
         if value.name != target:
             self.lines.append(f"copyto({target}, {value.name})")
 
-    def _consume(self, value: _Value) -> None:
+    def _release_use(self, value: _Value) -> None:
         value.uses -= 1
         if value.uses == 0 and value.buffer is not None:
             self._free.append(value.buffer)
 
-    def _buffer(self, wanted: Iterable[str | None]) -> str:
+    def _take_buffer(self, wanted: Iterable[str | None]) -> str:
         for name in (*wanted, *self._free):
             if name in self._free:
                 self._free.remove(name)
@@ -114,7 +114,7 @@ class InPlaceCalls:
     def _compute(self, node: Any, target: str | None = None) -> _Value:
         """Append the calls that compute an expression, into `target` where that can hold it."""
         if self._is_number(node):
-            return _Value(self._number(node))
+            return _Value(self._number_name(node))
         if isinstance(node, ast.Name):
             return self._values.get(node.id) or _Value(node.id)
         if isinstance(node, ast.Compare):
@@ -132,17 +132,17 @@ class InPlaceCalls:
         first = self._compute(parts[0], into if isinstance(parts[0], ast.BinOp) else None)
         operands = [first, *(self._compute(part) for part in parts[1:])]
         for operand in operands:
-            self._consume(operand)
+            self._release_use(operand)
         if target is not None and target in self._states:
             out = _Value(target)
         else:
-            buffer = self._buffer([target, *(operand.name for operand in operands)])
+            buffer = self._take_buffer([target, *(operand.name for operand in operands)])
             out = _Value(buffer, 1, buffer)
         written = f"out={out.name}" if name in _KEYWORD_OUT else out.name
         self.lines.append(f"{name}({', '.join([operand.name for operand in operands] + [written])})")
         return out
 
-    def _number(self, node: Any) -> str:
+    def _number_name(self, node: Any) -> str:
         if not isinstance(node, ast.Constant):
             return ast.unparse(node)
         value: Any = node.value
@@ -152,7 +152,7 @@ class InPlaceCalls:
         """`a > b` as a new array of bools."""
         sides = [self._compute(node.left), self._compute(node.comparators[0])]
         for side in sides:
-            self._consume(side)
+            self._release_use(side)
         self._masks += 1
         out = _Value(f"m{self._masks}")
         self.lines.append(f"{out.name} = {sides[0].name} {_COMPARISONS[type(node.ops[0])]} {sides[1].name}")
@@ -164,12 +164,12 @@ class InPlaceCalls:
         mask, value = self._compute(condition), self._compute(chosen)
         out = self._compute(other, target)
         if out.buffer is None or out.uses > 1:
-            buffer = self._buffer([target])
+            buffer = self._take_buffer([target])
             self.lines.append(f"copyto({buffer}, {out.name})")
-            self._consume(out)
+            self._release_use(out)
             out = _Value(buffer, 1, buffer)
-        self._consume(mask)
-        self._consume(value)
+        self._release_use(mask)
+        self._release_use(value)
         self.lines.append(f"copyto({out.name}, {value.name}, where={mask.name})")
         return out
 
@@ -187,21 +187,21 @@ def compile_block(name: str, text: str, arrays: str, numbers: str = "") -> Calla
     """
     blocks: dict[Any, Callable[..., None]] = {}
 
-    def of_dtype(dtype: Any) -> Callable[..., None]:
+    def get_block_of_dtype(dtype: Any) -> Callable[..., None]:
         found = blocks.get(dtype.char)
         if found is None:
             statements = parse(text).body
             read = arrays.split()
             calls = InPlaceCalls(statements, dict.fromkeys(read), ["out"], (), numbers.split(), temporaries=8)
             calls.finish(statements[-1].value, "out")
-            lines = [f"s{i} = scratch_buffer({i}, out.shape, out.dtype)" for i in range(calls.used)] + calls.lines
+            lines = [f"s{i} = get_scratch_buffer({i}, out.shape, out.dtype)" for i in range(calls.used)] + calls.lines
             source = f"def block({', '.join(['out', *read, *numbers.split()])}):\n" + "".join(
                 f"    {x}\n" for x in lines
             )
-            space = namespace() | {"scratch_buffer": scratch_buffer}
+            space = make_namespace() | {"get_scratch_buffer": get_scratch_buffer}
             # NumPy takes an array without dimensions faster than a Python number.
             space |= {constant: np.array(value, dtype) for constant, value in calls.constants().items()}
             found = blocks[dtype.char] = compile_function("block", source, f"<{name} of {dtype}>", space)
         return found
 
-    return of_dtype
+    return get_block_of_dtype

@@ -12,8 +12,8 @@ from torchlite_backends.array.sort import sort as _shared_sort
 from torchlite_backends.array.sort import take_along_last
 from torchlite_backends.array.sort import topk as _shared_topk
 
-from .cache_blocking import parallel_for, scratch_buffer
-from .threaded_copy import row_major
+from .cache_blocking import get_scratch_buffer, parallel_for
+from .threaded_copy import copy_row_major
 
 # Minimum elements, and the longest rows whose indices fit.
 MIN_SIZE, _LONGEST = 1 << 12, 1 << 31
@@ -27,11 +27,11 @@ def _has_keys(x: np.ndarray) -> bool:
     return x.dtype.char in _KEY_DTYPES and x.size >= MIN_SIZE and 1 < x.shape[-1] < _LONGEST
 
 
-def _keys(x: np.ndarray, places: np.ndarray, descending: bool) -> np.ndarray:
+def _pack_sort_keys(x: np.ndarray, places: np.ndarray, descending: bool) -> np.ndarray:
     """Return the keys of elements at indices, in scratch memory."""
-    keys = scratch_buffer(0, x.shape, np.int64)
+    keys = get_scratch_buffer(0, x.shape, np.int64)
     if x.dtype.kind == "f":
-        wide, flips = scratch_buffer(1, x.shape, np.float32), scratch_buffer(2, x.shape, np.int32)
+        wide, flips = get_scratch_buffer(1, x.shape, np.float32), get_scratch_buffer(2, x.shape, np.int32)
         np.add(x, np.float32(0), out=wide)  # merges the two zeros
         bits = wide.view(np.int32)
         np.right_shift(bits, 31, out=flips)
@@ -52,17 +52,17 @@ def sort(input, dim=-1, descending=False, stable=False):
     x = input.swapaxes(wrap_dim(dim, input.ndim), -1) if input.ndim else input
     if not (x.ndim and _has_keys(x)):
         return _shared_sort(input, dim, descending, stable)
-    rows = (x if x.flags.c_contiguous else row_major(x)).reshape(-1, x.shape[-1])
+    rows = (x if x.flags.c_contiguous else copy_row_major(x)).reshape(-1, x.shape[-1])
     values, places = np.empty(rows.shape, rows.dtype), np.empty(rows.shape, np.int64)
 
-    def body(start: int, stop: int) -> None:
-        keys = _keys(rows[start:stop], np.arange(rows.shape[1]), descending)
+    def sort_rows(start: int, stop: int) -> None:
+        keys = _pack_sort_keys(rows[start:stop], np.arange(rows.shape[1]), descending)
         keys.sort(-1)
         np.bitwise_and(keys, _PLACE, out=places[start:stop])
         values[start:stop] = take_along_last(rows[start:stop], places[start:stop])
 
-    _run_row_parts(body, *rows.shape)
-    return tuple(_rows_to_dim(a, x.shape, dim) for a in (values, places))
+    _run_row_parts(sort_rows, *rows.shape)
+    return tuple(_move_rows_to_dim(a, x.shape, dim) for a in (values, places))
 
 
 def _run_row_parts(body, count: int, length: int, part: int = _PART) -> None:
@@ -71,35 +71,35 @@ def _run_row_parts(body, count: int, length: int, part: int = _PART) -> None:
     parallel_for(body, [(start, min(start + step, count)) for start in range(0, count, step)])
 
 
-def _rows_to_dim(rows: np.ndarray, shape: tuple[int, ...], dim: int) -> np.ndarray:
+def _move_rows_to_dim(rows: np.ndarray, shape: tuple[int, ...], dim: int) -> np.ndarray:
     """Move the last dimension of rows to `dim`."""
     result = rows.reshape(shape[:-1] + rows.shape[-1:]).swapaxes(wrap_dim(dim, len(shape)), -1)
-    return result if result.flags.c_contiguous else row_major(result)
+    return result if result.flags.c_contiguous else copy_row_major(result)
 
 
 def topk(input, k, dim=-1, largest=True, sorted=True):
     x = input.swapaxes(wrap_dim(dim, input.ndim), -1) if input.ndim else input
     if not (x.ndim and _has_keys(x) and 0 < k < x.shape[-1]):
         return _shared_topk(input, k, dim, largest, sorted)
-    rows = (x if x.flags.c_contiguous else row_major(x)).reshape(-1, x.shape[-1])
+    rows = (x if x.flags.c_contiguous else copy_row_major(x)).reshape(-1, x.shape[-1])
     values, places = np.empty((len(rows), k), rows.dtype), np.empty((len(rows), k), np.int64)
 
-    def body(start: int, stop: int) -> None:
+    def select_rows(start: int, stop: int) -> None:
         part = rows[start:stop]
-        keys = _candidates(part, k, largest)
+        keys = _select_candidates(part, k, largest)
         if keys is None:
-            keys = _keys(part, np.arange(rows.shape[1]), largest)
+            keys = _pack_sort_keys(part, np.arange(rows.shape[1]), largest)
             keys.partition(k - 1, -1)
             keys = keys[:, :k]
         keys.sort(-1)
         np.bitwise_and(keys[:, :k], _PLACE, out=places[start:stop])
         values[start:stop] = take_along_last(part, places[start:stop])
 
-    _run_row_parts(body, *rows.shape, 2 * _PART)  # many short calls, for which threads would contend for the GIL
-    return tuple(_rows_to_dim(a, x.shape, dim) for a in (values, places))
+    _run_row_parts(select_rows, *rows.shape, 2 * _PART)  # many short calls, for which threads would contend for the GIL
+    return tuple(_move_rows_to_dim(a, x.shape, dim) for a in (values, places))
 
 
-def _candidates(rows: np.ndarray, k: int, largest: bool) -> np.ndarray | None:
+def _select_candidates(rows: np.ndarray, k: int, largest: bool) -> np.ndarray | None:
     """Return padded keys that include each row's first k; None if they are too many, or not numbers.
 
     The k-th of the largest elements of disjoint sets is a bound: k elements reach it, and few others do.
@@ -128,5 +128,5 @@ def _candidates(rows: np.ndarray, k: int, largest: bool) -> np.ndarray | None:
         return None
     padded = np.full((count, numbers.max()), _LAST)
     slots = np.arange(found.size) + np.repeat(np.arange(count) * padded.shape[1] - (ends - numbers), numbers)
-    padded.reshape(-1)[slots] = _keys(rows.reshape(-1)[found], found % length, largest)
+    padded.reshape(-1)[slots] = _pack_sort_keys(rows.reshape(-1)[found], found % length, largest)
     return padded

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .blas import lapack_function
+from .blas import get_lapack_function
 
 # LAPACK's names of products of reflectors, and of factors of symmetric and of Hermitian matrices.
 _PRODUCT = {"f": "sorgqr", "d": "dorgqr", "F": "cungqr", "D": "zungqr"}
@@ -21,27 +21,27 @@ _HERMITIAN = {"F": "chetrf", "D": "zhetrf"}
 _BLOCK = 64  # columns of workspace
 
 
-def lapack_kernels() -> dict[str, Any]:
+def get_lapack_kernels() -> dict[str, Any]:
     """Return the kernels for which there is a library."""
-    if all(map(lapack_function, (*_PRODUCT.values(), *_SYMMETRIC.values(), *_HERMITIAN.values()))):
+    if all(map(get_lapack_function, (*_PRODUCT.values(), *_SYMMETRIC.values(), *_HERMITIAN.values()))):
         return {"_householder_product_core": _householder_core, "_ldl_factor_core": _ldl_core}
     return {}
 
 
 @functools.lru_cache(maxsize=256)
-def _sizes(*values: int) -> tuple[Any, ...]:
+def _as_lapack_integers(*values: int) -> tuple[Any, ...]:
     """Return integers in LAPACK's form."""
     return tuple(ctypes.byref(ctypes.c_int64(value)) for value in values)
 
 
-def _columns(a: np.ndarray) -> np.ndarray:
+def _copy_column_major(a: np.ndarray) -> np.ndarray:
     """Return a fresh copy (batch, columns, rows) of matrices (..., rows, columns)."""
     turned = np.empty((math.prod(a.shape[:-2]), a.shape[-1], a.shape[-2]), a.dtype)
     turned.reshape((*a.shape[:-2], *turned.shape[1:])).swapaxes(-1, -2)[...] = a
     return turned
 
 
-def _addresses(a: np.ndarray) -> list[ctypes.c_void_p]:
+def _list_addresses(a: np.ndarray) -> list[ctypes.c_void_p]:
     """Return the address of each part of an array along its first dimension."""
     first = a.ctypes.data
     return [ctypes.c_void_p(first + i * a.strides[0]) for i in range(len(a))]
@@ -52,14 +52,14 @@ def _householder_core(input, tau):
     k).
     """
     m, n, k = *input.shape[-2:], tau.shape[-1]
-    q = _columns(input)
+    q = _copy_column_major(input)
     if q.size:
-        function = lapack_function(_PRODUCT[input.dtype.char])
+        function = get_lapack_function(_PRODUCT[input.dtype.char])
         scales = np.ascontiguousarray(tau).reshape(len(q), k)
         work, info = np.empty((1, n * _BLOCK), input.dtype), ctypes.byref(ctypes.c_int64())
-        rows, columns, used, space = _sizes(m, n, k, n * _BLOCK)
-        (room,) = _addresses(work)
-        for matrix, scale in zip(_addresses(q), _addresses(scales), strict=True):
+        rows, columns, used, space = _as_lapack_integers(m, n, k, n * _BLOCK)
+        (room,) = _list_addresses(work)
+        for matrix, scale in zip(_list_addresses(q), _list_addresses(scales), strict=True):
             function(rows, columns, used, matrix, rows, scale, room, space, info)
     return q.reshape((*input.shape[:-2], n, m)).swapaxes(-1, -2)
 
@@ -69,14 +69,16 @@ def _ldl_core(input, hermitian):
     info.
     """
     n, kind = input.shape[-1], input.dtype.char
-    a = _columns(np.tril(input))
+    a = _copy_column_major(np.tril(input))
     pivots, info = np.zeros((len(a), n), np.int64), np.zeros((len(a), 1), np.int64)
     if n:
-        function = lapack_function((hermitian and _HERMITIAN.get(kind)) or _SYMMETRIC[kind])
+        function = get_lapack_function((hermitian and _HERMITIAN.get(kind)) or _SYMMETRIC[kind])
         work = np.empty((1, n * _BLOCK), input.dtype)
-        size, space = _sizes(n, n * _BLOCK)
-        (room,) = _addresses(work)
-        for matrix, order, failed in zip(_addresses(a), _addresses(pivots), _addresses(info), strict=True):
+        size, space = _as_lapack_integers(n, n * _BLOCK)
+        (room,) = _list_addresses(work)
+        for matrix, order, failed in zip(
+            _list_addresses(a), _list_addresses(pivots), _list_addresses(info), strict=True
+        ):
             function(b"L", size, matrix, size, order, room, space, failed, ctypes.c_size_t(1))
     batch = input.shape[:-2]
     factors = a.reshape((*batch, n, n)).swapaxes(-1, -2)

@@ -39,7 +39,7 @@ def linear(input, weight, bias=None):
         out = matmul_bias(input, weight.T, inside)
     elif weight.ndim == 2 and input.ndim:
         if input.size:
-            rows = matmul_bias(_as_matrix(input), weight.T, inside)
+            rows = matmul_bias(_view_rows_as_matrix(input), weight.T, inside)
             out = rows.reshape(input.shape[:-1] + weight.shape[:-1])
         else:
             out, inside = np.matmul(input, weight.T), None
@@ -72,16 +72,16 @@ def _linear_input_grad(grad, weight):
     )
 
 
-def _as_matrix(x):
+def _view_rows_as_matrix(x):
     """Return all rows as a matrix, also for rows without elements."""
     return x.reshape(-1 if x.size else math.prod(x.shape[:-1]), x.shape[-1])
 
 
 def _linear_weight_grad(grad, input):
     if grad.ndim != 2:
-        grad = _as_matrix(grad)
+        grad = _view_rows_as_matrix(grad)
     if input.ndim != 2:
-        input = _as_matrix(input)
+        input = _view_rows_as_matrix(input)
     dtype = grad.dtype
     if dtype is not F32 and dtype is not F64:
         return (
@@ -94,7 +94,7 @@ def _linear_weight_grad(grad, input):
 
 def _linear_bias_grad(grad):
     if grad.ndim != 2:
-        grad = _as_matrix(grad)
+        grad = _view_rows_as_matrix(grad)
     if grad.dtype is F32 or grad.dtype is F64:
         return deterministic_dot(ones(grad.shape[0], grad.dtype), grad)
     return np.add.reduce(grad.astype(F32), 0).astype(grad.dtype) if is_half(grad.dtype) else np.add.reduce(grad, 0)

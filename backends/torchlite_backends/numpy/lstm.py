@@ -37,7 +37,7 @@ _BATCHED_COLUMNS, _TOGETHER_ALONE = 128, 512
 _STEPS = 8
 
 
-def _batch_parts(batch, weights):
+def _split_batch(batch, weights):
     """Return [(start, stop), ...]: the batch in parts, or in one. Forward and backward must agree on them."""
     count = 1
     if weights >= _MIN_SIZE_TO_SPLIT:
@@ -60,11 +60,11 @@ def _reverse_time(arrays, reverse):
 
 
 def _lstm_layer(*given):
-    return layer_forward(_forward_steps, *given)
+    return run_layer_forward(_run_forward_steps, *given)
 
 
-def layer_forward(steps_of, input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
-    """Run the layer with `steps_of` in place of `_forward_steps`."""
+def run_layer_forward(steps_of, input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
+    """Run the layer with `steps_of` in place of `_run_forward_steps`."""
     steps, batch, features = input.shape
     hidden, dtype, biased = w_hh.shape[1], input.dtype, b_ih is not None
     if biased:
@@ -74,7 +74,7 @@ def layer_forward(steps_of, input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
     h, c = np.empty((batch, hidden), dtype), np.empty((batch, hidden), dtype)
     # Those of each part are contiguous: only the backward pass reads them.
     gates, cells = np.empty(steps * batch * 5 * hidden, dtype), np.empty(steps * batch * hidden, dtype)
-    parts = _batch_parts(batch, w_hh.size)
+    parts = _split_batch(batch, w_hh.size)
 
     def run(start, stop):
         columns = stop - start
@@ -83,7 +83,10 @@ def layer_forward(steps_of, input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
         rows[:, :, :features] = x
         rows[:, :, features:] = 1
         states = np.empty((steps, hidden, columns), dtype)
-        kept = _batch_part(gates, steps, 5 * hidden, start, stop), _batch_part(cells, steps, hidden, start, stop)
+        kept = (
+            _view_batch_part(gates, steps, 5 * hidden, start, stop),
+            _view_batch_part(cells, steps, hidden, start, stop),
+        )
         last = steps_of(
             rows.reshape(steps * columns, features + biased),
             np.ascontiguousarray(h0[start:stop].T),
@@ -102,11 +105,11 @@ def layer_forward(steps_of, input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
     return output, h, c, gates, cells
 
 
-def _batch_part(flat, steps, rows, start, stop):
+def _view_batch_part(flat, steps, rows, start, stop):
     return flat[steps * rows * start : steps * rows * stop].reshape(steps, rows, stop - start)
 
 
-def _forward_steps(rows, h, c, w_ih, recurrent, gates, cells, states, together):
+def _run_forward_steps(rows, h, c, w_ih, recurrent, gates, cells, states, together):
     """Run all steps for some columns of the batch; return the last h and c.
 
     Fills gates (T, 5H, n), cells and states (T, H, n).
@@ -142,7 +145,7 @@ def _forward_steps(rows, h, c, w_ih, recurrent, gates, cells, states, together):
     return h, last
 
 
-def _gate_derivatives(gates, squashed, out):
+def _compute_gate_derivatives(gates, squashed, out):
     """Write (T, 6H, n) to `out`: factors of the cell's gradient for the previous cell and for i, f and g.
 
     And those of the state's gradient for o and for the cell.
@@ -166,7 +169,7 @@ def _gate_derivatives(gates, squashed, out):
         np.multiply(target, factor, out=target)
 
 
-def _backward_steps(grad_output, dh, dc, gates, cells, back, sums):
+def _run_backward_steps(grad_output, dh, dc, gates, cells, back, sums):
     """Run all steps backward for some columns; return the gradients of the first states.
 
     Fills (4H, T, n), the gradients of the sums.
@@ -183,7 +186,7 @@ def _backward_steps(grad_output, dh, dc, gates, cells, back, sums):
     total = np.empty_like(dc)
     for stop in range(steps, 0, -_STEPS):
         start = max(stop - _STEPS, 0)
-        _gate_derivatives(gates[start:stop], cells[start:stop], factors[: stop - start])
+        _compute_gate_derivatives(gates[start:stop], cells[start:stop], factors[: stop - start])
         grads = None if grad_output is None else np.ascontiguousarray(grad_output[start:stop].transpose(0, 2, 1))
         for j in range(stop - start - 1, -1, -1):
             if grads is not None:
@@ -199,20 +202,20 @@ def _backward_steps(grad_output, dh, dc, gates, cells, back, sums):
 
 
 def _lstm_layer_backward(*given):
-    return layer_backward(_backward_steps, *given)
+    return run_layer_backward(_run_backward_steps, *given)
 
 
-def layer_backward(
+def run_layer_backward(
     steps_back, grad_output, grad_h, grad_c, input, h0, c0, w_ih, w_hh, b_ih, b_hh, output, gates, cells, reverse, needs
 ):
-    """Return the layer's gradients with `steps_back` in place of `_backward_steps`."""
+    """Return the layer's gradients with `steps_back` in place of `_run_backward_steps`."""
     steps, batch, features = input.shape
     hidden, dtype = w_hh.shape[1], input.dtype
     # Factors of the sums' gradients for those of the weights and the bias: one product for all. Those of each part of
     # the batch are contiguous.
     width, before = features * needs[3], features * needs[3] + hidden * needs[4]
     rows = np.empty((steps * batch, before + (b_ih is not None)), dtype)
-    sums = _padded_matrix(4 * hidden, steps * batch, dtype)
+    sums = _allocate_padded_matrix(4 * hidden, steps * batch, dtype)
     back = np.ascontiguousarray(w_hh.T)
     grad_h0, grad_c0 = np.empty((batch, hidden), dtype), np.empty((batch, hidden), dtype)
     grad_input = np.empty((steps, batch, features), dtype) if needs[0] else None
@@ -232,14 +235,17 @@ def layer_backward(
             np.zeros((hidden, columns), dtype) if grad is None else np.array(grad[start:stop].T, dtype, order="C")
             for grad in (grad_h, grad_c)
         )
-        kept = _batch_part(gates, steps, 5 * hidden, start, stop), _batch_part(cells, steps, hidden, start, stop)
+        kept = (
+            _view_batch_part(gates, steps, 5 * hidden, start, stop),
+            _view_batch_part(cells, steps, hidden, start, stop),
+        )
         dh, dc = steps_back(grads, dh, dc, *kept, back, mine.reshape(4 * hidden, steps, columns))
         grad_h0[start:stop], grad_c0[start:stop] = dh.T, dc.T
         if grad_x is not None:
             grad_x[...] = deterministic_matmul(mine.T, w_ih).reshape(steps, columns, features)
 
     with single_threaded:
-        parallel_for(run, _batch_parts(batch, w_hh.size))
+        parallel_for(run, _split_batch(batch, w_hh.size))
         by_weights = deterministic_matmul(sums, rows)
     grad_w_ih = np.ascontiguousarray(by_weights[:, :width]) if needs[3] else None
     grad_w_hh = np.ascontiguousarray(by_weights[:, width:before]) if needs[4] else None
@@ -247,7 +253,7 @@ def layer_backward(
     return grad_input, grad_h0, grad_c0, grad_w_ih, grad_w_hh, *([grad_bias] * 2)
 
 
-def _padded_matrix(rows, columns, dtype):
+def _allocate_padded_matrix(rows, columns, dtype):
     """Return a matrix whose rows are padded by a cache line.
 
     Row distances of many KiB tend to be powers of two, which map to the same cache sets.

@@ -62,7 +62,7 @@ class Engine:
         with self.lock:
             self._twister._legacy_seeding(seed & 0xFFFFFFFF)
             self.initial_seed = seed
-            self._start(WORDS, fresh=True)
+            self._start_block(WORDS, fresh=True)
             self.next_normal: float | None = None
             self.next_float_normal: float | None = None
 
@@ -72,7 +72,7 @@ class Engine:
         self.manual_seed(seed)
         return seed
 
-    def _start(self, position: int, fresh: bool) -> None:
+    def _start_block(self, position: int, fresh: bool) -> None:
         self._block = np.empty(0, np.uint32)
         self.position = position
         self._fresh = fresh
@@ -93,7 +93,7 @@ class Engine:
             whole = (rest - 1) // WORDS * WORDS  # the last block is entered only when one of its words is read
             parts = [self._block[start:]]
             if whole:
-                parts.append(self._blocks(whole))
+                parts.append(self._generate_blocks(whole))
             self._block = self._draw(0, 1 << 32, size=WORDS, dtype=np.uint32)
             self.position = rest - whole
             self._fresh = False
@@ -101,7 +101,7 @@ class Engine:
             parts.append(self._block[: self.position])
             return np.concatenate(parts)
 
-    def _blocks(self, count: int) -> np.ndarray:
+    def _generate_blocks(self, count: int) -> np.ndarray:
         """Return words of full blocks after the current one."""
         if count >= _MANY and native.fill is not None:
             out = np.empty(count, np.uint32)
@@ -109,15 +109,15 @@ class Engine:
                 return out
         return self._draw(0, 1 << 32, size=count, dtype=np.uint32)
 
-    def unread(self) -> np.ndarray:
+    def unread_words(self) -> np.ndarray:
         """Return the words left in the current block, without reading them."""
         return self._block[self.position :]
 
-    def mark(self) -> tuple:
+    def stream_position(self) -> tuple:
         """Return the stream position, for `go_back_to`."""
         return self._twister.state, self._block, self.position, self._fresh
 
-    def go_back_to(self, mark: tuple) -> None:
+    def restore_stream_position(self, mark: tuple) -> None:
         """Reset to the position of `mark`."""
         with self.lock:
             self._twister.state, self._block, self.position, self._fresh = mark
@@ -170,7 +170,7 @@ class Engine:
                 "state": {"key": record["state"].astype(np.uint32), "pos": position},
             }
             self.initial_seed = int(record["seed"])
-            self._start(position, fresh)
+            self._start_block(position, fresh)
             if position < WORDS:
                 self._block = np.zeros(WORDS, np.uint32)
                 self._block[position:] = self._draw(0, 1 << 32, size=WORDS - position, dtype=np.uint32)

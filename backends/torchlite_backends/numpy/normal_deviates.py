@@ -27,13 +27,13 @@ LOW21 = np.uint32(0x1FFFFF)
 SCALAR_LIMIT = 1024
 
 
-def _single(*values: float) -> list[float]:
+def _round_to_float32(*values: float) -> list[float]:
     return [float(np.float32(v)) for v in values]
 
 
 # Cephes' single-precision polynomials: of the logarithm of 1 + x, the cosine and the sine on [-pi/4, pi/4]; log(2) and
 # pi/4 in parts.
-LOG = _single(
+LOG = _round_to_float32(
     7.0376836292e-2,
     -1.1514610310e-1,
     1.1676998740e-1,
@@ -44,10 +44,10 @@ LOG = _single(
     -2.4999993993e-1,
     3.3333331174e-1,
 )
-LN2_LOW, LN2_HIGH = _single(-2.12194440e-4, 0.693359375)
-COS = _single(2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
-SIN = _single(-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
-QUARTER_PI = _single(-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8)
+LN2_LOW, LN2_HIGH = _round_to_float32(-2.12194440e-4, 0.693359375)
+COS = _round_to_float32(2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
+SIN = _round_to_float32(-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
+QUARTER_PI = _round_to_float32(-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8)
 FOUR_OVER_PI = np.float32(1.27323954473516)
 ANGLE_OF_WORD = np.float32(2 * math.pi) * np.float32(SCALE24)
 SQRT_HALF_BITS, ONE_BITS, MANTISSA = 0x3F3504F3, 0x3F800000, 0x007FFFFF
@@ -68,7 +68,7 @@ def _horner_fma(x: np.ndarray, coefficients: list[float]) -> np.ndarray:
     return single
 
 
-def _radius(words: np.ndarray) -> np.ndarray:
+def _box_muller_radius(words: np.ndarray) -> np.ndarray:
     """Return sqrt(-2 log(1 - u)), u = words / 2**24, in float32."""
     bits = ((1 << 24) - words).astype(np.float32).view(np.int32)
     bits += ONE_BITS - SQRT_HALF_BITS
@@ -99,7 +99,7 @@ def _radius(words: np.ndarray) -> np.ndarray:
     return np.sqrt(x, out=x)
 
 
-def _cos_sin(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _box_muller_cos_sin(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return cosine and sine of 2 pi u, u = words / 2**24, in float32."""
     angle = words.astype(np.float32)
     angle *= ANGLE_OF_WORD
@@ -139,11 +139,11 @@ def _cos_sin(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return cosine, sine
 
 
-def box_muller(words: np.ndarray) -> np.ndarray:
+def sample_box_muller(words: np.ndarray) -> np.ndarray:
     """Return standard normals in float32 from a multiple of 16 words."""
     pairs = (words.reshape(-1, 2, BLOCK // 2) & 0xFFFFFF).view(np.int32)
-    radius = _radius(pairs[:, 0].ravel())
-    cosine, sine = _cos_sin(pairs[:, 1].ravel())
+    radius = _box_muller_radius(pairs[:, 0].ravel())
+    cosine, sine = _box_muller_cos_sin(pairs[:, 1].ravel())
     out = np.empty(pairs.shape, np.float32)
     half = radius.reshape(-1, BLOCK // 2)
     np.multiply(half, cosine.reshape(half.shape), out=out[:, 0])
@@ -151,7 +151,7 @@ def box_muller(words: np.ndarray) -> np.ndarray:
     return out.reshape(-1)
 
 
-def buffered_normals(engine: Engine, count: int) -> np.ndarray | None:
+def sample_buffered_normals(engine: Engine, count: int) -> np.ndarray | None:
     """Return `count` normals (a multiple of 16) from words of the current block; None if it has fewer.
 
     The rest of the block is computed ahead. Later small draws are slices of it.
@@ -162,8 +162,8 @@ def buffered_normals(engine: Engine, count: int) -> np.ndarray | None:
             return None
         offset = start - engine.ahead_from
         if offset < 0 or offset % BLOCK:
-            unread = engine.unread()
-            engine.ahead = box_muller(unread[: len(unread) // BLOCK * BLOCK])
+            unread = engine.unread_words()
+            engine.ahead = sample_box_muller(unread[: len(unread) // BLOCK * BLOCK])
             engine.ahead_from, offset = start, 0
         engine.position = start + count
         return engine.ahead[offset : offset + count]
@@ -172,14 +172,14 @@ def buffered_normals(engine: Engine, count: int) -> np.ndarray | None:
 def _fill_part(part: np.ndarray, engine: Engine, scale) -> None:
     words = engine.words(part.size)
 
-    def body(first: int, last: int) -> None:
+    def fill_blocks(first: int, last: int) -> None:
         span = slice(first * BLOCK, last * BLOCK)
-        scale(box_muller(words[span]), part[span])
+        scale(sample_box_muller(words[span]), part[span])
 
-    run_blocks(body, part.size // BLOCK, BLOCK, CHUNK)
+    run_blocks(fill_blocks, part.size // BLOCK, BLOCK, CHUNK)
 
 
-def block_normals(engine: Engine, out: np.ndarray, scale) -> None:
+def fill_block_normals(engine: Engine, out: np.ndarray, scale) -> None:
     """Fill `out`, flat and of 16 or more values, from the float32 stream.
 
     `scale(values, target)` writes each part's standard normals.
@@ -194,7 +194,7 @@ def block_normals(engine: Engine, out: np.ndarray, scale) -> None:
                 out.dtype == np.float32
             ):  # PyTorch draws the rest too before it draws the last 16 again; not so in the narrower dtypes
                 engine.words(rest)
-            scale(box_muller(engine.words(BLOCK)), out[-BLOCK:])
+            scale(sample_box_muller(engine.words(BLOCK)), out[-BLOCK:])
 
 
 def _box_muller_double(uniform: np.ndarray) -> np.ndarray:
@@ -211,15 +211,15 @@ def _box_muller_double(uniform: np.ndarray) -> np.ndarray:
     return np.stack([(radius * cosine).reshape(shape), (radius * sine).reshape(shape)], axis=1).ravel()
 
 
-def block_normals_double(engine: Engine, count: int) -> np.ndarray:
+def sample_block_normals_double(engine: Engine, count: int) -> np.ndarray:
     """Return `count` >= 16 standard normals of the float64 stream."""
     with engine.lock:
-        uniform = uniform_doubles(engine, count)
+        uniform = sample_uniform_doubles(engine, count)
         rest = count % BLOCK
         out = np.empty(count)
         out[: count - rest] = _box_muller_double(uniform[: count - rest])
         if rest:
-            out[-BLOCK:] = _box_muller_double(uniform_doubles(engine, BLOCK))
+            out[-BLOCK:] = _box_muller_double(sample_uniform_doubles(engine, BLOCK))
     return out
 
 
@@ -228,7 +228,7 @@ def _box_muller_pair(u: float, v: float) -> tuple[float, float]:
     return radius * math.cos(angle), radius * math.sin(angle)
 
 
-def serial_normals(engine: Engine, count: int, exact: bool) -> np.ndarray:
+def sample_serial_normals(engine: Engine, count: int, exact: bool) -> np.ndarray:
     """Return `count` standard normals drawn one by one, in float64, starting with the generator's cached one.
 
     A left-over one is cached. `exact`: use the C library's functions for up to SCALAR_LIMIT values (a float32 result
@@ -248,7 +248,7 @@ def serial_normals(engine: Engine, count: int, exact: bool) -> np.ndarray:
             engine.position = end
             uniform = _words_to_doubles(engine._block[here:end]).reshape(-1, 2)
         else:
-            uniform = uniform_doubles(engine, remaining + remaining % 2).reshape(-1, 2)
+            uniform = sample_uniform_doubles(engine, remaining + remaining % 2).reshape(-1, 2)
         if count < BLOCK or (exact and count <= SCALAR_LIMIT):
             pairs = np.array([x for u, v in uniform.tolist() for x in _box_muller_pair(u, v)])
         else:
@@ -260,7 +260,7 @@ def serial_normals(engine: Engine, count: int, exact: bool) -> np.ndarray:
     return out
 
 
-def uniform_doubles(engine: Engine, count: int) -> np.ndarray:
+def sample_uniform_doubles(engine: Engine, count: int) -> np.ndarray:
     """Return `count` uniforms in [0, 1) of 53 bits: two words each, the low 21 bits of the first above the second."""
     return _words_to_doubles(engine.words(2 * count))
 

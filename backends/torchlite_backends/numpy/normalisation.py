@@ -8,16 +8,27 @@ from typing import Any
 import numpy as np
 
 from . import cache_blocking
-from .blas import gemm_function
-from .cache_blocking import scratch_buffer
+from .blas import get_gemm_function
+from .cache_blocking import get_scratch_buffer
 from .deterministic_gemm import deterministic_dot
-from .row_blocks import F32, F64, SMALL, in_place_if_short, is_half, matvec, ones, refuse, row_dots, row_sums
+from .row_blocks import (
+    F32,
+    F64,
+    SMALL,
+    choose_in_place_rows,
+    dot_rows,
+    is_half,
+    matvec,
+    ones,
+    raise_not_implemented,
+    sum_along_axis,
+)
 
 # Minimum elements per channel of a sample for a separate row; shorter channels are processed as one row per sample.
 LONG = 256
 
 
-def _computable(x):
+def _as_compute_dtype(x):
     """Return a contiguous array in the compute dtype: half precision as float32."""
     if x is None:
         return None
@@ -26,16 +37,16 @@ def _computable(x):
     return x if x.flags.c_contiguous else x.copy()
 
 
-def _check(x, kernel):
+def _check_float_dtype(x, kernel):
     if x.dtype != F32 and x.dtype != F64 and not is_half(x.dtype):
-        refuse(x, kernel)
+        raise_not_implemented(x, kernel)
 
 
 def _cast_result(x, dtype):
     return x if x is None or x.dtype == dtype else x.astype(dtype)
 
 
-def _empty_rows_like(x, shape):
+def _allocate_rows_like(x, shape):
     """Return a new array that owns its memory, as a gradient must, and a view of its rows like those of `x`."""
     whole = np.empty(shape, x.dtype)
     return whole, whole.reshape(x.shape)
@@ -61,8 +72,8 @@ class _ColumnSums:
 
 
 def _layer_norm(input, weight, bias, n_dims, eps):
-    _check(input, "LayerNormKernelImpl")
-    x, weight, bias = _computable(input), _computable(weight), _computable(bias)
+    _check_float_dtype(input, "LayerNormKernelImpl")
+    x, weight, bias = _as_compute_dtype(input), _as_compute_dtype(weight), _as_compute_dtype(bias)
     lead = x.shape[: x.ndim - n_dims]
     small = lead + (1,) * n_dims
     if x.size == 0:
@@ -72,16 +83,16 @@ def _layer_norm(input, weight, bias, n_dims, eps):
     x = x.reshape(-1, columns)
     weight, bias = (None if p is None else p.reshape(columns) for p in (weight, bias))
     if x.size <= SMALL and x.dtype == input.dtype:
-        out, mean, rstd = _small_layer_norm(x, weight, bias, eps)
+        out, mean, rstd = _layer_norm_few_rows(x, weight, bias, eps)
         return out.reshape(input.shape), mean.reshape(small), rstd.reshape(small)
     out = np.empty_like(x)
     mean, rstd = np.empty((x.shape[0], 1), x.dtype), np.empty((x.shape[0], 1), x.dtype)
     lines = RowAffine(columns, x.dtype, weight, bias)
 
-    def block(start, stop):
+    def normalize_rows(start, stop):
         rows, centre, inverse = x[start:stop], mean[start:stop, 0], rstd[start:stop, 0]
-        rows = lines.laid(rows, out[start:stop])
-        plain = _mean_and_var(rows, centre, inverse)
+        rows = lines.place_rows(rows, out[start:stop])
+        plain = _compute_mean_and_var(rows, centre, inverse)
         np.add(inverse, eps, out=inverse)
         np.sqrt(inverse, out=inverse)
         np.divide(1, inverse, out=inverse)
@@ -90,7 +101,9 @@ def _layer_norm(input, weight, bias, n_dims, eps):
         else:
             lines.multiply_add(_subtract_mean(rows, centre), inverse, None, out[start:stop])
 
-    cache_blocking.run_blocks(block, *x.shape, cache_blocking.ROWS_BLOCK, cache_blocking.MIN_SIZE_FEWEST_PASSES)
+    cache_blocking.run_blocks(
+        normalize_rows, *x.shape, cache_blocking.ROWS_BLOCK, cache_blocking.MIN_SIZE_FEWEST_PASSES
+    )
     return _cast_result(out.reshape(input.shape), input.dtype), mean.reshape(small), rstd.reshape(small)
 
 
@@ -101,29 +114,29 @@ SHORT = range(32, 640)
 FAR_MEAN = 4
 
 
-def _mean_and_var(rows, mean, var):
+def _compute_mean_and_var(rows, mean, var):
     """Write means and variances of rows; return False if the rows must be centred (`_subtract_mean`) for later
     computations.
 
     That is so if a mean is large relative to the variance.
     """
     columns = rows.shape[1]
-    np.divide(row_sums(rows)[:, 0], columns, out=mean)
-    np.divide(row_dots(rows, rows), columns, out=var)
+    np.divide(sum_along_axis(rows)[:, 0], columns, out=mean)
+    np.divide(dot_rows(rows, rows), columns, out=var)
     square = np.multiply(mean, mean)
     np.subtract(var, square, out=var)
     np.divide(square, FAR_MEAN, out=square)
     if (square <= var).all() and np.maximum.reduce(var) < math.inf:
         return True
     # The mean's rounding error may exceed the variance: for constant rows of a large number the variance is zero.
-    np.add(mean, row_sums(_subtract_mean(rows, mean))[:, 0] / columns, out=mean)
+    np.add(mean, sum_along_axis(_subtract_mean(rows, mean))[:, 0] / columns, out=mean)
     centred = _subtract_mean(rows, mean)
-    np.divide(row_dots(centred, centred), columns, out=var)
+    np.divide(dot_rows(centred, centred), columns, out=var)
     return False
 
 
 def _subtract_mean(rows, mean):
-    return np.subtract(rows, mean[:, None], out=scratch_buffer(0, rows.shape, rows.dtype))
+    return np.subtract(rows, mean[:, None], out=get_scratch_buffer(0, rows.shape, rows.dtype))
 
 
 class RowAffine:
@@ -138,19 +151,19 @@ class RowAffine:
         self.weight, self.bias = weight, bias
         self.factors: Any = None
         self.terms: Any = None
-        if weight is not None and columns in SHORT and gemm_function(dtype) is not None:
+        if weight is not None and columns in SHORT and get_gemm_function(dtype) is not None:
             self.factors, self.terms = np.zeros((2, columns), dtype), np.zeros((2, columns), dtype)
             self.factors[0] = self.terms[0] = weight
             self.terms[1] = 0 if bias is None else bias
 
-    def laid(self, rows, out):
+    def place_rows(self, rows, out):
         """Return the rows, in `out` if `multiply_add` works there in place."""
-        return rows if self.factors is not None else in_place_if_short(rows, out)
+        return rows if self.factors is not None else choose_in_place_rows(rows, out)
 
     def multiply(self, rows, by, out):
         """Compute out = rows * by * weight; `by` is a vector over rows."""
         if self.factors is not None:
-            np.dot(_pairs(by, 0), self.factors, out=out)
+            np.dot(_interleave_pairs(by, 0), self.factors, out=out)
             np.multiply(out, rows, out=out)
             return
         if self.weight is not None:  # first: a sum over one column then leaves nothing, not even rounding
@@ -161,10 +174,10 @@ class RowAffine:
         """Compute out = (rows * by + shift) * weight + bias; the shift may be None."""
         if self.factors is not None:
             self.multiply(rows, by, out)
-            left = _pairs(np.zeros_like(by) if shift is None else shift, 1)
+            left = _interleave_pairs(np.zeros_like(by) if shift is None else shift, 1)
             first, second, third = (a.__array_interface__["data"][0] for a in (left, self.terms, out))
             columns = out.shape[1]
-            gemm: Any = gemm_function(out.dtype)
+            gemm: Any = get_gemm_function(out.dtype)
             gemm(False, len(out), columns, 2, first, 2, second, columns, 1.0, third, columns)
             return
         np.multiply(rows, by[:, None], out=out)
@@ -176,17 +189,17 @@ class RowAffine:
             np.add(out, self.bias, out=out)
 
 
-def _pairs(first, second):
+def _interleave_pairs(first, second):
     pairs = np.empty((len(first), 2), first.dtype)
     pairs[:, 0], pairs[:, 1] = first, second
     return pairs
 
 
-def _small_layer_norm(x, weight, bias, eps):
+def _layer_norm_few_rows(x, weight, bias, eps):
     """`_layer_norm` of rows in as few calls as possible."""
-    mean = row_sums(x) / x.shape[1]
+    mean = sum_along_axis(x) / x.shape[1]
     out = x - mean
-    rstd = row_dots(out, out)[:, None] / x.shape[1]
+    rstd = dot_rows(out, out)[:, None] / x.shape[1]
     rstd += eps
     np.sqrt(rstd, rstd)
     np.divide(1, rstd, rstd)
@@ -206,25 +219,25 @@ def _layer_norm_backward(grad, input, weight, mean, rstd, n_dims, eps, needs):
         return tuple(
             np.zeros(s, dtype) if need else None for s, need in zip((input.shape, shape, shape), needs, strict=True)
         )
-    grad, x = _computable(grad).reshape(-1, columns), _computable(input).reshape(-1, columns)
-    weight = None if weight is None else _computable(weight).reshape(columns)
+    grad, x = _as_compute_dtype(grad).reshape(-1, columns), _as_compute_dtype(input).reshape(-1, columns)
+    weight = None if weight is None else _as_compute_dtype(weight).reshape(columns)
     mean, rstd = mean.reshape(-1), rstd.reshape(-1)
-    whole, out = _empty_rows_like(x, input.shape) if needs[0] else (None, None)
+    whole, out = _allocate_rows_like(x, input.shape) if needs[0] else (None, None)
     weight_sums, bias_sums = _ColumnSums(), _ColumnSums()
     lines = RowAffine(columns, x.dtype, weight)
     one = ones(columns, x.dtype) if weight is None else weight
 
-    def block(start, stop):
+    def compute_rows(start, stop):
         # With a row's mean m, s = 1 / std and normalised elements n = (x - m) s, all sums by products of matrices:
         # gx = s (g w - mean(g w) - n mean(g w n)).
         g, rows, inverse, centre = grad[start:stop], x[start:stop], rstd[start:stop], mean[start:stop]
         distance = np.multiply(centre, inverse)
         result = None if out is None else out[start:stop]
         if (np.multiply(distance, distance) <= FAR_MEAN).all():
-            rows = rows if result is None else in_place_if_short(rows, result)
+            rows = rows if result is None else choose_in_place_rows(rows, result)
         else:
             rows, centre, distance = _subtract_mean(rows, centre), np.zeros_like(centre), np.zeros_like(distance)
-        product = np.multiply(g, rows, out=scratch_buffer(1, g.shape, g.dtype))
+        product = np.multiply(g, rows, out=get_scratch_buffer(1, g.shape, g.dtype))
         if needs[1]:
             weight_sums.parts[start] = np.dot(inverse, product) - np.dot(distance, g)
         if needs[2]:
@@ -242,7 +255,7 @@ def _layer_norm_backward(grad, input, weight, mean, rstd, n_dims, eps, needs):
         lines.multiply(g, inverse, product)
         np.add(result, product, out=result)
 
-    cache_blocking.run_blocks(block, *x.shape, cache_blocking.ROWS_BLOCK, cache_blocking.MIN_SIZE_FEW_PASSES)
+    cache_blocking.run_blocks(compute_rows, *x.shape, cache_blocking.ROWS_BLOCK, cache_blocking.MIN_SIZE_FEW_PASSES)
     return (
         _cast_result(whole, dtype),
         _cast_result(weight_sums.total(columns, x.dtype).reshape(shape), dtype) if needs[1] else None,
@@ -254,8 +267,8 @@ def _layer_norm_backward(grad, input, weight, mean, rstd, n_dims, eps, needs):
 
 
 def _rms_norm(input, weight, n_dims, eps):
-    _check(input, "rms_norm")
-    x, weight = _computable(input), _computable(weight)
+    _check_float_dtype(input, "rms_norm")
+    x, weight = _as_compute_dtype(input), _as_compute_dtype(weight)
     small = x.shape[: x.ndim - n_dims] + (1,) * n_dims
     if x.size == 0:
         return np.empty(input.shape, input.dtype), np.zeros(small, x.dtype)
@@ -265,15 +278,17 @@ def _rms_norm(input, weight, n_dims, eps):
     out, rstd = np.empty_like(x), np.empty((x.shape[0], 1), x.dtype)
     lines = RowAffine(columns, x.dtype, weight)
 
-    def block(start, stop):
+    def normalize_rows(start, stop):
         rows, inverse = x[start:stop], rstd[start:stop, 0]
-        np.divide(row_dots(rows, rows), columns, out=inverse)
+        np.divide(dot_rows(rows, rows), columns, out=inverse)
         np.add(inverse, eps, out=inverse)
         np.sqrt(inverse, out=inverse)
         np.divide(1, inverse, out=inverse)
         lines.multiply(rows, inverse, out[start:stop])
 
-    cache_blocking.run_blocks(block, *x.shape, cache_blocking.ROWS_BLOCK, cache_blocking.MIN_SIZE_FEWEST_PASSES)
+    cache_blocking.run_blocks(
+        normalize_rows, *x.shape, cache_blocking.ROWS_BLOCK, cache_blocking.MIN_SIZE_FEWEST_PASSES
+    )
     return _cast_result(out.reshape(input.shape), input.dtype), rstd.reshape(small)
 
 
@@ -283,18 +298,18 @@ def _rms_norm_backward(grad, input, weight, rstd, n_dims, eps, needs):
     columns = math.prod(shape)
     if input.size == 0:
         return tuple(np.zeros(s, dtype) if need else None for s, need in zip((input.shape, shape), needs, strict=True))
-    grad, x = _computable(grad).reshape(-1, columns), _computable(input).reshape(-1, columns)
-    weight = None if weight is None else _computable(weight).reshape(columns)
+    grad, x = _as_compute_dtype(grad).reshape(-1, columns), _as_compute_dtype(input).reshape(-1, columns)
+    weight = None if weight is None else _as_compute_dtype(weight).reshape(columns)
     rstd = rstd.reshape(-1)
-    whole, out = _empty_rows_like(x, input.shape) if needs[0] else (None, None)
+    whole, out = _allocate_rows_like(x, input.shape) if needs[0] else (None, None)
     weight_sums, lines = _ColumnSums(), RowAffine(columns, x.dtype, weight)
 
-    def block(start, stop):
+    def compute_rows(start, stop):
         # With s = 1 / (root mean square): gx = s g w - x s^3 mean(g w x).
         g, rows, inverse = grad[start:stop], x[start:stop], rstd[start:stop]
         result = None if out is None else out[start:stop]
-        rows = rows if result is None else in_place_if_short(rows, result)
-        product = np.multiply(g, rows, out=scratch_buffer(1, g.shape, g.dtype))
+        rows = rows if result is None else choose_in_place_rows(rows, result)
+        product = np.multiply(g, rows, out=get_scratch_buffer(1, g.shape, g.dtype))
         if needs[1]:
             weight_sums.parts[start] = np.dot(inverse, product)
         if result is None:
@@ -305,7 +320,7 @@ def _rms_norm_backward(grad, input, weight, rstd, n_dims, eps, needs):
         lines.multiply(g, inverse, product)
         np.add(result, product, out=result)
 
-    cache_blocking.run_blocks(block, *x.shape, cache_blocking.ROWS_BLOCK, cache_blocking.MIN_SIZE_FEW_PASSES)
+    cache_blocking.run_blocks(compute_rows, *x.shape, cache_blocking.ROWS_BLOCK, cache_blocking.MIN_SIZE_FEW_PASSES)
     return (
         _cast_result(whole, dtype),
         _cast_result(weight_sums.total(columns, x.dtype).reshape(shape), dtype) if needs[1] else None,
@@ -336,63 +351,63 @@ class _ChannelLayout:
     def run(self, body):
         cache_blocking.run_blocks(body, *self.rows, self.block)
 
-    def spread(self, vector):
+    def broadcast_over_rows(self, vector):
         """Return a vector over channels, shaped to broadcast against rows: (rows, 1), or (columns,)."""
         return np.tile(vector, self.samples)[:, None] if self.long else np.repeat(vector, self.length)
 
-    def part(self, spread, start, stop):
+    def slice_rows(self, spread, start, stop):
         return spread[start:stop] if self.long else spread
 
-    def sums(self, dtype):
+    def make_sums(self, dtype):
         return np.empty(self.rows[0], dtype) if self.long else _ColumnSums()
 
     def add(self, sums, start, stop, block):
         if self.long:
-            sums[start:stop] = row_sums(block)[:, 0]
+            sums[start:stop] = sum_along_axis(block)[:, 0]
         else:
             sums.add(start, block)
 
     def add_products(self, sums, start, stop, first, second, scratch):
         if self.long:
-            sums[start:stop] = row_dots(first, second)
+            sums[start:stop] = dot_rows(first, second)
         else:
             sums.add(start, np.multiply(first, second, out=scratch))
 
-    def per_channel(self, sums, dtype):
+    def combine_per_channel(self, sums, dtype):
         if self.long:
             return np.add.reduce(sums.reshape(self.samples, self.channels), 0)
         return np.add.reduce(sums.total(self.rows[1], dtype).reshape(self.channels, self.length), 1)
 
 
 def _batch_norm_train(input, weight, bias, eps):
-    _check(input, "batch_norm")
+    _check_float_dtype(input, "batch_norm")
     if 0 < input.size <= SMALL and not is_half(input.dtype):
-        return _small_batch_norm(input, weight, bias, eps)
-    x, weight, bias = _computable(input), _computable(weight), _computable(bias)
+        return _batch_norm_few_elements(input, weight, bias, eps)
+    x, weight, bias = _as_compute_dtype(input), _as_compute_dtype(weight), _as_compute_dtype(bias)
     layout, dtype = _ChannelLayout(x.shape), x.dtype
     if x.size == 0:
         nothing = np.full(layout.channels, np.nan, dtype)
         return np.empty(input.shape, input.dtype), nothing, nothing
     x = x.reshape(layout.rows)
-    sums = layout.sums(dtype)
+    sums = layout.make_sums(dtype)
     layout.run(lambda start, stop: layout.add(sums, start, stop, x[start:stop]))
-    mean = layout.per_channel(sums, dtype) / layout.count
-    centre, squares = layout.spread(mean), layout.sums(dtype)
+    mean = layout.combine_per_channel(sums, dtype) / layout.count
+    centre, squares = layout.broadcast_over_rows(mean), layout.make_sums(dtype)
 
     def add_squares(start, stop):
-        centred = scratch_buffer(0, (stop - start, x.shape[1]), dtype)
-        np.subtract(x[start:stop], layout.part(centre, start, stop), out=centred)
+        centred = get_scratch_buffer(0, (stop - start, x.shape[1]), dtype)
+        np.subtract(x[start:stop], layout.slice_rows(centre, start, stop), out=centred)
         layout.add_products(squares, start, stop, centred, centred, centred)
 
     layout.run(add_squares)
-    var = layout.per_channel(squares, dtype) / layout.count
+    var = layout.combine_per_channel(squares, dtype) / layout.count
     scale = 1 / np.sqrt(var + dtype.type(eps))
     if weight is not None:
         scale *= weight
     shift = -mean * scale
     if bias is not None:
         shift += bias
-    out = _affine_rows(x, scale, shift, layout)
+    out = _apply_affine_to_rows(x, scale, shift, layout)
     return (
         _cast_result(out.reshape(input.shape), input.dtype),
         _cast_result(mean, input.dtype),
@@ -405,7 +420,7 @@ def _moving_average_(target, new, keep, take):
     np.add(target, new * take, target, casting="same_kind")
 
 
-def _small_batch_norm(x, weight, bias, eps):
+def _batch_norm_few_elements(x, weight, bias, eps):
     """`_batch_norm_train` in as few calls as possible."""
     batch, channels = x.shape[:2]
     rows = x.reshape(batch, channels, -1)
@@ -424,16 +439,16 @@ def _small_batch_norm(x, weight, bias, eps):
     return centred.reshape(x.shape), mean, var
 
 
-def _affine_rows(x, scale, shift, layout):
+def _apply_affine_to_rows(x, scale, shift, layout):
     out = np.empty_like(x)
-    scale, shift = layout.spread(scale), layout.spread(shift)
+    scale, shift = layout.broadcast_over_rows(scale), layout.broadcast_over_rows(shift)
 
-    def block(start, stop):
+    def apply_affine(start, stop):
         result = out[start:stop]
-        np.multiply(in_place_if_short(x[start:stop], result), layout.part(scale, start, stop), out=result)
-        np.add(result, layout.part(shift, start, stop), out=result)
+        np.multiply(choose_in_place_rows(x[start:stop], result), layout.slice_rows(scale, start, stop), out=result)
+        np.add(result, layout.slice_rows(shift, start, stop), out=result)
 
-    layout.run(block)
+    layout.run(apply_affine)
     return out
 
 
@@ -443,16 +458,16 @@ def _channel_affine(input, scale, shift):
         return input * scale.reshape(shape) + shift.reshape(shape)
     if input.size == 0:
         return input.copy()
-    x = _computable(input)
+    x = _as_compute_dtype(input)
     layout = _ChannelLayout(x.shape)
-    out = _affine_rows(x.reshape(layout.rows), _computable(scale), _computable(shift), layout)
+    out = _apply_affine_to_rows(x.reshape(layout.rows), _as_compute_dtype(scale), _as_compute_dtype(shift), layout)
     return _cast_result(out.reshape(input.shape), input.dtype)
 
 
 def _batch_norm_backward(grad, input, weight, mean, var, eps, needs):
     given = input.dtype
     if 0 < input.size <= SMALL and not is_half(given):
-        return _small_batch_norm_backward(grad, input, weight, mean, var, eps, needs)
+        return _batch_norm_backward_few_elements(grad, input, weight, mean, var, eps, needs)
     layout = _ChannelLayout(input.shape)
     if input.size == 0:
         channels = (layout.channels,)
@@ -460,28 +475,28 @@ def _batch_norm_backward(grad, input, weight, mean, var, eps, needs):
             np.zeros(s, given) if need else None
             for s, need in zip((input.shape, channels, channels), needs, strict=True)
         )
-    grad, x, weight, mean, var = (_computable(a) for a in (grad, input, weight, mean, var))
+    grad, x, weight, mean, var = (_as_compute_dtype(a) for a in (grad, input, weight, mean, var))
     dtype = x.dtype
     grad, x = grad.reshape(layout.rows), x.reshape(layout.rows)
     rstd = 1 / np.sqrt(var + dtype.type(eps))
-    centre, totals, products = layout.spread(mean), layout.sums(dtype), layout.sums(dtype)
+    centre, totals, products = layout.broadcast_over_rows(mean), layout.make_sums(dtype), layout.make_sums(dtype)
 
-    def add(start, stop):
+    def add_block_sums(start, stop):
         g = grad[start:stop]
-        centred = scratch_buffer(0, g.shape, dtype)
-        np.subtract(x[start:stop], layout.part(centre, start, stop), out=centred)
+        centred = get_scratch_buffer(0, g.shape, dtype)
+        np.subtract(x[start:stop], layout.slice_rows(centre, start, stop), out=centred)
         layout.add(totals, start, stop, g)
         layout.add_products(products, start, stop, g, centred, centred)
 
-    layout.run(add)
-    total, product = layout.per_channel(totals, dtype), layout.per_channel(products, dtype) * rstd
+    layout.run(add_block_sums)
+    total, product = layout.combine_per_channel(totals, dtype), layout.combine_per_channel(products, dtype) * rstd
     out = None
     if needs[0]:
         # (g - mean(g) - xhat mean(g xhat)) w / std, as a line in g and x for each channel.
         of_grad = rstd if weight is None else rstd * weight
         of_x = -rstd * product / layout.count
         constant = -total / layout.count - of_x * mean
-        out = _channel_combination(grad, x, of_grad, of_x, constant, layout, input.shape)
+        out = _combine_channelwise(grad, x, of_grad, of_x, constant, layout, input.shape)
     return (
         _cast_result(out, given),
         _cast_result(product, given) if needs[1] else None,
@@ -489,7 +504,7 @@ def _batch_norm_backward(grad, input, weight, mean, var, eps, needs):
     )
 
 
-def _small_batch_norm_backward(grad, x, weight, mean, var, eps, needs):
+def _batch_norm_backward_few_elements(grad, x, weight, mean, var, eps, needs):
     batch, channels = x.shape[:2]
     grad, rows = grad.reshape(batch, channels, -1), x.reshape(batch, channels, -1)
     count = batch * rows.shape[2]
@@ -508,17 +523,17 @@ def _small_batch_norm_backward(grad, x, weight, mean, var, eps, needs):
     return out, product if needs[1] else None, total if needs[2] else None
 
 
-def _channel_combination(grad, x, of_grad, of_x, constant, layout, shape):
+def _combine_channelwise(grad, x, of_grad, of_x, constant, layout, shape):
     """Return (x * of_x + grad + constant) * of_grad in a shape; the factors are vectors over channels."""
-    whole, out = _empty_rows_like(x, shape)
-    of_grad, of_x, constant = (layout.spread(v) for v in (of_grad, of_x, constant))
+    whole, out = _allocate_rows_like(x, shape)
+    of_grad, of_x, constant = (layout.broadcast_over_rows(v) for v in (of_grad, of_x, constant))
 
-    def block(start, stop):
-        result, part = out[start:stop], layout.part
-        np.multiply(in_place_if_short(x[start:stop], result), part(of_x, start, stop), out=result)
+    def combine_block(start, stop):
+        result, part = out[start:stop], layout.slice_rows
+        np.multiply(choose_in_place_rows(x[start:stop], result), part(of_x, start, stop), out=result)
         np.add(result, grad[start:stop], out=result)
         np.add(result, part(constant, start, stop), out=result)
         np.multiply(result, part(of_grad, start, stop), out=result)
 
-    layout.run(block)
+    layout.run(combine_block)
     return whole

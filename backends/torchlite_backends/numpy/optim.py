@@ -16,14 +16,14 @@ from torchlite._types.optimizer_formulas import ADAGRAD, ADAM, RMSPROP, SGD, fin
 from torchlite._types.python_source import compile_function
 
 from . import cache_blocking
-from .in_place_calls import InPlaceCalls, namespace
+from .in_place_calls import InPlaceCalls, make_namespace
 
 # Parameters with at most so many elements in total are gathered. Of larger ones a thread updates so many elements at a
 # time: with fewer, threads wait for each other's GIL (half as many took 1.4 times as long).
 _MAX_SIZE_TO_CONCAT, _PART = 1 << 16, 1 << 17
 
 
-def _scratch(cache, params):
+def _get_scratch_arrays(cache, params):
     """Return gathered gradients, updates and parameters, and the last two in the parameters' shapes; cached between
     steps.
     """
@@ -41,7 +41,7 @@ def _scratch(cache, params):
 
 
 @functools.cache
-def _block(formula, present, values):
+def _make_step_block(formula, present, values):
     """Return `block(grad, scratch, update, param, *states, *numbers)` of a formula, and whether it reads and scales
     `param`.
 
@@ -60,10 +60,10 @@ def _block(formula, present, values):
     parameters = ", ".join(("grad", "scratch", "update", "param", *formula.states, *formula.numbers))
     text = f"def block({parameters}):\n" + "".join(f"    {line}\n" for line in lines)
     reads = scales or any("param" in find_names(s.value) for s in statements[:-1])
-    return compile_function("block", text, f"<{formula.name} {known}>", namespace()), reads, scales
+    return compile_function("block", text, f"<{formula.name} {known}>", make_namespace()), reads, scales
 
 
-def _step(formula, params, grads, states, cache, options):
+def _step_parameters(formula, params, grads, states, cache, options):
     """Step all parameters by a formula whose scalars depend on `options`.
 
     Scalars are 0-d arrays, which NumPy takes in half the time of Python numbers.
@@ -76,14 +76,18 @@ def _step(formula, params, grads, states, cache, options):
         fixed = formula.host_numbers(*options)[:count]
         # Conditions and numbers that are 1 differ between blocks; what else a rate is does not.
         plain = tuple([value if value in (0, 1) else 2.0 for value in fixed])
-        found = cache["block"] = key, [np.array(v, dtype) for v in fixed], *_block(formula, tuple(key[1]), plain)
+        found = cache["block"] = (
+            key,
+            [np.array(v, dtype) for v in fixed],
+            *_make_step_block(formula, tuple(key[1]), plain),
+        )
     _, numbers, block, reads_param, scales_param = found
     if formula.numbers_of_step:
         numbers = numbers + [np.array(value, dtype) for value in values[count:]]
     if len(params) == 1 or sum([param.size for param in params]) > _MAX_SIZE_TO_CONCAT:
         _step_in_parts(block, params, grads, states, numbers)
         return
-    gathered, update, flat, updates, parts = _scratch(cache, params)
+    gathered, update, flat, updates, parts = _get_scratch_arrays(cache, params)
     np.concatenate(grads, None, gathered)
     if reads_param:
         np.concatenate(params, None, flat)
@@ -106,33 +110,33 @@ def _step_in_parts(block, params, grads, states, numbers):
             parts.append((param[here], grad[here], first + start))
         first += param.size
 
-    def body(param, grad, place):
+    def step_part(param, grad, place):
         size = param.size
-        scratch, update = (cache_blocking.scratch_buffer(slot, (size,), param.dtype) for slot in (0, 1))
+        scratch, update = (cache_blocking.get_scratch_buffer(slot, (size,), param.dtype) for slot in (0, 1))
         here = [None if state is None else state[place : place + size] for state in states]
         block(grad, scratch, update, param, *here, *numbers)
         np.subtract(param, update, out=param)
 
-    cache_blocking.parallel_for(body, parts)
+    cache_blocking.parallel_for(step_part, parts)
 
 
 def _fused_adam(params, grads, exp_avg, exp_avg_sq, max_exp_avg_sq, cache, *options):
     if not _unscale_or_skip(grads, *options[-2:]):
-        _step(ADAM, params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, options[:-2])
+        _step_parameters(ADAM, params, grads, (exp_avg, exp_avg_sq, max_exp_avg_sq), cache, options[:-2])
 
 
 def _fused_sgd(params, grads, momentum_buffer, cache, *options):
     if not _unscale_or_skip(grads, *options[-2:]):
-        _step(SGD, params, grads, (momentum_buffer,), cache, options[:-2])
+        _step_parameters(SGD, params, grads, (momentum_buffer,), cache, options[:-2])
 
 
 def _fused_rmsprop(params, grads, square_avg, grad_avg, momentum_buffer, cache, *options):
-    _step(RMSPROP, params, grads, (square_avg, grad_avg, momentum_buffer), cache, options)
+    _step_parameters(RMSPROP, params, grads, (square_avg, grad_avg, momentum_buffer), cache, options)
 
 
 def _fused_adagrad(params, grads, sum, cache, *options):
     if not _unscale_or_skip(grads, *options[-2:]):
-        _step(ADAGRAD, params, grads, (sum,), cache, options[:-2])
+        _step_parameters(ADAGRAD, params, grads, (sum,), cache, options[:-2])
 
 
 def _unscale_or_skip(grads, grad_scale, found_inf):
@@ -151,9 +155,9 @@ def _unscale_homogeneous(grads, found_inf, inv_scale):
     if small and not _all_finite(np.concatenate(small, axis=None)):
         found_inf.fill(1)
     if factor != 1:
-        _scale(small, factor)
+        _scale_grads(small, factor)
     for grad in grads if len(small) < len(grads) else ():
-        if grad.size > _MAX_UNSCALE_SIZE_TO_CONCAT and not _unscale_large(grad, factor):
+        if grad.size > _MAX_UNSCALE_SIZE_TO_CONCAT and not _unscale_large_grad(grad, factor):
             found_inf.fill(1)
 
 
@@ -161,23 +165,23 @@ def _unscale_homogeneous(grads, found_inf, inv_scale):
 _MAX_UNSCALE_SIZE_TO_CONCAT = 1 << 12
 
 
-def _unscale_large(grad, factor):
+def _unscale_large_grad(grad, factor):
     """Scale a gradient; return True if all of it was finite."""
     flat, wrong = grad.reshape(-1), []
     if flat.size <= cache_blocking.SMALL or not grad.flags.c_contiguous:
         finite = _all_finite(flat)
         if factor != 1:
-            _scale([grad], factor)
+            _scale_grads([grad], factor)
         return finite
 
-    def body(start, stop):
+    def unscale_part(start, stop):
         block = flat[start:stop]
         if not _all_finite(block):
             wrong.append(start)
         if factor != 1:
-            _scale([block], factor)
+            _scale_grads([block], factor)
 
-    cache_blocking.run_blocks(body, flat.size, 1)
+    cache_blocking.run_blocks(unscale_part, flat.size, 1)
     return not wrong
 
 
@@ -187,7 +191,7 @@ def _all_finite(flat):
     return flat.dtype.itemsize >= 4 and math.isfinite(flat.dot(flat)) or bool(np.isfinite(flat).all())
 
 
-def _scale(grads, factor):
+def _scale_grads(grads, factor):
     if grads and grads[0].dtype.itemsize < 4:
         for grad in grads:
             grad[...] = grad.astype(np.float32) * np.float32(factor)

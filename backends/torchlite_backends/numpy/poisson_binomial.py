@@ -12,9 +12,9 @@ import math
 
 import numpy as np
 
-from .bulk_poisson import LARGEST_RATE, MIN_COUNT, numpy_sampler
+from .bulk_poisson import LARGEST_RATE, MIN_COUNT, make_numpy_sampler
 from .mt19937 import Engine
-from .normal_deviates import SCALE53, uniform_doubles
+from .normal_deviates import SCALE53, sample_uniform_doubles
 
 
 class _Uniforms:
@@ -38,9 +38,9 @@ class _Uniforms:
 
     def _refill(self) -> None:
         self.close()
-        words = self.engine.unread()
+        words = self.engine.unread_words()
         if len(words) < 2:
-            self.values, self.counted = uniform_doubles(self.engine, 1).tolist(), 1
+            self.values, self.counted = sample_uniform_doubles(self.engine, 1).tolist(), 1
         else:
             words = words[: len(words) & ~1].astype(np.uint64)
             bits = ((words[0::2] & np.uint64(0x1FFFFF)) << np.uint64(32)) | words[1::2]
@@ -52,11 +52,11 @@ class _Uniforms:
         self.values, self.used, self.counted = [], 0, 0
 
 
-def _log(x: float) -> float:
+def _log_or_minus_infinity(x: float) -> float:
     return math.log(x) if x > 0 else -math.inf
 
 
-def _poisson(rate: float, uniform: _Uniforms) -> float:
+def _sample_poisson(rate: float, uniform: _Uniforms) -> float:
     if rate == 0:
         return 0.0
     if rate < 10:
@@ -78,11 +78,13 @@ def _poisson(rate: float, uniform: _Uniforms) -> float:
             return float(k)
         if k < 0 or (edge < 0.013 and v > edge):
             continue
-        if _log(v) + log_alpha - math.log(a / (edge * edge) + b) <= -rate + k * log_rate - math.lgamma(k + 1):
+        if _log_or_minus_infinity(v) + log_alpha - math.log(
+            a / (edge * edge) + b
+        ) <= -rate + k * log_rate - math.lgamma(k + 1):
             return float(k)
 
 
-def _stirling_rest(k: float) -> float:
+def _stirling_remainder(k: float) -> float:
     """Return log(k!) minus Stirling's approximation about k + 1."""
     if k <= 9:
         return math.lgamma(k + 1) - (0.5 * math.log(2 * math.pi) + (k + 0.5) * math.log(k + 1) - (k + 1))
@@ -90,7 +92,7 @@ def _stirling_rest(k: float) -> float:
     return (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (k + 1)
 
 
-def _binomial_large(count: float, p: float, uniform: _Uniforms) -> float:
+def _sample_large_binomial(count: float, p: float, uniform: _Uniforms) -> float:
     deviation = math.sqrt(count * p * (1 - p))
     b = 1.15 + 2.53 * deviation
     a = -0.0873 + 0.0248 * b + 0.01 * p
@@ -111,16 +113,16 @@ def _binomial_large(count: float, p: float, uniform: _Uniforms) -> float:
             (mode + 0.5) * math.log((mode + 1) / (odds * (count - mode + 1)))
             + (count + 1) * math.log((count - mode + 1) / (count - k + 1))
             + (k + 0.5) * math.log(odds * (count - k + 1) / (k + 1))
-            + _stirling_rest(mode)
-            + _stirling_rest(count - mode)
-            - _stirling_rest(k)
-            - _stirling_rest(count - k)
+            + _stirling_remainder(mode)
+            + _stirling_remainder(count - mode)
+            - _stirling_remainder(k)
+            - _stirling_remainder(count - k)
         )
-        if _log(v * alpha / (a / (edge * edge) + b)) <= bound:
+        if _log_or_minus_infinity(v * alpha / (a / (edge * edge) + b)) <= bound:
             return float(k)
 
 
-def _binomial_small(count: float, p: float, uniform: _Uniforms) -> float:
+def _sample_small_binomial(count: float, p: float, uniform: _Uniforms) -> float:
     scale = math.log1p(-p)
     total, found = 0.0, 0
     while True:
@@ -131,7 +133,7 @@ def _binomial_small(count: float, p: float, uniform: _Uniforms) -> float:
         found += 1
 
 
-def _binomial(count: float, p: float, uniform: _Uniforms) -> float:
+def _sample_binomial(count: float, p: float, uniform: _Uniforms) -> float:
     if count <= 0 or p <= 0:
         return 0.0
     if p >= 1:
@@ -139,18 +141,22 @@ def _binomial(count: float, p: float, uniform: _Uniforms) -> float:
     if math.isnan(p) or math.isnan(count):
         return math.nan
     rare = p if p <= 0.5 else 1 - p
-    drawn = _binomial_large(count, rare, uniform) if count * rare >= 10 else _binomial_small(count, rare, uniform)
+    drawn = (
+        _sample_large_binomial(count, rare, uniform)
+        if count * rare >= 10
+        else _sample_small_binomial(count, rare, uniform)
+    )
     return drawn if p <= 0.5 else count - drawn
 
 
 def _random_poisson(rate, generator: Engine):
     if rate.size and rate.min() < 0:
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    if rate.size >= MIN_COUNT and float(rate.max()) < LARGEST_RATE and (sampler := numpy_sampler()):
+    if rate.size >= MIN_COUNT and float(rate.max()) < LARGEST_RATE and (sampler := make_numpy_sampler()):
         return sampler.draw(rate.astype(np.float64).ravel(), generator).reshape(rate.shape).astype(rate.dtype)
     with generator.lock:
         uniform = _Uniforms(generator)
-        values = [_poisson(r, uniform) for r in rate.astype(np.float64).ravel().tolist()]
+        values = [_sample_poisson(r, uniform) for r in rate.astype(np.float64).ravel().tolist()]
         uniform.close()
     return np.array(values).reshape(rate.shape).astype(rate.dtype)
 
@@ -160,6 +166,6 @@ def _random_binomial(count, prob, generator: Engine):
     pairs = zip(counts.ravel().tolist(), probs.ravel().tolist(), strict=True)
     with generator.lock:
         uniform = _Uniforms(generator)
-        values = [_binomial(n, p, uniform) for n, p in pairs]
+        values = [_sample_binomial(n, p, uniform) for n, p in pairs]
         uniform.close()
     return np.array(values).reshape(counts.shape).astype(prob.dtype)

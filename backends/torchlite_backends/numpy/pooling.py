@@ -14,7 +14,7 @@ from .cache_blocking import run_blocks
 _SMALL, _BLOCK = 1 << 19, 1 << 17
 
 
-def _by_planes(kernel, count, arrays, *arguments):
+def _run_by_planes(kernel, count, arrays, *arguments):
     """Run kernel(*arrays, *arguments) on some planes of the leading dimensions at a time.
 
     `count` is the number of spatial dimensions.
@@ -30,19 +30,19 @@ def _by_planes(kernel, count, arrays, *arguments):
     out = np.empty((*lead, *sample.shape[1:]), sample.dtype)
     into = out.reshape(planes, *sample.shape[1:])
 
-    def body(start, stop):
+    def run_planes(start, stop):
         into[start:stop] = kernel(*(a[start:stop] for a in flat), *arguments)
 
-    run_blocks(body, planes, largest // planes, _BLOCK)
+    run_blocks(run_planes, planes, largest // planes, _BLOCK)
     return out
 
 
 def _max_pool(input, kernel, stride, padding, dilation, ceil_mode):
-    return _by_planes(shared._max_pool, len(kernel), (input,), kernel, stride, padding, dilation, ceil_mode)
+    return _run_by_planes(shared._max_pool, len(kernel), (input,), kernel, stride, padding, dilation, ceil_mode)
 
 
 def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dilation, ceil_mode):
-    return _by_planes(
+    return _run_by_planes(
         shared._max_pool_backward,
         len(kernel),
         (grad_output, input, output),
@@ -55,13 +55,13 @@ def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dila
 
 
 def _avg_pool(input, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    return _by_planes(
+    return _run_by_planes(
         shared._avg_pool, len(kernel), (input,), kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
 
 
 def _avg_pool_backward(grad_output, size, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    return _by_planes(
+    return _run_by_planes(
         shared._avg_pool_backward,
         len(kernel),
         (grad_output,),

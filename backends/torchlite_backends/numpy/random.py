@@ -21,11 +21,11 @@ from .normal_deviates import (
     LOW21,
     SCALAR_LIMIT,
     SCALE24,
-    block_normals,
-    block_normals_double,
-    buffered_normals,
-    serial_normals,
-    uniform_doubles,
+    fill_block_normals,
+    sample_block_normals_double,
+    sample_buffered_normals,
+    sample_serial_normals,
+    sample_uniform_doubles,
 )
 
 CHUNK = 1 << 15  # values computed at a time, so that temporaries stay in cache
@@ -43,7 +43,7 @@ def _veltkamp_split(x):
     return high, x - high
 
 
-def _fma(x, factor: float, term: float):
+def _fused_multiply_add(x, factor: float, term: float):
     """Return x * factor + term in float64 with one rounding, as PyTorch's compiled loops do.
 
     The errors of the product (Dekker) and the sum (Knuth) are added back.
@@ -58,7 +58,7 @@ def _fma(x, factor: float, term: float):
     return total + ((product - (total - back)) + (term - back) + error)
 
 
-def _fma_into(out: np.ndarray, values: np.ndarray, factor: float, term: float) -> None:
+def _fused_multiply_add_into(out: np.ndarray, values: np.ndarray, factor: float, term: float) -> None:
     """Compute out = values * factor + term with one rounding to the dtype of `out`.
 
     That is float32, or a narrower one rounded from float32.
@@ -72,7 +72,7 @@ def _fma_into(out: np.ndarray, values: np.ndarray, factor: float, term: float) -
 
 
 @functools.lru_cache(maxsize=256)
-def _uniform_scale(low: float, high: float, kind: np.dtype) -> tuple[float, float, np.generic | None]:
+def _uniform_scale_and_offset(low: float, high: float, kind: np.dtype) -> tuple[float, float, np.generic | None]:
     """Return scale of a 24-bit draw and offset of uniforms in [low, high); and `high` in the dtype if rounding can
     reach it.
     """
@@ -87,24 +87,24 @@ def _random_uniform(size, dtype, low, high, generator: Engine):
     if kind is DOUBLE:
         out = np.empty(size, kind)
         if out.size <= CHUNK:
-            _uniform_double(out.reshape(-1), float(low), float(high), generator)
+            _fill_uniform_double(out.reshape(-1), float(low), float(high), generator)
         else:
             with generator.lock:
-                _uniform_double(out.reshape(-1), float(low), float(high), generator)
+                _fill_uniform_double(out.reshape(-1), float(low), float(high), generator)
         return out
     unit = low == 0 and high == 1 and kind is SINGLE
     return _draw_in_chunks(
-        size, kind, generator, lambda count: _uniform_single(generator.words(count), unit, low, high, kind)
+        size, kind, generator, lambda count: _words_to_uniform_float32(generator.words(count), unit, low, high, kind)
     )
 
 
-def _uniform_single(words, unit: bool, low, high, kind: np.dtype) -> np.ndarray:
+def _words_to_uniform_float32(words, unit: bool, low, high, kind: np.dtype) -> np.ndarray:
     bits = words & LOW24
     if unit:
         out = bits.astype(SINGLE)
         out *= STEP
         return out
-    scale, start, end = _uniform_scale(low, high, kind)
+    scale, start, end = _uniform_scale_and_offset(low, high, kind)
     values = bits * scale
     values += start
     out = values.astype(SINGLE)
@@ -115,14 +115,14 @@ def _uniform_single(words, unit: bool, low, high, kind: np.dtype) -> np.ndarray:
     return out
 
 
-def _uniform_double(out: np.ndarray, low: float, high: float, generator: Engine) -> None:
+def _fill_uniform_double(out: np.ndarray, low: float, high: float, generator: Engine) -> None:
     for begin in range(0, out.size, CHUNK):
         part = out[begin : begin + CHUNK]
-        values = uniform_doubles(generator, part.size)
+        values = sample_uniform_doubles(generator, part.size)
         if high - low == 1.0 and low == 0.0:
             part[...] = values
             continue
-        part[...] = _fma(values, high - low, low)
+        part[...] = _fused_multiply_add(values, high - low, low)
         part[part >= high] = low
 
 
@@ -133,23 +133,25 @@ def _random_normal(size, dtype, mean, std, serial, generator: Engine):
     narrow = kind.itemsize <= 4
     known = None
     if count % 16 == 0 and not serial and narrow and 0 < count <= WORDS:
-        known = buffered_normals(generator, count)
+        known = sample_buffered_normals(generator, count)
         if known is not None and mean == 0 and std == 1 and kind is SINGLE:
             return known.reshape(size).copy()
     out = np.empty(size, kind)
     flat = out.reshape(-1)
     mean, std = float(mean), float(std)
     if known is not None:
-        _fma_into(flat, known, float(np.float32(std)), float(np.float32(mean)))
+        _fused_multiply_add_into(flat, known, float(np.float32(std)), float(np.float32(mean)))
     elif serial or count < 16:
-        values = serial_normals(generator, count, flat.dtype is DOUBLE)
-        flat[...] = _round_to(values if mean == 0.0 and std == 1.0 else _fma(values, std, mean), flat.dtype)
+        values = sample_serial_normals(generator, count, flat.dtype is DOUBLE)
+        flat[...] = _round_to(
+            values if mean == 0.0 and std == 1.0 else _fused_multiply_add(values, std, mean), flat.dtype
+        )
     elif not narrow:
-        values = block_normals_double(generator, count)
-        flat[...] = values if mean == 0.0 and std == 1.0 else _fma(values, std, mean)
+        values = sample_block_normals_double(generator, count)
+        flat[...] = values if mean == 0.0 and std == 1.0 else _fused_multiply_add(values, std, mean)
     else:
         std, mean = float(np.float32(std)), float(np.float32(mean))
-        block_normals(generator, flat, lambda values, part: _fma_into(part, values, std, mean))
+        fill_block_normals(generator, flat, lambda values, part: _fused_multiply_add_into(part, values, std, mean))
     return out
 
 
@@ -246,16 +248,16 @@ def _swap_entries(order: np.ndarray, last: np.ndarray, start: int, target: np.nd
 
 
 @functools.lru_cache(maxsize=256)
-def _success_limit(p: float) -> tuple[np.uint32, np.uint32]:
+def _bernoulli_limit_words(p: float) -> tuple[np.uint32, np.uint32]:
     """Return the smallest integer not below p * 2**53, in two words."""
     high, low = divmod(math.ceil(p * 2.0**53), 1 << 32)
     return np.uint32(high), np.uint32(low)
 
 
-def _uniforms_below(generator: Engine, count: int, p: float) -> np.ndarray:
+def _draw_uniforms_below(generator: Engine, count: int, p: float) -> np.ndarray:
     """Return where 53-bit uniforms are below p. Nearly always the upper word decides."""
     words = generator.words(2 * count)
-    high, low = _success_limit(p)
+    high, low = _bernoulli_limit_words(p)
     upper = words[0::2] & LOW21
     below = upper < high
     if low:
@@ -266,20 +268,22 @@ def _uniforms_below(generator: Engine, count: int, p: float) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=256)
-def _dropout_scale(p: float, dtype: np.dtype) -> np.generic:
+def _compute_dropout_scale(p: float, dtype: np.dtype) -> np.generic:
     kind = np.float64 if dtype is DOUBLE else np.float32
     return (kind(1) / kind(1.0 - p)).astype(dtype)
 
 
 def _random_bernoulli(size, dtype, p, generator: Engine):
     """Return 1 where a 53-bit uniform is below `p`, else 0."""
-    return _draw_in_chunks(size, dtype.np, generator, lambda count: _uniforms_below(generator, count, p))
+    return _draw_in_chunks(size, dtype.np, generator, lambda count: _draw_uniforms_below(generator, count, p))
 
 
 def _random_keep_mask(size, dtype, p, generator: Engine):
     """Return dropout's factors: 1 / (1 - p) with probability 1 - p, else 0."""
-    scale = _dropout_scale(p, dtype.np)
-    return _draw_in_chunks(size, dtype.np, generator, lambda count: _uniforms_below(generator, count, 1.0 - p) * scale)
+    scale = _compute_dropout_scale(p, dtype.np)
+    return _draw_in_chunks(
+        size, dtype.np, generator, lambda count: _draw_uniforms_below(generator, count, 1.0 - p) * scale
+    )
 
 
 def _draw_in_chunks(size, dtype: np.dtype, generator: Engine, draw) -> np.ndarray:
@@ -300,7 +304,7 @@ def _random_bernoulli_each(p, dtype, generator: Engine):
     if p.size and not (p.min() >= 0 and p.max() <= 1):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     if p.dtype is DOUBLE:
-        uniform = uniform_doubles(generator, p.size)
+        uniform = sample_uniform_doubles(generator, p.size)
     else:
         uniform = (generator.words(p.size) & 0xFFFFFF) * SCALE24
     return (uniform.reshape(p.shape) < p.astype(np.float64)).astype(dtype.np)
@@ -319,7 +323,7 @@ def _apply_libm(function, values: np.ndarray, dtype: np.dtype) -> np.ndarray | N
 
 
 def _random_exponential(size, dtype, lambd, generator: Engine):
-    values = -uniform_doubles(generator, math.prod(size))
+    values = -sample_uniform_doubles(generator, math.prod(size))
     logs = _apply_libm(math.log1p, values, dtype.np)
     if logs is None:
         logs = np.log1p(values)
@@ -328,27 +332,29 @@ def _random_exponential(size, dtype, lambd, generator: Engine):
 
 
 def _random_cauchy(size, dtype, median, sigma, generator: Engine):
-    angle = (uniform_doubles(generator, math.prod(size)) - 0.5) * math.pi
+    angle = (sample_uniform_doubles(generator, math.prod(size)) - 0.5) * math.pi
     values = _apply_libm(math.tan, angle, dtype.np)
     return _reshape_result(
-        _fma(np.tan(angle) if values is None else values, float(sigma), float(median)), size, dtype.np
+        _fused_multiply_add(np.tan(angle) if values is None else values, float(sigma), float(median)), size, dtype.np
     )
 
 
 def _random_geometric(size, dtype, p, generator: Engine):
-    uniform = uniform_doubles(generator, math.prod(size))
+    uniform = sample_uniform_doubles(generator, math.prod(size))
     with np.errstate(divide="ignore"):
         return _reshape_result(np.ceil(np.log(uniform) / math.log1p(-float(p))), size, dtype.np)
 
 
 def _random_log_normal(size, dtype, mean, std, generator: Engine):
-    values = _fma(serial_normals(generator, math.prod(size), dtype.np is DOUBLE), float(std), float(mean))
+    values = _fused_multiply_add(
+        sample_serial_normals(generator, math.prod(size), dtype.np is DOUBLE), float(std), float(mean)
+    )
     with np.errstate(over="ignore"):
-        result = _apply_libm(_exp, values, dtype.np)
+        result = _apply_libm(_exp_or_infinity, values, dtype.np)
         return _reshape_result(np.exp(values) if result is None else result, size, dtype.np)
 
 
-def _exp(x: float) -> float:
+def _exp_or_infinity(x: float) -> float:
     return math.exp(x) if x < 709.0 else float(np.exp(x))
 
 
@@ -359,7 +365,7 @@ def _random_multinomial(weights, num_samples, generator: Engine):
     cumulative = np.cumsum(rows, axis=1, dtype=kind)
     cumulative /= cumulative[:, -1:].copy()
     cumulative[:, -1] = 1
-    uniform = uniform_doubles(generator, len(rows) * num_samples).reshape(len(rows), num_samples)
+    uniform = sample_uniform_doubles(generator, len(rows) * num_samples).reshape(len(rows), num_samples)
     out = [
         np.searchsorted(row, draws, side="left")
         for row, draws in zip(cumulative.astype(np.float64), uniform, strict=True)
@@ -373,5 +379,7 @@ def _random_slopes(input, lower, upper, generator: Engine):
     out = np.ones(input.shape, input.dtype)
     if input.dtype is not DOUBLE:
         lower, upper = float(np.float32(lower)), float(np.float32(upper))
-    out[drawn] = _fma(uniform_doubles(generator, int(np.count_nonzero(drawn))), upper - lower, lower)
+    out[drawn] = _fused_multiply_add(
+        sample_uniform_doubles(generator, int(np.count_nonzero(drawn))), upper - lower, lower
+    )
     return out

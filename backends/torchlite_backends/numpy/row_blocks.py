@@ -12,7 +12,7 @@ from torchlite._types.dtypes import from_np
 
 from . import cache_blocking
 from .blas import single_threaded
-from .threaded_copy import row_major
+from .threaded_copy import copy_row_major
 
 F32, F64 = np.dtype("f4"), np.dtype("f8")
 SMALL = cache_blocking.SMALL
@@ -28,10 +28,10 @@ ZERO = np.zeros((), F32)
 
 
 def as_contiguous(x):
-    return x if x.flags.c_contiguous else row_major(x)
+    return x if x.flags.c_contiguous else copy_row_major(x)
 
 
-def refuse(x, kernel):
+def raise_not_implemented(x, kernel):
     """Raise PyTorch's error for an unsupported dtype."""
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_np(x.dtype).scalar_name}'")
 
@@ -50,7 +50,7 @@ def run_in_float32(kernel, *args, **kwargs):
     return np.asarray(out).astype(dtype)
 
 
-def _as_rows(x, dim):
+def _move_dim_to_rows(x, dim):
     """Return x with `dim` last, as contiguous rows."""
     if dim not in (-1, x.ndim - 1):
         x = np.moveaxis(x, dim, -1)
@@ -63,7 +63,7 @@ def _from_rows(rows, shape, dim):
     return as_contiguous(np.moveaxis(rows.reshape(moved), -1, dim))
 
 
-def _columnwise(body, dim, *arrays):
+def _apply_columnwise(body, dim, *arrays):
     """`rowwise` without moving `dim` to the end: blocks of (outer, dim, inner).
 
     They are split along outer if they fit in cache, else along inner.
@@ -83,15 +83,15 @@ def _columnwise(body, dim, *arrays):
     width = cache_blocking.BLOCK // count
     tiles = [(outer, left) for outer in range(out.shape[0]) for left in range(0, inner, width)]
 
-    def work(start, stop):
+    def apply_to_tiles(start, stop):
         for outer, left in tiles[start:stop]:
             body(out[outer, :, left : left + width], *[p[outer, :, left : left + width] for p in parts], axis=-2)
 
-    cache_blocking.run_blocks(work, len(tiles), count * width)
+    cache_blocking.run_blocks(apply_to_tiles, len(tiles), count * width)
     return out.reshape(shape)
 
 
-def rowwise(body, kernel, dim, *arrays, most=cache_blocking.LARGEST_BLOCK, worth=cache_blocking.MIN_SIZE):
+def apply_rowwise(body, kernel, dim, *arrays, most=cache_blocking.LARGEST_BLOCK, worth=cache_blocking.MIN_SIZE):
     """Call `body(out, *blocks)` over blocks of rows along `dim`, for arrays of one shape and float dtype.
 
     `most` and `worth` are as in `cache_blocking.run_blocks`.
@@ -100,8 +100,8 @@ def rowwise(body, kernel, dim, *arrays, most=cache_blocking.LARGEST_BLOCK, worth
     dtype = x.dtype
     if dtype != F32 and dtype != F64:
         if not is_half(dtype):
-            refuse(x, kernel)
-        return run_in_float32(lambda *wide: rowwise(body, kernel, dim, *wide, most=most, worth=worth), *arrays)
+            raise_not_implemented(x, kernel)
+        return run_in_float32(lambda *wide: apply_rowwise(body, kernel, dim, *wide, most=most, worth=worth), *arrays)
     if dim >= 0:
         dim -= x.ndim
         if dim >= 0:
@@ -111,8 +111,8 @@ def rowwise(body, kernel, dim, *arrays, most=cache_blocking.LARGEST_BLOCK, worth
         body(out, *arrays)
         return out
     if dim != -1 and math.prod(x.shape[dim + 1 :]) >= WIDE and x.shape[dim] <= FEW_ROWS:
-        return _columnwise(body, dim, *arrays)
-    rows = [_as_rows(a, dim) for a in arrays]
+        return _apply_columnwise(body, dim, *arrays)
+    rows = [_move_dim_to_rows(a, dim) for a in arrays]
     last = dim == -1
     whole = np.empty(x.shape if last else rows[0].shape, dtype)  # owns its memory: it may become a gradient
     out = whole.reshape(rows[0].shape)
@@ -131,14 +131,14 @@ def ones(count, dtype):
     return found
 
 
-def row_sums(x, axis=-1):
+def sum_along_axis(x, axis=-1):
     """Sum over a dimension, with keepdim."""
     if axis != -1 or x.size < 4096 or x.shape[-1] > LONGEST_DOT:
         return np.add.reduce(x, axis, keepdims=True)
-    return sums_of_rows(x)[..., None]
+    return sum_short_rows(x)[..., None]
 
 
-def sums_of_rows(x):
+def sum_short_rows(x):
     """Sum over the last dimension, of no more than LONGEST_DOT numbers each.
 
     `add.reduce` takes three times as long as the best of the others: `einsum` for long rows (0.73 of BLAS's time with
@@ -164,7 +164,7 @@ def matvec(x, vector):
 _COPIED = 1 << 11
 
 
-def in_place_if_short(rows, out):
+def choose_in_place_rows(rows, out):
     """Return the rows in which passes that end in `out` are fastest: `out` itself for short rows."""
     if rows.shape[-1] >= _COPIED:
         return rows
@@ -172,7 +172,7 @@ def in_place_if_short(rows, out):
     return out
 
 
-def row_dots(first, second):
+def dot_rows(first, second):
     """Return dot products of rows, by pairwise sums for very long ones.
 
     `einsum` takes 2.4 times as long as `vecdot` with rows of 1024 numbers, and as long with 32.
@@ -187,14 +187,14 @@ def row_dots(first, second):
 MODERATE, SUM_AT_LEAST = 60.0, 1e-8
 
 
-def exp_and_sums(x, out, axis=-1):
+def compute_exp_and_sums(x, out, axis=-1):
     """Write exp(x - s) into `out`; return its row sums, and the shift s of each row (0 for moderate numbers)."""
     if np.maximum.reduce(x, None) < MODERATE:
         np.exp(x, out=out)
-        total = row_sums(out, axis)
+        total = sum_along_axis(out, axis)
         if np.minimum.reduce(total, None) > SUM_AT_LEAST:
             return total, ZERO
     largest = np.maximum.reduce(x, axis, keepdims=True)
     np.subtract(x, largest, out=out)
     np.exp(out, out=out)
-    return row_sums(out, axis), largest
+    return sum_along_axis(out, axis), largest

@@ -9,26 +9,26 @@ from __future__ import annotations
 import numpy as np
 
 from . import cache_blocking
-from .activation import _add_density, _cdf, _reciprocal_cdf
-from .cache_blocking import scratch_buffer
+from .activation import _add_density, _compute_normal_cdf, _compute_reciprocal_cdf
+from .cache_blocking import get_scratch_buffer
 from .row_blocks import F32
 
 
-def _gelu_block(approximate):
+def _make_gelu_block(approximate):
     def block(out, slope, x):
         if x.dtype == F32 or approximate == "tanh":
-            _reciprocal_cdf(x, approximate, slope)
+            _compute_reciprocal_cdf(x, approximate, slope)
             np.divide(x, slope, out=out)
             np.divide(x.dtype.type(1), slope, out=slope)
         else:
-            np.multiply(_cdf(x, approximate, slope), x, out=out)
+            np.multiply(_compute_normal_cdf(x, approximate, slope), x, out=out)
         _add_density(x, slope, approximate)
 
     return block
 
 
 def _silu_block(out, slope, x):
-    gate, one = scratch_buffer(0, x.shape, x.dtype), x.dtype.type(1)
+    gate, one = get_scratch_buffer(0, x.shape, x.dtype), x.dtype.type(1)
     np.negative(x, out=gate)
     np.exp(gate, out=gate)
     np.add(gate, one, out=gate)
@@ -40,10 +40,14 @@ def _silu_block(out, slope, x):
     np.multiply(slope, gate, out=slope)
 
 
-_BLOCKS = {("gelu", "none"): _gelu_block("none"), ("gelu", "tanh"): _gelu_block("tanh"), ("silu",): _silu_block}
+_BLOCKS = {
+    ("gelu", "none"): _make_gelu_block("none"),
+    ("gelu", "tanh"): _make_gelu_block("tanh"),
+    ("silu",): _silu_block,
+}
 
 
-def with_derivative(name, *options):
+def make_kernel_with_derivative(name, *options):
     """Return `kernel(x)` -> (result, derivative) for contiguous float32 or float64 arrays; None if there is none."""
     body = _BLOCKS.get((name, *options))
     if body is None:
@@ -51,7 +55,7 @@ def with_derivative(name, *options):
 
     def kernel(x):
         out, slope = np.empty_like(x), np.empty_like(x)
-        cache_blocking.elementwise(body, out, slope, x)
+        cache_blocking.apply_elementwise_blocks(body, out, slope, x)
         return out, slope
 
     return kernel

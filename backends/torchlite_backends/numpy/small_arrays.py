@@ -11,9 +11,9 @@ from torchlite_backends.array.reduce import sum as _shared_sum
 from torchlite_backends.array.storage import strided_view
 
 from .deterministic_gemm import MAX_GEMV_SIZE, SMALL, matmul_bias
-from .half_precision import in_float32
+from .half_precision import run_in_float32
 from .row_blocks import ones
-from .threaded_sums import threaded_sum
+from .threaded_sums import sum_threaded
 
 _add_reduce = np.add.reduce
 _SINGLE, _DOUBLE = np.dtype("float32"), np.dtype("float64")
@@ -40,7 +40,7 @@ def expand(input, size):
 _ones: dict[int, np.ndarray] = {}
 
 
-def _cached_ones(count, kind):
+def _get_cached_ones(count, kind):
     found = ones(count, kind)
     if kind is _SINGLE and count <= 1024:
         _ones[count] = found
@@ -50,24 +50,24 @@ def _cached_ones(count, kind):
 def sum(input, dim=None, keepdim=False, *, dtype=None):
     kind = input.dtype
     if dtype is not None or kind is not _SINGLE and kind is not _DOUBLE:
-        return in_float32(_sum)(input, dim, keepdim, dtype=dtype)
+        return run_in_float32(_sum)(input, dim, keepdim, dtype=dtype)
     if input.size >= MAX_GEMV_SIZE:
-        return threaded_sum(input, _axes(input, dim), keepdim)
+        return sum_threaded(input, _axes_argument(input, dim), keepdim)
     # A product with ones takes a third of the time.
     if dim.__class__ is int and not keepdim and input.ndim == 2:
         if dim == 0 or dim == -2:
             count = len(input)
-            return (_ones[count] if kind is _SINGLE and count in _ones else _cached_ones(count, kind)).dot(input)
+            return (_ones[count] if kind is _SINGLE and count in _ones else _get_cached_ones(count, kind)).dot(input)
         if dim == 1 or dim == -1:
             count = input.shape[1]
-            return input.dot(_ones[count] if kind is _SINGLE and count in _ones else _cached_ones(count, kind))
+            return input.dot(_ones[count] if kind is _SINGLE and count in _ones else _get_cached_ones(count, kind))
     if dim is None and not keepdim and input.flags.c_contiguous:
         count = input.size
-        return input.ravel().dot(_ones[count] if kind is _SINGLE and count in _ones else _cached_ones(count, kind))
+        return input.ravel().dot(_ones[count] if kind is _SINGLE and count in _ones else _get_cached_ones(count, kind))
     if dim.__class__ is not int and dim is not None and len(dim) == 1:
         return sum(input, dim[0], keepdim)  # to the same bits
     if input.ndim < 3 or input.flags.c_contiguous:
-        return _add_reduce(input, _axes(input, dim), None, None, keepdim)
+        return _add_reduce(input, _axes_argument(input, dim), None, None, keepdim)
     return _sum(input, dim, keepdim, None)
 
 
@@ -78,10 +78,10 @@ def _sum(input, dim, keepdim, dtype):
     if dtype is not None:
         input = input.astype(dtype.np, copy=False)
     wide = np.int64 if dtype is None else dtype.np  # NumPy's default widens the requested dtype
-    return _add_reduce(input, _axes(input, dim), wide if input.dtype.kind in "iub" else None, None, keepdim)
+    return _add_reduce(input, _axes_argument(input, dim), wide if input.dtype.kind in "iub" else None, None, keepdim)
 
 
-def _axes(input, dim):
+def _axes_argument(input, dim):
     """Return `dim` as an axis argument: None for all; 0-d input takes 0 and -1."""
     if dim is None:
         return None

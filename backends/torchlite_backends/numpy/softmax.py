@@ -6,12 +6,20 @@ import numpy as np
 
 from torchlite._dispatch.shapes import wrap_dim
 
-from .cache_blocking import MIN_SIZE, MIN_SIZE_FEW_PASSES, ROWS_BLOCK, scratch_buffer
-from .row_blocks import ZERO, exp_and_sums, in_place_if_short, refuse, row_dots, row_sums, rowwise
+from .cache_blocking import MIN_SIZE, MIN_SIZE_FEW_PASSES, ROWS_BLOCK, get_scratch_buffer
+from .row_blocks import (
+    ZERO,
+    apply_rowwise,
+    choose_in_place_rows,
+    compute_exp_and_sums,
+    dot_rows,
+    raise_not_implemented,
+    sum_along_axis,
+)
 
 
-def _softmax_block(out, x, axis=-1):
-    total, _ = exp_and_sums(x, out, axis)
+def _compute_softmax_block(out, x, axis=-1):
+    total, _ = compute_exp_and_sums(x, out, axis)
     np.divide(1, total, out=total)
     np.multiply(out, total, out=out)
 
@@ -19,18 +27,20 @@ def _softmax_block(out, x, axis=-1):
 def _softmax(input, dim):
     if input.ndim == 0 or input.size == 0 or input.dtype.kind not in "fV":
         if input.dtype.kind not in "fV":
-            refuse(input, "softmax_lastdim_kernel_impl")
+            raise_not_implemented(input, "softmax_lastdim_kernel_impl")
         wrap_dim(dim, input.ndim)
         return np.ones_like(input)
-    return rowwise(_softmax_block, "softmax_lastdim_kernel_impl", dim, input, most=ROWS_BLOCK, worth=2 * MIN_SIZE)
+    return apply_rowwise(
+        _compute_softmax_block, "softmax_lastdim_kernel_impl", dim, input, most=ROWS_BLOCK, worth=2 * MIN_SIZE
+    )
 
 
-def _softmax_backward_block(result, grad, out, axis=-1):
+def _compute_softmax_backward_block(result, grad, out, axis=-1):
     if axis == -1:
-        grad = in_place_if_short(grad, result)
-        total = row_dots(grad, out)[..., None]
+        grad = choose_in_place_rows(grad, result)
+        total = dot_rows(grad, out)[..., None]
     else:
-        total = row_sums(np.multiply(grad, out, out=result), axis)
+        total = sum_along_axis(np.multiply(grad, out, out=result), axis)
     np.subtract(grad, total, out=result)
     np.multiply(result, out, out=result)
 
@@ -40,13 +50,13 @@ def _softmax_backward(grad, out, dim):
         return np.zeros_like(grad)
     if grad.strides != out.strides:
         grad = np.ascontiguousarray(np.broadcast_to(grad, out.shape))
-    return rowwise(
-        _softmax_backward_block, "softmax_backward", dim, grad, out, most=ROWS_BLOCK, worth=MIN_SIZE_FEW_PASSES
+    return apply_rowwise(
+        _compute_softmax_backward_block, "softmax_backward", dim, grad, out, most=ROWS_BLOCK, worth=MIN_SIZE_FEW_PASSES
     )
 
 
-def _log_softmax_block(out, x, axis=-1):
-    total, shift = exp_and_sums(x, scratch_buffer(0, x.shape, x.dtype), axis)
+def _compute_log_softmax_block(out, x, axis=-1):
+    total, shift = compute_exp_and_sums(x, get_scratch_buffer(0, x.shape, x.dtype), axis)
     np.log(total, out=total)
     if shift is ZERO:
         np.subtract(x, total, out=out)
@@ -58,18 +68,18 @@ def _log_softmax_block(out, x, axis=-1):
 def _log_softmax(input, dim):
     if input.ndim == 0 or input.size == 0 or input.dtype.kind not in "fV":
         if input.dtype.kind not in "fV":
-            refuse(input, "log_softmax_lastdim_kernel_impl")
+            raise_not_implemented(input, "log_softmax_lastdim_kernel_impl")
         wrap_dim(dim, input.ndim)
         return np.zeros_like(input)
-    return rowwise(
-        _log_softmax_block, "log_softmax_lastdim_kernel_impl", dim, input, most=ROWS_BLOCK, worth=2 * MIN_SIZE
+    return apply_rowwise(
+        _compute_log_softmax_block, "log_softmax_lastdim_kernel_impl", dim, input, most=ROWS_BLOCK, worth=2 * MIN_SIZE
     )
 
 
-def _log_softmax_backward_block(result, grad, out, axis=-1):
-    scratch = scratch_buffer(0, out.shape, out.dtype)
+def _compute_log_softmax_backward_block(result, grad, out, axis=-1):
+    scratch = get_scratch_buffer(0, out.shape, out.dtype)
     np.exp(out, out=scratch)
-    np.multiply(scratch, row_sums(grad, axis), out=scratch)
+    np.multiply(scratch, sum_along_axis(grad, axis), out=scratch)
     np.subtract(grad, scratch, out=result)
 
 
@@ -78,6 +88,12 @@ def _log_softmax_backward(grad, out, dim):
         return np.zeros_like(grad)
     if grad.strides != out.strides:
         grad = np.ascontiguousarray(np.broadcast_to(grad, out.shape))
-    return rowwise(
-        _log_softmax_backward_block, "log_softmax_backward", dim, grad, out, most=ROWS_BLOCK, worth=MIN_SIZE_FEW_PASSES
+    return apply_rowwise(
+        _compute_log_softmax_backward_block,
+        "log_softmax_backward",
+        dim,
+        grad,
+        out,
+        most=ROWS_BLOCK,
+        worth=MIN_SIZE_FEW_PASSES,
     )

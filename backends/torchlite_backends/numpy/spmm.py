@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .cache_blocking import parallel_for
-from .gather import stable_argsort
+from .gather import argsort_small_integers
 
 # Numbers multiplied and summed at a time: with fewer, which one core's cache would hold, several threads contend for
 # the GIL (ten elements a row and 64 columns: 0.72 of one thread's time, with an eighth of it 1.5).
@@ -21,7 +21,7 @@ def _check_in_range(index, size: int) -> None:
 def _stable_argsort_rows(rows, size):
     starts = np.zeros(size + 1, np.int64)
     np.cumsum(np.bincount(rows, minlength=size), out=starts[1:])
-    return stable_argsort(rows, size), starts
+    return argsort_small_integers(rows, size), starts
 
 
 def _csr_mm(columns, starts, values, dense):
@@ -34,12 +34,12 @@ def _csr_mm(columns, starts, values, dense):
             out[used, 0] = np.add.reduceat(dense[:, 0].take(columns) * values, starts[used], dtype=dense.dtype)
         return out
 
-    def body(rows, first, count):
+    def multiply_rows(rows, first, count):
         # They are a batch of products: of each row's values with its rows of `dense`.
         places, part = _gather_elements(first, count, columns, dense)
         out[rows] = np.matmul(values[places][:, None], part)[:, 0]
 
-    parallel_for(body, _row_batches(starts, dense.shape[1]))
+    parallel_for(multiply_rows, _batch_rows_by_count(starts, dense.shape[1]))
     return out
 
 
@@ -55,7 +55,7 @@ def _group_rows_by_count(counts):
             yield rows
 
 
-def _row_batches(starts, width):
+def _batch_rows_by_count(starts, width):
     """Return [(rows with equal numbers of elements, their starts, the number), ...]."""
     found = []
     for rows in _group_rows_by_count(np.diff(starts)):
@@ -77,12 +77,12 @@ def _csr_mm_extremes(columns, starts, values, dense, largest):
     _check_in_range(columns, dense.shape[0])
     dense = np.ascontiguousarray(dense)
 
-    def body(rows, first, count):
+    def combine_rows(rows, first, count):
         places, part = _gather_elements(first, count, columns, dense)
         part *= values[places][..., None]
         out[rows] = places[:, :1] + (part.argmax(1) if largest else part.argmin(1))
 
-    parallel_for(body, _row_batches(starts, dense.shape[1]))
+    parallel_for(combine_rows, _batch_rows_by_count(starts, dense.shape[1]))
     return out
 
 
@@ -93,10 +93,10 @@ def _sampled_mm(rows, columns, left, right):
     out = np.empty(rows.size, left.dtype)
     step = max(1, _MAX_GATHERED // max(left.shape[1], 1))
 
-    def body(at):
+    def multiply_samples(at):
         one = left.take(rows[at : at + step], 0, mode="clip")
         two = right.take(columns[at : at + step], 0, mode="clip")
         np.vecdot(one.conj() if left.dtype.kind == "c" else one, two, out=out[at : at + step])
 
-    parallel_for(body, [(at,) for at in range(0, rows.size, step)])
+    parallel_for(multiply_samples, [(at,) for at in range(0, rows.size, step)])
     return out

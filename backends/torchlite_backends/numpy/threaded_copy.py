@@ -13,9 +13,9 @@ from numpy.lib.stride_tricks import as_strided
 
 from torchlite_backends.array.shape import contiguous as _shared_contiguous
 
-from .blas import transposing_function
+from .blas import make_transposing_function
 from .cache_blocking import parallel_for, parallel_range
-from .elementwise_partitioning import elementwise_parts
+from .elementwise_partitioning import apply_to_elementwise_parts
 
 # Minimum elements for this copy, and of a matrix transposed on its own.
 MIN_SIZE, _MATRIX = 1 << 16, 1 << 12
@@ -24,13 +24,13 @@ _PART, _TILE, _LINES = 1 << 15, 1 << 12, 256
 _EASY = range(16, 65)  # lengths of result rows that NumPy gathers best: that many cache lines stay in cache
 
 
-def row_major(x: np.ndarray) -> np.ndarray:
+def copy_row_major(x: np.ndarray) -> np.ndarray:
     """Return a row-major copy."""
     if x.size < MIN_SIZE:
         return x.copy(order="C")
     out = np.empty(x.shape, x.dtype)
     if 0 in x.strides:
-        elementwise_parts(np.copyto, out, (x,))
+        apply_to_elementwise_parts(np.copyto, out, (x,))
     else:
         copy_over(out, x)
     return out
@@ -41,7 +41,7 @@ def copy_over(out: np.ndarray, x: np.ndarray) -> None:
     shape, strides = _collapse_dims(x)
     view, source = np.ndarray(shape, x.dtype, out), as_strided(x, shape, strides, writeable=False)
     near = min(range(len(shape)), key=lambda d: abs(strides[d]))
-    turn = transposing_function(x.dtype) if strides[near] == x.itemsize and strides[-1] > 0 else None
+    turn = make_transposing_function(x.dtype) if strides[near] == x.itemsize and strides[-1] > 0 else None
     side = _LINES if turn is None else 1
     if (
         near == len(shape) - 1
@@ -83,20 +83,20 @@ def _copy_transposed(out: np.ndarray, x: np.ndarray, near: int, turn) -> None:
     height = max(_LINES, _PART // columns)
     width = max(_TILE // min(height, rows), 1)
 
-    def part(*place: int) -> None:
+    def copy_part(*place: int) -> None:
         start = place[-1]
         to, source = (a[place[:-1]][start : start + height] for a in (out, x))
         if turn is None or not turn(source.T, to):
             for j in range(0, columns, width):
                 to[:, j : j + width] = source[:, j : j + width]
 
-    parallel_for(part, list(itertools.product(*map(range, out.shape[:-2]), range(0, rows, height))))
+    parallel_for(copy_part, list(itertools.product(*map(range, out.shape[:-2]), range(0, rows, height))))
 
 
 def contiguous(input, memory_format=None):
     if input.size < MIN_SIZE or memory_format is not None and memory_format.name.startswith("channels_last"):
         return _shared_contiguous(input, memory_format)
-    return input if input.flags.c_contiguous else row_major(input)
+    return input if input.flags.c_contiguous else copy_row_major(input)
 
 
 def reshape(input, shape):
@@ -108,4 +108,4 @@ def reshape(input, shape):
     try:
         return input.reshape(shape, copy=False)
     except ValueError:
-        return row_major(input).reshape(shape)
+        return copy_row_major(input).reshape(shape)

@@ -13,16 +13,16 @@ import numpy as np
 from torchlite._dispatch.shapes import wrap_dim
 
 from .cache_blocking import parallel_for, parallel_range, run_blocks
-from .row_blocks import F32, F64, LONGEST_DOT, row_dots
-from .threaded_copy import row_major
-from .threaded_sums import threaded_sum
+from .row_blocks import F32, F64, LONGEST_DOT, dot_rows
+from .threaded_copy import copy_row_major
+from .threaded_sums import sum_threaded
 
 # Minimum elements for parts, and number of parts of a reduction to few numbers.
 MIN_SIZE, _PIECES = 1 << 17, 8
 _FUNCTIONS = {"sum": "add", "max": "maximum", "min": "minimum"}
 
 
-def threaded_reduce(ufunc: Any):
+def make_threaded_reduce(ufunc: Any):
     """Return a `ufunc.reduce` that uses threads for large arrays."""
 
     def reduce(array, axis=0, dtype=None, out=None, keepdims=False, **options):
@@ -35,19 +35,19 @@ def threaded_reduce(ufunc: Any):
         ):
             return ufunc.reduce(array, axis, dtype, out, keepdims, **options)
         if ufunc is np.add and array.dtype in (F32, F64) and dtype in (None, array.dtype):
-            return threaded_sum(array, axis, keepdims)
+            return sum_threaded(array, axis, keepdims)
         return _reduce_in_parts(ufunc, array, axis, dtype, keepdims)
 
     return reduce
 
 
-def threaded_functions(spread: dict[str, Any]) -> dict[str, Any]:
+def make_threaded_functions(spread: dict[str, Any]) -> dict[str, Any]:
     """Return `sum`, `max` and `min` by threaded reductions of ufuncs."""
 
-    def made(ufunc):
+    def make_function(ufunc):
         return lambda a, axis=None, dtype=None, keepdims=False: ufunc.reduce(a, axis, dtype, None, keepdims)
 
-    return {name: made(spread[ufunc]) for name, ufunc in _FUNCTIONS.items()}
+    return {name: make_function(spread[ufunc]) for name, ufunc in _FUNCTIONS.items()}
 
 
 def _reduce_in_parts(ufunc: Any, x: np.ndarray, axis: Any, dtype: Any, keepdims: Any) -> Any:
@@ -59,14 +59,14 @@ def _reduce_in_parts(ufunc: Any, x: np.ndarray, axis: Any, dtype: Any, keepdims:
     longest = max(kept, key=lambda d: x.shape[d], default=-1)
     if kept and x.shape[longest] >= _PIECES:
         shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape))
-        out = np.empty(shape, _dtype_of(ufunc, x, dtype))
+        out = np.empty(shape, _result_dtype_of(ufunc, x, dtype))
         cut: Any = (slice(None),) * longest
 
-        def body(start: int, stop: int) -> None:
+        def reduce_slice(start: int, stop: int) -> None:
             here = (*cut, slice(start, stop))
             ufunc.reduce(x[here], axes, dtype, out[here], True)
 
-        parallel_range(body, x.shape[longest])
+        parallel_range(reduce_slice, x.shape[longest])
         return out if keepdims else out.reshape([x.shape[d] for d in kept])
     along = max(axes, key=lambda d: x.shape[d])
     if x.shape[along] < _PIECES:
@@ -74,24 +74,24 @@ def _reduce_in_parts(ufunc: Any, x: np.ndarray, axis: Any, dtype: Any, keepdims:
     parts: list[Any] = [None] * _PIECES
     pieces = np.array_split(x, _PIECES, along)
 
-    def piece(k: int) -> None:
+    def reduce_piece(k: int) -> None:
         parts[k] = ufunc.reduce(pieces[k], axes, dtype, None, keepdims)
 
-    parallel_for(piece, [(k,) for k in range(_PIECES)])
+    parallel_for(reduce_piece, [(k,) for k in range(_PIECES)])
     return ufunc.reduce(np.stack(parts), 0, dtype)
 
 
-def _dtype_of(ufunc: Any, x: np.ndarray, dtype: Any) -> Any:
+def _result_dtype_of(ufunc: Any, x: np.ndarray, dtype: Any) -> Any:
     return ufunc.reduce(np.zeros(1, x.dtype), dtype=dtype).dtype
 
 
 # --- kernels ----------------------------------------------------------------------------------------
 
 
-def argextreme(x: np.ndarray, dim: int, largest: bool) -> tuple[np.ndarray, np.ndarray]:
+def find_argextreme(x: np.ndarray, dim: int, largest: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return the extremes along a dimension and their first indices, flat in the order of the other dimensions."""
     rows = np.moveaxis(x, dim, -1)
-    rows = (rows if rows.flags.c_contiguous else row_major(rows)).reshape(-1, x.shape[dim])
+    rows = (rows if rows.flags.c_contiguous else copy_row_major(rows)).reshape(-1, x.shape[dim])
     places = np.empty(len(rows), np.int64)
     find: Any = np.argmax if largest else np.argmin
     parallel_range(lambda start, stop: find(rows[start:stop], 1, out=places[start:stop]), len(rows))
@@ -105,14 +105,14 @@ def can_argextreme(x: np.ndarray, dim: Any) -> bool:
     return x.size >= MIN_SIZE and 1 < x.shape[dim] <= x.size // _PIECES
 
 
-def shape_without(x: np.ndarray, dim: int, keepdim: bool) -> list[int]:
+def compute_reduced_shape(x: np.ndarray, dim: int, keepdim: bool) -> list[int]:
     """Return the shape after reducing a dimension."""
     shape = [*x.shape]
     shape[dim : dim % x.ndim + 1] = [1] if keepdim else []
     return shape
 
 
-def row_norms(x: np.ndarray, dim: Any, keepdim: bool) -> Any:
+def compute_row_norms(x: np.ndarray, dim: Any, keepdim: bool) -> Any:
     """Return Euclidean norms of the rows of a large matrix, or None."""
     if tuple(dim) not in ((-1,), (x.ndim - 1,)) or x.dtype not in (F32, F64) or not x.flags.c_contiguous:
         return None
@@ -121,8 +121,8 @@ def row_norms(x: np.ndarray, dim: Any, keepdim: bool) -> Any:
     rows = x.reshape(-1, x.shape[-1])
     out = np.empty(len(rows), x.dtype)
 
-    def body(start: int, stop: int) -> None:
-        np.sqrt(row_dots(rows[start:stop], rows[start:stop]), out=out[start:stop])
+    def norm_rows(start: int, stop: int) -> None:
+        np.sqrt(dot_rows(rows[start:stop], rows[start:stop]), out=out[start:stop])
 
-    run_blocks(body, *rows.shape)
-    return out.reshape(shape_without(x, -1, keepdim))
+    run_blocks(norm_rows, *rows.shape)
+    return out.reshape(compute_reduced_shape(x, -1, keepdim))

@@ -9,7 +9,7 @@ import numpy as np
 
 from .blas import single_threaded
 from .cache_blocking import parallel_for
-from .row_blocks import LONGEST_DOT, ones, sums_of_rows
+from .row_blocks import LONGEST_DOT, ones, sum_short_rows
 
 # Elements of a part, and maximum number of parts: two threads contend for the GIL, so parts are few and long. Of 2^22
 # elements eight parts took a quarter of the time of 64. Last: elements that BLAS sums before NumPy sums pairwise.
@@ -18,88 +18,88 @@ _PART, _PARTS, _RUN = 1 << 18, 8, 1 << 11
 _NARROW, _WIDE = 64, 1 << 13
 
 
-def threaded_sum(x: np.ndarray, axes: Any, keepdim: Any = False) -> Any:
+def sum_threaded(x: np.ndarray, axes: Any, keepdim: Any = False) -> Any:
     """`np.add.reduce` over axes: None for all, a number, or a tuple."""
-    summed = _axes_in_order(axes, x.ndim)
+    summed = _sort_axes(axes, x.ndim)
     kept = tuple(n for d, n in enumerate(x.shape) if d not in summed)
     shape = tuple(1 if d in summed else n for d, n in enumerate(x.shape)) if keepdim else kept
     if not x.flags.c_contiguous and summed:
         order = sorted(range(x.ndim), key=lambda d: -x.strides[d])
         turned = x.transpose(order)
         if turned.flags.c_contiguous:
-            total: Any = threaded_sum(turned, tuple(order.index(d) for d in summed), True)
+            total: Any = sum_threaded(turned, tuple(order.index(d) for d in summed), True)
             return total.transpose([order.index(d) for d in range(x.ndim)]).reshape(shape)
     if not x.flags.c_contiguous or not summed:
         total = np.add.reduce(x, axes, keepdims=keepdim)
         return total.copy(order="C") if total.ndim else total
     first, last = summed[0], summed[-1]
     if last - first + 1 != len(summed):  # with others between: one run after the other
-        inner = threaded_sum(x, tuple(d for d in summed if d > first))
-        return threaded_sum(inner, first).reshape(shape)
+        inner = sum_threaded(x, tuple(d for d in summed if d > first))
+        return sum_threaded(inner, first).reshape(shape)
     before, count, after = (math.prod(x.shape[a:b]) for a, b in ((0, first), (first, last + 1), (last + 1, x.ndim)))
     cube = x.reshape(before, count, after)
-    return (_row_sums(cube[:, :, 0]) if after == 1 else _column_sums(cube)).reshape(shape)
+    return (_sum_rows(cube[:, :, 0]) if after == 1 else _sum_columns(cube)).reshape(shape)
 
 
-def _part_size(size: int) -> int:
+def _choose_part_size(size: int) -> int:
     """Return the elements of a part of an array, by its size alone."""
     return max(_PART, -(-size // _PARTS))
 
 
-def _axes_in_order(axes, ndim: int) -> list[int]:
+def _sort_axes(axes, ndim: int) -> list[int]:
     if axes is None:
         return list(range(ndim))
     return sorted(d % ndim for d in (axes if axes.__class__ is tuple else (axes,)))
 
 
-def _row_sums(rows: np.ndarray) -> np.ndarray:
+def _sum_rows(rows: np.ndarray) -> np.ndarray:
     count, length = rows.shape
-    size = _part_size(rows.size)
+    size = _choose_part_size(rows.size)
     if count < _PARTS and length > LONGEST_DOT:
         pieces = max(1, count * length // size // count)
         bounds = [length * k // pieces for k in range(pieces + 1)]
         partial = np.empty((count, pieces), rows.dtype)
 
-        def piece(row: int, k: int) -> None:
-            partial[row, k] = _flat_sum(rows[row, bounds[k] : bounds[k + 1]])
+        def sum_piece(row: int, k: int) -> None:
+            partial[row, k] = _sum_flat(rows[row, bounds[k] : bounds[k + 1]])
 
         with single_threaded:
-            parallel_for(piece, [(row, k) for row in range(count) for k in range(pieces)])
+            parallel_for(sum_piece, [(row, k) for row in range(count) for k in range(pieces)])
         return np.add.reduce(partial, 1)
     out = np.empty(count, rows.dtype)
     step = max(1, size // max(length, 1))
 
-    def part(start: int) -> None:
+    def sum_rows_part(start: int) -> None:
         block = rows[start : start + step]
         if length > LONGEST_DOT:  # pairwise sums round less
             np.add.reduce(block, 1, out=out[start : start + step])
         else:
-            out[start : start + step] = sums_of_rows(block)
+            out[start : start + step] = sum_short_rows(block)
 
     with single_threaded:
-        parallel_for(part, [(start,) for start in range(0, count, step)])
+        parallel_for(sum_rows_part, [(start,) for start in range(0, count, step)])
     return out
 
 
-def _flat_sum(x: np.ndarray) -> Any:
+def _sum_flat(x: np.ndarray) -> Any:
     whole = len(x) // _RUN * _RUN
     return np.add.reduce(np.dot(x[:whole].reshape(-1, _RUN), ones(_RUN, x.dtype))) + np.add.reduce(x[whole:])
 
 
-def _column_sums(cube: np.ndarray) -> np.ndarray:
+def _sum_columns(cube: np.ndarray) -> np.ndarray:
     before, count, after = cube.shape
     if after >= _WIDE or before > 1 and after >= _NARROW:
         return _add_rows(cube)
-    height = min(LONGEST_DOT, max(1, _part_size(cube.size) // after))
+    height = min(LONGEST_DOT, max(1, _choose_part_size(cube.size) // after))
     pieces = -(-count // height)
     partial = np.empty((before, pieces, after), cube.dtype)
 
-    def piece(place: int, k: int) -> None:
+    def sum_piece(place: int, k: int) -> None:
         rows = cube[place, k * height : (k + 1) * height]
         np.dot(ones(len(rows), cube.dtype), rows, out=partial[place, k])
 
     with single_threaded:
-        parallel_for(piece, [(place, k) for place in range(before) for k in range(pieces)])
+        parallel_for(sum_piece, [(place, k) for place in range(before) for k in range(pieces)])
     return partial[:, 0] if pieces == 1 else np.add.reduce(partial, 1)
 
 
@@ -107,13 +107,13 @@ def _add_rows(cube: np.ndarray) -> np.ndarray:
     """Add up the sums of wide rows sequentially."""
     before, count, after = cube.shape
     out = np.empty((before, after), cube.dtype)
-    size = _part_size(cube.size)
+    size = _choose_part_size(cube.size)
     width = max(_NARROW, min(after, size // count if before == 1 else after))
     height = max(1, size // (count * after))
 
-    def part(first: int, start: int) -> None:
+    def add_part(first: int, start: int) -> None:
         here = slice(first, first + height), slice(start, start + width)
         np.add.reduce(cube[here[0], :, here[1]], 1, out=out[here])
 
-    parallel_for(part, [(first, start) for first in range(0, before, height) for start in range(0, after, width)])
+    parallel_for(add_part, [(first, start) for first in range(0, before, height) for start in range(0, after, width)])
     return out

@@ -16,13 +16,13 @@ import numpy as np
 import torchlite_backends.array
 from torchlite_backends.array.copy_fill import _copy_ as _shared_copy_
 from torchlite_backends.array.dim_checks import wrap_dims
+from torchlite_backends.array.gather_scatter import _masked_fill as _shared_masked_fill
 from torchlite_backends.array.linalg import _vector_norm_core as _shared_vector_norm_core
 from torchlite_backends.array.pointwise import to as _shared_to
 from torchlite_backends.array.rearrange import repeat as _shared_repeat
 from torchlite_backends.array.reduce import argmax as _shared_argmax
 from torchlite_backends.array.reduce import argmin as _shared_argmin
 from torchlite_backends.array.reduce import sum as _shared_sum
-from torchlite_backends.array.scatter import _masked_fill as _shared_masked_fill
 from torchlite_backends.array.shape import cat as _shared_cat
 from torchlite_backends.array.shape import clone as _shared_clone
 from torchlite_backends.array.statistics import _max_dim as _shared_max_dim
@@ -31,17 +31,17 @@ from torchlite_backends.array.statistics import prod as _shared_prod
 
 from .blas import single_threaded
 from .cache_blocking import can_share_work, parallel_for, run_blocks
-from .elementwise_partitioning import axis_to_cut, elementwise_parts
-from .pointwise import _where as _by_bits
+from .elementwise_partitioning import apply_to_elementwise_parts, choose_axis_to_cut
+from .large_pointwise import _where as _by_bits
 from .small_arrays import sum as _plain_sum
-from .threaded_copy import row_major
+from .threaded_copy import copy_row_major
 from .threaded_reductions import (
-    argextreme,
     can_argextreme,
-    row_norms,
-    shape_without,
-    threaded_functions,
-    threaded_reduce,
+    compute_reduced_shape,
+    compute_row_norms,
+    find_argextreme,
+    make_threaded_functions,
+    make_threaded_reduce,
 )
 
 # Minimum elements for waking a thread: that takes 30 to 60 us on a virtual machine (Zen 4), as long as a cheap pass
@@ -63,10 +63,10 @@ _METHODS = "accumulate", "at", "outer", "reduce", "reduceat", "resolve_dtypes"
 _ndarray = np.ndarray
 
 
-def large_kernels(small: dict[str, Any]) -> dict[str, Any]:
+def make_large_kernels(small: dict[str, Any]) -> dict[str, Any]:
     """Return {op name: kernel} for large arrays, replacing NumPy's functions and shared kernels that call them."""
-    ufuncs = _threaded_functions()
-    xp: Any = torchlite_backends.array.Namespace(np, **ufuncs, **threaded_functions(ufuncs), where=_where)
+    ufuncs = _make_threaded_functions()
+    xp: Any = torchlite_backends.array.Namespace(np, **ufuncs, **make_threaded_functions(ufuncs), where=_where)
     shared = {op: getattr(xp, name) for op, name in torchlite_backends.array.NUMPY_NAMES.items()}
     scopes: dict[str, dict] = {}
     for name in _MODULES:
@@ -78,7 +78,7 @@ def large_kernels(small: dict[str, Any]) -> dict[str, Any]:
     table = {op: kernel for op, kernel in shared.items() if _is_shared(small.get(op))}
     for op, kernel in list(table.items()):
         if hasattr(kernel, "ufunc"):
-            table.setdefault(op + "_", _in_place(kernel))
+            table.setdefault(op + "_", _make_in_place_kernel(kernel))
     own = torchlite_backends.array.rebind_globals(sys.modules[__name__], xp, scopes)
     table.update({name.removeprefix("large_"): own[name] for name in _OWN_KERNELS})
     return table
@@ -89,23 +89,23 @@ def _is_shared(kernel: Any) -> bool:
     return isinstance(kernel, np.ufunc) or getattr(kernel, "__module__", "").startswith("torchlite_backends.array.")
 
 
-def _threaded_functions() -> dict[str, Any]:
+def _make_threaded_functions() -> dict[str, Any]:
     """Return NumPy's ufuncs of one or two operands and one result, threaded, by name."""
     return {
-        name: threaded_ufunc(value)
+        name: make_threaded_ufunc(value)
         for name, value in vars(np).items()
         if isinstance(value, np.ufunc) and value.nin < 3 and value.nout == 1 and value.signature is None
     }
 
 
-def threaded_ufunc(ufunc: np.ufunc) -> Any:
+def make_threaded_ufunc(ufunc: np.ufunc) -> Any:
     """Return a ufunc as a threaded function, with the ufunc's methods."""
     least = MIN_SIZE_CHEAP if ufunc.__name__ in _CHEAP_UFUNCS else MIN_SIZE_EXPENSIVE
-    call: Any = (_threaded_unary if ufunc.nin == 1 else _threaded_binary)(ufunc, least)
+    call: Any = (_make_threaded_unary if ufunc.nin == 1 else _make_threaded_binary)(ufunc, least)
     for name in _METHODS:
         setattr(call, name, getattr(ufunc, name))
     if ufunc.__name__ in _REDUCE:
-        call.reduce = threaded_reduce(ufunc)
+        call.reduce = make_threaded_reduce(ufunc)
     call.takes_out = True
     call.ufunc, call.__name__, call.__qualname__ = ufunc, ufunc.__name__, ufunc.__name__
     return call
@@ -115,7 +115,7 @@ def _where(condition, input, other):
     return _by_bits(condition, input, other) if condition.__class__ is _ndarray else np.where(condition, input, other)
 
 
-def _threaded_unary(ufunc: np.ufunc, least: int):
+def _make_threaded_unary(ufunc: np.ufunc, least: int):
     def call(x, out=None, **options):
         if x.__class__ is not _ndarray or x.size < least or options or not can_share_work():
             return ufunc(x, out=out, **options)
@@ -124,7 +124,7 @@ def _threaded_unary(ufunc: np.ufunc, least: int):
     return call
 
 
-def _threaded_binary(ufunc: np.ufunc, least: int):
+def _make_threaded_binary(ufunc: np.ufunc, least: int):
     def call(first, second, out=None, **options):
         largest = first if first.__class__ is _ndarray else second
         if largest.__class__ is not _ndarray or options or not can_share_work():
@@ -136,7 +136,7 @@ def _threaded_binary(ufunc: np.ufunc, least: int):
     return call
 
 
-def _in_place(kernel: Any):
+def _make_in_place_kernel(kernel: Any):
     """Return the in-place kernel of a threaded ufunc."""
 
     def call(target, *others):
@@ -151,16 +151,16 @@ def _run_threaded(ufunc: np.ufunc, operands: tuple, out: np.ndarray | None) -> n
     if out is None:
         try:
             dtype = ufunc.resolve_dtypes((*[getattr(a, "dtype", type(a)) for a in operands], None))[-1]
-            out = empty_result(arrays, dtype)
+            out = allocate_result(arrays, dtype)
         except (TypeError, ValueError):  # the ufunc raises the error
             return ufunc(*operands)
     elif not _can_write_in_parts(out, arrays):
         return ufunc(*operands, out=out)
-    elementwise_parts(lambda part, *parts: ufunc(*parts, out=part), out, operands)
+    apply_to_elementwise_parts(lambda part, *parts: ufunc(*parts, out=part), out, operands)
     return out
 
 
-def empty_result(arrays: list[np.ndarray], dtype: Any) -> np.ndarray:
+def allocate_result(arrays: list[np.ndarray], dtype: Any) -> np.ndarray:
     """Return a new array for an elementwise result, in the memory order of a ufunc's result."""
     first = arrays[0]
     if all(a.flags.c_contiguous and a.shape == first.shape for a in arrays):
@@ -218,7 +218,7 @@ def to(input, dtype):
 
 
 def _copy_parts(out: np.ndarray, source: np.ndarray) -> None:
-    elementwise_parts(lambda part, given: np.copyto(part, given, casting="unsafe"), out, (source,))
+    apply_to_elementwise_parts(lambda part, given: np.copyto(part, given, casting="unsafe"), out, (source,))
 
 
 def _copy_(input, src):
@@ -243,14 +243,14 @@ def large_clone(input, *, memory_format=None):
     if input.size < MIN_SIZE_CHEAP or name.startswith("channels_last") or 0 in input.strides or not can_share_work():
         return _shared_clone(input, memory_format=memory_format)
     if name == "contiguous_format":
-        return row_major(input)
+        return copy_row_major(input)
     out = np.empty_like(input)
     _copy_parts(out, input)
     return out
 
 
 def large_flip(input, dims):
-    return row_major(np.flip(input, wrap_dims(dims, input.ndim) if dims else ()))
+    return copy_row_major(np.flip(input, wrap_dims(dims, input.ndim) if dims else ()))
 
 
 def large_repeat(input, repeats):
@@ -260,7 +260,7 @@ def large_repeat(input, repeats):
     shape = (1,) * lead + input.shape
     out = np.empty([n for pair in zip(repeats, shape, strict=True) for n in pair], input.dtype)
     source = input.reshape([n for pair in zip((1,) * len(shape), shape, strict=True) for n in pair])
-    elementwise_parts(np.copyto, out, (np.broadcast_to(source, out.shape),))
+    apply_to_elementwise_parts(np.copyto, out, (np.broadcast_to(source, out.shape),))
     return out.reshape([r * n for r, n in zip(repeats, shape, strict=True)])
 
 
@@ -293,7 +293,7 @@ def _copy_chunks(out: np.ndarray, source: np.ndarray) -> list[tuple[np.ndarray, 
     """Return pairs of parts of a copy, each of about `MIN_SIZE_CHEAP` elements."""
     if out.size <= MIN_SIZE_CHEAP:
         return [(out, source)]
-    axis = axis_to_cut(out)
+    axis = choose_axis_to_cut(out)
     count = min(-(-out.size // MIN_SIZE_CHEAP), out.shape[axis])
     return list(zip(np.array_split(out, count, axis), np.array_split(source, count, axis), strict=True))
 
@@ -314,25 +314,25 @@ def large_sum(input, dim=None, keepdim=False, *, dtype=None):
 def large_argmax(input, dim=None, keepdim=False):
     if not can_argextreme(input, dim):
         return _shared_argmax(input, dim, keepdim)
-    return argextreme(input, dim, True)[1].reshape(shape_without(input, dim, keepdim))
+    return find_argextreme(input, dim, True)[1].reshape(compute_reduced_shape(input, dim, keepdim))
 
 
 def large_argmin(input, dim=None, keepdim=False):
     if not can_argextreme(input, dim):
         return _shared_argmin(input, dim, keepdim)
-    return argextreme(input, dim, False)[1].reshape(shape_without(input, dim, keepdim))
+    return find_argextreme(input, dim, False)[1].reshape(compute_reduced_shape(input, dim, keepdim))
 
 
 def large__max_dim(input, dim, keepdim=False):
     if not can_argextreme(input, dim):
         return _shared_max_dim(input, dim, keepdim)
-    return tuple(a.reshape(shape_without(input, dim, keepdim)) for a in argextreme(input, dim, True))
+    return tuple(a.reshape(compute_reduced_shape(input, dim, keepdim)) for a in find_argextreme(input, dim, True))
 
 
 def large__min_dim(input, dim, keepdim=False):
     if not can_argextreme(input, dim):
         return _shared_min_dim(input, dim, keepdim)
-    return tuple(a.reshape(shape_without(input, dim, keepdim)) for a in argextreme(input, dim, False))
+    return tuple(a.reshape(compute_reduced_shape(input, dim, keepdim)) for a in find_argextreme(input, dim, False))
 
 
 def large_prod(input, dim=None, keepdim=False, *, dtype=None):
@@ -345,15 +345,15 @@ def large_prod(input, dim=None, keepdim=False, *, dtype=None):
     rows = input.reshape(-1, input.shape[-1])
     out = np.empty(len(rows), input.dtype)
 
-    def body(start: int, stop: int) -> None:
+    def multiply_rows(start: int, stop: int) -> None:
         out[start:stop] = _shared_prod(rows[start:stop], 1)
 
-    run_blocks(body, *rows.shape)
-    return out.reshape(shape_without(input, dim, keepdim))
+    run_blocks(multiply_rows, *rows.shape)
+    return out.reshape(compute_reduced_shape(input, dim, keepdim))
 
 
 def large__vector_norm_core(input, ord, dim, keepdim):
-    found = row_norms(input, dim, keepdim) if ord == 2 else None
+    found = compute_row_norms(input, dim, keepdim) if ord == 2 else None
     if found is not None:
         return found
     with single_threaded:

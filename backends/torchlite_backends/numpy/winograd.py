@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .blas import gemm_function, transposing_copy
-from .cache_blocking import parallel_for, parallel_sum, scratch_buffer
+from .blas import get_gemm_function, get_transposing_copy
+from .cache_blocking import get_scratch_buffer, parallel_for, parallel_sum
 
 # Transform of weights and, transposed, of the weight gradient back. Positions are numbered (row, column).
 _G = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
@@ -57,7 +57,7 @@ def is_faster(plan, dtype) -> bool:
         plan.kernel != (3, 3)
         or plan.groups != 1
         or max(plan.stride + plan.dilation) != 1
-        or transposing_copy(dtype) is None
+        or get_transposing_copy(dtype) is None
     ):
         return False
     places, matrix = plan.batch * plan.places, plan.channels * plan.filters
@@ -94,16 +94,16 @@ class _Tiles:
         ]
 
 
-def _address(array):
+def _data_address(array):
     return array.__array_interface__["data"][0]
 
 
-def _lines(x, plan, block):
+def _pad_input_rows(x, plan, block):
     """Return the zero-padded input rows of a block, (rows, width, images, channels)."""
     first, last, top, bottom = block
     images, channels = last - first, x.shape[1]
     (height, width), above = plan.size, plan.padding[0]
-    lines = scratch_buffer(0, (2 * (bottom - top) + 2, width, images, channels), x.dtype)
+    lines = get_scratch_buffer(0, (2 * (bottom - top) + 2, width, images, channels), x.dtype)
     begin, end = max(2 * top - above, 0), min(2 * bottom + 2 - above, height)
     at = begin + above - 2 * top
     lines[:at] = 0
@@ -111,14 +111,14 @@ def _lines(x, plan, block):
     if end > begin:
         # The channels of all images are rows of one matrix. A call for each image would have the threads wait for each
         # other's Python.
-        source, target = _address(x[first, :, begin:]), _address(lines[at:])
-        transposing_copy(x.dtype)(
+        source, target = _data_address(x[first, :, begin:]), _data_address(lines[at:])
+        get_transposing_copy(x.dtype)(
             images * channels, (end - begin) * width, source, height * width, target, images * channels
         )
     return lines
 
 
-def _overlapping(array, count, size):
+def _view_overlapping_runs(array, count, size):
     """View runs of `size` along the second last axis, two apart: (..., count, size, n)."""
     *lead, row, last = array.strides
     shape = (*array.shape[:-2], count, size, array.shape[-1])
@@ -132,7 +132,9 @@ def _transform_axis(matrix, array, count, out):
     between these.
     """
     matrix = matrix.astype(array.dtype)
-    np.matmul(matrix, _overlapping(array, count, matrix.shape[1]), out=out.transpose(*range(1, out.ndim - 1), 0, -1))
+    np.matmul(
+        matrix, _view_overlapping_runs(array, count, matrix.shape[1]), out=out.transpose(*range(1, out.ndim - 1), 0, -1)
+    )
 
 
 def _merge_channels(array):
@@ -145,7 +147,7 @@ def _transform_input_rows(lines, left, wide):
     """Transform a block's input rows, with zeros left and right: (4, rows of tiles, columns, images * channels)."""
     height, width = lines.shape[:2]
     rows, run = height // 2 - 1, lines.shape[2] * lines.shape[3]
-    half = scratch_buffer(1, (4, rows, 2 * wide + 2, run), lines.dtype)
+    half = get_scratch_buffer(1, (4, rows, 2 * wide + 2, run), lines.dtype)
     half[:, :, :left] = 0
     half[:, :, left + width :] = 0
     inside = half.reshape(4, rows, -1)[:, :, left * run : (left + width) * run]
@@ -160,7 +162,7 @@ class _OutputTiles:
         self.plan, self.block, self.wide = plan, block, -(-plan.out[1] // 2)
         first, last, top, bottom = block
         self.shape = bottom - top, self.wide, last - first, filters
-        self.half = scratch_buffer(4, (4, bottom - top, self.wide, 2, (last - first) * filters), dtype)
+        self.half = get_scratch_buffer(4, (4, bottom - top, self.wide, 2, (last - first) * filters), dtype)
 
     def add(self, row, products):
         """Add the products (4, rows of tiles, tiles, images, filters) of one row of the domain."""
@@ -176,24 +178,24 @@ class _OutputTiles:
         rows, wide, images, filters = self.shape
         height, width = self.plan.out
         begin, end = 2 * top, min(2 * bottom, height)
-        lines = scratch_buffer(0, (2 * rows, 2 * wide, images, filters), out.dtype)
+        lines = get_scratch_buffer(0, (2 * rows, 2 * wide, images, filters), out.dtype)
         half = self.half.reshape(4, rows, -1).swapaxes(0, 1)
         np.matmul(_OUTPUT_TRANSFORM.astype(out.dtype), half, out=lines.reshape(rows, 2, -1))
         if width < 2 * wide:
-            whole, lines = lines, scratch_buffer(1, (end - begin, width, images, filters), out.dtype)
+            whole, lines = lines, get_scratch_buffer(1, (end - begin, width, images, filters), out.dtype)
             np.copyto(lines, whole[: end - begin, :width])
         lines = lines[: end - begin]
         if bias is not None:
             lines += bias
-        source, target = _address(lines), _address(out[first, :, begin:])
-        transposing_copy(out.dtype)(
+        source, target = _data_address(lines), _data_address(out[first, :, begin:])
+        get_transposing_copy(out.dtype)(
             len(lines) * width, images * filters, source, images * filters, target, height * width
         )
         flat = lines.reshape(-1)
         return bool(np.isfinite(flat.dot(flat)))
 
 
-def _planes(first, second, dtype):
+def _allocate_planes(first, second, dtype):
     """Return memory (16, first, second), whose planes begin at different cache sets."""
     flat = np.empty((16, first * second + 16), dtype)
     return flat[:, : first * second].reshape(16, first, second)
@@ -205,24 +207,35 @@ def _transform_weight(weight, turned):
     weight, dtype = np.ascontiguousarray(weight), weight.dtype
     if turned:
         domain, to, matrix = (
-            _planes(filters, channels, dtype),
+            _allocate_planes(filters, channels, dtype),
             _WEIGHT_TRANSFORM[:, ::-1].astype(dtype),
             weight.reshape(-1, 9),
         )
 
-        def part(start, stop):
+        def transform_part(start, stop):
             np.matmul(to, matrix[start * channels : stop * channels].T, out=domain[:, start:stop].reshape(16, -1))
 
-        parallel_for(part, _split_rows(filters, channels))
+        parallel_for(transform_part, _split_rows(filters, channels))
     else:
-        domain, to, turn = _planes(channels, filters, dtype), _WEIGHT_TRANSFORM.astype(dtype), transposing_copy(dtype)
+        domain, to, turn = (
+            _allocate_planes(channels, filters, dtype),
+            _WEIGHT_TRANSFORM.astype(dtype),
+            get_transposing_copy(dtype),
+        )
 
-        def part(start, stop):
-            taps = scratch_buffer(0, (stop - start, 9, filters), dtype)
-            turn(filters, 9 * (stop - start), _address(weight[:, start:]), 9 * channels, _address(taps), filters)
+        def transform_part(start, stop):
+            taps = get_scratch_buffer(0, (stop - start, 9, filters), dtype)
+            turn(
+                filters,
+                9 * (stop - start),
+                _data_address(weight[:, start:]),
+                9 * channels,
+                _data_address(taps),
+                filters,
+            )
             np.matmul(to, taps, out=domain[:, start:stop].swapaxes(0, 1))
 
-        parallel_for(part, _split_rows(channels, filters))
+        parallel_for(transform_part, _split_rows(channels, filters))
     return domain.reshape(4, 4, *domain.shape[1:])
 
 
@@ -242,14 +255,17 @@ def conv_forward(x, weight, bias, plan, out, turned=False):
     tiles, dtype, finite = _Tiles(plan, _ROWS), x.dtype, []
     wide, left = tiles.wide, plan.padding[1]
     if 16 * tiles.high * wide * plan.batch * (channels + filters) <= _FEW:
-        _forward_all_images(x, weights, bias, plan, tiles, out, finite)
+        _convolve_all_images(x, weights, bias, plan, tiles, out, finite)
         return all(finite)
 
-    def one(*block):
+    def convolve_block(*block):
         first, last, top, bottom = block
         shape = (4, bottom - top, wide, last - first)
-        lines, outputs = _lines(x, plan, block), _OutputTiles(plan, block, filters, dtype)
-        domain, products = scratch_buffer(2, (*shape, channels), dtype), scratch_buffer(3, (*shape, filters), dtype)
+        lines, outputs = _pad_input_rows(x, plan, block), _OutputTiles(plan, block, filters, dtype)
+        domain, products = (
+            get_scratch_buffer(2, (*shape, channels), dtype),
+            get_scratch_buffer(3, (*shape, filters), dtype),
+        )
         half = _transform_input_rows(lines, left, wide)
         for row in range(4):
             _transform_axis(_INPUT_TRANSFORM, half[row], wide, _merge_channels(domain))
@@ -257,11 +273,11 @@ def conv_forward(x, weight, bias, plan, out, turned=False):
             outputs.add(row, products)
         finite.append(outputs.finish(bias, out))
 
-    parallel_for(one, tiles.blocks())
+    parallel_for(convolve_block, tiles.blocks())
     return all(finite)
 
 
-def _forward_all_images(x, weights, bias, plan, tiles, out, finite):
+def _convolve_all_images(x, weights, bias, plan, tiles, out, finite):
     """The same for all images: the threads share the 16 products."""
     channels, filters = weights.shape[2:]
     shape = (4, 4, tiles.high, tiles.wide, plan.batch)
@@ -269,8 +285,8 @@ def _forward_all_images(x, weights, bias, plan, tiles, out, finite):
     rows = max(1, tiles.high // 4)
     blocks = [(0, plan.batch, top, min(top + rows, tiles.high)) for top in range(0, tiles.high, rows)]
 
-    def before(*block):
-        half = _transform_input_rows(_lines(x, plan, block), plan.padding[1], tiles.wide)
+    def transform_inputs(*block):
+        half = _transform_input_rows(_pad_input_rows(x, plan, block), plan.padding[1], tiles.wide)
         for row in range(4):
             _transform_axis(
                 _INPUT_TRANSFORM, half[row], tiles.wide, _merge_channels(domain[row, :, block[2] : block[3]])
@@ -280,15 +296,15 @@ def _forward_all_images(x, weights, bias, plan, tiles, out, finite):
         a, b = (array[row, column : column + 2].reshape(2, -1, array.shape[-1]) for array in (domain, sums))
         np.matmul(a, weights[row, column : column + 2], out=b)
 
-    def after(*block):
+    def transform_outputs(*block):
         outputs = _OutputTiles(plan, block, filters, x.dtype)
         for row in range(4):
             outputs.add(row, sums[row, :, block[2] : block[3]])
         finite.append(outputs.finish(bias, out))
 
-    parallel_for(before, blocks)
+    parallel_for(transform_inputs, blocks)
     parallel_for(multiply, [(row, column) for row in range(4) for column in (0, 2)])
-    parallel_for(after, blocks)
+    parallel_for(transform_outputs, blocks)
 
 
 def _transform_grads(g, plan, block, wide, out):
@@ -297,15 +313,15 @@ def _transform_grads(g, plan, block, wide, out):
     images, filters, rows = last - first, g.shape[1], bottom - top
     height, width = plan.out
     begin, end = 2 * top, min(2 * bottom, height)
-    lines = scratch_buffer(0, (2 * rows, 2 * wide, images, filters), g.dtype)
+    lines = get_scratch_buffer(0, (2 * rows, 2 * wide, images, filters), g.dtype)
     lines[end - begin :] = 0
     lines[:, width:] = 0
-    turn = transposing_copy(g.dtype)
+    turn = get_transposing_copy(g.dtype)
     whole = width == 2 * wide
     for row, count in ((begin, (end - begin) * width),) if whole else [(r, width) for r in range(begin, end)]:
-        source, target = _address(g[first, :, row:]), _address(lines[row - begin :])
+        source, target = _data_address(g[first, :, row:]), _data_address(lines[row - begin :])
         turn(images * filters, count, source, height * width, target, images * filters)
-    half = scratch_buffer(1, (4, rows, 2 * wide, images * filters), g.dtype)
+    half = get_scratch_buffer(1, (4, rows, 2 * wide, images * filters), g.dtype)
     _transform_axis(_GRAD_TRANSFORM, lines.reshape(2 * rows, -1), rows, half.reshape(4, rows, -1))
     for row in range(4):
         _transform_axis(_GRAD_TRANSFORM, half[row], wide, _merge_channels(out[row]))
@@ -316,9 +332,9 @@ def weight_gradient(g, x, gradient, plan):
     filters, channels = gradient.shape[:2]
     g, x = np.ascontiguousarray(g), np.ascontiguousarray(x)
     if 16 * filters * channels <= _SUM:
-        total = _weight_grad_by_blocks(g, x, gradient, plan)
+        total = _compute_weight_grad_by_blocks(g, x, gradient, plan)
     else:
-        total = _weight_grad_by_places(g, x, gradient, plan)
+        total = _compute_weight_grad_by_places(g, x, gradient, plan)
     flat, result = total.reshape(16, -1), gradient.reshape(-1, 9)
     back = _WEIGHT_GRAD_TRANSFORM.astype(x.dtype)
     parallel_for(lambda a, b: np.matmul(flat[:, a:b].T, back, out=result[a:b]), _split_rows(len(result), 1))
@@ -326,53 +342,56 @@ def weight_gradient(g, x, gradient, plan):
     return bool(np.isfinite(summed.dot(summed)))
 
 
-def _multiply(grads, inputs, total, beta):
+def _multiply_accumulate(grads, inputs, total, beta):
     """Compute total = grads^T @ inputs + beta * total, per position."""
-    gemm, length = gemm_function(total.dtype), grads[0].size // total.shape[1]
+    gemm, length = get_gemm_function(total.dtype), grads[0].size // total.shape[1]
     filters, channels = total.shape[1:]
     for a, b, c in zip(grads, inputs, total, strict=True):
-        addresses = [_address(array) for array in (a, b, c)]
+        addresses = [_data_address(array) for array in (a, b, c)]
         left, right, target = addresses
         gemm(
             False, filters, channels, length, left, filters, right, channels, beta, target, channels, transposed_a=True
         )
 
 
-def _weight_grad_by_blocks(g, x, gradient, plan):
+def _compute_weight_grad_by_blocks(g, x, gradient, plan):
     """Return the gradient's domain (16, filters, channels), if small: each share of the blocks has a partial sum."""
     filters, channels = gradient.shape[:2]
     tiles, dtype = _Tiles(plan, _ROWS), x.dtype
 
-    def summed(blocks):
+    def sum_blocks(blocks):
         total = np.empty((16, filters, channels), dtype)
         for k, block in enumerate(blocks):
             first, last, top, bottom = block
             lead = (4, bottom - top, tiles.wide, last - first)
-            grads, inputs = scratch_buffer(2, (4, *lead, filters), dtype), scratch_buffer(3, (*lead, channels), dtype)
+            grads, inputs = (
+                get_scratch_buffer(2, (4, *lead, filters), dtype),
+                get_scratch_buffer(3, (*lead, channels), dtype),
+            )
             _transform_grads(g, plan, block, tiles.wide, grads)
-            half = _transform_input_rows(_lines(x, plan, block), plan.padding[1], tiles.wide)
+            half = _transform_input_rows(_pad_input_rows(x, plan, block), plan.padding[1], tiles.wide)
             for row in range(4):
                 _transform_axis(_INPUT_TRANSFORM, half[row], tiles.wide, _merge_channels(inputs))
-                _multiply(grads[row], inputs, total[4 * row : 4 * row + 4], float(k > 0))
+                _multiply_accumulate(grads[row], inputs, total[4 * row : 4 * row + 4], float(k > 0))
         return total
 
-    return parallel_sum(summed, tiles.blocks(), gradient.size)
+    return parallel_sum(sum_blocks, tiles.blocks(), gradient.size)
 
 
-def _weight_grad_by_places(g, x, gradient, plan):
+def _compute_weight_grad_by_places(g, x, gradient, plan):
     """The same for a large domain: the threads share its positions."""
     filters, channels = gradient.shape[:2]
     dtype = x.dtype
-    total = _planes(filters, channels, dtype)
+    total = _allocate_planes(filters, channels, dtype)
     tiles = _Tiles(plan, max(1, _CHUNK // (16 * max(channels, filters))), _SHARES)
     for k, (first, last, top, bottom) in enumerate(tiles.blocks()):
         lead = (4, 4, bottom - top, tiles.wide, last - first)
         inputs, grads = np.empty((*lead, channels), dtype), np.empty((*lead, filters), dtype)
 
-        def before(a, b, first=first, last=last, top=top, inputs=inputs, grads=grads):
+        def transform_tiles(a, b, first=first, last=last, top=top, inputs=inputs, grads=grads):
             block = (first, last, a, b)
             _transform_grads(g, plan, block, tiles.wide, grads[:, :, a - top : b - top])
-            half = _transform_input_rows(_lines(x, plan, block), plan.padding[1], tiles.wide)
+            half = _transform_input_rows(_pad_input_rows(x, plan, block), plan.padding[1], tiles.wide)
             for row in range(4):
                 _transform_axis(
                     _INPUT_TRANSFORM, half[row], tiles.wide, _merge_channels(inputs[row, :, a - top : b - top])
@@ -380,9 +399,9 @@ def _weight_grad_by_places(g, x, gradient, plan):
 
         def multiply(a, b, k=k, inputs=inputs, grads=grads):
             left, right = grads.reshape(16, *lead[2:], filters), inputs.reshape(16, *lead[2:], channels)
-            _multiply(left[a:b], right[a:b], total[a:b], float(k > 0))
+            _multiply_accumulate(left[a:b], right[a:b], total[a:b], float(k > 0))
 
         step = max(1, (bottom - top) // _SHARES)
-        parallel_for(before, [(a, min(a + step, bottom)) for a in range(top, bottom, step)])
+        parallel_for(transform_tiles, [(a, min(a + step, bottom)) for a in range(top, bottom, step)])
         parallel_for(multiply, [(a, a + 2) for a in range(0, 16, 2)])
     return total

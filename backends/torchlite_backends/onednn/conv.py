@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import primitives as p
-from .conv_partition import DATA, FORWARD, WEIGHTS, ConvShape, Piece, pieces
+from .conv_partition import DATA, FORWARD, WEIGHTS, ConvShape, Piece, split_into_pieces
 from .library import Library, OneDNNError
 from .primitives import MemoryDesc, Operand, Primitive, SlowImplementation, Task
 
@@ -49,12 +49,12 @@ def _channels_last(array: np.ndarray) -> bool:
     return True
 
 
-def _readable(array: np.ndarray) -> np.ndarray:
+def _as_fast_readable(array: np.ndarray) -> np.ndarray:
     """Return the array if oneDNN reads it fast, else a copy."""
     return array if array.flags.c_contiguous or _channels_last(array) else np.ascontiguousarray(array)
 
 
-def _element_strides(strides: Sequence[int]) -> Strides:
+def _compute_element_strides(strides: Sequence[int]) -> Strides:
     return tuple(s // _ITEMSIZE for s in strides)
 
 
@@ -65,14 +65,14 @@ class Convolutions:
 
     def __init__(self, library: Library, share: Callable[..., None], scratch: p.Scratch):
         self.library, self._share, self._scratch = library, share, scratch
-        self._planned = functools.lru_cache(_MAX_CACHED_PLANS)(self._plan)
-        self._task = functools.lru_cache(_MAX_CACHED_PLANS)(self._make)
+        self._planned = functools.lru_cache(_MAX_CACHED_PLANS)(self._plan_pieces)
+        self._task = functools.lru_cache(_MAX_CACHED_PLANS)(self._make_task)
 
     def forward(self, g: ConvShape, x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray | None:
         """Return the convolution of `x` (batch, channels, *size), (batch, filters, *out); None if oneDNN is slow at
         it.
         """
-        x, weight = _readable(x), np.ascontiguousarray(weight)
+        x, weight = _as_fast_readable(x), np.ascontiguousarray(weight)
         last = _channels_last(x)
         out = _empty((g.batch, g.filters, *g.out), last)
         operands = [x, weight, out] if bias is None else [x, weight, out, np.ascontiguousarray(bias)]
@@ -80,17 +80,19 @@ class Convolutions:
 
     def input_gradient(self, g: ConvShape, grad: np.ndarray, weight: np.ndarray) -> np.ndarray | None:
         """Return the input's gradient, (batch, channels, *size), from `grad` (batch, filters, *out)."""
-        grad, weight = _readable(grad), np.ascontiguousarray(weight)
+        grad, weight = _as_fast_readable(grad), np.ascontiguousarray(weight)
         last = _channels_last(grad)
         out = _empty((g.batch, g.channels, *g.size), last)
         return out if self._run(DATA, g, [out, weight, grad], last, 1) else None
 
     def weight_gradient(self, g: ConvShape, grad: np.ndarray, x: np.ndarray) -> np.ndarray | None:
         """Return the weight's gradient, (filters, channels / groups, *kernel)."""
-        grad, x = _readable(grad), _readable(x)
+        grad, x = _as_fast_readable(grad), _as_fast_readable(x)
         last = _channels_last(grad) and _channels_last(x)
         shape = (g.filters, g.channels // g.groups, *g.kernel)
-        planned = self._planned(WEIGHTS, g, _element_strides(x.strides), _element_strides(grad.strides), False, last)
+        planned = self._planned(
+            WEIGHTS, g, _compute_element_strides(x.strides), _compute_element_strides(grad.strides), False, last
+        )
         if planned is None:
             return None
         sums = np.empty((planned.shares, *shape), np.float32)
@@ -100,35 +102,35 @@ class Convolutions:
     def _run(self, kind: str, g: ConvShape, operands: Sequence[np.ndarray], last: bool, shares: int) -> bool:
         """Compute one pass over (source, weight, target, optional bias). Return False if oneDNN is slow at it."""
         source, _, target = operands[:3]
-        strides = _element_strides(source.strides), _element_strides(target.strides)
+        strides = _compute_element_strides(source.strides), _compute_element_strides(target.strides)
         planned = self._planned(kind, g, *strides, len(operands) > 3, last)
         if planned is None:
             return False
-        alone, plain = self.library.alone, [p.address_of(a) for a in operands]
+        alone, plain = self.library.run_single_threaded, [p.data_address(a) for a in operands]
         laid, reordered = plain, None
         if planned.weight_reorder is not None:
             laid = plain.copy()
             reordered, laid[1] = alone(planned.weight_reorder.run, plain[1])
 
-        def one(task: Task, offsets: tuple[int, ...], ready: bool) -> None:
+        def run_piece(task: Task, offsets: tuple[int, ...], ready: bool) -> None:
             alone(task.run, [a + o for a, o in zip(laid if ready else plain, offsets, strict=True)])
 
-        self._share(one, planned.tasks)
+        self._share(run_piece, planned.tasks)
         del reordered
         return True
 
-    def _plan(
+    def _plan_pieces(
         self, kind: str, g: ConvShape, source: Strides, target: Strides, bias: bool, last: bool
     ) -> _ConvPlan | None:
         for by_images_alone in (False, True):
             try:
-                cut = pieces(g, kind, by_images_alone)
-                return self.library.alone(self._pieces, kind, g, cut, source, target, bias, last)
+                cut = split_into_pieces(g, kind, by_images_alone)
+                return self.library.run_single_threaded(self._make_tasks, kind, g, cut, source, target, bias, last)
             except SlowImplementation:
                 continue
         return None
 
-    def _pieces(
+    def _make_tasks(
         self, kind: str, g: ConvShape, cut: list[Piece], source: Strides, target: Strides, bias: bool, last: bool
     ) -> _ConvPlan:
         per_group = g.channels // g.groups
@@ -153,9 +155,9 @@ class Convolutions:
             if bias:
                 offsets.append(piece.filters[0])
             tasks.append((task, tuple(_ITEMSIZE * o for o in offsets), ready))
-        return _ConvPlan(tasks, tasks[0][0].weight_reorder(1) if whole else None, len(sums) or 1)
+        return _ConvPlan(tasks, tasks[0][0].make_weight_reorder(1) if whole else None, len(sums) or 1)
 
-    def _make(
+    def _make_task(
         self, kind: str, g: ConvShape, piece: Piece, source: Strides, target: Strides, bias: bool, last: bool,
         ready: bool,
     ) -> Task:  # fmt: skip
@@ -176,12 +178,12 @@ class Convolutions:
             (n, filters, piece.target_rows[1], *g.out[1:]),
         )
         plain = [
-            MemoryDesc(library, s, _dense_strides(s, t))
+            MemoryDesc(library, s, _compute_dense_strides(s, t))
             for s, t in zip(shapes, (source, tuple(strides), target), strict=True)
         ]
         free = [MemoryDesc(library, s) for s in shapes]
         extra = MemoryDesc(library, (filters,), (1,)) if bias else None
-        primitive = self._primitive(kind, g, piece, plain if last else free, free, extra)
+        primitive = self._choose_primitive(kind, g, piece, plain if last else free, free, extra)
         which = {
             FORWARD: (p.SOURCE, p.WEIGHTS, p.TARGET),
             DATA: (p.D_SOURCE, p.WEIGHTS, p.D_TARGET),
@@ -192,7 +194,7 @@ class Convolutions:
             operands.append(Operand(p.BIAS, extra))
         return Task(library, self._scratch, primitive, operands)
 
-    def _primitive(
+    def _choose_primitive(
         self, kind: str, g: ConvShape, piece: Piece, outer: list[MemoryDesc], free: list[MemoryDesc],
         bias: MemoryDesc | None,
     ) -> Primitive:  # fmt: skip
@@ -201,12 +203,12 @@ class Convolutions:
         Raises SlowImplementation if neither is fast.
         """
         geometry = [
-            p.integers(v)
+            p.as_int64_array(v)
             for v in (g.stride, [d - 1 for d in g.dilation], (piece.low, *g.padding[1:]), (piece.high, *g.padding[1:]))
         ]
         for source, target in dict.fromkeys(((outer[0], outer[2]), (free[0], free[2]))):
             try:
-                description = self._description(kind, source, free[1], target, bias, geometry)
+                description = self._make_description(kind, source, free[1], target, bias, geometry)
             except OneDNNError:
                 continue
             if p.is_fast(self.library, description):
@@ -214,7 +216,7 @@ class Convolutions:
             self.library.call("primitive_desc_destroy", description)
         raise SlowImplementation
 
-    def _description(
+    def _make_description(
         self, kind: str, source: MemoryDesc, weight: MemoryDesc, target: MemoryDesc, bias: MemoryDesc | None,
         geometry: list[Any],
     ) -> int:  # fmt: skip
@@ -248,7 +250,7 @@ def _normalize_piece(piece: Piece) -> Piece:
     return Piece(moved[0], moved[1], moved[2], low, high, moved[3], moved[4], groups)
 
 
-def _dense_strides(shape: Sequence[int], strides: Strides) -> Strides:
+def _compute_dense_strides(shape: Sequence[int], strides: Strides) -> Strides:
     """Return strides without gaps for a single image, so that oneDNN may use its preferred layout."""
     if shape[0] != 1:
         return strides

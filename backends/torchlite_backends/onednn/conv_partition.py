@@ -53,7 +53,7 @@ class Piece(NamedTuple):
     groups: int
 
 
-def ranges(length: int, count: int, step: int = 1) -> list[Range]:
+def split_into_ranges(length: int, count: int, step: int = 1) -> list[Range]:
     """Return about `count` even ranges that cover `length`, of multiples of `step`; fewer if it is short."""
     units = -(-length // step)
     count = max(1, min(count, units))
@@ -66,7 +66,7 @@ def _floor_power_of_two(count: int) -> int:
     return 1 << max(1, count).bit_length() - 1
 
 
-def pieces(g: ConvShape, kind: str, by_images_alone: bool = False) -> list[Piece]:
+def split_into_pieces(g: ConvShape, kind: str, by_images_alone: bool = False) -> list[Piece]:
     """Return the pieces of one of the three passes."""
     weights = g.filters * (g.channels // g.groups) * math.prod(g.kernel)
     images = g.batch * (g.channels * math.prod(g.size) + g.filters * math.prod(g.out))
@@ -96,7 +96,7 @@ def pieces(g: ConvShape, kind: str, by_images_alone: bool = False) -> list[Piece
 
 
 def _split_images(piece: Piece, g: ConvShape, count: int) -> list[Piece]:
-    return [piece._replace(images=images) for images in ranges(g.batch, count)]
+    return [piece._replace(images=images) for images in split_into_ranges(g.batch, count)]
 
 
 def _split_channels(piece: Piece, g: ConvShape, kind: str, count: int) -> list[Piece]:
@@ -108,10 +108,10 @@ def _split_channels(piece: Piece, g: ConvShape, kind: str, count: int) -> list[P
             piece._replace(
                 channels=(a * per_channels, b * per_channels), filters=(a * per_filters, b * per_filters), groups=b - a
             )
-            for a, b in ranges(g.groups, count, step)
+            for a, b in split_into_ranges(g.groups, count, step)
         ]
     length = g.channels if kind == DATA else g.filters
-    parts = ranges(length, _floor_power_of_two(min(count, length // _CHANNELS)), _BLOCK)
+    parts = split_into_ranges(length, _floor_power_of_two(min(count, length // _CHANNELS)), _BLOCK)
     return [piece._replace(channels=part) if kind == DATA else piece._replace(filters=part) for part in parts]
 
 
@@ -122,7 +122,7 @@ def _split_rows(piece: Piece, g: ConvShape, kind: str, count: int) -> list[Piece
     if count < 2 or padding > reach or kind == DATA and reach < stride - 1:
         return [piece]
     cut = []
-    for a, b in ranges(rows, count):
+    for a, b in split_into_ranges(rows, count):
         if kind == DATA:
             top, bottom = max(0, -(-(a + padding - reach) // stride)), min(g.out[0] - 1, (b - 1 + padding) // stride)
             source, target = (a, b), (top, bottom + 1)

@@ -111,7 +111,7 @@ class Library:
         equal.argtypes, equal.restype = (_handle, _handle), _int
         size.argtypes, size.restype = (_handle,), _size
         self.same_description, self.description_bytes = equal, size
-        self._get_threads, self._set_threads = _openmp_controls(quick, version.cpu_runtime)
+        self._get_threads, self._set_threads = _get_openmp_controls(quick, version.cpu_runtime)
         # We cache primitives; the library's own cache has a lock, which a forked child could inherit locked.
         self.call("set_primitive_cache_capacity", 0)
         self.engine = self.make("engine_create", 1, 0)
@@ -131,7 +131,7 @@ class Library:
         self.call(name, ctypes.byref(made), *arguments)
         return made.value or 0
 
-    def alone(self, body: Callable[..., Any], *arguments: Any) -> Any:
+    def run_single_threaded(self, body: Callable[..., Any], *arguments: Any) -> Any:
         """Run body(*arguments) on this thread only, then restore the OpenMP setting."""
         before = self._get_threads()
         if before == 1:
@@ -143,7 +143,7 @@ class Library:
             self._set_threads(before)
 
 
-def _openmp_controls(dll: Any, runtime: int) -> tuple[Any, Any]:
+def _get_openmp_controls(dll: Any, runtime: int) -> tuple[Any, Any]:
     """Return functions that get and set the thread count of this thread's OpenMP calls.
 
     They are looked up in the library and its dependencies, to find the OpenMP runtime that it loaded and no other.
@@ -165,7 +165,7 @@ def _openmp_controls(dll: Any, runtime: int) -> tuple[Any, Any]:
     return get_concurrency, put
 
 
-def _candidate_paths() -> list[str]:
+def _list_candidate_paths() -> list[str]:
     """Return possible paths of the library: those of wheels and conda, then the system loader's."""
     prefixes = [sys.prefix, os.environ.get("CONDA_PREFIX", ""), sys.base_prefix, site.getuserbase()]
     folders = dict.fromkeys(os.path.join(prefix, _FOLDER) for prefix in prefixes if prefix)
@@ -200,7 +200,7 @@ def find_library() -> LibraryStatus:
     if asked == "0":
         return LibraryStatus(None, "switched off by TORCHLITE_ONEDNN=0")
     reasons = []
-    for path in [asked] if asked else _candidate_paths():
+    for path in [asked] if asked else _list_candidate_paths():
         try:
             return LibraryStatus(_load_library(path), "")
         except OSError as error:

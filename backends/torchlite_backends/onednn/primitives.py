@@ -28,12 +28,12 @@ class SlowImplementation(Exception):
     """oneDNN has only slow implementations for this."""
 
 
-def address_of(array: Any) -> int:
+def data_address(array: Any) -> int:
     """Return the address of an array's first element."""
     return array.__array_interface__["data"][0]
 
 
-def integers(values: Sequence[int]) -> Any:
+def as_int64_array(values: Sequence[int]) -> Any:
     return (ctypes.c_int64 * len(values))(*values)
 
 
@@ -42,9 +42,11 @@ class MemoryDesc:
 
     def __init__(self, library: Library, shape: Sequence[int], strides: Sequence[int] | None = None):
         if strides is None:
-            made = library.make("memory_desc_create_with_tag", len(shape), integers(shape), F32, 1)
+            made = library.make("memory_desc_create_with_tag", len(shape), as_int64_array(shape), F32, 1)
         else:
-            made = library.make("memory_desc_create_with_strides", len(shape), integers(shape), F32, integers(strides))
+            made = library.make(
+                "memory_desc_create_with_strides", len(shape), as_int64_array(shape), F32, as_int64_array(strides)
+            )
         self.handle, self._library = made, library
 
     def __del__(self):
@@ -63,7 +65,7 @@ class Primitive:
 
     def query_memory_desc(self, which: int) -> int:
         """Return the memory descriptor of an operand."""
-        return _query(self._library, self.description, _QUERIES.get(which, _SCRATCH_QUESTION))
+        return _query_description(self._library, self.description, _QUERIES.get(which, _SCRATCH_QUESTION))
 
     def __del__(self):
         if hasattr(self, "handle"):
@@ -71,13 +73,13 @@ class Primitive:
         self._library.call("primitive_desc_destroy", self.description)
 
 
-def _query(library: Library, description: int, question: int) -> int:
+def _query_description(library: Library, description: int, question: int) -> int:
     found = ctypes.c_void_p()
     library.call("primitive_desc_query", description, question, 0, ctypes.byref(found))
     return found.value or 0
 
 
-def implementation_name(library: Library, description: int) -> str:
+def query_implementation_name(library: Library, description: int) -> str:
     """Return oneDNN's name of an implementation: "jit:avx512_core", "ref:any" …"""
     found = ctypes.c_char_p()
     library.call("primitive_desc_query", description, _NAME_QUESTION, 0, ctypes.byref(found))
@@ -85,7 +87,7 @@ def implementation_name(library: Library, description: int) -> str:
 
 
 def is_fast(library: Library, description: int) -> bool:
-    return not any(part in _SLOW_IMPLEMENTATIONS for part in implementation_name(library, description).split(":"))
+    return not any(part in _SLOW_IMPLEMENTATIONS for part in query_implementation_name(library, description).split(":"))
 
 
 class _Launch:
@@ -147,41 +149,41 @@ class Task:
             if operand.ready or library.same_description(plain, layout):
                 self._offsets.append(-1)
                 continue
-            self._offsets.append(self._more(library.description_bytes(layout)))
+            self._offsets.append(self._reserve_scratch(library.description_bytes(layout)))
             result = operand.which in _RESULTS
             there_and_back = (layout, plain) if result else (plain, layout)
-            (self._behind if result else self._before).append((place, _reorder(library, *there_and_back)))
+            (self._behind if result else self._before).append((place, _make_reorder(library, *there_and_back)))
         inner = max((p.scratch for _, p in self._before + self._behind), default=0)
-        self._scratch = self._more(max(inner, primitive.scratch))
+        self._scratch = self._reserve_scratch(max(inner, primitive.scratch))
         if primitive.scratch:
             self._layouts.append((_SCRATCH, primitive.query_memory_desc(_SCRATCH)))
 
-    def _more(self, count: int) -> int:
+    def _reserve_scratch(self, count: int) -> int:
         """Reserve so many more bytes of scratch memory; return their offset."""
         offset = self._bytes
         self._bytes += -(-count // _ALIGNED) * _ALIGNED
         return offset
 
-    def _launches(self) -> tuple:
+    def _list_launches(self) -> tuple:
         library, layouts = self._library, self._layouts
 
-        def reordering(place: int, reorder: Primitive, back: bool) -> _Launch:
+        def make_reorder_launch(place: int, reorder: Primitive, back: bool) -> _Launch:
             plain, wanted = self._operands[place].plain.handle, layouts[place][1]
             both = [(SOURCE, wanted), (TARGET, plain)] if back else [(SOURCE, plain), (TARGET, wanted)]
             scratch = [(_SCRATCH, reorder.query_memory_desc(_SCRATCH))] if reorder.scratch else []
             return _Launch(library, reorder, both + scratch)
 
         return (
-            [reordering(place, p, False) for place, p in self._before],
+            [make_reorder_launch(place, p, False) for place, p in self._before],
             _Launch(library, self._primitive, layouts),
-            [reordering(place, p, True) for place, p in self._behind],
+            [make_reorder_launch(place, p, True) for place, p in self._behind],
         )
 
     def run(self, addresses: Sequence[int]) -> None:
         try:
             launches = self._idle.pop()
         except IndexError:
-            launches = self._launches()
+            launches = self._list_launches()
         try:
             self._run(launches, addresses)
         finally:
@@ -190,7 +192,7 @@ class Task:
     def _run(self, launches: tuple, addresses: Sequence[int]) -> None:
         before, main, behind = launches
         memory = self._memory(_SLOT, self._bytes)
-        base = address_of(memory)
+        base = data_address(memory)
         scratch = base + self._scratch
         inside = [a if o < 0 else base + o for a, o in zip(addresses, self._offsets, strict=True)]
         for launch, (place, _) in zip(before, self._before, strict=True):
@@ -203,7 +205,7 @@ class Task:
         """True if it uses the same layout as another task for the operand at an index."""
         return bool(self._library.same_description(self._layouts[place][1], other._layouts[place][1]))
 
-    def weight_reorder(self, place: int) -> WeightReorder | None:
+    def make_weight_reorder(self, place: int) -> WeightReorder | None:
         """Return the reorder for all runs of a task with a `ready` operand; None if the layout already fits."""
         operand, (_, wanted) = self._operands[place], self._layouts[place]
         if self._library.same_description(operand.plain.handle, wanted):
@@ -219,14 +221,14 @@ class WeightReorder:
         self._memory = scratch
         self._bytes = library.description_bytes(wanted)
         self._plain, self._wanted, self._library = plain, wanted, library
-        self._reorder = _reorder(library, plain.handle, wanted)
+        self._reorder = _make_reorder(library, plain.handle, wanted)
         self._idle: deque[_Launch] = deque()
 
     def run(self, address: int) -> tuple[Any, int]:
         """Return the reordered memory, to be kept alive while it is read, and its address."""
         scratch = self._reorder.scratch
         memory = self._memory(_SLOT_OF_READIED, self._bytes + _ALIGNED + scratch)
-        base = address_of(memory)
+        base = data_address(memory)
         try:
             launch = self._idle.pop()
         except IndexError:
@@ -241,7 +243,7 @@ class WeightReorder:
         return memory, base
 
 
-def _reorder(library: Library, source: int, target: int) -> Primitive:
+def _make_reorder(library: Library, source: int, target: int) -> Primitive:
     engine = library.engine
     made = library.make("reorder_primitive_desc_create", source, engine, target, engine, library.attributes)
     return Primitive(library, made)

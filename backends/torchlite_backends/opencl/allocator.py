@@ -38,7 +38,7 @@ class Allocator:
         """Allocate a block. OutOfMemoryError with the sizes if that fails after the pool was emptied."""
         pool = self.pool
         if nbytes > self.largest:
-            raise self._exhausted(nbytes)
+            raise self._out_of_memory_error(nbytes)
         try:
             block: Any = pool.allocate(nbytes or 4)
             if nbytes >= _LARGE_BYTES and pool.managed_bytes > self.capacity:
@@ -55,11 +55,11 @@ class Allocator:
         self.retries += 1
         self.empty()
         if self.pool.managed_bytes + nbytes > self.capacity:
-            raise self._exhausted(nbytes)
+            raise self._out_of_memory_error(nbytes)
         try:
             return self.pool.allocate(nbytes or 4)
         except _FAILURES as error:
-            raise self._exhausted(nbytes) from error
+            raise self._out_of_memory_error(nbytes) from error
 
     def empty(self) -> None:
         """Release the pool's free blocks to the device."""
@@ -68,7 +68,7 @@ class Allocator:
         self.emptied += 1
         self.pool.free_held()
 
-    def _exhausted(self, nbytes: int) -> OutOfMemoryError:
+    def _out_of_memory_error(self, nbytes: int) -> OutOfMemoryError:
         self.failures += 1
         where, free = (
             f"opencl:{self._device.index} ({self._device.name})",

@@ -15,9 +15,9 @@ class OpenCLBackend(DeviceBackend):
 
     def __init__(self) -> None:
         super().__init__()
-        atexit.register(self._end)  # after what the program registers: that may use a device
+        atexit.register(self._wait_for_devices)  # after what the program registers: that may use a device
 
-    def _end(self) -> None:
+    def _wait_for_devices(self) -> None:
         for device in self._devices.values():
             device.end()
 
@@ -29,7 +29,7 @@ class OpenCLBackend(DeviceBackend):
     def device_count(self) -> int:
         from . import driver_discovery
 
-        return len(driver_discovery.usable_devices())
+        return len(driver_discovery.list_usable_devices())
 
     def device(self, index: int) -> Any:
         """Return the Device of an index, created on first use."""
@@ -82,13 +82,13 @@ class OpenCLBackend(DeviceBackend):
         """One line about a device."""
         from . import driver_discovery
 
-        return driver_discovery.describe(index)
+        return driver_discovery.describe_device(index)
 
     def icd_environment(self, index: int, folder: str) -> dict[str, str]:
         """Variables under which another program finds the driver of a device; `folder` keeps a file for it."""
         from . import driver_discovery
 
-        return driver_discovery.icd_environment(index, folder)
+        return driver_discovery.make_icd_environment(index, folder)
 
     def problems(self) -> list[str]:
         """A sentence for each driver or device that is left out."""

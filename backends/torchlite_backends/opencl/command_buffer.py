@@ -102,12 +102,12 @@ class Recorder:
         _recording.acquire()
         device.waiting.hold(_MIN_BYTES)
         for function in list(device.functions.values()):
-            self._listen(function)
+            self._intercept_launches(function)
         self._before = device.allocate, device.kernel
-        for name, value in (("allocate", self._allocate), ("kernel", self._kernel)):
+        for name, value in (("allocate", self._record_allocation), ("kernel", self._record_kernel)):
             setattr(device, name, value)
         for name in ("read", "write", "map", "finish"):
-            setattr(device, name, self._refusing(name))
+            setattr(device, name, self._make_refusing_method(name))
         self.draws = device.draws = CapturedDraws(device)
         device.recorder = self
         errors = device.state.get("errors")
@@ -123,9 +123,9 @@ class Recorder:
                 device.waiting.start()
         finally:
             device.waiting.forget()
-            self._leave()
+            self._restore_device()
 
-    def _leave(self) -> None:
+    def _restore_device(self) -> None:
         device = self.device
         errors = device.state.get("errors")
         self.noted = errors is not None and errors.asked
@@ -141,15 +141,15 @@ class Recorder:
         device.waiting.release()
         _recording.release()
 
-    def _listen(self, function: Any) -> None:
+    def _intercept_launches(self, function: Any) -> None:
         with function._lock:
             function.kernel, function._enqueue = KernelProxy(function.kernel, self), self._enqueue
         self._swapped.append(function)
 
-    def _kernel(self, program: Any, name: str, signature: str) -> Any:
+    def _record_kernel(self, program: Any, name: str, signature: str) -> Any:
         """Return a kernel built during recording."""
         function = self._before[1](program, name, signature)
-        self._listen(function)
+        self._intercept_launches(function)
         return function
 
     def _enqueue(self, queue: Any, kernel: KernelProxy, global_size: tuple, local_size: tuple | None) -> None:
@@ -158,17 +158,17 @@ class Recorder:
         else:
             enqueue_nd_range_kernel(queue, kernel.kernel, global_size, local_size)
 
-    def _refusing(self, name: str) -> Callable:
+    def _make_refusing_method(self, name: str) -> Callable:
         method = getattr(type(self.device), name).__get__(self.device)
 
-        def refuse(*args: Any, **kwargs: Any) -> Any:
+        def refuse_while_recording(*args: Any, **kwargs: Any) -> Any:
             if self.is_here():
                 raise UnrecordableError(f"the host's part in it ({name})")
             return method(*args, **kwargs)
 
-        return refuse
+        return refuse_while_recording
 
-    def _allocate(self, nbytes: int, array: Any = None) -> Any:
+    def _record_allocation(self, nbytes: int, array: Any = None) -> Any:
         if not self.is_here():
             return self._before[0](nbytes, array)
         fitting = [block for block in reversed(self._free) if nbytes <= block.nbytes <= 2 * nbytes]
@@ -259,19 +259,19 @@ class CommandBuffer:
                     handles[k] = handle
                     for kernel, at in uses:
                         kernel.set_arg(at, buffer)
-            owners = [self._fresh(one) for one in self.fresh]
+            owners = [self._get_unshared_array(one) for one in self.fresh]
             if self.draws is not None:
-                self.draws.renew()
-            self._start(device.queue)
+                self.draws.advance_offsets()
+            self._enqueue_launches(device.queue)
         if self.noted:
             device.state["errors"].asked = True
-        return tuple([self._result(*one, given, owners) for one in self.results])
+        return tuple([self._make_result(*one, given, owners) for one in self.results])
 
-    def _start(self, queue: Any) -> None:
+    def _enqueue_launches(self, queue: Any) -> None:
         for kernel, global_size, local_size in self.launches:
             enqueue_nd_range_kernel(queue, kernel, global_size, local_size)
 
-    def _fresh(self, one: list) -> Array:
+    def _get_unshared_array(self, one: list) -> Array:
         """Return an array with unshared memory: the previous run's if nobody else refers to it."""
         if _reference_count(one) == _UNSHARED_COUNT:
             return one[0]
@@ -285,7 +285,7 @@ class CommandBuffer:
                 kernel.set_arg(at, buffer)
         return made
 
-    def _result(self, what: str, number: int, x: Any, given: tuple, owners: list) -> Array:
+    def _make_result(self, what: str, number: int, x: Any, given: tuple, owners: list) -> Array:
         if what == "own":
             return owners[number]
         if what == "given":

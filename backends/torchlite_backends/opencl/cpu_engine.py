@@ -42,7 +42,7 @@ class Engine:
 
     def describe(self) -> str:
         index = _index()
-        return driver_discovery.describe(index) if index is not None else self.why_not()
+        return driver_discovery.describe_device(index) if index is not None else self.why_not()
 
     def device(self) -> Any:
         if self._forked:
@@ -53,7 +53,7 @@ class Engine:
         except KeyError:
             with self._lock:
                 if threads not in self._devices:
-                    self._devices.setdefault(threads, _device(threads))
+                    self._devices.setdefault(threads, _get_cpu_device(threads))
                 return self._devices[threads]
 
     def fusion_device(self) -> Any:
@@ -80,10 +80,10 @@ class Engine:
 
 def _index() -> int | None:
     """Return the index of the first CPU device, in the order of `TORCHLITE_OPENCL_PLATFORM`."""
-    return next((i for i, record in enumerate(driver_discovery.usable_devices()) if record["kind"] == "cpu"), None)
+    return next((i for i, record in enumerate(driver_discovery.list_usable_devices()) if record["kind"] == "cpu"), None)
 
 
-def _device(threads: int) -> Any:
+def _get_cpu_device(threads: int) -> Any:
     """Return the CPU, or a sub-device with as many cores as threads; None if its driver would use more.
 
     Measured: Intel's runtime gives a sub-device of n cores n threads, including the waiting one, and one of one core a

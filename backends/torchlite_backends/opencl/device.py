@@ -18,7 +18,7 @@ from pyopencl._cl import _enqueue_read_buffer, _enqueue_write_buffer, enqueue_nd
 from torchlite_backends.device_runtime.core import device as shared
 from torchlite_backends.device_runtime.core import fork_guard, program_cache
 from torchlite_backends.device_runtime.core.device import pack_offset, with_line_numbers
-from torchlite_backends.kernel_sources.preamble import OPENCL, dtype_macros
+from torchlite_backends.kernel_sources.preamble import OPENCL, dtype_macros_source
 
 from . import driver_probe
 from .allocator import Allocator
@@ -125,18 +125,21 @@ class Device(shared.Device):
     # -- kernels --
 
     def preamble(self, widths: tuple[int, ...], typed: dict[str, str]) -> str:
-        return OPENCL + dtype_macros(widths, **typed)
+        return OPENCL + dtype_macros_source(widths, **typed)
 
     def kernel(self, program: Any, name: str, signature: str) -> OpenCLFunction:
         return OpenCLFunction(self, driver_probe.get_kernel(program, name), signature)
 
     def cache_path(self, text: str) -> Path:
-        return program_cache.program_folder("opencl") / hashlib.sha256(f"{self._identity}\n{text}".encode()).hexdigest()
+        return (
+            program_cache.program_cache_folder("opencl")
+            / hashlib.sha256(f"{self._identity}\n{text}".encode()).hexdigest()
+        )
 
     def build(self, text: str) -> Any:
         """Build a program, or load it from the disk cache for this device and driver."""
         path = self.cache_path(text)
-        binary = program_cache.load(path)
+        binary = program_cache.load_binary(path)
         if binary is not None:
             with contextlib.suppress(ValueError, cl.Error):
                 program = cl._cl._Program(self.context, [self.cl_device], [binary])
@@ -152,7 +155,7 @@ class Device(shared.Device):
             ) from error
         if program_cache.is_enabled():
             built: Any = program.get_info(cl.program_info.BINARIES)
-            program_cache.store(path, built[0])
+            program_cache.store_binary(path, built[0])
         return program
 
     # -- memory --

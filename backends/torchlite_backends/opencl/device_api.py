@@ -42,7 +42,7 @@ class DeviceProperties:
         )
 
 
-def properties_of(device: Device) -> DeviceProperties:
+def query_properties(device: Device) -> DeviceProperties:
     """Return the properties of a device from its driver."""
     d = device.cl_device
     kinds = ((cl.device_type.GPU, "gpu"), (cl.device_type.ACCELERATOR, "accelerator"), (cl.device_type.CPU, "cpu"))
@@ -72,8 +72,8 @@ class Event:
         self._event = cl.enqueue_marker(runtime.device.queue)
         runtime.device.queue.flush()
         if timing:
-            self._event = cl.enqueue_marker(runtime.clock(), wait_for=[self._event])
-            runtime.clock().flush()
+            self._event = cl.enqueue_marker(runtime.timing_queue(), wait_for=[self._event])
+            runtime.timing_queue().flush()
 
     def done(self) -> bool:
         """True if all work before it has run."""
@@ -96,14 +96,14 @@ class DeviceAPI:
         self.name = device.name
         self._clock: Any = None
 
-    def clock(self) -> Any:
+    def timing_queue(self) -> Any:
         """Return the queue of timing events; profiling the working queue would slow every launch."""
         if self._clock is None:
             self._clock = cl.CommandQueue(self.device.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
         return self._clock
 
     def properties(self) -> DeviceProperties:
-        return properties_of(self.device)
+        return query_properties(self.device)
 
     def synchronize(self) -> None:
         self.device.finish()

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from torchlite._settings import cache_files, fork_locks, temporary_folders
-from torchlite_backends.device_runtime.core.program_cache import program_folder
+from torchlite_backends.device_runtime.core.program_cache import program_cache_folder
 
 from . import driver_probe
 
@@ -46,7 +46,7 @@ _lock = fork_locks.reinit_after_fork(threading.RLock())
 
 def cache_folder() -> Path:
     """Return the folder of built programs and probe results."""
-    return program_folder("opencl")
+    return program_cache_folder("opencl")
 
 
 # -- drivers ----------------------------------------------------------------------------
@@ -61,13 +61,13 @@ class Driver:
     before: tuple[str, ...] = ()
 
 
-def _pyopencl() -> Path | None:
+def _find_pyopencl_folder() -> Path | None:
     """Return PyOpenCL's folder without importing it; None if it is not installed."""
     spec = importlib.util.find_spec("pyopencl")
     return Path(spec.origin).parent if spec and spec.origin else None
 
 
-def _icd_files() -> list[Path]:
+def _list_icd_files() -> list[Path]:
     """Return the .icd files that the OpenCL loader would read, and those of PyOpenCL's wheel."""
     chosen = os.environ.get("OCL_ICD_VENDORS")
     if chosen:
@@ -76,13 +76,13 @@ def _icd_files() -> list[Path]:
         folders = [Path(os.environ.get("OPENCL_VENDOR_PATH") or "/etc/OpenCL/vendors")]
         if Path(sys.prefix, "conda-meta").is_dir():
             folders.append(Path(sys.prefix, "etc/OpenCL/vendors"))
-    home = _pyopencl()
+    home = _find_pyopencl_folder()
     if home:
         folders.append(home / ".libs")
     return [file for folder in folders for file in ([folder] if folder.is_file() else sorted(folder.glob("*.icd")))]
 
 
-def _drivers_of(file: Path) -> list[Driver]:
+def _read_driver_paths(file: Path) -> list[Driver]:
     try:
         lines = file.read_text(errors="replace").split("\n") if file.suffix == ".icd" else [str(file)]
     except OSError:
@@ -113,7 +113,7 @@ def _from_package_metadata() -> list[Path]:
     return [Path(str(f.locate())).resolve() for f in files if f.name == "libintelocl.so"]
 
 
-def intel_driver() -> Driver | None:
+def find_intel_driver() -> Driver | None:
     """Return the CPU driver of the pip package intel-opencl-rt, whose own .icd file has a wrong path."""
     for library in [*(p / "lib" / "libintelocl.so" for p in _install_prefixes()), *_from_package_metadata()]:
         if library.exists():
@@ -122,13 +122,13 @@ def intel_driver() -> Driver | None:
     return None
 
 
-def installed() -> list[Driver]:
+def list_installed_drivers() -> list[Driver]:
     """Return the drivers of this machine, each library once; empty if the system does not use .icd files."""
     if not sys.platform.startswith("linux"):
         return []
-    found = [driver for file in _icd_files() for driver in _drivers_of(file)]
+    found = [driver for file in _list_icd_files() for driver in _read_driver_paths(file)]
     if not any("libintelocl.so" in driver.library for driver in found):
-        intel = intel_driver()
+        intel = find_intel_driver()
         found += [intel] if intel else []
     return list({driver.library: driver for driver in found}.values())
 
@@ -159,23 +159,23 @@ class _IcdFolder:
             shutil.rmtree(self.path, ignore_errors=True)
 
 
-def _usable_cache(path: str) -> bool:
+def _is_private_cache_folder(path: str) -> bool:
     """True if a driver may cache programs in a folder: only this user can write it."""
     return cache_files.is_trusted(Path(path), make=True) and os.access(path, os.W_OK)
 
 
 @functools.cache
-def _driver_environment() -> dict[str, str]:
+def _make_driver_environment() -> dict[str, str]:
     """Return environment variables that drivers need.
 
     PoCL shows no device if it cannot write its cache. If its default folder is read-only, or writable by other users,
     it gets one in our cache folder, or a temporary one.
     """
     own = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    if os.environ.get("POCL_CACHE_DIR") or _usable_cache(os.path.join(own, "pocl")):
+    if os.environ.get("POCL_CACHE_DIR") or _is_private_cache_folder(os.path.join(own, "pocl")):
         return {}
     place = str(cache_folder() / "pocl")
-    if not _usable_cache(place):
+    if not _is_private_cache_folder(place):
         try:
             place = tempfile.mkdtemp(dir=temporary_folders.process_folder())
         except OSError:
@@ -204,11 +204,11 @@ class ProbeResult:
         ]
 
 
-def _probe(drivers: list[Driver] | None) -> tuple[list[dict[str, Any]], str]:
+def _probe_drivers(drivers: list[Driver] | None) -> tuple[list[dict[str, Any]], str]:
     """Return the devices of some drivers loaded in one process (None: the system's), and the errors."""
     environment = {
         **os.environ,
-        **_driver_environment(),
+        **_make_driver_environment(),
         "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path),
     }
     try:
@@ -244,9 +244,9 @@ def _probe(drivers: list[Driver] | None) -> tuple[list[dict[str, Any]], str]:
 def _probe_all(drivers: list[Driver]) -> ProbeResult:
     """Probe all drivers in one process; if that fails, add them one by one and exclude those that break."""
     if not sys.platform.startswith("linux"):
-        devices, error = _probe(None)
+        devices, error = _probe_drivers(None)
         return ProbeResult([], devices, {"the system's OpenCL": error} if error else {})
-    devices, error = _probe(drivers) if drivers else ([], "")
+    devices, error = _probe_drivers(drivers) if drivers else ([], "")
     if not error:
         return ProbeResult([d.library for d in drivers], devices, {})
     if error.startswith(_NO_PYOPENCL):
@@ -254,7 +254,7 @@ def _probe_all(drivers: list[Driver]) -> ProbeResult:
     kept: list[Driver] = []
     devices, failed = [], {}
     for driver in drivers:
-        found, error = _probe([*kept, driver])
+        found, error = _probe_drivers([*kept, driver])
         if error:
             failed[f"{driver.name} ({driver.library})"] = error
         else:
@@ -262,7 +262,7 @@ def _probe_all(drivers: list[Driver]) -> ProbeResult:
     return ProbeResult([d.library for d in kept], devices, failed)
 
 
-def _file_stamp(path: str | Path) -> Any:
+def _stat_file(path: str | Path) -> Any:
     try:
         found = os.stat(path)
         return str(path), found.st_mtime_ns, found.st_size
@@ -270,14 +270,14 @@ def _file_stamp(path: str | Path) -> Any:
         return str(path)
 
 
-def _version(package: str) -> str:
+def _package_version(package: str) -> str:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return ""
 
 
-def _fingerprint(drivers: list[Driver]) -> str:
+def _compute_fingerprint(drivers: list[Driver]) -> str:
     """Return a digest of everything on which the probe result may depend."""
     folders = [
         "/lib",
@@ -297,10 +297,10 @@ def _fingerprint(drivers: list[Driver]) -> str:
     parts = [
         1,
         [dataclasses.astuple(d) for d in drivers],
-        [s for s in map(_file_stamp, [*libraries, driver_probe.__file__]) if not isinstance(s, str)],
+        [s for s in map(_stat_file, [*libraries, driver_probe.__file__]) if not isinstance(s, str)],
         platform.node(),
         hardware,
-        _version("pyopencl"),
+        _package_version("pyopencl"),
         sys.version,
         [os.environ.get(n) for n in ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "POCL_DEVICES")],
     ]
@@ -310,7 +310,7 @@ def _fingerprint(drivers: list[Driver]) -> str:
 _FIELDS = {"platform": str, "version": str, "name": str, "nth": int, "kind": str, "error": str}
 
 
-def _digest(name: str, content: dict[str, Any]) -> str:
+def _digest_cache_file(name: str, content: dict[str, Any]) -> str:
     """Return a digest of a cache file's name and content."""
     return hashlib.sha256(f"{name}\n{json.dumps(content, sort_keys=True)}".encode()).hexdigest()
 
@@ -332,7 +332,7 @@ def _load_probe(path: Path) -> ProbeResult | None:
         if text is None:
             return None
         content = json.loads(text)
-        if content.pop("digest") != _digest(path.name, content):
+        if content.pop("digest") != _digest_cache_file(path.name, content):
             return None
         kept = ProbeResult(**content)
         if not _is_well_formed(kept):
@@ -344,15 +344,15 @@ def _load_probe(path: Path) -> ProbeResult | None:
 
 def _store_probe(path: Path, found: ProbeResult) -> None:
     content = dataclasses.asdict(found)
-    text = json.dumps({**content, "digest": _digest(path.name, content)})
+    text = json.dumps({**content, "digest": _digest_cache_file(path.name, content)})
     with contextlib.suppress(OSError):  # then the next process tries again
         cache_files.write(path, text.encode())
 
 
 @functools.cache
-def _cached_probe(again: bool) -> ProbeResult:
-    drivers = installed()
-    path = cache_folder() / f"drivers-{_fingerprint(drivers)}.json"
+def _load_or_run_probe(again: bool) -> ProbeResult:
+    drivers = list_installed_drivers()
+    path = cache_folder() / f"drivers-{_compute_fingerprint(drivers)}.json"
     found = _load_probe(path)
     if found is None or again and found.errors():
         found = _probe_all(drivers)
@@ -363,31 +363,31 @@ def _cached_probe(again: bool) -> ProbeResult:
 def probe_result(again: bool = False) -> ProbeResult:
     """Return the probe result of this machine; `again` repeats failed probes. PyOpenCL must be installed."""
     with _lock:
-        return _cached_probe(again)
+        return _load_or_run_probe(again)
 
 
 def _clear_probe() -> None:
     """Invalidate the probe result, so that the next request probes again."""
-    drivers = installed()
+    drivers = list_installed_drivers()
     with contextlib.suppress(OSError):
-        cache_files.remove(cache_folder() / f"drivers-{_fingerprint(drivers)}.json")
-    _cached_probe.cache_clear()
+        cache_files.remove(cache_folder() / f"drivers-{_compute_fingerprint(drivers)}.json")
+    _load_or_run_probe.cache_clear()
 
 
 # -- devices ----------------------------------------------------------------------------
 
 
-def _requested_platforms() -> list[str]:
+def _read_requested_platforms() -> list[str]:
     """Return the substrings of platform names in `TORCHLITE_OPENCL_PLATFORM`, in order."""
     return [word.strip().lower() for word in os.environ.get("TORCHLITE_OPENCL_PLATFORM", "").split(",") if word.strip()]
 
 
-def usable_devices() -> list[dict[str, Any]]:
+def list_usable_devices() -> list[dict[str, Any]]:
     """Return the records of the devices in index order: GPUs, accelerators, CPUs, each by platform name and version.
 
     `TORCHLITE_OPENCL_PLATFORM` keeps the platforms whose name contains one of its substrings, in its order.
     """
-    words = _requested_platforms()
+    words = _read_requested_platforms()
     chosen = []
     for place, record in enumerate(probe_result().devices):
         name = record["platform"].lower()
@@ -399,15 +399,15 @@ def usable_devices() -> list[dict[str, Any]]:
 
 def why_not() -> str:
     """Return "" if a device can be used, else one sentence: the missing part, and the package to install."""
-    if _pyopencl() is None:
+    if _find_pyopencl_folder() is None:
         return "device 'opencl' needs PyOpenCL and a driver: pip install 'torchlite-nd[opencl]'"
-    if usable_devices():
+    if list_usable_devices():
         return ""
     found = probe_result()
     working = sorted({d["platform"] for d in found.devices if not d["error"]})
     if working:
         return (
-            f"TORCHLITE_OPENCL_PLATFORM={','.join(_requested_platforms())} names none of the platforms that work here: "
+            f"TORCHLITE_OPENCL_PLATFORM={','.join(_read_requested_platforms())} names none of the platforms that work here: "
             f"{', '.join(working)}"
         )
     if found.errors():
@@ -417,57 +417,59 @@ def why_not() -> str:
 
 def problems() -> list[str]:
     """Return a sentence for each excluded driver or device, after probing again; for `python -m torchlite info`."""
-    if _pyopencl() is None:
+    if _find_pyopencl_folder() is None:
         return []
     return [f"{error}. Left out; mend the driver or {INSTALL}" for error in probe_result(again=True).errors()]
 
 
-def describe(index: int) -> str:
+def describe_device(index: int) -> str:
     """Describe a device in one line."""
-    record = usable_devices()[index]
+    record = list_usable_devices()[index]
     kind = {"gpu": "GPU", "cpu": "CPU"}.get(record["kind"], record["kind"])
     return f"{record['name']}, {kind}, through {record['platform']} ({record['version'].split('  ')[0]})"
 
 
 @functools.cache
-def _devices() -> list[Any]:
+def _find_devices() -> list[Any]:
     found = probe_result()
-    drivers = [d for d in installed() if d.library in found.keep]
-    with driver_probe.environment_variables(**_driver_environment()):
+    drivers = [d for d in list_installed_drivers() if d.library in found.keep]
+    with driver_probe.set_environment_variables(**_make_driver_environment()):
         if sys.platform.startswith("linux"):
             with _IcdFolder(drivers) as folder:
-                platforms = driver_probe.platforms(folder, [library for driver in drivers for library in driver.before])
+                platforms = driver_probe.list_platforms(
+                    folder, [library for driver in drivers for library in driver.before]
+                )
         else:
-            platforms = driver_probe.platforms(None, [])
-        by_key = {_key(record): device for record, device in driver_probe.devices(platforms)}
-    if any(_key(record) not in by_key for record in usable_devices()):
+            platforms = driver_probe.list_platforms(None, [])
+        by_key = {_device_key(record): device for record, device in driver_probe.iter_devices(platforms)}
+    if any(_device_key(record) not in by_key for record in list_usable_devices()):
         _clear_probe()
-    missing = [record for record in usable_devices() if _key(record) not in by_key]
+    missing = [record for record in list_usable_devices() if _device_key(record) not in by_key]
     if missing:
         raise RuntimeError(
             f"the OpenCL loader of this process does not see {missing[0]['name']} ({missing[0]['platform']}): "
             "use torchlite's device before PyOpenCL is used otherwise"
         )
-    return [by_key[_key(record)] for record in usable_devices()]
+    return [by_key[_device_key(record)] for record in list_usable_devices()]
 
 
-def _key(record: dict[str, Any]) -> tuple:
+def _device_key(record: dict[str, Any]) -> tuple:
     return record["platform"], record["version"], record["name"], record["nth"]
 
 
 def devices() -> list[Any]:
     """Return pyopencl's devices in index order."""
     with _lock:
-        return _devices()
+        return _find_devices()
 
 
-def icd_environment(index: int, folder: str) -> dict[str, str]:
+def make_icd_environment(index: int, folder: str) -> dict[str, str]:
     """Return variables under which another program's OpenCL loader finds only the driver of a device.
 
     `folder` keeps the .icd file. `OPENCL_PATH`, which some programs read, names the loader shipped with the driver.
     """
-    intel = "intel" in usable_devices()[index]["platform"].lower()
-    driver = next(d for d in installed() if ("intel" in d.library) == intel)
+    intel = "intel" in list_usable_devices()[index]["platform"].lower()
+    driver = next(d for d in list_installed_drivers() if ("intel" in d.library) == intel)
     Path(folder, "one.icd").write_text(driver.library + "\n")
     found = {"OCL_ICD_VENDORS": folder}
     if driver.before:

@@ -25,7 +25,7 @@ __kernel void trial(__global const float* x, __global float* y, __local float* b
 
 
 @contextlib.contextmanager
-def environment_variables(**values: str) -> Iterator[None]:
+def set_environment_variables(**values: str) -> Iterator[None]:
     """Set environment variables inside a block."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
@@ -39,7 +39,7 @@ def environment_variables(**values: str) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def platforms(folder: str | None, libraries: Sequence[str]) -> list[Any]:
+def list_platforms(folder: str | None, libraries: Sequence[str]) -> list[Any]:
     """Return the platforms of the folder's .icd files. The loader reads them once per process."""
     for library in libraries:
         # Local: their exp and sin are for the driver, and must not interpose the C library's in libraries loaded later.
@@ -47,14 +47,16 @@ def platforms(folder: str | None, libraries: Sequence[str]) -> list[Any]:
     import pyopencl as cl
 
     # PyOpenCL's own loader also searches its home (the driver of pocl-binary-distribution is there).
-    with environment_variables(OCL_ICD_VENDORS=folder, PYOPENCL_HOME=folder) if folder else contextlib.nullcontext():
+    with (
+        set_environment_variables(OCL_ICD_VENDORS=folder, PYOPENCL_HOME=folder) if folder else contextlib.nullcontext()
+    ):
         try:
             return cl.get_platforms()
         except cl.Error:  # none
             return []
 
 
-def devices(found: Sequence[Any]) -> Iterator[tuple[dict, Any]]:
+def iter_devices(found: Sequence[Any]) -> Iterator[tuple[dict, Any]]:
     """Yield each device of some platforms with its identifying properties."""
     import pyopencl as cl
 
@@ -131,7 +133,7 @@ def main(arguments: list[str]) -> None:
     except Exception as problem:  # a broken installation raises anything: the probe reports it
         print(f"no PyOpenCL: {type(problem).__name__}: {problem}")
         return
-    for record, device in devices(platforms(arguments[0] if arguments else None, arguments[1:])):
+    for record, device in iter_devices(list_platforms(arguments[0] if arguments else None, arguments[1:])):
         try:
             run_probe(device)
             error = ""

@@ -54,14 +54,14 @@ class HostFunction(device.OpenCLFunction):
             elif value.__class__ is bytes:
                 kernel._set_arg_buf(at, value)
             else:
-                self.device.point(self, at, value.buffer)
+                self.device.set_buffer_argument(self, at, value.buffer)
                 at += 1
                 kernel._set_arg_buf(at, pack_offset(value.offset))
             at += 1
         enqueue_nd_range_kernel(self.device.queue, kernel, global_size, local_size)
 
     def start(self, global_size: tuple, local_size: tuple | None, buffers: list, values: list[bytes]) -> None:
-        kernel, point, at = self.kernel, self.device.point, 0
+        kernel, point, at = self.kernel, self.device.set_buffer_argument, 0
         for buffer in buffers:
             point(self, at, buffer)
             at += 1
@@ -86,7 +86,7 @@ class HostDevice(HostMemory, device.Device):
         self.allocate = self._allocate
         self.using = fork_locks.reinit_after_fork(threading.RLock())
         self._blocks: list[HostBuffer] = []  # of the current call: kept alive until its kernels have run
-        self._set_address = _svm_argument_setter() if has_system_svm(cl_device) else None
+        self._set_address = _load_svm_argument_setter() if has_system_svm(cl_device) else None
 
     def kernel(self, program: Any, name: str, signature: str) -> HostFunction:
         return HostFunction(self, driver_probe.get_kernel(program, name), signature)
@@ -99,13 +99,13 @@ class HostDevice(HostMemory, device.Device):
         self._blocks.append(made)
         return made
 
-    def point(self, function: HostFunction, at: int, memory: HostBuffer) -> None:
+    def set_buffer_argument(self, function: HostFunction, at: int, memory: HostBuffer) -> None:
         """Set a block of memory as a kernel's argument."""
         if self._set_address is not None:
             self._set_address(function._handle, at, memory.address)
             return
         if memory.buffer is None:
-            flags, host = cl.mem_flags, _bytes(memory)
+            flags, host = cl.mem_flags, _bytes_of(memory)
             access = flags.READ_WRITE if host.flags.writeable else flags.READ_ONLY
             memory.buffer = cl.Buffer(self.context, flags.USE_HOST_PTR | access, hostbuf=host)
         function.kernel.set_arg(at, memory.buffer)
@@ -114,9 +114,9 @@ class HostDevice(HostMemory, device.Device):
         for memory in self._blocks:
             if memory.buffer is not None:
                 self._to_host(memory)
-        self._wait()
+        self._wait_for_kernels()
 
-    def _wait(self) -> None:
+    def _wait_for_kernels(self) -> None:
         if self._joins:
             return self.queue.finish()
         over = threading.Lock()
@@ -134,10 +134,10 @@ class HostDevice(HostMemory, device.Device):
         )[0]
         mapped.base.release(queue)
 
-    def _settle(self, memory: HostBuffer) -> None:
+    def _return_to_host(self, memory: HostBuffer) -> None:
         if memory.buffer is not None:
             self._to_host(memory)
-        self._wait()
+        self._wait_for_kernels()
 
     def done(self) -> None:
         """End a call: wait for its kernels, and release its memory."""
@@ -150,18 +150,18 @@ class HostDevice(HostMemory, device.Device):
         return buffer.address
 
     def read(self, buffer: HostBuffer, start: int, host: np.ndarray) -> None:
-        self._settle(buffer)
-        host[...] = _bytes(buffer)[start : start + host.nbytes]
+        self._return_to_host(buffer)
+        host[...] = _bytes_of(buffer)[start : start + host.nbytes]
 
     def write(self, buffer: HostBuffer, host: np.ndarray, keep: bool = False) -> None:
-        self._settle(buffer)
+        self._return_to_host(buffer)
         buffer.buffer = None  # a new one sees the host's writes
-        _bytes(buffer)[: host.nbytes] = host
+        _bytes_of(buffer)[: host.nbytes] = host
 
     def map(self, buffer: HostBuffer, start: int, nbytes: int, write: bool) -> np.ndarray:
-        self._settle(buffer)
+        self._return_to_host(buffer)
         buffer.buffer = None
-        return _bytes(buffer)[start : start + nbytes]
+        return _bytes_of(buffer)[start : start + nbytes]
 
     def unmap(self, array: np.ndarray) -> None:
         """Do nothing: the mapping is the memory itself."""
@@ -171,7 +171,7 @@ class HostDevice(HostMemory, device.Device):
         return False  # the caller of a kernel checks its error flags
 
 
-def _bytes(memory: HostBuffer) -> np.ndarray:
+def _bytes_of(memory: HostBuffer) -> np.ndarray:
     held = memory.array
     if not held.nbytes:
         return np.zeros(4, np.uint8)
@@ -184,11 +184,11 @@ def has_system_svm(cl_device: Any) -> bool:
         capabilities = cl_device.svm_capabilities
     except (cl.Error, AttributeError):
         return False
-    return bool(capabilities & cl.device_svm_capabilities.FINE_GRAIN_SYSTEM) and _svm_argument_setter() is not None
+    return bool(capabilities & cl.device_svm_capabilities.FINE_GRAIN_SYSTEM) and _load_svm_argument_setter() is not None
 
 
 @functools.cache
-def _svm_argument_setter() -> Any:
+def _load_svm_argument_setter() -> Any:
     """Return OpenCL's function that sets an SVM argument, at a tenth of PyOpenCL's cost.
 
     None if the library that PyOpenCL is linked with does not export it.

@@ -6,14 +6,14 @@ import pytest
 from torchlite._settings import thread_count
 from torchlite._settings.backend_flags import FLAGS
 from torchlite_backends.cc import convolution, cxx_compiler
-from torchlite_backends.numpy import conv, conv_geometry, conv_native
+from torchlite_backends.numpy import conv, conv_cpu_engine, conv_geometry
 
 pytestmark = pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not())
 
 
 @pytest.fixture(scope="module")
 def program():
-    found = convolution.convolutions(True)
+    found = convolution.load_convolutions(True)
     assert found is not None
     return found
 
@@ -33,7 +33,7 @@ def two_threads(monkeypatch):
 def plan_of(batch, channels, filters, size, kernel, stride=1, padding=0, dilation=1, groups=1):
     n = len(size)
     pairs = [(v,) * n if isinstance(v, int) else v for v in (kernel, stride, padding, dilation)]
-    return conv_geometry.conv_geometry(batch, channels, filters, size, *pairs, groups)
+    return conv_geometry.get_conv_geometry(batch, channels, filters, size, *pairs, groups)
 
 
 PLANS = [
@@ -214,7 +214,7 @@ def test_backend_asks_the_engine(program, monkeypatch):
             asked.append("bias")
             return program.bias_gradient(*args)
 
-    monkeypatch.setattr(conv_native, "_convolutions", Noted)
+    monkeypatch.setattr(conv_cpu_engine, "_engine_convolutions", Noted)
     x, weight = np.ones((2, 3, 8, 8), np.float32), np.ones((4, 3, 3, 3), np.float32)
     geometry = (1, 1), (1, 1), (1, 1), False, (0, 0), 1
     out = conv.convolution(x, weight, None, *geometry)
@@ -224,4 +224,4 @@ def test_backend_asks_the_engine(program, monkeypatch):
 
 def test_nothing_is_built_unasked(monkeypatch):
     monkeypatch.setattr(convolution, "SOURCE", "// not built")
-    assert convolution.convolutions(False) is None
+    assert convolution.load_convolutions(False) is None

@@ -43,7 +43,7 @@ def _places(*shape, below):
 
 def test_a_refused_build_keeps_no_reference_to_its_arguments(numbers, monkeypatch):
     engine = Device(may_build=False)
-    monkeypatch.setattr(program_build, "load", refused := Refused())
+    monkeypatch.setattr(program_build, "load_program", refused := Refused())
     x = numbers(3, 4)
     gone = weakref.ref(x)
     for _ in range(2):
@@ -293,9 +293,9 @@ def test_unsupported_topk_is_declined(engine, numbers):
 @pytest.mark.parametrize("biased", [False, True])
 def test_products_are_numpys(engine, numbers, monkeypatch, dtype, biased):
     from torchlite_backends.numpy import deterministic_gemm
-    from torchlite_backends.numpy.blas import gemm_address
+    from torchlite_backends.numpy.blas import get_gemm_address
 
-    if gemm_address(np.dtype(dtype)) is None:
+    if get_gemm_address(np.dtype(dtype)) is None:
         pytest.skip("NumPy's BLAS has no function for it")
     taken = []
     monkeypatch.setattr(native_parallel_gemm, "_HAS_AVX512", False)
@@ -328,9 +328,9 @@ def test_products_are_numpys(engine, numbers, monkeypatch, dtype, biased):
 @pytest.mark.parametrize("sizes", [(5, 3, 7, 11), (21, 32, 16, 64), (1, 1, 1, 1), (4, 70, 8, 9)])
 def test_lstm_layers(engine, numbers, dtype, near, reverse, sizes):
     from torchlite_backends.numpy import lstm
-    from torchlite_backends.numpy.blas import gemm_address
+    from torchlite_backends.numpy.blas import get_gemm_address
 
-    if gemm_address(np.dtype(dtype)) is None:
+    if get_gemm_address(np.dtype(dtype)) is None:
         pytest.skip("NumPy's BLAS has no function for it")
     steps, batch, features, hidden = sizes
 
@@ -450,13 +450,13 @@ def test_unsupported_sgd_steps_are_declined(engine, numbers):
 
 def test_a_losses_gradient_is_served_by_the_scores_size(monkeypatch):
     """The gradient of a loss is a number; what costs are the scores."""
-    from torchlite_backends.cpu_engines import kernel_support, ndarray_bridge
+    from torchlite_backends.cpu_engines import kernel_overrides, ndarray_bridge
 
     asked = []
     monkeypatch.setattr(ndarray_bridge, "run_on_device", lambda device, name, args, options: asked.append(name))
 
     class Served:
-        name, least, products = "cc", dict.fromkeys(kernel_support.COSTS, 100), None
+        name, least, products = "cc", dict.fromkeys(kernel_overrides.COSTS, 100), None
 
         def device(self):
             return engine
@@ -464,7 +464,7 @@ def test_a_losses_gradient_is_served_by_the_scores_size(monkeypatch):
         def own(self, plain):
             return {}
 
-    found = kernel_support.engine_kernels({"_cross_entropy_backward": lambda *given: None}, Served())
+    found = kernel_overrides.engine_kernels({"_cross_entropy_backward": lambda *given: None}, Served())
     for rows in (5, 20):
         scores, target = np.ones((rows, 10), "f4"), np.zeros(rows, "i8")
         found["_cross_entropy_backward"](np.ones((), "f4"), scores, target, None, scores[:, 0], -100, "mean")

@@ -326,7 +326,9 @@ def test_odd_products(engine):
 
 
 def _scratch(_, shape, dtype):
-    return cache_blocking._aligned_bytes(math.prod(shape) * np.dtype(dtype).itemsize).view(dtype).reshape(shape)
+    return (
+        cache_blocking._allocate_aligned_bytes(math.prod(shape) * np.dtype(dtype).itemsize).view(dtype).reshape(shape)
+    )
 
 
 @pytest.fixture
@@ -334,9 +336,9 @@ def program(monkeypatch):
     """Convolutions of any shape, with scratch memory of exactly the requested size."""
     for name in ("_MIN_USEFUL_SHARE", "_MIN_MULS", "_MIN_MULS_PER_THREAD", "_MIN_MOVES_PER_THREAD"):
         monkeypatch.setattr(convolution, name, 0)
-    monkeypatch.setattr(convolution, "scratch_buffer", _scratch)
+    monkeypatch.setattr(convolution, "get_scratch_buffer", _scratch)
     convolution._is_faster_cached.cache_clear()
-    yield convolution.convolutions(True)
+    yield convolution.load_convolutions(True)
     convolution._is_faster_cached.cache_clear()
 
 
@@ -351,7 +353,7 @@ def _plan(draw):
     size = tuple(int(draw.one_of((1, 4, 5, 6, 7, 8, 9, 12, 16, 17, 30, 32, 33, 38))) for _ in range(n))
     if any(s + 2 * p < d * (k - 1) + 1 for s, p, d, k in zip(size, padding, dilation, kernel, strict=True)):
         return _plan(draw)
-    return conv_geometry.conv_geometry(
+    return conv_geometry.get_conv_geometry(
         int(draw.one_of((1, 2, 3, 8))), channels, filters, size, kernel, stride, padding, dilation, groups
     )
 

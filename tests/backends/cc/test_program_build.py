@@ -14,7 +14,7 @@ from torchlite_backends.cc import cxx_compiler, program_build
 from torchlite_backends.cc.device import Device
 from torchlite_backends.device_runtime.backend import kernels_of
 from torchlite_backends.device_runtime.core.device import NotBuiltError
-from torchlite_backends.kernel_sources.opencl_to_cpp import kernel_names, translate_vectors
+from torchlite_backends.kernel_sources.opencl_to_cpp import list_kernel_names, translate_vectors
 
 compiled = pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not())
 
@@ -50,7 +50,7 @@ def test_translated(text, expected):
 
 def test_kernel_names():
     text = "KERNEL void one(int a) {}\nKERNEL MATRICES void two(int b) {}\nKERNEL GROUP_SIZE(4) void three() {}"
-    assert kernel_names(text) == ["one", "two", "three"]
+    assert list_kernel_names(text) == ["one", "two", "three"]
 
 
 # -- numbers --

@@ -14,8 +14,8 @@ import pytest
 import torchlite as torch
 from torchlite._cli.info import format_report
 from torchlite_backends.array.storage import data_pointer
-from torchlite_backends.cpu_engines import engine_selection, kernel_support, ndarray_bridge
-from torchlite_backends.device_runtime.core.array import Array, view_of
+from torchlite_backends.cpu_engines import engine_selection, kernel_overrides, ndarray_bridge
+from torchlite_backends.device_runtime.core.array import Array, make_view
 from torchlite_backends.device_runtime.core.host_memory import HostMemory
 from torchlite_backends.numpy import backend
 
@@ -43,7 +43,7 @@ class Host(HostMemory):
 
 
 class Engine:
-    name, by_default, least = "host", False, dict.fromkeys(kernel_support.COSTS, 8)
+    name, by_default, least = "host", False, dict.fromkeys(kernel_overrides.COSTS, 8)
 
     def __init__(self, served: Host | None):
         self.served = served
@@ -173,13 +173,13 @@ def test_a_broken_package_warns_and_falls_back_to_numpy(asked, monkeypatch):
 def test_the_report_names_each_engine(engines, monkeypatch):
     engines["opencl"] = named("opencl")
     monkeypatch.setattr(engine_selection, "select_engine", lambda: engine_selection.Selection(None, {}))
-    assert engine_selection.report() == [
+    assert engine_selection.report_engines() == [
         ("numpy", "serves"),
         ("cc", "absent: no compiler: install one"),
         ("opencl", "ready, not chosen; TORCHLITE_CPU_KERNELS=opencl chooses it"),
     ]
     monkeypatch.setattr(engine_selection, "select_engine", lambda: engine_selection.Selection(engines["opencl"], {}))
-    assert ("opencl", "serves: Python functions") in engine_selection.report()
+    assert ("opencl", "serves: Python functions") in engine_selection.report_engines()
 
 
 def test_report_names_the_engine():
@@ -211,7 +211,7 @@ def test_wrapped_arrays_lie_on_the_same_memory(host, form):
     wrapped = call.wrap(x)
     assert wrapped.shape == x.shape and wrapped.dtype == x.dtype and wrapped.contiguous == x.flags.c_contiguous
     assert call.unwrap_result(wrapped) is x
-    again = call.unwrap_result(view_of(wrapped, wrapped.shape, wrapped.steps, wrapped.offset))  # as another array
+    again = call.unwrap_result(make_view(wrapped, wrapped.shape, wrapped.steps, wrapped.offset))  # as another array
     assert np.array_equal(again, x) and (not x.size or data_pointer(again) == data_pointer(x))
 
 
@@ -241,14 +241,14 @@ def new(device, array):
 
 def test_results_are_base_arrays(host):
     made = np.empty((4, 3), np.float32)
-    host.kernels["neg"] = lambda x: view_of(new(host, np.negative(host.unwrap(x), out=made)), (12,), (1,), 0)
+    host.kernels["neg"] = lambda x: make_view(new(host, np.negative(host.unwrap(x), out=made)), (12,), (1,), 0)
     out = ndarray_bridge.run_on_device(host, "neg", (whole[:4, :3],), {})
     assert out.base is None and out.shape == (12,) and out is made
     assert np.array_equal(out.reshape(4, 3), -whole[:4, :3])
 
 
 def serving(host, plain):
-    return ndarray_bridge.engine_kernel(Engine(host), "neg", plain, {np.dtype("f4"): 8})
+    return ndarray_bridge.make_engine_kernel(Engine(host), "neg", plain, {np.dtype("f4"): 8})
 
 
 def test_unsupported_calls_fall_back_to_numpy(host):
@@ -292,15 +292,15 @@ def test_lists_and_numbers_are_wrapped(host):
 
 def test_the_table_names_kernels_that_numpy_and_devices_have(host):
     small = backend.kernels(0)
-    offered = kernel_support.engine_kernels(small, Engine(host))
+    offered = kernel_overrides.engine_kernels(small, Engine(host))
     assert {name.removesuffix("_") for name in offered} <= set(small) and len(offered) > 100
-    assert {cost for costs in kernel_support.COST_TABLE.values() for cost in costs.values()} == set(
-        kernel_support.COSTS
+    assert {cost for costs in kernel_overrides.COST_TABLE.values() for cost in costs.values()} == set(
+        kernel_overrides.COSTS
     )
 
 
 def test_writing_in_place_where_the_engine_does_not(host):
-    kernels = kernel_support.engine_kernels(
+    kernels = kernel_overrides.engine_kernels(
         {"relu": lambda x: np.maximum(x, 0), "exp": np.exp, "exp_": None}, Engine(host)
     )
     assert "relu_" in kernels and "exp_" in kernels
@@ -310,7 +310,7 @@ def test_writing_in_place_where_the_engine_does_not(host):
 
 def test_the_elements_that_count(host):
     host.kernels["gather"] = lambda x, dim, index: index
-    kernel = ndarray_bridge.engine_kernel(Engine(host), "gather", lambda *args: "NumPy's", {np.dtype("f4"): 8}, 2)
+    kernel = ndarray_bridge.make_engine_kernel(Engine(host), "gather", lambda *args: "NumPy's", {np.dtype("f4"): 8}, 2)
     x = np.ones(9, np.float32)
     assert kernel(x, 0, np.zeros(3, np.int64)) == "NumPy's"
     index = np.zeros(8, np.int64)
@@ -320,7 +320,7 @@ def test_the_elements_that_count(host):
 def test_the_table_of_engines_needs_no_half_precision():
     program = (
         "import sys; sys.modules['ml_dtypes'] = None; from torchlite_backends.cpu_engines import "
-        "kernel_support; print(kernel_support._HALF_DTYPES)"
+        "kernel_overrides; print(kernel_overrides._HALF_DTYPES)"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert run.stdout.strip() == "(dtype('float16'),)", run.stderr

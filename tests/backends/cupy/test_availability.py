@@ -33,8 +33,8 @@ def machine(monkeypatch):
     def has(library, wheel=("cupy-cuda12x", 12), missing="", hidden=None):
         monkeypatch.setattr(availability, "_load_driver", lambda: library)
         monkeypatch.setattr(availability, "_has_cupy", lambda: wheel is not None)
-        monkeypatch.setattr(availability, "_wheel", lambda: wheel)
-        monkeypatch.setattr(availability, "_why_no_compiler", lambda name: missing)
+        monkeypatch.setattr(availability, "_installed_cupy_wheel", lambda: wheel)
+        monkeypatch.setattr(availability, "_compiler_unavailability_reason", lambda name: missing)
         if hidden is None:
             monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
         else:
@@ -109,13 +109,13 @@ def test_a_missing_nvrtc_is_explained(monkeypatch):
     def absent():
         raise RuntimeError("libnvrtc.so:\n  cannot open")
 
-    monkeypatch.setitem(sys.modules, "torchlite_backends.cupy.cupy_driver", types.SimpleNamespace(compiler=absent))
-    availability._why_no_compiler.cache_clear()
-    assert availability._why_no_compiler("cupy-cuda12x") == (
+    monkeypatch.setitem(sys.modules, "torchlite_backends.cupy.cupy_driver", types.SimpleNamespace(nvrtc_version=absent))
+    availability._compiler_unavailability_reason.cache_clear()
+    assert availability._compiler_unavailability_reason("cupy-cuda12x") == (
         "CUDA's compiler NVRTC is not found (libnvrtc.so: cannot open): pip install 'cupy-cuda12x[ctk]', "
         "or install the CUDA Toolkit"
     )
-    availability._why_no_compiler.cache_clear()
+    availability._compiler_unavailability_reason.cache_clear()
     monkeypatch.setitem(sys.modules, "torchlite_backends.cupy.cupy_driver", None)
-    assert availability._why_no_compiler("cupy").startswith("CuPy is installed and cannot be imported: ")
-    availability._why_no_compiler.cache_clear()
+    assert availability._compiler_unavailability_reason("cupy").startswith("CuPy is installed and cannot be imported: ")
+    availability._compiler_unavailability_reason.cache_clear()

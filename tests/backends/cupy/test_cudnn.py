@@ -18,7 +18,7 @@ from torchlite._dispatch import backend_registry
 from torchlite.backends import cudnn as switches
 from torchlite_backends.cupy import cudnn as module
 from torchlite_backends.cupy import cudnn_attention, cudnn_conv
-from torchlite_backends.device_runtime.core.array import row_major
+from torchlite_backends.device_runtime.core.array import row_major_layout
 from torchlite_backends.device_runtime.nn.conv_shape import ConvShape
 
 simulated = pytest.mark.skipif(bool(kernel_compiler.missing()), reason=kernel_compiler.missing())
@@ -32,7 +32,7 @@ TOLERANCE = {torch.float32: 1e-4, torch.float16: 4e-3, torch.bfloat16: 3e-2, tor
 def real():
     """The package, when cuDNN itself is there too."""
     pytest.importorskip("cudnn", reason="nvidia-cudnn-frontend is not installed")
-    found = module.frontend()
+    found = module.import_frontend()
     if found is None:
         pytest.skip("nvidia-cudnn-frontend is installed and does not find cuDNN")
     return found
@@ -57,7 +57,7 @@ def test_convolutions_are_valid_graphs(real, what, kind):
 
 
 def tensor(*shape, kind="f16"):
-    return module.Tensor(shape, row_major(shape)[1], kind)
+    return module.Tensor(shape, row_major_layout(shape)[1], kind)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -447,8 +447,8 @@ def test_whether_it_is_there(monkeypatch, found):
     import sys
 
     monkeypatch.setitem(sys.modules, "cudnn", found)
-    module.frontend.cache_clear()
+    module.import_frontend.cache_clear()
     try:
-        assert module.frontend() is (found if type(found) is stand_in.Cudnn else None)
+        assert module.import_frontend() is (found if type(found) is stand_in.Cudnn else None)
     finally:
-        module.frontend.cache_clear()
+        module.import_frontend.cache_clear()

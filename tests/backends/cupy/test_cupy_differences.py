@@ -383,8 +383,10 @@ def test_factors_of_large_matrices(cusolver, dtype):
 
 def test_small_matrices_avoid_cusolver(backend):
     assert backend.device(0).library_factorise("lu", torch.ones(255, 300, device="cuda")._tl_array) is None
-    assert not backend.device(0)._solver.takes(torch.ones(300, 300, device="cuda", dtype=torch.float16)._tl_array)
-    assert not backend.device(0)._solver.takes(torch.ones(17, 256, 256, device="cuda")._tl_array)
+    assert not backend.device(0)._solver.should_factor(
+        torch.ones(300, 300, device="cuda", dtype=torch.float16)._tl_array
+    )
+    assert not backend.device(0)._solver.should_factor(torch.ones(17, 256, 256, device="cuda")._tl_array)
 
 
 # -- cuBLAS --
@@ -516,11 +518,13 @@ def test_unsupported_gemms_are_declined(backend):
     """A conjugate is free only with a transposition; without an inner dimension there is nothing to sum."""
     made = backend.device(0).blas
     plain = GemmShape(4, 5, 3, (3, 1), (5, 1), (5, 1))
-    assert blas.cublas_gemm(made, "f32", plain, False, (False, False)) is not None
+    assert blas.plan_cublas_gemm(made, "f32", plain, False, (False, False)) is not None
     for sizes, kind in ((plain, "i32"), (plain._replace(k=0), "f32"), (plain._replace(c=(1, 4)), "f32")):
-        assert blas.cublas_gemm(made, kind, sizes, False, (False, False)) is None
-    assert blas.cublas_gemm(made, "c64", plain, False, (True, False)) is None
-    assert blas.cublas_gemm(made, "c64", plain._replace(a=(1, 4)), False, (True, False)).before[1] == blas.CONJUGATED
+        assert blas.plan_cublas_gemm(made, kind, sizes, False, (False, False)) is None
+    assert blas.plan_cublas_gemm(made, "c64", plain, False, (True, False)) is None
+    assert (
+        blas.plan_cublas_gemm(made, "c64", plain._replace(a=(1, 4)), False, (True, False)).before[1] == blas.CONJUGATED
+    )
 
 
 def test_a_complex_factor_of_real_matrices_is_refused(cublas):

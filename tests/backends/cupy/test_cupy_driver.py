@@ -17,7 +17,7 @@ cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 import torchlite_backends.cupy
 from torchlite_backends.cupy import cupy_driver as module
 from torchlite_backends.kernel_sources.preamble import CUDA
-from torchlite_backends.kernel_sources.preamble import dtype_macros as types_text
+from torchlite_backends.kernel_sources.preamble import dtype_macros_source as types_text
 
 FILE = pathlib.Path(torchlite_backends.cupy.__file__).with_name("driver.py")
 ROOTS = ("cupy", "function", "memory", "stream", "driver", "runtime", "nvrtc")
@@ -155,7 +155,7 @@ def test_foreign_streams_are_passed_by_address():
 def test_programs_compile_without_flushing_small_numbers():
     """CuPy's RawModule adds `-ftz=true`; our way through NVRTC does not, and the code for the same text differs."""
     try:
-        module.compiler()
+        module.nvrtc_version()
     except RuntimeError as error:
         pytest.skip(f"NVRTC is not installed: {error}")
     ours = object.__new__(module.Driver)
@@ -165,12 +165,12 @@ def test_programs_compile_without_flushing_small_numbers():
         + types_text((), "cuda", T="f32")
         + "KERNEL void scale(IN(T, x), OUT(T, y), const int n) { if (ITEM < n) AT(y)[ITEM] = 0.5f * AT(x)[ITEM]; }"
     )
-    code = ours._compiled(text)
+    code = ours._compile_source(text)
     assert b".visible .entry scale(" in code and b"mul.f32" in code and b"ftz" not in code
     ours._options += ("-ftz=true",)
-    assert b"mul.ftz.f32" in ours._compiled(text)
+    assert b"mul.ftz.f32" in ours._compile_source(text)
     with pytest.raises(RuntimeError, match=r'"nonsense" is undefined'):
-        ours._compiled("KERNEL void scale() { nonsense; }".replace("KERNEL", 'extern "C" __global__'))
+        ours._compile_source("KERNEL void scale() { nonsense; }".replace("KERNEL", 'extern "C" __global__'))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,12 @@ from tests.cuda_simulator import kernel_compiler
 from tests.cuda_simulator.driver import Simulated
 from torchlite_backends.cupy.backend import CUDABackend
 from torchlite_backends.cupy.device import _ParameterBlock
-from torchlite_backends.cupy.launch_grid import covering_block, dividing_block, grid_for, with_bounds_guard
+from torchlite_backends.cupy.launch_grid import (
+    choose_covering_block,
+    choose_dividing_block,
+    compute_grid,
+    with_bounds_guard,
+)
 from torchlite_backends.device_runtime.core.array import empty
 from torchlite_backends.device_runtime.core.host_transfer import from_numpy, to_numpy
 
@@ -44,7 +49,7 @@ def simulated():
     ],
 )
 def test_grids_that_fit(items, block, sizes):
-    assert grid_for(items, block) == (sizes, None)
+    assert compute_grid(items, block) == (sizes, None)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +63,7 @@ def test_grids_that_fit(items, block, sizes):
     ],
 )
 def test_grids_that_need_a_guard_cover_everything_and_are_allowed(items, block):
-    (x, y, z, *threads), guard = grid_for(items, block)
+    (x, y, z, *threads), guard = compute_grid(items, block)
     assert y <= 65535 and z <= 65535
     *limits, rows = struct.unpack("4i", guard)
     padded = [*items, 1, 1][:3]
@@ -68,9 +73,9 @@ def test_grids_that_need_a_guard_cover_everything_and_are_allowed(items, block):
 
 
 def test_blocks_for_any_number_of_items():
-    assert dividing_block((1009, 1, 1)) is None and dividing_block((997, 1009, 1)) is None
-    assert dividing_block((1 << 20, 1, 1)) == (256, 1, 1)
-    assert covering_block((1009, 1, 1)) == (256, 1, 1) and covering_block((3, 1000, 1)) == (4, 64, 1)
+    assert choose_dividing_block((1009, 1, 1)) is None and choose_dividing_block((997, 1009, 1)) is None
+    assert choose_dividing_block((1 << 20, 1, 1)) == (256, 1, 1)
+    assert choose_covering_block((1009, 1, 1)) == (256, 1, 1) and choose_covering_block((3, 1000, 1)) == (4, 64, 1)
 
 
 PLACES = r"""
@@ -156,7 +161,7 @@ def test_layouts_match_the_kernels(simulated, monkeypatch):
 
     seen = []
 
-    def laid_out(self, values, plain=module.CUDAFunction._lay_out):
+    def laid_out(self, values, plain=module.CUDAFunction._layout_parameters):
         made = plain(self, values)
         codes = "Q" * len(values) if not self.signature else self.signature.replace("p", "Qi")
         sizes = [
@@ -166,7 +171,7 @@ def test_layouts_match_the_kernels(simulated, monkeypatch):
         seen.append((self.name, sizes, self._kernel.kernel.sizes))
         return made
 
-    monkeypatch.setattr(module.CUDAFunction, "_lay_out", laid_out)
+    monkeypatch.setattr(module.CUDAFunction, "_layout_parameters", laid_out)
     with installed(other=CUDABackend(Simulated(libraries=False))):
         x = torch.randn(33, 40, device="cuda", requires_grad=True)
         y = torch.nn.functional.layer_norm(x @ x.T, (33,)).softmax(-1)
@@ -252,10 +257,10 @@ def test_peaks_are_exact(simulated, rng):
     for step in range(400):
         if step % 100 == 0:
             memory.reset_peak()
-            peak = memory.in_use()
+            peak = memory.referenced_bytes()
         if blocks and rng.random() < 0.45:
             blocks.pop(rng.integers(len(blocks)))
         else:
             blocks.append(memory.allocate(int(rng.integers(0, 5000))))
-        peak = max(peak, memory.in_use())
+        peak = max(peak, memory.referenced_bytes())
         assert memory.statistics()["allocated_bytes.all.peak"] == memory.peak == peak

@@ -19,11 +19,11 @@ pytestmark = pytest.mark.usefixtures("opencl")
 @pytest.fixture(params=[0, 16], ids=["as the device does", "in groups"])
 def group(request, device):
     """Work-items that share a transform: CPU devices use one, so that the way of GPUs is tried here too."""
-    from torchlite_backends.device_runtime.linalg.matrix_launch import group_size
+    from torchlite_backends.device_runtime.linalg.matrix_launch import choose_group_size
     from torchlite_backends.opencl.backend import backend
 
     found = backend.device(0)
-    before = group_size(found)
+    before = choose_group_size(found)
     found.plans["group of a matrix"] = request.param or before
     yield
     found.plans["group of a matrix"] = before

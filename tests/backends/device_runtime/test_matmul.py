@@ -214,11 +214,11 @@ def test_all_forms_of_a_product_add_up_in_the_same_order(any_form, rng, dtype):
         a, b = laid(made(rng, (m, k), dtype), "transposed", any_form), laid(made(rng, (k, n), dtype), "plain", any_form)
         want = a @ b
         kind, sizes = a._tl_array.kind, gemm.GemmShape(m, n, k, a.stride(), b.stride(), (n, 1))
-        forms = gemm.candidate_configs(device, kind, sizes)
-        assert len(forms) > 2 and autotune.fastest_config(device, kind, sizes, False, forms) in forms
+        forms = gemm.list_candidate_configs(device, kind, sizes)
+        assert len(forms) > 2 and autotune.find_fastest_config(device, kind, sizes, False, forms) in forms
         for form in forms:
             found = torch.zeros_like(want)
-            gemm.gemm_plan(device, kind, sizes, form=form).run(a._tl_array, b._tl_array, found._tl_array)
+            gemm.plan_gemm(device, kind, sizes, form=form).run(a._tl_array, b._tl_array, found._tl_array)
             # Compilers make one step of a product and a sum in some of the GPUs' texts, and two in others.
             bound = 0 if device.is_cpu else {np.float32: 1e-5, np.float16: 2e-3, np.float64: 1e-12}.get(dtype, 0)
             torch.testing.assert_close(found, want, rtol=bound, atol=bound * n, msg=str(form))

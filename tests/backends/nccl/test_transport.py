@@ -102,7 +102,7 @@ class Streams:
 @pytest.fixture(params=[14, 13], ids=lambda version: f"cupy{version}")
 def library(request, monkeypatch):
     made, streams = Library(request.param), Streams()
-    monkeypatch.setattr(type(torchlite_backends.nccl.engine), "_nccl", lambda self: made)
+    monkeypatch.setattr(type(torchlite_backends.nccl.engine), "_import_nccl", lambda self: made)
     names = {name: getattr(torch, name) for name in ("device", "int32", "Tensor")}
     zeros = lambda *args, **kwargs: torch.zeros(*args, dtype=kwargs["dtype"])
     monkeypatch.setattr(_device_comm_backend, "torch", types.SimpleNamespace(cuda=streams, zeros=zeros, **names))
@@ -304,7 +304,7 @@ def test_both_kinds_of_tensors(monkeypatch):
 
 
 def test_identities_are_bytes():
-    from torchlite_backends.nccl.communicator import unique_id_bytes
+    from torchlite_backends.nccl.communicator import unique_id_to_bytes
 
-    assert unique_id_bytes([-1, 5, *[0] * 126])[:2] == bytes([255, 5])
+    assert unique_id_to_bytes([-1, 5, *[0] * 126])[:2] == bytes([255, 5])
     assert np.int8(-1) == -1

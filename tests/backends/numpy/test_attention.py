@@ -145,7 +145,7 @@ def test_the_same_for_any_number_of_threads(shape, causal):
 def test_tiles_cover_everything_once():
     for groups, heads, rows, columns in ((1, 1, 1, 1), (3, 5, 130, 130), (9, 2, 64, 64), (1, 12, 4096, 4096)):
         for causal in (False, True):
-            tiles, chunks = attention._tiles(groups, heads, rows, columns, causal)
+            tiles, chunks = attention._choose_tiles(groups, heads, rows, columns, causal)
             seen = np.zeros((groups, heads), int)
             for tile in tiles:
                 seen[tile] += 1

@@ -7,14 +7,14 @@ import pytest
 
 from torchlite._settings import thread_count
 from torchlite._settings.backend_flags import FLAGS
-from torchlite_backends.numpy import conv, conv_banded, conv_geometry, conv_native, conv_nonoverlapping, winograd
+from torchlite_backends.numpy import conv, conv_banded, conv_cpu_engine, conv_geometry, conv_nonoverlapping, winograd
 
 
 @pytest.fixture(autouse=True)
 def two_threads(monkeypatch):
     monkeypatch.setattr(thread_count, "_count", 2)
     monkeypatch.setattr(FLAGS, "mkldnn_enabled", False)
-    monkeypatch.setattr(conv_native, "_convolutions", lambda: None)
+    monkeypatch.setattr(conv_cpu_engine, "_engine_convolutions", lambda: None)
 
 
 def pair(value, count):
@@ -80,16 +80,16 @@ def check(rng, x, w, stride=1, padding=0, dilation=1, groups=1, bias=None, toler
 
 def test_one_image_is_cut_by_its_multiplications():
     def blocks(*args):
-        return len(conv_geometry.conv_geometry(1, *args, (1, 1), (0, 0), (1, 1), 1).blocks)
+        return len(conv_geometry.get_conv_geometry(1, *args, (1, 1), (0, 0), (1, 1), 1).blocks)
 
     assert blocks(64, 256, (56, 56), (1, 1)) >= 2  # no more than 0.2 million elements to read
     assert blocks(64, 64, (28, 28), (1, 1)) == 1 and blocks(3, 4, (100, 100), (3, 3)) == 1
 
 
 def test_where_the_batch_is_innermost_runs_stay_long(rng):
-    plan = conv_geometry.conv_geometry(32, 6, 16, (14, 14), (5, 5), (1, 1), (0, 0), (1, 1), 1)
+    plan = conv_geometry.get_conv_geometry(32, 6, 16, (14, 14), (5, 5), (1, 1), (0, 0), (1, 1), 1)
     assert plan.batch_inner and plan.images == 32 and len(plan.blocks) > 1
-    many = conv_geometry.conv_geometry(256, 128, 160, (9, 9), (3, 3), (2, 2), (1, 1), (1, 1), 1)
+    many = conv_geometry.get_conv_geometry(256, 128, 160, (9, 9), (3, 3), (2, 2), (1, 1), (1, 1), 1)
     assert many.batch_inner and many.images >= 32
     for batch in (20, 160):  # on the way back channels are shared, or images
         check(rng, *case(rng, batch, 128, 136, (9, 8), (3, 3)), stride=2, padding=1, tolerance=5e-6)
@@ -108,7 +108,7 @@ def transforms_for_nothing(monkeypatch):
 
 def test_winograd_where_it_pays():
     def is_faster(batch, channels, filters, size, kernel=3, stride=1, dilation=1, groups=1, dtype="f4"):
-        plan = conv_geometry.conv_geometry(
+        plan = conv_geometry.get_conv_geometry(
             batch, channels, filters, size, *(pair(v, 2) for v in (kernel, stride, 1, dilation)), groups
         )
         return winograd.is_faster(plan, np.dtype(dtype))
@@ -223,14 +223,14 @@ def test_the_same_for_any_number_of_threads_and_order_in_memory(rng, monkeypatch
 def bands_for_all(monkeypatch):
     for name, value in {"_LARGE": 0, "_SHORTEST": 0, "_TALL": 0, "_BLOCK": 1 << 11, "TILE": 8}.items():
         monkeypatch.setattr(conv_banded, name, value)
-    conv_banded._band_layout.cache_clear()
+    conv_banded._make_band_layout.cache_clear()
     yield
-    conv_banded._band_layout.cache_clear()
+    conv_banded._make_band_layout.cache_clear()
 
 
 def bands(batch, channels, size, kernel=3, stride=1, dilation=1):
     n = len(size)
-    plan = conv_geometry.conv_geometry(
+    plan = conv_geometry.get_conv_geometry(
         batch,
         channels,
         channels,
@@ -342,10 +342,10 @@ def test_the_gradient_of_a_bias(rng, monkeypatch, shape, last, dtype):
         g = np.ascontiguousarray(np.moveaxis(g, 1, -1))
         g = np.moveaxis(g, -1, 1)
     wanted = g.astype("c16" if dtype == "c8" else "f8").sum((0, *range(2, g.ndim)))
-    got = conv._bias_gradient(g)
+    got = conv._compute_bias_gradient(g)
     assert got.dtype == g.dtype and np.abs(got - wanted).max() < 1e-3
     monkeypatch.setattr(thread_count, "_count", 1)
-    assert conv._bias_gradient(g).tobytes() == got.tobytes()
+    assert conv._compute_bias_gradient(g).tobytes() == got.tobytes()
 
 
 # -- patches side by side ------------------------------------------------------------------------------
@@ -382,7 +382,7 @@ def test_patches(rng, monkeypatch, batch, channels, filters, size, kernel, strid
 
 def test_patches_where_it_pays():
     def is_faster(kernel, stride, padding=0, dilation=1, groups=1, dtype="f4"):
-        plan = conv_geometry.conv_geometry(
+        plan = conv_geometry.get_conv_geometry(
             2, 4, 4, (32, 32), *(pair(v, 2) for v in (kernel, stride, padding, dilation)), groups
         )
         return conv_nonoverlapping.is_faster(plan, np.dtype(dtype)), conv_nonoverlapping.is_faster_transposed(

@@ -7,7 +7,7 @@ import pytest
 
 import torchlite as torch
 from torchlite._settings import thread_count
-from torchlite_backends.array import scatter, sort
+from torchlite_backends.array import gather_scatter, sort
 from torchlite_backends.numpy import (
     activation,
     gather,
@@ -60,20 +60,20 @@ def bits(x):
 def test_copies_in_row_major_order_are_exact(rng, shape, order, dtype):
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     x = rng.integers(0, 256, size, np.uint8).view(dtype).reshape(shape).transpose(order)
-    copied = threaded_copy.row_major(x)
+    copied = threaded_copy.copy_row_major(x)
     assert copied.flags.c_contiguous and not np.shares_memory(copied, x)
     assert copied.tobytes() == x.tobytes()
 
 
 def test_signalling_nans_are_preserved(rng):
     x = rng.integers(0x7F800001, 0x7FC00000, (300, 300), np.uint32).view(np.float32)
-    assert threaded_copy.row_major(x.T).tobytes() == x.T.tobytes()
+    assert threaded_copy.copy_row_major(x.T).tobytes() == x.T.tobytes()
 
 
 @pytest.mark.parametrize("step", [2, -1, -3])
 def test_copies_of_arrays_with_gaps_or_backwards(rng, step):
     x = rng.standard_normal((400, 900)).astype(np.float32)[::step, ::step].T
-    assert threaded_copy.row_major(x).tobytes() == x.tobytes()
+    assert threaded_copy.copy_row_major(x).tobytes() == x.tobytes()
 
 
 @pytest.mark.parametrize("special", [False, True])
@@ -126,7 +126,7 @@ def test_sums(rng, shape, axes):
     x = rng.standard_normal(shape).astype(np.float32)
     for keepdim in (False, True):
         exact = np.add.reduce(x.astype(np.float64), axes, keepdims=keepdim)
-        found, plain = threaded_sums.threaded_sum(x, axes, keepdim), np.add.reduce(x, axes, keepdims=keepdim)
+        found, plain = threaded_sums.sum_threaded(x, axes, keepdim), np.add.reduce(x, axes, keepdims=keepdim)
         assert found.shape == exact.shape and found.dtype == np.float32
         assert np.abs(found - exact).max() <= max(8 * np.abs(plain - exact).max(), 1e-3)
 
@@ -138,7 +138,7 @@ def test_sums_are_the_same_for_any_number_of_threads(rng, shape, monkeypatch):
     for count in (1, 2, 5):
         monkeypatch.setattr(thread_count, "_count", count)
         found.append(
-            [threaded_sums.threaded_sum(x, axes).tobytes() for axes in (None, 0, -1)]
+            [threaded_sums.sum_threaded(x, axes).tobytes() for axes in (None, 0, -1)]
             + [prefix_sum.cumsum(x, -1).tobytes()]
         )
     assert found[0] == found[1] == found[2]
@@ -148,7 +148,7 @@ def test_sums_are_the_same_for_any_number_of_threads(rng, shape, monkeypatch):
 def test_gather_and_rows(rng, dtype):
     x = numbers(rng, (7, 90, 200), dtype.replace("u1", "B")).astype(dtype)
     index = rng.integers(0, 200, (7, 90, 30))
-    assert np.array_equal(gather.gather(x, -1, index), scatter.gather(x, 2, index))
+    assert np.array_equal(gather.gather(x, -1, index), gather_scatter.gather(x, 2, index))
     table = x.reshape(-1, 200)
     index = rng.integers(0, len(table), (30, 40))
     assert np.array_equal(gather.take_rows(table, index), table[index])
@@ -198,7 +198,7 @@ def test_rows_by_places(rng, shape, dtype, monkeypatch):
 @pytest.mark.parametrize("size", [1, 2, 65536, 65537, 1 << 20, 1 << 33])
 def test_order_of(rng, size):
     numbers = rng.integers(0, size, 3000)
-    assert np.array_equal(gather.stable_argsort(numbers, size), numbers.argsort(kind="stable"))
+    assert np.array_equal(gather.argsort_small_integers(numbers, size), numbers.argsort(kind="stable"))
 
 
 @pytest.mark.parametrize("wrong", [-1, 200, -(1 << 63)])
@@ -221,7 +221,7 @@ def plain_layer_norm(x, weight, bias, eps):
 @pytest.mark.parametrize("blas", [True, False])
 def test_layer_norm_of_rows_near_and_far_from_zero(rng, shape, weighted, offset, scale, blas, monkeypatch):
     if not blas:
-        monkeypatch.setattr(normalisation, "gemm_function", lambda dtype: None)
+        monkeypatch.setattr(normalisation, "get_gemm_function", lambda dtype: None)
     x = (rng.standard_normal(shape) * scale + offset).astype("f4")
     x[5] += 1000 * scale  # one row is far from zero in any case
     weight, bias = ((rng.standard_normal(shape[1]).astype("f4") if k < weighted else None) for k in range(2))
@@ -293,7 +293,7 @@ def test_the_numbers_are_those_of_one_thread(rng, count, monkeypatch):
             *grads,
             softmax._softmax(x, 1),
             softmax._softmax_backward(g, out, 1),
-            threaded_sums.threaded_sum(x, 0),
+            threaded_sums.sum_threaded(x, 0),
         ]
 
     two = results()

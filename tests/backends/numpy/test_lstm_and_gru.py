@@ -78,10 +78,10 @@ def test_gru(size, reverse, biased):
 
 def test_parts_depend_on_the_shape():
     large, small = lstm._MIN_SIZE_TO_SPLIT, lstm._MIN_SIZE_TO_SPLIT - 1
-    assert lstm._batch_parts(1000, small) == [(0, 1000)]
-    assert lstm._batch_parts(5, large) == [(0, 5)] and lstm._batch_parts(32, large) == [(0, 16), (16, 32)]
+    assert lstm._split_batch(1000, small) == [(0, 1000)]
+    assert lstm._split_batch(5, large) == [(0, 5)] and lstm._split_batch(32, large) == [(0, 16), (16, 32)]
     for batch in range(1, 200):
-        parts = lstm._batch_parts(batch, large)
+        parts = lstm._split_batch(batch, large)
         assert [n for start, stop in parts for n in range(start, stop)] == list(range(batch))
         assert all(start % 4 == 0 for start, _ in parts) and all(start < stop for start, stop in parts)
 

@@ -19,7 +19,7 @@ from torchlite_backends.onednn import conv_heuristics, conv_partition, library
 FOUND = library.find_library()
 installed = pytest.mark.skipif(FOUND.library is None, reason=f"oneDNN is not used: {FOUND.why_not}")
 F = torch.nn.functional
-winograd_fits = winograd.transposing_copy(np.dtype("f4")) is not None
+winograd_fits = winograd.get_transposing_copy(np.dtype("f4")) is not None
 # batch, channels, filters, size, kernel, then stride, padding, dilation, groups
 SHAPES = [
     (4, 64, 64, (30, 30), 3, 1, 1),
@@ -57,9 +57,9 @@ def small_pieces():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(conv_partition, "_MIN_MULS", 1 << 20)
         patch.setattr(conv_partition, "_MIN_ELEMENTS", 1 << 15)
-        conv_onednn._convolutions.cache_clear()
+        conv_onednn._load_convolutions.cache_clear()
         yield
-    conv_onednn._convolutions.cache_clear()
+    conv_onednn._load_convolutions.cache_clear()
 
 
 def drawn(shape, seed):
@@ -284,11 +284,11 @@ def test_ways_that_oned_nn_is_slow_at_are_left_to_numpy(monkeypatch, counted):
     from torchlite_backends.onednn import primitives
 
     monkeypatch.setattr(primitives, "is_fast", lambda library, description: False)
-    conv_onednn._convolutions.cache_clear()
+    conv_onednn._load_convolutions.cache_clear()
     try:
         found = results(SHAPES[0])
     finally:
-        conv_onednn._convolutions.cache_clear()
+        conv_onednn._load_convolutions.cache_clear()
     assert not counted
     assert_close(found, by_numpy(SHAPES[0]))
 
@@ -356,10 +356,10 @@ def test_rules(case, kinds):
 def test_pieces_cover_the_convolution(case, kind):
     """NumPy computes each piece as a separate convolution."""
     batch, channels, filters, size, kernel, stride, padding, dilation, groups = geometry(case)
-    plan = conv_geometry.conv_geometry(batch, channels, filters, size, kernel, stride, padding, dilation, groups)
+    plan = conv_geometry.get_conv_geometry(batch, channels, filters, size, kernel, stride, padding, dilation, groups)
     g = conv_partition.ConvShape(batch, channels, filters, size, kernel, stride, padding, dilation, groups, plan.out)
     made = np.zeros((batch, channels, *size) if kind == conv_partition.DATA else (batch, filters, *plan.out), np.int64)
-    for piece in conv_partition.pieces(g, kind):
+    for piece in conv_partition.split_into_pieces(g, kind):
         rows, ends = (
             (piece.source_rows, piece.channels) if kind == conv_partition.DATA else (piece.target_rows, piece.filters)
         )
@@ -399,7 +399,7 @@ def test_info_names_the_library_or_the_reason():
 
 
 def test_a_missing_library_names_the_extra(monkeypatch):
-    monkeypatch.setattr(library, "_candidate_paths", lambda: ["libnone.so.3"])
+    monkeypatch.setattr(library, "_list_candidate_paths", lambda: ["libnone.so.3"])
     monkeypatch.delenv("TORCHLITE_ONEDNN", raising=False)
     found = library.find_library.__wrapped__()
     assert found.library is None and "pip install 'torchlite-nd[onednn]'" in found.why_not

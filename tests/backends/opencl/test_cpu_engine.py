@@ -12,7 +12,7 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch.backend_registry import backend_of, table_of
-from torchlite_backends.cpu_engines import kernel_support, ndarray_bridge
+from torchlite_backends.cpu_engines import kernel_overrides, ndarray_bridge
 from torchlite_backends.opencl.cpu_engine import Engine, _index, engine
 
 
@@ -83,7 +83,7 @@ def test_two_results_and_integers(x):
 
 def test_an_index_that_does_not_fit_is_numpys_error(x):
     plain = backend_of("cpu").kernels(0)["gather"]
-    kernel = ndarray_bridge.engine_kernel(engine, "gather", plain, {x.dtype: 1})
+    kernel = ndarray_bridge.make_engine_kernel(engine, "gather", plain, {x.dtype: 1})
     bad = np.full((33, 4), 500)
     with pytest.raises(RuntimeError, match="index 500 is out of bounds for dimension 1 with size 130"):
         kernel(x, 1, bad)
@@ -104,7 +104,7 @@ def test_a_table_that_the_engine_serves(x, monkeypatch):
     served = []
     real = ndarray_bridge.run_on_device
     monkeypatch.setattr(ndarray_bridge, "run_on_device", lambda *args: served.append(args[1]) or real(*args))
-    kernels = kernel_support.engine_kernels(backend_of("cpu").kernels(0), engine)
+    kernels = kernel_overrides.engine_kernels(backend_of("cpu").kernels(0), engine)
     np.testing.assert_allclose(kernels["_softmax"](x, 1).sum(1), 1, rtol=1e-5)
     np.testing.assert_allclose(kernels["cumsum"](x, 1), np.cumsum(x, 1), rtol=1e-3, atol=1e-4)
     assert served == ["_softmax", "cumsum"] and table_of(torch.device("cpu")).add is np.add

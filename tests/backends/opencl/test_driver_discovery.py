@@ -28,10 +28,10 @@ def _own_memory(tmp_path, monkeypatch):
     """No outcome of other runs, and none left for them."""
     monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.delenv("TORCHLITE_OPENCL_PLATFORM", raising=False)
-    monkeypatch.setattr(driver_discovery, "_pyopencl", lambda: tmp_path)
-    driver_discovery._cached_probe.cache_clear()
+    monkeypatch.setattr(driver_discovery, "_find_pyopencl_folder", lambda: tmp_path)
+    driver_discovery._load_or_run_probe.cache_clear()
     yield
-    driver_discovery._cached_probe.cache_clear()
+    driver_discovery._load_or_run_probe.cache_clear()
 
 
 def found(monkeypatch, *records, failed=None):
@@ -43,7 +43,7 @@ def found(monkeypatch, *records, failed=None):
 
 
 def names():
-    return [(record["platform"], record["nth"]) for record in driver_discovery.usable_devices()]
+    return [(record["platform"], record["nth"]) for record in driver_discovery.list_usable_devices()]
 
 
 def test_order_is_gpus_accelerators_cpus_by_platform(monkeypatch):
@@ -74,7 +74,7 @@ def test_why_not_names_the_package_to_install(monkeypatch):
     )
     found(monkeypatch, {**CPU, "error": "no compiler"}, failed={"bad": "crashes (SIGSEGV)"})
     assert "bad: crashes (SIGSEGV); Vendor A, host: no compiler" in driver_discovery.why_not()
-    monkeypatch.setattr(driver_discovery, "_pyopencl", lambda: None)
+    monkeypatch.setattr(driver_discovery, "_find_pyopencl_folder", lambda: None)
     assert (
         driver_discovery.why_not() == "device 'opencl' needs PyOpenCL and a driver: pip install 'torchlite-nd[opencl]'"
     )
@@ -104,9 +104,9 @@ class Machine:
         self.trials = []
         self.drivers = [driver_discovery.Driver(name, f"/lib/{name}.so") for name in "abc"]
         self.fails = fails
-        monkeypatch.setattr(driver_discovery, "installed", lambda: self.drivers)
+        monkeypatch.setattr(driver_discovery, "list_installed_drivers", lambda: self.drivers)
         monkeypatch.setattr(driver_discovery.sys, "platform", linux)
-        monkeypatch.setattr(driver_discovery, "_probe", self.driver_probe)
+        monkeypatch.setattr(driver_discovery, "_probe_drivers", self.driver_probe)
 
     def driver_probe(self, chosen):
         self.trials.append("".join(d.name for d in chosen or ()))
@@ -116,17 +116,19 @@ class Machine:
 
 def test_drivers_are_probed_at_once_and_results_are_cached(monkeypatch):
     machine = Machine(monkeypatch)
-    assert [d["platform"] for d in driver_discovery.usable_devices()] == ["a", "b", "c"] and machine.trials == ["abc"]
-    driver_discovery._cached_probe.cache_clear()  # another process
-    assert len(driver_discovery.usable_devices()) == 3 and machine.trials == ["abc"]
+    assert [d["platform"] for d in driver_discovery.list_usable_devices()] == ["a", "b", "c"] and machine.trials == [
+        "abc"
+    ]
+    driver_discovery._load_or_run_probe.cache_clear()  # another process
+    assert len(driver_discovery.list_usable_devices()) == 3 and machine.trials == ["abc"]
     machine.drivers = machine.drivers[:2]  # a driver was removed
-    driver_discovery._cached_probe.cache_clear()
-    assert len(driver_discovery.usable_devices()) == 2 and machine.trials == ["abc", "ab"]
+    driver_discovery._load_or_run_probe.cache_clear()
+    assert len(driver_discovery.list_usable_devices()) == 2 and machine.trials == ["abc", "ab"]
 
 
 def test_a_driver_that_crashes_is_left_out(monkeypatch):
     machine = Machine(monkeypatch, fails=lambda names: "crashes (SIGSEGV)" if "b" in names else "")
-    assert [d["platform"] for d in driver_discovery.usable_devices()] == ["a", "c"] and machine.trials == [
+    assert [d["platform"] for d in driver_discovery.list_usable_devices()] == ["a", "c"] and machine.trials == [
         "abc",
         "a",
         "ab",
@@ -134,8 +136,8 @@ def test_a_driver_that_crashes_is_left_out(monkeypatch):
     ]
     assert driver_discovery.probe_result().keep == ["/lib/a.so", "/lib/c.so"] and driver_discovery.why_not() == ""
     machine.fails = lambda names: ""
-    driver_discovery._cached_probe.cache_clear()
-    assert len(driver_discovery.usable_devices()) == 2 and len(machine.trials) == 4  # remembered
+    driver_discovery._load_or_run_probe.cache_clear()
+    assert len(driver_discovery.list_usable_devices()) == 2 and len(machine.trials) == 4  # remembered
     assert driver_discovery.problems() == [] and machine.trials[4:] == ["abc"]  # asked for a report, it is tried again
 
 
@@ -148,7 +150,7 @@ def test_pyopencl_that_does_not_load(monkeypatch):
 
 def test_drivers_that_crash_beside_each_other(monkeypatch):
     machine = Machine(monkeypatch, fails=lambda names: "crashes (SIGABRT)" if {"a", "c"} <= set(names) else "")
-    assert [d["platform"] for d in driver_discovery.usable_devices()] == ["a", "b"] and machine.trials == [
+    assert [d["platform"] for d in driver_discovery.list_usable_devices()] == ["a", "b"] and machine.trials == [
         "abc",
         "a",
         "ab",
@@ -161,29 +163,29 @@ def test_drivers_that_crash_beside_each_other(monkeypatch):
 
 def test_failures_are_tried_again_after_a_day(monkeypatch):
     machine = Machine(monkeypatch, fails=lambda names: "fails: busy" if "b" in names else "")
-    assert len(driver_discovery.usable_devices()) == 2
+    assert len(driver_discovery.list_usable_devices()) == 2
     [file] = driver_discovery.cache_folder().glob("drivers-*.json")
     os.utime(file, (file.stat().st_atime, file.stat().st_mtime - 2 * 86400))
-    driver_discovery._cached_probe.cache_clear()
+    driver_discovery._load_or_run_probe.cache_clear()
     machine.fails = lambda names: ""
-    assert len(driver_discovery.usable_devices()) == 3
+    assert len(driver_discovery.list_usable_devices()) == 3
 
 
 def test_a_damaged_memory_is_written_anew(monkeypatch):
     machine = Machine(monkeypatch)
-    driver_discovery.usable_devices()
+    driver_discovery.list_usable_devices()
     [file] = driver_discovery.cache_folder().glob("drivers-*.json")
     for text in ("", "{}", "[1]", '{"keep": 1'):
         file.write_text(text)
-        driver_discovery._cached_probe.cache_clear()
-        assert len(driver_discovery.usable_devices()) == 3
+        driver_discovery._load_or_run_probe.cache_clear()
+        assert len(driver_discovery.list_usable_devices()) == 3
     assert json.loads(file.read_text())["keep"] == ["/lib/a.so", "/lib/b.so", "/lib/c.so"] and len(machine.trials) == 5
 
 
 def test_a_memory_that_is_not_as_it_was_written_is_written_anew(monkeypatch):
     """A letter changed, values of other types, the content of another file, deep nesting: none is believed."""
     machine = Machine(monkeypatch)
-    driver_discovery.usable_devices()
+    driver_discovery.list_usable_devices()
     [file] = driver_discovery.cache_folder().glob("drivers-*.json")
     whole = file.read_text()
     content = json.loads(whole)
@@ -199,26 +201,26 @@ def test_a_memory_that_is_not_as_it_was_written_is_written_anew(monkeypatch):
         (file.name, [{**content["devices"][0], "nth": "0"}]),
     ):
         changed = {"keep": [], "devices": records, "failed": {}}
-        wrong.append(json.dumps({**changed, "digest": driver_discovery._digest(name, changed)}))
+        wrong.append(json.dumps({**changed, "digest": driver_discovery._digest_cache_file(name, changed)}))
     for text in wrong:
         file.write_text(text)
-        driver_discovery._cached_probe.cache_clear()
-        assert len(driver_discovery.usable_devices()) == 3
+        driver_discovery._load_or_run_probe.cache_clear()
+        assert len(driver_discovery.list_usable_devices()) == 3
     assert file.read_text() == whole and len(machine.trials) == 1 + len(wrong)
 
 
 def test_devices_that_are_not_there_are_looked_for_again(monkeypatch):
     """If the cache names a device that the loader does not list, the drivers are probed again."""
     machine = Machine(monkeypatch)
-    assert len(driver_discovery.usable_devices()) == 3
+    assert len(driver_discovery.list_usable_devices()) == 3
     machine.fails = lambda names: "fails: removed" if "b" in names else ""
-    monkeypatch.setattr(driver_discovery.driver_probe, "platforms", lambda folder, libraries: [])
+    monkeypatch.setattr(driver_discovery.driver_probe, "list_platforms", lambda folder, libraries: [])
     monkeypatch.setattr(
         driver_discovery.driver_probe,
-        "devices",
+        "iter_devices",
         lambda found: [({**CPU, "platform": name}, f"device {name}") for name in "ac"],
     )
-    driver_discovery._devices.cache_clear()
+    driver_discovery._find_devices.cache_clear()
     try:
         assert driver_discovery.devices() == ["device a", "device c"] and machine.trials == [
             "abc",
@@ -228,7 +230,7 @@ def test_devices_that_are_not_there_are_looked_for_again(monkeypatch):
             "ac",
         ]
     finally:
-        driver_discovery._devices.cache_clear()
+        driver_discovery._find_devices.cache_clear()
 
 
 def test_one_driver_needs_no_folder(monkeypatch):
@@ -244,13 +246,13 @@ def test_one_driver_needs_no_folder(monkeypatch):
         driver_discovery._IcdFolder([one, other]),
     ):
         pass
-    assert driver_discovery._probe([one, other])[1] == "could not be tried: No usable temporary directory"
+    assert driver_discovery._probe_drivers([one, other])[1] == "could not be tried: No usable temporary directory"
 
 
 def test_other_systems_ask_their_loader(monkeypatch):
     machine = Machine(monkeypatch, linux="win32")
     machine.drivers = []
-    assert driver_discovery.usable_devices() == [] and machine.trials == [""]
+    assert driver_discovery.list_usable_devices() == [] and machine.trials == [""]
 
 
 @pytest.mark.parametrize(
@@ -270,7 +272,7 @@ def test_probe_errors(monkeypatch, tmp_path, body, expected):
     monkeypatch.setattr(driver_probe, "__file__", str(script))
     if "sleep" in body:
         monkeypatch.setattr(driver_discovery, "_PROBE_TIMEOUT", 0.5)
-    records, error = driver_discovery._probe([])
+    records, error = driver_discovery._probe_drivers([])
     assert error == expected and records == ([] if expected else [{"platform": "P"}])
 
 
@@ -288,17 +290,21 @@ def test_icd_files(monkeypatch, tmp_path):
     (tmp_path / "e.icd").write_text("libx.so\n")  # beside the file: the same library again
     monkeypatch.setattr(
         driver_discovery,
-        "intel_driver",
+        "find_intel_driver",
         lambda: driver_discovery.Driver("intel", "/x/libintelocl.so", ("/x/libtbb.so.12",)),
     )
-    monkeypatch.setattr(driver_discovery, "_pyopencl", lambda: None)
+    monkeypatch.setattr(driver_discovery, "_find_pyopencl_folder", lambda: None)
     monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path))
-    assert [d.library for d in driver_discovery.installed()] == [str(library), "libvendor.so.1", "/x/libintelocl.so"]
+    assert [d.library for d in driver_discovery.list_installed_drivers()] == [
+        str(library),
+        "libvendor.so.1",
+        "/x/libintelocl.so",
+    ]
     monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path / "b.icd"))
-    assert [d.library for d in driver_discovery.installed()] == ["libvendor.so.1", "/x/libintelocl.so"]
+    assert [d.library for d in driver_discovery.list_installed_drivers()] == ["libvendor.so.1", "/x/libintelocl.so"]
     (tmp_path / "own.icd").write_text("libintelocl.so")  # the system has the runtime: pip's is not added
     monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path / "own.icd"))
-    assert [d.library for d in driver_discovery.installed()] == ["libintelocl.so"]
+    assert [d.library for d in driver_discovery.list_installed_drivers()] == ["libintelocl.so"]
 
 
 def test_intels_runtime_is_located_in_any_prefix(monkeypatch, tmp_path):
@@ -306,10 +312,10 @@ def test_intels_runtime_is_located_in_any_prefix(monkeypatch, tmp_path):
     for prefix in ("user", "system"):
         (tmp_path / prefix / "lib").mkdir(parents=True)
     monkeypatch.setattr(driver_discovery, "_install_prefixes", lambda: [tmp_path / "user", tmp_path / "system"])
-    assert driver_discovery.intel_driver() is None
+    assert driver_discovery.find_intel_driver() is None
     for name in ("libintelocl.so", "libtbb.so.12"):
         (tmp_path / "system/lib" / name).touch()
-    driver = driver_discovery.intel_driver()
+    driver = driver_discovery.find_intel_driver()
     assert (
         driver
         and driver.library == str(tmp_path / "system/lib/libintelocl.so")
@@ -363,7 +369,7 @@ def test_a_broken_driver_beside_the_good_ones(opencl, tmp_path, monkeypatch):
     subprocess.run([compiler, "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
     vendors.mkdir()
     monkeypatch.undo()
-    for driver in driver_discovery.installed():
+    for driver in driver_discovery.list_installed_drivers():
         (vendors / f"{len(list(vendors.iterdir()))}.icd").write_text(driver.library)
     (vendors / "0-bad.icd").write_text(str(library))
     said = python(

@@ -9,8 +9,8 @@ from torchlite_backends.kernel_sources.dtype_kinds import CATEGORY
 
 from ..core.array import Array, empty, kind_of
 from ..core.copy_fill import fill_with
-from ..core.device import Device, grid
-from ..core.kernel_registration import on_device
+from ..core.device import Device, round_up_to_groups
+from ..core.kernel_markers import mark_device_first
 
 
 def full(device: Device, shape, value, kind: str) -> Array:
@@ -18,17 +18,17 @@ def full(device: Device, shape, value, kind: str) -> Array:
     return fill_with(empty(device, tuple(shape), kind), value)
 
 
-@on_device
+@mark_device_first
 def _empty(device, size, dtype):
     return empty(device, tuple(size), kind_of(dtype.np))
 
 
-@on_device
+@mark_device_first
 def _full(device, size, value, dtype):
     return full(device, size, value, kind_of(dtype.np))
 
 
-def arange_of_kind(device: Device, start, step, count: int, kind: str) -> Array:
+def make_arange(device: Device, start, step, count: int, kind: str) -> Array:
     """Return start, start + step, …, computed in int64, or in the widest floating type of the device."""
     out = empty(device, (count,), kind)
     if count:
@@ -38,16 +38,16 @@ def arange_of_kind(device: Device, start, step, count: int, kind: str) -> Array:
             work, code = ("double", "d") if device.fp64 else ("float", "f")
         kinds = {"T": kind} if work != "double" else {"T": kind, "UNUSED": "f64"}
         run = device.function(RANGE, "range", f"pi{code}{code}", W=work, **kinds)
-        run(grid(count, 64), (64,), out, count, start, step)
+        run(round_up_to_groups(count, 64), (64,), out, count, start, step)
     return out
 
 
-@on_device
+@mark_device_first
 def _arange(device, start, end, step, dtype):
     kind = kind_of(dtype.np)
     if dtype.category < 2:
         start, end, step = int(start), int(end), int(step)
-    return arange_of_kind(device, start, step, max(0, math.ceil((end - start) / step)), kind)
+    return make_arange(device, start, step, max(0, math.ceil((end - start) / step)), kind)
 
 
 def _zeros_like(input):

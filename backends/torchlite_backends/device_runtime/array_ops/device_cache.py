@@ -10,7 +10,7 @@ from ..core.device import Device
 from .creation import full
 
 
-def device_cached(device: Device, family: str, key: Any, make: Callable[[], Any]) -> Any:
+def get_device_cached(device: Device, family: str, key: Any, make: Callable[[], Any]) -> Any:
     """Return the device's cached `make()` for a key."""
     entries = device.kept(family, 512)
     found = entries.get(key)
@@ -19,6 +19,6 @@ def device_cached(device: Device, family: str, key: Any, make: Callable[[], Any]
     return found
 
 
-def cached_scalar(device: Device, value: Any, kind: str) -> Array:
+def get_cached_scalar(device: Device, value: Any, kind: str) -> Array:
     """Return a cached 0-d array of a number, which must not be written."""
-    return device_cached(device, "constants", (kind, repr(value)), lambda: full(device, (), value, kind))
+    return get_device_cached(device, "constants", (kind, repr(value)), lambda: full(device, (), value, kind))

@@ -6,12 +6,12 @@ from torchlite._dispatch.shape_and_value_checks import diagonal_dims
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite_backends.kernel_sources import rearrange as texts
 
-from ..core.array import Array, empty, view_of
+from ..core.array import Array, empty, make_view
 from ..core.contiguous_copy import as_contiguous, clone_row_major
 from ..core.copy_fill import copy_into, fill_with
 from .creation import full
-from .launch_sizes import copy_kind, work_sizes
-from .scatter import write_view
+from .gather_scatter_ops import write_view
+from .launch_sizes import choose_work_sizes, copy_kind
 
 
 def diagonal(input, offset=0, dim1=0, dim2=1):
@@ -22,7 +22,7 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     if length:
         start += max(-offset, 0) * input.steps[first] + max(offset, 0) * input.steps[second]
     kept = [a for a in range(input.ndim) if a not in (first, second)]
-    return view_of(
+    return make_view(
         input,
         (*[input.shape[a] for a in kept], length),
         (*[input.steps[a] for a in kept], input.steps[first] + input.steps[second]),
@@ -55,9 +55,9 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
 def _fill_diagonal_view(x: Array, wrap: bool) -> Array:
     """View the elements that `fill_diagonal_` writes."""
     if x.ndim > 2 or not wrap or x.shape[0] <= x.shape[1]:
-        return view_of(x, (min(x.shape),), (sum(x.steps),), x.offset)
+        return make_view(x, (min(x.shape),), (sum(x.steps),), x.offset)
     rows, columns = x.shape
-    return view_of(x, (-(-(rows * columns) // (columns + 1)),), (columns + 1,), x.offset)
+    return make_view(x, (-(-(rows * columns) // (columns + 1)),), (columns + 1,), x.offset)
 
 
 def _fill_diagonal_(input, value, wrap):
@@ -73,7 +73,7 @@ def _fill_diagonal(input, value, wrap):
     return out
 
 
-def _triangle(name: str, input: Array, diagonal: int, lower: int) -> Array:
+def _keep_triangle(name: str, input: Array, diagonal: int, lower: int) -> Array:
     if input.ndim < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
     x, device = as_contiguous(input), input.device
@@ -81,7 +81,7 @@ def _triangle(name: str, input: Array, diagonal: int, lower: int) -> Array:
     if out.size:
         height, width = x.shape[-2:]
         rows = out.size // width
-        take, items, group = work_sizes(device, rows, max(1, 1024 // width))
+        take, items, group = choose_work_sizes(device, rows, max(1, 1024 // width))
         diagonal = max(min(diagonal, width), -height)
         device.function(texts.TRIANGLE, "triangle", "ppiiiiii", (16,), T=copy_kind(x))(
             items, group, x, out, rows, take, height, width, diagonal, lower
@@ -90,8 +90,8 @@ def _triangle(name: str, input: Array, diagonal: int, lower: int) -> Array:
 
 
 def tril(input, diagonal=0):
-    return _triangle("tril", input, diagonal, 1)
+    return _keep_triangle("tril", input, diagonal, 1)
 
 
 def triu(input, diagonal=0):
-    return _triangle("triu", input, diagonal, 0)
+    return _keep_triangle("triu", input, diagonal, 0)

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.array import Array, empty, view_of
+from ..core.array import Array, empty, make_view
 from ..core.broadcasting import broadcast_shape
 from ..core.contiguous_copy import clone_row_major
 from ..core.copy_fill import copy_into, fill_with
-from ..core.device_asserts import INDEXED, error_code
+from ..core.device_asserts import INDEXED, encode_error
 from ..core.pointwise_dispatch import cast
-from ..core.views import basic_index, expand, permute
+from ..core.views import expand, index_without_copy, permute
 from .creation import full
-from .device_cache import cached_scalar
-from .gather_scatter import (
+from .device_cache import get_cached_scalar
+from .gather_scatter_launch import (
     ThreeDimView,
-    as_3d,
-    flat_indices,
-    index_array,
+    as_3d_view_or_copy,
+    as_contiguous_index,
+    compute_flat_indices,
     scatter_3d,
     scatter_in_float32,
     take_slices,
     try_as_3d,
 )
-from .masks import compress, flat_true_indices, masked_assign, true_indices
+from .masks import assign_where_masked, compress_by_mask, find_flat_true_indices, find_true_indices
 
 
 class _AdvancedIndex:
@@ -44,7 +44,7 @@ class _AdvancedIndex:
             elif item.kind == "b8":
                 _check_mask(item, shape, axis)
                 self.is_mask = item.ndim > 0 and sum([i.__class__ is Array for i in index]) == 1
-                arrays += [flat_true_indices(item)] if self.is_mask else true_indices(item)
+                arrays += [find_flat_true_indices(item)] if self.is_mask else find_true_indices(item)
                 axes += range(axis, axis + item.ndim)
                 axis += item.ndim
             else:
@@ -70,26 +70,26 @@ class _AdvancedIndex:
         )
 
     @property
-    def result(self) -> tuple[int, ...]:
+    def result_shape(self) -> tuple[int, ...]:
         return (*self.lead, *self.shape, *self.rest)
 
-    def ordered(self, x: Array) -> Array:
+    def permute_indexed_dims_first(self, x: Array) -> Array:
         return x if self.dims == tuple(range(x.ndim)) else permute(x, self.dims)
 
-    def places_in(self, x: Array, planes: ThreeDimView) -> tuple[Array, int, bool]:
+    def flat_places_in(self, x: Array, planes: ThreeDimView) -> tuple[Array, int, bool]:
         """Return one index array for the middle of a 3-d view, its length, and whether it may count from the end."""
-        codes = [error_code(INDEXED, axis) for axis in self.axes]
+        codes = [encode_error(INDEXED, axis) for axis in self.axes]
         if len(self.arrays) == 1:
-            return index_array(self.arrays[0]), planes.sizes[1], True
+            return as_contiguous_index(self.arrays[0]), planes.sizes[1], True
         sizes, steps = planes.array.shape[self.first : self.last], planes.array.steps[self.first : self.last]
-        return flat_indices(self.arrays, self.shape, sizes, steps, codes), planes.sizes[1], False
+        return compute_flat_indices(self.arrays, self.shape, sizes, steps, codes), planes.sizes[1], False
 
     @property
     def code(self) -> int:
-        return error_code(INDEXED, self.axes[0])
+        return encode_error(INDEXED, self.axes[0])
 
     @property
-    def joined(self) -> bool:
+    def is_joined(self) -> bool:
         return len(self.arrays) > 1
 
 
@@ -109,48 +109,53 @@ def _index(input, index):
         return _index_by_arrays(input, index)
     if last.kind == "b8":
         return (
-            compress(input, last)
+            compress_by_mask(input, last)
             if not first and last.ndim and last.shape == input.shape
             else _index_by_arrays(input, index)
         )
     shape = input.shape
     out = empty(input.device, (*shape[:first], *last.shape, *shape[first + 1 :]), input.kind)
     return take_slices(
-        as_3d(input, first, first + 1), index_array(last), out, shape[first], True, error_code(INDEXED, first)
+        as_3d_view_or_copy(input, first, first + 1),
+        as_contiguous_index(last),
+        out,
+        shape[first],
+        True,
+        encode_error(INDEXED, first),
     )
 
 
 def _index_by_arrays(input, index):
     if Array not in map(type, index):
-        return clone_row_major(basic_index(input, index))
+        return clone_row_major(index_without_copy(input, index))
     where = _AdvancedIndex(input.shape, index)
-    x = where.ordered(input)
-    planes = as_3d(x, where.first, where.last, where.joined)
-    places, size, wrap = where.places_in(x, planes)
-    return take_slices(planes, places, empty(input.device, where.result, input.kind), size, wrap, where.code)
+    x = where.permute_indexed_dims_first(input)
+    planes = as_3d_view_or_copy(x, where.first, where.last, where.is_joined)
+    places, size, wrap = where.flat_places_in(x, planes)
+    return take_slices(planes, places, empty(input.device, where.result_shape, input.kind), size, wrap, where.code)
 
 
 def _index_backward(input, shape, index):
     if Array not in map(type, index):
         return _slice_index_backward(input, shape, index)
     return scatter_in_float32(
-        "add", full(input.device, shape, 0, input.kind), lambda out: _write(out, index, input, "add")
+        "add", full(input.device, shape, 0, input.kind), lambda out: _write_at_index(out, index, input, "add")
     )
 
 
-def _write(target: Array, index, value: Any, operation: str) -> None:
+def _write_at_index(target: Array, index, value: Any, operation: str) -> None:
     """Assign target[index] = value, or combine at repeated indices."""
     if operation == "set" and _write_masked(target, index, value):
         return
     where = _AdvancedIndex(target.shape, index)
-    value = _broadcast_value(target, value, where.result)
-    x = where.ordered(target)
-    planes = try_as_3d(x, where.first, where.last, where.joined)
+    value = _broadcast_value(target, value, where.result_shape)
+    x = where.permute_indexed_dims_first(target)
+    planes = try_as_3d(x, where.first, where.last, where.is_joined)
     copied = planes is None
     if planes is None:
-        planes = as_3d(x, where.first, where.last, where.joined)
-    places, _, wrap = where.places_in(x, planes)
-    source = as_3d(value, where.first, where.first + len(where.shape))
+        planes = as_3d_view_or_copy(x, where.first, where.last, where.is_joined)
+    places, _, wrap = where.flat_places_in(x, planes)
+    source = as_3d_view_or_copy(value, where.first, where.first + len(where.shape))
     scatter_3d(operation, planes, ThreeDimView(places, source.sizes, (0, 1, 0)), source, wrap, where.code)
     if copied:
         copy_into(x, planes.array)
@@ -170,7 +175,9 @@ def _write_masked(target: Array, index, value: Any) -> bool:
         return False
     _check_mask(mask, target.shape, axis)
     value = _broadcast_value(target, value, target.shape[axis + mask.ndim :])
-    masked_assign(target, view_of(mask, (*mask.shape, *[1] * rest), (*mask.steps, *[0] * rest), mask.offset), value)
+    assign_where_masked(
+        target, make_view(mask, (*mask.shape, *[1] * rest), (*mask.steps, *[0] * rest), mask.offset), value
+    )
     return True
 
 
@@ -179,11 +186,11 @@ def _broadcast_value(target: Array, value: Any, shape) -> Array:
     if value.__class__ is not Array:
         if isinstance(value, complex) and target.kind[0] != "c":
             fill_with(target, value)  # raises the error
-        value = cached_scalar(target.device, value, target.kind)
+        value = get_cached_scalar(target.device, value, target.kind)
     elif value.kind != target.kind:
         value = cast(value, target.kind)
     while value.ndim > len(shape) and value.shape[0] == 1:
-        value = view_of(value, value.shape[1:], value.steps[1:], value.offset)
+        value = make_view(value, value.shape[1:], value.steps[1:], value.offset)
     try:
         return expand(value, shape)
     except RuntimeError:
@@ -195,12 +202,12 @@ def _broadcast_value(target: Array, value: Any, shape) -> Array:
 
 def _setitem_(input, index, value):
     if Array in map(type, index):
-        _write(input, index, value, "set")
+        _write_at_index(input, index, value, "set")
         return
-    target = basic_index(input, index)
+    target = index_without_copy(input, index)
     if value.__class__ is Array:
         while value.ndim > target.ndim and value.shape[0] == 1:
-            value = view_of(value, value.shape[1:], value.steps[1:], value.offset)
+            value = make_view(value, value.shape[1:], value.steps[1:], value.offset)
         expand(value, target.shape)  # raises the error
     copy_into(target, value)
 
@@ -215,7 +222,7 @@ def _index_put(input, index, values, accumulate):
     return scatter_in_float32(
         "add" if accumulate else "set",
         clone_row_major(input),
-        lambda out: _write(out, index, values, "add" if accumulate else "set"),
+        lambda out: _write_at_index(out, index, values, "add" if accumulate else "set"),
     )
 
 
@@ -223,14 +230,14 @@ def _index_put_(input, index, values, accumulate):
     if values.buffer is input.buffer:
         values = clone_row_major(values)
     if not accumulate:
-        _write(input, index, values, "set")
+        _write_at_index(input, index, values, "set")
         return
-    out = scatter_in_float32("add", input, lambda out: _write(out, index, values, "add"))
+    out = scatter_in_float32("add", input, lambda out: _write_at_index(out, index, values, "add"))
     if out is not input:
         copy_into(input, out)
 
 
 def _slice_index_backward(input, shape, index):
     out = full(input.device, shape, 0, input.kind)
-    copy_into(basic_index(out, index), input)
+    copy_into(index_without_copy(out, index), input)
     return out

@@ -5,89 +5,89 @@ from __future__ import annotations
 import struct
 
 from torchlite._types.dtypes import from_np
-from torchlite_backends.kernel_sources.masks import BLOCK_SUMS, COMPRESS, REPEAT, TRUE_INDICES
+from torchlite_backends.kernel_sources.stream_compaction import BLOCK_SUMS, COMPRESS, REPEAT, TRUE_INDICES
 
-from ..core.array import Array, empty, view_of
+from ..core.array import Array, empty, make_view
 from ..core.broadcasting import broadcast_shape
 from ..core.contiguous_copy import as_contiguous, clone_row_major
-from ..core.device_asserts import REPEATS, error_code, error_of_code
+from ..core.device_asserts import REPEATS, encode_error, make_error_from_code
 from ..core.host_transfer import to_numpy
 from ..core.pointwise_dispatch import select_where
 from ..core.views import broadcast_view
-from .launch_sizes import copy_kind, local_size_one, work_sizes
+from .launch_sizes import choose_work_sizes, copy_kind, get_heavy_item_local_size
 
 
-def _block_lengths(count: int) -> tuple[int, int]:
+def _choose_block_length(count: int) -> tuple[int, int]:
     """Return the block length for counting `count` elements, and the number of blocks."""
     length = max(256, -(-count // 4096))
     return length, -(-count // length)
 
 
-def _block_offsets(counted: Array) -> tuple[Array, int]:
+def _compute_block_offsets(counted: Array) -> tuple[Array, int]:
     """Return for each block the int32 sum of the elements before it, and the block length.
 
     `counted` is a contiguous array of masks or counts. The total follows the sums, and a flag for negative counts.
     """
     device = counted.device
-    length, blocks = _block_lengths(counted.size)
+    length, blocks = _choose_block_length(counted.size)
     sums = empty(device, (blocks + 2,), "i32")
     text = ("#define MASK\n" if counted.kind == "b8" else "") + BLOCK_SUMS
     device.function(text, "block_sums", "ppii", T=counted.kind)(
-        (blocks,), local_size_one(device), counted, sums, counted.size, length
+        (blocks,), get_heavy_item_local_size(device), counted, sums, counted.size, length
     )
     device.function(text, "running_sums", "pi", T=counted.kind)((1,), (1,), sums, blocks)
     return sums, length
 
 
-def _offsets_and_count(mask: Array) -> tuple[Array, int, int]:
-    """Return `_block_offsets` of a non-empty mask, and its number of true elements. Waits for the device."""
-    sums, length = _block_offsets(mask)
-    return sums, length, int(to_numpy(view_of(sums, (1,), (1,), sums.size - 2))[0])
+def _compute_offsets_and_count(mask: Array) -> tuple[Array, int, int]:
+    """Return `_compute_block_offsets` of a non-empty mask, and its number of true elements. Waits for the device."""
+    sums, length = _compute_block_offsets(mask)
+    return sums, length, int(to_numpy(make_view(sums, (1,), (1,), sums.size - 2))[0])
 
 
-def flat_true_indices(mask: Array) -> Array:
+def find_flat_true_indices(mask: Array) -> Array:
     """Return the flat int32 indices at which a mask is true."""
     mask = as_contiguous(mask)
     if not mask.size:
         return empty(mask.device, (0,), "i32")
-    sums, length, total = _offsets_and_count(mask)
+    sums, length, total = _compute_offsets_and_count(mask)
     out = empty(mask.device, (total,), "i32")
     if total:
         mask.device.function(TRUE_INDICES, "flat_places", "pppii")(
-            (sums.size - 2,), local_size_one(mask.device), mask, sums, out, mask.size, length
+            (sums.size - 2,), get_heavy_item_local_size(mask.device), mask, sums, out, mask.size, length
         )
     return out
 
 
-def true_indices(mask: Array) -> list[Array]:
+def find_true_indices(mask: Array) -> list[Array]:
     """Return an int32 array of coordinates for each dimension at which a mask is true."""
-    flat, device = flat_true_indices(mask), mask.device
+    flat, device = find_flat_true_indices(mask), mask.device
     if mask.ndim < 2:
         return [flat]
     total = flat.size
     out = empty(device, (mask.ndim, total), "i32")
     if total:
-        take, items, group = work_sizes(device, total)
+        take, items, group = choose_work_sizes(device, total)
         shape = struct.pack("16i", mask.ndim, *mask.shape, *[0] * (15 - mask.ndim))
         device.function(TRUE_INDICES, "coordinates", "ppiix")(items, group, flat, out, total, take, shape)
-    return [view_of(out, (total,), (1,), d * total) for d in range(mask.ndim)]
+    return [make_view(out, (total,), (1,), d * total) for d in range(mask.ndim)]
 
 
-def compress(x: Array, mask: Array) -> Array:
+def compress_by_mask(x: Array, mask: Array) -> Array:
     """Return the elements of `x` at which a mask of its shape is true, as a vector."""
     x, mask = as_contiguous(x), as_contiguous(mask)
     if not x.size:
         return empty(x.device, (0,), x.kind)
-    sums, length, total = _offsets_and_count(mask)
+    sums, length, total = _compute_offsets_and_count(mask)
     out = empty(x.device, (total,), x.kind)
     if total:
         x.device.function(COMPRESS, "taken", "ppppii", T=copy_kind(x))(
-            (sums.size - 2,), local_size_one(x.device), mask, sums, x, out, x.size, length
+            (sums.size - 2,), get_heavy_item_local_size(x.device), mask, sums, x, out, x.size, length
         )
     return out
 
 
-def masked_assign(out: Array, mask: Array, value: Array) -> None:
+def assign_where_masked(out: Array, mask: Array, value: Array) -> None:
     """Write `value`, broadcast, into `out` where the broadcast mask is true."""
     select_where(mask, value, out, out)
 
@@ -103,11 +103,20 @@ def masked_scatter(input, mask, source):
     shape = broadcast_shape((input.shape, mask.shape))
     out, mask = clone_row_major(broadcast_view(input, shape)), as_contiguous(broadcast_view(mask, shape))
     if out.size:
-        sums, length, total = _offsets_and_count(mask)
+        sums, length, total = _compute_offsets_and_count(mask)
         if total > source.size:
             raise RuntimeError("Number of elements of source < number of ones in mask")
         run = out.device.function(COMPRESS, "fill_masked", "ppppii", T=copy_kind(out))
-        run((sums.size - 2,), local_size_one(out.device), mask, sums, as_contiguous(source), out, out.size, length)
+        run(
+            (sums.size - 2,),
+            get_heavy_item_local_size(out.device),
+            mask,
+            sums,
+            as_contiguous(source),
+            out,
+            out.size,
+            length,
+        )
     return out
 
 
@@ -121,14 +130,14 @@ def _repeat_interleave_indices(repeats):
     device, repeats = repeats.device, as_contiguous(repeats)
     if not repeats.size:
         return empty(device, (0,), repeats.kind)
-    sums, length = _block_offsets(repeats)
+    sums, length = _compute_block_offsets(repeats)
     blocks = sums.size - 2
-    total, negative = (int(v) for v in to_numpy(view_of(sums, (2,), (1,), blocks)))
+    total, negative = (int(v) for v in to_numpy(make_view(sums, (2,), (1,), blocks)))
     if negative:
-        raise error_of_code(error_code(REPEATS), 0, 0)
+        raise make_error_from_code(encode_error(REPEATS), 0, 0)
     out = empty(device, (total,), repeats.kind)
     if total:
         device.function(REPEAT, "repeat_places", "pppii", T=repeats.kind)(
-            (blocks,), local_size_one(device), repeats, sums, out, repeats.size, length
+            (blocks,), get_heavy_item_local_size(device), repeats, sums, out, repeats.size, length
         )
     return out

@@ -7,14 +7,14 @@ import struct
 
 from torchlite_backends.kernel_sources.unique_nonzero import NONZERO
 
-from ..core.array import Array, empty, view_of
+from ..core.array import Array, empty, make_view
 from ..core.broadcasting import broadcast_shape
 from ..core.contiguous_copy import as_contiguous
 from ..core.copy_fill import fill_with
-from ..core.device import grid
+from ..core.device import round_up_to_groups
 from ..core.host_transfer import to_numpy
 from ..core.views import broadcast_view
-from .scan import scan
+from .scan import scan_along_dim
 
 
 class _NonzeroMask:
@@ -30,7 +30,7 @@ class _NonzeroMask:
         )
         self.counts = empty(x.device, (self.chunks,), "i32")
         self.run("count_true", "ppx", x, self.counts)
-        self.ends = scan("cumsum", self.counts, 0, "i32", "i32")[0]
+        self.ends = scan_along_dim("cumsum", self.counts, 0, "i32", "i32")[0]
 
     def run(self, name: str, signature: str, *arrays: Array, **kinds: str) -> None:
         real = self.x.kind[0] != "c"
@@ -38,19 +38,19 @@ class _NonzeroMask:
         kinds["IS_TRUE(v)"] = "((v) != 0)" if real else "((v).x != 0 || (v).y != 0)"
         group = 1 if self.device.is_cpu else min(64, self.device.group)
         self.device.function(NONZERO, name, signature, (16,) if real else (), T=self.x.kind, **kinds)(
-            grid(self.chunks, group), (group,), *arrays, self.form
+            round_up_to_groups(self.chunks, group), (group,), *arrays, self.form
         )
 
-    def total(self) -> int:
+    def count(self) -> int:
         """Return the number of nonzero elements; waits for the device."""
-        return int(to_numpy(view_of(self.ends, (), (), self.chunks - 1)))
+        return int(to_numpy(make_view(self.ends, (), (), self.chunks - 1)))
 
 
 def _nonzero_indices(input):
     if not input.size:
         return empty(input.device, (0, input.ndim), "i64")
     found = _NonzeroMask(as_contiguous(input))
-    out = empty(input.device, (found.total(), input.ndim), "i64")
+    out = empty(input.device, (found.count(), input.ndim), "i64")
     if out.size:
         found.run("write_places", "ppppx", found.x, found.counts, found.ends, out)
     return out
@@ -72,7 +72,7 @@ def masked_select(input, mask):
     if not x.size:
         return empty(x.device, (0,), x.kind)
     found = _NonzeroMask(mask)
-    out = empty(x.device, (found.total(),), x.kind)
+    out = empty(x.device, (found.count(),), x.kind)
     if out.size:
         found.run("write_chosen", "pppppx", mask, found.counts, found.ends, x, out, V=x.kind)
     return out

@@ -7,12 +7,12 @@ import struct
 from torchlite_backends.kernel_sources.rearrange import PAD
 
 from ..core.array import Array, empty
-from ..core.broadcasting import collapse
+from ..core.broadcasting import collapse_dims
 from ..core.contiguous_copy import as_contiguous, clone_row_major
 from ..core.copy_fill import fill_with
 from ..core.views import slice_view
-from .device_cache import cached_scalar
-from .launch_sizes import copy_kind, work_sizes
+from .device_cache import get_cached_scalar
+from .launch_sizes import choose_work_sizes, copy_kind
 
 
 def constant_pad_nd(input, pad, value=0):
@@ -46,7 +46,7 @@ def _pad_rows(x: Array, out: Array, before: list[int], value) -> None:
         inner *= x.shape[last]
         last -= 1
     if (
-        collapse(x.shape[last:], steps[last:])[1] != [[1]]
+        collapse_dims(x.shape[last:], steps[last:])[1] != [[1]]
         and x.size > 1
         and x.shape[last:] != (1,) * (x.ndim - last)
         or last > 6
@@ -62,13 +62,13 @@ def _pad_rows(x: Array, out: Array, before: list[int], value) -> None:
         *_pad_to_seven(steps[:last]),
     ]
     rows = out.size // width
-    take, items, group = work_sizes(device, rows, max(1, 1024 // width))
+    take, items, group = choose_work_sizes(device, rows, max(1, 1024 // width))
     run = device.function(PAD, "pad", "pppiiiiix", (16,), T=copy_kind(x))
     run(
         items,
         group,
         x,
-        cached_scalar(device, value, x.kind),
+        get_cached_scalar(device, value, x.kind),
         out,
         rows,
         take,

@@ -15,26 +15,26 @@ from torchlite._dispatch.type_promotion import cast_scalar
 from torchlite._types.dtypes import BY_NAME, finfo, from_np
 from torchlite_backends.kernel_sources.activation_rules import RULES as ACTIVATIONS
 from torchlite_backends.kernel_sources.dtype_kinds import CATEGORY, KINDS, REAL_KIND
-from torchlite_backends.kernel_sources.pointwise import Rule
+from torchlite_backends.kernel_sources.pointwise_codegen import Rule
 from torchlite_backends.kernel_sources.pointwise_rules import RULES as TABLE
 
-from ..core.array import Array, dtype_of_kind, kind_of, view_of
+from ..core.array import Array, kind_of, make_view, numpy_dtype_of_kind
 from ..core.contiguous_copy import clone_row_major
 from ..core.host_transfer import to_numpy
-from ..core.kernel_registration import is_op
-from ..core.pointwise_dispatch import apply, cast, kind_of_scalar, select_where
+from ..core.kernel_markers import is_op
+from ..core.pointwise_dispatch import apply_pointwise_rule, cast, scalar_kind_of, select_where
 from .creation import full
 
 RULES = {**TABLE, **ACTIVATIONS}
 KERNELS: dict[str, Any] = {}
 
 
-def _scalar_name(kind: str) -> str:
+def _scalar_type_name(kind: str) -> str:
     return BY_NAME[KINDS[kind].numpy].scalar_name
 
 
-def _not_implemented(kernel: str, kind: str) -> NotImplementedError:
-    return NotImplementedError(f"\"{kernel}\" not implemented for '{_scalar_name(kind)}'")
+def _not_implemented_error(kernel: str, kind: str) -> NotImplementedError:
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{_scalar_type_name(kind)}'")
 
 
 def _copy_if_overlapping(x, target: Array):
@@ -51,29 +51,32 @@ def _copy_if_overlapping(x, target: Array):
 # -- ops that are their rule --
 
 
-def _unary(rule: Rule):
+def _make_unary_kernels(rule: Rule):
     def kernel(input, out=None):
-        return apply(rule, (input,), (), out)
+        return apply_pointwise_rule(rule, (input,), (), out)
 
     def kernel_(input):
-        apply(rule, (input,), (), input)
+        apply_pointwise_rule(rule, (input,), (), input)
 
     kernel.takes_out = True  # type: ignore[attr-defined]
     return kernel, kernel_
 
 
-def _binary(rule: Rule):
+def _make_binary_kernels(rule: Rule):
     def kernel(input, other, out=None):
-        return apply(rule, (input, other), (), out)
+        return apply_pointwise_rule(rule, (input, other), (), out)
 
     def kernel_(input, other):
-        apply(rule, (input, _copy_if_overlapping(other, input)), (), input)
+        apply_pointwise_rule(rule, (input, _copy_if_overlapping(other, input)), (), input)
 
     kernel.takes_out = True  # type: ignore[attr-defined]
     return kernel, kernel_
 
 
-_BY_OPERANDS = {1: _unary, 2: _binary}  # kernels of more operands, or with other arguments, are written below
+_BY_OPERANDS = {
+    1: _make_unary_kernels,
+    2: _make_binary_kernels,
+}  # kernels of more operands, or with other arguments, are written below
 for _name, _rule in RULES.items():
     _params = REGISTRY[_name].params if is_op(_name) and not _rule.numbers else ()
     if len(_params) in _BY_OPERANDS and len(REGISTRY[_name].tensor_params) == len(_params):
@@ -108,7 +111,7 @@ def register_scalar_op(name: str, operands: int, *defaults, check: Callable | No
             values += defaults[len(values) - count :]
         if check is not None:
             check(values[0], *values[operands:])
-        return apply(rule, values[:operands], values[operands:], out)
+        return apply_pointwise_rule(rule, values[:operands], values[operands:], out)
 
     kernel.__name__ = name
     register_with_inplace(kernel)
@@ -143,22 +146,24 @@ register_scalar_op("_softplus_backward", 2)
 
 @register_with_inplace
 def elu(input, alpha=1.0, out=None):
-    return apply(RULES["_elu"], (input,), (alpha, 1.0, 1.0), out)
+    return apply_pointwise_rule(RULES["_elu"], (input,), (alpha, 1.0, 1.0), out)
 
 
 @register_with_inplace
 def relu6(input, out=None):
-    return apply(RULES["hardtanh"], (input,), (0, 6), out)
+    return apply_pointwise_rule(RULES["hardtanh"], (input,), (0, 6), out)
 
 
 def gelu(input, *, approximate="none"):
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
-    return apply(RULES["gelu" if approximate == "none" else "gelu_tanh"], (input,))
+    return apply_pointwise_rule(RULES["gelu" if approximate == "none" else "gelu_tanh"], (input,))
 
 
 def _gelu_backward(grad, input, approximate="none"):
-    return apply(RULES["gelu_backward" if approximate == "none" else "gelu_tanh_backward"], (grad, input))
+    return apply_pointwise_rule(
+        RULES["gelu_backward" if approximate == "none" else "gelu_tanh_backward"], (grad, input)
+    )
 
 
 KERNELS["gelu"], KERNELS["_gelu_backward"] = gelu, _gelu_backward
@@ -172,22 +177,22 @@ def pow(input, exponent, out=None):
         if category == "i" and exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
         if exponent == 2 and category in "fc":
-            return apply(RULES["square"], (input,), (), out)
+            return apply_pointwise_rule(RULES["square"], (input,), (), out)
         simple = {3: "cube", 0.5: "sqrt", -1: "reciprocal"}.get(exponent) if category == "f" else None
         if simple is not None:
-            return apply(RULES[simple], (input,), (), out)
-    return apply(RULES["pow"], (input, exponent), (), out)
+            return apply_pointwise_rule(RULES[simple], (input,), (), out)
+    return apply_pointwise_rule(RULES["pow"], (input, exponent), (), out)
 
 
 @register_with_inplace
 def square(input, out=None):
-    return cast(input, "i64", out) if input.kind == "b8" else apply(RULES["square"], (input,), (), out)
+    return cast(input, "i64", out) if input.kind == "b8" else apply_pointwise_rule(RULES["square"], (input,), (), out)
 
 
 def abs_(input):
     if input.kind in REAL_KIND:
         raise RuntimeError("In-place abs is not supported for complex tensors.")
-    apply(RULES["abs"], (input,), (), input)
+    apply_pointwise_rule(RULES["abs"], (input,), (), input)
 
 
 KERNELS["abs_"] = abs_
@@ -200,7 +205,7 @@ def positive(input):
 
 
 def conj(input):
-    return apply(RULES["conj_physical"], (input,)) if input.kind in REAL_KIND else input
+    return apply_pointwise_rule(RULES["conj_physical"], (input,)) if input.kind in REAL_KIND else input
 
 
 def conj_physical(input):
@@ -210,22 +215,22 @@ def conj_physical(input):
 KERNELS["positive"], KERNELS["conj"], KERNELS["conj_physical"] = positive, conj, conj_physical
 
 
-def complex_part(x: Array, which: int) -> Array:
+def view_complex_part(x: Array, which: int) -> Array:
     """View the real (0) or imaginary (1) parts of a complex array."""
-    out = view_of(x, x.shape, tuple([2 * s for s in x.steps]), 2 * x.offset + which)
+    out = make_view(x, x.shape, tuple([2 * s for s in x.steps]), 2 * x.offset + which)
     out.kind = REAL_KIND[x.kind]
-    out.dtype = dtype_of_kind(out.kind)
+    out.dtype = numpy_dtype_of_kind(out.kind)
     return out
 
 
 def real(input):
-    return complex_part(input, 0) if input.kind in REAL_KIND else input
+    return view_complex_part(input, 0) if input.kind in REAL_KIND else input
 
 
 def imag(input):
     if input.kind not in REAL_KIND:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return complex_part(input, 1)
+    return view_complex_part(input, 1)
 
 
 KERNELS["real"], KERNELS["imag"] = real, imag
@@ -234,8 +239,10 @@ KERNELS["real"], KERNELS["imag"] = real, imag
 @register_with_inplace
 def round(input, *, decimals=0, out=None):
     if decimals == 0:
-        return apply(RULES["round"], (input,), (), out)
-    return apply(RULES["round_up" if decimals > 0 else "round_down"], (input,), (10.0 ** abs(decimals),), out)
+        return apply_pointwise_rule(RULES["round"], (input,), (), out)
+    return apply_pointwise_rule(
+        RULES["round_up" if decimals > 0 else "round_down"], (input,), (10.0 ** abs(decimals),), out
+    )
 
 
 @register_with_inplace
@@ -244,15 +251,15 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, out=None):
     if CATEGORY[input.kind] in "fc":
         largest = finfo(from_np(input.dtype)).max
         numbers = (nan or 0.0, largest if posinf is None else posinf, -largest if neginf is None else neginf)
-    return apply(RULES["nan_to_num"], (input,), numbers, out)
+    return apply_pointwise_rule(RULES["nan_to_num"], (input,), numbers, out)
 
 
 @register_with_inplace
 def logit(input, eps=None, out=None):
     return (
-        apply(RULES["logit"], (input,), (), out)
+        apply_pointwise_rule(RULES["logit"], (input,), (), out)
         if eps is None
-        else apply(RULES["logit_eps"], (input,), (eps, 1 - eps), out)
+        else apply_pointwise_rule(RULES["logit_eps"], (input,), (eps, 1 - eps), out)
     )
 
 
@@ -261,16 +268,16 @@ def polygamma(input, n, out=None):
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     if n == 0:
-        return apply(RULES["digamma"], (input,), (), out)
+        return apply_pointwise_rule(RULES["digamma"], (input,), (), out)
     scale = math.exp(math.lgamma(n + 1)) if n > 20 else float(math.factorial(n))
-    return apply(RULES["polygamma"], (input,), (n, scale if n % 2 else -scale), out)
+    return apply_pointwise_rule(RULES["polygamma"], (input,), (n, scale if n % 2 else -scale), out)
 
 
 @register_with_inplace
 def heaviside(input, values, out=None):
     if input.kind != values.kind:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
-    return apply(RULES["heaviside"], (input, values), (), out)
+    return apply_pointwise_rule(RULES["heaviside"], (input, values), (), out)
 
 
 # -- clamping and three operands --
@@ -281,11 +288,11 @@ def clamp(input, min=None, max=None, out=None):
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if max is None:
-        return apply(RULES["clamp_low"], (input, min), (), out)
+        return apply_pointwise_rule(RULES["clamp_low"], (input, min), (), out)
     return (
-        apply(RULES["clamp_high"], (input, max), (), out)
+        apply_pointwise_rule(RULES["clamp_high"], (input, max), (), out)
         if min is None
-        else apply(RULES["clamp"], (input, min, max), (), out)
+        else apply_pointwise_rule(RULES["clamp"], (input, min, max), (), out)
     )
 
 
@@ -296,9 +303,9 @@ KERNELS["_clamp_tensors"] = KERNELS["_clamp_scalars"] = clamp
 def lerp(input, end, weight, out=None):
     check_same_dtype(input, end, "end")
     if weight.__class__ is not Array:
-        return apply(RULES["_lerp_scalar"], (input, end, weight), (), out)
+        return apply_pointwise_rule(RULES["_lerp_scalar"], (input, end, weight), (), out)
     check_same_dtype(input, weight, "weight")
-    return apply(RULES["_lerp_tensor"], (input, end, weight), (), out)
+    return apply_pointwise_rule(RULES["_lerp_tensor"], (input, end, weight), (), out)
 
 
 KERNELS["_lerp_tensor"] = KERNELS["_lerp_scalar"] = lerp
@@ -306,7 +313,7 @@ KERNELS["_lerp_tensor"] = KERNELS["_lerp_scalar"] = lerp
 
 @register_with_inplace
 def addcmul(input, tensor1, tensor2, *, value=1, out=None):
-    return apply(RULES["addcmul"], (input, tensor1, tensor2), (value,), out)
+    return apply_pointwise_rule(RULES["addcmul"], (input, tensor1, tensor2), (value,), out)
 
 
 @register_with_inplace
@@ -319,37 +326,37 @@ def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
             "tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: "
             "(input + value * tensor1 / tensor2), for all dtypes."
         )
-    return apply(RULES["addcdiv"], (input, tensor1, tensor2), (value,), out)
+    return apply_pointwise_rule(RULES["addcdiv"], (input, tensor1, tensor2), (value,), out)
 
 
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     if input.kind != other.kind:
-        raise RuntimeError(f"{_scalar_name(input.kind)} did not match {_scalar_name(other.kind)}")
+        raise RuntimeError(f"{_scalar_type_name(input.kind)} did not match {_scalar_type_name(other.kind)}")
     for name, value in (("rtol", rtol), ("atol", atol)):
         if value < 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
     if CATEGORY[input.kind] in "ib":
         if rtol == 0 and atol == 0:
-            return apply(RULES["eq"], (input, other))
+            return apply_pointwise_rule(RULES["eq"], (input, other))
         wide = "f64" if input.device.fp64 else "f32"
         input, other = cast(input, wide), cast(other, wide)
-    return apply(RULES["isclose_nan" if equal_nan else "isclose"], (input, other), (rtol, atol))
+    return apply_pointwise_rule(RULES["isclose_nan" if equal_nan else "isclose"], (input, other), (rtol, atol))
 
 
 def complex(real, imag):
     if real.kind != imag.kind or real.kind not in ("f16", "f32", "f64"):
         raise RuntimeError("parts that the rule of the op has words for")
-    return apply(RULES["complex"], (real, imag))
+    return apply_pointwise_rule(RULES["complex"], (real, imag))
 
 
 def polar(abs, angle):
-    return apply(RULES["polar"], (abs, angle)) if abs.kind in ("f32", "f64") else complex(abs, angle)
+    return apply_pointwise_rule(RULES["polar"], (abs, angle)) if abs.kind in ("f32", "f64") else complex(abs, angle)
 
 
 def frexp(input):
     if CATEGORY[input.kind] != "f":
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
-    return apply(RULES["mantissa"], (input,)), apply(RULES["exponent"], (input,))
+    return apply_pointwise_rule(RULES["mantissa"], (input,)), apply_pointwise_rule(RULES["exponent"], (input,))
 
 
 KERNELS["isclose"], KERNELS["complex"], KERNELS["polar"], KERNELS["frexp"] = isclose, complex, polar, frexp
@@ -360,7 +367,7 @@ KERNELS["isclose"], KERNELS["complex"], KERNELS["polar"], KERNELS["frexp"] = isc
 
 def _choose(input, other, condition):
     if input.__class__ is not Array and other.__class__ is not Array:  # two numbers
-        kind = max(map(kind_of_scalar, (input, other)), key=("b8", "i64", "f32", "c64").index)
+        kind = max(map(scalar_kind_of, (input, other)), key=("b8", "i64", "f32", "c64").index)
         input = full(condition.device, (), input, kind)
     return select_where(condition, input, other)
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from torchlite_backends.kernel_sources.pointwise import chain_source
+from torchlite_backends.kernel_sources.pointwise_codegen import chain_source
 from torchlite_backends.kernel_sources.reduce import fused_reduction_source
 
 from ..core.array import Array
-from ..core.lazy_fusion import LazyQueue, PendingOp, parameter_names
+from ..core.lazy_fusion import LazyQueue, PendingOp, make_parameter_names
 
 WIDTH = 16  # elements that both take at one time
 
 
-def pending_chain(waiting: LazyQueue, x: Array) -> tuple[int, list[PendingOp], list[Array], list[Array | None]] | None:
+def find_pending_chain(
+    waiting: LazyQueue, x: Array
+) -> tuple[int, list[PendingOp], list[Array], list[Array | None]] | None:
     """Return the deferred chain that computes `x`, or None: its index, the steps, their inputs, and arrays to write.
 
     The arrays have an entry per step, None if unused. `x` is not written if nobody reads it later
@@ -27,7 +29,7 @@ def pending_chain(waiting: LazyQueue, x: Array) -> tuple[int, list[PendingOp], l
     place = next((k for k, step in enumerate(steps) if step.result() is x), None)
     if place is None:
         return None
-    inputs, results, _ = waiting.ends()
+    inputs, results, _ = waiting.inputs_and_results()
     if waiting.owner_to_drop is x:
         results[place] = None
     return place, steps, inputs, results
@@ -49,13 +51,13 @@ def broadcast_layout(inputs: list[Array], shape: tuple[int, ...], reduced: int) 
     return found
 
 
-def fused_reduction_launch(text: str, name: str, signature: str, x: Array, reduced: int, **kinds: str) -> Any:
+def fuse_reduction_launch(text: str, name: str, signature: str, x: Array, reduced: int, **kinds: str) -> Any:
     """Return a launcher of the row-reduction kernel `name` fused with the ops that compute `x`; None if impossible.
 
     It takes the sizes, and the arrays and values that follow `x`.
     """
     device = x.device
-    found = pending_chain(device.waiting, x)
+    found = find_pending_chain(device.waiting, x)
     if found is None:
         return None
     place, steps, inputs, results = found
@@ -63,7 +65,7 @@ def fused_reduction_launch(text: str, name: str, signature: str, x: Array, reduc
     if lying is None or any(a.kind != x.kind for a in inputs):
         return None
     written = tuple([result is not None for result in results])
-    links = [(step.rule, len(step.operands), parameter_names(step, steps, inputs)) for step in steps]
+    links = [(step.rule, len(step.operands), make_parameter_names(step, steps, inputs)) for step in steps]
     functions, plan = device.kept("chained"), steps[0].plan
     number: Any = next((step.plan.numbers for step in steps if step.plan.numbers is not None), plan.numbers)
     whole = (text, x.kind, *kinds.values(), place, *lying, written, *[(rule, *said) for rule, _, said in links])

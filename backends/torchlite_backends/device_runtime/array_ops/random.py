@@ -18,14 +18,14 @@ from torchlite_backends.kernel_sources.philox import (
     POISSON,
     distribution_source,
     integer_source,
-    seeded_from_memory,
+    read_seed_from_memory_source,
 )
 
-from ..core.array import Array, dtype_of_kind, empty, kind_of
+from ..core.array import Array, empty, kind_of, numpy_dtype_of_kind
 from ..core.broadcasting import broadcast_shape
 from ..core.contiguous_copy import as_contiguous
-from ..core.device import Device, grid
-from ..core.kernel_registration import on_device
+from ..core.device import Device, round_up_to_groups
+from ..core.kernel_markers import mark_device_first
 from ..core.pointwise_dispatch import cast
 from ..core.views import broadcast_view
 from .scan import cumsum
@@ -97,21 +97,21 @@ class CapturedDraws:
         self.places[engine] = place, ahead + blocks
         return place, ahead
 
-    def renew(self) -> None:
+    def advance_offsets(self) -> None:
         """Before a replay, store the generators' current offsets and advance them."""
         for engine, (place, blocks) in self.places.items():
             low, high, first = engine.take(blocks)
             self._device.write(place.buffer, np.array([low | high << 32, first], np.uint64).view(np.uint8), keep=True)
 
 
-def seed_arguments(device: Device, engine: PhiloxEngine, blocks: int, text: str) -> tuple[str, str, tuple]:
+def make_seed_arguments(device: Device, engine: PhiloxEngine, blocks: int, text: str) -> tuple[str, str, tuple]:
     """Return source, signature and arguments of a kernel's seed: numbers, or during capture an address."""
     if device.capturing:
-        return seeded_from_memory(text), "pQ", device.draws.take(engine, blocks)
+        return read_seed_from_memory_source(text), "pQ", device.draws.take(engine, blocks)
     return text, "IIQ", engine.take(blocks)
 
 
-def definitions(device: Device, kind: str, real: str) -> dict[str, str]:
+def random_definitions_source(device: Device, kind: str, real: str) -> dict[str, str]:
     """Return definitions for a kernel whose results are of `kind` and computed in `real`."""
     computed = KINDS[kind].computed
     w = "16" if device.is_cpu else ""
@@ -137,10 +137,10 @@ def definitions(device: Device, kind: str, real: str) -> dict[str, str]:
 
 
 @functools.lru_cache(256)
-def block_sizes(count: int, per: int, lanes: int) -> tuple[int, tuple[int]]:
+def compute_block_sizes(count: int, per: int, lanes: int) -> tuple[int, tuple[int]]:
     """Return the number of blocks for `count` values, and the grid of work-items of `lanes` blocks each."""
     blocks = 16 * -(-count // (16 * per))
-    return blocks, grid(blocks // lanes, 64)
+    return blocks, round_up_to_groups(blocks // lanes, 64)
 
 
 def _launch_draw(
@@ -158,8 +158,8 @@ def _launch_draw(
     out = empty(device, tuple(size), kind)
     if out.size:
         lanes = 16 if device.is_cpu else 1
-        blocks, global_size = block_sizes(out.size, per, lanes)
-        text, letters, start = seed_arguments(device, engine, blocks, text)
+        blocks, global_size = compute_block_sizes(out.size, per, lanes)
+        text, letters, start = make_seed_arguments(device, engine, blocks, text)
         run = device.function(text, "draw", f"pi{letters}{signature}", (16,) if lanes == 16 else (), **kinds)
         run(global_size, (64,), out, out.size, *start, *parameters)
     return out
@@ -180,7 +180,7 @@ def _draw_distribution(
         kind,
         _distribution_source(value, real),
         code * 3 + "I",
-        definitions(device, kind, real),
+        random_definitions_source(device, kind, real),
         engine,
         a,
         b,
@@ -190,62 +190,70 @@ def _draw_distribution(
 
 
 @functools.lru_cache(256)
-def _rounding_edge(low: float, high: float, kind: str) -> float:
+def _find_rounding_edge(low: float, high: float, kind: str) -> float:
     """Return the least number that rounds to `high` in a kind: the midpoint below it."""
     if kind in ("f64", "f32") or low >= high:
         return high
-    dtype = dtype_of_kind(kind)
+    dtype = numpy_dtype_of_kind(kind)
     top = dtype.type(high)
     return (float(np.nextafter(top, dtype.type(low))) + float(top)) / 2
 
 
-@on_device
+@mark_device_first
 def _random_uniform(device, size, dtype, low, high, generator):
     low, high = float(low), float(high)
     return _draw_distribution(
-        device, size, dtype, "uniform", generator, low, high - low, _rounding_edge(low, high, kind_of(dtype.np))
+        device, size, dtype, "uniform", generator, low, high - low, _find_rounding_edge(low, high, kind_of(dtype.np))
     )
 
 
-@on_device
+@mark_device_first
 def _random_normal(device, size, dtype, mean, std, serial, generator):
     return _draw_distribution(device, size, dtype, "normal", generator, float(mean), float(std))
 
 
-@on_device
+@mark_device_first
 def _random_log_normal(device, size, dtype, mean, std, generator):
     return _draw_distribution(device, size, dtype, "log_normal", generator, float(mean), float(std))
 
 
-@on_device
+@mark_device_first
 def _random_exponential(device, size, dtype, lambd, generator):
     return _draw_distribution(device, size, dtype, "exponential", generator, -1.0 / float(lambd))
 
 
-@on_device
+@mark_device_first
 def _random_cauchy(device, size, dtype, median, sigma, generator):
     return _draw_distribution(device, size, dtype, "cauchy", generator, float(median), float(sigma))
 
 
-@on_device
+@mark_device_first
 def _random_geometric(device, size, dtype, p, generator):
     return _draw_distribution(device, size, dtype, "geometric", generator, 1.0 / math.log1p(-float(p)))
 
 
-def bernoulli_limit(p: float) -> int:
+def compute_bernoulli_limit(p: float) -> int:
     """Return the largest word that counts as a success of probability p > 0."""
     return min(max(math.ceil(p * 4294967296.0) - 1, 0), 0xFFFFFFFF)
 
 
-@on_device
+@mark_device_first
 def _random_bernoulli(device, size, dtype, p, generator):
-    return _draw_distribution(device, size, dtype, "below", generator, 1.0 if p > 0 else 0.0, limit=bernoulli_limit(p))
+    return _draw_distribution(
+        device, size, dtype, "below", generator, 1.0 if p > 0 else 0.0, limit=compute_bernoulli_limit(p)
+    )
 
 
-@on_device
+@mark_device_first
 def _random_keep_mask(device, size, dtype, p, generator):
     return _draw_distribution(
-        device, size, dtype, "below", generator, 1.0 / (1.0 - p) if p < 1 else 0.0, limit=bernoulli_limit(1.0 - p)
+        device,
+        size,
+        dtype,
+        "below",
+        generator,
+        1.0 / (1.0 - p) if p < 1 else 0.0,
+        limit=compute_bernoulli_limit(1.0 - p),
     )
 
 
@@ -253,25 +261,41 @@ def _draw_integers(device: Device, size, dtype, low: int, span: int, bits: int, 
     kind = kind_of(dtype.np)
     low = (low + (1 << 63)) % (1 << 64) - (1 << 63)
     return _launch_draw(
-        device, size, kind, _integer_source(bits), "qQ", definitions(device, kind, "float"), engine, low, span & _MASK64
+        device,
+        size,
+        kind,
+        _integer_source(bits),
+        "qQ",
+        random_definitions_source(device, kind, "float"),
+        engine,
+        low,
+        span & _MASK64,
     )
 
 
-@on_device
+@mark_device_first
 def _random_integers(device, size, dtype, low, span, generator):
     return _draw_integers(device, size, dtype, low, span, 32 if span < 1 << 28 else 64, generator)
 
 
-@on_device
+@mark_device_first
 def _random_bits(device, size, dtype, span, generator):
     return _draw_integers(device, size, dtype, 0, span, 32, generator)
 
 
-@on_device
+@mark_device_first
 def _random_permutation(device, size, dtype, generator):
     """Return a random permutation, by sorting random 64-bit keys."""
     keys = _launch_draw(
-        device, size, "i64", _integer_source(64), "qQ", definitions(device, "i64", "float"), generator, 0, 0
+        device,
+        size,
+        "i64",
+        _integer_source(64),
+        "qQ",
+        random_definitions_source(device, "i64", "float"),
+        generator,
+        0,
+        0,
     )
     return cast(sort(keys)[1], kind_of(dtype.np))
 
@@ -284,7 +308,7 @@ def _draw_per_element(
     if out.size:
         real = "double" if device.fp64 else "float"
         words = {"T": operands[0].kind, "S": real, "U": "uint", "UL": "ulong", "IOTA": "0", "TO_U": "(uint)"}
-        text, letters, start = seed_arguments(device, engine, 1, source)
+        text, letters, start = make_seed_arguments(device, engine, 1, source)
         run = device.function(
             text,
             "draw",
@@ -292,7 +316,7 @@ def _draw_per_element(
             **words,
             **({"UNUSED": "f64"} if device.fp64 else {}),
         )
-        run(grid(out.size, 64), (64,), *operands, out, out.size, *start, *parameters)
+        run(round_up_to_groups(out.size, 64), (64,), *operands, out, out.size, *start, *parameters)
     return out
 
 

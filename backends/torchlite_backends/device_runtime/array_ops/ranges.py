@@ -5,12 +5,12 @@ from __future__ import annotations
 import struct
 
 from torchlite._dispatch.shapes import tril_size
-from torchlite_backends.kernel_sources.linspace import PAIRS, SPACED
+from torchlite_backends.kernel_sources.linspace_tril_indices import PAIRS, SPACED
 
 from ..core.array import Array, empty, kind_of
 from ..core.copy_fill import fill_with
-from ..core.device import Device, grid
-from ..core.kernel_registration import on_device
+from ..core.device import Device, round_up_to_groups
+from ..core.kernel_markers import mark_device_first
 from .creation import full
 from .diagonals import diagonal
 
@@ -45,7 +45,7 @@ def _launch_spaced(device: Device, start, end, steps: int, dtype, base=None) -> 
     ].replace("BASE", repr(float(base or 1)))
     device.function(
         text + SPACED, "spaced", "pix", W=real + "2" * is_complex, T=kind, **({"UNUSED": "f64"} if wide else {})
-    )(grid(steps, 64), (64,), out, steps, struct.pack(("d" if wide else "f") * len(numbers), *numbers))
+    )(round_up_to_groups(steps, 64), (64,), out, steps, struct.pack(("d" if wide else "f") * len(numbers), *numbers))
     return out
 
 
@@ -58,17 +58,17 @@ _POWERS = {
 }
 
 
-@on_device
+@mark_device_first
 def _linspace(device, start, end, steps, dtype):
     return _launch_spaced(device, start, end, steps, dtype)
 
 
-@on_device
+@mark_device_first
 def _logspace(device, start, end, steps, base, dtype):
     return _launch_spaced(device, start, end, steps, dtype, base)
 
 
-@on_device
+@mark_device_first
 def _identity_matrix(device, n, m, dtype):
     out = full(device, (n, m), 0, kind_of(dtype.np))
     if out.size:
@@ -76,7 +76,7 @@ def _identity_matrix(device, n, m, dtype):
     return out
 
 
-def _triangle_indices(device: Device, rows: int, columns: int, offset: int, dtype, lower: int) -> Array:
+def _make_triangle_indices(device: Device, rows: int, columns: int, offset: int, dtype, lower: int) -> Array:
     below = tril_size(rows, columns, offset - 1 + lower)
     count = below if lower else rows * columns - below
     out = empty(device, (2, count), kind_of(dtype.np))
@@ -85,11 +85,11 @@ def _triangle_indices(device: Device, rows: int, columns: int, offset: int, dtyp
     return out
 
 
-@on_device
+@mark_device_first
 def _tril_indices(device, rows, columns, offset, dtype):
-    return _triangle_indices(device, rows, columns, offset, dtype, 1)
+    return _make_triangle_indices(device, rows, columns, offset, dtype, 1)
 
 
-@on_device
+@mark_device_first
 def _triu_indices(device, rows, columns, offset, dtype):
-    return _triangle_indices(device, rows, columns, offset, dtype, 0)
+    return _make_triangle_indices(device, rows, columns, offset, dtype, 0)

@@ -11,17 +11,17 @@ from torchlite._dispatch.shape_and_value_checks import check_roll, check_unfold
 from torchlite._dispatch.shapes import wrap_dim, wrap_dims
 from torchlite_backends.kernel_sources import rearrange as texts
 
-from ..core.array import Array, empty, view_of
+from ..core.array import Array, empty, make_view
 from ..core.contiguous_copy import as_contiguous, clone_row_major
 from ..core.copy_fill import copy_into
 from ..core.device import Device
-from ..core.device_asserts import SCATTERED, error_code
+from ..core.device_asserts import SCATTERED, encode_error
 from ..core.host_transfer import from_numpy
-from ..core.pointwise_dispatch import apply, cast
+from ..core.pointwise_dispatch import apply_pointwise_rule, cast
 from ..core.views import _slice, broadcast_view, reshape, select, slice_view
 from .creation import full
-from .gather_scatter import ThreeDimView, scatter_3d, take_slices
-from .launch_sizes import copy_kind, work_sizes
+from .gather_scatter_launch import ThreeDimView, scatter_3d, take_slices
+from .launch_sizes import choose_work_sizes, copy_kind
 from .pointwise import RULES
 from .reduce import sum as total
 
@@ -35,7 +35,7 @@ def flip(input, dims):
         if shape:
             offset += (shape[d] - 1) * steps[d]
             steps[d] = -steps[d]
-    return clone_row_major(view_of(input, shape, tuple(steps), offset if input.size else input.offset))
+    return clone_row_major(make_view(input, shape, tuple(steps), offset if input.size else input.offset))
 
 
 # Joining
@@ -53,14 +53,14 @@ class _CatPart(NamedTuple):
     numbers: tuple = ()
 
 
-def _cat_launch(
+def _plan_cat_launch(
     device: Device, kind: str, which: tuple[int, ...], at: int, widths: list[int], rows: int, inner: int, pitch: int
 ) -> _CatPart:
     """Return the launch that copies contiguous arrays of `rows` rows side by side into result rows of length
     `pitch`.
     """
     total = sum(widths)
-    take, items, group = work_sizes(device, rows * total, 1024)
+    take, items, group = choose_work_sizes(device, rows * total, 1024)
     function = device.function(texts.cat_source(len(which)), "join", "p" * len(which) + "piiiix", (16,), T=kind)
     return _CatPart(
         which,
@@ -73,7 +73,7 @@ def _cat_launch(
     )
 
 
-def _cat_parts(
+def _plan_cat_parts(
     device: Device, kind: str, shapes: list[tuple[int, ...]], contiguous: list[bool], dim: int
 ) -> tuple[tuple[int, ...], list[_CatPart]]:
     """Return the result's shape and the parts of a concatenation. `kind` is that for moving elements."""
@@ -96,7 +96,7 @@ def _cat_parts(
         lengths = [shapes[i][dim] for i in which]
         if len(which) > 1 and all(contiguous[i] for i in which):
             parts.append(
-                _cat_launch(device, kind, which, at, [n * inner for n in lengths], rows, inner, shape[dim] * inner)
+                _plan_cat_launch(device, kind, which, at, [n * inner for n in lengths], rows, inner, shape[dim] * inner)
             )
         else:
             parts += [_CatPart((i,), at + sum(lengths[:j])) for j, i in enumerate(which)]
@@ -104,7 +104,7 @@ def _cat_parts(
     return shape, parts
 
 
-def _cat_tensors(
+def _concatenate(
     tensors, shapes: list[tuple[int, ...]], dim: int, place: Callable[[Array, int, Array], Array]
 ) -> Array:
     """Concatenate tensors, taken with these shapes, along a dimension.
@@ -116,7 +116,7 @@ def _cat_tensors(
     key = ("joined", dim, like.itemsize, *shapes, *contiguous)
     found = device.plans.get(key)
     if found is None:
-        found = device.plans[key] = _cat_parts(device, copy_kind(like), shapes, contiguous, dim)
+        found = device.plans[key] = _plan_cat_parts(device, copy_kind(like), shapes, contiguous, dim)
     shape, parts = found
     out = empty(device, shape, like.kind)
     for part in parts:
@@ -124,7 +124,7 @@ def _cat_tensors(
         if part.function is None:
             copy_into(place(out, part.at, arrays[0]), arrays[0])
         else:
-            part.function(part.items, part.group, *arrays, view_of(out, (1,), (1,), part.first), *part.numbers)
+            part.function(part.items, part.group, *arrays, make_view(out, (1,), (1,), part.first), *part.numbers)
     return out
 
 
@@ -133,7 +133,7 @@ def cat(tensors, dim=0):
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     if all(t.shape == (0,) for t in tensors):
         dim = 0
-    return _cat_tensors(
+    return _concatenate(
         tensors, [t.shape for t in tensors], dim, lambda out, at, t: slice_view(out, dim, at, t.shape[dim])
     )
 
@@ -144,7 +144,7 @@ def stack(tensors, dim=0):
         if t.shape != shape:
             raise RuntimeError("stack expects each tensor to be equal size")
     dim = wrap_dim(dim, len(shape) + 1)
-    return _cat_tensors(
+    return _concatenate(
         tensors, [(*shape[:dim], 1, *shape[dim:])] * len(tensors), dim, lambda out, at, t: select(out, dim, at)
     )
 
@@ -164,7 +164,7 @@ def _slice_backward(input, shape, dim, start, stop, step):
 def _roll_rows(x: Array, shift: int, width: int) -> Array:
     """Roll rows of `width` elements of a contiguous array."""
     out, device = empty(x.device, x.shape, x.kind), x.device
-    take, items, group = work_sizes(device, x.size, 1024)
+    take, items, group = choose_work_sizes(device, x.size, 1024)
     device.function(texts.ROLL, "roll", "ppiiii", (16,), T=copy_kind(x))(
         items, group, x, out, x.size, take, width, shift
     )
@@ -191,7 +191,7 @@ def repeat(input, repeats):
     lead = len(repeats) - input.ndim
     shape, steps = (1,) * lead + input.shape, (0,) * lead + input.steps
     wide = tuple([n for pair in zip(repeats, shape, strict=True) for n in pair])
-    spread = view_of(input, wide, tuple([s for step in steps for s in (0, step)]), input.offset)
+    spread = make_view(input, wide, tuple([s for step in steps for s in (0, step)]), input.offset)
     return reshape(clone_row_major(spread), tuple([r * n for r, n in zip(repeats, shape, strict=True)]))
 
 
@@ -200,10 +200,10 @@ def unfold(input, dimension, size, step):
     length = input.shape[dim] if input.ndim else 1
     check_unfold(dim, length, size, step)
     if not input.ndim:
-        return view_of(input, (size,), (1,), input.offset)
+        return make_view(input, (size,), (1,), input.offset)
     shape, steps = input.shape, input.steps
     windows = (*shape[:dim], (length - size) // step + 1, *shape[dim + 1 :], size)
-    return view_of(input, windows, (*steps[:dim], steps[dim] * step, *steps[dim + 1 :], steps[dim]), input.offset)
+    return make_view(input, windows, (*steps[:dim], steps[dim] * step, *steps[dim + 1 :], steps[dim]), input.offset)
 
 
 def _unfold_backward(grad, shape, dim, size, step):
@@ -213,7 +213,7 @@ def _unfold_backward(grad, shape, dim, size, step):
     if not grad.size:
         return full(grad.device, shape, 0, grad.kind)
     device, g, out = grad.device, as_contiguous(grad), empty(grad.device, tuple(shape), grad.kind)
-    take, items, group = work_sizes(device, out.size, 64)
+    take, items, group = choose_work_sizes(device, out.size, 64)
     run = device.function(texts.UNFOLD_BACKWARD, "unfold_backward", "ppiiiiiii", T=g.kind)
     run(items, group, g, out, out.size, take, shape[dim], math.prod(shape[dim + 1 :]), grad.shape[dim], size, step)
     return out
@@ -225,7 +225,7 @@ def _unfold_backward(grad, shape, dim, size, step):
 # Elements added up where a layout puts them
 
 
-def _strided_positions(shape, stride, offset):
+def _compute_strided_positions(shape, stride, offset):
     """Return the memory position of each element of a layout, computed by NumPy from strides alone."""
     import numpy as np
 
@@ -238,7 +238,7 @@ def _strided_positions(shape, stride, offset):
 def _move_strided(input, source, target, divide):
     import numpy as np
 
-    device, (start, end) = input.device, (_strided_positions(*source), _strided_positions(*target))
+    device, (start, end) = input.device, (_compute_strided_positions(*source), _compute_strided_positions(*target))
     low = min([int(p.min()) for p in (start, end) if p.size], default=0)
     length = max([int(p.max()) for p in (start, end) if p.size], default=0) - low + 1
     start, end = start - low, end - low
@@ -247,7 +247,7 @@ def _move_strided(input, source, target, divide):
     if divide == "source":
         flat = _divide_by_count(flat, shared[start])
     sizes = (1, start.size, 1)
-    code = error_code(SCATTERED)
+    code = encode_error(SCATTERED)
     scatter_3d(
         "add",
         ThreeDimView(memory, (1, length, 1), (0, 1, 0)),
@@ -268,4 +268,4 @@ def _move_strided(input, source, target, divide):
 
 
 def _divide_by_count(x: Array, counts) -> Array:
-    return apply(RULES["div"], (x, cast(broadcast_view(from_numpy(counts, x.device), x.shape), x.kind)))
+    return apply_pointwise_rule(RULES["div"], (x, cast(broadcast_view(from_numpy(counts, x.device), x.shape), x.kind)))

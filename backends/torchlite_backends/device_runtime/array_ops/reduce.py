@@ -14,19 +14,19 @@ from torchlite_backends.kernel_sources.reduce import (
     OPS,
     REAL_OF,
     SECOND_OUTPUTS,
-    acc_kind,
-    aux_kind,
+    accumulator_kind_of,
     compute_kind,
+    intermediate_kind_of,
     reduction_source,
 )
 
-from ..core.array import Array, empty, kind_of, view_of
-from ..core.broadcasting import collapse
+from ..core.array import Array, empty, kind_of, make_view
+from ..core.broadcasting import collapse_dims
 from ..core.contiguous_copy import as_contiguous
 from ..core.copy_fill import fill_with
-from ..core.device import Device, Function, grid
+from ..core.device import Device, Function, round_up_to_groups
 from ..core.pointwise_dispatch import cast
-from .prologue_fusion import WIDTH, fused_reduction_launch
+from .prologue_fusion import WIDTH, fuse_reduction_launch
 
 _SIMPLE_LOOP_MAX = 4096  # elements up to which the simplest loops suffice
 _pack = struct.Struct("16if").pack
@@ -41,7 +41,7 @@ _EMPTY = {
 }  # identity of the reduction, else 0
 
 
-def axes_of(x: Array, dim) -> tuple[int, ...]:
+def normalize_axes(x: Array, dim) -> tuple[int, ...]:
     """Return a dimension argument as a tuple counted from the front; None, () and [] mean all."""
     if dim.__class__ is int and -len(x.shape) <= dim < len(x.shape):
         return (dim % len(x.shape),)
@@ -51,7 +51,7 @@ def axes_of(x: Array, dim) -> tuple[int, ...]:
     return dims if x.shape else ()
 
 
-def reduced_shape(shape, axes, keepdim: bool) -> tuple[int, ...]:
+def compute_reduced_shape(shape, axes, keepdim: bool) -> tuple[int, ...]:
     """Return the result's shape."""
     if keepdim:
         return tuple([1 if d in axes else n for d, n in enumerate(shape)])
@@ -111,25 +111,25 @@ class ReductionLayout:
         return axis, chunk, max(-(-self.lengths[axis] // max(chunk, 1)), 1)
 
 
-def reduction_layout(x: Array, axes: tuple[int, ...], ordered: bool) -> tuple[ReductionLayout, bool]:
+def plan_reduction_layout(x: Array, axes: tuple[int, ...], ordered: bool) -> tuple[ReductionLayout, bool]:
     """Return the layout of each output's elements, and whether x must be copied into rows first.
 
     `ordered` keeps the reduced dimensions in row-major order.
     """
     chosen = sorted(axes) if ordered else sorted(axes, key=lambda d: -x.steps[d])
     kept = [d for d in range(x.ndim) if d not in axes]
-    sizes, (bases,) = collapse([x.shape[d] for d in kept], [x.steps[d] for d in kept])
-    lengths, (steps,) = collapse([x.shape[d] for d in chosen], [x.steps[d] for d in chosen])
+    sizes, (bases,) = collapse_dims([x.shape[d] for d in kept], [x.steps[d] for d in kept])
+    lengths, (steps,) = collapse_dims([x.shape[d] for d in chosen], [x.steps[d] for d in chosen])
     if len(sizes) > 3 or len(lengths) > 3:
         count = math.prod(lengths)
         return ReductionLayout([math.prod(sizes)], [count], [count], [1]), True
     return ReductionLayout(sizes, bases, lengths, steps), False
 
 
-def reduced_dims_last(x: Array, axes: tuple[int, ...]) -> Array:
+def copy_with_reduced_dims_last(x: Array, axes: tuple[int, ...]) -> Array:
     """Copy with the reduced dimensions innermost in memory."""
     order = [d for d in range(x.ndim) if d not in axes] + sorted(axes)
-    return as_contiguous(view_of(x, tuple([x.shape[d] for d in order]), tuple([x.steps[d] for d in order]), x.offset))
+    return as_contiguous(make_view(x, tuple([x.shape[d] for d in order]), tuple([x.steps[d] for d in order]), x.offset))
 
 
 class _Launch:
@@ -138,14 +138,19 @@ class _Launch:
     __slots__ = ("function", "items", "group", "geometry", "rows")
 
     def __init__(self, function: Function, items: int, group: int, geometry: bytes, rows: tuple = ()):
-        self.function, self.items, self.group, self.geometry = function, grid(items, group), (group,), geometry
-        self.rows = rows  # arguments of `fused_reduction_launch` if fusion with the producer is possible
+        self.function, self.items, self.group, self.geometry = (
+            function,
+            round_up_to_groups(items, group),
+            (group,),
+            geometry,
+        )
+        self.rows = rows  # arguments of `fuse_reduction_launch` if fusion with the producer is possible
 
     def __call__(self, x: Array, *arrays: Array) -> None:
         function: Any = None
         if self.rows and x.device.waiting.takes_rows:
             text, reduced, kinds = self.rows
-            function = fused_reduction_launch(text, self.function.name, "pppx", x, reduced, **kinds)
+            function = fuse_reduction_launch(text, self.function.name, "pppx", x, reduced, **kinds)
         if function is None:
             self.function(self.items, self.group, x, *arrays, self.geometry)
         else:
@@ -162,7 +167,7 @@ class _ReductionPlan:
     ):
         self.shape, self.kind, self.axes = shape, kind, axes
         self.more, more = (x.kind, x.kind) if op in SECOND_OUTPUTS else ("", kind)
-        form, self.copied = reduction_layout(x, axes, op in SECOND_OUTPUTS)
+        form, self.copied = plan_reduction_layout(x, axes, op in SECOND_OUTPUTS)
         self.kept, self.whole, self.stages = form.kept, None, []
         device, layout = x.device, form.layout(x.device, work[0] != "c")
         wide, group, items = 1, 1, form.kept
@@ -178,7 +183,7 @@ class _ReductionPlan:
             if group > 1
             else min(16, items)
             if device.is_cpu and form.kept * form.count <= _SIMPLE_LOOP_MAX
-            else _group_of(device, items * parts)
+            else _choose_group_size(device, items * parts)
         )
         widths = (16,) if layout in ("row", "column") else ()
         # Rows read once and only as vectors, like elementwise ops.
@@ -190,9 +195,9 @@ class _ReductionPlan:
             function = device.function(text, "whole", "pppx", widths, T=x.kind, **kinds)
             self.whole = _Launch(function, items * group, local, packed, (text, reduced, kinds) if reduced else ())
             return
-        between = aux_kind(op, work)
+        between = intermediate_kind_of(op, work)
         for number, how in enumerate(OPS[op], 1):
-            last, kept_in = number == len(OPS[op]), acc_kind(how, work)
+            last, kept_in = number == len(OPS[op]), accumulator_kind_of(how, work)
             text, kinds = reduction_source(op, work, "part", layout, number, wide, group), {"B": between, "P": kept_in}
             part = device.function(text, "part", "pppx", widths, T=x.kind, **kinds)
             join = device.function(
@@ -209,7 +214,7 @@ class _ReductionPlan:
                     _Launch(part, items * parts * group, local, packed, (text, reduced, kinds) if reduced else ()),
                     kept_in,
                     parts * form.kept,
-                    _Launch(join, form.kept, _group_of(device, form.kept), packed),
+                    _Launch(join, form.kept, _choose_group_size(device, form.kept), packed),
                     between,
                 )
             )
@@ -218,7 +223,7 @@ class _ReductionPlan:
         """Return the result and, for ops that have one, the second result."""
         device = x.device
         if self.copied:
-            x = reduced_dims_last(x, self.axes)
+            x = copy_with_reduced_dims_last(x, self.axes)
         out = empty(device, self.shape, self.kind)
         more = empty(device, self.shape, self.more) if self.more else out
         if self.whole is not None:
@@ -237,7 +242,7 @@ class _ReductionPlan:
         return out, more
 
 
-def _group_of(device: Device, items: int) -> int:
+def _choose_group_size(device: Device, items: int) -> int:
     """Return the work-group size for items with separate loops."""
     if not device.is_cpu:
         return min(64, device.group)
@@ -255,8 +260,8 @@ def reduce(op: str, x: Array, dim, keepdim: bool, kind: str, work: str = "", cor
     plans = x.device.plans
     plan = plans.get(key)
     if plan is None:
-        axes = axes_of(x, dim)
-        shape = reduced_shape(x.shape, axes, keepdim)
+        axes = normalize_axes(x, dim)
+        shape = compute_reduced_shape(x.shape, axes, keepdim)
         if not x.size or 0 in shape:
             out = empty(x.device, shape, kind)
             return fill_with(out, _EMPTY.get(op, 0)) if out.size else out
@@ -269,7 +274,7 @@ def _scalar_type_name(x: Array) -> str:
     return from_np(x.dtype).scalar_name
 
 
-def in_dtype(input: Array, dtype) -> tuple[Array, str]:
+def resolve_dtype(input: Array, dtype) -> tuple[Array, str]:
     """Return the input and the kind to reduce it into: integers as int64 unless `dtype` is given."""
     if dtype is None:
         return input, "i64" if input.kind in INTEGRAL_KINDS else input.kind
@@ -280,21 +285,21 @@ def in_dtype(input: Array, dtype) -> tuple[Array, str]:
 
 
 @functools.cache
-def accumulation_kind(kind: str) -> str:
+def accumulation_kind_of(kind: str) -> str:
     """Return the kind in which sums and products into `kind` are accumulated."""
     return "i64" if kind in INTEGRAL_KINDS and kind != "u64" else compute_kind(kind)
 
 
 def sum(input, dim=None, keepdim=False, *, dtype=None):
-    input, kind = in_dtype(input, dtype)
+    input, kind = resolve_dtype(input, dtype)
     if kind == "b8":
         return any(input, dim, keepdim)
-    return reduce("sum", input, dim, keepdim, kind, accumulation_kind(kind))
+    return reduce("sum", input, dim, keepdim, kind, accumulation_kind_of(kind))
 
 
 def mean(input, dim=None, keepdim=False, *, dtype=None):
     if dtype is not None:
-        input, kind = in_dtype(input, dtype)
+        input, kind = resolve_dtype(input, dtype)
     else:
         kind = input.kind
     if kind in INTEGRAL_KINDS:
@@ -303,13 +308,13 @@ def mean(input, dim=None, keepdim=False, *, dtype=None):
 
 
 def prod(input, dim=None, keepdim=False, *, dtype=None):
-    input, kind = in_dtype(input, dtype)
+    input, kind = resolve_dtype(input, dtype)
     if kind == "b8":
         return all(input, dim, keepdim)
-    return reduce("prod", input, dim, keepdim, kind, accumulation_kind(kind))
+    return reduce("prod", input, dim, keepdim, kind, accumulation_kind_of(kind))
 
 
-def _extreme(op: str, kernel: str, input: Array, dim, keepdim: bool) -> Array:
+def _reduce_extreme(op: str, kernel: str, input: Array, dim, keepdim: bool) -> Array:
     if input.kind[0] == "c":
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{_scalar_type_name(input)}'")
     if not input.size:
@@ -318,17 +323,17 @@ def _extreme(op: str, kernel: str, input: Array, dim, keepdim: bool) -> Array:
                 f"{op}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
                 "with the 'dim' argument."
             )
-        for d in axes_of(input, dim):
+        for d in normalize_axes(input, dim):
             check_not_empty(op, input, d)
     return reduce(op, input, dim, keepdim, input.kind)
 
 
 def amax(input, dim=(), keepdim=False):
-    return _extreme("amax", "max_values_cpu", input, dim, keepdim)
+    return _reduce_extreme("amax", "max_values_cpu", input, dim, keepdim)
 
 
 def amin(input, dim=(), keepdim=False):
-    return _extreme("amin", "min_values_cpu", input, dim, keepdim)
+    return _reduce_extreme("amin", "min_values_cpu", input, dim, keepdim)
 
 
 def any(input, dim=None, keepdim=False):
@@ -352,7 +357,7 @@ def check_not_empty(name: str, x: Array, dim: int) -> None:
         raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
 
 
-def _argextreme(op: str, name: str, input: Array, dim, keepdim: bool) -> tuple[Array, Array]:
+def _reduce_argextreme(op: str, name: str, input: Array, dim, keepdim: bool) -> tuple[Array, Array]:
     """Return the first index of the greatest or least element, and that element."""
     if input.kind[0] == "c":
         raise NotImplementedError(f"\"{name}\" not implemented for '{_scalar_type_name(input)}'")
@@ -360,44 +365,44 @@ def _argextreme(op: str, name: str, input: Array, dim, keepdim: bool) -> tuple[A
         if dim is None:
             raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
         check_not_empty(name, input, wrap_dim(dim, input.ndim))
-        shape = reduced_shape(input.shape, axes_of(input, dim), keepdim)
+        shape = compute_reduced_shape(input.shape, normalize_axes(input, dim), keepdim)
         return empty(input.device, shape, "i64"), empty(input.device, shape, input.kind)
     return reduce(op, input, dim, keepdim, "i64")
 
 
 def argmax(input, dim=None, keepdim=False):
-    return _argextreme("max_dim", "argmax", input, dim, keepdim)[0]
+    return _reduce_argextreme("max_dim", "argmax", input, dim, keepdim)[0]
 
 
 def argmin(input, dim=None, keepdim=False):
-    return _argextreme("min_dim", "argmin", input, dim, keepdim)[0]
+    return _reduce_argextreme("min_dim", "argmin", input, dim, keepdim)[0]
 
 
 def _max_dim(input, dim, keepdim=False):
-    place, value = _argextreme("max_dim", "max", input, wrap_dim(dim, input.ndim), keepdim)
+    place, value = _reduce_argextreme("max_dim", "max", input, wrap_dim(dim, input.ndim), keepdim)
     return value, place
 
 
 def _min_dim(input, dim, keepdim=False):
-    place, value = _argextreme("min_dim", "min", input, wrap_dim(dim, input.ndim), keepdim)
+    place, value = _reduce_argextreme("min_dim", "min", input, wrap_dim(dim, input.ndim), keepdim)
     return value, place
 
 
 # Statistics
 
 
-def _var_or_std(op: str, input: Array, dim, correction: float, keepdim: bool) -> Array:
+def _reduce_var_or_std(op: str, input: Array, dim, correction: float, keepdim: bool) -> Array:
     if input.kind in INTEGRAL_KINDS:
         raise RuntimeError("std and var only support floating point and complex dtypes")
     return reduce(op, input, dim, keepdim, REAL_OF.get(input.kind, input.kind), correction=float(correction))
 
 
 def _var_correction(input, dim=None, correction=1, keepdim=False):
-    return _var_or_std("var", input, dim, correction, keepdim)
+    return _reduce_var_or_std("var", input, dim, correction, keepdim)
 
 
 def _std_correction(input, dim=None, correction=1, keepdim=False):
-    return _var_or_std("std", input, dim, correction, keepdim)
+    return _reduce_var_or_std("std", input, dim, correction, keepdim)
 
 
 def logsumexp(input, dim=None, keepdim=False):

@@ -12,10 +12,10 @@ from torchlite_backends.kernel_sources.scan import scan_source
 from ..core.array import Array, empty
 from ..core.contiguous_copy import as_contiguous
 from ..core.copy_fill import fill_with
-from ..core.device import grid
+from ..core.device import round_up_to_groups
 from ..core.device_asserts import check_takes
 from ..core.pointwise_dispatch import cast
-from .reduce import accumulation_kind, in_dtype
+from .reduce import accumulation_kind_of, resolve_dtype
 
 _pack = struct.Struct("7i").pack
 
@@ -74,10 +74,12 @@ class _ScanPlan:
             )
             function = device.function(text, name, "pppppx", widths, T=x.kind, O=out, M=more)
             form = _pack(rows, length, inner, strips, chunk, parts, 1) if name == "total" else self.form
-            self.launches.append((function, grid(items, local), (local,), form))
+            self.launches.append((function, round_up_to_groups(items, local), (local,), form))
 
 
-def scan(op: str, x: Array, dim: int, out_kind: str, work: str, factor: Array | None = None) -> tuple[Array, Array]:
+def scan_along_dim(
+    op: str, x: Array, dim: int, out_kind: str, work: str, factor: Array | None = None
+) -> tuple[Array, Array]:
     """Return the running combination and, for extremes, its indices."""
     dim = wrap_dim(dim, x.ndim)
     out = empty(x.device, x.shape, out_kind)
@@ -100,29 +102,29 @@ def scan(op: str, x: Array, dim: int, out_kind: str, work: str, factor: Array | 
 
 
 def cumsum(input, dim, *, dtype=None):
-    input, kind = in_dtype(input, dtype)
-    return scan("cumsum", input, dim, kind, accumulation_kind(kind))[0]
+    input, kind = resolve_dtype(input, dtype)
+    return scan_along_dim("cumsum", input, dim, kind, accumulation_kind_of(kind))[0]
 
 
 def cumprod(input, dim, *, dtype=None):
-    input, kind = in_dtype(input, dtype)
-    return scan("cumprod", input, dim, kind, accumulation_kind(kind))[0]
+    input, kind = resolve_dtype(input, dtype)
+    return scan_along_dim("cumprod", input, dim, kind, accumulation_kind_of(kind))[0]
 
 
 def cummax(input, dim):
     check_takes(input, "fib", "cummax_helper_cpu")
-    return scan("cummax", input, dim, input.kind, compute_kind(input.kind))
+    return scan_along_dim("cummax", input, dim, input.kind, compute_kind(input.kind))
 
 
 def cummin(input, dim):
     check_takes(input, "fib", "cummin_helper_cpu")
-    return scan("cummin", input, dim, input.kind, compute_kind(input.kind))
+    return scan_along_dim("cummin", input, dim, input.kind, compute_kind(input.kind))
 
 
 def logcumsumexp(input, dim):
-    return scan("logcumsumexp", input, dim, input.kind, compute_kind(input.kind))[0]
+    return scan_along_dim("logcumsumexp", input, dim, input.kind, compute_kind(input.kind))[0]
 
 
 def _linear_recurrence(factor, term, dim):
     """Linear recurrence: out[0] = term[0], out[i] = term[i] + factor[i] * out[i-1] along `dim`."""
-    return scan("_linear_recurrence", term, dim, term.kind, compute_kind(term.kind), factor)[0]
+    return scan_along_dim("_linear_recurrence", term, dim, term.kind, compute_kind(term.kind), factor)[0]

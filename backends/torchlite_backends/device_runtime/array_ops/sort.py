@@ -13,13 +13,13 @@ from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import from_np
 from torchlite_backends.kernel_sources.sort import has_64bit_keys, sort_source
 
-from ..core.array import Array, empty, kind_of, view_of
+from ..core.array import Array, empty, kind_of, make_view
 from ..core.contiguous_copy import as_contiguous
-from ..core.device import Device, Function, grid
+from ..core.device import Device, Function, round_up_to_groups
 from ..core.device_asserts import check_takes
 from ..core.host_transfer import from_numpy, to_numpy
 from ..core.pointwise_dispatch import cast
-from .scan import scan
+from .scan import scan_along_dim
 
 _pack = struct.Struct("8i").pack
 _MAX_INSERTION_K = 64  # the most elements that are selected by insertion into a list
@@ -64,7 +64,7 @@ class SortRows:
         return empty(self.device, (count * (2 if has_64bit_keys(self.x.kind) else 1),), "i64")
 
 
-def _group(device: Device, items: int) -> int:
+def _choose_group_size(device: Device, items: int) -> int:
     if not device.is_cpu:
         return min(64, device.group)
     return 16 if items >= 64 * device.units else 1
@@ -72,17 +72,17 @@ def _group(device: Device, items: int) -> int:
 
 def _launch_items(function: Function, items: int, *arguments) -> None:
     """Launch a kernel with much work per work-item."""
-    group = _group(function.device, items)
-    function(grid(items, group), (group,), *arguments)
+    group = _choose_group_size(function.device, items)
+    function(round_up_to_groups(items, group), (group,), *arguments)
 
 
 def _launch_elements(function: Function, count: int, *arguments) -> None:
     """Launch a kernel with one element per work-item."""
     group = min(64, function.device.max_group)
-    function(grid(count, group), (group,), *arguments)
+    function(round_up_to_groups(count, group), (group,), *arguments)
 
 
-def sorted_items(rows: SortRows, descending: bool) -> tuple[Array, int]:
+def sort_items(rows: SortRows, descending: bool) -> tuple[Array, int]:
     """Return the items of all rows sorted stably, and the distance of two rows of items."""
     device = rows.device
     if not device.is_cpu:
@@ -109,7 +109,14 @@ def _radix_sort(rows: SortRows, descending: bool) -> Array:
     for shift in range(0, 8 * min(rows.x.itemsize if rows.x.kind not in ("f16", "bf16") else 4, 8), 8):
         _launch_items(tally, rows.count * parts, items, counts, form, shift)
         _launch_items(
-            scatter, rows.count * parts, items, counts, scan("cumsum", counts, 1, "i32", "i32")[0], spare, form, shift
+            scatter,
+            rows.count * parts,
+            items,
+            counts,
+            scan_along_dim("cumsum", counts, 1, "i32", "i32")[0],
+            spare,
+            form,
+            shift,
         )
         items, spare = spare, items
     return items
@@ -122,14 +129,14 @@ def _bitonic_sort(rows: SortRows, descending: bool) -> tuple[Array, int]:
     items, span = rows.items(total), str(2 * group)
     _launch_elements(rows.function("long", "make", "ppx", descending), total, rows.x, items, rows.pack(width))
     near, far = (rows.function("network", name, "piiii", descending, SPAN=span) for name in ("near", "far"))
-    near(grid(-(-total // 2), group), (group,), items, total, width - 1, 2, min(width, 2 * group))
+    near(round_up_to_groups(-(-total // 2), group), (group,), items, total, width - 1, 2, min(width, 2 * group))
     size = 4 * group
     while size <= width:
         step = size // 2
         while step >= 2 * group:
             _launch_elements(far, total // 2, items, total, width - 1, size, step)
             step //= 2
-        near(grid(-(-total // 2), group), (group,), items, total, width - 1, size, size)
+        near(round_up_to_groups(-(-total // 2), group), (group,), items, total, width - 1, size, size)
         size *= 2
     return items, width
 
@@ -137,7 +144,7 @@ def _bitonic_sort(rows: SortRows, descending: bool) -> tuple[Array, int]:
 _FIRST, _LAST = ("(i)", "(g.length - 1 - (i))")  # selected among equal elements: as in PyTorch the last of the greatest
 
 
-def _write(rows: SortRows, items: Array, width: int, keep: int, tie: str = _FIRST) -> tuple[Array, Array]:
+def _write_sorted(rows: SortRows, items: Array, width: int, keep: int, tie: str = _FIRST) -> tuple[Array, Array]:
     """Return elements and indices of the first `keep` items of each row."""
     device = rows.device
     values, places = empty(device, rows.shape(keep), rows.x.kind), empty(device, rows.shape(keep), "i64")
@@ -150,11 +157,11 @@ def _write(rows: SortRows, items: Array, width: int, keep: int, tie: str = _FIRS
     return values, places
 
 
-def _scalar_name(x: Array) -> str:
+def _scalar_type_name(x: Array) -> str:
     return from_np(x.dtype).scalar_name
 
 
-def _scalar_and_index(x: Array) -> tuple[Array, Array]:
+def _return_scalar_and_index(x: Array) -> tuple[Array, Array]:
     """Return a 0-d array's only element and its index."""
     return cast(x, x.kind, empty(x.device, (), x.kind)), from_numpy(np.zeros((), np.int64), x.device)
 
@@ -164,11 +171,11 @@ def sort(input, dim=-1, descending=False, stable=False):
         raise RuntimeError("Sort does not support complex dtypes on CPU")
     dim = wrap_dim(dim, input.ndim)
     if not input.ndim:
-        return _scalar_and_index(input)
+        return _return_scalar_and_index(input)
     if not input.size:
         return empty(input.device, input.shape, input.kind), empty(input.device, input.shape, "i64")
     rows = SortRows(input, dim)
-    return _write(rows, *sorted_items(rows, bool(descending)), rows.length)
+    return _write_sorted(rows, *sort_items(rows, bool(descending)), rows.length)
 
 
 def topk(input, k, dim=-1, largest=True, sorted=True):
@@ -177,16 +184,16 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     if not 0 <= k <= size:
         raise RuntimeError("selected index k out of range")
     if input.kind[0] == "c" or input.kind == "b8":
-        raise NotImplementedError(f"\"topk_cpu\" not implemented for '{_scalar_name(input)}'")
+        raise NotImplementedError(f"\"topk_cpu\" not implemented for '{_scalar_type_name(input)}'")
     if not input.ndim and k:
-        return _scalar_and_index(input)
+        return _return_scalar_and_index(input)
     rows = SortRows(input, dim)
     shape = rows.shape(k) if input.ndim else (0,)
     if not input.size or not k:
         return empty(input.device, shape, input.kind), empty(input.device, shape, "i64")
     if k > _MAX_INSERTION_K or 4 * k > size > 64:
-        return _write(rows, *sorted_items(rows, largest), k)
-    return _write(rows, *_select_topk(rows, k, largest), k, _LAST if largest else _FIRST)
+        return _write_sorted(rows, *sort_items(rows, largest), k)
+    return _write_sorted(rows, *_select_topk(rows, k, largest), k, _LAST if largest else _FIRST)
 
 
 def _select_topk(rows: SortRows, k: int, largest: bool) -> tuple[Array, int]:
@@ -237,7 +244,7 @@ def select_by_rank(input: Array, dim: int, keepdim: bool, which: int, rank: int 
                 (items,), (1,), rows.x, values, places, spare, rows.pack(keep=rank, items=items)
             )
         else:
-            ranked, width = sorted_items(rows, False)
+            ranked, width = sort_items(rows, False)
             _launch_items(
                 rows.function("pick", "pick", "ppppx", RANK=str(which)),
                 rows.count,
@@ -255,7 +262,7 @@ def kthvalue(input, k, dim=-1, keepdim=False):
     size = input.shape[dim] if input.ndim else 1
     if not 1 <= k <= size:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
-    return _scalar_and_index(input) if not input.ndim else select_by_rank(input, dim, keepdim, 0, k - 1)
+    return _return_scalar_and_index(input) if not input.ndim else select_by_rank(input, dim, keepdim, 0, k - 1)
 
 
 # Search
@@ -309,7 +316,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     sides = [elements, test_elements]
     for side in sides:
         if side.__class__ is Array and side.kind[0] == "c":
-            raise RuntimeError(f"Unsupported input type encountered for isin(): {_scalar_name(side)}")
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {_scalar_type_name(side)}")
     device = next(side.device for side in sides if side.__class__ is Array)
     dtypes = [side.dtype if side.__class__ is Array else side for side in sides]
     kind = kind_of(np.result_type(*dtypes)) if not any(d == "bfloat16" for d in dtypes) else "f32"
@@ -319,9 +326,9 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     )
     out = empty(device, x.shape, "b8")
     if out.size:
-        test = view_of(test, (test.size,), (1,), test.offset)
+        test = make_view(test, (test.size,), (1,), test.offset)
         rows = SortRows(test, 0)
-        items = sorted_items(rows, False)[0] if test.size else rows.items(1)
+        items = sort_items(rows, False)[0] if test.size else rows.items(1)
         _launch_elements(
             device.function(sort_source("among", kind), "among", "pppiii", T=kind),
             out.size,

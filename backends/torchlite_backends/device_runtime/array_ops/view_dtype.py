@@ -6,13 +6,13 @@ from torchlite._dispatch.shape_and_value_checks import view_dtype_geometry
 from torchlite._types.dtypes import from_np
 from torchlite_backends.kernel_sources.dtype_kinds import COMPLEX_KIND, REAL_KIND
 
-from ..core.array import Array, dtype_of_kind, kind_of, view_of
+from ..core.array import Array, kind_of, make_view, numpy_dtype_of_kind
 
 
 def _reinterpret(x: Array, kind: str, shape, steps, offset: int) -> Array:
     """View the memory of `x` as elements of another kind."""
-    out = view_of(x, tuple(shape), tuple(steps), offset)
-    out.kind, out.dtype = kind, dtype_of_kind(kind)
+    out = make_view(x, tuple(shape), tuple(steps), offset)
+    out.kind, out.dtype = kind, numpy_dtype_of_kind(kind)
     return out
 
 

@@ -71,7 +71,7 @@ class Array:
 
 
 @functools.cache
-def dtype_of_kind(kind: str) -> np.dtype:
+def numpy_dtype_of_kind(kind: str) -> np.dtype:
     """Return the NumPy dtype of a kind."""
     return BY_NAME[KINDS[kind].numpy].np
 
@@ -89,7 +89,7 @@ def kind_of(dtype: np.dtype) -> str:
 
 
 @functools.lru_cache(16384)
-def row_major(shape: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+def row_major_layout(shape: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
     """Return the number of elements of a shape and its row-major strides. TypeError for lengths that are not integers.
 
     A float length would otherwise be cached and equal an integer shape's key.
@@ -103,17 +103,17 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
 
 
 @functools.lru_cache(16384)
-def _new_array_layout(shape: tuple[int, ...], kind: str) -> tuple[int, tuple[int, ...], np.dtype, int]:
+def _compute_new_array_layout(shape: tuple[int, ...], kind: str) -> tuple[int, tuple[int, ...], np.dtype, int]:
     """Return size, strides, dtype and bytes of a new array."""
-    size, steps = row_major(shape)
-    dtype = dtype_of_kind(kind)
+    size, steps = row_major_layout(shape)
+    dtype = numpy_dtype_of_kind(kind)
     return size, steps, dtype, size * dtype.itemsize
 
 
 def empty(device: Device, shape: tuple[int, ...], kind: str) -> Array:
     """Return an uninitialised array."""
     out = _new(Array)
-    out.size, out.steps, out.dtype, nbytes = _new_array_layout(shape, kind)
+    out.size, out.steps, out.dtype, nbytes = _compute_new_array_layout(shape, kind)
     if out.size >= MAX_ELEMENTS:
         raise RuntimeError(
             f"a tensor on {device.type} holds fewer than 2**31 elements, and shape {list(shape)} has {out.size}: "
@@ -137,17 +137,17 @@ def is_row_major(shape: tuple[int, ...], steps: tuple[int, ...]) -> bool:
 
 
 @functools.lru_cache(16384)
-def _size_and_order(shape: tuple[int, ...], steps: tuple[int, ...]) -> tuple[int, bool]:
-    """Return the number of elements, and whether they are row-major. TypeError as in `row_major`."""
+def _compute_size_and_order(shape: tuple[int, ...], steps: tuple[int, ...]) -> tuple[int, bool]:
+    """Return the number of elements, and whether they are row-major. TypeError as in `row_major_layout`."""
     return math.prod(map(operator.index, shape)), is_row_major(shape, steps)
 
 
-def view_of(x: Array, shape: tuple[int, ...], steps: tuple[int, ...], offset: int) -> Array:
+def make_view(x: Array, shape: tuple[int, ...], steps: tuple[int, ...], offset: int) -> Array:
     """View the memory of `x`; `offset` counts from the start of the buffer."""
     out = _new(Array)
     out.device, out.buffer, out.kind, out.dtype = x.device, x.buffer, x.kind, x.dtype
     out.shape, out.steps, out.offset = shape, steps, offset
-    out.size, out.contiguous = _size_and_order(shape, steps)
+    out.size, out.contiguous = _compute_size_and_order(shape, steps)
     out.base = x if x.base is None else x.base
     return out
 
@@ -172,6 +172,6 @@ def storage_bytes(x: Array) -> Array:
     """View the storage of `x` as a flat array of bytes."""
     owner = x if x.base is None else x.base
     nbytes = storage_nbytes(owner)
-    out = view_of(owner, (nbytes,), (1,), owner.offset * owner.dtype.itemsize)
-    out.kind, out.dtype = "u8", dtype_of_kind("u8")
+    out = make_view(owner, (nbytes,), (1,), owner.offset * owner.dtype.itemsize)
+    out.kind, out.dtype = "u8", numpy_dtype_of_kind("u8")
     return out

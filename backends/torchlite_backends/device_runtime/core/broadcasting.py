@@ -26,7 +26,7 @@ def broadcast_steps(shape, steps, to) -> tuple[int, ...]:
     return (0,) * lead + tuple([s if n == m else 0 for n, s, m in zip(shape, steps, to[lead:], strict=True)])
 
 
-def collapse(shape, *operands) -> tuple[list[int], list[list[int]]]:
+def collapse_dims(shape, *operands) -> tuple[list[int], list[list[int]]]:
     """Drop dimensions of length 1 and merge neighbours that all operands' strides allow.
 
     Returns the shape and each operand's strides.
@@ -49,7 +49,7 @@ def collapse(shape, *operands) -> tuple[list[int], list[list[int]]]:
     return sizes, merged
 
 
-def dense_order(shape, steps) -> tuple[int, ...] | None:
+def find_dense_order(shape, steps) -> tuple[int, ...] | None:
     """Return the dimensions from outermost to innermost if the elements fill a block without gaps, else None."""
     order = sorted(range(len(shape)), key=lambda d: (-steps[d], d))
     expected = 1

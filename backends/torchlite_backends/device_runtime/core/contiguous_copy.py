@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchlite_backends.kernel_sources.rearrange import TRANSPOSE_LOCAL, TRANSPOSE_VECTORS
 
-from .array import Array, empty, row_major
-from .broadcasting import collapse
+from .array import Array, empty, row_major_layout
+from .broadcasting import collapse_dims
 from .pointwise_dispatch import cast
 
 if TYPE_CHECKING:
@@ -62,14 +62,14 @@ def _copy_launch(device: Device, shape: tuple[int, ...], all_steps: tuple[int, .
     """Return the launch that copies elements with these strides."""
     if itemsize not in _KINDS:
         return _GENERAL_COPY
-    sizes, (steps,) = collapse(shape, all_steps)
+    sizes, (steps,) = collapse_dims(shape, all_steps)
     last = len(sizes) - 1
     if last < 1 or last > 7 or steps[last] == 1 or 1 not in steps or min(steps) < 1:
         return _GENERAL_COPY
     inner = steps.index(1)
     if min(sizes[inner], sizes[last]) < 8:
         return _GENERAL_COPY
-    places = row_major(tuple(sizes))[1]
+    places = row_major_layout(tuple(sizes))[1]
     others = [d for d in range(last) if d != inner]
     batches = 1
     for d in others:

@@ -10,7 +10,7 @@ from torchlite._dispatch.memory_layout import infer_dense_strides
 from torchlite._types.dtypes import from_np
 from torchlite_backends.kernel_sources.dtype_kinds import REAL_KIND
 
-from .array import Array, empty, is_row_major, row_major, view_of
+from .array import Array, empty, is_row_major, make_view, row_major_layout
 from .contiguous_copy import as_contiguous, clone_row_major, transpose_into
 from .host_transfer import from_numpy, to_numpy
 from .pointwise_dispatch import cast, fill_number
@@ -32,7 +32,7 @@ def copy_into(target: Array, source: Any) -> Array:
     if _has_hazard(target, source):
         source = clone_row_major(source)
     while len(source.shape) > len(target.shape) and source.shape[0] == 1:
-        source = view_of(source, source.shape[1:], source.steps[1:], source.offset)
+        source = make_view(source, source.shape[1:], source.steps[1:], source.offset)
     if (
         not source.contiguous
         and target.contiguous
@@ -68,17 +68,17 @@ def copy_preserving_order(x: Array) -> Array:
     return copy_into(out, x)
 
 
-def channels_last_steps(shape: tuple[int, ...]) -> tuple[int, ...]:
+def compute_channels_last_steps(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the strides with the second dimension innermost."""
     batch, channels, *space = shape
-    _, (outer, *spatial, inner) = row_major((batch, *space, channels))
+    _, (outer, *spatial, inner) = row_major_layout((batch, *space, channels))
     return (outer, inner, *spatial)
 
 
 def empty_channels_last(device, shape: tuple[int, ...], kind: str) -> Array:
     """Return an uninitialised channels-last array."""
     out = empty(device, shape, kind)
-    out.steps = channels_last_steps(shape)
+    out.steps = compute_channels_last_steps(shape)
     out.contiguous = is_row_major(shape, out.steps)
     return out
 

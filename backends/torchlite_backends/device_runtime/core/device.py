@@ -225,6 +225,6 @@ def format_size(nbytes: int) -> str:
     return f"{nbytes} bytes"
 
 
-def grid(count: int, group: int) -> tuple[int]:
+def round_up_to_groups(count: int, group: int) -> tuple[int]:
     """Return the global size that covers `count` work-items in groups of `group`."""
     return (-(-count // group) * group,)

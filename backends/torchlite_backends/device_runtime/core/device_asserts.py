@@ -58,7 +58,7 @@ def check_takes(x: Array, categories: str, kernel: str) -> None:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_np(x.dtype).scalar_name}'")
 
 
-def _error_buffer(device: Device) -> _ErrorBuffer:
+def _get_error_buffer(device: Device) -> _ErrorBuffer:
     state = device.state.get("errors")
     if state is None:
         with _lock:
@@ -66,14 +66,14 @@ def _error_buffer(device: Device) -> _ErrorBuffer:
     return state
 
 
-def error_code(which: int, dim: int = 0) -> int:
+def encode_error(which: int, dim: int = 0) -> int:
     """Return a kernel's error code: the error and its dimension."""
     return which | dim << 8
 
 
-def error_array(device: Device) -> Array:
+def get_error_array(device: Device) -> Array:
     """Return the int32 array (code, index, size) for a kernel's error. Call `raise_if_blocking` after the launch."""
-    state = _error_buffer(device)
+    state = _get_error_buffer(device)
     state.asked = True
     return state.array
 
@@ -100,10 +100,10 @@ def raise_pending(device: Device) -> None:
         if code:
             device.write(state.array.buffer, _CLEAR)
     if code:
-        raise error_of_code(code, index, size)
+        raise make_error_from_code(code, index, size)
 
 
-def error_of_code(code: int, index: int, size: int) -> Exception:
+def make_error_from_code(code: int, index: int, size: int) -> Exception:
     """Return the exception of an error code."""
     kind, words = _ERRORS[(code & 255) - 1]
     return kind(words.format(index=index, dim=code >> 8, size=size))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .array import Array, empty, is_row_major, kind_of
-from .broadcasting import dense_order
+from .broadcasting import find_dense_order
 from .contiguous_copy import as_contiguous
 from .device import Device
 from .device_asserts import raise_pending
@@ -19,7 +19,7 @@ TRANSFER_COUNTS = {"to_host": 0, "to_device": 0}
 _STAGING_BYTES = 1 << 20  # up to so many bytes are staged, so that the caller need not wait for the device
 
 
-def _bytes(array: np.ndarray) -> np.ndarray:
+def _bytes_of(array: np.ndarray) -> np.ndarray:
     """Return a contiguous array's bytes: bfloat16 has no standard buffer format."""
     return array.reshape(-1).view(np.uint8)
 
@@ -34,7 +34,9 @@ def from_numpy(array: np.ndarray, device: Device) -> Array:
     if not array.flags.c_contiguous:
         steps = tuple([s // array.itemsize for s in array.strides])
         order = (
-            dense_order(array.shape, steps) if all(s >= 0 and s % array.itemsize == 0 for s in array.strides) else None
+            find_dense_order(array.shape, steps)
+            if all(s >= 0 and s % array.itemsize == 0 for s in array.strides)
+            else None
         )
         if order is not None:
             host, out.steps = array.transpose(order), steps
@@ -43,7 +45,7 @@ def from_numpy(array: np.ndarray, device: Device) -> Array:
     small = array.nbytes <= _STAGING_BYTES
     if small and (host is array or host.base is not None):
         host = host.copy()
-    device.write(out.buffer, _bytes(host), small)
+    device.write(out.buffer, _bytes_of(host), small)
     return out
 
 
@@ -54,12 +56,12 @@ def to_numpy(x: Array) -> np.ndarray:
     TRANSFER_COUNTS["to_host"] += 1
     order = None
     if not x.contiguous:
-        order = dense_order(x.shape, x.steps)
+        order = find_dense_order(x.shape, x.steps)
         if order is None:
             x = as_contiguous(x)
     shape = x.shape if order is None else tuple([x.shape[d] for d in order])
     out = np.empty(shape, x.dtype)
-    x.device.read(x.buffer, x.offset * x.dtype.itemsize, _bytes(out))
+    x.device.read(x.buffer, x.offset * x.dtype.itemsize, _bytes_of(out))
     raise_pending(x.device)
     return out if order is None else out.transpose(np.argsort(order))
 

@@ -20,16 +20,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchlite._settings import fork_locks
-from torchlite_backends.kernel_sources.pointwise import (
+from torchlite_backends.kernel_sources.pointwise_codegen import (
     ChainIndexing,
     chain_kernel_source,
-    flat_chain_indexing,
-    row_chain_indexing,
+    make_flat_chain_indexing,
+    make_row_chain_indexing,
 )
 
-from .array import Array, empty, row_major
-from .broadcasting import broadcast_steps, collapse
-from .pointwise_launch import GROUP, PointwiseLaunch, flat_result, launch, launch_flat, row_grid
+from .array import Array, empty, row_major_layout
+from .broadcasting import broadcast_steps, collapse_dims
+from .pointwise_launch import GROUP, PointwiseLaunch, allocate_flat_result, compute_row_grid, launch, launch_flat
 
 MIN_SIZE = 1 << 17  # minimum elements; below, deferral costs more than the memory traffic
 _MAX_OPS, _MAX_ARRAYS = 12, 8
@@ -75,18 +75,18 @@ class LazyQueue:
 
     def add(self, rule, plan: PointwiseLaunch, operands: tuple, numbers: tuple, like: Array) -> Array:
         """Defer an op over contiguous arrays of the shape and kind of `like`, and numbers; return its result."""
-        return self._added(rule, plan, operands, numbers, flat_result(self.device, plan, like))
+        return self._append_step(rule, plan, operands, numbers, allocate_flat_result(self.device, plan, like))
 
     def add_rows(self, rule, plan: PointwiseLaunch, operands: tuple, numbers: tuple) -> Array:
         """Defer an op over broadcast arrays, by its plan for rows; return its result."""
-        return self._added(rule, plan, operands, numbers, empty(self.device, plan.shape, plan.kind))
+        return self._append_step(rule, plan, operands, numbers, empty(self.device, plan.shape, plan.kind))
 
-    def _added(self, rule, plan: PointwiseLaunch, operands: tuple, numbers: tuple, result: Array) -> Array:
+    def _append_step(self, rule, plan: PointwiseLaunch, operands: tuple, numbers: tuple, result: Array) -> Array:
         with self._lock:
             given: Any = operands
             lane = self.device.lane()
             if self.steps:
-                given = self._joined(operands, result.shape) if lane == self._lane else None
+                given = self._link_operands_to_steps(operands, result.shape) if lane == self._lane else None
                 if given is None:
                     self.start()
                     given = operands
@@ -94,7 +94,7 @@ class LazyQueue:
             self.steps.append(PendingOp(rule, plan, given, numbers, result))
         return result
 
-    def _joined(self, operands: tuple, shape: tuple) -> list | None:
+    def _link_operands_to_steps(self, operands: tuple, shape: tuple) -> list | None:
         """Return the operands with steps in place of their results; None if the op cannot extend the chain.
 
         That is so if it reads no deferred result, or one through a view or for another shape, or has too many operands.
@@ -110,9 +110,9 @@ class LazyQueue:
                         given[at], joins = step, True
                     elif result is x or x.base is not None and result is x.base:
                         return None
-        return given if joins and len(self._inputs(given)) <= _MAX_ARRAYS else None
+        return given if joins and len(self._collect_inputs(given)) <= _MAX_ARRAYS else None
 
-    def _inputs(self, more: Any = ()) -> list[Array]:
+    def _collect_inputs(self, more: Any = ()) -> list[Array]:
         """Return the distinct arrays that the steps and a list of operands read."""
         found = {
             id(x): x
@@ -122,12 +122,12 @@ class LazyQueue:
         }
         return list(found.values())
 
-    def ends(self) -> tuple[list[Array], list[Array | None], tuple[bool, ...]]:
+    def inputs_and_results(self) -> tuple[list[Array], list[Array | None], tuple[bool, ...]]:
         """Return the steps' inputs, their results (None if unreferenced), and which results are written."""
         results = [step.result() for step in self.steps]
         read = {x for step in self.steps for x in step.operands if x.__class__ is PendingOp}
         written = [result is not None or step not in read for step, result in zip(self.steps, results, strict=True)]
-        return self._inputs(), results, tuple(written)
+        return self._collect_inputs(), results, tuple(written)
 
     def start(self) -> None:
         """Launch all steps. Unreferenced results are computed only for later steps."""
@@ -142,7 +142,7 @@ class LazyQueue:
                     if len(self.steps) > 1:
                         self._start_several()
                     else:
-                        self._one_by_one([self.steps[0].result()])
+                        self._run_unfused([self.steps[0].result()])
             finally:
                 self.steps = []
                 self._starting = False
@@ -178,25 +178,25 @@ class LazyQueue:
 
     def _start_several(self) -> None:
         steps, chains = self.steps, self.device.kept("chains")
-        inputs, results, written = self.ends()
+        inputs, results, written = self.inputs_and_results()
         shape = steps[0].shape
         key: tuple = (
-            tuple([(step.rule, *parameter_names(step, steps, inputs)) for step in steps]), written, inputs[0].kind,
+            tuple([(step.rule, *make_parameter_names(step, steps, inputs)) for step in steps]), written, inputs[0].kind,
         )  # fmt: skip
         flat = is_flat(inputs, shape)
         if not flat:
             key = (*key, shape, *[(x.shape, x.steps) for x in inputs])
         if key not in chains:
             chains[key] = None
-            return self._one_by_one(results)
+            return self._run_unfused(results)
         chain = chains[key]
         if chain is None:
-            chain = chains[key] = fused_chain(self.device, steps, inputs, written)
+            chain = chains[key] = get_fused_chain(self.device, steps, inputs, written)
         if not chain.fits:
-            return self._one_by_one(results)
+            return self._run_unfused(results)
         chain.start(steps, inputs, [r for r, w in zip(results, written, strict=True) if w])
 
-    def _one_by_one(self, results: list[Array | None]) -> None:
+    def _run_unfused(self, results: list[Array | None]) -> None:
         done: dict[PendingOp, Array] = {}
         for step, result in zip(self.steps, results, strict=True):
             operands = [done[x] if x.__class__ is PendingOp else x for x in step.operands]
@@ -208,12 +208,12 @@ def is_flat(inputs: list[Array], shape: tuple[int, ...]) -> bool:
     return all(x.contiguous and x.shape == shape for x in inputs)
 
 
-def fused_chain(device: Any, steps: list[PendingOp], inputs: list[Array], written: tuple[bool, ...]) -> FusedChain:
+def get_fused_chain(device: Any, steps: list[PendingOp], inputs: list[Array], written: tuple[bool, ...]) -> FusedChain:
     """Return the launch of several steps."""
     return (FusedChain if is_flat(inputs, steps[0].shape) else BroadcastChain)(device, steps, inputs, written)
 
 
-def parameter_names(step: PendingOp, steps: list[PendingOp], inputs: list[Array]) -> list[str]:
+def make_parameter_names(step: PendingOp, steps: list[PendingOp], inputs: list[Array]) -> list[str]:
     """Return names of a step's parameters: `r2` the result of the step 2, `i0` the input 0, `n` a number."""
     found = []
     for x in step.operands:
@@ -230,14 +230,14 @@ class FusedChain:
     fits = True
 
     def __init__(self, device, steps: list[PendingOp], inputs: list[Array], written: tuple[bool, ...]):
-        self._build(device, steps, inputs, written, flat_chain_indexing(len(inputs), sum(written)))
+        self._build(device, steps, inputs, written, make_flat_chain_indexing(len(inputs), sum(written)))
         self._pack = struct.Struct(f"{len(inputs) + sum(written) + 1}i").pack
 
     def _build(
         self, device, steps: list[PendingOp], inputs: list[Array], written: tuple[bool, ...], walk: ChainIndexing
     ) -> None:
         kind = inputs[0].kind
-        links = [(step.rule, len(step.operands), parameter_names(step, steps, inputs)) for step in steps]
+        links = [(step.rule, len(step.operands), make_parameter_names(step, steps, inputs)) for step in steps]
         source = chain_kernel_source(device, links, kind, device.width, len(inputs), written, walk)
         self._start = device.function(source, "run", "", (device.width,), T=kind).start
         self._per_item = device.width
@@ -251,12 +251,12 @@ class FusedChain:
     def launch_arguments(self, steps: list[PendingOp], inputs: list[Array], results: list[Array | None]) -> tuple:
         """Return global and local size, arrays, and the values behind them."""
         like = inputs[0]
-        arrays = inputs + [flat_result(like.device, steps[-1].plan, like) if r is None else r for r in results]
+        arrays = inputs + [allocate_flat_result(like.device, steps[-1].plan, like) if r is None else r for r in results]
         items = -(-like.size // self._per_item)
         layout = self._pack(*[x.offset for x in arrays], like.size)
-        return (-(-items // GROUP) * GROUP,), (GROUP,), arrays, [layout, *self._numbers(steps)]
+        return (-(-items // GROUP) * GROUP,), (GROUP,), arrays, [layout, *self._collect_numbers(steps)]
 
-    def _numbers(self, steps: list[PendingOp]) -> list[bytes]:
+    def _collect_numbers(self, steps: list[PendingOp]) -> list[bytes]:
         values = []
         for step in steps:
             values += [
@@ -276,13 +276,13 @@ class BroadcastChain(FusedChain):
     def __init__(self, device, steps: list[PendingOp], inputs: list[Array], written: tuple[bool, ...]):
         shape = steps[0].shape
         walks = [broadcast_steps(x.shape, x.steps, shape) for x in inputs]
-        sizes, steps_of = collapse(list(shape), *walks, row_major(shape)[1])
+        sizes, steps_of = collapse_dims(list(shape), *walks, row_major_layout(shape)[1])
         modes = [{0: "s", 1: "v"}.get(s[-1], "g") for s in steps_of]
         self.fits = not sizes[-1] % device.width and "g" not in modes
         if not self.fits:
             return
-        self._build(device, steps, inputs, written, row_chain_indexing(modes, len(sizes) - 1))
-        self._global_size, self._local_size = row_grid(sizes, device.width)
+        self._build(device, steps, inputs, written, make_row_chain_indexing(modes, len(sizes) - 1))
+        self._global_size, self._local_size = compute_row_grid(sizes, device.width)
         down = math.prod(sizes[:-1])
         tail = [sizes[-1], down, *sizes[:-1], *[n for s in steps_of for n in s[:-1]]]
         self._tail = struct.pack(f"{len(tail)}i", *tail)
@@ -292,4 +292,4 @@ class BroadcastChain(FusedChain):
         device, plan, shape = inputs[0].device, steps[-1].plan, steps[0].shape
         arrays = inputs + [empty(device, shape, plan.kind) if r is None else r for r in results]
         layout = self._pack(*[x.offset for x in inputs], 0) + self._tail  # results are new arrays
-        return self._global_size, self._local_size, arrays, [layout, *self._numbers(steps)]
+        return self._global_size, self._local_size, arrays, [layout, *self._collect_numbers(steps)]

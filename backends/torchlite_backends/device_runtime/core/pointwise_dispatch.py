@@ -16,22 +16,22 @@ import struct
 from torchlite._dispatch.memory_layout import elementwise_output_strides
 from torchlite._types.dtypes import BY_NAME, promote_types
 from torchlite_backends.kernel_sources.dtype_kinds import CATEGORY, COMPLEX_KIND, KINDS, REAL_KIND
-from torchlite_backends.kernel_sources.pointwise import (
+from torchlite_backends.kernel_sources.pointwise_codegen import (
     LETTERS,
     ComputeTypes,
     Rule,
-    array_letters,
-    flat_indexing,
+    choose_macro_kinds,
     kernel_source,
-    macro_kinds,
-    row_indexing,
-    strided_indexing,
+    list_array_letters,
+    make_flat_indexing,
+    make_row_indexing,
+    make_strided_indexing,
     tile_kernel_source,
 )
 
-from .array import Array, dtype_of_kind, empty, is_row_major, kind_of, row_major
-from .broadcasting import broadcast_shape, broadcast_steps, collapse
-from .pointwise_launch import GROUP, PointwiseLaunch, launch, launch_flat, row_grid
+from .array import Array, empty, is_row_major, kind_of, numpy_dtype_of_kind, row_major_layout
+from .broadcasting import broadcast_shape, broadcast_steps, collapse_dims
+from .pointwise_launch import GROUP, PointwiseLaunch, compute_row_grid, launch, launch_flat
 
 # Below these sizes a launch costs more than the work, and the one program for all layouts serves.
 _MAX_SMALL_FLAT, _MAX_SMALL = 256, 4096
@@ -41,7 +41,9 @@ _MAX_RANK, _MAX_PER_ITEM = 5, 32
 # -- launching --
 
 
-def apply(rule: Rule, operands: tuple, numbers: tuple = (), out: Array | None = None, out_kind: str = "") -> Array:
+def apply_pointwise_rule(
+    rule: Rule, operands: tuple, numbers: tuple = (), out: Array | None = None, out_kind: str = ""
+) -> Array:
     """Apply `rule` to arrays and Python numbers, broadcast, optionally into `out`. `out_kind` overrides the result's
     kind.
     """
@@ -107,7 +109,7 @@ def compute_kind(rule: Rule, operands) -> str:
         if x.__class__ is Array:
             found = x.kind if not found or found == x.kind else _promote_kinds(found, x.kind)
         else:
-            number = max(number, kind_of_scalar(x), key=lambda k: " bifc".index(CATEGORY.get(k, " ")))
+            number = max(number, scalar_kind_of(x), key=lambda k: " bifc".index(CATEGORY.get(k, " ")))
     if not found:
         return number
     if number and number[0] == "c" and found not in REAL_KIND:
@@ -115,7 +117,7 @@ def compute_kind(rule: Rule, operands) -> str:
     return number if number[:1] == "f" and CATEGORY[found] in "ib" else found
 
 
-def kind_of_scalar(value) -> str:
+def scalar_kind_of(value) -> str:
     """Return the kind of a Python number."""
     return (
         "b8"
@@ -133,13 +135,13 @@ def _promote_kinds(one: str, other: str) -> str:
     return kind_of(promote_types(BY_NAME[KINDS[one].numpy], BY_NAME[KINDS[other].numpy]).np)
 
 
-def _result_kind(rule: Rule, kind: str) -> str:
+def _choose_result_kind(rule: Rule, kind: str) -> str:
     if rule.out in ("real", "complex"):
         return (REAL_KIND if rule.out == "real" else COMPLEX_KIND).get(kind, kind)
     return "b8" if rule.test else rule.out or kind
 
 
-def number_packer(code: str):
+def make_number_packer(code: str):
     """Return a function from a Python number to the bytes of a scalar argument of a struct code."""
     pack = struct.Struct(code).pack
     if len(code) == 2:
@@ -163,64 +165,66 @@ def number_packer(code: str):
 def _make_plan(device, rule: Rule, operands, arrays, out, out_kind: str, flat: bool) -> PointwiseLaunch:
     kind = compute_kind(rule, operands) if arrays else out.kind
     plan = PointwiseLaunch()
-    plan.kind = out.kind if out is not None else out_kind or _result_kind(rule, kind)
-    plan.dtype = dtype_of_kind(plan.kind)
+    plan.kind = out.kind if out is not None else out_kind or _choose_result_kind(rule, kind)
+    plan.dtype = numpy_dtype_of_kind(plan.kind)
     device.check_kind(plan.kind)
     plan.waits = False
     types = ComputeTypes(device, rule, kind)
     plan.count = len(arrays) + 1
     has_numbers = rule.numbers or len(arrays) != len(operands)
-    plan.numbers = (_truth_packer if kind == "b8" else number_packer(types.code)) if has_numbers else None
+    plan.numbers = (_pack_bool if kind == "b8" else make_number_packer(types.code)) if has_numbers else None
     kinds = [x.kind if x.__class__ is Array else "" for x in operands]
     if flat:
-        return _flat_plan(device, plan, rule, kind, types, kinds, operands, out)
+        return _plan_flat_launch(device, plan, rule, kind, types, kinds, operands, out)
     plan.shape = out.shape if out is not None else broadcast_shape([x.shape for x in arrays])
     if out is not None and any(broadcast_shape([x.shape, out.shape]) != out.shape for x in arrays):
         shape = broadcast_shape([out.shape, *(x.shape for x in arrays)])
         raise RuntimeError(f"output with shape {list(out.shape)} doesn't match the broadcast shape {list(shape)}")
-    plan.steps = None if out is not None else _result_steps(plan.shape, arrays)
-    plan.size, usual = row_major(plan.shape)
+    plan.steps = None if out is not None else _choose_result_steps(plan.shape, arrays)
+    plan.size, usual = row_major_layout(plan.shape)
     target = out.steps if out is not None else plan.steps or usual
-    sizes, steps = _memory_order(plan.shape, [*(broadcast_steps(x.shape, x.steps, plan.shape) for x in arrays), target])
+    sizes, steps = _sort_by_memory_order(
+        plan.shape, [*(broadcast_steps(x.shape, x.steps, plan.shape) for x in arrays), target]
+    )
     plan.pack = struct.Struct(f"{plan.count}i").pack
     if plan.size < _MAX_SMALL or len(sizes) > _MAX_RANK:
-        return _small_plan(device, plan, rule, kind, types, kinds, sizes, steps)
-    return _row_plan(device, plan, rule, kind, types, kinds, sizes, steps)
+        return _plan_small_launch(device, plan, rule, kind, types, kinds, sizes, steps)
+    return _plan_row_launch(device, plan, rule, kind, types, kinds, sizes, steps)
 
 
-def _truth_packer(x) -> bytes:
+def _pack_bool(x) -> bytes:
     return b"\1" if x else b"\0"
 
 
-def _memory_order(shape, walks):
+def _sort_by_memory_order(shape, walks):
     """Return collapsed sizes and strides, with dimensions in the memory order of the written array."""
     order = sorted(range(len(shape)), key=lambda d: -builtins.abs(walks[-1][d])) if shape else ()
-    return collapse([shape[d] for d in order], *([walk[d] for d in order] for walk in walks))
+    return collapse_dims([shape[d] for d in order], *([walk[d] for d in order] for walk in walks))
 
 
-def _result_steps(shape, arrays) -> tuple[int, ...] | None:
+def _choose_result_steps(shape, arrays) -> tuple[int, ...] | None:
     """Return the result's strides as PyTorch's TensorIterator chooses them; None for row-major."""
     steps = elementwise_output_strides(tuple(shape), tuple([(x.shape, x.steps) for x in arrays])) if arrays else None
-    return None if steps == row_major(tuple(shape))[1] else steps
+    return None if steps == row_major_layout(tuple(shape))[1] else steps
 
 
-def _vector_width(device, rule: Rule, kind: str, kinds) -> int:
+def _choose_vector_width(device, rule: Rule, kind: str, kinds) -> int:
     """Return the vector width of a program, 0 for scalar."""
     category = "d" if kind == "f64" else CATEGORY[kind]
     return 0 if category in rule.scalar or any(k[:1] == "c" for k in kinds) else device.width
 
 
-def _flat_plan(device, plan, rule, kind, types, kinds, operands, out) -> PointwiseLaunch:
+def _plan_flat_launch(device, plan, rule, kind, types, kinds, operands, out) -> PointwiseLaunch:
     first = next((x for x in operands if x.__class__ is Array), out)
     plan.pack = struct.Struct(f"{plan.count + 1}i").pack
     if first.size < _MAX_SMALL_FLAT:
         rest = [0] * (_MAX_RANK - 1)
         plan.tail = struct.pack(f"{_MAX_RANK + _MAX_RANK * plan.count}i", 1, *rest, *[1, *rest] * plan.count)
-        _set_kernel(device, plan, rule, kind, types, kinds, 0, strided_indexing(kinds, _MAX_RANK))
+        _set_kernel(device, plan, rule, kind, types, kinds, 0, make_strided_indexing(kinds, _MAX_RANK))
     else:
         plan.tail = b""
-        width = _vector_width(device, rule, kind, [*kinds, plan.kind])
-        _set_kernel(device, plan, rule, kind, types, kinds, width, flat_indexing(kinds), {})
+        width = _choose_vector_width(device, rule, kind, [*kinds, plan.kind])
+        _set_kernel(device, plan, rule, kind, types, kinds, width, make_flat_indexing(kinds), {})
         plan.waits = _can_defer(device, plan, rule, kind, types, kinds, width)
     plan.local_size, plan.global_size = (GROUP,), None
     return plan
@@ -237,20 +241,20 @@ def _can_defer(device, plan, rule, kind, types, kinds, width: int) -> bool:
     )
 
 
-def _small_plan(device, plan, rule, kind, types, kinds, sizes, steps) -> PointwiseLaunch:
+def _plan_small_launch(device, plan, rule, kind, types, kinds, sizes, steps) -> PointwiseLaunch:
     rank = _MAX_RANK if len(sizes) <= _MAX_RANK else _MAX_PER_ITEM
     pad = [0] * (rank - len(sizes))
     tail = [plan.size, len(sizes), *reversed(sizes[1:]), *[0] * (rank - len(sizes))]
     for walk in steps:
         tail += [*reversed(walk), *pad]
     plan.tail = struct.pack(f"{len(tail)}i", *tail)
-    _set_kernel(device, plan, rule, kind, types, kinds, 0, strided_indexing(kinds, rank))
+    _set_kernel(device, plan, rule, kind, types, kinds, 0, make_strided_indexing(kinds, rank))
     plan.local_size = (GROUP,)
     plan.global_size = (-(-plan.size // (plan.per_item * GROUP)) * GROUP,)
     return plan
 
 
-def _row_plan(device, plan, rule, kind, types, kinds, sizes, steps) -> PointwiseLaunch:
+def _plan_row_launch(device, plan, rule, kind, types, kinds, sizes, steps) -> PointwiseLaunch:
     modes = [{0: "s", 1: "v"}.get(s[-1], "g") for s in steps]
     if "g" in modes and modes[-1] == "v":
         cross = next(
@@ -262,12 +266,12 @@ def _row_plan(device, plan, rule, kind, types, kinds, sizes, steps) -> Pointwise
             None,
         )
         if cross is not None:
-            return _tile_plan(device, plan, rule, kind, types, kinds, sizes, steps, modes, cross)
-    width = _vector_width(device, rule, kind, [*kinds, plan.kind]) if "g" not in modes else 0
+            return _plan_tile_launch(device, plan, rule, kind, types, kinds, sizes, steps, modes, cross)
+    width = _choose_vector_width(device, rule, kind, [*kinds, plan.kind]) if "g" not in modes else 0
     outer = len(sizes) - 1
-    by_letter = dict(zip([*array_letters(kinds), "o"], modes, strict=True))
-    _set_kernel(device, plan, rule, kind, types, kinds, width, row_indexing(kinds, modes, outer), by_letter)
-    plan.global_size, plan.local_size = row_grid(sizes, plan.per_item)
+    by_letter = dict(zip([*list_array_letters(kinds), "o"], modes, strict=True))
+    _set_kernel(device, plan, rule, kind, types, kinds, width, make_row_indexing(kinds, modes, outer), by_letter)
+    plan.global_size, plan.local_size = compute_row_grid(sizes, plan.per_item)
     plan.waits = plan.steps is None and "g" not in modes and _can_defer(device, plan, rule, kind, types, kinds, width)
     tail = [sizes[-1], math.prod(sizes[:-1]), *sizes[:-1]]
     for mode, s in zip(modes, steps, strict=True):
@@ -276,16 +280,18 @@ def _row_plan(device, plan, rule, kind, types, kinds, sizes, steps) -> Pointwise
     return plan
 
 
-def _tile_plan(device, plan, rule, kind, types, kinds, sizes, steps, modes, cross: int) -> PointwiseLaunch:
+def _plan_tile_launch(device, plan, rule, kind, types, kinds, sizes, steps, modes, cross: int) -> PointwiseLaunch:
     """Plan tiles over the innermost dimension and `cross`, along which transposed operands are contiguous.
 
     Both directions use vectors.
     """
-    width = _vector_width(device, rule, kind, [*kinds, plan.kind])
+    width = _choose_vector_width(device, rule, kind, [*kinds, plan.kind])
     side = plan.per_item = width or device.width
     outer = [d for d in range(len(sizes) - 1) if d != cross]
     source = tile_kernel_source(rule, kind, types, kinds, plan.kind, width, side, modes, len(outer))
-    function = device.function(source, "run", "", (width,) if width else (), **macro_kinds(types, kinds, plan.kind))
+    function = device.function(
+        source, "run", "", (width,) if width else (), **choose_macro_kinds(types, kinds, plan.kind)
+    )
     plan.start = function.start
     across, tiles = -(-sizes[-1] // side), -(-sizes[cross] // side)
     down = tiles
@@ -307,7 +313,9 @@ def _set_kernel(
     """Set the plan's kernel and elements per work-item."""
     per_item = width or (16 if device.is_cpu else 1)
     source = kernel_source(rule, kind, types, kinds, plan.kind, width, per_item, walk, modes or {})
-    function = device.function(source, "run", "", (width,) if width else (), **macro_kinds(types, kinds, plan.kind))
+    function = device.function(
+        source, "run", "", (width,) if width else (), **choose_macro_kinds(types, kinds, plan.kind)
+    )
     plan.start, plan.per_item = function.start, per_item
 
 
@@ -323,18 +331,18 @@ _CHOOSE = Rule("where", f="c ? a : b", i="c ? a : b", b="c ? a : b", c="c ? a : 
 def cast(x: Array, kind: str, out: Array | None = None) -> Array:
     """Convert `x` to another kind, optionally into `out`; complex to real drops the imaginary part."""
     if kind == x.kind:
-        return apply(_COPY, (x,), (), out)
+        return apply_pointwise_rule(_COPY, (x,), (), out)
     rule = (
         _TO_BOOL if kind == "b8" else _TO_COMPLEX if kind in REAL_KIND else _REAL_PART if x.kind in REAL_KIND else _COPY
     )
-    return apply(rule, (x,), (), out, "" if out is not None else kind)
+    return apply_pointwise_rule(rule, (x,), (), out, "" if out is not None else kind)
 
 
 def select_where(condition: Array, input, other, out: Array | None = None) -> Array:
     """Select `input` where the condition is true, else `other`; either may be a Python number."""
-    return apply(_CHOOSE, (input, other, condition), (), out)
+    return apply_pointwise_rule(_CHOOSE, (input, other, condition), (), out)
 
 
 def fill_number(target: Array, value) -> None:
     """Fill an array with a Python number."""
-    apply(_COPY, (value,), (), target)
+    apply_pointwise_rule(_COPY, (value,), (), target)

@@ -37,7 +37,7 @@ class PointwiseLaunch:
     waits: bool  # whether it may be deferred
 
 
-def row_grid(sizes: list[int], per_item: int) -> tuple[tuple[int, int], tuple[int, int]]:
+def compute_row_grid(sizes: list[int], per_item: int) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return global and local size for work-items along the innermost dimension and over all outer ones."""
     across, down = -(-sizes[-1] // per_item), math.prod(sizes[:-1])
     lx = 1
@@ -47,7 +47,7 @@ def row_grid(sizes: list[int], per_item: int) -> tuple[tuple[int, int], tuple[in
     return (-(-across // lx) * lx, -(-down // ly) * ly), (lx, ly)
 
 
-def flat_result(device, plan: PointwiseLaunch, like: Array) -> Array:
+def allocate_flat_result(device, plan: PointwiseLaunch, like: Array) -> Array:
     """Return a new contiguous array for the result, with the shape of `like`."""
     out = object.__new__(Array)
     out.device, out.shape, out.steps, out.size, out.kind, out.dtype = (
@@ -67,7 +67,7 @@ def launch_flat(device, plan: PointwiseLaunch, arrays, operands, numbers, first:
     """Launch a kernel over contiguous arrays of one shape."""
     size = first.size
     if out is None:
-        out = flat_result(device, plan, first)
+        out = allocate_flat_result(device, plan, first)
     if size:
         layout = plan.pack(*[x.offset for x in arrays], out.offset, size) + plan.tail
         items = -(-size // plan.per_item)

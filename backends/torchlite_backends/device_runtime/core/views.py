@@ -9,18 +9,18 @@ import math
 from torchlite._dispatch.shape_and_value_checks import check_in_bounds_for_storage
 from torchlite._dispatch.shapes import infer_expand_geometry, infer_size, wrap_dim
 
-from .array import Array, is_row_major, row_major, storage_nbytes, view_of
+from .array import Array, is_row_major, make_view, row_major_layout, storage_nbytes
 from .contiguous_copy import clone_row_major
 
 _ALL = builtins.slice(None)
 
 
-def _steps_without_copy(
+def _steps_of_reshaped_view(
     shape: tuple[int, ...], old_shape: tuple[int, ...], steps: tuple[int, ...]
 ) -> tuple[int, ...] | None:
     """Return strides for a view with another shape, None if the memory does not allow it."""
     if is_row_major(old_shape, steps):
-        return row_major(shape)[1]
+        return row_major_layout(shape)[1]
     old = [(n, s) for n, s in zip(old_shape, steps, strict=True) if n != 1]
     new, i, j = [0] * len(shape), 0, 0
     while i < len(old) and j < len(shape):
@@ -45,30 +45,30 @@ def _steps_without_copy(
 
 
 @functools.lru_cache(16384)
-def _infer_view(
+def _infer_view_shape(
     shape: tuple[int, ...], old_shape: tuple[int, ...], steps: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
     """Return a shape with its -1 inferred, and its strides, None if a view is impossible."""
     shape = infer_size(shape, math.prod(old_shape))
-    return shape, _steps_without_copy(shape, old_shape, steps)
+    return shape, _steps_of_reshaped_view(shape, old_shape, steps)
 
 
 def reshape(input, shape):
-    shape, steps = _infer_view((shape,) if shape.__class__ is int else tuple(shape), input.shape, input.steps)
+    shape, steps = _infer_view_shape((shape,) if shape.__class__ is int else tuple(shape), input.shape, input.steps)
     if steps is None:
         input = clone_row_major(input)
-        steps = row_major(shape)[1]
-    return view_of(input, shape, steps, input.offset)
+        steps = row_major_layout(shape)[1]
+    return make_view(input, shape, steps, input.offset)
 
 
 def _view(input, shape):
-    shape, steps = _infer_view((shape,) if shape.__class__ is int else tuple(shape), input.shape, input.steps)
+    shape, steps = _infer_view_shape((shape,) if shape.__class__ is int else tuple(shape), input.shape, input.steps)
     if steps is None:
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
             "contiguous subspaces). Use .reshape(...) instead."
         )
-    return view_of(input, shape, steps, input.offset)
+    return make_view(input, shape, steps, input.offset)
 
 
 def permute(input, dims):
@@ -76,7 +76,7 @@ def permute(input, dims):
     ndim = len(shape)
     if len(dims) != ndim or len({d % ndim for d in dims}) != ndim:
         raise ValueError("dims must name each dimension once")
-    return view_of(input, tuple([shape[d] for d in dims]), tuple([steps[d] for d in dims]), input.offset)
+    return make_view(input, tuple([shape[d] for d in dims]), tuple([steps[d] for d in dims]), input.offset)
 
 
 def transpose(input, dim0, dim1):
@@ -86,12 +86,12 @@ def transpose(input, dim0, dim1):
         steps[dim0], steps[dim1] = steps[dim1], steps[dim0]
     else:
         wrap_dim(dim0, 0), wrap_dim(dim1, 0)
-    return view_of(input, tuple(shape), tuple(steps), input.offset)
+    return make_view(input, tuple(shape), tuple(steps), input.offset)
 
 
 def expand(input, size):
     shape, steps = infer_expand_geometry(input.shape, input.steps, size)
-    return view_of(input, tuple(shape), tuple(steps), input.offset)
+    return make_view(input, tuple(shape), tuple(steps), input.offset)
 
 
 def broadcast_view(x: Array, shape: tuple[int, ...]) -> Array:
@@ -107,21 +107,21 @@ def squeeze(input, dim=None):
         if dim.__class__ is not int and len(dims) != len(dim):
             raise ValueError("repeated dimension")
         kept = [d for d, n in enumerate(input.shape) if n != 1 or d not in dims]
-    return view_of(input, tuple([input.shape[d] for d in kept]), tuple([input.steps[d] for d in kept]), input.offset)
+    return make_view(input, tuple([input.shape[d] for d in kept]), tuple([input.steps[d] for d in kept]), input.offset)
 
 
 def unsqueeze(input, dim):
     dim = wrap_dim(dim, input.ndim + 1)
     shape, steps = input.shape, input.steps
     step = shape[dim] * steps[dim] if dim < len(shape) else 1
-    return view_of(input, (*shape[:dim], 1, *shape[dim:]), (*steps[:dim], step, *steps[dim:]), input.offset)
+    return make_view(input, (*shape[:dim], 1, *shape[dim:]), (*steps[:dim], step, *steps[dim:]), input.offset)
 
 
 def _as_strided(input, size, stride, offset=None, input_stride=None):
     size, stride, offset = tuple(size), tuple(stride), offset or 0
     start = input.offset + offset
     check_in_bounds_for_storage(size, stride, start, input.itemsize, storage_nbytes(input))
-    return view_of(input, size, stride, start)
+    return make_view(input, size, stride, start)
 
 
 def slice_view(x: Array, dim: int, start: int, length: int, step: int = 1) -> Array:
@@ -130,7 +130,7 @@ def slice_view(x: Array, dim: int, start: int, length: int, step: int = 1) -> Ar
     offset = x.offset + start * steps[dim] if length else x.offset
     shape[dim] = length
     steps[dim] *= step
-    return view_of(x, tuple(shape), tuple(steps), offset)
+    return make_view(x, tuple(shape), tuple(steps), offset)
 
 
 def _slice(input, dim=0, start=None, stop=None, step=1):
@@ -151,7 +151,7 @@ def select(input, dim, index):
     if not -shape[dim] <= index < shape[dim]:
         raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}")
     index = index + shape[dim] if index < 0 else index
-    return view_of(
+    return make_view(
         input, shape[:dim] + shape[dim + 1 :], steps[:dim] + steps[dim + 1 :], input.offset + index * steps[dim]
     )
 
@@ -184,7 +184,7 @@ def split_with_sizes(input, split_sizes, dim=0):
     return tuple(out)
 
 
-def basic_index(x: Array, index) -> Array:
+def index_without_copy(x: Array, index) -> Array:
     """Return `x[index]` for an index (or a tuple) of integers, slices, None, bools and one Ellipsis.
 
     IndexError for an integer out of bounds.
@@ -219,8 +219,8 @@ def basic_index(x: Array, index) -> Array:
                 raise IndexError(f"index {at} is out of bounds for dimension {d} with size {n}")
             offset += (at % n) * x.steps[d]
             d += 1
-    return view_of(x, tuple(shape), tuple(steps), offset)
+    return make_view(x, tuple(shape), tuple(steps), offset)
 
 
 def _slice_index(input, index):
-    return basic_index(input, index)
+    return index_without_copy(input, index)

@@ -1,6 +1,6 @@
 """Autotuning of matrix products, for `mode="max-autotune"` of compiled programs.
 
-Inside `autotuning(device)`, planned products use the fastest of `gemm.candidate_configs`. An unmeasured one gets the
+Inside `autotuning(device)`, planned products use the fastest of `gemm.list_candidate_configs`. An unmeasured one gets the
 default, and `measure` times all of its configurations on arrays of its own size. The result is cached on disk by
 device, driver, sizes and kernel source. All configurations add up in the same order.
 """
@@ -21,7 +21,7 @@ from ..array_ops.creation import full
 from ..core import program_cache
 from ..core.array import Array
 from ..core.device import BoundedCache, Device
-from .gemm import GemmShape, candidate_configs, gemm_plan
+from .gemm import GemmShape, list_candidate_configs, plan_gemm
 
 _ROUNDS = 6
 _MAX_SECONDS = 0.5  # seconds per product, after which no new round begins
@@ -37,11 +37,11 @@ class GemmConfigs:
         self.known: dict[tuple, Any] = device.state.setdefault("forms", {})
         self.asked: dict[tuple[str, GemmShape, bool], list] = {}
 
-    def form(self, kind: str, sizes: GemmShape, added: bool) -> Any:
+    def fastest_config_if_known(self, kind: str, sizes: GemmShape, added: bool) -> Any:
         """Return the fastest configuration if known; None for the default."""
         key = (kind, sizes, added)
         if key not in self.known:
-            forms = candidate_configs(self.device, kind, sizes)
+            forms = list_candidate_configs(self.device, kind, sizes)
             if len(forms) == 1 or min(sizes.m, sizes.n) <= texts.DOTS_TILE or not _has_steps_forward(sizes):
                 return None
             found = self._load(key, forms)
@@ -55,20 +55,22 @@ class GemmConfigs:
         """Measure the requested products that are not known, and invalidate plans."""
         for key, forms in self.asked.items():
             kind, sizes, added = key
-            found = self.known[key] = fastest_config(self.device, kind, sizes, added, forms)
-            program_cache.store(self._place(key, forms), json.dumps([forms.index(found), found]).encode())
+            found = self.known[key] = find_fastest_config(self.device, kind, sizes, added, forms)
+            program_cache.store_binary(
+                self._config_cache_path(key, forms), json.dumps([forms.index(found), found]).encode()
+            )
         if self.asked:
             self.asked = {}
             _forget_gemm_plans(self.device)
 
-    def _place(self, key: tuple, forms: list) -> Any:
+    def _config_cache_path(self, key: tuple, forms: list) -> Any:
         kind = key[0]
         text = texts.panels_source(kind, kind, 1) if self.device.is_cpu else texts.tiles_source(kind, kind, 8)
         return self.device.cache_path(f"form of a product\n{key}\n{self.device.units}\n{forms}\n{text}")
 
     def _load(self, key: tuple, forms: list) -> Any:
         """Return the configuration that an earlier process chose."""
-        data = program_cache.load(self._place(key, forms))
+        data = program_cache.load_binary(self._config_cache_path(key, forms))
         with contextlib.suppress(ValueError, TypeError, LookupError):
             return forms[json.loads(data or b"")[0]]
         return None
@@ -79,20 +81,24 @@ def _has_steps_forward(sizes: GemmShape) -> bool:
     return min(steps) >= 0
 
 
-def _extent(counts: tuple[int, ...], steps: tuple[int, ...]) -> int:
+def _compute_extent(counts: tuple[int, ...], steps: tuple[int, ...]) -> int:
     return 1 + sum((n - 1) * step for n, step in zip(counts, steps, strict=True))
 
 
-def fastest_config(device: Device, kind: str, sizes: GemmShape, added: bool, forms: list) -> Any:
+def find_fastest_config(device: Device, kind: str, sizes: GemmShape, added: bool, forms: list) -> Any:
     """Return the fastest configuration; the first one unless another is clearly faster."""
     s = sizes
 
-    def ones(rows: int, columns: int, steps: tuple, batch: tuple) -> Array:
-        return full(device, (_extent((rows, columns, *s.batch), (*steps, *batch)),), 1, kind)
+    def make_ones(rows: int, columns: int, steps: tuple, batch: tuple) -> Array:
+        return full(device, (_compute_extent((rows, columns, *s.batch), (*steps, *batch)),), 1, kind)
 
-    a, b, c = ones(s.m, s.k, s.a, s.a_batch), ones(s.k, s.n, s.b, s.b_batch), ones(s.m, s.n, s.c, s.c_batch)
-    d = ones(s.m, s.n, s.d, s.d_batch) if added else None
-    plans = [gemm_plan(device, kind, sizes, added, form=form) for form in forms]
+    a, b, c = (
+        make_ones(s.m, s.k, s.a, s.a_batch),
+        make_ones(s.k, s.n, s.b, s.b_batch),
+        make_ones(s.m, s.n, s.c, s.c_batch),
+    )
+    d = make_ones(s.m, s.n, s.d, s.d_batch) if added else None
+    plans = [plan_gemm(device, kind, sizes, added, form=form) for form in forms]
     times = [float("inf")] * len(forms)
     for plan in plans:  # first runs build programs and take memory
         plan.run(a, b, c, d)

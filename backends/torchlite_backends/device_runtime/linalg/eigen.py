@@ -14,16 +14,16 @@ from ..core.array import Array, empty
 from ..core.contiguous_copy import clone_row_major
 from ..core.host_transfer import to_numpy
 from ..core.pointwise_dispatch import cast
-from .matrix_launch import launch_per_matrix, numel, real_kind
+from .matrix_launch import count_elements, launch_per_matrix, real_kind_of
 
 
-def _eigh(input: Array, UPLO: str, wanted: int) -> tuple[Array, Array]:
+def _compute_eigh(input: Array, UPLO: str, wanted: int) -> tuple[Array, Array]:
     batch, n = input.shape[:-2], input.shape[-1]
-    device, kind, count = input.device, input.kind, numel(batch)
+    device, kind, count = input.device, input.kind, count_elements(batch)
     found = device.library_factorise("eigh", input, str(UPLO).upper() == "L", bool(wanted))
     if found is not None:
         return found
-    real = real_kind(kind)
+    real = real_kind_of(kind)
     values, vectors = empty(device, (*batch, n), real), empty(device, input.shape if wanted else (), kind)
     if values.size:
         q = empty(device, input.shape if wanted else (), kind)
@@ -36,18 +36,18 @@ def _eigh(input: Array, UPLO: str, wanted: int) -> tuple[Array, Array]:
 
 
 def _eigh_core(input, UPLO):
-    return _eigh(input, UPLO, 1)
+    return _compute_eigh(input, UPLO, 1)
 
 
 def _eigvalsh_core(input, UPLO):
-    return _eigh(input, UPLO, 0)[0]
+    return _compute_eigh(input, UPLO, 0)[0]
 
 
-def _eig(input: Array, wanted: int) -> tuple[Array, Array]:
+def _compute_eig(input: Array, wanted: int) -> tuple[Array, Array]:
     """Return eigenvalues and vectors. RuntimeError for a non-finite element, for which the host waits."""
     batch, n = input.shape[:-2], input.shape[-1]
     kind = COMPLEX_KIND.get(input.kind, input.kind)
-    device, count = input.device, numel(batch)
+    device, count = input.device, count_elements(batch)
     values, vectors = empty(device, (*batch, n), kind), empty(device, input.shape if wanted else (), kind)
     if values.size:
         h = cast(input, kind, empty(device, input.shape, kind))
@@ -63,8 +63,8 @@ def _eig(input: Array, wanted: int) -> tuple[Array, Array]:
 
 
 def _eig_core(input):
-    return _eig(input, 1)
+    return _compute_eig(input, 1)
 
 
 def _eigvals_core(input):
-    return _eig(input, 0)[0]
+    return _compute_eig(input, 0)[0]

@@ -11,10 +11,10 @@ from torchlite_backends.kernel_sources.dtype_kinds import REAL_KIND
 from ..core.array import Array, empty, kind_of
 from ..core.broadcasting import broadcast_shape
 from ..core.contiguous_copy import as_contiguous, clone_row_major
-from ..core.device import grid
-from ..core.device_asserts import PIVOTS, error_array, error_code, raise_if_blocking
+from ..core.device import round_up_to_groups
+from ..core.device_asserts import PIVOTS, encode_error, get_error_array, raise_if_blocking
 from ..core.views import expand
-from .matrix_launch import launch_per_element, launch_per_matrix, numel, real_kind
+from .matrix_launch import count_elements, launch_per_element, launch_per_matrix, real_kind_of
 
 _BASE = texts.ELEMENTS + texts.GROUPS + texts.STEPS
 LU = _BASE + texts.ELIMINATION + texts.SUBSTITUTION + texts.LU
@@ -26,7 +26,7 @@ BLOCKED = 32  # columns that are factored before the rest of a matrix is brought
 _COLUMNS = 64  # right-hand-side columns per work-group
 
 
-def batch_copies(x: Array, batch: tuple[int, ...]) -> Array:
+def copy_batch(x: Array, batch: tuple[int, ...]) -> Array:
     """Copy the matrices of `x`, broadcast to a batch shape, to a new contiguous array."""
     return clone_row_major(expand(x, (*batch, *x.shape[-2:])))
 
@@ -34,8 +34,8 @@ def batch_copies(x: Array, batch: tuple[int, ...]) -> Array:
 def _broadcast_factors(x: Array, batch: tuple[int, ...], tail: int) -> tuple[Array, int]:
     """Return factors for the matrices of a batch, and whether all share the first. `tail`: dimensions of a factor."""
     lead = x.shape[: x.ndim - tail]
-    if lead == batch or numel(lead) == 1:
-        return as_contiguous(x), int(lead != batch and numel(batch) != 1)
+    if lead == batch or count_elements(lead) == 1:
+        return as_contiguous(x), int(lead != batch and count_elements(batch) != 1)
     return as_contiguous(expand(x, (*batch, *x.shape[x.ndim - tail :]))), 0
 
 
@@ -48,7 +48,7 @@ def factor_lu(input: Array) -> tuple[Array, Array, Array]:
     if found is not None:
         return found
     *batch, m, n = input.shape
-    a, count = clone_row_major(input), numel(batch)
+    a, count = clone_row_major(input), count_elements(batch)
     pivots, info = empty(input.device, (*batch, min(m, n)), "i32"), empty(input.device, tuple(batch), "i32")
     work = empty(a.device, (count * m * min(n, BLOCKED),), a.kind)
     launch_per_matrix(a.device, a.kind, LU, "lu", "ppppii", count, a, pivots, info, work, m, n)
@@ -76,7 +76,7 @@ def _solve_factored(a: Array, pivots: Array, info: Array, x: Array) -> None:
         LU,
         "lu_solve",
         "ppppiiiii",
-        numel(batch) * parts,
+        count_elements(batch) * parts,
         a,
         pivots,
         info,
@@ -91,7 +91,7 @@ def _solve_factored(a: Array, pivots: Array, info: Array, x: Array) -> None:
 
 def _solve_core(A, B):
     a, pivots, info = factor_lu(A)
-    x = batch_copies(B, broadcast_shape((A.shape[:-2], B.shape[:-2])))
+    x = copy_batch(B, broadcast_shape((A.shape[:-2], B.shape[:-2])))
     _solve_factored(a, pivots, info, x)
     return x, info
 
@@ -105,30 +105,40 @@ def _inv_core(input):
     return x, info
 
 
-def _determinant(input: Array, logs: int) -> tuple[Array, Array]:
+def _compute_determinant(input: Array, logs: int) -> tuple[Array, Array]:
     a, pivots, _ = factor_lu(input)
     batch, n = input.shape[:-2], input.shape[-1]
-    value, logarithm = empty(a.device, batch, a.kind), empty(a.device, batch if logs else (), real_kind(a.kind))
+    value, logarithm = empty(a.device, batch, a.kind), empty(a.device, batch if logs else (), real_kind_of(a.kind))
     launch_per_element(a.device, a.kind, LU, "determinant", "ppppiii", value.size, a, pivots, value, logarithm, n, logs)
     return value, logarithm
 
 
 def _det_core(input):
-    return _determinant(input, 0)[0]
+    return _compute_determinant(input, 0)[0]
 
 
 def _slogdet_core(input):
-    return _determinant(input, 1)
+    return _compute_determinant(input, 1)
 
 
 def _pivots_to_permutation(pivots, size):
     pivots = as_contiguous(pivots)
     *batch, k = pivots.shape
     order, device = empty(pivots.device, (*batch, size), "i64"), pivots.device
-    count = numel(batch)
+    count = count_elements(batch)
     if count and size:
         run = device.function(texts.PERMUTATION, "permutation", "pppiiii")
-        run(grid(count, 64), (64,), pivots, order, error_array(device), k, size, error_code(PIVOTS), count)
+        run(
+            round_up_to_groups(count, 64),
+            (64,),
+            pivots,
+            order,
+            get_error_array(device),
+            k,
+            size,
+            encode_error(PIVOTS),
+            count,
+        )
         raise_if_blocking(device)
     return order
 
@@ -141,13 +151,13 @@ def _permutation_matrix(pivots, size, dtype):
         run = order.device.function(
             texts.PERMUTATION_MATRIX, "matrix", "ppii", T=kind, COMPLEX=str(int(kind in REAL_KIND))
         )
-        run(grid(out.size, 64), (64,), order, out, size, out.size)
+        run(round_up_to_groups(out.size, 64), (64,), order, out, size, out.size)
     return out
 
 
 def _triangular_core(A, B, upper, unitriangular):
     batch = broadcast_shape((A.shape[:-2], B.shape[:-2]))
-    x = batch_copies(B, batch)
+    x = copy_batch(B, batch)
     n, k = x.shape[-2:]
     if x.size:
         a, shared = _broadcast_factors(A, batch, 2)
@@ -158,7 +168,7 @@ def _triangular_core(A, B, upper, unitriangular):
             _TRIANGULAR,
             "triangular",
             "ppiiiiiii",
-            numel(batch) * parts,
+            count_elements(batch) * parts,
             a,
             x,
             n,
@@ -184,7 +194,7 @@ def _cholesky_core(input):
     return a, info
 
 
-def reflector_workspace(m: int, n: int) -> int:
+def compute_reflector_workspace(m: int, n: int) -> int:
     """Return the workspace elements of a matrix of n columns for applying a block of reflectors of length m."""
     return 2 * BLOCKED * (m + BLOCKED + n)
 
@@ -194,7 +204,7 @@ def factor_qr(input: Array) -> tuple[Array, Array]:
     *batch, m, n = input.shape
     a, tau = clone_row_major(input), empty(input.device, (*batch, min(m, n)), input.kind)
     if a.size:
-        count, room = numel(batch), reflector_workspace(m, n)
+        count, room = count_elements(batch), compute_reflector_workspace(m, n)
         launch_per_matrix(
             a.device, a.kind, _QR, "geqrf", "pppiii", count, a, tau, empty(a.device, (count, room), a.kind), m, n, room
         )
@@ -204,7 +214,11 @@ def factor_qr(input: Array) -> tuple[Array, Array]:
 def make_q(a: Array, tau: Array, columns: int) -> Array:
     """Return the first columns of the product of the reflectors of `factor_qr`."""
     *batch, m, n = a.shape
-    q, count, room = empty(a.device, (*batch, m, columns), a.kind), numel(batch), reflector_workspace(m, columns)
+    q, count, room = (
+        empty(a.device, (*batch, m, columns), a.kind),
+        count_elements(batch),
+        compute_reflector_workspace(m, columns),
+    )
     if q.size:
         launch_per_matrix(
             a.device,
@@ -259,11 +273,22 @@ def _ldl_factor_core(input, hermitian):
 
 def _ldl_solve_core(LD, pivots, B, hermitian):
     batch = broadcast_shape((LD.shape[:-2], B.shape[:-2]))
-    x = batch_copies(B, batch)
+    x = copy_batch(B, batch)
     n, k = x.shape[-2:]
     a, order = as_contiguous(expand(LD, (*batch, n, n))), as_contiguous(expand(pivots, (*batch, n)))
     turned = int(hermitian and x.kind in REAL_KIND)
     launch_per_element(
-        x.device, x.kind, _SYMMETRIC, "ldl_solve", "pppiiii", numel(batch) * k if n else 0, a, order, x, n, k, turned
+        x.device,
+        x.kind,
+        _SYMMETRIC,
+        "ldl_solve",
+        "pppiiii",
+        count_elements(batch) * k if n else 0,
+        a,
+        order,
+        x,
+        n,
+        k,
+        turned,
     )
     return x

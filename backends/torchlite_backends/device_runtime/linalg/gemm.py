@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from torchlite_backends.kernel_sources import gemm
 
 from ..core.array import Array, empty
-from ..core.device import Device, Function, grid
+from ..core.device import Device, Function, round_up_to_groups
 
 # Elements of k in a packed panel: with 32 float32 columns it takes half of a 1 MiB second-level cache.
 _PANEL_DEPTH = 4096
@@ -44,7 +44,7 @@ class GemmShape(NamedTuple):
     c_batch: tuple[int, ...] = (0, 0)
     d_batch: tuple[int, ...] = (0, 0)
 
-    def turned(self) -> GemmShape:
+    def transpose(self) -> GemmShape:
         """Return the product of the transposes, with a and b exchanged."""
         return self._replace(
             m=self.n,
@@ -80,7 +80,7 @@ class TileConfig(NamedTuple):
     depth: int = gemm.TILE_DEPTH
 
 
-def candidate_configs(device: Device, kind: str, sizes: GemmShape) -> list[Any]:
+def list_candidate_configs(device: Device, kind: str, sizes: GemmShape) -> list[Any]:
     """Return a kernel's possible configurations, which all add up in the same order; the first is the default."""
     if not device.is_cpu:
         sides = (16, 8) if device.max_group >= 256 else (8,)
@@ -91,7 +91,7 @@ def candidate_configs(device: Device, kind: str, sizes: GemmShape) -> list[Any]:
             TileConfig(8, 8),
             TileConfig(sides[0], 2, 16),
         ]
-    sums = gemm.accumulation_of(kind)
+    sums = gemm.accumulation_type_of(kind)
     if kind[0] == "c":
         return [PanelConfig(gemm.REGISTER_ROWS, 1)]
     if (
@@ -144,7 +144,7 @@ class GemmPlan(NamedTuple):
             a, b = b, a
         added = a if d is None else d
         more = [
-            scratch_memory(device, self.scratch_kind, self.scratch)
+            get_scratch_memory(device, self.scratch_kind, self.scratch)
             if letter == "s"
             else (a if table is None else table)
             for letter in self.takes
@@ -154,10 +154,12 @@ class GemmPlan(NamedTuple):
             return
         parts = empty(device, (self.size,), self.parts)
         self.function(self.items, self.group, a, b, parts, added, *more, self.shape, *ones)
-        self.finish(grid(c.size, device.group), (device.group,), parts, c, added, self.finish_shape, *numbers)
+        self.finish(
+            round_up_to_groups(c.size, device.group), (device.group,), parts, c, added, self.finish_shape, *numbers
+        )
 
 
-def scratch_memory(device: Device, kind: str, size: int) -> Array:
+def get_scratch_memory(device: Device, kind: str, size: int) -> Array:
     """Return scratch memory for one launch. Launches are sequential, so all share it."""
     key = ("scratch", kind)
     have = device.state.get(key)
@@ -166,7 +168,7 @@ def scratch_memory(device: Device, kind: str, size: int) -> Array:
     return have
 
 
-def _fields(sizes: GemmShape, added: bool, conj: tuple[bool, bool]) -> dict[str, int]:
+def _struct_fields(sizes: GemmShape, added: bool, conj: tuple[bool, bool]) -> dict[str, int]:
     """Return the values of a kernel's struct."""
     s = sizes
     names = (
@@ -208,7 +210,7 @@ def _pack_fields(fields: dict[str, int]) -> bytes:
 
 def _scalar_signature(kind: str) -> str:
     """Return the signature of alpha and beta."""
-    return "xx" if kind[0] == "c" else gemm.accumulation_of(kind).pack * 2
+    return "xx" if kind[0] == "c" else gemm.accumulation_type_of(kind).pack * 2
 
 
 def pack_scalar(kind: str, value: Any) -> Any:
@@ -227,7 +229,7 @@ def pack_scalar(kind: str, value: Any) -> Any:
     return float(value)
 
 
-def _pair_of_ones(kind: str) -> tuple[Any, Any]:
+def _pack_pair_of_ones(kind: str) -> tuple[Any, Any]:
     return (pack_scalar(kind, 1),) * 2
 
 
@@ -246,7 +248,7 @@ def _split_k(
     Returns the struct's values, the kind that the first kernel writes, and the plan's second launch. With tables each
     part has the layout of c, to which nothing is added.
     """
-    fields = _fields(sizes, added, conj)
+    fields = _struct_fields(sizes, added, conj)
     splits = min(4 * device.units // max(jobs, 1), sizes.k // 1024)
     if jobs >= 2 * device.units or splits < 2 or tables and (added or not whole):
         return fields, kind, {}
@@ -254,7 +256,7 @@ def _split_k(
     splits = -(-sizes.k // depth)
     area = sizes.m * sizes.n
     part = area * sizes.count
-    sums = kind if kind[0] == "c" else gemm.accumulation_of(kind).kind
+    sums = kind if kind[0] == "c" else gemm.accumulation_type_of(kind).kind
     finish = device.function(
         gemm.split_k_sum_source(),
         "total",
@@ -267,14 +269,15 @@ def _split_k(
     parts = sizes._replace(c=(sizes.n, 1), c_batch=(sizes.batch[1] * area, area))
     if tables:
         finish_shape = _pack_fields(
-            _fields(GemmShape(1, part, 0, (0, 0), (0, 0), (0, 1)), False, conj) | {"part": part, "splits": splits}
+            _struct_fields(GemmShape(1, part, 0, (0, 0), (0, 0), (0, 1)), False, conj)
+            | {"part": part, "splits": splits}
         )
         parts = sizes
-    fields = _fields(parts, False, conj) | {"splits": splits, "part": part, "depth": depth}
+    fields = _struct_fields(parts, False, conj) | {"splits": splits, "part": part, "depth": depth}
     return fields, sums, {"parts": sums, "size": part * splits, "finish": finish, "finish_shape": finish_shape}
 
 
-def gemm_plan(
+def plan_gemm(
     device: Device,
     kind: str,
     sizes: GemmShape,
@@ -288,7 +291,7 @@ def gemm_plan(
     """Plan a product: a vendor library's, or a GemmPlan. m, n and the batch are positive.
 
     With `tables`, offsets in a and of c's rows come from a table; `whole` means that they cover all of c. form: one of
-    `candidate_configs`, by default the first, or when autotuning the fastest. then: an op of `gemm.EPILOGUES`; the
+    `list_candidate_configs`, by default the first, or when autotuning the fastest. then: an op of `gemm.EPILOGUES`; the
     plan's `then` tells whether it is fused.
     """
     found = None if tables else device.product(kind, sizes, added, conj)
@@ -296,24 +299,24 @@ def gemm_plan(
         return found
     plain = not tables and kind[0] != "c"
     if form is None and plain and device.forms is not None:
-        form = device.forms.form(kind, sizes, added)
+        form = device.forms.fastest_config_if_known(kind, sizes, added)
     if not device.is_cpu:
-        return _tiles(device, kind, sizes, added, conj, tables, whole, form, then)
+        return _plan_tile_gemm(device, kind, sizes, added, conj, tables, whole, form, then)
     if (
         plain
         and min(sizes.m, sizes.n) <= gemm.DOTS_TILE
         and (sizes.a[1] == 1 or sizes.k == 1)
         and (sizes.b[0] == 1 or sizes.k == 1)
     ):
-        return _dots(device, kind, sizes, added)
-    return _panels(device, kind, sizes, added, conj, tables, whole, form, then)
+        return _plan_dot_gemm(device, kind, sizes, added)
+    return _plan_panel_gemm(device, kind, sizes, added, conj, tables, whole, form, then)
 
 
-def _items(device: Device, jobs: int, multiplications: int) -> tuple[int]:
+def _choose_work_items(device: Device, jobs: int, multiplications: int) -> tuple[int]:
     return (max(1, min(jobs, device.units * _ITEMS_PER_CORE, multiplications // _MIN_MULS_PER_THREAD)),)
 
 
-def _panels(
+def _plan_panel_gemm(
     device: Device,
     kind: str,
     sizes: GemmShape,
@@ -326,9 +329,9 @@ def _panels(
 ) -> GemmPlan:
     swapped = not tables and sizes.n <= gemm.DOTS_TILE and sizes.m >= 16 and sizes.a[0] == 1
     if swapped:
-        sizes, conj = sizes.turned(), conj[::-1]
-    sums = gemm.accumulation_of(kind)
-    usual = candidate_configs(device, kind, sizes)[0]
+        sizes, conj = sizes.transpose(), conj[::-1]
+    sums = gemm.accumulation_type_of(kind)
+    usual = list_candidate_configs(device, kind, sizes)[0]
     rows, vectors, longest = form or usual
     columns = sums.width * vectors
     # Where k is cut into parts does not depend on the form, so that all forms add up alike.
@@ -364,23 +367,23 @@ def _panels(
         U=out,
         **defines,
     )
-    items = _items(device, total, sizes.m * sizes.n * sizes.k * sizes.count)
-    scratch, ones = items[0] * slot, _pair_of_ones(kind)
+    items = _choose_work_items(device, total, sizes.m * sizes.n * sizes.k * sizes.count)
+    scratch, ones = items[0] * slot, _pack_pair_of_ones(kind)
     return GemmPlan(function, items, (1,), shape, swapped, "st", sums.kind, scratch, ones, **second, then=then)
 
 
-def _dots(device: Device, kind: str, sizes: GemmShape, added: bool) -> GemmPlan:
+def _plan_dot_gemm(device: Device, kind: str, sizes: GemmShape, added: bool) -> GemmPlan:
     swapped = sizes.m > sizes.n
     if swapped:
-        sizes = sizes.turned()
-    sums = gemm.accumulation_of(kind)
+        sizes = sizes.transpose()
+    sums = gemm.accumulation_type_of(kind)
     panels = -(-sizes.n // gemm.DOTS_TILE)
     fields, out, second = _split_k(device, kind, sizes, panels * sizes.count, added, (False, False), False, True)
     total = panels * sizes.count * fields["splits"]
     function = device.function(
         gemm.dots_source(kind, out), "dots", "ppppx" + _scalar_signature(kind), tuple({8, sums.width}), T=kind, U=out
     )
-    items = _items(device, total, sizes.n * sizes.k * sizes.count)
+    items = _choose_work_items(device, total, sizes.n * sizes.k * sizes.count)
     return GemmPlan(
         function,
         items,
@@ -390,12 +393,12 @@ def _dots(device: Device, kind: str, sizes: GemmShape, added: bool) -> GemmPlan:
         "",
         "",
         0,
-        _pair_of_ones(kind),
+        _pack_pair_of_ones(kind),
         **second,
     )
 
 
-def _tiles(
+def _plan_tile_gemm(
     device: Device,
     kind: str,
     sizes: GemmShape,
@@ -406,7 +409,7 @@ def _tiles(
     form: TileConfig | None,
     then: str,
 ) -> GemmPlan:
-    usual = candidate_configs(device, kind, sizes)[0]
+    usual = list_candidate_configs(device, kind, sizes)[0]
     side, each, depth = form or usual
     width = usual.side * usual.each
     jobs = -(-sizes.m // width) * -(-sizes.n // width) * sizes.count
@@ -432,5 +435,5 @@ def _tiles(
         **({"TABLES": "1"} if tables else {}),
     )
     group, count = side * side, jobs * fields["splits"]
-    ones = _pair_of_ones(kind)
+    ones = _pack_pair_of_ones(kind)
     return GemmPlan(function, (count * group,), (group,), shape, False, "t", "", 0, ones, **second, then=then)

@@ -11,11 +11,11 @@ from torchlite._dispatch.shape_and_value_checks import check_batched_matrices, c
 from torchlite_backends.kernel_sources.gemm import EPILOGUES
 
 from ..array_ops.pointwise import KERNELS as POINTWISE
-from ..core.array import Array, empty, row_major, view_of
-from ..core.broadcasting import broadcast_shape, broadcast_steps, collapse
+from ..core.array import Array, empty, make_view, row_major_layout
+from ..core.broadcasting import broadcast_shape, broadcast_steps, collapse_dims
 from ..core.contiguous_copy import clone_row_major
 from ..core.views import broadcast_view, reshape, transpose
-from .gemm import GemmPlan, GemmShape, gemm_plan
+from .gemm import GemmPlan, GemmShape, plan_gemm
 
 # The shape and the steps of an operand.
 _ShapeAndSteps = tuple[tuple[int, ...], tuple[int, ...]]
@@ -39,7 +39,7 @@ def _pad_steps(steps, count: int):
     return tuple([0] * (count - len(steps)) + list(steps))
 
 
-def _result_and_gemm_shape(
+def _compute_result_and_gemm_shape(
     a: _ShapeAndSteps, b: _ShapeAndSteps, d: _ShapeAndSteps | None
 ) -> tuple[tuple[int, ...], GemmShape | None]:
     """Return the result's shape and the GemmShape of `a` (..., m, k) and `b` (..., k, n), each (shape, strides), plus
@@ -53,7 +53,7 @@ def _result_and_gemm_shape(
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {b_shape[-2]}x{n})")
     lead = broadcast_shape((a_shape[:-2], b_shape[:-2])) if len(a_shape) > 2 or len(b_shape) > 2 else ()
     shape = (*lead, m, n)
-    _, c_steps = row_major(shape)
+    _, c_steps = row_major_layout(shape)
     if d is not None and (len(d[0]) > len(shape) or broadcast_shape((d[0], shape)) != shape):
         raise RuntimeError(f"what is added, {d[0]}, cannot be expanded to a product of {shape}")
     d_steps = (0,) * len(shape) if d is None else broadcast_steps(d[0], d[1], shape)
@@ -64,7 +64,7 @@ def _result_and_gemm_shape(
     if not lead:
         return shape, GemmShape(m, n, k, a_steps, b_steps, c_steps, d_steps)
     if not any(b_lead):  # one matrix for the full batch: batch dimensions become rows
-        counts, (ra, rc, rd) = collapse((*lead, m), (*a_lead, a_steps[-2]), c_steps[:-1], d_steps[:-1])
+        counts, (ra, rc, rd) = collapse_dims((*lead, m), (*a_lead, a_steps[-2]), c_steps[:-1], d_steps[:-1])
         if len(counts) > 3:
             return shape, None
         batch, batches = _pad_steps(counts[:-1], 2), [_pad_steps(x[:-1], 2) for x in (ra, rc, rd)]
@@ -82,7 +82,7 @@ def _result_and_gemm_shape(
             batches[1],
             batches[2],
         )
-    counts, merged = collapse(lead, a_lead, b_lead, c_steps[:-2], d_steps[:-2])
+    counts, merged = collapse_dims(lead, a_lead, b_lead, c_steps[:-2], d_steps[:-2])
     if len(counts) > 2:
         return shape, None
     batch, batches = _pad_steps(counts, 2), [_pad_steps(x, 2) for x in merged]
@@ -91,14 +91,14 @@ def _result_and_gemm_shape(
     )
 
 
-def _matmul_plan(device, kind: str, a, b, d, conj, then: str) -> _MatmulPlan:
+def _plan_matmul(device, kind: str, a, b, d, conj, then: str) -> _MatmulPlan:
     """Plan a product of new shapes and strides."""
-    shape, sizes = _result_and_gemm_shape(a, b, d)
+    shape, sizes = _compute_result_and_gemm_shape(a, b, d)
     if 0 in shape:
         return _MatmulPlan(shape, None)
     if sizes is None:
         return _MatmulPlan(shape, None, "ab")
-    return _MatmulPlan(shape, gemm_plan(device, kind, sizes, d is not None, conj, then=then))
+    return _MatmulPlan(shape, plan_gemm(device, kind, sizes, d is not None, conj, then=then))
 
 
 def _broadcast_copy(x: Array, lead: tuple[int, ...]) -> Array:
@@ -106,7 +106,7 @@ def _broadcast_copy(x: Array, lead: tuple[int, ...]) -> Array:
     return clone_row_major(broadcast_view(x, (*lead, *x.shape[-2:])))
 
 
-def product(
+def scaled_matmul_add(
     a: Array,
     b: Array,
     d: Array | None = None,
@@ -134,13 +134,16 @@ def product(
             _swap_last_two(x.shape, x.steps) if across else (x.shape, x.steps)
             for x, across in zip((a, b), turn, strict=True)
         )
-        how = plans[key] = _matmul_plan(
+        how = plans[key] = _plan_matmul(
             a.device, a.kind, first, second, None if d is None else (d.shape, d.steps), conj, then
         )
     if how.copy:
         lead = how.shape[:-2]
-        a, b = (_broadcast_copy(transposed(x) if across else x, lead) for x, across in zip((a, b), turn, strict=True))
-        return product(a, b, d, beta, alpha, conj, out, then=then)
+        a, b = (
+            _broadcast_copy(transpose_matrices(x) if across else x, lead)
+            for x, across in zip((a, b), turn, strict=True)
+        )
+        return scaled_matmul_add(a, b, d, beta, alpha, conj, out, then=then)
     if out is None:
         out = empty(a.device, how.shape, a.kind)
     if how.plan is not None:
@@ -148,12 +151,12 @@ def product(
     return POINTWISE[then](out) if then and getattr(how.plan, "then", "") != then else out
 
 
-def _row(x: Array) -> Array:
-    return view_of(x, (1, *x.shape), (0, *x.steps), x.offset)
+def _view_as_row(x: Array) -> Array:
+    return make_view(x, (1, *x.shape), (0, *x.steps), x.offset)
 
 
-def _column(x: Array) -> Array:
-    return view_of(x, (*x.shape, 1), (*x.steps, 0), x.offset)
+def _view_as_column(x: Array) -> Array:
+    return make_view(x, (*x.shape, 1), (*x.steps, 0), x.offset)
 
 
 def _swap_last_two(*numbers: tuple[int, ...]) -> _ShapeAndSteps:
@@ -162,13 +165,13 @@ def _swap_last_two(*numbers: tuple[int, ...]) -> _ShapeAndSteps:
     return shape, steps
 
 
-def transposed(x: Array) -> Array:
-    return view_of(x, *_swap_last_two(x.shape, x.steps), x.offset)
+def transpose_matrices(x: Array) -> Array:
+    return make_view(x, *_swap_last_two(x.shape, x.steps), x.offset)
 
 
 def _reshape_view(x: Array, shape: tuple[int, ...]) -> Array:
     """View a new contiguous array in another shape."""
-    return view_of(x, shape, row_major(shape)[1], x.offset) if x.shape != shape else x
+    return make_view(x, shape, row_major_layout(shape)[1], x.offset) if x.shape != shape else x
 
 
 def flatten_rows(x: Array) -> Array:
@@ -178,20 +181,20 @@ def flatten_rows(x: Array) -> Array:
 
 def _reshape_owned(x: Array, shape: tuple[int, ...]) -> Array:
     """Return a new array in another shape of the same size that owns its memory."""
-    x.shape, x.steps = shape, row_major(shape)[1]
+    x.shape, x.steps = shape, row_major_layout(shape)[1]
     return x
 
 
 def _matmul_any_rank(
     input: Array, other: Array, d: Array | None = None, beta: Any = 1, alpha: Any = 1, conj=(False, False)
 ) -> Array:
-    a = _row(input) if input.ndim == 1 else input
-    b = _column(other) if other.ndim == 1 else other
+    a = _view_as_row(input) if input.ndim == 1 else input
+    b = _view_as_column(other) if other.ndim == 1 else other
     if not a.ndim or not b.ndim:
         raise RuntimeError("matmul of a number")
     if d is not None and d.ndim:
-        d = _column(d) if other.ndim == 1 else d
-    out = product(a, b, d, beta, alpha, conj)
+        d = _view_as_column(d) if other.ndim == 1 else d
+    out = scaled_matmul_add(a, b, d, beta, alpha, conj)
     if a is input and b is other:
         return out
     shape = out.shape[: -1 if a is input else -2] if b is not other else (*out.shape[:-2], out.shape[-1])
@@ -202,19 +205,19 @@ def matmul(input, other):
     if input.kind != other.kind or input.kind in ("b8", "c32"):
         check_matmul_dtypes(input, other)
     if len(input.shape) > 1 and len(other.shape) > 1:
-        return product(input, other)
+        return scaled_matmul_add(input, other)
     return _matmul_any_rank(input, other)
 
 
 def mm(input, mat2):
     check_ndims(input, mat2, (2, 2))
     check_matmul_dtypes(input, mat2)
-    return product(input, mat2)
+    return scaled_matmul_add(input, mat2)
 
 
 def bmm(input, mat2):
     check_batched_matrices(input, mat2, "bmm")
-    return product(input, mat2)
+    return scaled_matmul_add(input, mat2)
 
 
 def mv(input, vec):
@@ -223,21 +226,21 @@ def mv(input, vec):
     return _matmul_any_rank(input, vec)
 
 
-def _vector_dot(name: str, a: Array, b: Array, conj: bool) -> Array:
+def _dot_vectors(name: str, a: Array, b: Array, conj: bool) -> Array:
     check_ndims(a, b, (1, 1))
     check_matmul_dtypes(a, b, name)
     return _matmul_any_rank(a, b, conj=(conj, False))
 
 
 def dot(input, tensor):
-    return _vector_dot("dot", input, tensor, False)
+    return _dot_vectors("dot", input, tensor, False)
 
 
 def vdot(input, other):
-    return _vector_dot("vdot", input, other, True)
+    return _dot_vectors("vdot", input, other, True)
 
 
-def _addend(input: Array, product_kind: str, beta: Any) -> Array | None:
+def _product_addend(input: Array, product_kind: str, beta: Any) -> Array | None:
     """Return the addend of a product, None if beta is 0, even for NaN."""
     if input.kind != product_kind:
         raise RuntimeError("operands of several dtypes")
@@ -247,7 +250,7 @@ def _addend(input: Array, product_kind: str, beta: Any) -> Array | None:
 def addmm(input, mat1, mat2, *, beta=1, alpha=1):
     check_ndims(mat1, mat2, (2, 2))
     check_matmul_dtypes(mat1, mat2)
-    return product(mat1, mat2, _addend(input, mat1.kind, beta), beta, alpha)
+    return scaled_matmul_add(mat1, mat2, _product_addend(input, mat1.kind, beta), beta, alpha)
 
 
 def addmv(input, mat, vec, *, beta=1, alpha=1):
@@ -255,12 +258,12 @@ def addmv(input, mat, vec, *, beta=1, alpha=1):
     check_matmul_dtypes(mat, vec, "addmv_impl_cpu")
     if input.ndim > 1:
         raise RuntimeError("addmv adds to a vector")
-    return _matmul_any_rank(mat, vec, _addend(input, mat.kind, beta), beta, alpha)
+    return _matmul_any_rank(mat, vec, _product_addend(input, mat.kind, beta), beta, alpha)
 
 
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
     check_batched_matrices(batch1, batch2, "bmm")
-    return product(batch1, batch2, _addend(input, batch1.kind, beta), beta, alpha)
+    return scaled_matmul_add(batch1, batch2, _product_addend(input, batch1.kind, beta), beta, alpha)
 
 
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
@@ -270,7 +273,7 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
     if count != batch2.shape[0] or inner != batch2.shape[1]:
         raise RuntimeError("batches that do not fit")
     a, b = reshape(transpose(batch1, 0, 1), (rows, count * inner)), reshape(batch2, (count * inner, columns))
-    return product(a, b, _addend(input, batch1.kind, beta), beta, alpha)
+    return scaled_matmul_add(a, b, _product_addend(input, batch1.kind, beta), beta, alpha)
 
 
 # --- linear layers --------------------------------------------------------------------------------
@@ -291,33 +294,33 @@ def linear(input, weight, bias=None):
         raise RuntimeError("self and mat2 must have the same dtype")
     added = bias if bias is not None and len(bias.shape) < 2 else None
     out = (
-        product(input, weight, added, turn=_SECOND)
+        scaled_matmul_add(input, weight, added, turn=_SECOND)
         if len(input.shape) > 1
-        else _matmul_any_rank(input, transposed(weight), added)
+        else _matmul_any_rank(input, transpose_matrices(weight), added)
     )
-    return out if added is bias else _sum(out, bias)
+    return out if added is bias else _add_arrays(out, bias)
 
 
-def _sum(x: Array, y: Array) -> Array:
+def _add_arrays(x: Array, y: Array) -> Array:
     return POINTWISE["add"](x, y)
 
 
 def _linear_with_epilogue(then: str, input, weight, bias=None):
     if input.ndim > 1 == (bias.ndim if bias is not None else 1) and weight.ndim == 2 and weight.kind != "b8":
         if input.kind == weight.kind and (bias is None or bias.kind == input.kind):
-            return product(input, weight, bias, turn=_SECOND, then=then)
+            return scaled_matmul_add(input, weight, bias, turn=_SECOND, then=then)
     return POINTWISE[then](linear(input, weight, bias))
 
 
 def _matmul_with_epilogue(then: str, input, other):
     if input.ndim == 2 == other.ndim and input.kind == other.kind:
-        return product(input, other, then=then)
+        return scaled_matmul_add(input, other, then=then)
     return POINTWISE[then](matmul(input, other))
 
 
 def _addmm_with_epilogue(then: str, input, mat1, mat2):
     if input.kind == mat1.kind == mat2.kind:
-        return product(mat1, mat2, input, then=then)
+        return scaled_matmul_add(mat1, mat2, input, then=then)
     return POINTWISE[then](addmm(input, mat1, mat2))
 
 
@@ -335,8 +338,12 @@ def kernel_with_epilogue(name: str, then: str) -> Callable[..., Array] | None:
 
 
 def _linear_input_grad(grad, weight):
-    return product(grad, weight, conj=_SECOND) if len(grad.shape) > 1 else _matmul_any_rank(grad, weight, conj=_SECOND)
+    return (
+        scaled_matmul_add(grad, weight, conj=_SECOND)
+        if len(grad.shape) > 1
+        else _matmul_any_rank(grad, weight, conj=_SECOND)
+    )
 
 
 def _linear_weight_grad(grad, input):
-    return product(flatten_rows(grad), flatten_rows(input), conj=_SECOND, turn=_FIRST)
+    return scaled_matmul_add(flatten_rows(grad), flatten_rows(input), conj=_SECOND, turn=_FIRST)

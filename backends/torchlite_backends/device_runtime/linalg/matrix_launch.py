@@ -8,26 +8,26 @@ import math
 from torchlite._types.dtypes import from_np
 from torchlite_backends.kernel_sources.dtype_kinds import REAL_KIND
 
-from ..core.array import dtype_of_kind
-from ..core.device import Device, Function, grid
+from ..core.array import numpy_dtype_of_kind
+from ..core.device import Device, Function, round_up_to_groups
 
 _FACTORED = ("f32", "f64", "c64", "c128")
 
 
-def group_size(device: Device) -> int:
+def choose_group_size(device: Device) -> int:
     """Return the work-items per matrix: a power of 2."""
     return device.matrix_group
 
 
-def real_kind(kind: str) -> str:
+def real_kind_of(kind: str) -> str:
     """Return the kind of a complex kind's parts, or the real kind."""
     return REAL_KIND.get(kind, kind)
 
 
 @functools.cache
-def _matrix_macros(kind: str, group: int) -> dict[str, str]:
+def _matrix_macros_source(kind: str, group: int) -> dict[str, str]:
     """Return a program's definitions."""
-    real = real_kind(kind)
+    real = real_kind_of(kind)
     wide, scalar = (8, "double") if real == "f64" else (16, "float")
     return {
         "T": kind,
@@ -44,9 +44,9 @@ def _matrix_macros(kind: str, group: int) -> dict[str, str]:
     }
 
 
-def matrix_kernel(device: Device, kind: str, source: str, name: str, signature: str) -> Function:
+def build_matrix_kernel(device: Device, kind: str, source: str, name: str, signature: str) -> Function:
     """Return a kernel of a matrix source for a kind."""
-    return device.function(source, name, signature, **_matrix_macros(kind, group_size(device)))
+    return device.function(source, name, signature, **_matrix_macros_source(kind, choose_group_size(device)))
 
 
 def launch_per_matrix(
@@ -54,10 +54,12 @@ def launch_per_matrix(
 ) -> None:
     """Launch a kernel with one work-group for each of `count` matrices."""
     if kind not in _FACTORED:
-        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{from_np(dtype_of_kind(kind)).scalar_name}'")
+        raise NotImplementedError(
+            f"\"{name}_cpu\" not implemented for '{from_np(numpy_dtype_of_kind(kind)).scalar_name}'"
+        )
     if count:
-        group = group_size(device)
-        matrix_kernel(device, kind, source, name, signature)((count * group,), (group,), *arguments)
+        group = choose_group_size(device)
+        build_matrix_kernel(device, kind, source, name, signature)((count * group,), (group,), *arguments)
 
 
 def launch_per_element(
@@ -65,9 +67,11 @@ def launch_per_element(
 ) -> None:
     """Launch a kernel with one work-item for each of `count` elements; `count` is its last argument."""
     if count:
-        matrix_kernel(device, kind, source, name, signature)(grid(count, 64), (64,), *arguments, count)
+        build_matrix_kernel(device, kind, source, name, signature)(
+            round_up_to_groups(count, 64), (64,), *arguments, count
+        )
 
 
-def numel(shape) -> int:
+def count_elements(shape) -> int:
     """Return the number of elements of a shape."""
     return math.prod(shape)

@@ -15,8 +15,8 @@ from ..core.host_transfer import to_numpy
 from ..core.pointwise_dispatch import cast
 from ..core.views import expand
 from .eigen import _eigh_core
-from .factorisations import BLOCKED, LU, _det_core, reflector_workspace
-from .matrix_launch import launch_per_element, launch_per_matrix, numel, real_kind
+from .factorisations import BLOCKED, LU, _det_core, compute_reflector_workspace
+from .matrix_launch import count_elements, launch_per_element, launch_per_matrix, real_kind_of
 
 # --- singular values ---
 
@@ -24,7 +24,7 @@ from .matrix_launch import launch_per_element, launch_per_matrix, numel, real_ki
 def jacobi_svd(input: Array, full_matrices: bool, wanted: bool = True) -> tuple[Array, Array, Array, Array]:
     """Return U, S, Vh and info: 1 for a matrix with NaN or infinity, whose results are NaN."""
     *batch, rows, columns = input.shape
-    device, kind, real, count = input.device, input.kind, real_kind(input.kind), numel(batch)
+    device, kind, real, count = input.device, input.kind, real_kind_of(input.kind), count_elements(batch)
     n, m, wide = min(rows, columns), max(rows, columns), rows < columns
     long = m if full_matrices else n
     u = empty(device, (*batch, rows, n if wide else long) if wanted else (), kind)
@@ -45,7 +45,7 @@ def jacobi_svd(input: Array, full_matrices: bool, wanted: bool = True) -> tuple[
         )
         if not wide and kind in REAL_KIND:
             w = conj(w)
-        room = n + reflector_workspace(m, long)
+        room = n + compute_reflector_workspace(m, long)
         sizes = (count * n * n, count * (m * n + room), count * m * long) if wanted else (1, 1, 1)
         scratch = [empty(device, (size,), kind) for size in sizes]
         launch_per_matrix(
@@ -95,7 +95,7 @@ def _svdvals_core(input):
 # --- ops based on the SVD ---
 
 
-def _product(x: Array, y: Array) -> Array:
+def _negated_matmul(x: Array, y: Array) -> Array:
     """Return -x y for contiguous batches."""
     *batch, m, k = x.shape
     n = y.shape[-1]
@@ -103,7 +103,20 @@ def _product(x: Array, y: Array) -> Array:
     if out.size:
         parts = -(-n // wide)
         launch_per_matrix(
-            x.device, x.kind, SVD_PRODUCTS, "product", "pppiiiii", numel(batch) * parts, x, y, out, m, k, n, parts, wide
+            x.device,
+            x.kind,
+            SVD_PRODUCTS,
+            "product",
+            "pppiiiii",
+            count_elements(batch) * parts,
+            x,
+            y,
+            out,
+            m,
+            k,
+            n,
+            parts,
+            wide,
         )
     return out
 
@@ -119,18 +132,18 @@ def _scale_columns(x: Array, factors: Array, turned: bool) -> Array:
     return out
 
 
-def _adjoint(x: Array) -> Array:
+def _conjugate_transpose(x: Array) -> Array:
     *batch, m, n = x.shape
     out = empty(x.device, (*batch, n, m), x.kind)
     launch_per_element(x.device, x.kind, SVD_PRODUCTS, "adjoint", "ppiii", out.size, x, out, m, n)
     return out
 
 
-def _as_elements(x: Array, kind: str) -> Array:
+def _cast_to_kind(x: Array, kind: str) -> Array:
     return x if x.kind == kind else cast(x, kind)
 
 
-def _tolerance(value, batch: tuple[int, ...], like: Array) -> tuple[Array, int]:
+def _tolerance_array(value, batch: tuple[int, ...], like: Array) -> tuple[Array, int]:
     """Return a tolerance as an array and its stride between matrices."""
     if value.__class__ is not Array:
         return full(like.device, (1,), float(value), like.kind), 0
@@ -145,13 +158,13 @@ def _pinv_core(input, rtol, atol, hermitian):
         return full(device, (*batch, columns, rows), 0, kind)
     if hermitian:
         values, u = _eigh_core(input, "L")
-        vh = _adjoint(u)
+        vh = _conjugate_transpose(u)
     else:
         u, values, vh = _check_converged(jacobi_svd(input, False))
     inverse, k = empty(device, values.shape, values.kind), values.shape[-1]
     (rtol, rtol_step), (atol, atol_step) = (
-        _tolerance(rtol, tuple(batch), values),
-        _tolerance(atol, tuple(batch), values),
+        _tolerance_array(rtol, tuple(batch), values),
+        _tolerance_array(atol, tuple(batch), values),
     )
     launch_per_element(
         device,
@@ -159,7 +172,7 @@ def _pinv_core(input, rtol, atol, hermitian):
         SVD_PRODUCTS,
         "inverses",
         "ppppiiii",
-        numel(batch),
+        count_elements(batch),
         values,
         rtol,
         atol,
@@ -168,7 +181,7 @@ def _pinv_core(input, rtol, atol, hermitian):
         rtol_step,
         atol_step,
     )
-    return _product(_scale_columns(vh, _as_elements(inverse, kind), True), _adjoint(u))
+    return _negated_matmul(_scale_columns(vh, _cast_to_kind(inverse, kind), True), _conjugate_transpose(u))
 
 
 def _lstsq_rank(input, rcond):
@@ -210,7 +223,7 @@ def _conj_cofactor_matrix(input, det):
         factors,
         values.shape[-1],
     )
-    return _product(_scale_columns(u, factors, False), vh)
+    return _negated_matmul(_scale_columns(u, factors, False), vh)
 
 
 def matrix_exp(input):
@@ -221,7 +234,7 @@ def matrix_exp(input):
     if input.kind in REAL_KIND:
         kind = COMPLEX_KIND[kind]
     a = cast(input, kind, empty(device, input.shape, kind)) if input.kind != kind else clone_row_major(input)
-    count = numel(input.shape[:-2])
+    count = count_elements(input.shape[:-2])
     if a.size:
         launch_per_matrix(
             device,

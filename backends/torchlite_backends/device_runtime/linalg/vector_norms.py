@@ -6,11 +6,11 @@ from torchlite_backends.kernel_sources.cdist import DISTANCES
 from torchlite_backends.kernel_sources.dtype_kinds import REAL_KIND
 
 from ..array_ops.pointwise import KERNELS as POINTWISE
-from ..array_ops.reduce import amax, amin, count_nonzero, reduce, reduced_shape
+from ..array_ops.reduce import amax, amin, compute_reduced_shape, count_nonzero, reduce
 from ..core.array import Array, empty
 from ..core.broadcasting import broadcast_shape
 from ..core.contiguous_copy import as_contiguous, clone_row_major
-from ..core.device import grid
+from ..core.device import round_up_to_groups
 from ..core.device_asserts import check_takes
 from ..core.pointwise_dispatch import cast
 from ..core.views import expand, reshape
@@ -27,14 +27,14 @@ def _vector_norm_core(input, ord, dim, keepdim):
     if ord in (float("inf"), -float("inf")):
         return (amax if ord > 0 else amin)(POINTWISE["abs"](input), axes, keepdim)
     if ord == 0:
-        return _count(input, axes, keepdim, kind)
+        return _count_nonzero_as(input, axes, keepdim, kind)
     if ord in (1, 2):
         return reduce(f"norm{int(ord)}", input, axes, keepdim, kind)
     return reduce("normp", input, axes, keepdim, kind, correction=float(ord))
 
 
-def _count(input: Array, axes: tuple[int, ...], keepdim: bool, kind: str) -> Array:
-    return reshape(cast(count_nonzero(input, axes), kind), reduced_shape(input.shape, axes, keepdim))
+def _count_nonzero_as(input: Array, axes: tuple[int, ...], keepdim: bool, kind: str) -> Array:
+    return reshape(cast(count_nonzero(input, axes), kind), compute_reduced_shape(input.shape, axes, keepdim))
 
 
 def _cdist_core(x1, x2, p):
@@ -45,5 +45,5 @@ def _cdist_core(x1, x2, p):
         x, y = as_contiguous(expand(x1, (*batch, rows, n))), as_contiguous(expand(x2, (*batch, columns, n)))
         mode = {0.0: 0, 1.0: 1, 2.0: 2, float("inf"): 3}.get(float(p), 4)
         run = x.device.function(DISTANCES, "distances", "pppiiiifi", (16,), T=x.kind)
-        run(grid(out.size, 64), (64,), x, y, out, rows, columns, n, mode, float(p), out.size)
+        run(round_up_to_groups(out.size, 64), (64,), x, y, out, rows, columns, n, mode, float(p), out.size)
     return out

@@ -13,7 +13,7 @@ from torchlite_backends.kernel_sources.attention import BACKWARD_KEY, BACKWARD_Q
 from torchlite_backends.kernel_sources.dtype_kinds import KINDS
 
 from ..core.array import Array, empty, is_row_major
-from ..core.broadcasting import broadcast_shape, collapse
+from ..core.broadcasting import broadcast_shape, collapse_dims
 from ..core.contiguous_copy import clone_row_major
 from ..core.copy_fill import fill_with
 from ..core.device_asserts import check_takes
@@ -24,7 +24,7 @@ _WALK = struct.Struct("4i")
 
 
 @functools.lru_cache(4096)
-def _walk_of(shape: tuple[int, ...], steps: tuple[int, ...]) -> bytes | None:
+def _operand_strides(shape: tuple[int, ...], steps: tuple[int, ...]) -> bytes | None:
     """Return (outer, inner, row, column) strides of an operand, None if they do not suffice.
 
     The outer stride is that of all batch dimensions but the last, merged.
@@ -32,13 +32,13 @@ def _walk_of(shape: tuple[int, ...], steps: tuple[int, ...]) -> bytes | None:
     lead, (*outer, row, column) = shape[:-2], steps
     if len(lead) < 2:
         return _WALK.pack(0, outer[0] if outer else 0, row, column)
-    sizes, ((step, *_),) = collapse(lead[:-1], outer[:-1])
+    sizes, ((step, *_),) = collapse_dims(lead[:-1], outer[:-1])
     return _WALK.pack(step, outer[-1], row, column) if len(sizes) == 1 else None
 
 
 def pack_walk(x: Array | None) -> bytes:
     """Return the packed strides of a broadcast operand; zeros for None."""
-    found = bytes(_WALK.size) if x is None else _walk_of(x.shape, x.steps)
+    found = bytes(_WALK.size) if x is None else _operand_strides(x.shape, x.steps)
     assert found is not None
     return found
 
@@ -46,7 +46,7 @@ def pack_walk(x: Array | None) -> bytes:
 def _broadcast_batch(x: Array, lead: tuple[int, ...]) -> Array:
     """Broadcast batch dimensions of `x`, with a copy if two strides do not suffice."""
     x = broadcast_view(x, lead + x.shape[-2:])
-    return x if _walk_of(x.shape, x.steps) is not None else clone_row_major(x)
+    return x if _operand_strides(x.shape, x.steps) is not None else clone_row_major(x)
 
 
 def empty_in_order_of(x: Array, columns: int) -> Array:
@@ -96,7 +96,11 @@ class Attention:
             value.shape[-1],
         )
         self.heads = math.prod(lead)
-        self.query, self.key, self.value = self.operand(query), self.operand(key), self.operand(value)
+        self.query, self.key, self.value = (
+            self.prepare_operand(query),
+            self.prepare_operand(key),
+            self.prepare_operand(value),
+        )
         self.mask = (
             None
             if mask is None
@@ -112,11 +116,11 @@ class Attention:
             launches = plans[seen] = {}
         self.launches: dict[tuple, Launch] = launches
 
-    def operand(self, x: Array) -> Array:
+    def prepare_operand(self, x: Array) -> Array:
         """Return an operand broadcast to the batch shape, with strides that the kernels support."""
         return _broadcast_batch(x, self.lead)
 
-    def exact(self, shape) -> Array:
+    def allocate_compute_array(self, shape) -> Array:
         """Return a new array of the compute kind."""
         return empty(self.device, shape, "f64" if self.query.kind == "f64" else "f32")
 
@@ -135,19 +139,19 @@ class Attention:
 
         Its work-items partition the rows of each head, those of the keys in `backward_key`.
         """
-        kinds, lanes, own = self.choose()
+        kinds, lanes, own = self.choose_variant()
         signature = "p" * count + "x" + KINDS[self.query.kind].pack + "x" * len(more)
         function = self.device.function(self.TEXTS[name], name, signature, (lanes,) if lanes > 1 else (), **kinds)
         group = 1 if self.device.is_cpu else 64
         taken = group * (1 if name == "dots" else own)
         return Launch(
             function,
-            (-(-self.side(name) // taken) * group, self.heads),
+            (-(-self.rows_of_side(name) // taken) * group, self.heads),
             (group, 1),
             (self.shape(grad, out), self.scale, *map(pack_walk, more)),
         )
 
-    def side(self, name: str) -> int:
+    def rows_of_side(self, name: str) -> int:
         """Return the rows of each head that a kernel's work-items partition."""
         return self.columns if name == "backward_key" else self.rows
 
@@ -164,7 +168,7 @@ class Attention:
         )
         return numbers + b"".join(map(pack_walk, (self.query, self.key, self.value, grad, out, self.mask)))
 
-    def choose(self) -> tuple[dict[str, str], int, int]:
+    def choose_variant(self) -> tuple[dict[str, str], int, int]:
         """Return the kernel variant, vector lanes, and rows per work-item."""
         query, mask = self.query, self.mask
         widest = max(self.features, self.values, 1)
@@ -195,20 +199,20 @@ def _is_unsupported(query: Array, value: Array) -> bool:
     return max(query.shape[-1], value.shape[-1]) > LARGEST
 
 
-def _composite(name: str, device, *arguments):
+def _composite_kernel(name: str, device, *arguments):
     table = table_of(torch_device(device.type, device.index))
     return REGISTRY[name].composite(table, *arguments)
 
 
 def _sdpa(query, key, value, attn_mask, is_causal, scale):
     if _is_unsupported(query, value):
-        return _composite("_sdpa", query.device, query, key, value, attn_mask, is_causal, scale)
-    return forward(Attention(query, key, value, attn_mask, is_causal, scale))
+        return _composite_kernel("_sdpa", query.device, query, key, value, attn_mask, is_causal, scale)
+    return attention_forward(Attention(query, key, value, attn_mask, is_causal, scale))
 
 
-def forward(a: Attention) -> tuple[Array, Array]:
+def attention_forward(a: Attention) -> tuple[Array, Array]:
     """Return the result, and the log-sum-exp of each row."""
-    out, lse = empty_in_order_of(a.query, a.values), a.exact((*a.lead, a.rows, 1))
+    out, lse = empty_in_order_of(a.query, a.values), a.allocate_compute_array((*a.lead, a.rows, 1))
     if not lse.size:
         return out, lse
     if not a.columns or not a.values:
@@ -219,21 +223,21 @@ def forward(a: Attention) -> tuple[Array, Array]:
 
 def _sdpa_backward(grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs):
     if _is_unsupported(query, value):
-        return _composite(
+        return _composite_kernel(
             "_sdpa_backward", query.device, grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs
         )
-    return backward(Attention(query, key, value, attn_mask, is_causal, scale), grad, out, lse, needs)
+    return attention_backward(Attention(query, key, value, attn_mask, is_causal, scale), grad, out, lse, needs)
 
 
-def backward(
+def attention_backward(
     a: Attention, grad: Array, out: Array, lse: Array, needs: tuple[bool, bool, bool]
 ) -> tuple[Array | None, ...]:
     """Return the gradients of query, key and value, None for those not needed."""
     if not (a.heads and a.rows and a.columns):
         gradients = (fill_with(empty_in_order_of(x, x.shape[-1]), 0) for x in (a.query, a.key, a.value))
         return tuple(x if need else None for x, need in zip(gradients, needs, strict=True))
-    grad, out, mask = a.operand(grad), a.operand(out), a.mask or a.query
-    delta = a.exact((*a.lead, a.rows))
+    grad, out, mask = a.prepare_operand(grad), a.prepare_operand(out), a.mask or a.query
+    delta = a.allocate_compute_array((*a.lead, a.rows))
     a.start("dots", (grad, out, delta), grad, out)
     grad_query = grad_key = grad_value = None
     if needs[0]:

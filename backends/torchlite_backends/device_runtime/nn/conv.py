@@ -18,9 +18,9 @@ from ..core.contiguous_copy import as_contiguous
 from ..core.device import Device
 from ..core.host_transfer import from_numpy
 from ..linalg import matmul
-from ..linalg.gemm import GemmPlan, GemmShape, gemm_plan
+from ..linalg.gemm import GemmPlan, GemmShape, plan_gemm
 from . import conv_depthwise
-from .conv_indexing import offsets, row_steps, scale_steps, transposed_phases, zero_pad
+from .conv_indexing import compute_offsets, compute_transposed_phases, row_major_steps, scale_steps, zero_pad
 from .conv_shape import ConvShape
 
 # Cached convolution plans with their tables.
@@ -44,11 +44,11 @@ class ConvPlan(NamedTuple):
     steps: tuple[GemmLaunch, ...]
 
 
-def _epilogue_plans(*product: Any) -> Callable[[str], GemmPlan]:
-    return functools.cache(lambda then: gemm_plan(*product, then=then))
+def _make_epilogue_plan_cache(*product: Any) -> Callable[[str], GemmPlan]:
+    return functools.cache(lambda then: plan_gemm(*product, then=then))
 
 
-def _table(device: Device, rows, places, depth_a, depth_b) -> Array:
+def _make_offset_table(device: Device, rows, places, depth_a, depth_b) -> Array:
     return from_numpy(np.concatenate([rows, places, depth_a, depth_b]).astype(np.int32), device)
 
 
@@ -64,7 +64,7 @@ def _plan_forward(device: Device, kind: str, g: ConvShape, biased: bool, conj: b
         math.prod(g.out),
     )
     inner = per_group * taps
-    if g.pointwise and places >= _MIN_PLACES_PER_IMAGE:
+    if g.is_pointwise and places >= _MIN_PLACES_PER_IMAGE:
         sizes = GemmShape(
             filters,
             places,
@@ -80,13 +80,17 @@ def _plan_forward(device: Device, kind: str, g: ConvShape, biased: bool, conj: b
             (0, filters),
         )
         return ConvPlan(
-            g.padding, g.padding, (GemmLaunch(_epilogue_plans(device, kind, sizes, biased, (conj, False)), None),)
+            g.padding,
+            g.padding,
+            (GemmLaunch(_make_epilogue_plan_cache(device, kind, sizes, biased, (conj, False)), None),),
         )
     around = tuple(n + 2 * p for n, p in zip(g.size, g.padding, strict=True))
-    steps, area = row_steps(around), math.prod(around)
-    rows = offsets((g.batch, *g.out), (g.channels * area, *scale_steps(steps, g.stride)))
-    depth = offsets((per_group, *g.kernel), (area, *scale_steps(steps, g.dilation)))
-    table = _table(device, rows, offsets((g.batch, places), (g.filters * places, 1)), depth, np.arange(inner))
+    steps, area = row_major_steps(around), math.prod(around)
+    rows = compute_offsets((g.batch, *g.out), (g.channels * area, *scale_steps(steps, g.stride)))
+    depth = compute_offsets((per_group, *g.kernel), (area, *scale_steps(steps, g.dilation)))
+    table = _make_offset_table(
+        device, rows, compute_offsets((g.batch, places), (g.filters * places, 1)), depth, np.arange(inner)
+    )
     sizes = GemmShape(
         g.batch * places,
         filters,
@@ -102,7 +106,9 @@ def _plan_forward(device: Device, kind: str, g: ConvShape, biased: bool, conj: b
         (0, filters),
     )
     return ConvPlan(
-        g.padding, g.padding, (GemmLaunch(_epilogue_plans(device, kind, sizes, biased, (False, conj), True), table),)
+        g.padding,
+        g.padding,
+        (GemmLaunch(_make_epilogue_plan_cache(device, kind, sizes, biased, (False, conj), True), table),),
     )
 
 
@@ -117,7 +123,7 @@ def _plan_input_grad(device: Device, kind: str, g: ConvShape, biased: bool, conj
         math.prod(g.kernel),
         math.prod(g.size),
     )
-    if g.pointwise and size >= _MIN_PLACES_PER_IMAGE:
+    if g.is_pointwise and size >= _MIN_PLACES_PER_IMAGE:
         sizes = GemmShape(
             per_group,
             size,
@@ -133,14 +139,16 @@ def _plan_input_grad(device: Device, kind: str, g: ConvShape, biased: bool, conj
             (0, per_group),
         )
         return ConvPlan(
-            g.padding, g.padding, (GemmLaunch(_epilogue_plans(device, kind, sizes, biased, (conj, False)), None),)
+            g.padding,
+            g.padding,
+            (GemmLaunch(_make_epilogue_plan_cache(device, kind, sizes, biased, (conj, False)), None),),
         )
-    before, after, around, phases = transposed_phases(g)
-    steps, area, launches = row_steps(around), math.prod(around), []
+    before, after, around, phases = compute_transposed_phases(g)
+    steps, area, launches = row_major_steps(around), math.prod(around), []
     for phase in phases:
-        rows = offsets((g.batch, *phase.counts), (g.filters * area, *steps), phase.window)
-        places = offsets(
-            (g.batch, *phase.counts), (g.channels * size, *scale_steps(row_steps(g.size), g.stride)), phase.first
+        rows = compute_offsets((g.batch, *phase.counts), (g.filters * area, *steps), phase.window)
+        places = compute_offsets(
+            (g.batch, *phase.counts), (g.channels * size, *scale_steps(row_major_steps(g.size), g.stride)), phase.first
         )
         depth_a = (np.arange(filters)[:, None] * area + phase.moves).reshape(-1)
         depth_b = (np.arange(filters)[:, None] * per_group * taps + phase.taps).reshape(-1)
@@ -158,8 +166,8 @@ def _plan_input_grad(device: Device, kind: str, g: ConvShape, biased: bool, conj
             (0, per_group * size),
             (0, per_group),
         )
-        plan = _epilogue_plans(device, kind, sizes, biased, (False, conj), True, len(rows) == g.batch * size)
-        launches.append(GemmLaunch(plan, _table(device, rows, places, depth_a, depth_b)))
+        plan = _make_epilogue_plan_cache(device, kind, sizes, biased, (False, conj), True, len(rows) == g.batch * size)
+        launches.append(GemmLaunch(plan, _make_offset_table(device, rows, places, depth_a, depth_b)))
     return ConvPlan(before, after, tuple(launches))
 
 
@@ -175,10 +183,10 @@ def _plan_weight_grad(device: Device, kind: str, g: ConvShape, conj_x: bool, con
         math.prod(g.out),
     )
     around = tuple(n + 2 * p for n, p in zip(g.size, g.padding, strict=True))
-    steps, area = row_steps(around), math.prod(around)
-    rows = offsets((per_group, *g.kernel), (area, *scale_steps(steps, g.dilation)))
-    depth_a = offsets((g.batch, *g.out), (g.channels * area, *scale_steps(steps, g.stride)))
-    depth_b = offsets((g.batch, places), (g.filters * places, 1))
+    steps, area = row_major_steps(around), math.prod(around)
+    rows = compute_offsets((per_group, *g.kernel), (area, *scale_steps(steps, g.dilation)))
+    depth_a = compute_offsets((g.batch, *g.out), (g.channels * area, *scale_steps(steps, g.stride)))
+    depth_b = compute_offsets((g.batch, places), (g.filters * places, 1))
     count = per_group * taps
     sizes = GemmShape(
         count,
@@ -198,8 +206,8 @@ def _plan_weight_grad(device: Device, kind: str, g: ConvShape, conj_x: bool, con
         g.padding,
         (
             GemmLaunch(
-                _epilogue_plans(device, kind, sizes, False, (conj_x, conj_y), True),
-                _table(device, rows, np.arange(count), depth_a, depth_b),
+                _make_epilogue_plan_cache(device, kind, sizes, False, (conj_x, conj_y), True),
+                _make_offset_table(device, rows, np.arange(count), depth_a, depth_b),
             ),
         ),
     )
@@ -215,7 +223,7 @@ _PLANNERS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _cached_plan(device: Device, what: str, kind: str, g: ConvShape, *how: bool) -> Any:
+def _get_cached_plan(device: Device, what: str, kind: str, g: ConvShape, *how: bool) -> Any:
     """Return a cached plan, made on first use."""
     kept = device.kept("convolutions", _MAX_CACHED_PLANS)
     key = (what, kind, g, how)
@@ -228,7 +236,7 @@ def _cached_plan(device: Device, what: str, kind: str, g: ConvShape, *how: bool)
 # --- operands -------------------------------------------------------------------------------------
 
 
-def _forward_or_input_grad(
+def _run_forward_or_input_grad(
     what: str,
     g: ConvShape,
     images: Array,
@@ -241,16 +249,16 @@ def _forward_or_input_grad(
     """Run "forward" or "backward": y from x, or x from y, with a fused `EPILOGUES` op."""
     device, kind = out.device, out.kind
     if conv_depthwise.is_supported(g, kind):
-        way = _cached_plan(device, "direct " + what, kind, g, bias is not None)
+        way = _get_cached_plan(device, "direct " + what, kind, g, bias is not None)
         return conv_depthwise.run(way, images, weight, out, bias, then)
-    return _run_plan(_cached_plan(device, what, kind, g, bias is not None, conj), images, weight, out, bias, then)
+    return _run_plan(_get_cached_plan(device, what, kind, g, bias is not None, conj), images, weight, out, bias, then)
 
 
-def _weight_grad(g: ConvShape, x: Array, y: Array, out: Array, conj_x: bool) -> Array:
+def _compute_weight_grad(g: ConvShape, x: Array, y: Array, out: Array, conj_x: bool) -> Array:
     device, kind = out.device, out.kind
     if conv_depthwise.is_supported(g, kind):
-        return conv_depthwise.run_weight_grad(_cached_plan(device, "direct weight", kind, g, False), x, y, out)
-    return _run_plan(_cached_plan(device, "weight", kind, g, conj_x, not conj_x), x, y, out)
+        return conv_depthwise.run_weight_grad(_get_cached_plan(device, "direct weight", kind, g, False), x, y, out)
+    return _run_plan(_get_cached_plan(device, "weight", kind, g, conj_x, not conj_x), x, y, out)
 
 
 def _run_plan(
@@ -274,7 +282,7 @@ def as_tuple(value, count: int) -> tuple[int, ...]:
 
 
 @functools.lru_cache(4096)
-def conv_shape(x_shape, y_shape, weight_shape, stride, padding, dilation, groups) -> ConvShape:
+def make_conv_shape(x_shape, y_shape, weight_shape, stride, padding, dilation, groups) -> ConvShape:
     return ConvShape(
         x_shape[0],
         x_shape[1],
@@ -306,7 +314,7 @@ def _check_arguments(input, weight, bias, stride, padding, dilation, filters: in
         raise RuntimeError("convolution: the bias does not fit")
 
 
-def validated_shape(
+def validate_shape(
     input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
 ) -> tuple[ConvShape, tuple[int, ...]]:
     """Return a convolution's ConvShape and the result's shape. RuntimeError for inconsistent arguments."""
@@ -319,13 +327,11 @@ def validated_shape(
         raise NotImplementedError(
             f"\"slow_conv{'_transpose' if transposed else ''}{max(spatial, 2)}d_cpu\" not implemented for 'Bool'"
         )
-    return _validated_shape_cached(
-        input.shape, weight.shape, stride, padding, dilation, bool(transposed), extra, groups
-    )
+    return _validate_shape_cached(input.shape, weight.shape, stride, padding, dilation, bool(transposed), extra, groups)
 
 
 @functools.lru_cache(4096)
-def _validated_shape_cached(
+def _validate_shape_cached(
     x_shape, weight_shape, stride, padding, dilation, transposed, extra, groups
 ) -> tuple[ConvShape, tuple[int, ...]]:
     """Return the ConvShape and the result's shape. RuntimeError for inconsistent shapes."""
@@ -338,14 +344,14 @@ def _validated_shape_cached(
             weight_shape[1] * groups,
             *((n - 1) * s - 2 * p + d * (k - 1) + e + 1 for n, k, s, p, d, e in sizes),
         )
-        g = conv_shape(out_shape, x_shape, weight_shape, stride, padding, dilation, groups)
+        g = make_conv_shape(out_shape, x_shape, weight_shape, stride, padding, dilation, groups)
     else:
         out_shape = (
             x_shape[0],
             weight_shape[0],
             *((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d, _ in sizes),
         )
-        g = conv_shape(x_shape, out_shape, weight_shape, stride, padding, dilation, groups)
+        g = make_conv_shape(x_shape, out_shape, weight_shape, stride, padding, dilation, groups)
     matching = x_shape[1] == (weight_shape[0] if transposed else weight_shape[1] * groups)
     if not matching or groups < 1 or weight_shape[0] < groups or weight_shape[0] % groups or min(extra) < 0:
         raise RuntimeError("convolution: channels do not fit")
@@ -359,12 +365,12 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
 
 
 def _conv_with_epilogue(then: str, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
-    g, out_shape = validated_shape(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+    g, out_shape = validate_shape(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     out = empty(input.device, out_shape, input.kind)
     if not out.size:
         return out
     input, weight = as_contiguous(input), as_contiguous(weight)
-    return _forward_or_input_grad("backward" if transposed else "forward", g, input, weight, out, bias, then=then)
+    return _run_forward_or_input_grad("backward" if transposed else "forward", g, input, weight, out, bias, then=then)
 
 
 def kernel_with_epilogue(name: str, then: str) -> Callable[..., Array] | None:
@@ -374,14 +380,14 @@ def kernel_with_epilogue(name: str, then: str) -> Callable[..., Array] | None:
     return matmul.kernel_with_epilogue(name, then)
 
 
-def validated_gradient(
+def validate_gradient(
     grad_output, input, weight, stride, padding, dilation, transposed, groups
 ) -> tuple[ConvShape, Array, Array]:
     """Return the convolution's ConvShape, x and y."""
     spatial = len(input.shape) - 2
     stride, padding, dilation = as_tuple(stride, spatial), as_tuple(padding, spatial), as_tuple(dilation, spatial)
     x, y = (grad_output, input) if transposed else (input, grad_output)
-    return conv_shape(x.shape, y.shape, weight.shape, stride, padding, dilation, groups), x, y
+    return make_conv_shape(x.shape, y.shape, weight.shape, stride, padding, dilation, groups), x, y
 
 
 def _convolution_backward(
@@ -389,18 +395,18 @@ def _convolution_backward(
 ):
     device, kind = input.device, input.kind
     grad_output, input, weight = as_contiguous(grad_output), as_contiguous(input), as_contiguous(weight)
-    g, x, y = validated_gradient(grad_output, input, weight, stride, padding, dilation, transposed, groups)
+    g, x, y = validate_gradient(grad_output, input, weight, stride, padding, dilation, transposed, groups)
     grad_input = grad_weight = grad_bias = None
     if needs[0]:
         grad_input = empty(device, input.shape, kind)
         if grad_input.size:
-            _forward_or_input_grad(
+            _run_forward_or_input_grad(
                 "forward" if transposed else "backward", g, grad_output, weight, grad_input, conj=True
             )
     if needs[1]:
         grad_weight = empty(device, weight.shape, kind)
         if grad_weight.size:
-            _weight_grad(g, x, y, grad_weight, not transposed)
+            _compute_weight_grad(g, x, y, grad_weight, not transposed)
     if needs[2]:
         grad_bias = reduced_sum(grad_output, (0, *range(2, grad_output.ndim)))
     return grad_input, grad_weight, grad_bias

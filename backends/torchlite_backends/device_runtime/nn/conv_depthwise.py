@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torchlite_backends.kernel_sources.conv import depthwise_source, depthwise_weight_grad_source
+from torchlite_backends.kernel_sources.conv_depthwise import depthwise_source, depthwise_weight_grad_source
 
 from ..core.array import Array
 from ..core.device import Device
 from ..core.host_transfer import from_numpy
-from .conv_indexing import offsets, row_steps, scale_steps, transposed_phases, zero_pad
+from .conv_indexing import compute_offsets, compute_transposed_phases, row_major_steps, scale_steps, zero_pad
 from .conv_shape import ConvShape
 
 # Maximum filters per group; its matrix product would have few columns.
@@ -47,7 +47,7 @@ def is_supported(g: ConvShape, kind: str) -> bool:
     )
 
 
-def width_of(device: Device, kind: str) -> int:
+def choose_outputs_per_item(device: Device, kind: str) -> int:
     """Return adjacent outputs per work-item."""
     return 1 if not device.is_cpu else 8 if kind == "f64" else 16
 
@@ -69,11 +69,11 @@ def plan_weight_grad(device: Device, kind: str, g: ConvShape, biased: bool) -> D
 
 def _plan_over_places(device: Device, kind: str, g: ConvShape, biased: bool) -> DepthwisePlan:
     around = tuple(n + 2 * p for n, p in zip(g.size, g.padding, strict=True))
-    steps, area, places = row_steps(around), math.prod(around), math.prod(g.out)
-    rows_in = offsets(g.out[:-1], scale_steps(steps, g.stride)[:-1])
-    rows_out = offsets(g.out[:-1], row_steps(g.out)[:-1])
-    moves, taps = offsets(g.kernel, scale_steps(steps, g.dilation)), np.arange(math.prod(g.kernel))
-    width = width_of(device, kind)
+    steps, area, places = row_major_steps(around), math.prod(around), math.prod(g.out)
+    rows_in = compute_offsets(g.out[:-1], scale_steps(steps, g.stride)[:-1])
+    rows_out = compute_offsets(g.out[:-1], row_major_steps(g.out)[:-1])
+    moves, taps = compute_offsets(g.kernel, scale_steps(steps, g.dilation)), np.arange(math.prod(g.kernel))
+    width = choose_outputs_per_item(device, kind)
     pieces = g.batch * g.filters * len(rows_in) * -(-g.out[-1] // width)
     launch = _launch(
         device,
@@ -102,12 +102,12 @@ def _plan_over_places(device: Device, kind: str, g: ConvShape, biased: bool) -> 
 
 def plan_input_grad(device: Device, kind: str, g: ConvShape, biased: bool) -> DepthwisePlan:
     """Plan x from y: each position of x sums over all filters of its group and the taps that reach it."""
-    before, after, around, phases = transposed_phases(g)
-    steps, area, size, taps = row_steps(around), math.prod(around), math.prod(g.size), math.prod(g.kernel)
-    share, width, launches = g.filters // g.groups, width_of(device, kind), []
+    before, after, around, phases = compute_transposed_phases(g)
+    steps, area, size, taps = row_major_steps(around), math.prod(around), math.prod(g.size), math.prod(g.kernel)
+    share, width, launches = g.filters // g.groups, choose_outputs_per_item(device, kind), []
     for phase in phases:
-        rows_in = offsets(phase.counts[:-1], steps[:-1], phase.window)
-        rows_out = offsets(phase.counts[:-1], scale_steps(row_steps(g.size), g.stride)[:-1], phase.first)
+        rows_in = compute_offsets(phase.counts[:-1], steps[:-1], phase.window)
+        rows_out = compute_offsets(phase.counts[:-1], scale_steps(row_major_steps(g.size), g.stride)[:-1], phase.first)
         moves = (np.arange(share)[:, None] * area + phase.moves).reshape(-1)
         chosen = (np.arange(share)[:, None] * taps + phase.taps).reshape(-1)
         pieces = g.batch * g.channels * len(rows_in) * -(-phase.counts[-1] // width)
@@ -138,7 +138,7 @@ def plan_input_grad(device: Device, kind: str, g: ConvShape, biased: bool) -> De
     return DepthwisePlan(before, after, 2 * width if width > 1 else 0, tuple(launches))
 
 
-def _sizes(device: Device, pieces: int) -> tuple[tuple[int], tuple[int]]:
+def _choose_launch_sizes(device: Device, pieces: int) -> tuple[tuple[int], tuple[int]]:
     if device.is_cpu:
         return (max(1, min(device.units * 4, pieces // 64)),), (1,)
     return (-(-pieces // device.group) * device.group,), (device.group,)
@@ -148,11 +148,11 @@ def run(way: DepthwisePlan, images: Array, weight: Array, out: Array, bias: Arra
     """Run the convolution or its transpose, with a fused op of `gemm.EPILOGUES`."""
     device, kind = out.device, out.kind
     images = zero_pad(images, way.before, way.after, way.slack)
-    width = width_of(device, kind)
+    width = choose_outputs_per_item(device, kind)
     function = device.function(depthwise_source(width, then), "direct", "pppppx", (width,) if width > 1 else (), T=kind)
     for launch in way.launches:
         function(
-            *_sizes(device, launch.pieces),
+            *_choose_launch_sizes(device, launch.pieces),
             images,
             weight,
             out,
@@ -167,7 +167,7 @@ def run_weight_grad(way: DepthwisePlan, x: Array, y: Array, out: Array) -> Array
     """Run the weight's gradient."""
     device, kind = out.device, out.kind
     x = zero_pad(x, way.before, way.after, way.slack)
-    width = width_of(device, kind)
+    width = choose_outputs_per_item(device, kind)
     function = device.function(
         depthwise_weight_grad_source(width), "direct_weight", "ppppx", (width,) if width > 1 else (), T=kind
     )

@@ -23,6 +23,6 @@ class ConvShape(NamedTuple):
     groups: int
 
     @property
-    def pointwise(self) -> bool:
+    def is_pointwise(self) -> bool:
         """True if each position of y depends only on the same position of x."""
         return math.prod(self.kernel) == 1 and max(self.stride) == 1 and max(self.padding) == 0

@@ -9,15 +9,15 @@ from torchlite_backends.kernel_sources import cross_entropy as texts
 from ..array_ops.creation import full
 from ..core.array import Array, empty
 from ..core.contiguous_copy import as_contiguous
-from ..core.device_asserts import TARGET, error_array, error_code, raise_if_blocking
+from ..core.device_asserts import TARGET, encode_error, get_error_array, raise_if_blocking
 from ..core.pointwise_dispatch import cast
-from .row_launch import FLOATS, common_kind_parameters, raise_not_implemented, row_launch, rows_along
+from .row_launch import FLOATS, cast_parameters_to_common_kind, make_row_launch, raise_not_implemented, split_rows_along
 
 _WEIGHTED, _MEAN, _ADD_UP, _COUNT, _NO_REDUCTION = 1, 2, 4, 8, 16
 _FEW = 1 << 14  # at most so many logits are one worker's, which also adds them up
 
 
-def _targets(target: Array) -> Array:
+def _as_target_indices(target: Array) -> Array:
     return as_contiguous(target if target.kind in ("i64", "i32", "u8") else cast(target, "i64"))
 
 
@@ -26,7 +26,7 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
     if kind not in FLOATS:
         raise_not_implemented(input, "log_softmax_lastdim_kernel_impl")
     wide, dim = FLOATS[kind], 1 if input.ndim > 1 else 0
-    rows, n, inner = rows_along(input.shape, dim)
+    rows, n, inner = split_rows_along(input.shape, dim)
     if target.size != rows:
         raise ValueError("batch sizes differ")
     lse = empty(device, target.shape, wide)
@@ -34,13 +34,13 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
         return full(
             device, target.shape if reduction == "none" else (), math.nan if reduction == "mean" else 0, kind
         ), lse
-    own, (weight,) = common_kind_parameters(kind, weight)
-    x, target = as_contiguous(input), _targets(target)
+    own, (weight,) = cast_parameters_to_common_kind(kind, weight)
+    x, target = as_contiguous(input), _as_target_indices(target)
     few = device.is_cpu and input.size <= _FEW and reduction != "none"
     key = ("cross_entropy", kind, own, target.kind, input.shape, few)
     found = device.plans.get(key)
     if found is None:
-        at = row_launch(device, kind, rows, n, inner, workers=1 if few else 0)
+        at = make_row_launch(device, kind, rows, n, inner, workers=1 if few else 0)
         function = device.function(
             texts.CROSS_ENTROPY,
             "cross_entropy",
@@ -67,8 +67,8 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
         losses,
         weights,
         result,
-        error_array(device),
-        error_code(TARGET),
+        get_error_array(device),
+        encode_error(TARGET),
         at.rows,
         n,
         inner,
@@ -83,7 +83,7 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
         total_key = ("cross_entropy_total", kind, rows)
         total_plan = device.plans.get(total_key)
         if total_plan is None:
-            at = row_launch(device, kind, 1, rows)
+            at = make_row_launch(device, kind, 1, rows)
             total_plan = device.plans[total_key] = (
                 device.function(
                     texts.CROSS_ENTROPY_TOTAL, "cross_entropy_total", "pppii", at.widths, T=kind, **at.macros
@@ -95,7 +95,7 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
     return result, lse
 
 
-def _total_weight(
+def _sum_target_weights(
     x: Array, target: Array, weight: Array | None, own: str, n: int, flags: int, ignore_index: int
 ) -> Array:
     """Return the sum of the targets' weights, 0-d."""
@@ -106,7 +106,7 @@ def _total_weight(
     )
     found = device.plans.get(key)
     if found is None:
-        at = row_launch(device, x.kind, 1, target.size)
+        at = make_row_launch(device, x.kind, 1, target.size)
         function = device.function(
             texts.CROSS_ENTROPY_WEIGHTS,
             "cross_entropy_weights",
@@ -128,15 +128,15 @@ def _cross_entropy_backward(grad, input, target, weight, lse, ignore_index, redu
     out = empty(device, input.shape, kind)
     if not input.size:
         return out
-    rows, n, inner = rows_along(input.shape, 1 if input.ndim > 1 else 0)
-    own, (weight,) = common_kind_parameters(kind, weight)
-    x, target = as_contiguous(input), _targets(target)
+    rows, n, inner = split_rows_along(input.shape, 1 if input.ndim > 1 else 0)
+    own, (weight,) = cast_parameters_to_common_kind(kind, weight)
+    x, target = as_contiguous(input), _as_target_indices(target)
     grad = as_contiguous(grad if grad.kind == kind else cast(grad, kind))
     lse = as_contiguous(lse if lse.kind == FLOATS[kind] else cast(lse, FLOATS[kind]))
     key = ("cross_entropy_backward", kind, own, target.kind, input.shape)
     found = device.plans.get(key)
     if found is None:
-        at = row_launch(device, kind, rows, n, inner)
+        at = make_row_launch(device, kind, rows, n, inner)
         function = device.function(
             texts.CROSS_ENTROPY_BACKWARD,
             "cross_entropy_backward",
@@ -157,7 +157,7 @@ def _cross_entropy_backward(grad, input, target, weight, lse, ignore_index, redu
         if device.is_cpu and rows * at.workers <= _FEW:
             flags |= _COUNT
         else:
-            total = _total_weight(x, target, weight, own, n, flags, ignore_index)
+            total = _sum_target_weights(x, target, weight, own, n, flags, ignore_index)
     function(
         at.global_size,
         at.local_size,

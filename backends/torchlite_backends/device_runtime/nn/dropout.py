@@ -5,16 +5,23 @@ from __future__ import annotations
 from torchlite_backends.kernel_sources.dropout import BACKWARD, FORWARD
 from torchlite_backends.kernel_sources.dtype_kinds import KINDS
 
-from ..array_ops.random import bernoulli_limit, block_sizes, definitions, seed_arguments
+from ..array_ops.random import (
+    compute_bernoulli_limit,
+    compute_block_sizes,
+    make_seed_arguments,
+    random_definitions_source,
+)
 from ..core.array import empty
 from ..core.contiguous_copy import as_contiguous
-from ..core.device import grid
+from ..core.device import round_up_to_groups
 
 
 def _launch(x, source: str, name: str, signature: str, global_size, *arguments) -> None:
     computed, wide = KINDS[x.kind].computed, x.device.is_cpu
     signature = signature.replace("S", KINDS[x.kind].pack)
-    run = x.device.function(source, name, signature, (16,) if wide else (), **definitions(x.device, x.kind, computed))
+    run = x.device.function(
+        source, name, signature, (16,) if wide else (), **random_definitions_source(x.device, x.kind, computed)
+    )
     run(global_size, (64,), *arguments)
 
 
@@ -22,8 +29,8 @@ def _dropout(input, p, generator):
     x = as_contiguous(input)
     out, kept = empty(x.device, x.shape, x.kind), empty(x.device, x.shape, "b8")
     if x.size:
-        blocks, global_size = block_sizes(x.size, 4, 16 if x.device.is_cpu else 1)
-        text, letters, start = seed_arguments(x.device, generator, blocks, FORWARD)
+        blocks, global_size = compute_block_sizes(x.size, 4, 16 if x.device.is_cpu else 1)
+        text, letters, start = make_seed_arguments(x.device, generator, blocks, FORWARD)
         _launch(
             x,
             text,
@@ -35,7 +42,7 @@ def _dropout(input, p, generator):
             kept,
             x.size,
             *start,
-            bernoulli_limit(1.0 - p),
+            compute_bernoulli_limit(1.0 - p),
             1.0 / (1.0 - p),
         )
     return out, kept
@@ -51,7 +58,7 @@ def _dropout_backward(grad, kept, p):
             BACKWARD,
             "dropout_backward",
             "pppiS",
-            grid(-(-grad.size // lanes), 64),
+            round_up_to_groups(-(-grad.size // lanes), 64),
             grad,
             kept,
             out,

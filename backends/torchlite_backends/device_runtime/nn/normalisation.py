@@ -6,20 +6,20 @@ import math
 
 from torchlite_backends.kernel_sources import normalisation as texts
 from torchlite_backends.kernel_sources.dtype_kinds import KINDS
-from torchlite_backends.kernel_sources.pointwise import Rule
+from torchlite_backends.kernel_sources.pointwise_codegen import Rule
 
 from ..array_ops.creation import full
 from ..array_ops.pointwise import KERNELS as POINTWISE
 from ..core.array import Array, empty
 from ..core.contiguous_copy import as_contiguous
-from ..core.pointwise_dispatch import apply, cast
+from ..core.pointwise_dispatch import apply_pointwise_rule, cast
 from ..core.views import broadcast_view, reshape
-from .row_launch import FLOATS, common_kind_parameters, raise_not_implemented, row_launch
+from .row_launch import FLOATS, cast_parameters_to_common_kind, make_row_launch, raise_not_implemented
 
 _WEIGHT, _BIAS, _CENTRED, _OF_INPUT, _OF_WEIGHT, _OF_BIAS = 1, 2, 4, 8, 16, 32
 
 
-def _flags_of(needs) -> int:
+def _needs_as_flags(needs) -> int:
     flags = 0
     for bit, need in zip((_OF_INPUT, _OF_WEIGHT, _OF_BIAS), needs, strict=False):
         if need:
@@ -30,7 +30,7 @@ def _flags_of(needs) -> int:
 # -- layer and RMS norm --
 
 
-def _rows_forward(
+def _normalize_rows(
     name: str, input: Array, weight: Array | None, bias: Array | None, n_dims: int, eps: float, centred: bool
 ) -> tuple[Array, Array | None, Array]:
     """Return the normalised rows and for each row the mean (None for RMS norm) and the reciprocal deviation."""
@@ -41,14 +41,14 @@ def _rows_forward(
     if not input.size:
         nothing = full(device, _row_statistics_shape(input.shape, n_dims), 0, wide)
         return empty(device, input.shape, kind), nothing if centred else None, nothing
-    own, (weight, bias) = common_kind_parameters(kind, weight, bias)
+    own, (weight, bias) = cast_parameters_to_common_kind(kind, weight, bias)
     key = ("layer_norm", kind, own, input.shape, n_dims)
     found = device.plans.get(key)
     if found is None:
         small = _row_statistics_shape(input.shape, n_dims)
         rows = math.prod(small)
         n = input.size // rows
-        at = row_launch(device, kind, rows, n)
+        at = make_row_launch(device, kind, rows, n)
         function = device.function(
             texts.LAYER_NORM, "layer_norm", "ppppppiiii" + KINDS[wide].pack, at.widths, T=kind, P=own, **at.macros
         )
@@ -67,13 +67,13 @@ def _row_statistics_shape(shape: tuple[int, ...], n_dims: int) -> tuple[int, ...
     return shape[: len(shape) - n_dims] + (1,) * n_dims
 
 
-def _rows_backward(
+def _normalize_rows_backward(
     grad: Array, input: Array, weight: Array | None, mean: Array | None, rstd: Array, n_dims: int, needs
 ) -> tuple[Array | None, ...]:
     """Return the gradients of input, weight and bias, None where not in `needs`."""
     kind, device, shape = input.kind, input.device, input.shape[input.ndim - n_dims :]
     wide = FLOATS[kind]
-    own, (weight,) = common_kind_parameters(kind, weight)
+    own, (weight,) = cast_parameters_to_common_kind(kind, weight)
     if not input.size:
         return tuple(
             [
@@ -81,13 +81,13 @@ def _rows_backward(
                 for s, k, need in zip((input.shape, shape, shape), (kind, own, own), needs, strict=False)
             ]
         )
-    flags = _flags_of(needs) | (weight is not None) * _WEIGHT | (mean is not None) * _CENTRED
+    flags = _needs_as_flags(needs) | (weight is not None) * _WEIGHT | (mean is not None) * _CENTRED
     n = math.prod(shape)
     rows, sums = input.size // n, bool(flags & (_OF_WEIGHT | _OF_BIAS))
     key = ("layer_norm_backward", kind, own, rows, n, sums)
     found = device.plans.get(key)
     if found is None:
-        at = row_launch(
+        at = make_row_launch(
             device,
             kind,
             rows,
@@ -123,18 +123,20 @@ def _rows_backward(
         flags,
     )
     if sums and not (at.workers == 1 and own == wide):
-        partial = _column_sums(partial, own, shape, at.workers, n, flags)
+        partial = _sum_columns_over_workers(partial, own, shape, at.workers, n, flags)
     return out, *partial
 
 
-def _column_sums(sums: list[Array | None], own: str, shape, workers: int, n: int, flags: int) -> list[Array | None]:
+def _sum_columns_over_workers(
+    sums: list[Array | None], own: str, shape, workers: int, n: int, flags: int
+) -> list[Array | None]:
     """Sum over the workers, in their order."""
     device = next(s for s in sums if s is not None).device
     key = ("column_sums", own, n)
     found = device.plans.get(key)
     if found is None:
         wide = FLOATS[own]
-        at = row_launch(device, wide, n, 1, inner=n) if n > 1 else row_launch(device, wide, 1, 1)
+        at = make_row_launch(device, wide, n, 1, inner=n) if n > 1 else make_row_launch(device, wide, 1, 1)
         function = device.function(texts.COLUMN_SUMS, "column_sums", "ppppiii", at.widths, T=wide, P=own, **at.macros)
         count = 2 * -(-n // int(at.macros["W"]))
         found = device.plans[key] = function, (-(-count // at.local_size[0]) * at.local_size[0],), at.local_size
@@ -146,26 +148,26 @@ def _column_sums(sums: list[Array | None], own: str, shape, workers: int, n: int
 
 
 def _layer_norm(input, weight, bias, n_dims, eps):
-    return _rows_forward("LayerNormKernelImpl", input, weight, bias, n_dims, eps, True)
+    return _normalize_rows("LayerNormKernelImpl", input, weight, bias, n_dims, eps, True)
 
 
 def _layer_norm_backward(grad, input, weight, mean, rstd, n_dims, eps, needs):
-    return _rows_backward(grad, input, weight, mean, rstd, n_dims, needs)
+    return _normalize_rows_backward(grad, input, weight, mean, rstd, n_dims, needs)
 
 
 def _rms_norm(input, weight, n_dims, eps):
-    out, _, rstd = _rows_forward("rms_norm", input, weight, None, n_dims, eps, False)
+    out, _, rstd = _normalize_rows("rms_norm", input, weight, None, n_dims, eps, False)
     return out, rstd
 
 
 def _rms_norm_backward(grad, input, weight, rstd, n_dims, eps, needs):
-    return _rows_backward(grad, input, weight, None, rstd, n_dims, needs)[:2]
+    return _normalize_rows_backward(grad, input, weight, None, rstd, n_dims, needs)[:2]
 
 
 # -- batch norm --
 
 
-def _channel_kernel(source: str, name: str, signature: str, x: Array, own: str):
+def _build_channel_kernel(source: str, name: str, signature: str, x: Array, own: str):
     """Return the kernel of a channel family for an array (samples, channels, ...) and its launch.
 
     That is (function, global size, local size, numbers).
@@ -176,9 +178,9 @@ def _channel_kernel(source: str, name: str, signature: str, x: Array, own: str):
     if found is None:
         samples, channels, length = shape[0], shape[1], math.prod(shape[2:])
         if length == 1 and device.is_cpu and channels > 1:
-            at = row_launch(device, kind, channels, samples, inner=channels)
+            at = make_row_launch(device, kind, channels, samples, inner=channels)
         else:
-            at = row_launch(device, kind, channels, samples * length, run=length)
+            at = make_row_launch(device, kind, channels, samples * length, run=length)
         function = device.function(source, name, signature, at.widths, T=kind, P=own, **at.macros)
         found = device.plans[key] = (
             function,
@@ -196,8 +198,8 @@ def _batch_norm_train(input, weight, bias, eps):
     if not input.size:
         nothing = full(device, channels, math.nan, kind)
         return empty(device, input.shape, kind), nothing, full(device, channels, math.nan, kind)
-    own, (weight, bias) = common_kind_parameters(kind, weight, bias)
-    function, global_size, local_size, numbers = _channel_kernel(
+    own, (weight, bias) = cast_parameters_to_common_kind(kind, weight, bias)
+    function, global_size, local_size, numbers = _build_channel_kernel(
         texts.BATCH_NORM, "batch_norm", "ppppppiiiiii" + KINDS[FLOATS[kind]].pack, input, own
     )
     x = as_contiguous(input)
@@ -220,14 +222,14 @@ def _batch_norm_train(input, weight, bias, eps):
 
 def _batch_norm_backward(grad, input, weight, mean, var, eps, needs):
     kind, device, channels = input.kind, input.device, (input.shape[1],)
-    own, (weight,) = common_kind_parameters(kind, weight)
+    own, (weight,) = cast_parameters_to_common_kind(kind, weight)
     results = [
         empty(device, s, k) if need else None
         for s, k, need in zip((input.shape, channels, channels), (kind, own, own), needs, strict=True)
     ]
     if not input.size:
         return tuple([None if r is None else full(device, r.shape, 0, r.kind) for r in results])
-    function, global_size, local_size, numbers = _channel_kernel(
+    function, global_size, local_size, numbers = _build_channel_kernel(
         texts.BATCH_NORM_BACKWARD, "batch_norm_backward", "ppppppppiiiiii" + KINDS[FLOATS[kind]].pack, input, own
     )
     x, grad = as_contiguous(input), as_contiguous(broadcast_view(grad, input.shape))
@@ -245,7 +247,7 @@ def _batch_norm_backward(grad, input, weight, mean, var, eps, needs):
         of_weight,
         of_bias,
         *numbers,
-        _flags_of(needs) | (weight is not None) * _WEIGHT,
+        _needs_as_flags(needs) | (weight is not None) * _WEIGHT,
         eps,
     )
     return tuple(results)
@@ -257,8 +259,8 @@ def _channel_affine(input, scale, shift):
         return POINTWISE["add"](POINTWISE["mul"](input, reshape(scale, shape)), reshape(shift, shape))
     out = empty(input.device, input.shape, input.kind)
     if out.size:
-        own, (scale, shift) = common_kind_parameters(input.kind, scale, shift)
-        function, global_size, local_size, numbers = _channel_kernel(
+        own, (scale, shift) = cast_parameters_to_common_kind(input.kind, scale, shift)
+        function, global_size, local_size, numbers = _build_channel_kernel(
             texts.CHANNEL_AFFINE, "channel_affine", "ppppiiiii", input, own
         )
         function(global_size, local_size, as_contiguous(input), scale, shift, out, *numbers)
@@ -269,4 +271,6 @@ _MOVING_AVERAGE = Rule("moving_average", f="a * keep + b * take", numbers=("keep
 
 
 def _moving_average_(target, new, keep, take):
-    apply(_MOVING_AVERAGE, (target, new if new.kind == target.kind else cast(new, target.kind)), (keep, take), target)
+    apply_pointwise_rule(
+        _MOVING_AVERAGE, (target, new if new.kind == target.kind else cast(new, target.kind)), (keep, take), target
+    )

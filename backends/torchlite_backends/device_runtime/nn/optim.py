@@ -11,14 +11,14 @@ from torchlite._types.optimizer_formulas import ADAGRAD, ADAM, RMSPROP, SGD, For
 from torchlite_backends.kernel_sources.optim import (
     NUMBERS,
     SCALER,
-    numbers_options,
+    list_numbers_options,
     numbers_source,
     step_source,
     unscale_source,
 )
 
 from ..core.array import Array, empty
-from ..core.broadcasting import dense_order
+from ..core.broadcasting import find_dense_order
 from ..core.contiguous_copy import as_contiguous, clone_row_major
 from ..core.copy_fill import copy_into
 from ..core.device import pack_offset
@@ -31,12 +31,12 @@ _GRADS_PER_LAUNCH = (1, 8, 32, 96)  # gradients that are unscaled in one launch
 _EACH = 40  # maximum bytes of a kernel's arguments per array
 
 
-def _max_per_launch(device, widths: tuple[int, ...]) -> int:
+def _max_params_per_launch(device, widths: tuple[int, ...]) -> int:
     """Return the maximum number of parameters per launch."""
     return max(n for n in widths if n * _EACH <= device.parameter_bytes)
 
 
-def _work_sizes(device, kind: str) -> tuple[int, int, tuple[int, ...]]:
+def _choose_work_sizes(device, kind: str) -> tuple[int, int, tuple[int, ...]]:
     """Return elements per work-item and per work-group, and the group size."""
     return (8 if kind == "f64" else 16, 8192, (64,)) if device.is_cpu else (1, 2048, (256,))
 
@@ -58,7 +58,7 @@ class _ParamBatch:
         device, kind = params[0].device, params[0].kind
         self.count = len(params)
         width = next(n for n in _PARAMS_PER_LAUNCH if n >= self.count)
-        lanes, tile, self.group = _work_sizes(device, kind)
+        lanes, tile, self.group = _choose_work_sizes(device, kind)
         rest = [0] * (width - self.count)
         sizes = [p.size for p in params] + rest
         first, at, starts = [0], state_at, []
@@ -108,14 +108,14 @@ def _run_step(
     scaler = {n: x for n, x in zip(SCALER, (found_inf, grad_scale), strict=True) if x is not None}
     numbers: Any
     if isinstance(options[0], Array):
-        numbers = _numbers_from(options[0], params[0].kind, formula, options)
+        numbers = _compute_step_numbers(options[0], params[0].kind, formula, options)
     else:
         numbers = [*formula.host_numbers(*options), *[0.0] * (NUMBERS - len(formula.numbers))]
     kept, given = isinstance(numbers, Array), tuple(scaler)
     key = (formula.name, tuple(states), kept, given)
     batches = cache.get(key)
     if batches is None:
-        batches, at, most = [], 0, _max_per_launch(params[0].device, _PARAMS_PER_LAUNCH)
+        batches, at, most = [], 0, _max_params_per_launch(params[0].device, _PARAMS_PER_LAUNCH)
         for begin in range(0, len(params), most):
             part = params[begin : begin + most]
             if any(p.size for p in part):
@@ -127,11 +127,11 @@ def _run_step(
         batch.step(params[begin:end], grads[begin:end], states, numbers, scaler)
 
 
-def _numbers_from(count: Array, kind: str, formula: Formula, options: tuple) -> Array:
+def _compute_step_numbers(count: Array, kind: str, formula: Formula, options: tuple) -> Array:
     """Return a step's numbers in memory, computed from a step count in memory."""
     device = count.device
     out = empty(device, (NUMBERS,), kind)
-    names = numbers_options(formula)
+    names = list_numbers_options(formula)
     betas = {f"log_{name}": beta for name, beta in zip(formula.options, options, strict=True)}
     plain = tuple(name for name in names if name not in betas)
     values = dict(zip(plain, formula.host_function(plain)(None, *options[1:]), strict=True))
@@ -163,19 +163,21 @@ def _fused_adagrad(params, grads, sum, cache, *options):
 
 def _unscale_homogeneous(grads, found_inf, inv_scale):
     filled = [g for g in grads if g.size]
-    dense = [g if g.contiguous or dense_order(g.shape, g.steps) is not None else clone_row_major(g) for g in filled]
-    most = _max_per_launch(grads[0].device, _GRADS_PER_LAUNCH)
+    dense = [
+        g if g.contiguous or find_dense_order(g.shape, g.steps) is not None else clone_row_major(g) for g in filled
+    ]
+    most = _max_params_per_launch(grads[0].device, _GRADS_PER_LAUNCH)
     for begin in range(0, len(dense), most):
-        _unscale(dense[begin : begin + most], found_inf, inv_scale)
+        _unscale_grads(dense[begin : begin + most], found_inf, inv_scale)
     for grad, unscaled in zip(filled, dense, strict=True):
         if grad is not unscaled:
             copy_into(grad, unscaled)
 
 
-def _unscale(grads: list[Array], found_inf: Array, inv_scale: Array) -> None:
+def _unscale_grads(grads: list[Array], found_inf: Array, inv_scale: Array) -> None:
     device, kind, count = grads[0].device, grads[0].kind, len(grads)
     width = next(n for n in _GRADS_PER_LAUNCH if n >= count)
-    lanes, tile, group = _work_sizes(device, kind)
+    lanes, tile, group = _choose_work_sizes(device, kind)
     rest = [0] * (width - count)
     first = [0]
     for g in grads:

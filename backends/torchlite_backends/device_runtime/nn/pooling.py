@@ -9,7 +9,7 @@ import struct
 from torchlite_backends.kernel_sources import pooling
 
 from ..array_ops.creation import full
-from ..array_ops.launch_sizes import work_sizes
+from ..array_ops.launch_sizes import choose_work_sizes
 from ..array_ops.reduce import mean
 from ..core.array import Array, empty
 from ..core.contiguous_copy import as_contiguous
@@ -20,7 +20,7 @@ _GATHERED = pooling.WINDOW + pooling.MAXIMUM_BACKWARD_GATHER
 _SUMS = {"f64": "double", "f32": "float", "f16": "float", "bf16": "float"}
 
 
-def _out_size(n, kernel, stride, padding, dilation, ceil_mode):
+def _compute_output_size(n, kernel, stride, padding, dilation, ceil_mode):
     reach = n + 2 * padding - dilation * (kernel - 1) - 1
     out = (-(-reach // stride) if ceil_mode else reach // stride) + 1
     # A last window has to begin inside the input or the padding before it.
@@ -28,10 +28,13 @@ def _out_size(n, kernel, stride, padding, dilation, ceil_mode):
 
 
 @functools.lru_cache(4096)
-def _out_sizes(size, kernel, stride, padding, dilation, ceil_mode):
+def _compute_output_sizes(size, kernel, stride, padding, dilation, ceil_mode):
     """Return the number of windows along each dimension. RuntimeError if they do not fit."""
     out = tuple(
-        [_out_size(*numbers, ceil_mode) for numbers in zip(size, kernel, stride, padding, dilation, strict=True)]
+        [
+            _compute_output_size(*numbers, ceil_mode)
+            for numbers in zip(size, kernel, stride, padding, dilation, strict=True)
+        ]
     )
     too_wide = [2 * p > d * (k - 1) + 1 for p, d, k in zip(padding, dilation, kernel, strict=True)]
     if min(out) <= 0 or min(stride) <= 0 or min(dilation) <= 0 or min(padding) < 0 or True in too_wide:
@@ -52,17 +55,17 @@ def pack_window(*rows) -> bytes:
 _cached_window = functools.lru_cache(4096)(pack_window)
 
 
-def _spatial(x: Array, count: int) -> tuple[int, ...]:
+def _spatial_shape(x: Array, count: int) -> tuple[int, ...]:
     return x.shape[x.ndim - count :]
 
 
-def _vector_stride(device, x: Array, out_width: int, stride: int) -> int:
+def _choose_vector_stride(device, x: Array, out_width: int, stride: int) -> int:
     """Return the stride along the width at which sixteen windows are vectorised on a CPU, 0 for scalar."""
     return stride if device.is_cpu and stride in (1, 2) and out_width >= 16 and x.kind in _SUMS else 0
 
 
 @functools.cache
-def _maximum_text(wide: int, stored: str, indices: bool, rule: str) -> str:
+def _max_pool_source(wide: int, stored: str, indices: bool, rule: str) -> str:
     return (
         f"#define WIDE {wide}\n#define convert_I16 convert_{stored}16\n"
         + ("#define INDICES\n" if indices else "")
@@ -71,7 +74,7 @@ def _maximum_text(wide: int, stored: str, indices: bool, rule: str) -> str:
     )
 
 
-def _maximum(x: Array, out, rows, rule: str, indices: str = ""):
+def _launch_max_pool(x: Array, out, rows, rule: str, indices: str = ""):
     """Return the window maxima and their flat positions as elements of the kind `indices`."""
     check_takes(x, "fi", "max_pool2d")
     device, count = x.device, len(out)
@@ -82,39 +85,41 @@ def _maximum(x: Array, out, rows, rule: str, indices: str = ""):
         wide = (
             0
             if indices and x.kind == "f64" or rule is pooling.ADAPTIVE
-            else _vector_stride(device, x, out[-1], rows[1][-1])
+            else _choose_vector_stride(device, x, out[-1], rows[1][-1])
         )
         stored = "long" if indices == "i64" else "int"
-        take, items, group = work_sizes(device, values.size, 64)
+        take, items, group = choose_work_sizes(device, values.size, 64)
         run = device.function(
-            _maximum_text(wide, stored, bool(indices), rule),
+            _max_pool_source(wide, stored, bool(indices), rule),
             "maximum",
             "pppiix",
             (16,) if wide else (),
             T=x.kind,
             I=stored,
         )
-        run(items, group, x, values, found, values.size, take, _cached_window(_spatial(x, count), out, *rows))
+        run(items, group, x, values, found, values.size, take, _cached_window(_spatial_shape(x, count), out, *rows))
     return values, found
 
 
 def _max_pool(input, kernel, stride, padding, dilation, ceil_mode):
-    out = _out_sizes(_spatial(input, len(kernel)), kernel, stride, padding, dilation, ceil_mode)
-    return _maximum(input, out, (kernel, stride, padding, dilation), pooling.REGULAR)[0]
+    out = _compute_output_sizes(_spatial_shape(input, len(kernel)), kernel, stride, padding, dilation, ceil_mode)
+    return _launch_max_pool(input, out, (kernel, stride, padding, dilation), pooling.REGULAR)[0]
 
 
 def _max_pool_with_indices(input, kernel, stride, padding, dilation, ceil_mode):
-    out = _out_sizes(_spatial(input, len(kernel)), kernel, stride, padding, dilation, ceil_mode)
-    return _maximum(input, out, (kernel, stride, padding, dilation), pooling.REGULAR, "i64")
+    out = _compute_output_sizes(_spatial_shape(input, len(kernel)), kernel, stride, padding, dilation, ceil_mode)
+    return _launch_max_pool(input, out, (kernel, stride, padding, dilation), pooling.REGULAR, "i64")
 
 
-def _unit_rows(count: int) -> tuple[tuple[int, ...], ...]:
+def _make_unit_window_rows(count: int) -> tuple[tuple[int, ...], ...]:
     """Return the Window rows that adaptive pooling does not read."""
     return (1,) * count, (1,) * count, (0,) * count, (1,) * count
 
 
 def _adaptive_max_pool(input, output_size):
-    return _maximum(input, tuple(output_size), _unit_rows(len(output_size)), pooling.ADAPTIVE, "i64")
+    return _launch_max_pool(
+        input, tuple(output_size), _make_unit_window_rows(len(output_size)), pooling.ADAPTIVE, "i64"
+    )
 
 
 def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dilation, ceil_mode):
@@ -125,18 +130,18 @@ def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dila
     rows = (kernel, stride, padding, dilation)
     g, found = (
         as_contiguous(grad_output),
-        _maximum(input, _spatial(grad_output, count), rows, pooling.REGULAR, "i32")[1],
+        _launch_max_pool(input, _spatial_shape(grad_output, count), rows, pooling.REGULAR, "i32")[1],
     )
-    size = _spatial(input, count)
+    size = _spatial_shape(input, count)
     planes, volume = math.prod(input.shape[: input.ndim - count]), math.prod(size)
     if device.is_cpu and planes >= device.units:
         take = max(1, planes // (8 * device.units))
         run = device.function(pooling.MAXIMUM_BACKWARD, "maximum_backward", "pppiiii", (16,), T=g.kind)
         run((-(-planes // take),), (1,), g, found, out, planes, take, volume, g.size // planes)
         return out
-    take, items, group = work_sizes(device, out.size, 64)
+    take, items, group = choose_work_sizes(device, out.size, 64)
     run = device.function(_GATHERED, "maximum_gathered", "pppiix", T=g.kind)
-    run(items, group, g, found, out, out.size, take, _cached_window(size, _spatial(g, count), *rows))
+    run(items, group, g, found, out, out.size, take, _cached_window(size, _spatial_shape(g, count), *rows))
     return out
 
 
@@ -154,16 +159,16 @@ def _fractional_max_pool(input, random_samples, kernel, output_size):
         samples = as_contiguous(samples)
         # PyTorch's samples come width first in two dimensions, depth first in three.
         which = (0, 1, 2) if count == 3 else (-1, 1, 0)
-        take, items, group = work_sizes(device, values.size, 64)
+        take, items, group = choose_work_sizes(device, values.size, 64)
         run = device.function(
             pooling.FRACTIONAL,
             "fractional",
             "ppppiiiiiiiix",
             T=x.kind,
             R="double" if samples.kind == "f64" else "float",
-            **_fp64_argument(samples),
+            **_make_fp64_enabling_argument(samples),
         )
-        how = pack_window(x.shape[2:], output_size, kernel, *_unit_rows(count)[1:])
+        how = pack_window(x.shape[2:], output_size, kernel, *_make_unit_window_rows(count)[1:])
         run(
             items,
             group,
@@ -182,7 +187,7 @@ def _fractional_max_pool(input, random_samples, kernel, output_size):
     return values, indices
 
 
-def _fp64_argument(x: Array) -> dict[str, str]:
+def _make_fp64_enabling_argument(x: Array) -> dict[str, str]:
     """Return an argument that enables double precision in a program without double arrays."""
     return {"UNUSED": "f64"} if x.kind == "f64" else {}
 
@@ -191,7 +196,7 @@ def _fp64_argument(x: Array) -> dict[str, str]:
 
 
 @functools.cache
-def _mean_text(kind: str, wide: int, long_sums: bool, rule: str) -> str:
+def _avg_pool_source(kind: str, wide: int, long_sums: bool, rule: str) -> str:
     return (
         f"#define WIDE {wide}\n#define ACC {_SUMS.get(kind, 'long')}\n"
         + ("#define LONG_SUMS\n" if long_sums else "")
@@ -201,22 +206,22 @@ def _mean_text(kind: str, wide: int, long_sums: bool, rule: str) -> str:
 
 
 @functools.cache
-def _mean_backward_text(kind: str, rule: str, looking: str) -> str:
+def _avg_pool_backward_source(kind: str, rule: str, looking: str) -> str:
     return f"#define ACC {_SUMS.get(kind, 'long')}\n" + rule + looking + pooling.MEAN_BACKWARD
 
 
-def _mean(x: Array, out, rows, rule: str, padded: int, fixed: int) -> Array:
+def _launch_avg_pool(x: Array, out, rows, rule: str, padded: int, fixed: int) -> Array:
     check_takes(x, "fi", "avg_pool2d")
     device, count, x = x.device, len(out), as_contiguous(x)
     result = empty(device, (*x.shape[: x.ndim - count], *out), x.kind)
     if result.size:
-        wide = _vector_stride(device, x, out[-1], rows[1][-1]) if rule is pooling.AVERAGE else 0
+        wide = _choose_vector_stride(device, x, out[-1], rows[1][-1]) if rule is pooling.AVERAGE else 0
         long_sums = x.kind in _SUMS and not wide
-        take, items, group = work_sizes(
+        take, items, group = choose_work_sizes(
             device, result.size, max(1, 256 * result.size // x.size) if rule is pooling.ADAPTIVE_AVERAGE else 64
         )
         run = device.function(
-            _mean_text(x.kind, wide, long_sums, rule),
+            _avg_pool_source(x.kind, wide, long_sums, rule),
             "mean_of_windows",
             "ppiixx",
             (16,) if wide or long_sums else (),
@@ -229,20 +234,20 @@ def _mean(x: Array, out, rows, rule: str, padded: int, fixed: int) -> Array:
             result,
             result.size,
             take,
-            _cached_window(_spatial(x, count), out, *rows),
+            _cached_window(_spatial_shape(x, count), out, *rows),
             struct.pack("2i", padded, fixed),
         )
     return result
 
 
-def _mean_backward(g: Array, size, rows, rule: str, looking: str, padded: int, fixed: int) -> Array:
+def _launch_avg_pool_backward(g: Array, size, rows, rule: str, looking: str, padded: int, fixed: int) -> Array:
     device, count, g = g.device, len(size), as_contiguous(g)
     result = empty(device, (*g.shape[: g.ndim - count], *size), g.kind)
     if not g.size:
         return full(device, result.shape, 0, g.kind)
     if result.size:
-        take, items, group = work_sizes(device, result.size, 64)
-        run = device.function(_mean_backward_text(g.kind, rule, looking), "mean_backward", "ppiixx", T=g.kind)
+        take, items, group = choose_work_sizes(device, result.size, 64)
+        run = device.function(_avg_pool_backward_source(g.kind, rule, looking), "mean_backward", "ppiixx", T=g.kind)
         run(
             items,
             group,
@@ -250,34 +255,39 @@ def _mean_backward(g: Array, size, rows, rule: str, looking: str, padded: int, f
             result,
             result.size,
             take,
-            _cached_window(size, _spatial(g, count), *rows),
+            _cached_window(size, _spatial_shape(g, count), *rows),
             struct.pack("2i", padded, fixed),
         )
     return result
 
 
-def _number(divisor_override) -> int:
+def _divisor_or_zero(divisor_override) -> int:
     return 0 if divisor_override is None else int(divisor_override)
 
 
 def _avg_pool(input, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
     ones = (1,) * len(kernel)
-    out = _out_sizes(_spatial(input, len(kernel)), kernel, stride, padding, ones, ceil_mode)
-    return _mean(
-        input, out, (kernel, stride, padding, ones), pooling.AVERAGE, int(count_include_pad), _number(divisor_override)
+    out = _compute_output_sizes(_spatial_shape(input, len(kernel)), kernel, stride, padding, ones, ceil_mode)
+    return _launch_avg_pool(
+        input,
+        out,
+        (kernel, stride, padding, ones),
+        pooling.AVERAGE,
+        int(count_include_pad),
+        _divisor_or_zero(divisor_override),
     )
 
 
 def _avg_pool_backward(grad_output, size, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
     rows = (kernel, stride, padding, (1,) * len(kernel))
-    return _mean_backward(
+    return _launch_avg_pool_backward(
         grad_output,
         tuple(size),
         rows,
         pooling.AVERAGE,
         pooling.OUTPUT_RANGE_REGULAR,
         int(count_include_pad),
-        _number(divisor_override),
+        _divisor_or_zero(divisor_override),
     )
 
 
@@ -285,10 +295,16 @@ def _adaptive_avg_pool(input, output_size):
     count = len(output_size)
     if max(output_size, default=0) == min(output_size, default=1) == 1 and not input.device.is_cpu:
         return mean(input, tuple(range(input.ndim - count, input.ndim)), True)
-    return _mean(input, tuple(output_size), _unit_rows(count), pooling.ADAPTIVE_AVERAGE, 0, 0)
+    return _launch_avg_pool(input, tuple(output_size), _make_unit_window_rows(count), pooling.ADAPTIVE_AVERAGE, 0, 0)
 
 
 def _adaptive_avg_pool_backward(grad_output, size):
-    return _mean_backward(
-        grad_output, tuple(size), _unit_rows(len(size)), pooling.ADAPTIVE_AVERAGE, pooling.OUTPUT_RANGE_ADAPTIVE, 0, 0
+    return _launch_avg_pool_backward(
+        grad_output,
+        tuple(size),
+        _make_unit_window_rows(len(size)),
+        pooling.ADAPTIVE_AVERAGE,
+        pooling.OUTPUT_RANGE_ADAPTIVE,
+        0,
+        0,
     )

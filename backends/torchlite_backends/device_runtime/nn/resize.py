@@ -13,9 +13,9 @@ from torchlite_backends.kernel_sources import pooling
 from torchlite_backends.kernel_sources.dtype_kinds import CATEGORY
 
 from ..array_ops.creation import full
-from ..array_ops.device_cache import device_cached
-from ..array_ops.launch_sizes import work_sizes
-from ..array_ops.scatter import index_select
+from ..array_ops.device_cache import get_device_cached
+from ..array_ops.gather_scatter_ops import index_select
+from ..array_ops.launch_sizes import choose_work_sizes
 from ..core.array import Array, empty
 from ..core.contiguous_copy import as_contiguous, clone_row_major
 from ..core.device_asserts import check_takes
@@ -25,17 +25,17 @@ from ..core.views import reshape
 # Resampling: for each axis a table of the input positions (out, taps) and their weights, cached on the device
 
 
-def _resampling_table(device, n: int, out: int, how: Any, real, transposed: bool) -> tuple[Array, Array]:
+def _get_resampling_table(device, n: int, out: int, how: Any, real, transposed: bool) -> tuple[Array, Array]:
     """Return positions and weights of an axis of `n` elements resampled to `out`, or of its transpose."""
 
-    def make():
-        places, weights = shared._taps_and_weights(n, out, *how, real=real)
+    def make_table():
+        places, weights = shared._compute_taps_and_weights(n, out, *how, real=real)
         weights = np.ones(places.shape, real) if weights is None else np.asarray(weights, real)
         if transposed:
             places, weights = _transpose_table(places, weights, n, out, real)
         return from_numpy(places.astype(np.int32), device), from_numpy(np.ascontiguousarray(weights), device)
 
-    return device_cached(device, "resampling", (n, out, how, real, transposed), make)
+    return get_device_cached(device, "resampling", (n, out, how, real, transposed), make_table)
 
 
 def _transpose_table(places, weights, n: int, out: int, real):
@@ -71,13 +71,13 @@ def _resample_axis(x: Array, axis: int, length: int, table: tuple[Array, Array],
         suffix = "" if real == "double" else "f"
         text += f"#define ROUNDED\n#define LOWEST {float(low)!r}{suffix}\n#define HIGHEST {float(high)!r}{suffix}\n"
     defines: dict[str, Any] = {"T": x.kind, "O": kind, "W": real, **({"UNUSED": "f64"} if real == "double" else {})}
-    take, items, group = work_sizes(device, out.size, 64)
+    take, items, group = choose_work_sizes(device, out.size, 64)
     run = device.function(text + pooling.RESAMPLE, "resample", "ppppiiiiii", (16,) if wide else (), **defines)
     run(items, group, x, places, weights, out, out.size, take, x.shape[axis], length, inner, places.shape[1])
     return out
 
 
-def _resample(x: Array, lengths, mode: str, how, factors, antialias: bool, transposed: bool) -> Array:
+def _resample_last_dims(x: Array, lengths, mode: str, how, factors, antialias: bool, transposed: bool) -> Array:
     """Resample the last dimensions of `x` to lengths, first to last, with vectors along the others.
 
     Half precision and integers are computed in float32.
@@ -100,22 +100,22 @@ def _resample(x: Array, lengths, mode: str, how, factors, antialias: bool, trans
     for at, i in enumerate(todo):
         n, length = sizes[i]
         a, b = (length, n) if transposed else (n, length)
-        table = _resampling_table(x.device, a, b, (mode, how, factors[i], antialias), real, transposed)
+        table = _get_resampling_table(x.device, a, b, (mode, how, factors[i], antialias), real, transposed)
         kind = x.kind if at == len(todo) - 1 else work
         if nearest and not transposed:
-            out = index_select(out, out.ndim - count + i, _single_tap(table[0]))
+            out = index_select(out, out.ndim - count + i, _single_tap_positions(table[0]))
         else:
             out = _resample_axis(out, out.ndim - count + i, length, table, kind)
     return out
 
 
-def _single_tap(places: Array) -> Array:
+def _single_tap_positions(places: Array) -> Array:
     """Return the positions of a table with one tap."""
     return reshape(places, (places.size,))
 
 
 def _resize(input, size, mode, align_corners, factors, antialias):
-    return _resample(input, tuple(size), mode, align_corners, factors, antialias, False)
+    return _resample_last_dims(input, tuple(size), mode, align_corners, factors, antialias, False)
 
 
 def _resize_backward(grad_output, size, mode, align_corners, factors, antialias):
@@ -123,4 +123,4 @@ def _resize_backward(grad_output, size, mode, align_corners, factors, antialias)
         return full(
             grad_output.device, (*grad_output.shape[: grad_output.ndim - len(size)], *size), 0, grad_output.kind
         )
-    return _resample(grad_output, tuple(size), mode, align_corners, factors, antialias, True)
+    return _resample_last_dims(grad_output, tuple(size), mode, align_corners, factors, antialias, True)

@@ -6,25 +6,25 @@ from torchlite_backends.kernel_sources.rnn import cell_step_source
 
 from ..array_ops.pointwise import KERNELS
 from ..array_ops.reduce import sum as reduced_sum
-from ..core.array import Array, empty, view_of
+from ..core.array import Array, empty, make_view
 from ..core.contiguous_copy import as_contiguous, clone_row_major
 from ..core.device_asserts import check_takes
-from ..linalg.matmul import flatten_rows, product, transposed
+from ..linalg.matmul import flatten_rows, scaled_matmul_add, transpose_matrices
 
 # State elements for which another work-item pays.
 _MIN_ELEMENTS_PER_ITEM = 2048
 
 
-def _step_view(x: Array, t: int) -> Array:
+def _view_step(x: Array, t: int) -> Array:
     """View step t of a contiguous (steps, batch, features)."""
-    return view_of(x, x.shape[1:], x.steps[1:], x.offset + t * x.steps[0])
+    return make_view(x, x.shape[1:], x.steps[1:], x.offset + t * x.steps[0])
 
 
-def _steps_view(x: Array, first: int, last: int) -> Array:
-    return view_of(x, (last - first, *x.shape[1:]), x.steps, x.offset + first * x.steps[0])
+def _view_steps(x: Array, first: int, last: int) -> Array:
+    return make_view(x, (last - first, *x.shape[1:]), x.steps, x.offset + first * x.steps[0])
 
 
-def _cell_step(name: str, arrays: tuple[Array, ...], batch: int, hidden: int, given: int = 0) -> None:
+def _launch_cell_step(name: str, arrays: tuple[Array, ...], batch: int, hidden: int, given: int = 0) -> None:
     """Launch the pointwise part of a step."""
     check_takes(arrays[0], "f", f"_{name}_layer_cpu")
     device, kind = arrays[0].device, arrays[0].kind
@@ -47,7 +47,7 @@ def _cell_step(name: str, arrays: tuple[Array, ...], batch: int, hidden: int, gi
         function((-(-batch * hidden // device.group) * device.group,), (device.group,), *arrays, batch, hidden, given)
 
 
-def _step_order(steps: int, reverse: bool) -> list[int]:
+def _iter_steps(steps: int, reverse: bool) -> list[int]:
     return list(range(steps - 1, -1, -1)) if reverse else list(range(steps))
 
 
@@ -55,30 +55,30 @@ def _add_optional(x: Array | None, y: Array | None) -> Array | None:
     return None if x is None else KERNELS["add"](x, y)
 
 
-def _weight_grads(sums: Array, input: Array) -> Array:
+def _compute_weight_grad(sums: Array, input: Array) -> Array:
     """Return sums^T @ input over all steps and the batch."""
-    return product(transposed(flatten_rows(sums)), flatten_rows(input))
+    return scaled_matmul_add(transpose_matrices(flatten_rows(sums)), flatten_rows(input))
 
 
-def _recurrent_grad(sums: Array, output: Array, h0: Array, reverse: bool) -> Array:
+def _compute_recurrent_grad(sums: Array, output: Array, h0: Array, reverse: bool) -> Array:
     """Return sums^T @ (the previous state): h0 for the first step, the output before for others."""
     last = sums.shape[0] - 1
-    grad = product(transposed(_step_view(sums, last if reverse else 0)), h0)
+    grad = scaled_matmul_add(transpose_matrices(_view_step(sums, last if reverse else 0)), h0)
     if last:
         of, before = (
-            (_steps_view(sums, 0, last), _steps_view(output, 1, last + 1))
+            (_view_steps(sums, 0, last), _view_steps(output, 1, last + 1))
             if reverse
-            else (_steps_view(sums, 1, last + 1), _steps_view(output, 0, last))
+            else (_view_steps(sums, 1, last + 1), _view_steps(output, 0, last))
         )
-        grad = product(transposed(flatten_rows(of)), flatten_rows(before), grad)
+        grad = scaled_matmul_add(transpose_matrices(flatten_rows(of)), flatten_rows(before), grad)
     return grad
 
 
-def _row_sums(x: Array) -> Array:
+def _sum_rows(x: Array) -> Array:
     return reduced_sum(x, tuple(range(x.ndim - 1)))
 
 
-def _contiguous_grad(x: Array | None) -> tuple[Array | None, int]:
+def _as_contiguous_grad(x: Array | None) -> tuple[Array | None, int]:
     return (None, 0) if x is None else (as_contiguous(x), 1)
 
 
@@ -87,15 +87,15 @@ def _contiguous_grad(x: Array | None) -> tuple[Array | None, int]:
 
 def _lstm_layer(input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
     (steps, batch, _), hidden, device, kind = input.shape, w_hh.shape[1], input.device, input.kind
-    gates = product(input, transposed(w_ih), _add_optional(b_ih, b_hh))
+    gates = scaled_matmul_add(input, transpose_matrices(w_ih), _add_optional(b_ih, b_hh))
     output, cells = empty(device, (steps, batch, hidden), kind), empty(device, (steps, batch, hidden), kind)
-    recurrent = as_contiguous(transposed(w_hh))
+    recurrent = as_contiguous(transpose_matrices(w_hh))
     h, c = as_contiguous(h0), as_contiguous(c0)
-    for t in _step_order(steps, reverse):
-        now, c_before = _step_view(gates, t), c
-        product(h, recurrent, now, out=now)
-        h, c = _step_view(output, t), _step_view(cells, t)
-        _cell_step("lstm", (now, c_before, c, h), batch, hidden)
+    for t in _iter_steps(steps, reverse):
+        now, c_before = _view_step(gates, t), c
+        scaled_matmul_add(h, recurrent, now, out=now)
+        h, c = _view_step(output, t), _view_step(cells, t)
+        _launch_cell_step("lstm", (now, c_before, c, h), batch, hidden)
     return output, clone_row_major(h), clone_row_major(c), gates, cells
 
 
@@ -104,7 +104,7 @@ def _lstm_layer_backward(
 ):
     steps, batch, hidden = output.shape
     device, kind = input.device, input.kind
-    grad_output, has_output = _contiguous_grad(grad_output)
+    grad_output, has_output = _as_contiguous_grad(grad_output)
     h0, c0, w_hh = as_contiguous(h0), as_contiguous(c0), as_contiguous(w_hh)
     dh, dc = empty(device, h0.shape, kind), empty(device, c0.shape, kind)
     given = 2 * has_output
@@ -113,19 +113,19 @@ def _lstm_layer_backward(
     if grad_c is not None:
         dc, given = clone_row_major(grad_c), given | 4
     sums = empty(device, gates.shape, kind)
-    order = _step_order(steps, reverse)
+    order = _iter_steps(steps, reverse)
     for place in range(steps - 1, -1, -1):
         t = order[place]
-        c_before = _step_view(cells, order[place - 1]) if place else c0
-        now = _step_view(sums, t)
-        _cell_step(
+        c_before = _view_step(cells, order[place - 1]) if place else c0
+        now = _view_step(sums, t)
+        _launch_cell_step(
             "lstm_backward",
             (
-                _step_view(gates, t),
-                _step_view(cells, t),
+                _view_step(gates, t),
+                _view_step(cells, t),
                 c_before,
                 dh,
-                dh if grad_output is None else _step_view(grad_output, t),
+                dh if grad_output is None else _view_step(grad_output, t),
                 dc,
                 now,
             ),
@@ -133,15 +133,15 @@ def _lstm_layer_backward(
             hidden,
             given,
         )
-        product(now, w_hh, out=dh)
+        scaled_matmul_add(now, w_hh, out=dh)
         given = 2 * has_output | 5
-    db = None if b_ih is None else _row_sums(sums)
+    db = None if b_ih is None else _sum_rows(sums)
     return (
-        product(sums, w_ih) if needs[0] else None,
+        scaled_matmul_add(sums, w_ih) if needs[0] else None,
         dh,
         dc,
-        _weight_grads(sums, input),
-        _recurrent_grad(sums, output, h0, reverse),
+        _compute_weight_grad(sums, input),
+        _compute_recurrent_grad(sums, output, h0, reverse),
         db,
         db,
     )
@@ -152,53 +152,53 @@ def _lstm_layer_backward(
 
 def _gru_layer(input, h0, w_ih, w_hh, b_ih, b_hh, reverse):
     (steps, batch, _), hidden, device, kind = input.shape, w_hh.shape[1], input.device, input.kind
-    sums = product(input, transposed(w_ih), b_ih)
+    sums = scaled_matmul_add(input, transpose_matrices(w_ih), b_ih)
     output, kept, state = (
         empty(device, shape, kind)
         for shape in ((steps, batch, hidden), (steps, batch, 4 * hidden), (batch, 3 * hidden))
     )
-    recurrent = as_contiguous(transposed(w_hh))
+    recurrent = as_contiguous(transpose_matrices(w_hh))
     h = as_contiguous(h0)
-    for t in _step_order(steps, reverse):
-        product(h, recurrent, b_hh, out=state)
-        before, h = h, _step_view(output, t)
-        _cell_step("gru", (_step_view(sums, t), state, before, _step_view(kept, t), h), batch, hidden)
+    for t in _iter_steps(steps, reverse):
+        scaled_matmul_add(h, recurrent, b_hh, out=state)
+        before, h = h, _view_step(output, t)
+        _launch_cell_step("gru", (_view_step(sums, t), state, before, _view_step(kept, t), h), batch, hidden)
     return output, clone_row_major(h), kept
 
 
 def _gru_layer_backward(grad_output, grad_h, input, h0, w_ih, w_hh, b_ih, b_hh, output, gates, reverse, needs):
     steps, batch, hidden = output.shape
     device, kind = input.device, input.kind
-    grad_output, has_output = _contiguous_grad(grad_output)
+    grad_output, has_output = _as_contiguous_grad(grad_output)
     h0, w_hh = as_contiguous(h0), as_contiguous(w_hh)
     dh, given = (empty(device, h0.shape, kind), 0) if grad_h is None else (clone_row_major(grad_h), 1)
     of_input, of_state = (empty(device, (steps, batch, 3 * hidden), kind) for _ in range(2))
-    order = _step_order(steps, reverse)
+    order = _iter_steps(steps, reverse)
     for place in range(steps - 1, -1, -1):
         t = order[place]
-        before = _step_view(output, order[place - 1]) if place else h0
-        now = _step_view(of_state, t)
-        _cell_step(
+        before = _view_step(output, order[place - 1]) if place else h0
+        now = _view_step(of_state, t)
+        _launch_cell_step(
             "gru_backward",
             (
-                _step_view(gates, t),
+                _view_step(gates, t),
                 before,
                 dh,
-                dh if grad_output is None else _step_view(grad_output, t),
-                _step_view(of_input, t),
+                dh if grad_output is None else _view_step(grad_output, t),
+                _view_step(of_input, t),
                 now,
             ),
             batch,
             hidden,
             given | 2 * has_output,
         )
-        product(now, w_hh, dh, out=dh)
+        scaled_matmul_add(now, w_hh, dh, out=dh)
         given = 1
     return (
-        product(of_input, w_ih) if needs[0] else None,
+        scaled_matmul_add(of_input, w_ih) if needs[0] else None,
         dh,
-        _weight_grads(of_input, input),
-        _recurrent_grad(of_state, output, h0, reverse),
-        None if b_ih is None else _row_sums(of_input),
-        None if b_hh is None else _row_sums(of_state),
+        _compute_weight_grad(of_input, input),
+        _compute_recurrent_grad(of_state, output, h0, reverse),
+        None if b_ih is None else _sum_rows(of_input),
+        None if b_hh is None else _sum_rows(of_state),
     )

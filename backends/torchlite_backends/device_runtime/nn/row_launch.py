@@ -36,19 +36,19 @@ class RowLaunch(NamedTuple):
     workers: int
 
 
-def lanes_per_row(device: Device, n: int) -> int:
+def choose_lanes_per_row(device: Device, n: int) -> int:
     """Return the work-items per row of `n` elements: a power of two."""
     return 1 if device.is_cpu or n <= _MAX_LENGTH_PER_ITEM else min(_LANES, 1 << device.max_group.bit_length() - 1)
 
 
-def row_launch(
+def make_row_launch(
     device: Device, kind: str, rows: int, n: int, inner: int = 1, workers: int = 0, run: int = 0
 ) -> RowLaunch:
     """Return the launch over `rows` rows of `n` elements, with `inner` adjacent rows.
 
     `workers` is the maximum, 0 for as many as pay; `run` is the number of contiguous elements of a row if not all.
     """
-    lanes = 1 if inner > 1 else lanes_per_row(device, n)
+    lanes = 1 if inner > 1 else choose_lanes_per_row(device, n)
     width = device.width // 2 if kind == "f64" else device.width
     if not device.is_cpu and (lanes == 1 or run):
         width = 1
@@ -65,7 +65,7 @@ def row_launch(
     return RowLaunch(macros, tuple([w for w in (2, 4, 8, 16) if w <= width]), global_size, (local,), units, per, count)
 
 
-def rows_along(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
+def split_rows_along(shape: tuple[int, ...], dim: int) -> tuple[int, int, int]:
     """Return rows, their length and the adjacent ones, for rows along `dim` of a contiguous array."""
     dim %= len(shape)
     return math.prod(shape[:dim]) * math.prod(shape[dim + 1 :]), shape[dim], math.prod(shape[dim + 1 :])
@@ -76,7 +76,7 @@ def raise_not_implemented(x: Array, kernel: str) -> None:
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{from_np(x.dtype).scalar_name}'")
 
 
-def common_kind_parameters(kind: str, *given: Array | None) -> tuple[str, list[Array | None]]:
+def cast_parameters_to_common_kind(kind: str, *given: Array | None) -> tuple[str, list[Array | None]]:
     """Return weights and biases as arrays of one kind with the compute type of `kind`, and that kind."""
     own, wide = "", FLOATS[kind]
     for p in given:

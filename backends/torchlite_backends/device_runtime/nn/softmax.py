@@ -9,7 +9,7 @@ from ..array_ops.creation import full
 from ..core.array import Array, empty
 from ..core.contiguous_copy import as_contiguous
 from ..core.views import broadcast_view
-from .row_launch import FLOATS, raise_not_implemented, row_launch, rows_along
+from .row_launch import FLOATS, make_row_launch, raise_not_implemented, split_rows_along
 
 _SOURCES = {
     "softmax": texts.SOFTMAX,
@@ -26,8 +26,8 @@ def _run(name: str, dim: int, *operands: Array) -> Array:
     key = (name, kind, shape, dim)
     found = device.plans.get(key)
     if found is None:
-        rows, n, inner = rows_along(shape, wrap_dim(dim, len(shape)))
-        at = row_launch(device, kind, rows, n, inner)
+        rows, n, inner = split_rows_along(shape, wrap_dim(dim, len(shape)))
+        at = make_row_launch(device, kind, rows, n, inner)
         function = device.function(
             _SOURCES[name],
             name,
@@ -44,7 +44,7 @@ def _run(name: str, dim: int, *operands: Array) -> Array:
     return out
 
 
-def _forward(name: str, x: Array, dim: int, alone: float) -> Array:
+def _run_forward(name: str, x: Array, dim: int, alone: float) -> Array:
     if x.kind not in FLOATS:
         raise_not_implemented(x, f"{name}_lastdim_kernel_impl")
     if not x.shape or not x.size:
@@ -53,23 +53,23 @@ def _forward(name: str, x: Array, dim: int, alone: float) -> Array:
     return _run(name, dim, x)
 
 
-def _backward(name: str, grad: Array, out: Array, dim: int) -> Array:
+def _run_backward(name: str, grad: Array, out: Array, dim: int) -> Array:
     if not out.shape or not out.size:
         return full(out.device, grad.shape, 0, out.kind)
     return _run(name, dim, broadcast_view(grad, out.shape), out)
 
 
 def _softmax(input, dim):
-    return _forward("softmax", input, dim, 1)
+    return _run_forward("softmax", input, dim, 1)
 
 
 def _log_softmax(input, dim):
-    return _forward("log_softmax", input, dim, 0)
+    return _run_forward("log_softmax", input, dim, 0)
 
 
 def _softmax_backward(grad, out, dim):
-    return _backward("softmax_backward", grad, out, dim)
+    return _run_backward("softmax_backward", grad, out, dim)
 
 
 def _log_softmax_backward(grad, out, dim):
-    return _backward("log_softmax_backward", grad, out, dim)
+    return _run_backward("log_softmax_backward", grad, out, dim)

@@ -6,10 +6,10 @@ from torchlite_backends.kernel_sources import spmm as texts
 from torchlite_backends.kernel_sources.dtype_kinds import CATEGORY
 
 from ..array_ops.creation import full
-from ..array_ops.gather_scatter import index_array
+from ..array_ops.gather_scatter_launch import as_contiguous_index
 from ..core.array import Array, empty
 from ..core.contiguous_copy import as_contiguous
-from ..core.device import Device, grid
+from ..core.device import Device, round_up_to_groups
 from ..core.pointwise_dispatch import cast
 from .row_launch import raise_not_implemented
 
@@ -17,7 +17,7 @@ _MIN_ROW_LENGTH_FOR_GROUP = 64  # elements of a row, on average, that several wo
 _ITEM_WORK = 1 << 14  # minimum products per work-item on CPUs
 
 
-def _columns_per_item(device: Device, kind: str, n: int) -> int:
+def _choose_columns_per_item(device: Device, kind: str, n: int) -> int:
     """Return adjacent columns of `n` per work-item: a power of two."""
     if CATEGORY[kind] == "c":
         return 1
@@ -42,14 +42,14 @@ def _launch(
             per = max(1, min(-(-workers // (4 * device.units)), _ITEM_WORK // max(work, 1)))
         count = -(-workers // per)
         local = lanes if lanes > 1 else 1 if device.is_cpu else 64
-        function((count * lanes,) if lanes > 1 else grid(count, local), (local,), *arguments, per)
+        function((count * lanes,) if lanes > 1 else round_up_to_groups(count, local), (local,), *arguments, per)
 
     return start
 
 
-def _common_index_kind(one: Array, two: Array) -> tuple[Array, Array]:
+def _as_common_index_kind(one: Array, two: Array) -> tuple[Array, Array]:
     """Return two index arrays, contiguous and of one type."""
-    one, two = index_array(one), index_array(two)
+    one, two = as_contiguous_index(one), as_contiguous_index(two)
     if one.kind == two.kind:
         return one, two
     return (cast(one, "i64"), two) if two.kind == "i64" else (one, cast(two, "i64"))
@@ -60,8 +60,8 @@ def _csr_mm(columns, starts, values, dense):
     rows, (size, n), count = starts.size - 1, dense.shape, values.size
     if not rows or not n or not count or not size:
         return full(device, (rows, n), 0, kind)
-    starts, columns = _common_index_kind(starts, columns)
-    width = _columns_per_item(device, kind, n)
+    starts, columns = _as_common_index_kind(starts, columns)
+    width = _choose_columns_per_item(device, kind, n)
     lanes = (
         32
         if not device.is_cpu and n < 16 and count > _MIN_ROW_LENGTH_FOR_GROUP * rows and device.max_group >= 32
@@ -82,7 +82,7 @@ def _csr_mm_extremes(columns, starts, values, dense, largest):
         raise_not_implemented(dense, "spmm_reduce_kernel")
     if not rows or not n or not count or not size:
         return full(device, (rows, n), count, "i64")
-    starts, columns = _common_index_kind(starts, columns)
+    starts, columns = _as_common_index_kind(starts, columns)
     out = empty(device, (rows, n), "i64")
     start = _launch(device, texts.SPMM_MINMAX, "rows_extremes", starts, kind, 1, 1, rows * n,
                     SMALLEST=str(int(not largest)))  # fmt: skip
@@ -96,8 +96,8 @@ def _sampled_mm(rows, columns, left, right):
     count, n = rows.size, left.shape[1]
     if not count or not n:
         return full(device, (count,), 0, kind)
-    rows, columns = _common_index_kind(rows, columns)
-    width, lanes = _columns_per_item(device, kind, n), 1
+    rows, columns = _as_common_index_kind(rows, columns)
+    width, lanes = _choose_columns_per_item(device, kind, n), 1
     if not device.is_cpu and n > 32 and device.max_group >= 32:
         width, lanes = 1, 32
     out = empty(device, (count,), kind)

@@ -13,8 +13,8 @@ from torchlite_backends.array.pointwise import sigmoid as plain_sigmoid
 from torchlite_backends.array.special import erf as plain_erf
 from torchlite_backends.array.special import erf_float32
 
-from .cache_blocking import LARGEST_BLOCK, SMALL, elementwise, run_blocks, scratch_buffer
-from .elementwise_partitioning import elementwise_parts
+from .cache_blocking import LARGEST_BLOCK, SMALL, apply_elementwise_blocks, get_scratch_buffer, run_blocks
+from .elementwise_partitioning import apply_to_elementwise_parts
 
 # Below this the calls cost more than the passes.
 SMALL_SIZE = 1 << 12
@@ -22,7 +22,7 @@ _BITS = {2: np.int16, 4: np.int32, 8: np.int64}
 _ERF_BLOCK = 1 << 15
 
 
-def _sigmoid_into(out, x):
+def _compute_sigmoid_into(out, x):
     np.negative(x, out=out)
     np.exp(out, out=out)
     np.add(out, 1, out=out)
@@ -35,7 +35,7 @@ _ONE = np.ones((), np.float32)
 def sigmoid(input, into=None):
     if into is not None:  # of the input's shape and dtype, possibly the input
         if input.dtype.char in "fd":
-            _sigmoid_into(into, input)
+            _compute_sigmoid_into(into, input)
         else:
             np.copyto(into, sigmoid(input))
         return into
@@ -47,7 +47,7 @@ def sigmoid(input, into=None):
     if input.size <= SMALL or input.dtype.itemsize == 2 or not input.flags.c_contiguous or input.dtype.kind != "f":
         return plain_sigmoid(input)
     out = np.empty_like(input)
-    elementwise(_sigmoid_into, out, input)
+    apply_elementwise_blocks(_compute_sigmoid_into, out, input)
     return out
 
 
@@ -56,12 +56,12 @@ def erf(input):
         return plain_erf(input)
     x, out = input.reshape(-1), np.empty(input.size, np.float32)
 
-    def body(start, stop):
+    def erf_part(start, stop):
         erf_float32(
-            x[start:stop], out[start:stop], [scratch_buffer(slot, (stop - start,), np.float32) for slot in range(3)]
+            x[start:stop], out[start:stop], [get_scratch_buffer(slot, (stop - start,), np.float32) for slot in range(3)]
         )
 
-    run_blocks(body, x.size, 1, _ERF_BLOCK)
+    run_blocks(erf_part, x.size, 1, _ERF_BLOCK)
     return out.reshape(input.shape)
 
 
@@ -70,7 +70,7 @@ def _select_bits(out, condition, x, y):
 
     A branch per element, as in `np.where`, costs six times as much on a random mask.
     """
-    mask = scratch_buffer(0, out.shape, out.dtype)
+    mask = get_scratch_buffer(0, out.shape, out.dtype)
     np.negative(condition, out=mask)
     np.bitwise_xor(x, y, out=out)
     np.bitwise_and(out, mask, out=out)
@@ -91,16 +91,16 @@ def _zero_where(out, condition, x):
 
 def _select_or_scalar(out, condition, x, number):
     """Select x where condition, else a number, given by its bits."""
-    difference = scratch_buffer(0, out.shape, out.dtype)
+    difference = get_scratch_buffer(0, out.shape, out.dtype)
     np.bitwise_xor(x, number, out=difference)
     np.negative(condition, out=out)
     np.bitwise_and(out, difference, out=out)
     np.bitwise_xor(out, number, out=out)
 
 
-def _scalar_where(out, condition, x, number):
+def _select_scalar_where(out, condition, x, number):
     """Select a number where condition, else x."""
-    difference = scratch_buffer(0, out.shape, out.dtype)
+    difference = get_scratch_buffer(0, out.shape, out.dtype)
     np.bitwise_xor(x, number, out=difference)
     np.subtract(condition, 1, out=out)
     np.bitwise_and(out, difference, out=out)
@@ -132,7 +132,7 @@ def _where(condition, input, other):
         number = np.asarray(number).astype(array.dtype)
     number_bits = np.asarray(number).view(bits)
     return _select_blockwise(
-        _select_or_scalar if first else _scalar_where, condition, [array.view(bits), number_bits], bits
+        _select_or_scalar if first else _select_scalar_where, condition, [array.view(bits), number_bits], bits
     ).view(array.dtype)
 
 
@@ -151,7 +151,7 @@ def _select_blockwise(body, condition, operands, bits):
     shape = np.broadcast_shapes(mask.shape, *[a.shape for a in operands])
     out = np.empty(shape, bits)
     if out.size:
-        elementwise_parts(body, out, (mask, *operands), LARGEST_BLOCK)
+        apply_to_elementwise_parts(body, out, (mask, *operands), LARGEST_BLOCK)
     return out
 
 

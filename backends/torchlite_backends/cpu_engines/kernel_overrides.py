@@ -1,7 +1,7 @@
 """Kernels that an engine replaces: per op, the dtypes and the minimum number of elements.
 
 NumPy keeps views, matrix products (OpenBLAS is the fastest there is), convolutions, which call an engine themselves
-(`torchlite_backends.numpy.conv_native`), random numbers (they equal PyTorch's), creation, in-place writes by index (an
+(`torchlite_backends.numpy.conv_cpu_engine`), random numbers (they equal PyTorch's), creation, in-place writes by index (an
 invalid index must leave the array as it was), and the ops for which the measurements below favour it.
 
 Measured on two Zen 4 cores with AVX-512, NumPy 2.4 and its ufuncs over threads, float32, 2**15, 2**18 and 2**22
@@ -74,7 +74,7 @@ def _has_avx512() -> bool:
     return bool(features.get("X86_V4") or features.get("AVX512_SKX"))
 
 
-def _cost_table() -> dict[str, dict[np.dtype, str]]:
+def _build_cost_table() -> dict[str, dict[np.dtype, str]]:
     """Return the kernel's cost in NumPy by op and dtype."""
     found: dict[str, dict[np.dtype, str]] = {}
     for names, dtypes, cost in (
@@ -93,7 +93,7 @@ def _cost_table() -> dict[str, dict[np.dtype, str]]:
     return found
 
 
-COST_TABLE = _cost_table()
+COST_TABLE = _build_cost_table()
 # Pointwise ops whose result may overwrite an operand. (Each is one launch, so an error leaves the operand unchanged.)
 INPLACE_OPS = frozenset(
     """relu clamp_min clamp_max reciprocal sign copysign leaky_relu hardsigmoid frac rsqrt hardswish exp
@@ -104,21 +104,21 @@ INPLACE_OPS = frozenset(
 
 def engine_kernels(plain: dict[str, Callable], engine: CpuEngine) -> dict[str, Callable]:
     """Return {op name: kernel}: the engine's over NumPy's, in-place pointwise ones, and the engine's own."""
-    from .ndarray_bridge import engine_kernel
+    from .ndarray_bridge import make_engine_kernel
 
     without = _EXCLUDED.get(engine.name, {})
     found = {}
     for op, costs in COST_TABLE.items():
         least = {dtype: engine.least[cost] for dtype, cost in costs.items() if dtype not in without.get(op, ())}
         if op in plain and least:
-            found[op] = engine_kernel(engine, op, plain[op], least, _SIZE_ARGUMENT.get(op, 0))
+            found[op] = make_engine_kernel(engine, op, plain[op], least, _SIZE_ARGUMENT.get(op, 0))
             if op in INPLACE_OPS:
-                written = plain.get(f"{op}_") or _inplace_kernel(plain[op])
-                found[f"{op}_"] = engine_kernel(engine, f"{op}_", written, least)
+                written = plain.get(f"{op}_") or _make_inplace_kernel(plain[op])
+                found[f"{op}_"] = make_engine_kernel(engine, f"{op}_", written, least)
     return {**found, **engine.own({**plain, **found})}
 
 
-def _inplace_kernel(plain: Callable) -> Callable:
+def _make_inplace_kernel(plain: Callable) -> Callable:
     """Return an in-place kernel from an out-of-place one."""
 
     def kernel(target, *others, **options):

@@ -53,7 +53,7 @@ def is_complete(data: bytes) -> bool:
     return all(s[offset] + s[size] <= len(data) for s in found if s[0] in _SEGMENTS)
 
 
-def load_bytes(data: bytes, name: str) -> ctypes.CDLL:
+def load_library_from_bytes(data: bytes, name: str) -> ctypes.CDLL:
     """Load the library of these bytes, once for the same bytes. OSError if it cannot be loaded."""
     if not is_complete(data):
         raise OSError(f"{name} is no whole library")
@@ -69,7 +69,7 @@ def _load_from_memfd(data: bytes, name: str) -> ctypes.CDLL | None:
     # Sanitizers read the library's file again for their reports.
     if not sys.platform.startswith("linux") or os.environ.get("TORCHLITE_CC_SANITIZE"):
         return None
-    descriptor = _sealed_memfd(name)
+    descriptor = _make_sealed_memfd(name)
     if descriptor is None:
         return None
     try:
@@ -81,14 +81,14 @@ def _load_from_memfd(data: bytes, name: str) -> ctypes.CDLL | None:
 
         seals = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
-        return ctypes.CDLL(_unique_fd_path(descriptor))
+        return ctypes.CDLL(_make_unique_fd_path(descriptor))
     except OSError:
         return None
     finally:
         os.close(descriptor)
 
 
-def _sealed_memfd(name: str) -> int | None:
+def _make_sealed_memfd(name: str) -> int | None:
     flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
     for more in (_MFD_EXEC, 0):  # kernels before 6.3 do not know the flag
         with contextlib.suppress(OSError):
@@ -96,7 +96,7 @@ def _sealed_memfd(name: str) -> int | None:
     return None
 
 
-def _unique_fd_path(descriptor: int) -> str:
+def _make_unique_fd_path(descriptor: int) -> str:
     """Return a fresh path of a descriptor: the loader returns a loaded library for a known path.
 
     That holds even if the descriptor was closed and its number reused.
@@ -105,7 +105,7 @@ def _unique_fd_path(descriptor: int) -> str:
     return f"/proc/self/{turns}fd/{descriptor}"
 
 
-def private_folder() -> str:
+def ensure_private_folder() -> str:
     """Return this process's private folder for code. OSError if there is none or another user could replace it."""
     folder = temporary_folders.process_folder()
     cache_files.check_trusted(folder)
@@ -113,6 +113,6 @@ def private_folder() -> str:
 
 
 def _load_from_folder(data: bytes, name: str) -> ctypes.CDLL:
-    path = Path(private_folder()) / f"{next(_numbers)}-{name}"
+    path = Path(ensure_private_folder()) / f"{next(_numbers)}-{name}"
     path.write_bytes(data)
     return ctypes.CDLL(str(path))

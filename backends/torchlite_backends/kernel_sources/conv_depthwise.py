@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from .gemm import epilogue_macros
+from .gemm import make_epilogue_macros
 
 # A row of the padded array for each work-item of a CPU (a stretch of them), an element for each of a GPU. Elements are
 # moved as bits, whatever they mean.
@@ -46,7 +46,7 @@ _DEPTHWISE = (
 )
 
 
-def _vector_macros(width: int) -> str:
+def _vector_macros_source(width: int) -> str:
     """Return V, a vector of `width` neighbours, and LOAD(p, step), which may read beyond the last valid one."""
     if width == 1:
         return "#define V T_C\n#define LOAD(p, step) T_LD(p, 0)\n#define VECTORS\n"
@@ -86,8 +86,8 @@ def depthwise_source(width: int, then: str = "") -> str:
     after = "sum = THEN(sum);" if then else ""
     return (
         _DEPTHWISE
-        + _vector_macros(width)
-        + (epilogue_macros(then, THEN="V") if then else "")
+        + _vector_macros_source(width)
+        + (make_epilogue_macros(then, THEN="V") if then else "")
         + f"""
 VECTORS KERNEL void direct(IN(T, x_), IN(T, w_), OUT(T, y_), IN(T, bias), IN(int, table), const Direct s) {{
     GLOBAL const int *rows_in = AT(table), *rows_out = rows_in + s.rows, *moves = rows_out + s.rows,
@@ -125,7 +125,7 @@ def depthwise_weight_grad_source(width: int) -> str:
     )
     return (
         _DEPTHWISE
-        + _vector_macros(width)
+        + _vector_macros_source(width)
         + f"""
 VECTORS KERNEL void direct_weight(IN(T, x_), IN(T, y_), OUT(T, w), IN(int, table), const Direct s) {{
     GLOBAL const int *rows_in = AT(table), *moves = rows_in + 2 * s.rows;

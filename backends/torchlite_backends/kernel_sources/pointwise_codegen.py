@@ -96,23 +96,23 @@ class ComputeTypes:
             )
 
 
-def array_letters(kinds) -> list[str]:
+def list_array_letters(kinds) -> list[str]:
     """Return the letters of the operands that are arrays."""
     return [letter for letter, k in zip(LETTERS, kinds, strict=False) if k]
 
 
-def flat_indexing(kinds):
+def make_flat_indexing(kinds):
     """Return the indexing of one contiguous run: the code that finds a work-item's elements, the operands' indices as
     expressions of `i`, the length of the layout.
     """
-    letters = [*array_letters(kinds), "o"]
+    letters = [*list_array_letters(kinds), "o"]
     prologue = f"    const int n = l.v[{len(letters)}];\n{_START}"
     return prologue, {letter: f"l.v[{at}] + i" for at, letter in enumerate(letters)}, len(letters) + 1
 
 
-def row_indexing(kinds, modes, outer: int):
+def make_row_indexing(kinds, modes, outer: int):
     """Return the indexing of rows: work-items along the innermost dimension and over all outer ones."""
-    letters = [*array_letters(kinds), "o"]
+    letters = [*list_array_letters(kinds), "o"]
     at = len(letters)
     lines = [f"    const int n = l.v[{at}];\n    int rest = ITEM_Y;\n    if (rest >= l.v[{at + 1}]) return;\n{_START}"]
     at += 2
@@ -136,11 +136,11 @@ def row_indexing(kinds, modes, outer: int):
     return "\n".join(lines), places, at
 
 
-def strided_indexing(kinds, rank: int):
+def make_strided_indexing(kinds, rank: int):
     """Return the indexing of any layout: each element's offset is computed from its number, innermost dimension
     first.
     """
-    letters = [*array_letters(kinds), "o"]
+    letters = [*list_array_letters(kinds), "o"]
     count = len(letters)
     sizes = count + 2
     steps = {letter: sizes + rank - 1 + index * rank for index, letter in enumerate(letters)}
@@ -161,7 +161,7 @@ def strided_indexing(kinds, rank: int):
     )
 
 
-def macro_kinds(types: ComputeTypes, kinds, out_kind: str) -> dict[str, str]:
+def choose_macro_kinds(types: ComputeTypes, kinds, out_kind: str) -> dict[str, str]:
     """Return the kinds of a program's macros."""
     typed = {f"T{i}": k for i, k in enumerate(kinds) if k} | {"TO": out_kind}
     return typed | {"W": "f64"} if types.real == "double" else typed  # W brings the extension
@@ -171,19 +171,19 @@ def kernel_source(rule, kind, types, kinds, out_kind, width, per_item, walk, mod
     """Return the program for a rule, its dtypes and a layout class."""
     prologue, places, length, *each = walk
     lines = [
-        *_functions(rule, kind, types, kinds, out_kind, width),
-        _kernel_head(rule, types, kinds, length),
+        *_functions_source(rule, kind, types, kinds, out_kind, width),
+        _kernel_head_source(rule, types, kinds, length),
         prologue.replace("PER", str(per_item)),
     ]
     if width:
-        loads = _loads(rule, types, kinds, modes, places, str(width))
+        loads = _loads_source(rule, types, kinds, modes, places, str(width))
         lines += [
             f"    if (n - i >= {width}) {{",
             f"        TO_ST{width}(o_, {places['o']}, many({loads}));",
             "        return;",
             "    }",
         ]
-    loads = _loads(rule, types, kinds, modes, places, "")
+    loads = _loads_source(rule, types, kinds, modes, places, "")
     lines += [
         f"    const int end = n - i < {per_item} ? n : i + {per_item};\n    FEW_TIMES for (; i < end; i++) {{",
         *each,
@@ -192,14 +192,14 @@ def kernel_source(rule, kind, types, kinds, out_kind, width, per_item, walk, mod
     return "\n".join(lines)
 
 
-def _functions(rule, kind: str, types: ComputeTypes, kinds, out_kind: str, width: int) -> list[str]:
+def _functions_source(rule, kind: str, types: ComputeTypes, kinds, out_kind: str, width: int) -> list[str]:
     """Return a program's functions: those that the text calls, and the op over scalars and vectors."""
     text = rule.text(kind)
-    lines = [_called_functions(text, types), _function(rule, text, types, kinds, out_kind, "")]
-    return [*lines, _function(rule, text, types, kinds, out_kind, str(width))] if width else lines
+    lines = [_find_called_functions(text, types), _op_function_source(rule, text, types, kinds, out_kind, "")]
+    return [*lines, _op_function_source(rule, text, types, kinds, out_kind, str(width))] if width else lines
 
 
-def _called_functions(text: str, types: ComputeTypes) -> str:
+def _find_called_functions(text: str, types: ComputeTypes) -> str:
     """Return the function names in rules' texts, and the functions that they call."""
     names = (
         f"#define S {types.computed}\n"
@@ -224,7 +224,7 @@ class ChainIndexing(NamedTuple):
     length: int
 
 
-def flat_chain_indexing(inputs: int, outputs: int) -> ChainIndexing:
+def make_flat_chain_indexing(inputs: int, outputs: int) -> ChainIndexing:
     """Return the indexing of contiguous arrays of one shape."""
     count = inputs + outputs
     places = [f"l.v[{j}] + i" for j in range(count)]
@@ -232,9 +232,9 @@ def flat_chain_indexing(inputs: int, outputs: int) -> ChainIndexing:
     return ChainIndexing(prologue, places[:inputs], places[inputs:], [False] * inputs, count + 1)
 
 
-def row_chain_indexing(modes: list[str], outer: int) -> ChainIndexing:
+def make_row_chain_indexing(modes: list[str], outer: int) -> ChainIndexing:
     """Return the indexing of rows of inputs with these modes ("v", "s") and, last, of the outputs."""
-    prologue, places, length = row_indexing(["T"] * (len(modes) - 1), modes, outer)
+    prologue, places, length = make_row_indexing(["T"] * (len(modes) - 1), modes, outer)
     inputs = [places[letter] for letter in LETTERS[: len(modes) - 1]]
     return ChainIndexing(prologue, inputs, [places["o"]] * len(LETTERS), [mode == "s" for mode in modes[:-1]], length)
 
@@ -255,19 +255,23 @@ class ChainSource(NamedTuple):
 def chain_source(device, links, kind: str, width: int, written) -> ChainSource:
     """Return the source of several rules over arrays of one kind.
 
-    A link is (rule, its operands, its parameters as in `lazy_fusion.parameter_names`); `written` marks the stored
+    A link is (rule, its operands, its parameters as in `lazy_fusion.make_parameter_names`); `written` marks the stored
     results.
     """
     lines = [
         device.fence,
-        _called_functions("\n".join(rule.text(kind) for rule, *_ in links), ComputeTypes(device, links[0][0], kind)),
+        _find_called_functions(
+            "\n".join(rule.text(kind) for rule, *_ in links), ComputeTypes(device, links[0][0], kind)
+        ),
     ]
     fenced = "FENCED" if device.fence else ""
     found = ChainSource(lines, [], [], [], [at for at, w in enumerate(written) if w])
     for at, (rule, operands, given) in enumerate(links):
         for w in ("", str(width)):
             lines.append(
-                _function(rule, rule.text(kind), ComputeTypes(device, rule, kind), [kind] * operands, kind, w, str(at))
+                _op_function_source(
+                    rule, rule.text(kind), ComputeTypes(device, rule, kind), [kind] * operands, kind, w, str(at)
+                )
             )
         for parameters, w in ((found.scalar, ""), (found.vector, str(width))):
             arguments = []
@@ -281,15 +285,15 @@ def chain_source(device, links, kind: str, width: int, written) -> ChainSource:
     return found
 
 
-def chain_body(text: ChainSource, kind: str, inputs: int, walk: ChainIndexing, w: str) -> list[str]:
+def chain_body_source(text: ChainSource, kind: str, inputs: int, walk: ChainIndexing, w: str) -> list[str]:
     """Return a chain's statements with loads and stores, for vectors of `w` elements or for one."""
 
-    def load(j: int) -> str:
+    def load_source(j: int) -> str:
         loaded = f"T_LD{'' if walk.single[j] else w}(i{j}_, {walk.inputs[j]})"
         return f"({KINDS[kind].computed}{w})({loaded})" if w and walk.single[j] else loaded
 
     return [
-        *(f"const {KINDS[kind].computed}{w} i{j} = {load(j)};" for j in range(inputs)),
+        *(f"const {KINDS[kind].computed}{w} i{j} = {load_source(j)};" for j in range(inputs)),
         *(text.vector if w else text.scalar),
         *(f"T_ST{w}(o{at}_, {walk.outputs[k]}, r{at});" for k, at in enumerate(text.stores)),
     ]
@@ -299,7 +303,9 @@ def chain_kernel_source(device, links, kind: str, width: int, inputs: int, writt
     """Return the program of a chain."""
     text = chain_source(device, links, kind, width, written)
     pointers = [*(f"GLOBAL const T* i{j}_" for j in range(inputs)), *(f"GLOBAL T* o{at}_" for at in text.stores)]
-    vector, scalar = (["        " + line for line in chain_body(text, kind, inputs, walk, w)] for w in (str(width), ""))
+    vector, scalar = (
+        ["        " + line for line in chain_body_source(text, kind, inputs, walk, w)] for w in (str(width), "")
+    )
     lines = [
         *text.functions,
         f"typedef struct {{ int v[{walk.length}]; }} Layout;",
@@ -315,7 +321,7 @@ def chain_kernel_source(device, links, kind: str, width: int, inputs: int, writt
     return "\n".join(lines)
 
 
-def _kernel_head(rule, types: ComputeTypes, kinds, length: int) -> str:
+def _kernel_head_source(rule, types: ComputeTypes, kinds, length: int) -> str:
     """Return the kernel's head: arrays, the layout's integers, numbers."""
     pointers = [f"GLOBAL const T{i}* {letter}_" for i, (letter, k) in enumerate(zip(LETTERS, kinds, strict=False)) if k]
     numbers = [
@@ -330,7 +336,7 @@ def _kernel_head(rule, types: ComputeTypes, kinds, length: int) -> str:
 
 def tile_kernel_source(rule, kind, types, kinds, out_kind, width, side: int, modes, outer: int) -> str:
     """Return the program of tiles; transposed operands are transposed in private memory."""
-    letters = [*array_letters(kinds), "o"]
+    letters = [*list_array_letters(kinds), "o"]
     count, at = len(letters), len(letters) + 4
     lines = [
         f"    const int n = l.v[{count}], m = l.v[{count + 1}], tiles = l.v[{count + 2}], i = ITEM * {side};\n"
@@ -359,7 +365,7 @@ def tile_kernel_source(rule, kind, types, kinds, out_kind, width, side: int, mod
             )
     modes_by = dict(zip(letters, modes, strict=True))
     if width:
-        vector = _loads(
+        vector = _loads_source(
             rule,
             types,
             kinds,
@@ -375,17 +381,21 @@ def tile_kernel_source(rule, kind, types, kinds, out_kind, width, side: int, mod
             f"        for (int y = 0; y < {side}; y++) {store}",
             "        return;\n    }",
         ]
-    scalar = _loads(rule, types, kinds, modes_by, places, "")
+    scalar = _loads_source(rule, types, kinds, modes_by, places, "")
     lines += [
         f"    for (int y = 0; y < min({side}, m - j); y++)\n        for (int x = 0; x < min({side}, n - i); x++)",
         f"            TO_ST(o_, {places['o']}, one({scalar}));\n}}",
     ]
     return "\n".join(
-        [*_functions(rule, kind, types, kinds, out_kind, width), _kernel_head(rule, types, kinds, at), *lines]
+        [
+            *_functions_source(rule, kind, types, kinds, out_kind, width),
+            _kernel_head_source(rule, types, kinds, at),
+            *lines,
+        ]
     )
 
 
-def _function(rule, text: str, types: ComputeTypes, kinds, out_kind: str, w: str, suffix: str = "") -> str:
+def _op_function_source(rule, text: str, types: ComputeTypes, kinds, out_kind: str, w: str, suffix: str = "") -> str:
     """Return the op's C function over values: `one` over scalars, `many` over vectors of `w`, and a suffix."""
     computed, result = types.computed + w, KINDS[out_kind].computed + w
     if w and types.code not in ("f", "d"):
@@ -436,7 +446,7 @@ def _convert_value(rule, value: str, types: ComputeTypes, out_kind: str, w: str)
     return f"convert_{result}{w}({value})"
 
 
-def _loads(rule, types: ComputeTypes, kinds, modes, places, w: str, tiled: bool = False) -> str:
+def _loads_source(rule, types: ComputeTypes, kinds, modes, places, w: str, tiled: bool = False) -> str:
     """Return the arguments of the op's function, loaded at index i."""
     found = []
     for i, (letter, k) in enumerate(zip(LETTERS, kinds, strict=False)):

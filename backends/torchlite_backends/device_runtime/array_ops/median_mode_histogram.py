@@ -12,10 +12,10 @@ from torchlite._types.dtypes import from_np
 from torchlite_backends.kernel_sources.histogram import COUNT_BINS, FIND_BINS
 from torchlite_backends.kernel_sources.reduce import COMPUTE_TYPES, compute_kind
 
-from ..core.array import Array, empty, view_of
+from ..core.array import Array, empty, make_view
 from ..core.contiguous_copy import as_contiguous
 from ..core.copy_fill import fill_with
-from ..core.device import Device, grid
+from ..core.device import Device, round_up_to_groups
 from ..core.device_asserts import check_takes
 from ..core.host_transfer import from_numpy, to_numpy
 from ..core.pointwise_dispatch import cast
@@ -31,7 +31,7 @@ _BIN_OF_INDEX, _BIN_OF_VALUE = (
 # One element along a dimension
 
 
-def _median_along(name: str, which: int, input: Array, dim, keepdim: bool) -> tuple[Array, Array]:
+def _median_along_dim(name: str, which: int, input: Array, dim, keepdim: bool) -> tuple[Array, Array]:
     dim = wrap_dim(dim, input.ndim)
     if not input.ndim:
         return cast(input, input.kind, empty(input.device, (), input.kind)), from_numpy(
@@ -42,42 +42,42 @@ def _median_along(name: str, which: int, input: Array, dim, keepdim: bool) -> tu
 
 
 def _median_dim(input, dim, keepdim=False):
-    return _median_along("median", 1, input, dim, keepdim)
+    return _median_along_dim("median", 1, input, dim, keepdim)
 
 
 def _nanmedian_dim(input, dim, keepdim=False):
-    return _median_along("nanmedian", 2, input, dim, keepdim)
+    return _median_along_dim("nanmedian", 2, input, dim, keepdim)
 
 
 def mode(input, dim=-1, keepdim=False):
-    return _median_along("mode", 3, input, dim, keepdim)
+    return _median_along_dim("mode", 3, input, dim, keepdim)
 
 
-def _median_of_all(which: int, input: Array) -> Array:
+def _median_of_all_elements(which: int, input: Array) -> Array:
     if not input.size:
         return fill_with(empty(input.device, (), input.kind), math.nan)
     flat = as_contiguous(input)
-    return select_by_rank(view_of(flat, (flat.size,), (1,), flat.offset), 0, False, which)[0]
+    return select_by_rank(make_view(flat, (flat.size,), (1,), flat.offset), 0, False, which)[0]
 
 
 def _median_all(input):
-    return _median_of_all(1, input)
+    return _median_of_all_elements(1, input)
 
 
 def _nanmedian_all(input):
-    return _median_of_all(2, input)
+    return _median_of_all_elements(2, input)
 
 
 # Counts and histograms
 
 
-def _histogram_parts(device: Device, count: int, size: int) -> int:
+def _choose_histogram_parts(device: Device, count: int, size: int) -> int:
     """Return the number of parts with separate histograms."""
     wanted = 2 * device.units if device.is_cpu else 512
     return max(1, min(wanted, count // (4096 if device.is_cpu else 256), (1 << 22) // max(size, 1)))
 
 
-def _histogram(
+def _compute_histogram(
     x: Array, size: int, place: str, kind: str, weights: Array | None = None, low: float = 0.0, high: float = 0.0
 ) -> Array:
     """Return the weight of `x` in each of `size` bins, as elements of `kind`."""
@@ -86,7 +86,7 @@ def _histogram(
         check_takes(weights, "fib", "bincount_cpu")
     real = compute_kind(x.kind) if x.kind not in INTEGRAL_KINDS else "f32"
     bins = "i32" if weights is None else "f64" if device.fp64 else "f32"
-    parts = _histogram_parts(device, x.size, size)
+    parts = _choose_histogram_parts(device, x.size, size)
     out = empty(device, (parts, size), bins)
     defines = {
         "PLACE(v)": place,
@@ -119,12 +119,12 @@ def bincount(input, weights=None, minlength=0):
     size = max(int(to_numpy(amax(input))) + 1 if input.size else 0, minlength)
     if not input.size or not size:
         return fill_with(empty(input.device, (size,), kind), 0)
-    return _histogram(
+    return _compute_histogram(
         as_contiguous(input), size, _BIN_OF_INDEX, kind, None if weights is None else as_contiguous(weights)
     )
 
 
-def _histogram_range(name: str, x: Array, low: float, high: float) -> tuple[float, float]:
+def _resolve_histogram_range(name: str, x: Array, low: float, high: float) -> tuple[float, float]:
     """Return the limits of a histogram: the arguments, or the data's range where both are equal."""
     if low == high and x.size:
         low, high = float(to_numpy(amin(x))), float(to_numpy(amax(x)))
@@ -136,10 +136,10 @@ def histc(input, bins=100, min=0, max=0):
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if input.kind in INTEGRAL_KINDS or input.kind[0] == "c":
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{from_np(input.dtype).scalar_name}'")
-    low, high = _histogram_range("torch.histc", input, float(min), float(max))
+    low, high = _resolve_histogram_range("torch.histc", input, float(min), float(max))
     if not input.size:
         return fill_with(empty(input.device, (bins,), input.kind), 0)
-    return _histogram(as_contiguous(input), bins, _BIN_OF_VALUE, input.kind, None, low, high)
+    return _compute_histogram(as_contiguous(input), bins, _BIN_OF_VALUE, input.kind, None, low, high)
 
 
 def _histogram_counts(input, edges, weight=None):
@@ -156,6 +156,18 @@ def _histogram_counts(input, edges, weight=None):
     place = empty(device, (count,), "i32")
     function = device.function(FIND_BINS, "find_bins", "pppiiii", T=x.kind)
     for column, e in enumerate(edges):
-        function(grid(count, 64), (64,), x, as_contiguous(cast(e, x.kind)), place, count, dims, column, shape[column])
-    found = _histogram(place, out.size, _BIN_OF_INDEX, input.kind, None if weight is None else as_contiguous(weight))
-    return view_of(found, shape, out.steps, found.offset)
+        function(
+            round_up_to_groups(count, 64),
+            (64,),
+            x,
+            as_contiguous(cast(e, x.kind)),
+            place,
+            count,
+            dims,
+            column,
+            shape[column],
+        )
+    found = _compute_histogram(
+        place, out.size, _BIN_OF_INDEX, input.kind, None if weight is None else as_contiguous(weight)
+    )
+    return make_view(found, shape, out.steps, found.offset)

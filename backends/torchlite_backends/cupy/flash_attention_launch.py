@@ -12,15 +12,21 @@ from typing import Any
 from torchlite._settings.backend_flags import FLAGS
 from torchlite_backends.device_runtime.core.array import Array
 from torchlite_backends.device_runtime.core.contiguous_copy import clone_row_major
-from torchlite_backends.device_runtime.core.device import grid
-from torchlite_backends.device_runtime.nn.attention import Attention, Launch, backward, forward, pack_walk
+from torchlite_backends.device_runtime.core.device import round_up_to_groups
+from torchlite_backends.device_runtime.nn.attention import (
+    Attention,
+    Launch,
+    attention_backward,
+    attention_forward,
+    pack_walk,
+)
 from torchlite_backends.kernel_sources.flash_attention_cuda import (
     ALIGNMENT,
     CAPABILITIES,
     LARGE_TILES,
     MAX_FEATURES,
     WARPS,
-    variant,
+    kernel_source,
 )
 
 _ALIGNED = 16  # bytes, copied at a time
@@ -42,21 +48,23 @@ class TensorCoreAttention(Attention):
 
     __slots__ = ()
 
-    def operand(self, x: Array) -> Array:
-        x = super().operand(x)
+    def prepare_operand(self, x: Array) -> Array:
+        x = super().prepare_operand(x)
         return x if _is_walkable(x) else clone_row_major(x)
 
     def launch(self, name: str, count: int, grad: Array | None, out: Array | None, *more: Array) -> Launch:
-        kind, shape, side = self.query.kind, self.shape(grad, out), self.side(name)
+        kind, shape, side = self.query.kind, self.shape(grad, out), self.rows_of_side(name)
         dim = -(-max(self.features, self.values) // 32) * 32
         if name == "dots":
-            kernel = variant(name, kind, dim)
+            kernel = kernel_source(name, kind, dim)
             lanes = 16 if dim > 64 else dim // ALIGNMENT
             function = self.device.function(kernel.text, name, "pppxi", **kernel.kinds)
-            return Launch(function, grid(self.heads * side * lanes, _THREADS), (_THREADS,), (shape, self.heads))
+            return Launch(
+                function, round_up_to_groups(self.heads * side * lanes, _THREADS), (_THREADS,), (shape, self.heads)
+            )
         wide = LARGE_TILES.get((name, dim))
         is_wide = wide is not None and self.heads * -(-side // wide.own) >= self.device.units
-        kernel = variant(name, kind, dim, None if self.mask is None else self.mask.kind, is_wide)
+        kernel = kernel_source(name, kind, dim, None if self.mask is None else self.mask.kind, is_wide)
         function = self.device.function(kernel.text, name, "p" * count + "xf" + "x" * len(more), **kernel.kinds)
         return Launch(
             function,
@@ -83,13 +91,15 @@ def _is_supported(query: Array, value: Array, mask: Array | None, scale: float) 
 
 def _sdpa(streaming: Callable, query, key, value, attn_mask, is_causal, scale):
     if _is_supported(query, value, attn_mask, scale):
-        return forward(TensorCoreAttention(query, key, value, attn_mask, is_causal, scale))
+        return attention_forward(TensorCoreAttention(query, key, value, attn_mask, is_causal, scale))
     return streaming(query, key, value, attn_mask, is_causal, scale)
 
 
 def _sdpa_backward(streaming: Callable, grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs):
     if _is_supported(query, value, attn_mask, scale):
-        return backward(TensorCoreAttention(query, key, value, attn_mask, is_causal, scale), grad, out, lse, needs)
+        return attention_backward(
+            TensorCoreAttention(query, key, value, attn_mask, is_causal, scale), grad, out, lse, needs
+        )
     return streaming(grad, query, key, value, attn_mask, out, lse, is_causal, scale, needs)
 
 

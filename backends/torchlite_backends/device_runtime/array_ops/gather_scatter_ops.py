@@ -19,22 +19,22 @@ from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import from_np, iinfo
 from torchlite_backends.kernel_sources.dtype_kinds import CATEGORY
 
-from ..core.array import Array, empty, view_of
+from ..core.array import Array, empty, make_view
 from ..core.contiguous_copy import as_contiguous, clone_row_major
 from ..core.copy_fill import copy_into
-from ..core.device_asserts import COPIED, FLAT, INDEXED, SCATTERED, SELECTED, error_code
-from ..core.pointwise_dispatch import apply, cast
+from ..core.device_asserts import COPIED, FLAT, INDEXED, SCATTERED, SELECTED, encode_error
+from ..core.pointwise_dispatch import apply_pointwise_rule, cast
 from ..core.views import select, slice_view
-from .creation import arange_of_kind, full
-from .device_cache import cached_scalar
-from .gather_scatter import (
+from .creation import full, make_arange
+from .device_cache import get_cached_scalar
+from .gather_scatter_launch import (
     ThreeDimView,
-    as_3d,
+    as_3d_view_or_copy,
+    as_contiguous_index,
+    broadcast_scalar_to_3d,
+    compute_flat_indices,
     divide_by_count,
-    flat_indices,
     gather_3d,
-    index_array,
-    scalar_as_3d,
     scatter_3d,
     scatter_in_float32,
     take_slices,
@@ -51,14 +51,14 @@ def _is_integer(x: Array) -> bool:
     return x.kind in ("i64", "i32", "i16", "i8")
 
 
-def _at_least_1d(x: Array) -> Array:
-    return x if x.ndim else view_of(x, (1,), (1,), x.offset)
+def _view_at_least_1d(x: Array) -> Array:
+    return x if x.ndim else make_view(x, (1,), (1,), x.offset)
 
 
-def _leading_view(x: Array, shape, but: int = -1) -> Array:
+def _view_leading_part(x: Array, shape, but: int = -1) -> Array:
     """View the leading part of `x` with a shape; the dimension `but` keeps its length."""
     shape = tuple([have if d == but else want for d, (want, have) in enumerate(zip(shape, x.shape, strict=True))])
-    return x if shape == x.shape else view_of(x, shape, x.steps, x.offset)
+    return x if shape == x.shape else make_view(x, shape, x.steps, x.offset)
 
 
 # Along a dimension
@@ -69,42 +69,52 @@ def gather(input, dim, index, *, sparse_grad=False):
     if index.size == 0:
         return empty(input.device, index.shape, input.kind)
     check_gather(input.shape, dim, index.shape, _is_integer(index))
-    x, places = _at_least_1d(input), index_array(_at_least_1d(index))
+    x, places = _view_at_least_1d(input), as_contiguous_index(_view_at_least_1d(index))
     out = empty(input.device, index.shape, input.kind)
-    gather_3d(as_3d(_leading_view(x, places.shape, dim), dim, dim + 1), places, out, error_code(SCATTERED, dim))
+    gather_3d(
+        as_3d_view_or_copy(_view_leading_part(x, places.shape, dim), dim, dim + 1),
+        places,
+        out,
+        encode_error(SCATTERED, dim),
+    )
     return out
 
 
-def _scatter(operation: str, out: Array, dim: int, index: Array, src: Array | None, value=None) -> None:
+def _scatter_along_dim(operation: str, out: Array, dim: int, index: Array, src: Array | None, value=None) -> None:
     """Write `src` (or one value) into a contiguous `out` at `index` along `dim`."""
-    out, index = _at_least_1d(out), _at_least_1d(index)
-    code = error_code(SCATTERED, dim)
-    part = try_as_3d(_leading_view(out, index.shape, dim), dim, dim + 1)
+    out, index = _view_at_least_1d(out), _view_at_least_1d(index)
+    code = encode_error(SCATTERED, dim)
+    part = try_as_3d(_view_leading_part(out, index.shape, dim), dim, dim + 1)
     wrapped = index if index.kind in ("i64", "i32") else cast(index, "i64")
     if part is None:
-        places, target = as_3d(_flat_indices_along(out, dim, wrapped), 0, index.ndim), as_3d(out, 0, out.ndim)
+        places, target = (
+            as_3d_view_or_copy(_compute_flat_indices_along(out, dim, wrapped), 0, index.ndim),
+            as_3d_view_or_copy(out, 0, out.ndim),
+        )
         cut = (0, index.ndim)
     else:
-        places, target = as_3d(wrapped, dim, dim + 1), part
+        places, target = as_3d_view_or_copy(wrapped, dim, dim + 1), part
         cut = (dim, dim + 1)
     if src is None:
-        source = scalar_as_3d(cached_scalar(out.device, value, out.kind), places.sizes)
+        source = broadcast_scalar_to_3d(get_cached_scalar(out.device, value, out.kind), places.sizes)
     else:
-        source = as_3d(_leading_view(_at_least_1d(src), index.shape), *cut)
+        source = as_3d_view_or_copy(_view_leading_part(_view_at_least_1d(src), index.shape), *cut)
     scatter_3d(operation, target, places, source, False, code)
 
 
-def _flat_indices_along(out: Array, dim: int, index: Array) -> Array:
+def _compute_flat_indices_along(out: Array, dim: int, index: Array) -> Array:
     """Return flat indices for an index smaller than the array in the other dimensions."""
     arrays, sizes, steps = [], [], []
     for d, n in enumerate(index.shape):
-        along = index if d == dim else arange_of_kind(out.device, 0, 1, n, "i32")
+        along = index if d == dim else make_arange(out.device, 0, 1, n, "i32")
         arrays.append(
-            along if d == dim else view_of(along, (n,) + (1,) * (index.ndim - 1 - d), (1,) * (index.ndim - d), 0)
+            along if d == dim else make_view(along, (n,) + (1,) * (index.ndim - 1 - d), (1,) * (index.ndim - d), 0)
         )
         sizes.append(out.shape[d])
         steps.append(out.steps[d])
-    return flat_indices(arrays, index.shape, sizes, steps, [error_code(SCATTERED, dim)] * len(arrays), wrap=False)
+    return compute_flat_indices(
+        arrays, index.shape, sizes, steps, [encode_error(SCATTERED, dim)] * len(arrays), wrap=False
+    )
 
 
 def _check_scatter(out: Array, dim: int, index: Array, src: Array | None) -> None:
@@ -127,7 +137,9 @@ def _scatter_copy(operation: str, out: Array, dim: int, index: Array, src: Array
     if not index.size:
         return out
     _check_scatter(out, dim, index, src)
-    return scatter_in_float32(operation, out, lambda target: _scatter(operation, target, dim, index, src, value))
+    return scatter_in_float32(
+        operation, out, lambda target: _scatter_along_dim(operation, target, dim, index, src, value)
+    )
 
 
 def _scatter_add_into(out, dim, index, src):
@@ -137,7 +149,7 @@ def _scatter_add_into(out, dim, index, src):
 _OPERATION = {"sum": "add", "prod": "multiply", "mean": "add", "amax": "amax", "amin": "amin"}
 
 
-def _identity_value(reduce: str, x: Array):
+def _reduction_identity_of(reduce: str, x: Array):
     """Return the identity of a reduction, its initial value if the input is excluded."""
     if reduce not in ("amax", "amin"):
         return 1 if reduce == "prod" else 0
@@ -158,13 +170,13 @@ def _scatter_reduce_into(out, dim, index, src, reduce, *, include_self=True):
         return out
     _check_scatter(out, dim, index, src)
     if not include_self:
-        _scatter("set", out, dim, index, None, _identity_value(reduce, out))
+        _scatter_along_dim("set", out, dim, index, None, _reduction_identity_of(reduce, out))
     out = scatter_in_float32(
-        _OPERATION[reduce], out, lambda target: _scatter(_OPERATION[reduce], target, dim, index, src)
+        _OPERATION[reduce], out, lambda target: _scatter_along_dim(_OPERATION[reduce], target, dim, index, src)
     )
     if reduce == "mean":
         counts = full(out.device, out.shape, int(include_self), "i32")
-        _scatter("add", counts, dim, index, None, 1)
+        _scatter_along_dim("add", counts, dim, index, None, 1)
         out = divide_by_count(out, counts)
     return out
 
@@ -175,32 +187,46 @@ def _scatter_reduce_into(out, dim, index, src, reduce, *, include_self=True):
 def index_select(input, dim, index):
     check_index_vector("index_select", index.ndim, _is_integer(index))
     dim = wrap_dim(dim, input.ndim)
-    x = _at_least_1d(input)
+    x = _view_at_least_1d(input)
     out = empty(input.device, (*x.shape[:dim], index.size, *x.shape[dim + 1 :]) if input.ndim else (), input.kind)
-    return take_slices(as_3d(x, dim, dim + 1), index_array(index), out, x.shape[dim], False, error_code(SELECTED))
+    return take_slices(
+        as_3d_view_or_copy(x, dim, dim + 1),
+        as_contiguous_index(index),
+        out,
+        x.shape[dim],
+        False,
+        encode_error(SELECTED),
+    )
 
 
 def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
     if len(weight.shape) != 2 or indices.kind not in ("i32", "i64"):
         raise RuntimeError("embedding: weight must be a matrix, indices int32 or int64")
     out = empty(weight.device, (*indices.shape, *weight.shape[1:]), weight.kind)
-    return take_slices(as_3d(weight, 0, 1), index_array(indices), out, weight.shape[0], False, error_code(SELECTED))
+    return take_slices(
+        as_3d_view_or_copy(weight, 0, 1),
+        as_contiguous_index(indices),
+        out,
+        weight.shape[0],
+        False,
+        encode_error(SELECTED),
+    )
 
 
 def _write_slices(operation: str, out: Array, dim: int, index: Array, source: Array, wrap: bool, code: int) -> Array:
     """Combine slices of `out` along `dim` with `source` at the vector `index`; a 0-d source is repeated."""
 
     def write(out):
-        target = as_3d(_at_least_1d(out), dim, dim + 1)
+        target = as_3d_view_or_copy(_view_at_least_1d(out), dim, dim + 1)
         P, _, Q = target.sizes
         values = (
-            as_3d(_at_least_1d(source), dim, dim + 1)
+            as_3d_view_or_copy(_view_at_least_1d(source), dim, dim + 1)
             if source.ndim or not out.ndim
-            else scalar_as_3d(source, (P, index.size, Q))
+            else broadcast_scalar_to_3d(source, (P, index.size, Q))
         )
         scatter_3d(operation, target, ThreeDimView(places, (P, index.size, Q), (0, 1, 0)), values, wrap, code)
 
-    places = index_array(index)
+    places = as_contiguous_index(index)
     return scatter_in_float32(operation, out, write)
 
 
@@ -209,9 +235,9 @@ def _index_add_into(input, dim, index, source, *, alpha=1):
     check_index_vector("index_add_", index.ndim, _is_integer(index))
     check_index_add(input, dim, index.size, source)
     if alpha != 1:
-        source = apply(RULES["mul"], (source, alpha))
+        source = apply_pointwise_rule(RULES["mul"], (source, alpha))
     # PyTorch has another code path for two dimensions
-    code = error_code(SCATTERED if input.ndim == 2 else SELECTED, dim)
+    code = encode_error(SCATTERED if input.ndim == 2 else SELECTED, dim)
     return _write_slices("add", input, dim, index, source, False, code)
 
 
@@ -219,41 +245,41 @@ def _index_copy_into(input, dim, index, source):
     dim = wrap_dim(dim, input.ndim)
     check_index_vector("index_copy_", index.ndim, _is_integer(index))
     check_index_copy(input, dim, index.size, source)
-    return _write_slices("set", input, dim, index, source, False, error_code(COPIED, dim))
+    return _write_slices("set", input, dim, index, source, False, encode_error(COPIED, dim))
 
 
 def _index_fill_into(input, dim, index, value):
     dim = wrap_dim(dim, input.ndim)
     check_index_fill(value)
     check_index_vector("index_fill_", index.ndim, _is_integer(index))
-    value = cast(value, input.kind) if value.__class__ is Array else cached_scalar(input.device, value, input.kind)
-    return _write_slices("set", input, dim, index, value, True, error_code(INDEXED, dim))
+    value = cast(value, input.kind) if value.__class__ is Array else get_cached_scalar(input.device, value, input.kind)
+    return _write_slices("set", input, dim, index, value, True, encode_error(INDEXED, dim))
 
 
 # Flat indices
 
 
-def _flat_index(name, index):
+def _check_flat_index(name, index):
     if index.kind != "i64":
         raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {_scalar_type_name(index)}")
-    return index_array(index)
+    return as_contiguous_index(index)
 
 
 def take(input, index):
-    places, x = _flat_index("take", index), as_contiguous(input)
+    places, x = _check_flat_index("take", index), as_contiguous(input)
     return take_slices(
         ThreeDimView(x, (1, x.size, 1), (0, 1, 0)),
         places,
         empty(input.device, index.shape, input.kind),
         x.size,
         True,
-        error_code(FLAT),
+        encode_error(FLAT),
     )
 
 
 def _put_into(input, index, source, accumulate=False):
     check_put(input, index, source)
-    places, sizes = _flat_index("put_", index), (1, index.size, 1)
+    places, sizes = _check_flat_index("put_", index), (1, index.size, 1)
     values = ThreeDimView(as_contiguous(source), sizes, (0, 1, 0))
     operation = "add" if accumulate else "set"
 
@@ -264,7 +290,7 @@ def _put_into(input, index, source, accumulate=False):
             ThreeDimView(places, sizes, (0, 1, 0)),
             values,
             True,
-            error_code(FLAT),
+            encode_error(FLAT),
         )
 
     return scatter_in_float32(operation, input, write)
@@ -273,7 +299,7 @@ def _put_into(input, index, source, accumulate=False):
 # Slices written
 
 
-def _slice_view(x, dim, start, end, step):
+def _view_slice(x, dim, start, end, step):
     dim = wrap_dim(dim, x.ndim)
     first, last, _ = slice(start, end).indices(x.shape[dim])
     return slice_view(x, dim, first, len(range(first, max(first, last), step)), step)
@@ -288,7 +314,7 @@ def write_view(out: Array, part: Array, src: Array) -> Array:
 
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
     out = clone_row_major(input)
-    return write_view(out, _slice_view(out, dim, start, end, step), src)
+    return write_view(out, _view_slice(out, dim, start, end, step), src)
 
 
 def select_scatter(input, src, dim, index):
@@ -307,7 +333,7 @@ def _select_backward(grad, shape, dim, index):
 # Each in two forms: on a copy, and in place
 
 
-def _out_of_place(write):
+def _make_out_of_place_kernel(write):
     """Return the out-of-place kernel of an op that `write` does to a contiguous array."""
 
     def kernel(input, *args, **options):
@@ -316,7 +342,7 @@ def _out_of_place(write):
     return kernel
 
 
-def _in_place(write):
+def _make_in_place_kernel(write):
     """Return the in-place kernel, which writes contiguous arrays directly."""
 
     def kernel(input, *given, **options):
@@ -338,7 +364,7 @@ _WRITERS = {
     "put": _put_into,
 }
 KERNELS = {
-    **{name: _out_of_place(write) for name, write in _WRITERS.items()},
-    **{f"{name}_": _in_place(write) for name, write in _WRITERS.items()},
+    **{name: _make_out_of_place_kernel(write) for name, write in _WRITERS.items()},
+    **{f"{name}_": _make_in_place_kernel(write) for name, write in _WRITERS.items()},
 }
 index_add, scatter_add = KERNELS["index_add"], KERNELS["scatter_add"]  # other modules call these

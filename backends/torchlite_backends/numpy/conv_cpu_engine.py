@@ -9,12 +9,12 @@ from torchlite_backends.cpu_engines import engine_selection
 
 
 @functools.cache
-def _engine() -> Any:
+def _selected_engine() -> Any:
     return engine_selection.select_engine().engine
 
 
-def _convolutions() -> Any:
-    engine = _engine()
+def _engine_convolutions() -> Any:
+    engine = _selected_engine()
     return None if engine is None else engine.convolutions()
 
 
@@ -23,23 +23,23 @@ def conv_forward(x, weight, bias, plan, finish=None):
 
     `plan` is of `torchlite_backends.numpy.conv`, `finish` of `torchlite_backends.numpy.fused_inference`.
     """
-    serving = _convolutions()
+    serving = _engine_convolutions()
     return serving and serving.forward(plan, x, weight, bias, finish)
 
 
 def conv_transpose(g, weight, bias, plan):
     """Transpose of `conv_forward`: the gradient of the input, and the transposed convolution."""
-    serving = _convolutions()
+    serving = _engine_convolutions()
     return serving and serving.conv_transpose(plan, g, weight, bias)
 
 
 def weight_gradient(g, x, plan):
     """Return the gradient of the weight."""
-    serving = _convolutions()
+    serving = _engine_convolutions()
     return serving and serving.weight_gradient(plan, g, x)
 
 
 def bias_gradient(g):
     """Return the gradient of the bias: the sum over all dimensions but the channels."""
-    serving = _convolutions()
+    serving = _engine_convolutions()
     return serving and serving.bias_gradient(g)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from torchlite._dispatch import REGISTRY
 
 
-def on_device(function: Callable) -> Callable:
+def mark_device_first(function: Callable) -> Callable:
     """Mark a kernel of an op without array arguments: it takes the Device first."""
     function.on_device = True  # type: ignore[attr-defined]
     return function

@@ -20,14 +20,14 @@ from torchlite._dispatch.type_promotion import cast_scalar
 from torchlite._types.dtypes import from_np
 
 from .dim_checks import check_bounds, prod
-from .index import _index, _setitem_, accumulate, add_rows
+from .index import _index, _setitem_, accumulate_at, add_rows
 
 
 def _scalar_type_name(x):
     return from_np(x.dtype).scalar_name
 
 
-def _flat_positions(shape, dim, index):
+def _compute_flat_positions(shape, dim, index):
     """Return flat positions in `shape` that gather and scatter reach by `index` along `dim`."""
     if len(shape) == 2:
         if dim == 0:
@@ -57,7 +57,7 @@ def _scatter_operands(name, input, dim, index, src):
     check_bounds(index, shape[dim], dim)
     if src.shape != index.shape:
         src = src[tuple(slice(n) for n in index.shape)]
-    return out, _flat_positions(shape, dim, index.astype(xp.int64)).reshape(-1), src.reshape(-1)
+    return out, _compute_flat_positions(shape, dim, index.astype(xp.int64)).reshape(-1), src.reshape(-1)
 
 
 def gather(input, dim, index, *, sparse_grad=False):
@@ -73,7 +73,7 @@ def gather(input, dim, index, *, sparse_grad=False):
     if input.ndim == 1:
         return input[index]
     if input.flags.c_contiguous:
-        return input.reshape(-1)[_flat_positions(input.shape, dim, index)]
+        return input.reshape(-1)[_compute_flat_positions(input.shape, dim, index)]
     part = input[tuple(slice(None) if a == dim else slice(n) for a, n in enumerate(index.shape))]
     return xp.take_along_axis(part, index, axis=dim)
 
@@ -99,7 +99,7 @@ def _index_put(input, index, values, accumulate_):
     out = input.copy(order="C")
     if accumulate_:
         _index(input, index)  # only for its checks: flat indices are not bounds-checked
-        accumulate(out, index, values)
+        accumulate_at(out, index, values)
     else:
         _setitem_(out, index, values)
     return out
@@ -143,7 +143,7 @@ def index_select(input, dim, index):
     return xp.take(input, index.reshape(-1), axis=dim)
 
 
-def _dim_first(x, dim):
+def _move_dim_first(x, dim):
     return xp.moveaxis(x, dim, 0) if x.ndim else x.reshape(1)
 
 
@@ -168,7 +168,9 @@ def index_add(input, dim, index, source, *, alpha=1):
         shape[dim] = index.size
         along = xp.broadcast_to(index.reshape(shape), source.shape)
         xp.add.at(
-            out.reshape(-1), _flat_positions(input.shape, dim, along.astype(xp.int64)).reshape(-1), values.reshape(-1)
+            out.reshape(-1),
+            _compute_flat_positions(input.shape, dim, along.astype(xp.int64)).reshape(-1),
+            values.reshape(-1),
         )
     return out
 
@@ -179,8 +181,8 @@ def index_copy(input, dim, index, source):
     check_index_copy(input, dim, index.size, source)
     check_bounds(index, input.shape[dim] if input.ndim else 1, dim, IndexError, "index_copy_(): ")
     out = input.copy()
-    rows = _dim_first(out, dim)
-    rows[index.reshape(-1)] = _dim_first(source, dim)
+    rows = _move_dim_first(out, dim)
+    rows[index.reshape(-1)] = _move_dim_first(source, dim)
     return rows.reshape(()) if not input.ndim else out
 
 
@@ -193,7 +195,7 @@ def index_fill(input, dim, index, value):
         worst = int(index.min()) if int(index.min()) < -size else int(index.max())
         raise IndexError(f"index {worst} is out of bounds for dimension {dim} with size {size}")
     out = input.copy()
-    rows = _dim_first(out, dim)
+    rows = _move_dim_first(out, dim)
     rows[index.reshape(-1)] = xp.asarray(value).astype(input.dtype)
     return rows.reshape(()) if not input.ndim else out
 
@@ -249,7 +251,7 @@ def masked_scatter(input, mask, source):
 # Flat indices
 
 
-def _flat_index(name, index, size):
+def _check_flat_index(name, index, size):
     if index.dtype.kind != "i" or index.dtype.itemsize != 8:
         raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {_scalar_type_name(index)}")
     if index.size:
@@ -263,12 +265,12 @@ def _flat_index(name, index, size):
 
 
 def take(input, index):
-    return input.reshape(-1)[_flat_index("take", index, input.size)]
+    return input.reshape(-1)[_check_flat_index("take", index, input.size)]
 
 
 def put(input, index, source, accumulate=False):
     check_put(input, index, source)
-    places = _flat_index("put_", index, input.size).reshape(-1)
+    places = _check_flat_index("put_", index, input.size).reshape(-1)
     out = xp.array(input, order="C", copy=True)
     if accumulate:
         xp.add.at(out.reshape(-1), xp.where(places < 0, places + input.size, places), source.reshape(-1))
@@ -280,14 +282,14 @@ def put(input, index, source, accumulate=False):
 # Slices written
 
 
-def _slice_along(x, dim, start, end, step):
+def _slice_along_dim(x, dim, start, end, step):
     dim = wrap_dim(dim, x.ndim)
     size = x.shape[dim]
     first, last, _ = slice(start, end).indices(size)
     return (slice(None),) * dim + (slice(first, max(first, last), step),)
 
 
-def _written(input, where, src):
+def _copy_and_assign(input, where, src):
     out = input.copy()
     part = out[where]
     check_written_slice(part.shape, src.shape)
@@ -296,13 +298,13 @@ def _written(input, where, src):
 
 
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
-    return _written(input, _slice_along(input, dim, start, end, step), src)
+    return _copy_and_assign(input, _slice_along_dim(input, dim, start, end, step), src)
 
 
 def select_scatter(input, src, dim, index):
     dim = wrap_dim(dim, input.ndim)
     check_selected(index, input.shape, dim)
-    return _written(input, (slice(None),) * dim + (index,), src)
+    return _copy_and_assign(input, (slice(None),) * dim + (index,), src)
 
 
 def _select_backward(grad, shape, dim, index):

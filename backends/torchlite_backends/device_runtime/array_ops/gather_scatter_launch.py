@@ -13,14 +13,14 @@ from torchlite_backends.kernel_sources import atomics
 from torchlite_backends.kernel_sources import gather_scatter as texts
 from torchlite_backends.kernel_sources.dtype_kinds import CATEGORY
 
-from ..core.array import Array, empty, view_of
-from ..core.broadcasting import collapse
+from ..core.array import Array, empty, make_view
+from ..core.broadcasting import collapse_dims
 from ..core.contiguous_copy import as_contiguous, clone_row_major
-from ..core.device import Device, grid
-from ..core.device_asserts import error_array, error_of_code, raise_if_blocking
+from ..core.device import Device, round_up_to_groups
+from ..core.device_asserts import get_error_array, make_error_from_code, raise_if_blocking
 from ..core.host_transfer import to_numpy
 from ..core.pointwise_dispatch import cast
-from .launch_sizes import copy_kind, local_size_one, work_sizes
+from .launch_sizes import choose_work_sizes, copy_kind, get_heavy_item_local_size
 
 _ACCUMULATION_KINDS = {"f16": "f32", "bf16": "f32"}
 
@@ -35,12 +35,12 @@ class ThreeDimView(NamedTuple):
 
 def _merge_dims(shape, steps) -> tuple[int, int] | None:
     """Merge several dimensions into one length and stride; None if memory does not allow it."""
-    sizes, (merged,) = collapse(shape, steps)
+    sizes, (merged,) = collapse_dims(shape, steps)
     return (sizes[0], merged[0]) if len(sizes) == 1 else None
 
 
 @functools.lru_cache(4096)
-def _row_major_3d(shape, first: int, last: int, joined: bool) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+def _row_major_3d_view(shape, first: int, last: int, joined: bool) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     before, middle, after = math.prod(shape[:first]), math.prod(shape[first:last]), math.prod(shape[last:])
     if joined:
         return (before, (middle - 1) * after + 1, after), (middle * after, 1, 1)
@@ -53,7 +53,7 @@ def try_as_3d(x: Array, first: int, last: int, joined: bool = False) -> ThreeDim
     With `joined` the middle covers all memory of those dimensions, for flat indices into it.
     """
     if x.contiguous:
-        return ThreeDimView(x, *_row_major_3d(x.shape, first, last, joined))
+        return ThreeDimView(x, *_row_major_3d_view(x.shape, first, last, joined))
     parts = [_merge_dims(x.shape[a:b], x.steps[a:b]) for a, b in ((0, first), (first, last), (last, x.ndim))]
     if joined:
         parts[1] = (
@@ -68,13 +68,13 @@ def try_as_3d(x: Array, first: int, last: int, joined: bool = False) -> ThreeDim
     return ThreeDimView(x, (before[0], middle[0], after[0]), (before[1], middle[1], after[1]))
 
 
-def as_3d(x: Array, first: int, last: int, joined: bool = False) -> ThreeDimView:
+def as_3d_view_or_copy(x: Array, first: int, last: int, joined: bool = False) -> ThreeDimView:
     """Return `try_as_3d` of `x`, or of a copy."""
     found = try_as_3d(x, first, last, joined)
-    return as_3d(clone_row_major(x), first, last, joined) if found is None else found
+    return as_3d_view_or_copy(clone_row_major(x), first, last, joined) if found is None else found
 
 
-def index_array(index: Array) -> Array:
+def as_contiguous_index(index: Array) -> Array:
     """Return an index array as contiguous int32 or int64."""
     return as_contiguous(index if index.kind in ("i64", "i32") else cast(index, "i64"))
 
@@ -82,7 +82,7 @@ def index_array(index: Array) -> Array:
 def check_dim_not_empty(index: Array, size: int, code: int) -> None:
     """Raise for indices into a dimension without elements."""
     if index.size and not size:
-        raise error_of_code(code, int(to_numpy(index).reshape(-1)[0]), 0)
+        raise make_error_from_code(code, int(to_numpy(index).reshape(-1)[0]), 0)
 
 
 def take_slices(x: ThreeDimView, index: Array, out: Array, size: int, wrap: bool, code: int) -> Array:
@@ -90,7 +90,7 @@ def take_slices(x: ThreeDimView, index: Array, out: Array, size: int, wrap: bool
     device = out.device
     check_dim_not_empty(index, size, code)
     if out.size:
-        take, items, group = work_sizes(device, out.size)
+        take, items, group = choose_work_sizes(device, out.size)
         kinds = {"T": copy_kind(out), "I": index.kind}
         run = device.function(texts.TAKE_SLICES, "take_slices", "ppppiiiiiiiiii", (16,), **kinds)
         run(
@@ -99,7 +99,7 @@ def take_slices(x: ThreeDimView, index: Array, out: Array, size: int, wrap: bool
             x.array,
             index,
             out,
-            error_array(device),
+            get_error_array(device),
             code,
             out.size,
             take,
@@ -121,14 +121,14 @@ def gather_3d(x: ThreeDimView, index: Array, out: Array, code: int) -> Array:
         count = out.size // (P * Q)
         sp, sd, sq = x.steps
         J, D, sj = (count, 1, 0) if Q == 1 else (Q, count, sq)
-        take, items, group = work_sizes(device, out.size)
+        take, items, group = choose_work_sizes(device, out.size)
         if device.is_cpu and Q == 1 and sd == 1:
             run = device.function(texts.GATHER_ROWS, "gather_rows", "ppppiiiiii", T=copy_kind(out), I=index.kind)
-            run(items, group, x.array, index, out, error_array(device), code, out.size, take, J, sp, size)
+            run(items, group, x.array, index, out, get_error_array(device), code, out.size, take, J, sp, size)
             raise_if_blocking(device)
             return out
         run = device.function(texts.GATHER, "gather", "ppppiiiiiiiii", T=copy_kind(out), I=index.kind)
-        run(items, group, x.array, index, out, error_array(device), code, out.size, take, J, D, sp, sd, sj, size)
+        run(items, group, x.array, index, out, get_error_array(device), code, out.size, take, J, D, sp, sd, sj, size)
         raise_if_blocking(device)
     return out
 
@@ -174,11 +174,11 @@ def scatter_3d(
     )
     text, kinds, widths = _scatter_program(device, operation, out.array, source.array, index.array, parallel)
     tail = (*out.steps, *index.steps, *source.steps, size, wrap)
-    error = error_array(device)
+    error = get_error_array(device)
     if parallel:
         run = device.function(text, "scatter_atomic", "ppppiiii" + "i" * 11, widths, **kinds)
         run(
-            grid(P * N * Q, device.group),
+            round_up_to_groups(P * N * Q, device.group),
             (device.group,),
             out.array,
             index.array,
@@ -197,7 +197,7 @@ def scatter_3d(
         run = device.function(text, "scatter", "ppppiiiiii" + "i" * 11, widths, **kinds)
         run(
             (-(-columns // take),),
-            local_size_one(device),
+            get_heavy_item_local_size(device),
             out.array,
             index.array,
             source.array,
@@ -224,12 +224,12 @@ def scatter_in_float32(operation: str, out: Array, scatter: Callable[[Array], No
     return cast(copy, out.kind)
 
 
-def scalar_as_3d(value: Array, sizes: tuple[int, int, int]) -> ThreeDimView:
+def broadcast_scalar_to_3d(value: Array, sizes: tuple[int, int, int]) -> ThreeDimView:
     """View a 0-d array as repeated."""
     return ThreeDimView(value, sizes, (0, 0, 0))
 
 
-def flat_indices(indices: list[Array], shape, sizes, steps, codes, wrap: bool = True) -> Array:
+def compute_flat_indices(indices: list[Array], shape, sizes, steps, codes, wrap: bool = True) -> Array:
     """Return the flat indices of index arrays broadcast to `shape`: int32, -1 for one out of bounds.
 
     `sizes`, `steps` and `codes` (of errors) are those of the indexed dimensions.
@@ -241,22 +241,22 @@ def flat_indices(indices: list[Array], shape, sizes, steps, codes, wrap: bool = 
     for i, size, code in zip(indices, sizes, codes, strict=True):
         check_dim_not_empty(i, size, code)
     if out.size:
-        dims, walks = collapse(shape, *[_broadcast(i, shape) for i in indices])
+        dims, walks = collapse_dims(shape, *[_broadcast_view(i, shape) for i in indices])
         if len(dims) > 8:
             dims, walks = [out.size], [[1] for _ in indices]
-            indices = [clone_row_major(view_of(i, shape, _broadcast(i, shape), i.offset)) for i in indices]
+            indices = [clone_row_major(make_view(i, shape, _broadcast_view(i, shape), i.offset)) for i in indices]
         how = [len(dims), *_pad_numbers(dims)]
         for walk in walks:
             how += _pad_numbers(walk)
         how += [*sizes, *steps, *codes, wrap]
-        take, items, group = work_sizes(device, out.size)
+        take, items, group = choose_work_sizes(device, out.size)
         run = device.function(texts.flat_index_source(count), "places", "p" * count + "ppiix", I=kind)
-        run(items, group, *indices, out, error_array(device), out.size, take, _pack_numbers(how))
+        run(items, group, *indices, out, get_error_array(device), out.size, take, _pack_numbers(how))
         raise_if_blocking(device)
     return out
 
 
-def _broadcast(x: Array, shape) -> tuple[int, ...]:
+def _broadcast_view(x: Array, shape) -> tuple[int, ...]:
     lead = len(shape) - x.ndim
     return (0,) * lead + tuple([s if n == m else 0 for n, s, m in zip(x.shape, x.steps, shape[lead:], strict=True)])
 
@@ -279,6 +279,6 @@ def divide_by_count(x: Array, counts: Array) -> Array:
             + f"#define DIVISOR {'double' if x.kind in ('f64', 'c128') else 'float'}\n"
             + texts.DIVIDE_BY_COUNT
         )
-        take, items, group = work_sizes(device, out.size)
+        take, items, group = choose_work_sizes(device, out.size)
         device.function(text, "divide_by_count", "pppii", T=x.kind)(items, group, x, counts, out, out.size, take)
     return out
