@@ -335,7 +335,8 @@ class Convolutions:
                 work * images * plan.groups >= _MIN_MULS_PER_THREAD,
                 memory, weight, 0 if bias is None else bias, out.reshape(-1)[t.start :],
                 images, plan.groups, depth, filters, by_image, by_channel, by_filter, by_depth,
-                weight.size // plan.groups, taps, _cached_int64_array(t.weight_places), _cached_int64_array(t.image_places),
+                weight.size // plan.groups, taps,
+                _cached_int64_array(t.weight_places), _cached_int64_array(t.image_places),
                 out.shape[1] * plane, plane, int(exact), length, pieces, span, shares, share_of,
                 int(depth * span <= _CACHED_INPUTS),
                 [t.rows, t.width, t.columns, t.down, t.right], _pack_epilogue_arguments(finish),
@@ -370,7 +371,8 @@ class Convolutions:
             "filter_channels", -(-planes // step), planes * work >= _MIN_MULS_PER_THREAD // 4, x, weight,
             0 if bias is None else bias, out.reshape(-1)[target.start :], plan.channels, planes, step,
             rows.high * rows.wide, plane, len(target.image_places), _cached_int64_array(target.weight_places),
-            _cached_int64_array(target.image_places), plan.taps, target.length, _pack_layout_arguments(rows, rows.plane_size),
+            _cached_int64_array(target.image_places), plan.taps, target.length,
+            _pack_layout_arguments(rows, rows.plane_size),
             [target.rows, target.width, target.columns, target.down, target.right], _pack_epilogue_arguments(finish),
         )  # fmt: skip
 
@@ -389,7 +391,8 @@ class Convolutions:
                 "channel_products", -(-plan.channels // step), plan.channels * work >= _MIN_MULS_PER_THREAD // 4,
                 g, x, out,
                 plan.batch, plan.channels, step, lines.high * lines.wide, rows.high * rows.wide, plan.taps,
-                _cached_int64_array(shape.image_places), lines.rows * lines.width, _pack_layout_arguments(rows, rows.plane_size),
+                _cached_int64_array(shape.image_places), lines.rows * lines.width,
+                _pack_layout_arguments(rows, rows.plane_size),
                 _pack_layout_arguments(lines, lines.plane_size),
             )  # fmt: skip
             return out

@@ -1,8 +1,8 @@
 """Kernels that an engine replaces: per op, the dtypes and the minimum number of elements.
 
 NumPy keeps views, matrix products (OpenBLAS is the fastest there is), convolutions, which call an engine themselves
-(`torchlite_backends.numpy.conv_cpu_engine`), random numbers (they equal PyTorch's), creation, in-place writes by index (an
-invalid index must leave the array as it was), and the ops for which the measurements below favour it.
+(`torchlite_backends.numpy.conv_cpu_engine`), random numbers (they equal PyTorch's), creation, in-place writes by index
+(an invalid index must leave the array as it was), and the ops for which the measurements below favour it.
 
 Measured on two Zen 4 cores with AVX-512, NumPy 2.4 and its ufuncs over threads, float32, 2**15, 2**18 and 2**22
 elements: ratios of an engine's time to NumPy's, for both "cc" (g++ 12) and "opencl" (Intel's runtime) unless noted.

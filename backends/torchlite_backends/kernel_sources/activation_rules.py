@@ -18,8 +18,8 @@ _DENSITY = f"exp(N(-0.5) * {{0}} * {{0}}) * N({1.0 / math.sqrt(2.0 * math.pi)!r}
 def _reciprocal_normal_cdf_source(x: str) -> str:
     """Return statements that set `q` to the reciprocal of the normal distribution function of a float."""
     return (
-        f"X u = {x} * {x}; u = u > N({5.8**2}) ? (X)(N({5.8**2})) : u; {horner_source(_POWERS, 'u', 't')}X q = 1 + exp2(t * "
-        f"{x}); "
+        f"X u = {x} * {x}; u = u > N({5.8**2}) ? (X)(N({5.8**2})) : u; {horner_source(_POWERS, 'u', 't')}"
+        f"X q = 1 + exp2(t * {x}); "
     )
 
 

@@ -1,8 +1,8 @@
 """OpenCL and CUDA preambles that let one kernel source compile as both, and the macros of a dtype.
 
 A kernel's array parameter is a pointer and an offset: `IN(T, x)` and `OUT(T, x)` declare both, `AT(x)` is its first
-element. `dtype_macros_source` defines, for the name T: `T` (storage type), `T_C` (compute type), `T_LD(p, i)` and `T_ST(p, i,
-v)` (element i, converted), and `T_LD16(p, i)`, `T_ST16(p, i, v)` for 16 elements from i on (also 4 and 8).
+element. `dtype_macros_source` defines, for the name T: `T` (storage type), `T_C` (compute type), `T_LD(p, i)` and
+`T_ST(p, i, v)` (element i, converted), and `T_LD16(p, i)`, `T_ST16(p, i, v)` for 16 elements from i on (also 4 and 8).
 """
 
 from __future__ import annotations

@@ -154,8 +154,8 @@ class NumpyBackend:
         return BlockwiseFunction(body, outs, arrays, rows, size)
 
     def with_derivative(self, name: str, *options: Any) -> Callable | None:
-        """A kernel that returns an activation and its derivative, see `saved_derivatives.make_kernel_with_derivative`; None if an
-        engine computes the two passes faster.
+        """A kernel that returns an activation and its derivative; None if an engine computes the two passes faster. See
+        `saved_derivatives.make_kernel_with_derivative`.
         """
         if self.engine() != "numpy":
             return None

@@ -407,8 +407,8 @@ def why_not() -> str:
     working = sorted({d["platform"] for d in found.devices if not d["error"]})
     if working:
         return (
-            f"TORCHLITE_OPENCL_PLATFORM={','.join(_read_requested_platforms())} names none of the platforms that work here: "
-            f"{', '.join(working)}"
+            f"TORCHLITE_OPENCL_PLATFORM={','.join(_read_requested_platforms())} names none of the platforms that work "
+            f"here: {', '.join(working)}"
         )
     if found.errors():
         return f"no OpenCL driver works here ({'; '.join(found.errors())}); {INSTALL}"

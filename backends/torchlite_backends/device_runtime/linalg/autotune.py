@@ -1,7 +1,7 @@
 """Autotuning of matrix products, for `mode="max-autotune"` of compiled programs.
 
-Inside `autotuning(device)`, planned products use the fastest of `gemm.list_candidate_configs`. An unmeasured one gets the
-default, and `measure` times all of its configurations on arrays of its own size. The result is cached on disk by
+Inside `autotuning(device)`, planned products use the fastest of `gemm.list_candidate_configs`. An unmeasured one gets
+the default, and `measure` times all of its configurations on arrays of its own size. The result is cached on disk by
 device, driver, sizes and kernel source. All configurations add up in the same order.
 """
 
