@@ -350,7 +350,7 @@ class _Derivative:
                     )
 
 
-def _undefine_op(qualname: str) -> None:
+def _destroy(qualname: str) -> None:
     """Take an op of `custom_op` away."""
     _find_custom_op(qualname)
     global_registry[qualname]._undefine_op()

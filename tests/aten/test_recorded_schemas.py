@@ -48,9 +48,12 @@ def test_most_overloads_have_an_implementation():
 
 def test_a_packet_finds_the_overload_that_a_call_fits():
     x = torch.ones(2, 3)
-    assert aten.add.resolved((x, 2), {}) is aten.add.Tensor and aten.pow.resolved((x, 2), {}) is aten.pow.Tensor_Scalar
-    assert aten.sum.resolved((x, [1]), {}) is aten.sum.dim_IntList and aten.max(x, 1)[1].tolist() == [0, 0]
-    assert aten.eq.resolved((x, 1), {}) is aten.eq.Scalar and aten.add(x, 2).tolist() == [[3.0] * 3] * 2
+    assert (
+        aten.add.resolve_overload((x, 2), {}) is aten.add.Tensor
+        and aten.pow.resolve_overload((x, 2), {}) is aten.pow.Tensor_Scalar
+    )
+    assert aten.sum.resolve_overload((x, [1]), {}) is aten.sum.dim_IntList and aten.max(x, 1)[1].tolist() == [0, 0]
+    assert aten.eq.resolve_overload((x, 1), {}) is aten.eq.Scalar and aten.add(x, 2).tolist() == [[3.0] * 3] * 2
     with pytest.raises(RuntimeError, match="Overloaded torch operator invoked from Python failed to match any schema"):
         aten.add(x, "a")
 

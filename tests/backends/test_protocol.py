@@ -136,7 +136,7 @@ def test_runtimes():
 
 
 def test_random_engines():
-    found = set(uses(OTHER_BACKENDS, attributes=("_engine",), calls=("_counted",)))
+    found = set(uses(OTHER_BACKENDS, attributes=("_engine",), calls=("_engine_with_offset",)))
     assert found == members(protocol.CounterBasedEngine)
 
 

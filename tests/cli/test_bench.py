@@ -94,7 +94,9 @@ def test_rows_are_chosen_by_group_workload_and_row():
     with pytest.raises(ValueError, match="'nonsense'"):
         select_rows("small,nonsense")
     assert (
-        file_of("small", "jax") == "in_jax" and file_of("gpt", "jax") is None and file_of("gpt", "torch") == "language"
+        file_of("small", "jax") == "in_jax"
+        and file_of("gpt", "jax") is None
+        and file_of("gpt", "torch") == "language_models"
     )
 
 

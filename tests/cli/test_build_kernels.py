@@ -15,7 +15,7 @@ def test_the_programs_of_common_ops_are_found_without_building_any(tmp_path):
         "import torchlite as torch\n"
         "from torchlite._cli import build_kernels\n"
         "build_kernels._steps = lambda: iter([lambda: torch.ones(256, 256).erf(), lambda: 1 / 0])\n"
-        "print(len(build_kernels.programs()))\n"
+        "print(len(build_kernels.record_programs()))\n"
     )
     environment = {**os.environ, "TORCHLITE_CPU_KERNELS": "cc", "TORCHLITE_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
@@ -35,7 +35,7 @@ def test_every_native_program_is_built_in_advance(tmp_path):
         "native_gemm.has_avx512()\n"
         "texts = {v for m in modules for v in vars(m).values() if isinstance(v, str) and '\\nENTRY(' in v "
         "and 'ENTRY({' not in v}\n"
-        "print(len(texts) > 5, len(texts - set(build_kernels.programs())))\n"
+        "print(len(texts) > 5, len(texts - set(build_kernels.record_programs())))\n"
     )
     environment = {**os.environ, "TORCHLITE_CPU_KERNELS": "cc", "TORCHLITE_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)

@@ -159,7 +159,7 @@ def test_many_threads_write_and_read_one_file(cache):
 
 @compiled
 def test_several_processes_build_one_program_at_once(cache):
-    code = f"from torchlite_backends.cc import program_build; print(program_build.load({PROGRAM!r}).answer())"
+    code = f"from torchlite_backends.cc import program_build; print(program_build.load_program({PROGRAM!r}).answer())"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "backends")))}
     started = [
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment)
@@ -498,8 +498,8 @@ def test_truncated_libraries_with_valid_digests_are_built_again(cache, libraries
         from torchlite._settings import cache_files
         path, whole = program_build.cache_path({PROGRAM!r}), cxx_compiler.compile_program({PROGRAM!r}, "a.so")
         for length in {lengths}:
-            cache_files.write(path, whole[:length] + program_cache.digest(path.name, whole[:length]))
-            assert program_build.load({PROGRAM!r}).answer() == 42, length
+            cache_files.write(path, whole[:length] + program_cache.digest_binary(path.name, whole[:length]))
+            assert program_build.load_program({PROGRAM!r}).answer() == 42, length
         print("alive")
     """
     done = python(code, cache)
@@ -512,7 +512,7 @@ def test_200_damaged_files_are_built_again(cache, libraries):
         import random
         from torchlite_backends.cc import cxx_compiler, program_build
         path, text, random = program_build.cache_path({PROGRAM!r}), {PROGRAM!r}, random.Random(34)
-        assert program_build.load(text).answer() == 42
+        assert program_build.load_program(text).answer() == 42
         whole, found = path.read_bytes(), 0
         for i in range(200):
             data = bytearray(whole)
@@ -522,7 +522,7 @@ def test_200_damaged_files_are_built_again(cache, libraries):
                 data = data[: random.randrange(len(data))]
             path.write_bytes(data)
             found += program_build.open_cached(path) is not None
-        assert program_build.load(text).answer() == 42 and program_build.open_cached(path) is not None
+        assert program_build.load_program(text).answer() == 42 and program_build.open_cached(path) is not None
         print(found)
     """
     done = python(code, cache)

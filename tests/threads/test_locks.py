@@ -44,7 +44,7 @@ EXCEPTIONS = {
     "torchlite_backends.numpy.cache_blocking:_WorkerPool.__init__": "a hook of its own makes it anew",
     "torchlite_backends.numpy.cache_blocking:_Task.__init__": OF_A_CALL,
     "torchlite_backends.opencl.device:OpenCLFunction.__init__": OF_A_DEVICE,
-    "torchlite_backends.opencl.host_device:HostDevice._wait": OF_A_CALL,
+    "torchlite_backends.opencl.host_device:HostDevice._wait_for_kernels": OF_A_CALL,
     "torchlite_backends.opencl.command_buffer:CommandBuffer.__init__": OF_A_DEVICE,
 }
 

@@ -98,7 +98,7 @@ def test_handlers_work_while_the_thread_does_the_same(name):
 
     wanted, other = result({main}), result({handler})
     from torchlite_backends.numpy import blas
-    controls = blas._controls()
+    controls = blas._find_thread_controls()
 
     def begin():
         global threads

@@ -65,7 +65,7 @@ def test_a_line_for_each_stage_of_a_measurement(capsys):
     progress = ProgressLine(4)
     for stage in ("round 1", "round 1", "round 2"):
         progress.step(stage, "add")
-    progress.say("add failed")
+    progress.write_line("add failed")
     progress.end()
     assert capsys.readouterr().err.splitlines() == ["round 1 …", "round 2 …", "add failed"]
 

@@ -29,7 +29,7 @@ _REFUSED_NAMES = frozenset((
 _GENERATOR_METHODS = frozenset(("manual_seed", "seed", "get_state", "set_state", "get_offset", "set_offset"))
 # Functions that read no elements and change nothing.
 _QUERY_FUNCTIONS = frozenset((
-    "is_foreign", "offset_of", "<module>", "is_pinned", "noted", "is_tracing", "is_scripting", "is_available",
+    "is_foreign", "offset_of", "<module>", "is_pinned", "step_and_note", "is_tracing", "is_scripting", "is_available",
     "is_initialized", "is_current_stream_capturing", "is_built", "device_count",
 ))  # fmt: skip
 _PURE_BUILTINS = frozenset(

@@ -75,7 +75,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     _levels.entered.pop().__exit__(None, None, None)
 
 
-def _current_level(level: int | None) -> Any:
+def _find_level(level: int | None) -> Any:
     entered = _levels.entered
     return entered[-1] if entered and (level is None or level >= 0) else None
 
@@ -85,7 +85,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     tensor's memory layout. RuntimeError outside a level or if one of the two has a tangent already, ValueError if
     one has an integer dtype.
     """
-    at = _current_level(level)
+    at = _find_level(level)
     if at is None:
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
@@ -130,7 +130,7 @@ def check_tangent(tensor: Tensor, tangent: Tensor, at: _forward_mode.ForwardLeve
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The tensor without its tangent, and the tangent: None if it has none, or outside a level."""
-    at = _current_level(level)
+    at = _find_level(level)
     if at is None:
         return UnpackedDualTensor(tensor, None)
     return UnpackedDualTensor(_strip_tangent(tensor, at), tangent_of(tensor, at))

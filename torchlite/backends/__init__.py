@@ -10,7 +10,7 @@ import types
 
 from .._settings.backend_flags import FLAGS
 from ._flag_properties import allow_mutation as __allow_nonbracketed_mutation  # imported by MONAI
-from ._flag_properties import are_flags_frozen, disable_global_flags
+from ._flag_properties import disable_global_flags, flags_frozen
 
 _NAMES = ("cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "openmp", "opt_einsum")
 

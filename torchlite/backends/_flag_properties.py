@@ -17,7 +17,7 @@ def disable_global_flags() -> None:
     FLAGS.flags_frozen = True
 
 
-def are_flags_frozen() -> bool:
+def flags_frozen() -> bool:
     """True if `disable_global_flags` was called."""
     return FLAGS.flags_frozen
 

@@ -131,7 +131,7 @@ def _make_sdp_switch(name: str, words: str) -> tuple[Any, Any]:
         return FLAGS.sdp[name]
 
     def enable(enabled: bool) -> None:
-        FLAGS.sdp[name] = bool(is_enabled)
+        FLAGS.sdp[name] = bool(enabled)
 
     is_enabled.__doc__ = f"Whether scaled dot-product attention may use {words}."
     enable.__doc__ = f"Let scaled dot-product attention use {words}, or not."

@@ -578,18 +578,18 @@ def _bessel_i1e_positive(x):
     )
 
 
-def _bessel_i0(x):
+def _i0(x):
     x = xp.abs(x)
     return xp.exp(x) * _bessel_i0e_positive(x)
 
 
-def _bessel_i1(x):
+def _i1(x):
     a = xp.abs(x)
     return xp.sign(x) * (xp.exp(a) * _bessel_i1e_positive(a))
 
 
 def i0(input):
-    return evaluate_blockwise(_bessel_i0, input)
+    return evaluate_blockwise(_i0, input)
 
 
 def special_i0e(input):
@@ -597,7 +597,7 @@ def special_i0e(input):
 
 
 def special_i1(input):
-    return evaluate_blockwise(_bessel_i1, input)
+    return evaluate_blockwise(_i1, input)
 
 
 def special_i1e(input):
@@ -605,19 +605,19 @@ def special_i1e(input):
 
 
 def special_modified_bessel_i0(input):
-    return evaluate_blockwise(_bessel_i0, input)
+    return evaluate_blockwise(_i0, input)
 
 
 def special_modified_bessel_i1(input):
-    return evaluate_blockwise(_bessel_i1, input)
+    return evaluate_blockwise(_i1, input)
 
 
 def _bessel_k0e_small(x):
-    return xp.exp(x) * (_evaluate_horner(T.K0_REGULAR, 0.5 * x * x - 1) - xp.log(0.5 * x) * _bessel_i0(x))
+    return xp.exp(x) * (_evaluate_horner(T.K0_REGULAR, 0.5 * x * x - 1) - xp.log(0.5 * x) * _i0(x))
 
 
 def _bessel_k1e_small(x):
-    return xp.exp(x) * (_evaluate_horner(T.K1_REGULAR, 0.5 * x * x - 1) / x + xp.log(0.5 * x) * _bessel_i1(x))
+    return xp.exp(x) * (_evaluate_horner(T.K1_REGULAR, 0.5 * x * x - 1) / x + xp.log(0.5 * x) * _i1(x))
 
 
 def _bessel_k_scaled(x, small, table):

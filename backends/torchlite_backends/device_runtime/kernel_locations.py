@@ -10,6 +10,8 @@ import sys
 from types import FunctionType
 from typing import Any
 
+from torchlite._types.python_source import parse
+
 _SOURCES = f"{__name__.partition('.')[0]}.kernel_sources"
 _FOLDER = os.path.dirname(os.path.dirname(__file__))  # of torchlite_backends
 
@@ -50,7 +52,7 @@ def _module_names(module: str) -> tuple[dict[str, str], dict[str, set[str]]]:
     """For each name that a module imports from `kernel_sources`, the module there; for each name that it defines, the
     names in its definition.
     """
-    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    tree = parse(inspect.getsource(sys.modules[module]))
     imported: dict[str, str] = {}
     used: dict[str, set[str]] = {}
     for node in tree.body:
