@@ -14,7 +14,7 @@ def test_the_programs_of_common_ops_are_found_without_building_any(tmp_path):
     code = (
         "import torchlite as torch\n"
         "from torchlite._cli import build_kernels\n"
-        "build_kernels._steps = lambda: iter([lambda: torch.ones(256, 256).erf(), lambda: 1 / 0])\n"
+        "build_kernels._run_all_workloads = lambda: iter([lambda: torch.ones(256, 256).erf(), lambda: 1 / 0])\n"
         "print(len(build_kernels.record_programs()))\n"
     )
     environment = {**os.environ, "TORCHLITE_CPU_KERNELS": "cc", "TORCHLITE_CACHE_DIR": str(tmp_path)}

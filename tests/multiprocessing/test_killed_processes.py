@@ -344,7 +344,7 @@ def test_a_process_that_becomes_another_user_gets_a_new_folder():
         status = 1
         try:
             mine = temporary_folders.process_folder(str(parent))
-            held = list(temporary_folders._folders.held)
+            held = list(temporary_folders._folders.descriptors)
             os.setgid(65534)
             os.setuid(65534)
             other = temporary_folders.process_folder(str(parent))

@@ -105,7 +105,7 @@ def test_handlers_work_while_the_thread_does_the_same(name):
         threads = controls and controls[1]()
 
     def end():
-        assert not blas.single_threaded._entered and not blas.single_threaded.here()
+        assert not blas.single_threaded._entered and not blas.single_threaded.nesting_depth()
         assert threads == (controls and controls[1]())
     """,
         seconds=3.0 if name == "all" else 1.0,

@@ -66,7 +66,7 @@ def test_a_line_for_each_stage_of_a_measurement(capsys):
     for stage in ("round 1", "round 1", "round 2"):
         progress.step(stage, "add")
     progress.write_line("add failed")
-    progress.end()
+    progress.close()
     assert capsys.readouterr().err.splitlines() == ["round 1 …", "round 2 …", "add failed"]
 
 
