@@ -173,7 +173,7 @@ def test_who_waits_for_a_file_that_is_deleted_writes_the_new_one(tmp_path):
 def test_a_fork_within_a_command_does_not_keep_the_lock(tmp_path):
     store = dist.FileStore(str(tmp_path / "values"), 1)
     store.set_timeout(timedelta(seconds=10))
-    with store._locked("set", time.monotonic() + 10):  # as another thread would
+    with store._open_locked("set", time.monotonic() + 10):  # as another thread would
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             child = os.fork()
@@ -238,7 +238,7 @@ def test_a_child_does_not_keep_the_lock_where_its_parent_is_killed(tmp_path):
             held, store = threading.Event(), dist.FileStore(path, 1)
 
             def call():
-                with store._locked("set", time.monotonic() + 10):
+                with store._open_locked("set", time.monotonic() + 10):
                     held.set()
                     time.sleep(60)
 

@@ -272,8 +272,8 @@ def test_parts_of_the_error_output_are_shown_or_heard():
     )
     for size in range(1, len(text) + 1):
         run, shown, heard, left = LaunchedWorld.__new__(LaunchedWorld), [], [], b""
-        run._mark, run._show, run._heard = mark, shown.append, heard.append
+        run._mark, run._write_output, run._handle_rank_message = mark, shown.append, heard.append
         for at in range(0, len(text), size):
-            left = run._take(left + text[at : at + size])
+            left = run._process_lines(left + text[at : at + size])
         assert [told["rank"] for told in heard] == [3, 3]
         assert b"".join(shown) + left == text.replace(message, b"") and not left

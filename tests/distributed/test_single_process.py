@@ -243,5 +243,9 @@ def test_two_processes_of_one_rank_raise():
     joining = pytest.importorskip("torchlite_backends.mpi.local_world")
     folder = tempfile.TemporaryDirectory()  # a short name, as sockets need
     own = os.path.join(folder.name, "meeting-1")
-    with folder, joining._listen(own, 1), pytest.raises(RuntimeError, match="waits to be rank 1 of the same world"):
-        joining._listen(own, 1)
+    with (
+        folder,
+        joining._listen_as_rank(own, 1),
+        pytest.raises(RuntimeError, match="waits to be rank 1 of the same world"),
+    ):
+        joining._listen_as_rank(own, 1)

@@ -340,4 +340,4 @@ def _private():
 
 def _written(group):
     """Whether any element of a group's wholes is not zero: what the system has taken back is."""
-    return any(int(p._whole.target.count_nonzero()) for p in group.parameters if p._whole is not None)
+    return any(int(p._unsharded.target.count_nonzero()) for p in group.parameters if p._unsharded is not None)
