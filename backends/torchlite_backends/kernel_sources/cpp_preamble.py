@@ -1,4 +1,7 @@
-"""Parts of the preamble that C++ on the CPU and CUDA C++ share: macros, type names and conversions."""
+"""Parts of the C++ preambles: `conversions` for the CPU and CUDA, the CPU's macros and type names.
+
+CUDA has its own definitions, because NVRTC's conditions stand between them.
+"""
 
 from __future__ import annotations
 
