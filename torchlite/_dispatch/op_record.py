@@ -237,6 +237,7 @@ class Op(OpFacts):
 
     function: Callable | None = None  # the public function, created at first use
     direct: Callable | None = None  # the function for interceptors, created at first use
+    creation_options: tuple[str, ...] = ()  # options of the schema that the composite does not take
 
     def __init__(self, schema: str, **facts: Any):
         self.name = schema[: schema.index("(")].strip()
@@ -244,11 +245,13 @@ class Op(OpFacts):
             raise TypeError(f"op {self.name}: unknown facts {sorted(facts.keys() - _FACTS)}")
         self.schema = schema
         self.__dict__.update(facts)
-        self.nondiff = frozenset(self.nondiff)
+        if "nondiff" in facts:
+            self.nondiff = frozenset(self.nondiff)
         composite = self.composite
-        self.creation_options = handled_options(composite, schema) if composite is not None else ()
-        if composite is not None and self.creation_options:
-            self.composite = with_options(composite, self)
+        if composite is not None and (" layout=" in schema or " pin_memory=" in schema):
+            self.creation_options = handled_options(composite, schema)
+            if self.creation_options:
+                self.composite = with_options(composite, self)
         if self.layout is not None and self.is_implicit:
             self.composite = self.layout.wrap_composite(self.composite)
         self._backward: Callable | None = None  # generated from the formulas at the first backward
