@@ -376,8 +376,8 @@ def test_a_broken_driver_beside_the_good_ones(opencl, tmp_path, monkeypatch):
         """
         import torchlite as torch
         print(torch.opencl.device_count(), torch.ones(3, device="opencl").sum().item())
-        from torchlite._cli.info import report
-        print(report())
+        from torchlite._cli.info import format_report
+        print(format_report())
     """,
         OCL_ICD_VENDORS=str(vendors),
         TORCHLITE_CACHE_DIR=str(tmp_path),
