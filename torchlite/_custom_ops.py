@@ -187,21 +187,21 @@ def _find_derivative(qualname: str) -> _Derivative:
     op = _find_custom_op(qualname, also_check_torch_library=True)
     schema = op.schema
 
-    def raise_conflict(what: str) -> RuntimeError:
+    def conflict_error(what: str) -> RuntimeError:
         return RuntimeError(
             f"Cannot use torch._custom_ops APIs to register backward formula for {what}. Got operator {qualname} with "
             f"schema: {schema}"
         )
 
     if schema.is_mutable:
-        raise raise_conflict("non-functional operator")
+        raise conflict_error("non-functional operator")
     if not schema.returns:
-        raise raise_conflict("operator with no returns")
+        raise conflict_error("operator with no returns")
     if not schema.is_functional:
-        raise raise_conflict("operator that returns views")
+        raise conflict_error("operator that returns views")
     for result in schema.returns:
         if result.type.text not in _RESULTS:
-            raise raise_conflict(f"operator with return not in {sorted(_RESULTS)} ")
+            raise conflict_error(f"operator with return not in {sorted(_RESULTS)} ")
     if "CompositeImplicitAutograd" in op.kernels:
         raise RuntimeError(
             f"impl_backward/impl_save_for_backward: the operator {qualname} already has an implementation for this "

@@ -371,13 +371,13 @@ def infer_schema(
     if any(getattr(tag, "name", tag) in ("inplace", "out") for tag in (tags if isinstance(tags, Iterable) else [tags])):
         raise NotImplementedError("infer_schema(): an op with the tag inplace or out needs its schema as text")
 
-    def raise_unsupported(what: str) -> ValueError:
+    def schema_error(what: str) -> ValueError:
         return ValueError(f"infer_schema(func): {what} Got func with signature {signature})")
 
     try:
         hints = typing.get_type_hints(prototype_function)
     except (NameError, TypeError) as error:
-        raise raise_unsupported(f"Unsupported type annotation. {error}") from error
+        raise schema_error(f"Unsupported type annotation. {error}") from error
     changed = mutates_args if isinstance(mutates_args, str) else set(mutates_args)
     if isinstance(changed, str) and changed != "unknown":
         raise ValueError("mutates_args must either be a sequence of the names of the arguments that are mutated or "
@@ -386,16 +386,16 @@ def infer_schema(
     seen: set[str] = set()
     for position, (name, parameter) in enumerate(signature.parameters.items()):
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise raise_unsupported("We do not support positional-only args, varargs, or varkwargs.")
+            raise schema_error("We do not support positional-only args, varargs, or varkwargs.")
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
             parts.append("*")
         if parameter.annotation is parameter.empty:
-            raise raise_unsupported(f"Parameter {name} must have a type annotation.")
+            raise schema_error(f"Parameter {name} must have a type annotation.")
         kind = _schema_type_name(hints[name])
         if kind is None and parameter.default is None:
             kind = _schema_type_name(typing.Optional[hints[name]])  # noqa: UP045
         if kind is None:
-            raise raise_unsupported(
+            raise schema_error(
                 f"Parameter {name} has unsupported type {hints[name]}. The valid types are tensors, numbers, "
                 "strings, dtypes, devices, and lists of them."
             )
@@ -403,22 +403,22 @@ def infer_schema(
         written = name in changed if not isinstance(changed, str) else kind.startswith("Tensor")
         if written:
             if not kind.startswith("Tensor"):
-                raise raise_unsupported(
+                raise schema_error(
                     f"Parameter {name} is in mutable_args but only Tensors or collections of Tensors can be mutated"
                 )
             kind = f"Tensor(a{position}!){kind[6:]}"
         text = f"{kind} {name}"
         if parameter.default is not parameter.empty:
-            text += f"={_format_default(parameter.default, raise_unsupported, name)}"
+            text += f"={_format_default(parameter.default, schema_error, name)}"
         parts.append(text)
     if not isinstance(changed, str) and not changed <= seen:
-        raise raise_unsupported(
+        raise schema_error(
             f"{changed - seen} in mutates_args were not found in the custom op's signature. mutates_args should "
             "contain the names of all args that the custom op mutates, or just the string 'unknown' if you don't know."
         )
     if "return" not in hints or signature.return_annotation is signature.empty:
-        raise raise_unsupported("No return type annotation was provided. Please add one.")
-    return f"{op_name or ''}({', '.join(parts)}) -> {_format_returns(hints['return'], raise_unsupported)}"
+        raise schema_error("No return type annotation was provided. Please add one.")
+    return f"{op_name or ''}({', '.join(parts)}) -> {_format_returns(hints['return'], schema_error)}"
 
 
 def _format_default(value: Any, refuse: Callable, name: str) -> str:

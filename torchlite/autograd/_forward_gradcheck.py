@@ -15,7 +15,7 @@ from .forward_ad import dual_level, make_dual, unpack_dual
 Fail = Callable[[str], Exception]
 
 
-def _is_differentiable(function, inputs) -> list[Tensor]:
+def _compute_differentiable_outputs(function, inputs) -> list[Tensor]:
     found = function(*inputs)
     found = (found,) if isinstance(found, Tensor) else tuple(found)
     return [o for o in found if isinstance(o, Tensor) and o.dtype.category >= 2]
@@ -25,7 +25,7 @@ def jvp_outputs(function, inputs: list, tangents: dict[int, Any]) -> list[Tensor
     """The tangents of the outputs; zeros for outputs without one."""
     with dual_level():
         duals = [make_dual(x, tangents[i]) if i in tangents else x for i, x in enumerate(inputs)]
-        pairs = [unpack_dual(o) for o in _is_differentiable(function, duals)]
+        pairs = [unpack_dual(o) for o in _compute_differentiable_outputs(function, duals)]
         return [p.primal.detach().new_zeros(p.primal.shape) if p.tangent is None else p.tangent for p in pairs]
 
 
@@ -59,7 +59,9 @@ class ForwardCheck:
                 ends = [
                     [
                         _to_numpy(o)
-                        for o in _is_differentiable(self.function, self._perturb_input(position, sign * step))
+                        for o in _compute_differentiable_outputs(
+                            self.function, self._perturb_input(position, sign * step)
+                        )
                     ]
                     for sign in (1, -1)
                 ]

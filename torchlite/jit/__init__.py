@@ -94,7 +94,7 @@ def wait(future: Future) -> Any:
 _fork, _wait = fork, wait
 
 
-def _raise_unsupported(name: str) -> Any:
+def _make_unsupported_function(name: str) -> Any:
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(
             f"torch.jit.{name}: torchlite does not read or write flatbuffers; use torch.jit.save and torch.jit.load"
@@ -106,7 +106,7 @@ def _raise_unsupported(name: str) -> Any:
 
 
 jit_module_from_flatbuffer, save_jit_module_to_flatbuffer = map(
-    _raise_unsupported, ("jit_module_from_flatbuffer", "save_jit_module_to_flatbuffer")
+    _make_unsupported_function, ("jit_module_from_flatbuffer", "save_jit_module_to_flatbuffer")
 )
 
 

@@ -83,7 +83,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         """Return the function's text under a name."""
         head = self.head(name)
         if is_ignored_fn(self._function):
-            return self._is_left_out(name, head)
+            return self._write_ignored_method(name, head)
         TypeChecker(self).check(self._node)
         body = self._compile_block(self._node.body)
         text = "\n".join(ast.unparse(ast.fix_missing_locations(n)) for n in body) or "pass"
@@ -116,7 +116,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         result = f" -> {self._kinds_of['return']}" if "return" in self._kinds_of else ""
         return f"def {name}({', '.join([*first, *texts])}){result}"
 
-    def _is_left_out(self, name: str, head: str) -> str:
+    def _write_ignored_method(self, name: str, head: str) -> str:
         """Return the text of a function that only Python can run: it raises."""
         said = f"The method {name} is left to Python (@unused or @ignore), and cannot be called in TorchScript"
         if not should_drop(self._function):

@@ -54,7 +54,7 @@ def trace_graph(f: Any, args: Any = (), kwargs: Any = None, return_inputs: bool 
     kwargs = kwargs or {}
     recorded = _ScopedGraph()
     recorded.state = TracingState()
-    recorder = OpRecorder(recorded, lambda tensor: recorded.get_attr(_is_constant(constants, tensor)), whole=True)
+    recorder = OpRecorder(recorded, lambda tensor: recorded.get_attr(_add_constant(constants, tensor)), whole=True)
     constants: dict[str, Any] = {}
     leaves, spec = pytree.tree_flatten((args, kwargs))
     leaves = [leaf.detach().requires_grad_(leaf.requires_grad) if _is_tensor(leaf) else leaf for leaf in leaves]
@@ -78,7 +78,7 @@ def _is_tensor(value: Any) -> bool:
     return isinstance(value, torch.Tensor)
 
 
-def _is_constant(constants: dict[str, Any], tensor: Any) -> str:
+def _add_constant(constants: dict[str, Any], tensor: Any) -> str:
     name = f"constant_{len(constants)}"
     constants[name] = tensor
     return name

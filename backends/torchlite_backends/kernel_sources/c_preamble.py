@@ -8,7 +8,7 @@ groups of one; otherwise the entry refuses (`ALONE`).
 
 from __future__ import annotations
 
-from .cpp_preamble import DEFINITIONS, conversions
+from .cpp_preamble import FLOAT_LIMITS_AND_TYPES, LONG_LIMITS, conversions
 
 _TYPES = r"""
 #define FUNCTION inline
@@ -558,10 +558,21 @@ template <class P, class... A> struct Entry {
 template <class P, class... A> constexpr Entry<P, A...> entry_of(void (P::*)(A...)) { return {}; }
 template <class P, class... A> constexpr int count_of(void (P::*)(A...)) { return sizeof...(A); }
 """
+_MACROS = r"""
+#define GLOBAL
+#define LOCAL
+#define NOT_INLINE __attribute__((noinline))
+#define VECTOR_HINT(V)
+#define IN(T, x) const T* x##_, const int x##_o
+#define OUT(T, x) T* x##_, const int x##_o
+#define AT(x) (x##_ + x##_o)
+"""
 CPP = (
     "#if __has_include(<features.h>)\n#include <features.h>\n#endif\n"
     "#if defined(__SSE2__)\n#include <emmintrin.h>\n#endif\nnamespace cc {\n"
-    + DEFINITIONS
+    + _MACROS
+    + FLOAT_LIMITS_AND_TYPES
+    + LONG_LIMITS
     + _TYPES
     + _HALVES
     + _scalar_math_source()

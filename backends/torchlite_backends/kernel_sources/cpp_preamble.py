@@ -1,31 +1,15 @@
-"""Parts of the C++ preambles: `conversions` for the CPU and CUDA, the CPU's macros and type names.
-
-CUDA has its own definitions, because NVRTC's conditions stand between them.
-"""
+"""Parts of the preamble that C++ on the CPU and CUDA C++ share: limits, type names and conversions."""
 
 from __future__ import annotations
 
 _SCALARS = ("char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double")
 _WIDTHS = (2, 4, 8, 16)
 
-DEFINITIONS = r"""
-#define GLOBAL
-#define LOCAL
-#define NOT_INLINE __attribute__((noinline))
-#define VECTOR_HINT(V)
-#define IN(T, x) const T* x##_, const int x##_o
-#define OUT(T, x) T* x##_, const int x##_o
-#define AT(x) (x##_ + x##_o)
+FLOAT_LIMITS_AND_TYPES = r"""
 #define FLT_EPSILON 1.1920928955078125e-07f
 #define FLT_MIN 1.17549435082228751e-38f
 #define DBL_EPSILON 2.2204460492503131e-16
 #define DBL_MIN 2.2250738585072014e-308
-#undef LONG_MAX
-#undef LONG_MIN
-#undef ULONG_MAX
-#define LONG_MAX 0x7fffffffffffffffLL
-#define LONG_MIN (-LONG_MAX - 1)
-#define ULONG_MAX 0xffffffffffffffffULL
 typedef signed char cl_char;
 typedef unsigned char cl_uchar;
 typedef short cl_short;
@@ -37,12 +21,20 @@ typedef unsigned long long cl_ulong;
 typedef float cl_float;
 typedef double cl_double;
 typedef unsigned short cl_half;
+"""[1:]
+LONG_LIMITS = r"""
+#undef LONG_MAX
+#undef LONG_MIN
+#undef ULONG_MAX
+#define LONG_MAX 0x7fffffffffffffffLL
+#define LONG_MIN (-LONG_MAX - 1)
+#define ULONG_MAX 0xffffffffffffffffULL
 template <int bytes> struct Signed;
 template <> struct Signed<1> { typedef signed char Type; };
 template <> struct Signed<2> { typedef short Type; };
 template <> struct Signed<4> { typedef int Type; };
 template <> struct Signed<8> { typedef long long Type; };
-"""
+"""[1:]
 
 
 def conversions(qualifier: str, convert: str, load: str, store: str) -> str:

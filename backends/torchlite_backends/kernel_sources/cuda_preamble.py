@@ -5,9 +5,10 @@ CUDA-specific code is behind `__CUDACC_RTC__`: other compilers take the same sou
 
 from __future__ import annotations
 
-from .cpp_preamble import conversions
+from .cpp_preamble import FLOAT_LIMITS_AND_TYPES, LONG_LIMITS, conversions
 
-_TYPES = r"""
+_TYPES = (
+    r"""
 #ifdef __CUDACC_RTC__
 #pragma nv_diag_suppress 177, 186
 #elif !defined(CUDA_SIMULATOR)
@@ -45,38 +46,16 @@ _TYPES = r"""
 #define INFINITY __int_as_float(0x7f800000)
 #define NAN __int_as_float(0x7fffffff)
 #endif
-#define FLT_EPSILON 1.1920928955078125e-07f
-#define FLT_MIN 1.17549435082228751e-38f
-#define DBL_EPSILON 2.2204460492503131e-16
-#define DBL_MIN 2.2250738585072014e-308
-typedef signed char cl_char;
-typedef unsigned char cl_uchar;
-typedef short cl_short;
-typedef unsigned short cl_ushort;
-typedef int cl_int;
-typedef unsigned int cl_uint;
-typedef long long cl_long;
-typedef unsigned long long cl_ulong;
-typedef float cl_float;
-typedef double cl_double;
-typedef unsigned short cl_half;
-#if defined(__CUDACC_RTC__) || defined(CUDA_SIMULATOR)
+"""
+    + FLOAT_LIMITS_AND_TYPES
+    + r"""#if defined(__CUDACC_RTC__) || defined(CUDA_SIMULATOR)
 #define INT_MAX 0x7fffffff
 #define INT_MIN (-INT_MAX - 1)
 #define UINT_MAX 0xffffffffu
 #endif
-#undef LONG_MAX
-#undef LONG_MIN
-#undef ULONG_MAX
-#define LONG_MAX 0x7fffffffffffffffLL
-#define LONG_MIN (-LONG_MAX - 1)
-#define ULONG_MAX 0xffffffffffffffffULL
-template <int bytes> struct Signed;
-template <> struct Signed<1> { typedef signed char Type; };
-template <> struct Signed<2> { typedef short Type; };
-template <> struct Signed<4> { typedef int Type; };
-template <> struct Signed<8> { typedef long long Type; };
-template <class T, int N> struct Cells { T s[N]; };
+"""
+    + LONG_LIMITS
+    + r"""template <class T, int N> struct Cells { T s[N]; };
 template <class T> struct Cells<T, 2> { T x, y; };
 template <class T> struct Cells<T, 4> { T x, y, z, w; };
 template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector : Cells<T, N> {
@@ -120,6 +99,7 @@ template <class M, class T, int N> FUNCTION Vector<T, N> choose(Vector<M, N> c, 
 #define VEC8(T, ...) T(__VA_ARGS__)
 #define VEC16(T, ...) T(__VA_ARGS__)
 """
+)
 
 _ACCESS = r"""
 template <int bytes> struct alignas(bytes) Chunk { unsigned word[bytes / 4]; };

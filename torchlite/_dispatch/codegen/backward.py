@@ -91,7 +91,7 @@ def _formula_arguments(op: Op, formula: Formula) -> list[Piece]:
     for need in formula.needs:
         key = parse_saved_name(need, names)
         if need == "needs":
-            arguments.append(tuple_literal([_is_wanted(op, names[name]) for name in formula.targets]))
+            arguments.append(tuple_literal([_needs_gradient_source(op, names[name]) for name in formula.targets]))
         elif is_output_name(need):
             arguments.append(_output_expression(op, int(need[3:] or 0)))
         else:
@@ -100,7 +100,7 @@ def _formula_arguments(op: Op, formula: Formula) -> list[Piece]:
     return arguments
 
 
-def _is_wanted(op: Op, param: Param) -> str:
+def _needs_gradient_source(op: Op, param: Param) -> str:
     """Test that an argument's gradient is needed; for a list, the gradient of any element."""
     edge = f"edges[{_output_position(op, param.name)}]"
     if param.kind == "list":

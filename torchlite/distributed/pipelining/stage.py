@@ -93,7 +93,7 @@ class _PipelineStageBase:
         """
         if self.is_first:
             _check_tensors(args, f"Stage {self.stage_index}: arg")
-        with self._has_pending_gradients():
+        with self._defer_gradient_sync():
             output = self.submod(*args, **(kwargs or {}))
         _check_tensors(as_tuple(output), f"Stage {self.stage_index}: output")
         return output
@@ -151,7 +151,7 @@ class _PipelineStageBase:
     # -- data parallel modules, whose gradients are reduced once for all microbatches
 
     @contextlib.contextmanager
-    def _has_pending_gradients(self) -> Iterator[None]:
+    def _defer_gradient_sync(self) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
             if isinstance(self.submod, torch.nn.parallel.DistributedDataParallel):
                 stack.enter_context(self.submod.no_sync())

@@ -210,7 +210,7 @@ def _shape_before_sharding(
     return left
 
 
-def _is_shard(placement: Placement) -> int | None:
+def _get_shard_dim(placement: Placement) -> int | None:
     return placement.dim if isinstance(placement, Shard) else None
 
 
@@ -235,8 +235,8 @@ def redistribute_local_tensor(
 
     # A sharding is redone if an earlier mesh dimension starts or stops sharding the same tensor dimension.
     for number in reversed(range(1, mesh.ndim)):
-        moved = {_is_shard(p) for i in range(number) if now[i] != target[i] for p in (now[i], target[i])}
-        if isinstance(now[number], Shard) and _is_shard(now[number]) in moved:
+        moved = {_get_shard_dim(p) for i in range(number) if now[i] != target[i] for p in (now[i], target[i])}
+        if isinstance(now[number], Shard) and _get_shard_dim(now[number]) in moved:
             redistribute_mesh_dim(number, Replicate())
     for number in range(mesh.ndim):
         redistribute_mesh_dim(number, target[number])

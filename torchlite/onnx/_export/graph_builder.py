@@ -240,8 +240,3 @@ def translates(*names: str) -> Callable[[Callable], Callable]:
 def find_rule(target: str) -> Callable | None:
     """Return the export rule of an op, by overload name, else by op name."""
     return _TABLE.get(target) or _TABLE.get(target.rpartition(".")[0])
-
-
-def is_supported() -> list[str]:
-    """Return the ops with export rules."""
-    return sorted(_TABLE)

@@ -134,7 +134,7 @@ class RunLimits:
             )
             live += _OBJECT * max(len(alive) - _OBJECTS, 0)
         if live + more > self.max_elements:
-            raise _raise_excess(what, live + more, self.max_elements, live if more else 0)
+            raise _excess_error(what, live + more, self.max_elements, live if more else 0)
         self.base = self.created - live
         # Allow some progress before the next count, as counts take time; and keep lists short.
         self.next_count = self.created + min(
@@ -194,7 +194,7 @@ def check_elements(what: str, *sizes: int, each: int = 1) -> int:
     more = (count or nonzero_numel(sizes)) * each
     if limits is None:
         if more > _MAX_UNLIMITED:
-            raise _raise_excess(what, more, _MAX_UNLIMITED, 0)
+            raise _excess_error(what, more, _MAX_UNLIMITED, 0)
     else:
         if more + limits.created - limits.base > limits.max_elements:
             limits.count(what, more)
@@ -305,7 +305,7 @@ def _array_elements(array: Any) -> int:
     return math.prod(array.shape) * max(getattr(getattr(array, "dtype", None), "itemsize", 4), 4) // 4
 
 
-def _raise_excess(what: str, count: int, max_elements: int, alive: int) -> OnnxFileError:
+def _excess_error(what: str, count: int, max_elements: int, alive: int) -> OnnxFileError:
     least = count if count < 1 << 40 else 0
     number = str(count) if count < 1 << 64 else "more than 2**64"
     beside = f" with {alive} that are alive" if alive else ""
