@@ -138,17 +138,17 @@ def _padding_for_f_pad(module):
 def _pad_and_convolve(module, conv, input, weight, bias):
     if module.padding_mode != "zeros":
         padded = F.pad(input, module._reversed_padding_repeated_twice, mode=module.padding_mode)
-        return conv(padded, weight, bias, module.stride, module.__expand__(0), module.dilation, module.groups)
+        return conv(padded, weight, bias, module.stride, module._tl_expand(0), module.dilation, module.groups)
     return conv(input, weight, bias, module.stride, module.padding, module.dilation, module.groups)
 
 
 class _Conv(_ConvNd):
     """The base of Conv1d, Conv2d and Conv3d.
 
-    `__expand__` makes a tuple of an argument: one value a dimension.
+    `_tl_expand` makes a tuple of an argument: one value a dimension.
     """
 
-    __expand__: Callable[[Any], tuple[Any, ...]]
+    _tl_expand: Callable[[Any], tuple[Any, ...]]
 
     def __init__(
         self,
@@ -167,12 +167,12 @@ class _Conv(_ConvNd):
         super().__init__(
             in_channels,
             out_channels,
-            self.__expand__(kernel_size),
-            self.__expand__(stride),
-            padding if isinstance(padding, str) else self.__expand__(padding),
-            self.__expand__(dilation),
+            self._tl_expand(kernel_size),
+            self._tl_expand(stride),
+            padding if isinstance(padding, str) else self._tl_expand(padding),
+            self._tl_expand(dilation),
             False,
-            self.__expand__(0),
+            self._tl_expand(0),
             groups,
             bias,
             padding_mode,
@@ -189,7 +189,7 @@ class Conv1d(_Conv):
     "valid".
     """
 
-    __expand__ = staticmethod(_single)
+    _tl_expand = staticmethod(_single)
 
     def _conv_forward(self, input, weight, bias):
         return _pad_and_convolve(self, F.conv1d, input, weight, bias)
@@ -206,7 +206,7 @@ class Conv2d(_Conv):
     torch.Size([1, 8, 5, 5])
     """
 
-    __expand__ = staticmethod(_pair)
+    _tl_expand = staticmethod(_pair)
 
     def _conv_forward(self, input, weight, bias):
         return _pad_and_convolve(self, F.conv2d, input, weight, bias)
@@ -220,7 +220,7 @@ class Conv3d(_Conv):
     parameters as in Conv1d.
     """
 
-    __expand__ = staticmethod(_triple)
+    _tl_expand = staticmethod(_triple)
 
     def _conv_forward(self, input, weight, bias):
         return _pad_and_convolve(self, F.conv3d, input, weight, bias)
@@ -304,7 +304,7 @@ def _conv_transpose_forward(module, conv, input, output_size, dims):
 class _ConvTranspose(_ConvTransposeNd):
     """The base of ConvTranspose1d, ConvTranspose2d and ConvTranspose3d."""
 
-    __expand__: Callable[[Any], tuple[Any, ...]]
+    _tl_expand: Callable[[Any], tuple[Any, ...]]
 
     def __init__(
         self,
@@ -324,12 +324,12 @@ class _ConvTranspose(_ConvTransposeNd):
         super().__init__(
             in_channels,
             out_channels,
-            self.__expand__(kernel_size),
-            self.__expand__(stride),
-            self.__expand__(padding),
-            self.__expand__(dilation),
+            self._tl_expand(kernel_size),
+            self._tl_expand(stride),
+            self._tl_expand(padding),
+            self._tl_expand(dilation),
             True,
-            self.__expand__(output_padding),
+            self._tl_expand(output_padding),
             groups,
             bias,
             padding_mode,
@@ -345,7 +345,7 @@ class ConvTranspose1d(_ConvTranspose):
     groups, kernel_size).
     """
 
-    __expand__ = staticmethod(_single)
+    _tl_expand = staticmethod(_single)
 
     def forward(self, input: Tensor, output_size: Ints | None = None) -> Tensor:
         return _conv_transpose_forward(self, F.conv_transpose1d, input, output_size, 1)
@@ -356,7 +356,7 @@ class ConvTranspose2d(_ConvTranspose):
     as in ConvTranspose1d.
     """
 
-    __expand__ = staticmethod(_pair)
+    _tl_expand = staticmethod(_pair)
 
     def forward(self, input: Tensor, output_size: Ints | None = None) -> Tensor:
         return _conv_transpose_forward(self, F.conv_transpose2d, input, output_size, 2)
@@ -367,7 +367,7 @@ class ConvTranspose3d(_ConvTranspose):
     ConvTranspose1d.
     """
 
-    __expand__ = staticmethod(_triple)
+    _tl_expand = staticmethod(_triple)
 
     def forward(self, input: Tensor, output_size: Ints | None = None) -> Tensor:
         return _conv_transpose_forward(self, F.conv_transpose3d, input, output_size, 3)

@@ -29,11 +29,11 @@ class _PadNd(Module):
     __constants__ = ["padding"]
     padding: tuple[int, ...]
     # Makes a tuple of an argument: two amounts a dimension.
-    __expand__: Callable[[Any], tuple[int, ...]]
+    _tl_expand: Callable[[Any], tuple[int, ...]]
 
     def __init__(self, padding: Ints) -> None:
         super().__init__()
-        self.padding = self.__expand__(padding)
+        self.padding = self._tl_expand(padding)
 
     def extra_repr(self) -> str:
         return f"{self.padding}"
@@ -56,19 +56,19 @@ class _ConstantPadNd(_PadNd):
 class ConstantPad1d(_ConstantPadNd):
     """Pads the last dimension with `value`: (*, W) -> (*, W_out)."""
 
-    __expand__ = staticmethod(_pair)
+    _tl_expand = staticmethod(_pair)
 
 
 class ConstantPad2d(_ConstantPadNd):
     """Pads the last two dimensions with `value`: (*, H, W) -> (*, H_out, W_out)."""
 
-    __expand__ = staticmethod(_quadruple)
+    _tl_expand = staticmethod(_quadruple)
 
 
 class ConstantPad3d(_ConstantPadNd):
     """Pads the last three dimensions with `value`: (*, D, H, W) -> (*, D_out, H_out, W_out)."""
 
-    __expand__ = staticmethod(_sextuple)
+    _tl_expand = staticmethod(_sextuple)
 
 
 class _ZeroPadNd(_ConstantPadNd):
@@ -105,19 +105,19 @@ class _CircularPadNd(_PadNd):
 class CircularPad1d(_CircularPadNd):
     """Pads (N, C, W) or (C, W) with the values of the other end."""
 
-    __expand__ = staticmethod(_pair)
+    _tl_expand = staticmethod(_pair)
 
 
 class CircularPad2d(_CircularPadNd):
     """Pads (N, C, H, W) or (C, H, W) with the values of the other end."""
 
-    __expand__ = staticmethod(_quadruple)
+    _tl_expand = staticmethod(_quadruple)
 
 
 class CircularPad3d(_CircularPadNd):
     """Pads (N, C, D, H, W) or (C, D, H, W) with the values of the other end."""
 
-    __expand__ = staticmethod(_sextuple)
+    _tl_expand = staticmethod(_sextuple)
 
 
 class _ReflectionPadNd(_PadNd):
@@ -128,19 +128,19 @@ class _ReflectionPadNd(_PadNd):
 class ReflectionPad1d(_ReflectionPadNd):
     """Pads (N, C, W) or (C, W) with the values mirrored at the edge, which itself is not repeated."""
 
-    __expand__ = staticmethod(_pair)
+    _tl_expand = staticmethod(_pair)
 
 
 class ReflectionPad2d(_ReflectionPadNd):
     """Pads (N, C, H, W) or (C, H, W) with the values mirrored at the edges."""
 
-    __expand__ = staticmethod(_quadruple)
+    _tl_expand = staticmethod(_quadruple)
 
 
 class ReflectionPad3d(_ReflectionPadNd):
     """Pads (N, C, D, H, W) or (C, D, H, W) with the values mirrored at the edges."""
 
-    __expand__ = staticmethod(_sextuple)
+    _tl_expand = staticmethod(_sextuple)
 
 
 class _ReplicationPadNd(_PadNd):
@@ -151,16 +151,16 @@ class _ReplicationPadNd(_PadNd):
 class ReplicationPad1d(_ReplicationPadNd):
     """Pads (N, C, W) or (C, W) with the value of the edge."""
 
-    __expand__ = staticmethod(_pair)
+    _tl_expand = staticmethod(_pair)
 
 
 class ReplicationPad2d(_ReplicationPadNd):
     """Pads (N, C, H, W) or (C, H, W) with the values of the edges."""
 
-    __expand__ = staticmethod(_quadruple)
+    _tl_expand = staticmethod(_quadruple)
 
 
 class ReplicationPad3d(_ReplicationPadNd):
     """Pads (N, C, D, H, W) or (C, D, H, W) with the values of the edges."""
 
-    __expand__ = staticmethod(_sextuple)
+    _tl_expand = staticmethod(_sextuple)

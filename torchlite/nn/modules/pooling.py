@@ -93,13 +93,13 @@ class MaxPool3d(_MaxPoolNd):
 
 
 class _MaxUnpoolNd(Module):
-    __expand__: Callable[[Any], tuple[Any, ...]]
+    _tl_expand: Callable[[Any], tuple[Any, ...]]
 
     def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:
         super().__init__()
-        self.kernel_size = self.__expand__(kernel_size)
-        self.stride = self.__expand__(stride if stride is not None else kernel_size)
-        self.padding = self.__expand__(padding)
+        self.kernel_size = self._tl_expand(kernel_size)
+        self.stride = self._tl_expand(stride if stride is not None else kernel_size)
+        self.padding = self._tl_expand(padding)
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
@@ -110,7 +110,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
     L_out). `output_size` resolves an ambiguous L_out.
     """
 
-    __expand__ = staticmethod(_single)
+    _tl_expand = staticmethod(_single)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Ints | None = None) -> Tensor:
         return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
@@ -119,7 +119,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
 class MaxUnpool2d(_MaxUnpoolNd):
     """The partial inverse of MaxPool2d; as MaxUnpool1d."""
 
-    __expand__ = staticmethod(_pair)
+    _tl_expand = staticmethod(_pair)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Ints | None = None) -> Tensor:
         return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
@@ -128,7 +128,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
 class MaxUnpool3d(_MaxUnpoolNd):
     """The partial inverse of MaxPool3d; as MaxUnpool1d."""
 
-    __expand__ = staticmethod(_triple)
+    _tl_expand = staticmethod(_triple)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Ints | None = None) -> Tensor:
         return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
@@ -221,7 +221,7 @@ class AvgPool3d(_AvgPoolWithDivisor):
 
 class _FractionalMaxPoolNd(Module):
     __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
-    __expand__: Callable[[Any], tuple[Any, ...]]
+    _tl_expand: Callable[[Any], tuple[Any, ...]]
 
     def __init__(
         self,
@@ -232,11 +232,11 @@ class _FractionalMaxPoolNd(Module):
         _random_samples: Any = None,
     ) -> None:
         super().__init__()
-        self.kernel_size = self.__expand__(kernel_size)
+        self.kernel_size = self._tl_expand(kernel_size)
         self.return_indices = return_indices
         self.register_buffer("_random_samples", _random_samples)
-        self.output_size = self.__expand__(output_size) if output_size is not None else None
-        self.output_ratio = self.__expand__(output_ratio) if output_ratio is not None else None
+        self.output_size = self._tl_expand(output_size) if output_size is not None else None
+        self.output_ratio = self._tl_expand(output_ratio) if output_ratio is not None else None
         if output_size is None and output_ratio is None:
             raise ValueError(f"{type(self).__name__} requires specifying either an output size, or a pooling ratio")
         if output_size is not None and output_ratio is not None:
@@ -250,7 +250,7 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
     input's size (Graham 2014).
     """
 
-    __expand__ = staticmethod(_pair)
+    _tl_expand = staticmethod(_pair)
 
     def forward(self, input: Tensor) -> Any:
         return F.fractional_max_pool2d(
@@ -266,7 +266,7 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
     """The three-dimensional FractionalMaxPool2d."""
 
-    __expand__ = staticmethod(_triple)
+    _tl_expand = staticmethod(_triple)
 
     def forward(self, input: Tensor) -> Any:
         return F.fractional_max_pool3d(
