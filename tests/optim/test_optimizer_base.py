@@ -1,6 +1,7 @@
 """Base classes of optimizers and schedules: their interface for subclasses, hooks and programs that read attributes."""
 
 import copy
+import inspect
 import pickle
 import warnings
 
@@ -145,3 +146,17 @@ def test_gradients_that_do_not_fit_are_refused_in_order():
 def test_the_module_lists_every_optimizer():
     assert {name: vars(optim)[name] for name in optim.__all__} == {name: getattr(optim, name) for name in optim.__all__}
     assert optim.__all__ and set(optim.__all__) <= set(dir(optim))
+
+
+OPTIMIZERS = [
+    cls
+    for cls in (getattr(optim, name) for name in sorted(optim.__all__))
+    if isinstance(cls, type) and issubclass(cls, optim.Optimizer) and cls is not optim.Optimizer
+]
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_every_argument_of_a_constructor_is_an_option(optimizer):
+    """Constructors list their options by name; one that is missing there would not be read."""
+    options = optimizer([nn.Parameter(torch.zeros(2, 2))], lr=0.1).defaults
+    assert set(inspect.signature(optimizer).parameters) - {"params"} <= set(options)
