@@ -48,6 +48,7 @@ FOR_CPUS = """
 _BATCH = 24
 _EVERY_TIME = "*"  # the line of product.txt for what is compiled every time
 _REGISTERS, _SHARED = 65536, 48 << 10  # of a block
+_NAME_WIDTH = 52  # the first column of registers.txt
 
 
 # -- NVRTC --
@@ -265,19 +266,19 @@ def written(table: dict[str, dict[str, Use]], version: str) -> str:
     head = [
         f"NVRTC {version}. For each architecture: registers, bytes spilled, bytes of local memory, bytes of shared "
         "memory; the most of a kernel's variants.",
-        f"{'kernel and dtype':44}" + "".join(f"{a:>24}" for a in ARCHITECTURES),
+        f"{'kernel and dtype':{_NAME_WIDTH}}" + "".join(f"{a:>24}" for a in ARCHITECTURES),
     ]
     rows = []
     for line in sorted(table):
         cells = [table[line].get(a, Use()) for a in ARCHITECTURES]
-        rows.append(f"{line:44}" + "".join(f"{f'{u.registers} {u.spilled} {u.local} {u.shared}':>24}" for u in cells))
+        rows.append(f"{line:{_NAME_WIDTH}}" + "".join(f"{f'{u.registers} {u.spilled} {u.local} {u.shared}':>24}" for u in cells))
     return "\n".join(head + rows) + "\n"
 
 
 def read() -> tuple[str, dict[str, list[int]]]:
     """NVRTC's version and the bytes spilled on each architecture, by line."""
     head, _, *rows = TABLE.read_text().splitlines()
-    cells = {row[:44].strip(): [int(n) for n in row[44:].split()] for row in rows}
+    cells = {row[:_NAME_WIDTH].strip(): [int(n) for n in row[_NAME_WIDTH:].split()] for row in rows}
     return head.split()[1].rstrip("."), {line: numbers[1::4] for line, numbers in cells.items()}
 
 
