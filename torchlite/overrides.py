@@ -41,7 +41,7 @@ def _public_function_of(op: Any, writes: bool) -> Any:
     """The function or method by which programs name an op; None where that is the op's own function."""
     if op.name in _METHODS:
         return getattr(Tensor, _METHODS[op.name])
-    name = op.name.strip("_")
+    name = op.function_name.rstrip("_")
     if writes:
         return getattr(Tensor, f"{name}_", None) or in_place_method(op)
     import torchlite as torch

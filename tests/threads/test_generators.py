@@ -112,7 +112,7 @@ def test_seeding_and_forking_beside_draws_raise_nothing():
             if k == 0:
                 torch.manual_seed(i)
             elif k == 1:
-                with torch.random.fork_rng():
+                with torch.random.fork_rng(devices=()):
                     torch.rand(5)
             elif k == 2:
                 torch.set_rng_state(torch.get_rng_state())

@@ -35,7 +35,7 @@ _RECORDS = {
     "_gelu_backward": "gelu_backward", "_silu_backward": "silu_backward", "_mish_backward": "mish_backward",
     "_hardswish_backward": "hardswish_backward", "_hardtanh_backward": "hardtanh_backward",
     "_softplus_backward": "softplus_backward", "_view_dtype": "view", "_floor_divide": "div", "_trunc_divide": "div",
-    "_view": "view", "_div": "div", "_prelu": "_prelu_kernel", "matrix_exp": "linalg_matrix_exp",
+    "_view": "view", "div_rounded": "div", "_prelu": "_prelu_kernel", "matrix_exp": "linalg_matrix_exp",
     "_fft_r2c_core": "_fft_r2c", "_fft_c2c_core": "_fft_c2c", "_fft_c2r_core": "_fft_c2r",
     "_unique_and_all": "_unique2",
     "to": "_to_copy", "_elu": "elu", "_slice_backward": "slice_backward", "_conj": "_conj", "conj": "_conj",
@@ -179,8 +179,8 @@ _ARRANGED: dict[str, Callable[..., list]] = {
 MatchedOverload = tuple[Any, tuple, dict]
 # Ops with a number before a tensor: the overload, and its arguments as positions of record values.
 _SCALAR_FIRST_OPS = {
-    "mul": ("mul.Tensor", 1, 0), "add": ("add.Tensor", 1, 0), "_add": ("add.Tensor", 1, 0),
-    "sub": ("rsub.Scalar", 1, 0), "_sub": ("rsub.Scalar", 1, 0),
+    "mul": ("mul.Tensor", 1, 0), "add": ("add.Tensor", 1, 0), "add_alpha": ("add.Tensor", 1, 0),
+    "sub": ("rsub.Scalar", 1, 0), "sub_alpha": ("rsub.Scalar", 1, 0),
 }  # fmt: skip
 
 

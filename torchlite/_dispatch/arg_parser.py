@@ -376,9 +376,9 @@ def _try_match(public: str, args: tuple, kwargs: dict) -> dict[str, Any] | None:
 
 def parse_in_place_args(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     """Like `parse_args` for the op's in-place method, whose first argument is the tensor."""
-    first, named = parse_args(op, f"Tensor.{op.name.lstrip('_')}_", args[1:], kwargs)
+    first, named = parse_args(op, f"Tensor.{op.function_name}_", args[1:], kwargs)
     if first:
-        raise TypeError(f"{op.name.lstrip('_')}_() got multiple values for argument '{op.params[0].name}'")
+        raise TypeError(f"{op.function_name}_() got multiple values for argument '{op.params[0].name}'")
     return args[:1], named
 
 

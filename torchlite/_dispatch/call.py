@@ -188,14 +188,14 @@ def bind(op: Op, args: tuple, kwargs: dict) -> list:
             values.append(param.default)
         else:
             missing = param.name
-            raise TypeError(f'{op.name.lstrip("_")}() missing 1 required positional arguments: "{missing}"')
+            raise TypeError(f'{op.function_name}() missing 1 required positional arguments: "{missing}"')
     if len(args) > len(positional):
         raise TypeError(
-            f"{op.name.lstrip('_')}() takes from {sum(p.default is EMPTY for p in positional)} to {len(positional)} "
+            f"{op.function_name}() takes from {sum(p.default is EMPTY for p in positional)} to {len(positional)} "
             f"positional arguments but {len(args)} were given"
         )
     if kwargs:
-        raise TypeError(f"{op.name.lstrip('_')}() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        raise TypeError(f"{op.function_name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
     return values
 
 

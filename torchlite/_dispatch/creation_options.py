@@ -52,7 +52,7 @@ def _drop_pin_memory(given: dict[str, Any]) -> dict[str, Any]:
 def _refuse_sparse(op: Any, layout: Any) -> None:
     if layout is None or layout is strided:
         return
-    name = op.name.lstrip("_")
+    name = op.function_name
     if not isinstance(layout, layout_type):
         raise TypeError(f"{name}(): argument 'layout' must be torch.layout, not {type(layout).__name__}")
     backend = "".join(part.capitalize() for part in layout.name.split("_")).replace("Coo", "") + "CPU"

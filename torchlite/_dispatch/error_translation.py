@@ -163,6 +163,6 @@ def type_error(op: Op, param, position: int, value) -> TypeError:
     """PyTorch's error for an argument of the wrong type."""
     want = {"list": "tuple of Tensors", "number": "Tensor"}.get(param.kind, "Tensor")
     return TypeError(
-        f"{op.name.lstrip('_')}(): argument '{param.name}' (position {position + 1}) must be {want}, not "
+        f"{op.function_name}(): argument '{param.name}' (position {position + 1}) must be {want}, not "
         f"{type(value).__name__}"
     )

@@ -104,7 +104,7 @@ def check_in_place(op: Op, values: list) -> bool:
         together = allowed == "deprecated"
         if together:
             warnings.warn(
-                f"Use of {op.name.lstrip('_')}_ on expanded tensors is deprecated. Please clone() the tensor before "
+                f"Use of {op.function_name}_ on expanded tensors is deprecated. Please clone() the tensor before "
                 f"performing this operation. This also applies to advanced indexing e.g. {op.overlap.example}",
                 UserWarning,
                 stacklevel=4,

@@ -151,8 +151,8 @@ def _package_name() -> str:
 
 def _make_docstring(op: Op) -> str:
     place = f"{op.file.rpartition('/torchlite/')[2]}:{op.line}"
-    text = inspect.cleandoc(op.doc) if op.doc else f"PyTorch's `{op.name}`."
-    return f"{op.name}{signature_of(op)}\n\n{text}\n\nDeclared at torchlite/{place}."
+    text = inspect.cleandoc(op.doc) if op.doc else f"PyTorch's `{_public_name(op)}`."
+    return f"{_public_name(op)}{signature_of(op)}\n\n{text}\n\nDeclared at torchlite/{place}."
 
 
 # -- operators and in-place methods ---------------------------------------------------
@@ -189,9 +189,9 @@ def in_place_method(op: Op):
                 return done
         return call.run_in_place(op, (self, *args), kwargs)
 
-    method.__name__ = method.__qualname__ = op.name + "_"
+    method.__name__ = method.__qualname__ = _public_name(op) + "_"
     method.__module__ = _package_name()
-    method.__doc__ = f"In-place version of `{op.name}`: writes the result into the tensor and returns it."
+    method.__doc__ = f"In-place version of `{_public_name(op)}`: writes the result into the tensor and returns it."
     method.op = op  # type: ignore[attr-defined]
     method.__annotations__ = {"self": GLOBALS["Tensor"]}
     return method

@@ -259,6 +259,11 @@ class Op(OpFacts):
 
     # Computed at first use, so that importing the op families stays fast.
 
+    @property
+    def function_name(self) -> str:
+        """PyTorch's name of the function, in errors."""
+        return (self.base_op or self.name).lstrip("_")
+
     @cached_property
     def params(self) -> list[Param]:
         """The parameters of the schema."""

@@ -34,7 +34,7 @@ def check_out_dtype(op: Op, result: dtype, out: dtype, place: int = 0, given: dt
             casts, message = True, ""
     if result is out or rule.dtype == "unchecked" or out.name in rule.accepts or casts and can_cast(result, out):
         return
-    name = op.name
+    name = op.function_name
     short = name.partition("_")[2] if name.startswith(("linalg_", "fft_", "special_")) else name
     raise rule.error(
         (message or (_CAST_MESSAGE if casts else _SAME_DTYPE_MESSAGE)).format(
@@ -136,10 +136,10 @@ def write_outputs(op: Op, result, out, values):
 
 def _write_output(op: Op, result, out, values, place: int = 0) -> None:
     if not isinstance(out, GLOBALS["Tensor"]):
-        raise TypeError(f"{op.name.lstrip('_')}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        raise TypeError(f"{op.function_name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if MODE.grad and (out._tl_node is not None or result._tl_node is not None):
         raise RuntimeError(
-            f"{op.name.lstrip('_')}(): functions with out=... arguments don't support automatic differentiation, but "
+            f"{op.function_name}(): functions with out=... arguments don't support automatic differentiation, but "
             "one of the arguments requires grad."
         )
     if result._tl_kernels is not out._tl_kernels:

@@ -504,7 +504,7 @@ def range_(F, start, end, step, out, dtype, device, requires_grad):
     start, end, step = _check_range(start, end, step)
     count = math.floor((end - start) / step) + 1
     dtype = _out_dtype(out, dtype, dtype or get_default_dtype())
-    made = F._add(F.mul(F.arange(count, dtype=dtype, device=_resolve_device(device, out)), step), start)
+    made = F.add_alpha(F.mul(F.arange(count, dtype=dtype, device=_resolve_device(device, out)), step), start)
     if out is not None:
         return _write_into_out(REGISTRY["range"], made, out)
     return set_requires_grad(made, requires_grad)

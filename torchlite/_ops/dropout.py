@@ -95,8 +95,8 @@ def _apply_dropout(F, input, p, training, *, channels=False, alpha=False):
         return F.mul(input, _draw_noise(input, "_random_keep_mask", p, shape))
     noise = _draw_noise(input, "_random_bernoulli", 1.0 - p, shape)
     scale = 1.0 / math.sqrt((_ALPHA * _ALPHA * p + 1.0) * (1.0 - p))
-    shift = F._add(F.mul(F._add(noise, -1.0), _ALPHA * scale), _ALPHA * scale * p)
-    return F._add(F.mul(input, F.mul(noise, scale)), shift)
+    shift = F.add_alpha(F.mul(F.add_alpha(noise, -1.0), _ALPHA * scale), _ALPHA * scale * p)
+    return F.add_alpha(F.mul(input, F.mul(noise, scale)), shift)
 
 
 def _write_result_in_place(record, input, result, inplace):

@@ -212,7 +212,7 @@ def scale_by_alpha(F, input, other, alpha):
 
 
 @composite(
-    "_add(Tensor|Number input, Tensor|Number other, *, alpha=1)",
+    "add_alpha(Tensor|Number input, Tensor|Number other, *, alpha=1)",
     where="",
     alias="torch.add Tensor.add",
     tags=INPLACE,
@@ -229,7 +229,7 @@ def add_alpha(F, input, other, alpha):
 
 
 @composite(
-    "_sub(Tensor|Number input, Tensor|Number other, *, alpha=1)",
+    "sub_alpha(Tensor|Number input, Tensor|Number other, *, alpha=1)",
     where="",
     alias="torch.sub Tensor.sub torch.subtract Tensor.subtract",
     tags=INPLACE,
@@ -249,7 +249,7 @@ def rsub(F, input, other, alpha):
 
 
 @composite(
-    "_div(Tensor|Number input, Tensor|Number other, *, rounding_mode=None)",
+    "div_rounded(Tensor|Number input, Tensor|Number other, *, rounding_mode=None)",
     where="",
     alias="torch.div Tensor.div torch.divide Tensor.divide torch.true_divide Tensor.true_divide",
     tags=INPLACE,

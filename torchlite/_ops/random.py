@@ -460,7 +460,7 @@ def normal(F, mean, std, size, generator, out, dtype, device, requires_grad):
     with_std = isinstance(std, call.Tensor)
     shape = tensors[0].shape if len(tensors) == 1 else call.broadcast_shapes(mean.shape, std.shape)
     noise = _draw_normals(tuple(shape), kind, tensors[0].device, 0, 1 if with_std else std, generator)
-    result = F._add(
+    result = F.add_alpha(
         F.mul(noise, std.detach()) if with_std else noise, mean.detach() if isinstance(mean, call.Tensor) else mean
     )
     result = result if result.dtype is kind else F.to(result, kind)
@@ -523,7 +523,7 @@ def multinomial(F, input, num_samples, replacement, generator):
     if replacement and num_samples > 1:
         return F._random_multinomial(input, num_samples, engine_for_table(input._tl_kernels, generator))
     # The largest of weights over exponentials: a race that each index wins with its probability.
-    race = F._div(input, F.empty_like(input).exponential_(1, generator=generator))
+    race = F.div_rounded(input, F.empty_like(input).exponential_(1, generator=generator))
     return F.argmax(race, -1, True) if num_samples == 1 else F.topk(race, num_samples)[1]
 
 

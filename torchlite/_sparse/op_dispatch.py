@@ -26,7 +26,7 @@ from .sparse_tensor import BLOCK_LAYOUTS, LAYOUT_NAMES, ROW_COMPRESSED, is_spars
 
 RULES: dict[str, Callable[..., Any]] = {
     "add": elementwise.add,
-    "_add": elementwise.add,
+    "add_alpha": elementwise.add,
     "sub": elementwise.sub,
     "mul": elementwise.mul,
     "div": elementwise.div,
@@ -374,7 +374,7 @@ def _run_on_dense_target(op, target, rest):
     wants = MODE.grad and (target._tl_node is not None or any(getattr(v, "_tl_node", None) is not None for v in rest))
     if wants:
         call.check_in_place_autograd(target)
-    elif op.name in ("add", "sub", "_add", "_sub") and is_sparse(other) and other.dtype is target.dtype:
+    elif op.name in ("add", "sub", "add_alpha", "sub_alpha") and is_sparse(other) and other.dtype is target.dtype:
         if target.shape == other.shape and target.is_contiguous() and target.dtype is not torch.bool:
             scale = (-1 if "sub" in op.name else 1) * (rest[1] if len(rest) > 1 else 1)
             return _scatter_add(target, to_coo(other)._tl_array, scale)

@@ -90,7 +90,7 @@ class ForwardLevel(Interceptor):
             kwargs = dict(kwargs)
             if kwargs.pop("out") is not None:
                 raise NotImplementedError(
-                    f"Trying to use forward AD with {op.name.lstrip('_')}_out that does not support it because it is "
+                    f"Trying to use forward AD with {op.function_name}_out that does not support it because it is "
                     "an out= function"
                 )
         if function is not op.function:  # a function that creates a tensor has no tangent

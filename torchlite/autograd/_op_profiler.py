@@ -162,14 +162,10 @@ class OpProfiler(Interceptor):
 
 
 def _event_name(op: Any, function: Any) -> str:
-    name = op.name
-    if "::" in name:
-        return name
-    if function.__class__ is InPlaceCall:
-        name += "_"
-    return f"aten::{_LIBRARY.get(name, name.strip('_') if name[:1] == '_' else name)}" + (
-        "_" if name[:1] == "_" and name[-1] == "_" else ""
-    )
+    if "::" in op.name:
+        return op.name
+    written = "_" if function.__class__ is InPlaceCall else ""
+    return "aten::" + _LIBRARY.get(op.name + written, op.function_name + written)
 
 
 # Records that PyTorch's profiles name otherwise.
@@ -216,7 +212,7 @@ class _Timed:
         found = getattr(self._tl_kernels, name)
         if name not in REGISTRY:
             return found
-        recorder, shown = self._recorder, f"aten::{name.strip('_')}"
+        recorder, shown = self._recorder, f"aten::{REGISTRY[name].function_name.rstrip('_')}"
 
         def call_timed(*args: Any, **kwargs: Any) -> Any:
             event = recorder.begin(shown)

@@ -147,7 +147,7 @@ class _ProxyInterceptor(Interceptor):
         if op.name == "new_tensor":
             return proxy.tracer.create_proxy("call_method", "new_tensor", *strip_default_args(op, args, kwargs))
         if function.__class__ is InPlaceCall:
-            name = "__setitem__" if op.name == "_setitem" else f"{op.name.strip('_')}_"
+            name = "__setitem__" if op.name == "_setitem" else f"{op.function_name.rstrip('_')}_"
             return proxy.tracer.create_proxy("call_method", name, *strip_default_args(op, args, kwargs))
         function = _public_function_of(op, False) or function
         if (public_name(function) or "").startswith(

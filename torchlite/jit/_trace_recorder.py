@@ -297,7 +297,7 @@ class TraceRecorder(Interceptor):
         if op.name == "dropout" and named.pop("inplace", False):
             writes = True
         defaults = {p.name: p.default for p in op.params}
-        base = op.name.lstrip("_") if not op.name.startswith("__") else op.name
+        base = op.function_name if not op.name.startswith("__") else op.name
         for name in dict.fromkeys((op.name + "_" * writes, base + "_" * writes, *_library_aliases(op, writes))):
             packet = getattr(torch.ops.aten, name, None)
             for loose in (False, True):
@@ -681,10 +681,10 @@ _SPECIAL: dict[str, Any] = {
     "prelu": _prelu_statement,
     "pad": _pad_statement,
     "sub": _swap_arguments,
-    "_sub": _swap_arguments,
+    "sub_alpha": _swap_arguments,
     "add": _make_commuted_scalar_statement("add"),
-    "_add": _make_commuted_scalar_statement("add"),
+    "add_alpha": _make_commuted_scalar_statement("add"),
     "mul": _make_commuted_scalar_statement("mul"),
     "div": _div_statement,
-    "_div": _div_statement,
+    "div_rounded": _div_statement,
 }

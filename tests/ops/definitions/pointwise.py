@@ -11,7 +11,12 @@ for _name in ("maximum", "minimum"):
     row(_name, *PAIRS, INTS)
 for _name in ("add", "sub"):
     row(_name, *PAIRS, S((2, 3), 1.5), INTS, COMPLEX, oracle=lambda torch, a, b, n=_name: getattr(torch, n)(a, b))
-    row(f"_{_name}", *PAIRS[:2], S((2, 3), 1.5), oracle=lambda torch, a, b, n=_name: getattr(torch, n)(a, b, alpha=2))
+    row(
+        f"{_name}_alpha",
+        *PAIRS[:2],
+        S((2, 3), 1.5),
+        oracle=lambda torch, a, b, n=_name: getattr(torch, n)(a, b, alpha=2),
+    )
 row("rsub", *PAIRS[:2], S((2, 3), 1.5, alpha=2))
 row(
     "mul",
@@ -21,7 +26,7 @@ row(
     S(A((2, 2), dtype="complex128"), (2, 2)),
 )
 row("div", S((3, 4), A((3, 4), 0.5, 2)), S((2, 3), 1.5), INTS, COMPLEX, oracle=lambda torch, a, b: torch.div(a, b))
-row("_div", S((3, 4), A((3, 1), 0.5, 2)), INTS, oracle=lambda torch, a, b: torch.div(a, b, rounding_mode=None))
+row("div_rounded", S((3, 4), A((3, 1), 0.5, 2)), INTS, oracle=lambda torch, a, b: torch.div(a, b, rounding_mode=None))
 for _mode in ("floor", "trunc"):
     row(
         f"_{_mode}_divide",

@@ -57,9 +57,9 @@ def run_record(op: Op, values: Sequence[Any], writes: bool = False) -> Any:
     if mesh.get_coordinate() is None:
         raise RuntimeError(f"{op.name}: this process is not in the mesh of the DTensors, {mesh}")
     if (writes or op.name[-1] == "_") and not is_dtensor(values[0]):
-        raise RuntimeError(_MIXED_MESSAGE.format(f"{op.name}_"))
+        raise RuntimeError(_MIXED_MESSAGE.format(f"{op.function_name}_"))
     if (writes or op.name[-1] == "_") and values[0]._is_copy:
-        raise RuntimeError(_PLACEMENT_CHANGE_MESSAGE.format(f"{op.name}_"))
+        raise RuntimeError(_PLACEMENT_CHANGE_MESSAGE.format(f"{op.function_name}_"))
     special = CUSTOM_OP_HANDLERS.get(op.name)
     if special is not None:
         result = special(found)
