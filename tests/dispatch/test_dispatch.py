@@ -47,7 +47,8 @@ def test_help_shows_pytorchs_signature_and_the_records_place():
     assert torch.softmax.__name__ == "softmax"
 
 
-def test_a_traceback_names_the_op_and_shows_source():
+def test_a_whole_traceback_names_the_op_and_shows_source(monkeypatch):
+    monkeypatch.setenv("TORCHLITE_TRACEBACK_FILTERING", "0")
     try:
         torch.ones(2) + torch.ones(3)
     except RuntimeError:

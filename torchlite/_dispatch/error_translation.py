@@ -1,12 +1,18 @@
-"""Translates errors of kernels and composites: a retry with coerced arguments, or PyTorch's error message."""
+"""Translates errors of kernels and composites: a retry with coerced arguments, or PyTorch's error message. Removes
+torchlite's own frames from tracebacks.
+"""
 
 from __future__ import annotations
 
+import os
 import struct
+import sys
+from types import TracebackType
 from typing import Any
 
 import numpy as np
 
+from .._types.devices import is_backend_module
 from .._types.dtypes import as_dtype, get_default_dtype
 from .._types.layouts import Size
 from .dispatch_state import GLOBALS
@@ -15,6 +21,8 @@ from .type_promotion import out_of_range_error
 
 # Exceptions that kernels raise for unsupported arguments, before they write.
 ARGUMENT_ERRORS = (IndexError, MemoryError, OverflowError, RuntimeError, TypeError, ValueError, struct.error)
+# Libraries that kernels and formulas call: their frames are internal too.
+_LIBRARIES = frozenset(("numpy", "cupy", "pyopencl", "array_api_compat", "ml_dtypes", "scipy"))
 _PYTHON_INDEX_MESSAGES = ("tuple index out of range", "list index out of range")
 
 
@@ -166,3 +174,37 @@ def type_error(op: Op, param, position: int, value) -> TypeError:
         f"{op.function_name}(): argument '{param.name}' (position {position + 1}) must be {want}, not "
         f"{type(value).__name__}"
     )
+
+
+def filter_traceback() -> None:
+    """Remove torchlite's frames, and those of libraries that it calls, from the traceback of the handled exception.
+
+    A public function ends with `except Exception: filter_traceback(); raise`. A bare `raise` adds no frame, so that the
+    traceback points at the function's caller. Frames of a user's functions that an op calls stay, with all that they
+    call. The environment variable `TORCHLITE_TRACEBACK_FILTERING=0` keeps every frame.
+    """
+    error = sys.exc_info()[1]
+    if error is None or os.environ.get("TORCHLITE_TRACEBACK_FILTERING") == "0":
+        return
+    shown: TracebackType | None = None
+    for trace in reversed(_user_frames(error.__traceback__)):
+        shown = TracebackType(shown, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
+    error.__traceback__ = shown
+    if error.__context__ is not None and not _user_frames(error.__context__.__traceback__):
+        error.__suppress_context__ = True
+
+
+def _user_frames(trace: TracebackType | None) -> list[TracebackType]:
+    """The entries of a traceback that are neither torchlite's nor of a library that it calls."""
+    kept: list[TracebackType] = []
+    inside = True  # no frame of a user's function since the last one of torchlite
+    while trace is not None:
+        name = str(trace.tb_frame.f_globals.get("__name__"))
+        root = name.partition(".")[0]
+        if root in ("torchlite", __name__.partition(".")[0]) or is_backend_module(name):
+            inside = True
+        elif not inside or root not in _LIBRARIES and root not in sys.stdlib_module_names:
+            inside = False
+            kept.append(trace)
+        trace = trace.tb_next
+    return kept

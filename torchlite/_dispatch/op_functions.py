@@ -102,11 +102,11 @@ def unintercepted_function_for(op: Op):
 
 def _compile_function(op: Op, intercepted: bool = True) -> Callable:
     from .codegen.public_function import function_text
-    from .codegen.source_builder import compile_op
+    from .codegen.source_builder import compile_op, with_traceback_filter
 
     name = op.name if op.name.isidentifier() else f"op_{op.name}"
     constants: dict[str, Any] = {}
-    text = function_text(op, name, constants, intercepted)
+    text = with_traceback_filter(function_text(op, name, constants, intercepted))
     return compile_op(op, name, text, constants, "" if intercepted else "below interceptors")
 
 
@@ -183,11 +183,15 @@ def in_place_method(op: Op):
     count = len(simple.params) - 1
 
     def method(self, *args, **kwargs):
-        if fast is not None and not kwargs and len(args) == count:
-            done = fast(self, *args)
-            if done is not None:
-                return done
-        return call.run_in_place(op, (self, *args), kwargs)
+        try:
+            if fast is not None and not kwargs and len(args) == count:
+                done = fast(self, *args)
+                if done is not None:
+                    return done
+            return call.run_in_place(op, (self, *args), kwargs)
+        except Exception:
+            error_translation.filter_traceback()
+            raise
 
     method.__name__ = method.__qualname__ = _public_name(op) + "_"
     method.__module__ = _package_name()
@@ -252,9 +256,9 @@ def _make_reflected_operator(op: Op, function, dunder: str):
 
 def _make_fast_operator(op: Op, text: str, variant: str):
     """The op's hot path with its keyword arguments at their defaults, and Python numbers taken directly."""
-    from .codegen.source_builder import compile_op
+    from .codegen.source_builder import compile_op, with_traceback_filter
 
-    operator: Any = compile_op(op, "operator", text, {f"{op.name}__op": op}, variant)
+    operator: Any = compile_op(op, "operator", with_traceback_filter(text), {f"{op.name}__op": op}, variant)
     operator.op = op
     return operator
 
@@ -316,6 +320,7 @@ GLOBALS.update(
     F=F,
     ABSENT=ABSENT,
     translate_composite_error=error_translation.translate_composite_error,
+    filter_traceback=error_translation.filter_traceback,
     coerced_args=error_translation.coerced_args,
     missing_argument_error=_missing_argument_error,
     call_with_aliases=_call_with_aliases,

@@ -11,7 +11,7 @@ from .._dispatch.autograd_graph import bump_version
 from .._dispatch.backend import owner_of
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import GLOBALS
-from .._dispatch.error_translation import ARGUMENT_ERRORS
+from .._dispatch.error_translation import ARGUMENT_ERRORS, filter_traceback
 from .._dispatch.memory_overlap import check_in_place, has_internal_overlap
 from .._dispatch.node_names import saved_argument
 from .._dispatch.op_record import INPLACE
@@ -104,59 +104,71 @@ def _getitem_copy(tensor: Tensor, index):
 
 def getitem(tensor: Tensor, index):
     """x[index]."""
-    if TRACES and (found := trace_method("__getitem__", tensor, index)) is not NotImplemented:
-        return found
-    cls = index.__class__
-    if (cls is int or cls is slice and index.step is None) and tensor._tl_array.ndim:
-        return _getitem_view(tensor, (index,))
-    basic, advanced = split_basic_and_advanced(tensor, index)
-    out = _getitem_view(tensor, basic) if basic else tensor
-    if advanced is None:
-        return out if basic else tensor.alias()
-    if GLOBALS["DISPATCHES"] and any(isinstance(item, Tensor) for item in advanced):
-        return call.slow_path(take_index, function_for(take_index), (out, advanced), {})
-    return _getitem_copy(out, advanced)
+    try:
+        if TRACES and (found := trace_method("__getitem__", tensor, index)) is not NotImplemented:
+            return found
+        cls = index.__class__
+        if (cls is int or cls is slice and index.step is None) and tensor._tl_array.ndim:
+            return _getitem_view(tensor, (index,))
+        basic, advanced = split_basic_and_advanced(tensor, index)
+        out = _getitem_view(tensor, basic) if basic else tensor
+        if advanced is None:
+            return out if basic else tensor.alias()
+        if GLOBALS["DISPATCHES"] and any(isinstance(item, Tensor) for item in advanced):
+            return call.slow_path(take_index, function_for(take_index), (out, advanced), {})
+        return _getitem_copy(out, advanced)
+    except Exception:
+        filter_traceback()
+        raise
 
 
 def setitem(tensor: Tensor, index, value) -> None:
     """x[index] = value."""
-    if TRACES and trace_method("__setitem__", tensor, index, value) is not NotImplemented:
-        return
-    cls = index.__class__
-    if (cls is int or cls is slice and index.step is None) and tensor._tl_array.ndim:
-        basic, advanced = (index,), None
-    else:
-        basic, advanced = split_basic_and_advanced(tensor, index)
-    if not isinstance(value, (Tensor, int, float, complex)):
-        if not isinstance(value, np.generic):
-            from .._tensor.nested_sequences import type_name
+    try:
+        if TRACES and trace_method("__setitem__", tensor, index, value) is not NotImplemented:
+            return
+        cls = index.__class__
+        if (cls is int or cls is slice and index.step is None) and tensor._tl_array.ndim:
+            basic, advanced = (index,), None
+        else:
+            basic, advanced = split_basic_and_advanced(tensor, index)
+        if not isinstance(value, (Tensor, int, float, complex)):
+            if not isinstance(value, np.generic):
+                from .._tensor.nested_sequences import type_name
 
-            raise TypeError(f"can't assign a {type_name(value)} to a {tensor.type()}")
-        value = value.item()
-    if value.__class__ is int and not -(1 << 63) <= value < 1 << 63:
-        raise ValueError("Overflow when unpacking long long")
-    if isinstance(value, Tensor) and (value.dtype is not tensor.dtype or value._tl_kernels is not tensor._tl_kernels):
-        # Between devices as `copy_` of a view goes, but elements are put only from the same.
-        moves = advanced is None or value._tl_array.ndim == 0
-        value = value.to(device=tensor.device if moves else None, dtype=tensor.dtype)
-    if (
-        isinstance(value, Tensor)
-        and owner_of(value._tl_array) is owner_of(tensor._tl_array)
-        or tensor._tl_array.base is not None
-        and has_internal_overlap(tensor._tl_array)
-    ):
-        _check_overlap(tensor, basic, advanced, value)
-    if advanced is None:
-        if tensor._tl_node is LEAF and MODE.grad and basic != (...,):
-            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-        target, places = tensor, basic or (...,)
-    elif basic and tensor._takes_records:  # a view of it may be none
-        tensor._set_items(index, value)
-        return
-    else:
-        target, places = _getitem_view(tensor, basic) if basic else tensor, advanced
-    if not _write_by_kernel_only(target, places, value):
-        call.run_in_place(set_index, (target, places, value), {})
+                raise TypeError(f"can't assign a {type_name(value)} to a {tensor.type()}")
+            value = value.item()
+        if value.__class__ is int and not -(1 << 63) <= value < 1 << 63:
+            raise ValueError("Overflow when unpacking long long")
+        if isinstance(value, Tensor) and (
+            value.dtype is not tensor.dtype or value._tl_kernels is not tensor._tl_kernels
+        ):
+            # Between devices as `copy_` of a view goes, but elements are put only from the same.
+            moves = advanced is None or value._tl_array.ndim == 0
+            value = value.to(device=tensor.device if moves else None, dtype=tensor.dtype)
+        if (
+            isinstance(value, Tensor)
+            and owner_of(value._tl_array) is owner_of(tensor._tl_array)
+            or tensor._tl_array.base is not None
+            and has_internal_overlap(tensor._tl_array)
+        ):
+            _check_overlap(tensor, basic, advanced, value)
+        if advanced is None:
+            if tensor._tl_node is LEAF and MODE.grad and basic != (...,):
+                raise RuntimeError(
+                    "a view of a leaf Variable that requires grad is being used in an in-place operation."
+                )
+            target, places = tensor, basic or (...,)
+        elif basic and tensor._takes_records:  # a view of it may be none
+            tensor._set_items(index, value)
+            return
+        else:
+            target, places = _getitem_view(tensor, basic) if basic else tensor, advanced
+        if not _write_by_kernel_only(target, places, value):
+            call.run_in_place(set_index, (target, places, value), {})
+    except Exception:
+        filter_traceback()
+        raise
 
 
 def _write_by_kernel_only(target: Tensor, index: tuple, value) -> bool:

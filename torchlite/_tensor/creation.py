@@ -10,6 +10,7 @@ from .._dispatch import call, table_of
 from .._dispatch.autograd_graph import autograd_meta_of
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import GLOBALS
+from .._dispatch.error_translation import filter_traceback
 from .._dispatch.interceptors import call_function_mode
 from .._dispatch.shape_and_value_checks import set_requires_grad
 from .._dispatch.tracing import THREAD, TRACES
@@ -89,6 +90,8 @@ def _as_array(data, d, has_tensors: bool) -> tuple[np.ndarray, object]:
     try:
         array = np.array(data)
     except Exception:  # lengths differ, or an item's own methods raise anything
+        array = None
+    if array is None:
         array = to_array(given, d)
         return array, array
     if array.dtype.kind in "OUSV" and "float8" not in array.dtype.name and "bfloat16" not in array.dtype.name:
@@ -133,47 +136,53 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     tensor([[1, 2],
             [3, 4]])
     """
-    if GLOBALS["INTERCEPTORS"]:
-        given = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "pin_memory": pin_memory}
-        if (found := call_function_mode(tensor, (data,), given)) is not NotImplemented:
-            return found
-    dtype = None if dtype is None else as_argument(dtype, "tensor")
-    if TRACES and (trace := THREAD.trace) and (found := trace.tensor(data, dtype, device)) is not None:
-        return set_requires_grad(found, requires_grad)
-    if pin_memory:
-        CALLBACKS.check_pinning(device)
-        return set_requires_grad(CALLBACKS.pin_memory(tensor(data, dtype=dtype, device=device)), requires_grad)
-    if isinstance(data, np.ndarray):
-        _dtype_of_numpy_array(data)
-    if isinstance(data, call.Tensor) or _is_cuda_array(data) or _has_host_dlpack(data):
-        shared: Any = data
-        if not isinstance(data, call.Tensor):
-            shared = from_foreign(data) if _is_cuda_array(data) else from_dlpack(data)
-        out = shared.detach().clone()
-        out = out.to(device=device, dtype=dtype)
-        return set_requires_grad(out, requires_grad)
-    if _is_storage(data):
-        from .typed_storage import flat_tensor_of
+    try:
+        if GLOBALS["INTERCEPTORS"]:
+            given = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "pin_memory": pin_memory}
+            if (found := call_function_mode(tensor, (data,), given)) is not NotImplemented:
+                return found
+        dtype = None if dtype is None else as_argument(dtype, "tensor")
+        if TRACES and (trace := THREAD.trace) and (found := trace.tensor(data, dtype, device)) is not None:
+            return set_requires_grad(found, requires_grad)
+        if pin_memory:
+            CALLBACKS.check_pinning(device)
+            return set_requires_grad(CALLBACKS.pin_memory(tensor(data, dtype=dtype, device=device)), requires_grad)
+        if isinstance(data, np.ndarray):
+            _dtype_of_numpy_array(data)
+        if isinstance(data, call.Tensor) or _is_cuda_array(data) or _has_host_dlpack(data):
+            shared: Any = data
+            if not isinstance(data, call.Tensor):
+                shared = from_foreign(data) if _is_cuda_array(data) else from_dlpack(data)
+            out = shared.detach().clone()
+            out = out.to(device=device, dtype=dtype)
+            return set_requires_grad(out, requires_grad)
+        if _is_storage(data):
+            from .typed_storage import flat_tensor_of
 
-        d = dtype or getattr(data, "dtype", None) or get_default_dtype()
-        return tensor(flat_tensor_of(data, d), device=device, requires_grad=requires_grad)
-    if not isinstance(data, (list, tuple, np.ndarray, np.generic, int, float, complex)) and hasattr(data, "__array__"):
-        data = np.asarray(data)  # whose dtype is the tensor's
-    has_tensors = isinstance(data, (list, tuple)) and _contains_tensor(data)
-    if has_tensors and dtype is None:
-        dtype = infer_dtype(data)
-    array, data = _as_array(data, dtype, has_tensors)
-    d = dtype or (
-        get_default_dtype()
-        if array.size == 0 and not isinstance(data, np.ndarray) and array.dtype.kind == "f"
-        else _infer_dtype(array, data)
-    )
-    if not isinstance(data, (np.ndarray, np.generic)) and array.size:
-        _check_value_range(array, d)
-    table = _default_kernel_table(device)
-    array = np.ascontiguousarray(array.astype(d.np, copy=False)) if array.ndim else array.astype(d.np)
-    out = call.wrap_array(table, table.from_numpy(array), d)
-    return set_requires_grad(out, requires_grad)
+            d = dtype or getattr(data, "dtype", None) or get_default_dtype()
+            return tensor(flat_tensor_of(data, d), device=device, requires_grad=requires_grad)
+        if not isinstance(data, (list, tuple, np.ndarray, np.generic, int, float, complex)) and hasattr(
+            data, "__array__"
+        ):
+            data = np.asarray(data)  # whose dtype is the tensor's
+        has_tensors = isinstance(data, (list, tuple)) and _contains_tensor(data)
+        if has_tensors and dtype is None:
+            dtype = infer_dtype(data)
+        array, data = _as_array(data, dtype, has_tensors)
+        d = dtype or (
+            get_default_dtype()
+            if array.size == 0 and not isinstance(data, np.ndarray) and array.dtype.kind == "f"
+            else _infer_dtype(array, data)
+        )
+        if not isinstance(data, (np.ndarray, np.generic)) and array.size:
+            _check_value_range(array, d)
+        table = _default_kernel_table(device)
+        array = np.ascontiguousarray(array.astype(d.np, copy=False)) if array.ndim else array.astype(d.np)
+        out = call.wrap_array(table, table.from_numpy(array), d)
+        return set_requires_grad(out, requires_grad)
+    except Exception:
+        filter_traceback()
+        raise
 
 
 def _check_value_range(array: np.ndarray, d) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._dispatch import REGISTRY, call, function_for
+from .._dispatch.error_translation import filter_traceback
 from .._dispatch.op_functions import binary_operator_for, in_place_fast_path
 from .._types.dtypes import FLOAT
 from .tensor_slots import TensorSlots
@@ -30,7 +31,11 @@ def _make_lazy_operator(dunder: str, build):
         if getattr(getattr(made, "op", None), "function", None) is not made:  # `neg` itself keeps its name
             made.__name__ = made.__qualname__ = dunder
         setattr(call.Tensor, dunder, made)
-        return made(self, *args)
+        try:
+            return made(self, *args)
+        except Exception:
+            filter_traceback()
+            raise
 
     first_use.__name__ = dunder
     setattr(OperatorMethods, dunder, first_use)
@@ -40,15 +45,19 @@ def _make_in_place_operator(record):
     fast = in_place_fast_path(record)
 
     def operator_(self, other):
-        if fast is not None:
-            done = fast(self, other)
-            if done is not None:
-                return done
-        if other.__class__ not in (float, int, call.Tensor) and not isinstance(
-            other, (call.Tensor, int, float, complex, np.ndarray, np.generic)
-        ):
-            return NotImplemented
-        return call.run_in_place(record, (self, other), {})
+        try:
+            if fast is not None:
+                done = fast(self, other)
+                if done is not None:
+                    return done
+            if other.__class__ not in (float, int, call.Tensor) and not isinstance(
+                other, (call.Tensor, int, float, complex, np.ndarray, np.generic)
+            ):
+                return NotImplemented
+            return call.run_in_place(record, (self, other), {})
+        except Exception:
+            filter_traceback()
+            raise
 
     return operator_
 

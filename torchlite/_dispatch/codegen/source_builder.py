@@ -139,6 +139,24 @@ class Source:
         return len(self._indent) + len(text) <= WIDTH
 
 
+def with_traceback_filter(text: str) -> str:
+    """A function's text whose errors begin in its caller (`filter_traceback`).
+
+    >>> print(with_traceback_filter("def half(x):\\n    return x / 2\\n"), end="")
+    def half(x):
+        try:
+            return x / 2
+        except Exception:
+            filter_traceback()
+            raise
+    """
+    lines = text.splitlines()
+    start = next(i for i, line in enumerate(lines) if line[0] != " " and line.endswith(":")) + 1
+    body = [f"    {line}" for line in lines[start:]]
+    ending = ["    except Exception:", "        filter_traceback()", "        raise"]
+    return "\n".join([*lines[:start], "    try:", *body, *ending]) + "\n"
+
+
 def compile_op(op: Op, name: str, text: str, constants: dict[str, Any], variant: str = "") -> Callable:
     """Compile the function `name` from generated source that refers to the constants. `variant` names the op's function
     if it is not the public one.
