@@ -26,7 +26,27 @@ __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterL
 
 
 class Container(Module):
-    """The former base of containers; use Module."""
+    """Deprecated base class of containers; use `Module`.
+
+    The constructor warns and registers its keyword arguments as submodules.
+
+    Args:
+        kwargs: Submodules by name.
+
+    Returns:
+        A module without ``forward``.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     container = torch.nn.Container(act=torch.nn.ReLU())
+        >>> container.act
+        ReLU()
+
+    See also:
+        `Module`, `Sequential`, `ModuleDict`.
+    """
 
     __deprecated__ = (
         "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that "
@@ -73,14 +93,31 @@ _run_modules = _load_run_modules
 
 
 class Sequential(Module):
-    """Modules called in sequence, each with the output of the previous one.
+    """Calls modules in sequence, each with the output of the one before it.
 
-    Takes modules, or one OrderedDict of them; indexing, slicing, `append`, `insert`, `extend`, `+` and `*` work as on a
-    list.
+    Submodules are named ``"0"``, ``"1"``, ..., or by the keys of the dict. Indexing, slicing, deleting, ``append``,
+    ``insert``, ``extend``, ``pop``, ``+`` and ``*`` work as on a list. An empty `Sequential` returns its input.
 
-    >>> net = torchlite.nn.Sequential(torchlite.nn.Linear(2, 3), torchlite.nn.ReLU())
-    >>> net(torchlite.zeros(4, 2)).shape
-    torch.Size([4, 3])
+    Args:
+        args: The modules, or one ``OrderedDict`` of names and modules.
+
+    Shape:
+        - Input: as the first module takes it.
+        - Output: as the last module returns it.
+
+    Example:
+        >>> net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
+        >>> net(torch.zeros(4, 2)).shape
+        torch.Size([4, 3])
+        >>> net[1]
+        ReLU()
+        >>> from collections import OrderedDict
+        >>> net = torch.nn.Sequential(OrderedDict(hidden=torch.nn.Linear(2, 3), act=torch.nn.ReLU()))
+        >>> net.hidden
+        Linear(in_features=2, out_features=3, bias=True)
+
+    See also:
+        `ModuleList`, `Module`.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -175,7 +212,34 @@ class Sequential(Module):
 
 
 class ModuleList(Module):
-    """A list of modules, registered as submodules "0", "1", ...; has no forward."""
+    """Holds modules in a list, so that `Module.parameters` and others find them.
+
+    A plain list does not register its modules. Submodules are named ``"0"``, ``"1"``, .... The list has no
+    ``forward``; call its modules in your own.
+
+    Args:
+        modules: Iterable of modules. Default: ``None``, an empty list.
+
+    Returns:
+        A module with the methods of a list: indexing, slicing, iteration, ``len``, ``append``, ``extend``, ``insert``,
+        ``pop`` and ``+``.
+
+    Example:
+        >>> class Net(torch.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.layers = torch.nn.ModuleList([torch.nn.Linear(10, 10) for _ in range(3)])
+        ...     def forward(self, x):
+        ...         for layer in self.layers:
+        ...             x = layer(x).relu()
+        ...         return x
+        >>> net = Net()
+        >>> net(torch.zeros(2, 10)).shape, len(list(net.parameters()))
+        (torch.Size([2, 10]), 6)
+
+    See also:
+        `Sequential`, `ModuleDict`, `ParameterList`.
+    """
 
     def __init__(self, modules: Any = None) -> None:
         super().__init__()
@@ -268,7 +332,28 @@ def _check_pairs(modules, what):
 
 
 class ModuleDict(Module):
-    """A dict of modules, registered as submodules under their keys; has no forward."""
+    """Holds modules in a dict, so that `Module.parameters` and others find them.
+
+    The order is that of insertion. The dict has no ``forward``; call its modules in your own.
+
+    Args:
+        modules: Mapping of names to modules, or iterable of pairs. Names contain no dots. Default: ``None``, an empty
+            dict.
+
+    Returns:
+        A module with the methods of a dict: indexing, iteration, ``in``, ``len``, ``keys``, ``values``, ``items``,
+        ``update``, ``pop`` and ``clear``.
+
+    Example:
+        >>> acts = torch.nn.ModuleDict({"relu": torch.nn.ReLU(), "tanh": torch.nn.Tanh()})
+        >>> acts["relu"](torch.tensor([-1.0, 1.0]))
+        tensor([0., 1.])
+        >>> list(acts.keys())
+        ['relu', 'tanh']
+
+    See also:
+        `ModuleList`, `ParameterDict`.
+    """
 
     def __init__(self, modules: Any = None) -> None:
         super().__init__()
@@ -353,7 +438,24 @@ def _describe(value, dict_style):
 
 
 class ParameterList(Module):
-    """A list of parameters; tensors added to it become parameters, other objects are stored unchanged."""
+    """Holds parameters in a list, so that `Module.parameters` and others find them.
+
+    Tensors that are added become parameters. Other objects are stored as they are, and are not in ``state_dict``.
+
+    Args:
+        values: Iterable of tensors or other objects. Default: ``None``, an empty list.
+
+    Returns:
+        A module with some methods of a list: indexing, slicing, iteration, ``len``, ``append`` and ``extend``.
+
+    Example:
+        >>> weights = torch.nn.ParameterList([torch.zeros(2, 3), torch.zeros(4)])
+        >>> [tuple(weight.shape) for weight in weights.parameters()]
+        [(2, 3), (4,)]
+
+    See also:
+        `ParameterDict`, `ModuleList`.
+    """
 
     def __init__(self, values: Any = None) -> None:
         super().__init__()
@@ -410,7 +512,27 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dict of parameters; tensors added to it become parameters, other objects are stored unchanged."""
+    """Holds parameters in a dict, so that `Module.parameters` and others find them.
+
+    Tensors that are added become parameters. Other objects are stored as they are, and are not in ``state_dict``.
+
+    Args:
+        parameters: Mapping of names to values, or iterable of pairs. A plain mapping is added in sorted order of its
+            names. Default: ``None``, an empty dict.
+
+    Returns:
+        A module with the methods of a dict, and the operators ``|`` and ``|=``.
+
+    Example:
+        >>> weights = torch.nn.ParameterDict({"left": torch.zeros(2), "right": torch.zeros(3)})
+        >>> weights["right"].shape
+        torch.Size([3])
+        >>> [name for name, _ in weights.named_parameters()]
+        ['left', 'right']
+
+    See also:
+        `ParameterList`, `ModuleDict`.
+    """
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
