@@ -730,7 +730,8 @@ class Softplus(Module):
         tensor([ 0.6931, 30.0000])
 
     References:
-        - X. Glorot, A. Bordes, Y. Bengio. Deep sparse rectifier neural networks. 2011.
+        - C. Dugas, Y. Bengio, F. Bélisle, C. Nadeau, R. Garcia. Incorporating second-order functional knowledge for
+          better option pricing. 2001.
 
     See also:
         `torch.nn.functional.softplus`, `ReLU`.

@@ -319,7 +319,7 @@ class GaussianNLLLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    r"""Computes the Kullback-Leibler divergence of the input distribution from the target distribution.
+    r"""Computes the Kullback-Leibler divergence of the target distribution from the input distribution.
 
     .. math::
 

@@ -1063,9 +1063,6 @@ class Module(_Parts):
         Returns:
             The module.
 
-        Raises:
-            RuntimeError: There is no CUDA device.
-
         See also:
             `to`.
         """
