@@ -182,18 +182,40 @@ class Sequential(Module):
         return self.extend(list(self) * (times - 1))
 
     def pop(self, key: int | slice) -> Any:
-        """Remove the module at a position and return it."""
+        """Removes a module and returns it; later modules are renumbered.
+
+        Args:
+            key: Its position, or a slice.
+
+        Returns:
+            The module.
+        """
         module = self[key]
         del self[key]
         return module
 
     def append(self, module: Module) -> Any:
-        """Add a module at the end. Returns self."""
+        """Adds a module at the end.
+
+        Args:
+            module: The module.
+
+        Returns:
+            The container.
+        """
         self.add_module(str(len(self)), module)
         return self
 
     def insert(self, index: Any, module: Module) -> Any:
-        """Insert a module before position `index`. Returns self."""
+        """Inserts a module before a position; later modules are renumbered.
+
+        Args:
+            index: The position.
+            module: The module.
+
+        Returns:
+            The container.
+        """
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
         count = len(self)
@@ -205,7 +227,14 @@ class Sequential(Module):
         return self
 
     def extend(self, sequential: Any) -> Any:
-        """Append every module of `sequential`. Returns self."""
+        """Adds each module of an iterable at the end.
+
+        Args:
+            sequential: The iterable, for example another `Sequential`.
+
+        Returns:
+            The container.
+        """
         for module in list(sequential):
             self.append(module)
         return self
@@ -281,24 +310,53 @@ class ModuleList(Module):
         return [key for key in super().__dir__() if not key.isdigit()]
 
     def insert(self, index: Any, module: Module) -> Any:
-        """Insert a module before position `index`."""
+        """Inserts a module before a position; later modules are renumbered.
+
+        Args:
+            index: The position.
+            module: The module.
+        """
         modules = list(self)
         modules.insert(index, module)
         _renumber_modules(self, modules)
 
     def pop(self, key: int | slice) -> Any:
-        """Remove the module at a position and return it."""
+        """Removes a module and returns it; later modules are renumbered.
+
+        Args:
+            key: Its position, or a slice.
+
+        Returns:
+            The module.
+        """
         module = self[key]
         del self[key]
         return module
 
     def append(self, module: Module) -> Any:
-        """Add a module at the end. Returns self."""
+        """Adds a module at the end.
+
+        Args:
+            module: The module.
+
+        Returns:
+            The container.
+        """
         self.add_module(str(len(self)), module)
         return self
 
     def extend(self, modules: Any) -> Any:
-        """Append every module of an iterable. Returns self."""
+        """Adds each module of an iterable at the end.
+
+        Args:
+            modules: The iterable.
+
+        Returns:
+            The container.
+
+        Raises:
+            TypeError: ``modules`` is not iterable.
+        """
         if not isinstance(modules, Iterable):
             raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
         for module in list(modules):
@@ -383,7 +441,17 @@ class ModuleDict(Module):
         self._modules.clear()
 
     def pop(self, key: str) -> Any:
-        """Remove a module and return it."""
+        """Removes a module and returns it.
+
+        Args:
+            key: Its key.
+
+        Returns:
+            The module.
+
+        Raises:
+            KeyError: There is no such key.
+        """
         module = self[key]
         del self[key]
         return module
@@ -401,7 +469,15 @@ class ModuleDict(Module):
         return self._modules.values()
 
     def update(self, modules: Any) -> Any:
-        """Add the modules of a mapping or of an iterable of (key, module) pairs."""
+        """Adds the modules of a mapping or of an iterable of pairs; modules of the same keys are replaced.
+
+        Args:
+            modules: Mapping of keys to modules, or iterable of pairs.
+
+        Raises:
+            TypeError: ``modules`` is not iterable, or one of its elements is not.
+            ValueError: An element is not a pair.
+        """
         if not isinstance(modules, Iterable):
             raise TypeError(
                 "ModuleDict.update should be called with an iterable of key/value pairs, but got "
@@ -490,14 +566,31 @@ class ParameterList(Module):
         return [key for key in super().__dir__() if not key.isdigit()]
 
     def append(self, value: Any) -> Any:
-        """Add a value at the end. Returns self."""
+        """Adds a value at the end.
+
+        Args:
+            value: A tensor, which becomes a parameter, or any object.
+
+        Returns:
+            The container.
+        """
         position = len(self)
         self._size += 1
         self[position] = value
         return self
 
     def extend(self, values: Any) -> Any:
-        """Append every value of an iterable. Returns self."""
+        """Adds each value of an iterable at the end.
+
+        Args:
+            values: The iterable.
+
+        Returns:
+            The container.
+
+        Raises:
+            TypeError: ``values`` is not iterable, or is a tensor.
+        """
         if not isinstance(values, Iterable) or isinstance(values, torch.Tensor):
             raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
         for value in list(values):
@@ -578,7 +671,15 @@ class ParameterDict(Module):
         return key in self._keys
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """Return the value of `key`, after setting it to `default` if it is missing."""
+        """Returns the value of a key, after adding a default for a missing one.
+
+        Args:
+            key: The key.
+            default: Value that is added. Default: ``None``.
+
+        Returns:
+            The value.
+        """
         if key not in self:
             self[key] = default
         return self[key]
@@ -600,11 +701,27 @@ class ParameterDict(Module):
         return key, self.pop(key)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value of `key`, or `default`."""
+        """Returns the value of a key, or a default.
+
+        Args:
+            key: The key.
+            default: Result for a missing key. Default: ``None``.
+
+        Returns:
+            The value.
+        """
         return self[key] if key in self._keys else default
 
     def fromkeys(self, keys: Any, default: Any = None) -> Any:
-        """A ParameterDict with the same value for each of `keys`."""
+        """Returns a new `ParameterDict` with one value for all keys.
+
+        Args:
+            keys: Iterable of keys.
+            default: The value. Default: ``None``.
+
+        Returns:
+            The new container.
+        """
         return ParameterDict((key, default) for key in keys)
 
     def keys(self) -> Any:
@@ -620,8 +737,15 @@ class ParameterDict(Module):
         return (self[key] for key in self._keys)
 
     def update(self, parameters: Any) -> Any:
-        """Add the pairs of a mapping (in sorted order of the keys for a plain mapping without one) or of an iterable of
-        pairs.
+        """Adds the values of a mapping or of an iterable of pairs; values of the same keys are replaced.
+
+        Args:
+            parameters: Mapping of keys to values, or iterable of pairs. A plain mapping is added in sorted order of
+                its keys.
+
+        Raises:
+            TypeError: ``parameters`` is not iterable, or one of its elements is not.
+            ValueError: An element is not a pair.
         """
         if not isinstance(parameters, _ContainerABC) and not isinstance(parameters, Iterable):
             raise TypeError(

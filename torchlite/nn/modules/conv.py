@@ -540,6 +540,19 @@ class ConvTranspose1d(_ConvTranspose):
     _tl_expand = staticmethod(_single)
 
     def forward(self, input: Tensor, output_size: Ints | None = None) -> Tensor:
+        """Applies the transposed convolution.
+
+        Args:
+            input: Tensor; see the class for the shapes.
+            output_size: Spatial sizes of the output, in place of ``output_padding``; sizes of batch and channels may
+                precede them. Default: ``None``.
+
+        Returns:
+            The output.
+
+        Raises:
+            ValueError: No output padding gives ``output_size``.
+        """
         return _conv_transpose_forward(self, F.conv_transpose1d, input, output_size, 1)
 
 
@@ -605,6 +618,19 @@ class ConvTranspose2d(_ConvTranspose):
     _tl_expand = staticmethod(_pair)
 
     def forward(self, input: Tensor, output_size: Ints | None = None) -> Tensor:
+        """Applies the transposed convolution.
+
+        Args:
+            input: Tensor; see the class for the shapes.
+            output_size: Spatial sizes of the output, in place of ``output_padding``; sizes of batch and channels may
+                precede them. Default: ``None``.
+
+        Returns:
+            The output.
+
+        Raises:
+            ValueError: No output padding gives ``output_size``.
+        """
         return _conv_transpose_forward(self, F.conv_transpose2d, input, output_size, 2)
 
 
@@ -666,6 +692,19 @@ class ConvTranspose3d(_ConvTranspose):
     _tl_expand = staticmethod(_triple)
 
     def forward(self, input: Tensor, output_size: Ints | None = None) -> Tensor:
+        """Applies the transposed convolution.
+
+        Args:
+            input: Tensor; see the class for the shapes.
+            output_size: Spatial sizes of the output, in place of ``output_padding``; sizes of batch and channels may
+                precede them. Default: ``None``.
+
+        Returns:
+            The output.
+
+        Raises:
+            ValueError: No output padding gives ``output_size``.
+        """
         return _conv_transpose_forward(self, F.conv_transpose3d, input, output_size, 3)
 
 

@@ -256,6 +256,16 @@ class MaxUnpool1d(_MaxUnpoolNd):
     _tl_expand = staticmethod(_single)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Ints | None = None) -> Tensor:
+        """Puts the maxima back to their positions.
+
+        Args:
+            input: Output of `MaxPool1d`.
+            indices: Indices of the maxima, from ``return_indices=True``.
+            output_size: Size of the output: the spatial sizes, or the shape of the pooled tensor. Default: ``None``.
+
+        Returns:
+            The output; see the class for its shape.
+        """
         return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
@@ -301,6 +311,16 @@ class MaxUnpool2d(_MaxUnpoolNd):
     _tl_expand = staticmethod(_pair)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Ints | None = None) -> Tensor:
+        """Puts the maxima back to their positions.
+
+        Args:
+            input: Output of `MaxPool2d`.
+            indices: Indices of the maxima, from ``return_indices=True``.
+            output_size: Size of the output: the spatial sizes, or the shape of the pooled tensor. Default: ``None``.
+
+        Returns:
+            The output; see the class for its shape.
+        """
         return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
@@ -343,6 +363,16 @@ class MaxUnpool3d(_MaxUnpoolNd):
     _tl_expand = staticmethod(_triple)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Ints | None = None) -> Tensor:
+        """Puts the maxima back to their positions.
+
+        Args:
+            input: Output of `MaxPool3d`.
+            indices: Indices of the maxima, from ``return_indices=True``.
+            output_size: Size of the output: the spatial sizes, or the shape of the pooled tensor. Default: ``None``.
+
+        Returns:
+            The output; see the class for its shape.
+        """
         return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 

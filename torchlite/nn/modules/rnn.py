@@ -472,6 +472,15 @@ class RNN(RNNBase):
         )
 
     def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
+        """Runs all layers over a sequence.
+
+        Args:
+            input: A tensor or a `PackedSequence`; see the class for the shapes.
+            hx: The initial state h_0. ``None`` is zeros. Default: ``None``.
+
+        Returns:
+            A tuple ``(output, h_n)``.
+        """
         return _run_one_state(self, input, hx)
 
 
@@ -564,6 +573,15 @@ class GRU(RNNBase):
         )
 
     def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
+        """Runs all layers over a sequence.
+
+        Args:
+            input: A tensor or a `PackedSequence`; see the class for the shapes.
+            hx: The initial state h_0. ``None`` is zeros. Default: ``None``.
+
+        Returns:
+            A tuple ``(output, h_n)``.
+        """
         return _run_one_state(self, input, hx)
 
 
@@ -692,6 +710,15 @@ class LSTM(RNNBase):
         return _apply_permutation(hx[0], permutation), _apply_permutation(hx[1], permutation)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, tuple[Tensor, Tensor]]:
+        """Runs all layers over a sequence.
+
+        Args:
+            input: A tensor or a `PackedSequence`; see the class for the shapes.
+            hx: The tuple ``(h_0, c_0)`` of initial states. ``None`` is zeros. Default: ``None``.
+
+        Returns:
+            A tuple ``(output, (h_n, c_n))``.
+        """
         self._update_flat_weights()
         packed = isinstance(input, PackedSequence)
         data, batch_sizes, sorted_indices, unsorted_indices, batched = _unpack_input(self, input)

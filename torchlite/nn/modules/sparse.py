@@ -288,6 +288,16 @@ class EmbeddingBag(Module):
     _fill_padding_idx_with_zero = Embedding._fill_padding_idx_with_zero
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
+        """Reduces each bag.
+
+        Args:
+            input: Indices; see the class for the shapes.
+            offsets: Start of each bag in an input of 1 dimension. Default: ``None``.
+            per_sample_weights: Factor of each row, for ``mode="sum"``. ``None`` is 1. Default: ``None``.
+
+        Returns:
+            A tensor of shape ``(B, embedding_dim)``.
+        """
         return F.embedding_bag(
             input,
             self.weight,
