@@ -35,8 +35,16 @@ def _register_global_hook(table, hook, *, extra=(), marks=(), prepend=False):
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(module, args)` before the forward of every module; its return value, unless None, replaces the
-    arguments.
+    """Registers a hook that runs before ``forward`` of every module of the process.
+
+    Args:
+        hook: Function ``hook(module, args)``. A result other than ``None`` replaces the positional arguments.
+
+    Returns:
+        A handle. Its ``remove()`` removes the hook.
+
+    See also:
+        `Module.register_forward_pre_hook`.
     """
     return _register_global_hook(GLOBAL_HOOKS["_global_forward_pre_hooks"], hook)
 
@@ -44,19 +52,54 @@ def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandl
 def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
-    """Call `hook(module, args, output)` (or `hook(module, args, kwargs, output)`) after the forward of every module."""
+    """Registers a hook that runs after ``forward`` of every module of the process.
+
+    Args:
+        hook: Function ``hook(module, args, output)``. A result other than ``None`` replaces the output.
+        with_kwargs: Whether the hook is ``hook(module, args, kwargs, output)``. Default: ``False``.
+        always_call: Whether the hook also runs if ``forward`` raises. Default: ``False``.
+
+    Returns:
+        A handle. Its ``remove()`` removes the hook.
+
+    See also:
+        `Module.register_forward_hook`.
+    """
     extra = [GLOBAL_HOOKS["_global_forward_hooks_with_kwargs"], GLOBAL_HOOKS["_global_forward_hooks_always_called"]]
     marks = [extra[0]] * with_kwargs + [extra[1]] * always_call
     return _register_global_hook(GLOBAL_HOOKS["_global_forward_hooks"], hook, extra=extra, marks=marks)
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(module, grad_output)` before the gradients of any module's inputs are computed."""
+    """Registers a hook that runs before the gradients of the inputs of any module are computed.
+
+    Args:
+        hook: Function ``hook(module, grad_output)``. A result other than ``None`` replaces ``grad_output``.
+
+    Returns:
+        A handle. Its ``remove()`` removes the hook.
+
+    See also:
+        `Module.register_full_backward_pre_hook`.
+    """
     return _register_global_hook(GLOBAL_HOOKS["_global_backward_pre_hooks"], hook)
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(module, grad_input, grad_output)` once the gradients of any module's inputs are known."""
+    """Registers a hook that runs when the gradients of the inputs of any module are known.
+
+    Args:
+        hook: Function ``hook(module, grad_input, grad_output)``. A result other than ``None`` replaces ``grad_input``.
+
+    Returns:
+        A handle. Its ``remove()`` removes the hook.
+
+    Raises:
+        RuntimeError: A backward hook of the other form is registered.
+
+    See also:
+        `Module.register_full_backward_hook`.
+    """
     if GLOBAL_HOOKS["_global_is_full_backward_hook"] is False:
         raise RuntimeError(
             "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only "
@@ -67,7 +110,19 @@ def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHan
 
 
 def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """The older form of `register_module_full_backward_hook`: sees the gradients of the last op of the forward only."""
+    """Registers a backward hook of the older form for every module of the process.
+
+    It sees the gradients of the last op of ``forward`` only. Use `register_module_full_backward_hook`.
+
+    Args:
+        hook: Function ``hook(module, grad_input, grad_output)``.
+
+    Returns:
+        A handle. Its ``remove()`` removes the hook.
+
+    Raises:
+        RuntimeError: A backward hook of the other form is registered.
+    """
     if GLOBAL_HOOKS["_global_is_full_backward_hook"] is True:
         raise RuntimeError(
             "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only "
@@ -78,22 +133,40 @@ def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(module, name, parameter)` whenever a parameter is registered; its return value, unless None, is
-    registered instead.
+    """Registers a hook that runs when any module registers a parameter.
+
+    Args:
+        hook: Function ``hook(module, name, parameter)``. A result other than ``None`` is registered in place of the
+            parameter.
+
+    Returns:
+        A handle. Its ``remove()`` removes the hook.
     """
     return _register_global_hook(GLOBAL_HOOKS["_global_parameter_registration_hooks"], hook)
 
 
 def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(module, name, buffer)` whenever a buffer is registered; its return value, unless None, is registered
-    instead.
+    """Registers a hook that runs when any module registers a buffer.
+
+    Args:
+        hook: Function ``hook(module, name, buffer)``. A result other than ``None`` is registered in place of the
+            buffer.
+
+    Returns:
+        A handle. Its ``remove()`` removes the hook.
     """
     return _register_global_hook(GLOBAL_HOOKS["_global_buffer_registration_hooks"], hook)
 
 
 def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(module, name, submodule)` whenever a submodule is registered; its return value, unless None, is
-    registered instead.
+    """Registers a hook that runs when any module registers a submodule.
+
+    Args:
+        hook: Function ``hook(module, name, submodule)``. A result other than ``None`` is registered in place of the
+            submodule.
+
+    Returns:
+        A handle. Its ``remove()`` removes the hook.
     """
     return _register_global_hook(GLOBAL_HOOKS["_global_module_registration_hooks"], hook)
 
@@ -153,11 +226,26 @@ class HooksMixin:
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Call `hook(module, args)` before every `forward`.
+        """Registers a hook that runs before each ``forward``.
 
-        The hook's return value, unless None, replaces the arguments: one value or a tuple. With `with_kwargs` the hook
-        is `hook(module, args, kwargs)` and returns `(args, kwargs)`. Returns a handle whose `remove()` removes the
-        hook.
+        Args:
+            hook: Function ``hook(module, args)``. A result other than ``None``, one value or a tuple, replaces the
+                positional arguments.
+            prepend: Whether the hook runs before those that are registered already. Default: ``False``.
+            with_kwargs: Whether the hook is ``hook(module, args, kwargs)`` and returns ``None`` or ``(args, kwargs)``.
+                Default: ``False``.
+
+        Returns:
+            A handle. Its ``remove()`` removes the hook.
+
+        Example:
+            >>> layer = torch.nn.ReLU()
+            >>> handle = layer.register_forward_pre_hook(lambda module, args: (args[0] + 1,))
+            >>> layer(torch.tensor([1.0]))
+            tensor([2.])
+            >>> handle.remove()
+            >>> layer(torch.tensor([1.0]))
+            tensor([1.])
         """
         marks = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
         return _register_global_hook(
@@ -167,25 +255,60 @@ class HooksMixin:
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> RemovableHandle:
-        """Call `hook(module, args, output)` after every `forward`; its return value, unless None, replaces the
-        output.
+        """Registers a hook that runs after each ``forward``.
 
-        With `with_kwargs` the hook is `hook(module, args, kwargs, output)`; with `always_call` it also runs if the
-        forward raised.
+        Args:
+            hook: Function ``hook(module, args, output)``. A result other than ``None`` replaces the output.
+            prepend: Whether the hook runs before those that are registered already. Default: ``False``.
+            with_kwargs: Whether the hook is ``hook(module, args, kwargs, output)``. Default: ``False``.
+            always_call: Whether the hook also runs if ``forward`` raises. Default: ``False``.
+
+        Returns:
+            A handle. Its ``remove()`` removes the hook.
+
+        Example:
+            >>> shapes = []
+            >>> layer = torch.nn.Linear(2, 3)
+            >>> handle = layer.register_forward_hook(lambda module, args, output: shapes.append(tuple(output.shape)))
+            >>> output = layer(torch.zeros(4, 2))
+            >>> shapes
+            [(4, 3)]
         """
         extra = [self._forward_hooks_with_kwargs, self._forward_hooks_always_called]
         marks = [extra[0]] * with_kwargs + [extra[1]] * always_call
         return _register_global_hook(self._forward_hooks, hook, extra=extra, marks=marks, prepend=prepend)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Call `hook(module, grad_output)` before the gradients of the module are computed; a returned value replaces
-        `grad_output`.
+        """Registers a hook that runs before the gradients of the inputs of the module are computed.
+
+        Args:
+            hook: Function ``hook(module, grad_output)``. A result other than ``None`` replaces ``grad_output``.
+            prepend: Whether the hook runs before those that are registered already. Default: ``False``.
+
+        Returns:
+            A handle. Its ``remove()`` removes the hook.
         """
         return _register_global_hook(self._backward_pre_hooks, hook, prepend=prepend)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Call `hook(module, grad_input, grad_output)` when the gradients of the module's inputs are known; a returned
-        value replaces `grad_input`.
+        """Registers a hook that runs when the gradients of the inputs of the module are known.
+
+        Args:
+            hook: Function ``hook(module, grad_input, grad_output)`` of tuples. A result other than ``None`` replaces
+                ``grad_input``.
+            prepend: Whether the hook runs before those that are registered already. Default: ``False``.
+
+        Returns:
+            A handle. Its ``remove()`` removes the hook.
+
+        Raises:
+            RuntimeError: A backward hook of the other form is registered.
+
+        Example:
+            >>> layer = torch.nn.ReLU()
+            >>> handle = layer.register_full_backward_hook(lambda module, grad_input, grad_output: print(grad_input))
+            >>> layer(torch.tensor([-1.0, 1.0], requires_grad=True)).sum().backward()
+            (tensor([0., 1.]),)
         """
         if self._is_full_backward_hook is False:
             raise RuntimeError(
@@ -196,7 +319,19 @@ class HooksMixin:
         return _register_global_hook(self._backward_hooks, hook, prepend=prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """The older form of `register_full_backward_hook`: `grad_input` is that of the last op of the forward."""
+        """Registers a backward hook of the older form.
+
+        Its ``grad_input`` is that of the last op of ``forward``. Use `register_full_backward_hook`.
+
+        Args:
+            hook: Function ``hook(module, grad_input, grad_output)``.
+
+        Returns:
+            A handle. Its ``remove()`` removes the hook.
+
+        Raises:
+            RuntimeError: A backward hook of the other form is registered.
+        """
         if self._is_full_backward_hook is True:
             raise RuntimeError(
                 "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only "
@@ -206,12 +341,25 @@ class HooksMixin:
         return _register_global_hook(self._backward_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(module, prefix, keep_vars)` before `state_dict` collects."""
+        """Registers a hook that runs before `state_dict` collects the state of the module.
+
+        Args:
+            hook: Function ``hook(module, prefix, keep_vars)``.
+
+        Returns:
+            A handle. Its ``remove()`` removes the hook.
+        """
         return _register_global_hook(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Any) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict` is complete; it changes the dict
-        in place.
+        """Registers a hook that runs after `state_dict` has collected the state of the module.
+
+        Args:
+            hook: Function ``hook(module, state_dict, prefix, local_metadata)`` that changes ``state_dict`` in place
+                and returns ``None``.
+
+        Returns:
+            A handle. Its ``remove()`` removes the hook.
         """
         hook._from_public_api = True
         return _register_global_hook(self._state_dict_hooks, hook)
@@ -229,13 +377,27 @@ class HooksMixin:
         return _register_global_hook(self._load_state_dict_pre_hooks, _WrappedHook(hook, module))
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)`
-        before loading.
+        """Registers a hook that runs before `load_state_dict` loads the state of the module.
+
+        Args:
+            hook: Function ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+                error_msgs)``. It may change ``state_dict`` and the lists in place.
+
+        Returns:
+            A handle. Its ``remove()`` removes the hook.
         """
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(module, incompatible_keys)` after loading; it may change the two lists in place."""
+        """Registers a hook that runs after `load_state_dict` has loaded the state of the module.
+
+        Args:
+            hook: Function ``hook(module, incompatible_keys)`` that returns ``None``. It may change the lists
+                ``missing_keys`` and ``unexpected_keys`` in place; `load_state_dict` with ``strict`` then judges them.
+
+        Returns:
+            A handle. Its ``remove()`` removes the hook.
+        """
         return _register_global_hook(self._load_state_dict_post_hooks, hook)
 
     def _get_backward_hooks(self):

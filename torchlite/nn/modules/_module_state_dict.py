@@ -83,11 +83,26 @@ class StateDictMixin:
     _state_dict_pre_hooks: OrderedDict[int, Any]
 
     def get_extra_state(self) -> Any:
-        """Return a picklable object to store in the state_dict. Override it together with `set_extra_state`."""
+        """Returns an object that ``state_dict`` stores for the module besides tensors; override it with
+        `set_extra_state`.
+
+        Returns:
+            A picklable object.
+
+        Raises:
+            RuntimeError: The class does not override it.
+        """
         raise RuntimeError(_UNREACHABLE.format("get_extra_state"))
 
     def set_extra_state(self, state: Any) -> Any:
-        """Restore the object that `get_extra_state` returned. Override it."""
+        """Restores the object that `get_extra_state` returned; override both.
+
+        Args:
+            state: The object from the ``state_dict``.
+
+        Raises:
+            RuntimeError: The class does not override it.
+        """
         raise RuntimeError(_UNREACHABLE.format("set_extra_state"))
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
@@ -103,13 +118,27 @@ class StateDictMixin:
     def state_dict(
         self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Any]:
-        """Return every parameter and persistent buffer by its dotted name, in registration order.
+        """Returns the parameters and persistent buffers of the module and its submodules by dotted name.
 
-        The tensors share memory with the module's; they are detached unless `keep_vars`. `destination`, if given, is
-        filled and returned; `prefix` precedes each name. The dict has `_metadata`, the version of each submodule.
+        The tensors share memory with the module's. The dict has the attribute ``_metadata``, with the version of each
+        submodule.
 
-        >>> list(torchlite.nn.Linear(2, 3).state_dict())
-        ['weight', 'bias']
+        Args:
+            args: Deprecated: ``destination``, ``prefix`` and ``keep_vars`` by position.
+            destination: Dict to fill. Default: ``None``, a new ``OrderedDict``.
+            prefix: Precedes each name. Default: ``""``.
+            keep_vars: Whether the values are the parameters and buffers themselves, not detached tensors. Default:
+                ``False``.
+
+        Returns:
+            The dict, in the order of registration.
+
+        Example:
+            >>> list(torch.nn.Linear(2, 3).state_dict())
+            ['weight', 'bias']
+
+        See also:
+            `load_state_dict`, `torch.save`.
         """
         if args:
             warnings.warn(
@@ -176,15 +205,33 @@ class StateDictMixin:
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> _IncompatibleKeys:
-        """Copy tensors of `state_dict` into this module's parameters and buffers, by name.
+        """Copies the tensors of a ``state_dict`` into the parameters and buffers of the same names.
 
-        strict: every name must be on both sides, else RuntimeError lists the missing and the unexpected ones; a shape
-        that differs is always an error. assign: use the tensors of the dict instead of copying. Returns `(missing_keys,
-        unexpected_keys)`. A failing load leaves the module unchanged (except where hooks or overridden loaders change
-        it).
+        A load that fails leaves the module as it was, unless hooks or overridden loading methods change it.
 
-        >>> torchlite.nn.Linear(2, 3).load_state_dict(torchlite.nn.Linear(2, 3).state_dict())
-        <All keys matched successfully>
+        Args:
+            state_dict: Mapping of dotted names to tensors.
+            strict: Whether each name must be on both sides. Default: ``True``.
+            assign: Whether the module uses the tensors of the dict themselves; they keep their dtype and device.
+                Default: ``False``.
+
+        Returns:
+            A named tuple of the lists ``missing_keys`` and ``unexpected_keys``.
+
+        Raises:
+            RuntimeError: Names are missing or unexpected with ``strict``, or a shape differs. The message lists all
+                problems.
+            TypeError: ``state_dict`` is not a mapping.
+
+        Example:
+            >>> layer = torch.nn.Linear(2, 3)
+            >>> layer.load_state_dict(torch.nn.Linear(2, 3).state_dict())
+            <All keys matched successfully>
+            >>> layer.load_state_dict({"weight": torch.zeros(3, 2)}, strict=False)
+            _IncompatibleKeys(missing_keys=['bias'], unexpected_keys=[])
+
+        See also:
+            `state_dict`, `torch.load`.
         """
         if not hasattr(state_dict, "keys") or not hasattr(state_dict, "__getitem__"):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")

@@ -39,7 +39,27 @@ class _Inplace(Module):
 
 
 class Threshold(Module):
-    """x where x > threshold, else `value`; elementwise."""
+    r"""Replaces each element that is not above a threshold by a constant.
+
+    .. math::
+
+        y = \begin{cases} x & \text{if } x > \text{threshold} \\ \text{value} & \text{otherwise} \end{cases}
+
+    Args:
+        threshold: Elements above it are kept.
+        value: Replaces the other elements.
+        inplace: Whether to write the result into the input. Default: ``False``.
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Example:
+        >>> torch.nn.Threshold(0.1, 20.0)(torch.tensor([0.1, 0.2]))
+        tensor([20.0000,  0.2000])
+
+    See also:
+        `torch.nn.functional.threshold`, `ReLU`.
+    """
 
     __constants__ = ["threshold", "value", "inplace"]
 
@@ -57,7 +77,28 @@ class Threshold(Module):
 
 
 class ReLU(_Inplace):
-    """max(0, x), elementwise."""
+    r"""Applies the rectified linear unit to each element.
+
+    .. math::
+
+        y = \max(0, x)
+
+    Args:
+        inplace: Whether to write the result into the input. Default: ``False``.
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Example:
+        >>> torch.nn.ReLU()(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([0., 0., 2.])
+
+    References:
+        - V. Nair, G. E. Hinton. Rectified linear units improve restricted Boltzmann machines. 2010.
+
+    See also:
+        `torch.nn.functional.relu`, `LeakyReLU`, `GELU`.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         if self.inplace:
@@ -66,7 +107,36 @@ class ReLU(_Inplace):
 
 
 class RReLU(Module):
-    """x where x >= 0, else a x with a drawn from U(lower, upper) in training and their mean in evaluation."""
+    r"""Applies a leaky ReLU whose slope is random in training mode.
+
+    .. math::
+
+        y = \begin{cases} x & \text{if } x \ge 0 \\ a x & \text{otherwise} \end{cases}
+
+    In training mode, :math:`a` is drawn from :math:`U(\text{lower}, \text{upper})` for each element. In evaluation
+    mode it is the mean of the bounds.
+
+    Args:
+        lower: Lower bound of the slope. Default: 1/8.
+        upper: Upper bound of the slope; not below ``lower``. Default: 1/3.
+        inplace: Whether to write the result into the input. Default: ``False``.
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Raises:
+        RuntimeError: A bound is not finite, or ``lower`` is above ``upper``.
+
+    Example:
+        >>> torch.nn.RReLU(0.1, 0.3).eval()(torch.tensor([-10.0, 2.0]))
+        tensor([-2.,  2.])
+
+    References:
+        - B. Xu, N. Wang, T. Chen, M. Li. Empirical evaluation of rectified activations in convolutional network. 2015.
+
+    See also:
+        `torch.nn.functional.rrelu`, `LeakyReLU`, `PReLU`.
+    """
 
     __constants__ = ["lower", "upper", "inplace"]
 
@@ -84,7 +154,35 @@ class RReLU(Module):
 
 
 class Hardtanh(Module):
-    """x clamped to [min_val, max_val]."""
+    r"""Limits each element to an interval.
+
+    .. math::
+
+        y = \min(\max(x, \text{min\_val}), \text{max\_val})
+
+    Args:
+        min_val: Lower end of the interval. Default: -1.
+        max_val: Upper end of the interval; greater than ``min_val``. Default: 1.
+        inplace: Whether to write the result into the input. Default: ``False``.
+        min_value: Deprecated name of ``min_val``.
+        max_value: Deprecated name of ``max_val``.
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Raises:
+        AssertionError: ``max_val`` is not greater than ``min_val``.
+
+    Example:
+        >>> torch.nn.Hardtanh(-2.0, 2.0)(torch.tensor([-3.0, 0.5, 3.0]))
+        tensor([-2.0000,  0.5000,  2.0000])
+
+    References:
+        - R. Collobert. Large scale machine learning. 2004.
+
+    See also:
+        `torch.nn.functional.hardtanh`, `ReLU6`, `Tanh`.
+    """
 
     __constants__ = ["min_val", "max_val", "inplace"]
 
@@ -123,7 +221,28 @@ class Hardtanh(Module):
 
 
 class ReLU6(Hardtanh):
-    """x clamped to [0, 6]."""
+    r"""Applies the rectified linear unit with an upper limit of 6 to each element.
+
+    .. math::
+
+        y = \min(\max(x, 0), 6)
+
+    Args:
+        inplace: Whether to write the result into the input. Default: ``False``.
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Example:
+        >>> torch.nn.ReLU6()(torch.tensor([-1.0, 3.0, 8.0]))
+        tensor([0., 3., 6.])
+
+    References:
+        - A. Krizhevsky. Convolutional deep belief networks on CIFAR-10. 2010.
+
+    See also:
+        `torch.nn.functional.relu6`, `Hardtanh`, `ReLU`.
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
@@ -133,14 +252,50 @@ class ReLU6(Hardtanh):
 
 
 class Sigmoid(Module):
-    """1 / (1 + exp(-x)), elementwise."""
+    r"""Applies the logistic function to each element.
+
+    .. math::
+
+        y = \sigma(x) = \frac{1}{1 + \exp(-x)}
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Example:
+        >>> torch.nn.Sigmoid()(torch.tensor([0.0, 1.0]))
+        tensor([0.5000, 0.7311])
+
+    See also:
+        `torch.sigmoid`, `LogSigmoid`, `Hardsigmoid`, `BCEWithLogitsLoss`.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return torch.sigmoid(input)
 
 
 class Hardsigmoid(_Inplace):
-    """clamp(x / 6 + 1 / 2, 0, 1), elementwise."""
+    r"""Applies a piecewise linear approximation of the logistic function to each element.
+
+    .. math::
+
+        y = \min\left(\max\left(\frac{x}{6} + \frac{1}{2}, 0\right), 1\right)
+
+    Args:
+        inplace: Whether to write the result into the input. Default: ``False``.
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Example:
+        >>> torch.nn.Hardsigmoid()(torch.tensor([-4.0, 0.0, 1.5, 4.0]))
+        tensor([0.0000, 0.5000, 0.7500, 1.0000])
+
+    References:
+        - A. Howard et al. Searching for MobileNetV3. 2019.
+
+    See also:
+        `torch.nn.functional.hardsigmoid`, `Sigmoid`, `Hardswish`.
+    """
 
     def extra_repr(self) -> str:
         return ""
@@ -150,28 +305,109 @@ class Hardsigmoid(_Inplace):
 
 
 class Tanh(Module):
-    """tanh(x), elementwise."""
+    r"""Applies the hyperbolic tangent to each element.
+
+    .. math::
+
+        y = \tanh(x) = \frac{\exp(x) - \exp(-x)}{\exp(x) + \exp(-x)}
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Example:
+        >>> torch.nn.Tanh()(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.7616,  0.0000,  0.7616])
+
+    See also:
+        `torch.tanh`, `Hardtanh`, `Sigmoid`.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return torch.tanh(input)
 
 
 class SiLU(_Inplace):
-    """x sigmoid(x), elementwise."""
+    r"""Multiplies each element by its logistic function (also called swish).
+
+    .. math::
+
+        y = x \, \sigma(x)
+
+    Args:
+        inplace: Whether to write the result into the input. Default: ``False``.
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Example:
+        >>> torch.nn.SiLU()(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.2689,  0.0000,  0.7311])
+
+    References:
+        - D. Hendrycks, K. Gimpel. Gaussian error linear units (GELUs). 2016.
+        - S. Elfwing, E. Uchibe, K. Doya. Sigmoid-weighted linear units for neural network function approximation in
+          reinforcement learning. 2017.
+        - P. Ramachandran, B. Zoph, Q. V. Le. Searching for activation functions. 2017.
+
+    See also:
+        `torch.nn.functional.silu`, `Hardswish`, `GELU`, `Mish`.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, inplace=self.inplace)
 
 
 class Mish(_Inplace):
-    """x tanh(softplus(x)), elementwise (Misra 2019)."""
+    r"""Multiplies each element by the hyperbolic tangent of its softplus.
+
+    .. math::
+
+        y = x \tanh(\log(1 + \exp(x)))
+
+    Args:
+        inplace: Whether to write the result into the input. Default: ``False``.
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Example:
+        >>> torch.nn.Mish()(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.3034,  0.0000,  0.8651])
+
+    References:
+        - D. Misra. Mish: a self regularized non-monotonic activation function. 2019.
+
+    See also:
+        `torch.nn.functional.mish`, `SiLU`, `Softplus`.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.mish(input, inplace=self.inplace)
 
 
 class Hardswish(_Inplace):
-    """x relu6(x + 3) / 6, elementwise (Howard et al. 2019)."""
+    r"""Applies a piecewise approximation of `SiLU` to each element.
+
+    .. math::
+
+        y = x \, \frac{\min(\max(x + 3, 0), 6)}{6}
+
+    Args:
+        inplace: Whether to write the result into the input. Default: ``False``.
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Example:
+        >>> torch.nn.Hardswish()(torch.tensor([0.0, 1.5, 4.0]))
+        tensor([0.0000, 1.1250, 4.0000])
+
+    References:
+        - A. Howard et al. Searching for MobileNetV3. 2019.
+
+    See also:
+        `torch.nn.functional.hardswish`, `SiLU`, `Hardsigmoid`.
+    """
 
     def extra_repr(self) -> str:
         return ""
@@ -193,28 +429,127 @@ class _ExponentialUnit(Module):
 
 
 class ELU(_ExponentialUnit):
-    """x where x > 0, else alpha (exp(x) - 1) (Clevert et al. 2015)."""
+    r"""Applies the exponential linear unit to each element.
+
+    .. math::
+
+        y = \begin{cases} x & \text{if } x > 0 \\ \alpha (\exp(x) - 1) & \text{otherwise} \end{cases}
+
+    Args:
+        alpha: The limit at minus infinity is ``-alpha``. Default: 1.
+        inplace: Whether to write the result into the input. Default: ``False``.
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Example:
+        >>> torch.nn.ELU()(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.6321,  0.0000,  1.0000])
+
+    References:
+        - D.-A. Clevert, T. Unterthiner, S. Hochreiter. Fast and accurate deep network learning by exponential linear
+          units (ELUs). 2015.
+
+    See also:
+        `torch.nn.functional.elu`, `CELU`, `SELU`.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.elu(input, self.alpha, self.inplace)
 
 
 class CELU(_ExponentialUnit):
-    """max(0, x) + min(0, alpha (exp(x / alpha) - 1)) (Barron 2017)."""
+    r"""Applies the continuously differentiable exponential linear unit to each element.
+
+    .. math::
+
+        y = \max(0, x) + \min(0, \alpha (\exp(x / \alpha) - 1))
+
+    Args:
+        alpha: The limit at minus infinity is ``-alpha``; not 0. Default: 1.
+        inplace: Whether to write the result into the input. Default: ``False``.
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Raises:
+        RuntimeError: ``alpha`` is 0.
+
+    Example:
+        >>> torch.nn.CELU(2.0)(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.7869,  0.0000,  1.0000])
+
+    References:
+        - J. T. Barron. Continuously differentiable exponential linear units. 2017.
+
+    See also:
+        `torch.nn.functional.celu`, `ELU`.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.celu(input, self.alpha, self.inplace)
 
 
 class SELU(_Inplace):
-    """scale (max(0, x) + min(0, alpha (exp(x) - 1))) with the constants of Klambauer et al. 2017."""
+    r"""Applies the scaled exponential linear unit to each element.
+
+    .. math::
+
+        y = \lambda \, (\max(0, x) + \min(0, \alpha (\exp(x) - 1)))
+
+    The constants :math:`\lambda \approx 1.0507` and :math:`\alpha \approx 1.6733` keep mean 0 and variance 1 from
+    layer to layer, for weights of mean 0 and variance ``1 / fan_in``.
+
+    Args:
+        inplace: Whether to write the result into the input. Default: ``False``.
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Example:
+        >>> torch.nn.SELU()(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-1.1113,  0.0000,  1.0507])
+
+    References:
+        - G. Klambauer, T. Unterthiner, A. Mayr, S. Hochreiter. Self-normalizing neural networks. 2017.
+
+    See also:
+        `torch.nn.functional.selu`, `AlphaDropout`, `ELU`.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.selu(input, self.inplace)
 
 
 class GLU(Module):
-    """a sigmoid(b) where a and b are the halves of the input along `dim` (Dauphin et al. 2016)."""
+    r"""Multiplies one half of the input by the logistic function of the other half.
+
+    .. math::
+
+        y = a \, \sigma(b)
+
+    Here :math:`a` is the first half of the input along ``dim``, and :math:`b` the second.
+
+    Args:
+        dim: Dimension that is halved; its size is even. Default: -1.
+
+    Shape:
+        - Input: ``(*, 2 * n, *)``, with ``2 * n`` at ``dim``.
+        - Output: ``(*, n, *)``.
+
+    Raises:
+        RuntimeError: The size of ``dim`` is odd.
+
+    Example:
+        >>> torch.nn.GLU()(torch.zeros(4, 6)).shape
+        torch.Size([4, 3])
+
+    References:
+        - Y. N. Dauphin, A. Fan, M. Auli, D. Grangier. Language modeling with gated convolutional networks. 2016.
+
+    See also:
+        `torch.nn.functional.glu`, `Sigmoid`.
+    """
 
     __constants__ = ["dim"]
 
@@ -230,8 +565,38 @@ class GLU(Module):
 
 
 class GELU(Module):
-    """x Phi(x) with the normal distribution function Phi; `approximate="tanh"` uses its tanh form (Hendrycks and Gimpel
-    2016).
+    r"""Multiplies each element by the cumulative distribution function of the normal distribution at it.
+
+    .. math::
+
+        y = x \, \Phi(x) = \frac{x}{2} \left(1 + \operatorname{erf}\left(\frac{x}{\sqrt{2}}\right)\right)
+
+    With ``approximate="tanh"`` it is
+
+    .. math::
+
+        y = \frac{x}{2} \left(1 + \tanh\left(\sqrt{2 / \pi} \, (x + 0.044715 \, x^3)\right)\right)
+
+    Args:
+        approximate: ``"none"``, or ``"tanh"`` for the approximation. Default: ``"none"``.
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Raises:
+        RuntimeError: ``approximate`` is neither ``"none"`` nor ``"tanh"``, at the call.
+
+    Example:
+        >>> torch.nn.GELU()(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.1587,  0.0000,  0.8413])
+        >>> torch.nn.GELU(approximate="tanh")(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.1588,  0.0000,  0.8412])
+
+    References:
+        - D. Hendrycks, K. Gimpel. Gaussian error linear units (GELUs). 2016.
+
+    See also:
+        `torch.nn.functional.gelu`, `SiLU`, `ReLU`.
     """
 
     __constants__ = ["approximate"]
@@ -248,7 +613,25 @@ class GELU(Module):
 
 
 class Hardshrink(Module):
-    """x where |x| > lambd, else 0."""
+    r"""Sets each element of small magnitude to zero.
+
+    .. math::
+
+        y = \begin{cases} x & \text{if } |x| > \lambda \\ 0 & \text{otherwise} \end{cases}
+
+    Args:
+        lambd: Threshold :math:`\lambda` of the magnitude. Default: 0.5.
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Example:
+        >>> torch.nn.Hardshrink()(torch.tensor([-1.0, 0.3, 0.5, 2.0]))
+        tensor([-1.,  0.,  0.,  2.])
+
+    See also:
+        `torch.nn.functional.hardshrink`, `Softshrink`.
+    """
 
     __constants__ = ["lambd"]
 
@@ -264,7 +647,29 @@ class Hardshrink(Module):
 
 
 class LeakyReLU(Module):
-    """x where x >= 0, else negative_slope x."""
+    r"""Applies the rectified linear unit with a small slope below zero to each element.
+
+    .. math::
+
+        y = \max(0, x) + \text{negative\_slope} \cdot \min(0, x)
+
+    Args:
+        negative_slope: Slope below zero. Default: 0.01.
+        inplace: Whether to write the result into the input. Default: ``False``.
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Example:
+        >>> torch.nn.LeakyReLU(0.1)(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([-0.1000,  0.0000,  2.0000])
+
+    References:
+        - A. L. Maas, A. Y. Hannun, A. Y. Ng. Rectifier nonlinearities improve neural network acoustic models. 2013.
+
+    See also:
+        `torch.nn.functional.leaky_relu`, `PReLU`, `RReLU`.
+    """
 
     __constants__ = ["inplace", "negative_slope"]
 
@@ -281,14 +686,56 @@ class LeakyReLU(Module):
 
 
 class LogSigmoid(Module):
-    """log(sigmoid(x)), elementwise."""
+    r"""Computes the logarithm of the logistic function of each element.
+
+    .. math::
+
+        y = \log \frac{1}{1 + \exp(-x)}
+
+    The computation neither overflows nor loses precision for inputs of large magnitude.
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Example:
+        >>> torch.nn.LogSigmoid()(torch.tensor([-2.0, 0.0, 2.0]))
+        tensor([-2.1269, -0.6931, -0.1269])
+
+    See also:
+        `torch.nn.functional.logsigmoid`, `Sigmoid`, `Softplus`.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.logsigmoid(input)
 
 
 class Softplus(Module):
-    """log(1 + exp(beta x)) / beta, and x itself where beta x > threshold."""
+    r"""Applies a smooth approximation of the rectified linear unit to each element.
+
+    .. math::
+
+        y = \frac{1}{\beta} \log(1 + \exp(\beta x))
+
+    Where :math:`\beta x` exceeds ``threshold``, the output is :math:`x` itself.
+
+    Args:
+        beta: Sharpness :math:`\beta`. Default: 1.
+        threshold: The function is the identity where ``beta * x`` is above it. Default: 20.
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Example:
+        >>> torch.nn.Softplus()(torch.tensor([0.0, 30.0]))
+        tensor([ 0.6931, 30.0000])
+
+    References:
+        - C. Dugas, Y. Bengio, F. Bélisle, C. Nadeau, R. Garcia. Incorporating second-order functional knowledge for
+          better option pricing. 2001.
+
+    See also:
+        `torch.nn.functional.softplus`, `ReLU`.
+    """
 
     __constants__ = ["beta", "threshold"]
 
@@ -305,7 +752,29 @@ class Softplus(Module):
 
 
 class Softshrink(Module):
-    """x - lambd where x > lambd, x + lambd where x < -lambd, else 0."""
+    r"""Moves each element towards zero by a constant, and those of smaller magnitude to zero.
+
+    .. math::
+
+        y = \begin{cases} x - \lambda & \text{if } x > \lambda \\ x + \lambda & \text{if } x < -\lambda \\ 0 &
+        \text{otherwise} \end{cases}
+
+    Args:
+        lambd: The constant :math:`\lambda`; not negative. Default: 0.5.
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Raises:
+        RuntimeError: ``lambd`` is negative, at the call.
+
+    Example:
+        >>> torch.nn.Softshrink()(torch.tensor([-1.0, 0.25, 2.0]))
+        tensor([-0.5000,  0.0000,  1.5000])
+
+    See also:
+        `torch.nn.functional.softshrink`, `Hardshrink`.
+    """
 
     __constants__ = ["lambd"]
 
@@ -321,8 +790,41 @@ class Softshrink(Module):
 
 
 class PReLU(Module):
-    """x where x >= 0, else weight x, with a learnable weight for all channels or one for each (`num_parameters`,
-    dimension 1).
+    r"""Applies a leaky ReLU with a learnable slope to each element.
+
+    .. math::
+
+        y = \max(0, x) + w \cdot \min(0, x)
+
+    There is one slope :math:`w` for all elements, or one a channel.
+
+    Args:
+        num_parameters: Number of slopes: 1, or the number of channels. Default: 1.
+        init: Initial value of the slopes. Default: 0.25.
+        device: Device of the parameter. Default: the default device.
+        dtype: Dtype of the parameter. Default: the default dtype.
+
+    Shape:
+        - Input: ``(*)``; dimension 1 is the channels if there are at least 2 dimensions.
+        - Output: the shape of the input.
+
+    Attributes:
+        weight (Parameter): The slopes :math:`w`, shape ``(num_parameters,)``, initialized to ``init``.
+
+    Raises:
+        RuntimeError: ``num_parameters`` is neither 1 nor the number of channels of the input.
+
+    Example:
+        >>> layer = torch.nn.PReLU()
+        >>> layer(torch.tensor([-1.0, 2.0])).detach()
+        tensor([-0.2500,  2.0000])
+
+    References:
+        - K. He, X. Zhang, S. Ren, J. Sun. Delving deep into rectifiers: surpassing human-level performance on ImageNet
+          classification. 2015.
+
+    See also:
+        `torch.nn.functional.prelu`, `LeakyReLU`.
     """
 
     __constants__ = ["num_parameters"]
@@ -348,14 +850,44 @@ class PReLU(Module):
 
 
 class Softsign(Module):
-    """x / (1 + |x|), elementwise."""
+    r"""Divides each element by one plus its magnitude.
+
+    .. math::
+
+        y = \frac{x}{1 + |x|}
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Example:
+        >>> torch.nn.Softsign()(torch.tensor([-1.0, 0.0, 3.0]))
+        tensor([-0.5000,  0.0000,  0.7500])
+
+    See also:
+        `torch.nn.functional.softsign`, `Tanh`.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softsign(input)
 
 
 class Tanhshrink(Module):
-    """x - tanh(x), elementwise."""
+    r"""Subtracts from each element its hyperbolic tangent.
+
+    .. math::
+
+        y = x - \tanh(x)
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Example:
+        >>> torch.nn.Tanhshrink()(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.2384,  0.0000,  0.2384])
+
+    See also:
+        `torch.nn.functional.tanhshrink`, `Tanh`.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.tanhshrink(input)
@@ -378,21 +910,83 @@ class _SoftmaxBase(Module):
 
 
 class Softmin(_SoftmaxBase):
-    """softmax of -x along `dim`."""
+    r"""Applies the softmax function to the negated input.
+
+    .. math::
+
+        y_i = \frac{\exp(-x_i)}{\sum_j \exp(-x_j)}
+
+    The outputs along ``dim`` are not negative and sum to 1.
+
+    Args:
+        dim: Dimension of the sum. ``None`` chooses 0 for inputs of 0, 1 or 3 dimensions and 1 for others, with a
+            deprecation warning. Default: ``None``.
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Example:
+        >>> torch.nn.Softmin(dim=0)(torch.tensor([1.0, 2.0, 3.0]))
+        tensor([0.6652, 0.2447, 0.0900])
+
+    See also:
+        `torch.nn.functional.softmin`, `Softmax`.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmin(input, self.dim, _stacklevel=5)
 
 
 class Softmax(_SoftmaxBase):
-    """exp(x) / sum(exp(x)) along `dim`."""
+    r"""Normalizes the exponentials of the input along a dimension.
+
+    .. math::
+
+        y_i = \frac{\exp(x_i)}{\sum_j \exp(x_j)}
+
+    The outputs along ``dim`` are not negative and sum to 1. Use `CrossEntropyLoss` on the inputs, not `NLLLoss` on the
+    logarithm of the outputs: it is more exact.
+
+    Args:
+        dim: Dimension of the sum. ``None`` chooses 0 for inputs of 0, 1 or 3 dimensions and 1 for others, with a
+            deprecation warning. Default: ``None``.
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Example:
+        >>> torch.nn.Softmax(dim=0)(torch.tensor([1.0, 2.0, 3.0]))
+        tensor([0.0900, 0.2447, 0.6652])
+
+    See also:
+        `torch.nn.functional.softmax`, `LogSoftmax`, `CrossEntropyLoss`.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmax(input, self.dim, _stacklevel=5)
 
 
 class Softmax2d(Module):
-    """Softmax over the channels at each position: (N, C, H, W) or (C, H, W)."""
+    r"""Applies the softmax function over the channels at each position of an image.
+
+    .. math::
+
+        y_{c, h, w} = \frac{\exp(x_{c, h, w})}{\sum_{c'} \exp(x_{c', h, w})}
+
+    Shape:
+        - Input: ``(N, C, H, W)``, or ``(C, H, W)`` without a batch.
+        - Output: the shape of the input.
+
+    Raises:
+        ValueError: The input has neither 3 nor 4 dimensions.
+
+    Example:
+        >>> torch.nn.Softmax2d()(torch.zeros(2, 4, 12, 13))[0, :, 0, 0]
+        tensor([0.2500, 0.2500, 0.2500, 0.2500])
+
+    See also:
+        `torch.nn.functional.softmax`, `Softmax`.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (3, 4):
@@ -401,7 +995,28 @@ class Softmax2d(Module):
 
 
 class LogSoftmax(_SoftmaxBase):
-    """log(softmax(x)) along `dim`."""
+    r"""Computes the logarithm of the softmax function along a dimension.
+
+    .. math::
+
+        y_i = x_i - \log \sum_j \exp(x_j)
+
+    It is more exact than the logarithm of `Softmax`, whose small outputs round to zero.
+
+    Args:
+        dim: Dimension of the sum. ``None`` chooses 0 for inputs of 0, 1 or 3 dimensions and 1 for others, with a
+            deprecation warning. Default: ``None``.
+
+    Shape:
+        - Input and output: ``(*)``, any shape.
+
+    Example:
+        >>> torch.nn.LogSoftmax(dim=0)(torch.tensor([1.0, 2.0, 3.0]))
+        tensor([-2.4076, -1.4076, -0.4076])
+
+    See also:
+        `torch.nn.functional.log_softmax`, `Softmax`, `NLLLoss`.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim, _stacklevel=5)

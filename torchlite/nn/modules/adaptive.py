@@ -23,12 +23,54 @@ _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """Log softmax over many classes, sorted by frequency: rare ones in clusters with smaller projections (Grave et al.
-    2017).
+    """Computes the log probability of a target among many classes by a softmax over clusters.
 
-    cutoffs: the first class of each cluster; div_value: the factor by which each cluster's projection shrinks. Call
-    with inputs (N, in_features) or (in_features) and targets (N) or (): returns `output` (the log probability of each
-    target) and `loss` (minus their mean).
+    The classes are sorted by decreasing frequency. The head holds the classes below ``cutoffs[0]`` and one entry for
+    each cluster of the rarer ones. The log probability of a class of a cluster is that of the cluster plus that of the
+    class within it. Only the clusters of the targets are computed.
+
+    The inputs of cluster ``i`` are first projected to ``in_features // div_value ** (i + 1)`` features, so rare
+    classes cost less.
+
+    Args:
+        in_features: Size of the input.
+        n_classes: Number of classes.
+        cutoffs: First class of each cluster: increasing ints from 1 to ``n_classes - 1``.
+        div_value: Factor by which the projection shrinks from cluster to cluster. Default: 4.
+        head_bias: Whether the head has a bias. Default: ``False``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Input: ``(N, in_features)``, or ``(in_features)`` without a batch.
+        - Target: ``(N)`` or ``()``; indices in [0, n_classes).
+        - Output: ``(N)`` or ``()``.
+        - Loss: ``()``.
+
+    Attributes:
+        head (Linear): ``in_features`` to ``cutoffs[0] + len(cutoffs)`` outputs, initialized as in `Linear`.
+        tail (ModuleList): For each cluster a projection and an output layer, without bias.
+
+    Returns:
+        A named tuple: ``output``, the log probability of each target, and ``loss``, minus the mean of ``output``.
+
+    Raises:
+        ValueError: ``cutoffs`` is empty, not increasing, or out of range.
+        RuntimeError: Input and target do not match, or a target is out of range.
+
+    Example:
+        >>> loss = torch.nn.AdaptiveLogSoftmaxWithLoss(8, 10, cutoffs=[2, 5], div_value=2)
+        >>> result = loss(torch.zeros(3, 8), torch.tensor([0, 3, 9]))
+        >>> result.output.shape, result.loss.shape
+        (torch.Size([3]), torch.Size([]))
+        >>> loss.log_prob(torch.zeros(3, 8)).shape
+        torch.Size([3, 10])
+
+    References:
+        - É. Grave, A. Joulin, M. Cissé, D. Grangier, H. Jégou. Efficient softmax approximation for GPUs. 2017.
+
+    See also:
+        `CrossEntropyLoss`, `LinearCrossEntropyLoss`.
     """
 
     def __init__(
@@ -113,11 +155,26 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return torch.cat(parts, 1)
 
     def log_prob(self, input: Tensor) -> Any:
-        """Log probabilities of every class: (N, in_features) -> (N, n_classes)."""
+        """Computes the log probability of every class.
+
+        Args:
+            input: Tensor of shape ``(N, in_features)``.
+
+        Returns:
+            Tensor of shape ``(N, n_classes)``.
+        """
         return self._get_full_log_prob(input, self.head(input))
 
     def predict(self, input: Tensor) -> Any:
-        """The most probable class of each sample: (N, in_features) -> (N)."""
+        """Finds the most probable class of each sample.
+
+        Args:
+            input: Tensor of shape ``(N, in_features)``.
+
+        Returns:
+            Indices of shape ``(N)``. The clusters are computed only if one of them has the largest probability in the
+            head for a sample.
+        """
         head_output = self.head(input)
         output = torch.argmax(head_output, dim=1)
         if bool((output < self.shortlist_size).all()):

@@ -23,18 +23,66 @@ __all__ = ["MultiheadAttention"]
 
 
 class MultiheadAttention(Module):
-    """Attention of several heads (Vaswani et al. 2017): softmax(Q K^T / sqrt(head_dim)) V for each head, then a linear
-    layer over the joined heads.
+    r"""Applies scaled dot-product attention in several heads.
 
-    embed_dim: size of queries and outputs, `num_heads` times the size of a head. kdim, vdim: sizes of keys and values
-    if they differ. add_bias_kv, add_zero_attn: append one learnt, or zero, key and value. Inputs are (L, N, E), (S, N,
-    kdim), (S, N, vdim), or (N, L, E) ... with `batch_first`, or without the batch dimension. Returns the output and the
-    weights (averaged over heads unless `average_attn_weights=False`), None without `need_weights`.
+    .. math::
 
-    >>> attention = torchlite.nn.MultiheadAttention(8, 2, batch_first=True)
-    >>> x = torchlite.zeros(3, 5, 8)
-    >>> attention(x, x, x)[0].shape
-    torch.Size([3, 5, 8])
+        \begin{aligned}
+        \text{head}_i &= \operatorname{softmax}\left( \frac{(Q W_i^Q) (K W_i^K)^{\mathsf{T}}}{\sqrt{d}} \right) V W_i^V
+        \\
+        \text{output} &= \operatorname{concat}(\text{head}_1, \dots, \text{head}_h) \, W^O
+        \end{aligned}
+
+    Here :math:`d` is ``embed_dim / num_heads``, the size of a head. The projections also have biases.
+
+    Args:
+        embed_dim: Number of features of queries and outputs; divisible by ``num_heads``.
+        num_heads: Number of heads.
+        dropout: Probability of zeroing an attention weight in training mode. Default: 0.
+        bias: Whether the projections have biases. Default: ``True``.
+        add_bias_kv: Whether to append one learnable key and value to each sequence. Default: ``False``.
+        add_zero_attn: Whether to append one key and value of zeros to each sequence. Default: ``False``.
+        kdim: Number of features of keys. ``None`` is ``embed_dim``. Default: ``None``.
+        vdim: Number of features of values. ``None`` is ``embed_dim``. Default: ``None``.
+        batch_first: Whether dimension 0 of the inputs and the output is the batch. Default: ``False``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Query: ``(L, N, embed_dim)``, ``(N, L, embed_dim)`` with ``batch_first``, or ``(L, embed_dim)`` without a
+          batch.
+        - Key: ``(S, N, kdim)``, ``(N, S, kdim)`` or ``(S, kdim)``.
+        - Value: ``(S, N, vdim)``, ``(N, S, vdim)`` or ``(S, vdim)``.
+        - Output: the shape of the query.
+        - Weights: ``(N, L, S)`` or ``(L, S)``; with ``average_attn_weights=False`` ``(N, num_heads, L, S)`` or
+          ``(num_heads, L, S)``. ``add_bias_kv`` and ``add_zero_attn`` add 1 to S here.
+
+    Attributes:
+        in_proj_weight (Parameter): Projections of query, key and value, stacked: shape ``(3 * embed_dim, embed_dim)``,
+            initialized by `xavier_uniform_`. ``None`` if ``kdim`` or ``vdim`` differs from ``embed_dim``; then
+            ``q_proj_weight``, ``k_proj_weight`` and ``v_proj_weight`` take its place.
+        in_proj_bias (Parameter): Shape ``(3 * embed_dim,)``, initialized to 0. ``None`` if ``bias=False``.
+        out_proj (Linear): The output projection; its bias is initialized to 0.
+        bias_k (Parameter): The learnable key, shape ``(1, 1, embed_dim)``. ``None`` if ``add_bias_kv=False``.
+        bias_v (Parameter): The learnable value, shape ``(1, 1, embed_dim)``. ``None`` if ``add_bias_kv=False``.
+
+    Raises:
+        ValueError: ``embed_dim`` or ``num_heads`` is not greater than 0.
+        AssertionError: ``embed_dim`` is not divisible by ``num_heads``.
+
+    Example:
+        >>> attention = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+        >>> query, memory = torch.zeros(3, 5, 8), torch.zeros(3, 7, 8)
+        >>> output, weights = attention(query, memory, memory)
+        >>> output.shape, weights.shape
+        (torch.Size([3, 5, 8]), torch.Size([3, 5, 7]))
+
+    References:
+        - A. Vaswani, N. Shazeer, N. Parmar, J. Uszkoreit, L. Jones, A. N. Gomez, L. Kaiser, I. Polosukhin. Attention
+          is all you need. 2017.
+
+    See also:
+        `torch.nn.functional.scaled_dot_product_attention`, `TransformerEncoderLayer`.
     """
 
     __constants__ = ["batch_first"]
@@ -123,6 +171,26 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
+        """Computes the attention of queries to keys and values.
+
+        Args:
+            query: Queries; see the class for the shapes.
+            key: Keys.
+            value: Values.
+            key_padding_mask: Mask of keys, shape ``(N, S)`` or ``(S)``. A boolean mask is ``True`` where attention is
+                not allowed; a floating point mask is added to the scores. Default: ``None``.
+            need_weights: Whether to return the attention weights. ``False`` is faster. Default: ``True``.
+            attn_mask: Mask of pairs of query and key, shape ``(L, S)`` or ``(N * num_heads, L, S)``, with the same
+                meaning. Default: ``None``.
+            average_attn_weights: Whether to return the mean of the weights over the heads. Default: ``True``.
+            is_causal: Hint that ``attn_mask``, which must be given, is a causal mask. Default: ``False``.
+
+        Returns:
+            A tuple of the output and the attention weights, or ``None`` in their place if ``need_weights=False``.
+
+        Raises:
+            RuntimeError: ``is_causal`` without ``attn_mask``, or the shapes do not match.
+        """
         batched = query.dim() == 3
         key_padding_mask = additive_mask(
             key_padding_mask, "key_padding_mask", query.dtype, dtype_or_none(attn_mask), "attn_mask"
@@ -173,8 +241,16 @@ class MultiheadAttention(Module):
         return output, weights
 
     def merge_masks(self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor) -> Any:
-        """Merge both masks for (N, L, E) queries. Returns the mask and its type: (None, None), (key_padding_mask, 1),
-        or a mask of all heads (N, num_heads, L, L) and 2.
+        """Merges the two masks of self-attention into one additive mask.
+
+        Args:
+            attn_mask: Mask of pairs, shape ``(L, L)`` or ``(N * num_heads, L, L)``, or ``None``.
+            key_padding_mask: Mask of keys, shape ``(N, L)``, or ``None``.
+            query: Queries of shape ``(N, L, embed_dim)``.
+
+        Returns:
+            A tuple of the mask and its type. Without masks it is ``(None, None)``. With a ``key_padding_mask`` alone
+            it is that mask and 1. Else it is a mask ``(N, num_heads, L, L)`` and 2.
         """
         if attn_mask is None:
             return key_padding_mask, (None if key_padding_mask is None else 1)

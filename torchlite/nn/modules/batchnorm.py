@@ -134,14 +134,58 @@ class _BatchNorm(_NormBase):
 
 
 class BatchNorm1d(_BatchNorm):
-    """(x - mean) / sqrt(var + eps) weight + bias, with mean and variance of each channel over the batch: (N, C) or (N,
-    C, L) (Ioffe and Szegedy 2015).
+    r"""Normalizes each channel of a batch of vectors or sequences with its mean and variance over the batch.
 
-    In training the biased variance normalises and the running statistics move by `momentum` towards the batch's (with
-    the unbiased variance); None: a cumulative mean. In evaluation the running statistics normalise.
+    .. math::
 
-    >>> torchlite.nn.BatchNorm1d(3)(torchlite.zeros(2, 3)).shape
-    torch.Size([2, 3])
+        y = \frac{x - \operatorname{E}[x]}{\sqrt{\operatorname{Var}[x] + \epsilon}} \, \gamma + \beta
+
+    In training mode, mean and variance of each channel are those of the batch and all positions. The biased variance
+    normalizes. The running statistics become ``(1 - momentum) * running + momentum * batch``, with the unbiased
+    variance of the batch. In evaluation mode the running statistics normalize.
+
+    Args:
+        num_features: Number of channels :math:`C`.
+        eps: Added to the variance before the square root. Default: 1e-5.
+        momentum: Weight of the new batch in the running statistics. ``None`` averages all batches with equal weights.
+            Default: 0.1.
+        affine: Whether the module has learnable ``weight`` and ``bias``. Default: ``True``.
+        track_running_stats: Whether to keep running statistics and to normalize with them in evaluation mode. Without
+            them, the statistics of the input normalize in both modes. Default: ``True``.
+        device: Device of parameters and buffers. Default: the default device.
+        dtype: Dtype of parameters and buffers. Default: the default dtype.
+        bias: Whether an affine module has a ``bias``. Keyword only. Default: ``True``.
+
+    Shape:
+        - Input: ``(N, C)`` or ``(N, C, L)``.
+        - Output: the shape of the input.
+
+    Attributes:
+        weight (Parameter): :math:`\gamma`, shape ``(C,)``, initialized to 1. ``None`` if not ``affine``.
+        bias (Parameter): :math:`\beta`, shape ``(C,)``, initialized to 0. ``None`` if not ``affine`` or
+            ``bias=False``.
+        running_mean (Tensor): Buffer of shape ``(C,)``, initially 0. ``None`` if statistics are not tracked.
+        running_var (Tensor): Buffer of shape ``(C,)``, initially 1. ``None`` if statistics are not tracked.
+        num_batches_tracked (Tensor): Number of training batches, a 0-dimensional int64 buffer. ``None`` if statistics
+            are not tracked.
+
+    Raises:
+        ValueError: The input has not 2 or 3 dimensions, or a channel has one value in training mode.
+
+    Example:
+        >>> layer = torch.nn.BatchNorm1d(2)
+        >>> layer(torch.tensor([[1.0, 5.0], [3.0, 9.0]])).detach()
+        tensor([[-1.0000, -1.0000],
+                [ 1.0000,  1.0000]])
+        >>> layer.running_mean
+        tensor([0.2000, 0.7000])
+
+    References:
+        - S. Ioffe, C. Szegedy. Batch normalization: accelerating deep network training by reducing internal covariate
+          shift. 2015.
+
+    See also:
+        `torch.nn.functional.batch_norm`, `LazyBatchNorm1d`, `SyncBatchNorm`, `InstanceNorm1d`, `GroupNorm`.
     """
 
     def _check_input_dim(self, input):
@@ -150,7 +194,58 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """Batch normalisation of (N, C, H, W); as BatchNorm1d."""
+    r"""Normalizes each channel of a batch of images with its mean and variance over the batch.
+
+    .. math::
+
+        y = \frac{x - \operatorname{E}[x]}{\sqrt{\operatorname{Var}[x] + \epsilon}} \, \gamma + \beta
+
+    In training mode, mean and variance of each channel are those of the batch and all positions. The biased variance
+    normalizes. The running statistics become ``(1 - momentum) * running + momentum * batch``, with the unbiased
+    variance of the batch. In evaluation mode the running statistics normalize.
+
+    Args:
+        num_features: Number of channels :math:`C`.
+        eps: Added to the variance before the square root. Default: 1e-5.
+        momentum: Weight of the new batch in the running statistics. ``None`` averages all batches with equal weights.
+            Default: 0.1.
+        affine: Whether the module has learnable ``weight`` and ``bias``. Default: ``True``.
+        track_running_stats: Whether to keep running statistics and to normalize with them in evaluation mode. Without
+            them, the statistics of the input normalize in both modes. Default: ``True``.
+        device: Device of parameters and buffers. Default: the default device.
+        dtype: Dtype of parameters and buffers. Default: the default dtype.
+        bias: Whether an affine module has a ``bias``. Keyword only. Default: ``True``.
+
+    Shape:
+        - Input: ``(N, C, H, W)``.
+        - Output: the shape of the input.
+
+    Attributes:
+        weight (Parameter): :math:`\gamma`, shape ``(C,)``, initialized to 1. ``None`` if not ``affine``.
+        bias (Parameter): :math:`\beta`, shape ``(C,)``, initialized to 0. ``None`` if not ``affine`` or
+            ``bias=False``.
+        running_mean (Tensor): Buffer of shape ``(C,)``, initially 0. ``None`` if statistics are not tracked.
+        running_var (Tensor): Buffer of shape ``(C,)``, initially 1. ``None`` if statistics are not tracked.
+        num_batches_tracked (Tensor): Number of training batches, a 0-dimensional int64 buffer. ``None`` if statistics
+            are not tracked.
+
+    Raises:
+        ValueError: The input has not 4 dimensions, or a channel has one value in training mode.
+
+    Example:
+        >>> layer = torch.nn.BatchNorm2d(100)
+        >>> layer(torch.zeros(20, 100, 35, 45)).shape
+        torch.Size([20, 100, 35, 45])
+        >>> layer.num_batches_tracked
+        tensor(1)
+
+    References:
+        - S. Ioffe, C. Szegedy. Batch normalization: accelerating deep network training by reducing internal covariate
+          shift. 2015.
+
+    See also:
+        `torch.nn.functional.batch_norm`, `LazyBatchNorm2d`, `SyncBatchNorm`, `InstanceNorm2d`, `GroupNorm`.
+    """
 
     def _check_input_dim(self, input):
         if input.ndim != 4:
@@ -158,7 +253,56 @@ class BatchNorm2d(_BatchNorm):
 
 
 class BatchNorm3d(_BatchNorm):
-    """Batch normalisation of (N, C, D, H, W); as BatchNorm1d."""
+    r"""Normalizes each channel of a batch of volumes with its mean and variance over the batch.
+
+    .. math::
+
+        y = \frac{x - \operatorname{E}[x]}{\sqrt{\operatorname{Var}[x] + \epsilon}} \, \gamma + \beta
+
+    In training mode, mean and variance of each channel are those of the batch and all positions. The biased variance
+    normalizes. The running statistics become ``(1 - momentum) * running + momentum * batch``, with the unbiased
+    variance of the batch. In evaluation mode the running statistics normalize.
+
+    Args:
+        num_features: Number of channels :math:`C`.
+        eps: Added to the variance before the square root. Default: 1e-5.
+        momentum: Weight of the new batch in the running statistics. ``None`` averages all batches with equal weights.
+            Default: 0.1.
+        affine: Whether the module has learnable ``weight`` and ``bias``. Default: ``True``.
+        track_running_stats: Whether to keep running statistics and to normalize with them in evaluation mode. Without
+            them, the statistics of the input normalize in both modes. Default: ``True``.
+        device: Device of parameters and buffers. Default: the default device.
+        dtype: Dtype of parameters and buffers. Default: the default dtype.
+        bias: Whether an affine module has a ``bias``. Keyword only. Default: ``True``.
+
+    Shape:
+        - Input: ``(N, C, D, H, W)``.
+        - Output: the shape of the input.
+
+    Attributes:
+        weight (Parameter): :math:`\gamma`, shape ``(C,)``, initialized to 1. ``None`` if not ``affine``.
+        bias (Parameter): :math:`\beta`, shape ``(C,)``, initialized to 0. ``None`` if not ``affine`` or
+            ``bias=False``.
+        running_mean (Tensor): Buffer of shape ``(C,)``, initially 0. ``None`` if statistics are not tracked.
+        running_var (Tensor): Buffer of shape ``(C,)``, initially 1. ``None`` if statistics are not tracked.
+        num_batches_tracked (Tensor): Number of training batches, a 0-dimensional int64 buffer. ``None`` if statistics
+            are not tracked.
+
+    Raises:
+        ValueError: The input has not 5 dimensions, or a channel has one value in training mode.
+
+    Example:
+        >>> layer = torch.nn.BatchNorm3d(10)
+        >>> layer(torch.zeros(2, 10, 3, 4, 5)).shape
+        torch.Size([2, 10, 3, 4, 5])
+
+    References:
+        - S. Ioffe, C. Szegedy. Batch normalization: accelerating deep network training by reducing internal covariate
+          shift. 2015.
+
+    See also:
+        `torch.nn.functional.batch_norm`, `LazyBatchNorm3d`, `SyncBatchNorm`, `InstanceNorm3d`, `GroupNorm`.
+    """
 
     def _check_input_dim(self, input):
         if input.dim() != 5:
@@ -166,8 +310,59 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation of inputs of any dimension with statistics over the processes of a group; in one process the
-    same as BatchNorm.
+    r"""Batch normalization with the statistics of the batches of all processes of a group.
+
+    .. math::
+
+        y = \frac{x - \operatorname{E}[x]}{\sqrt{\operatorname{Var}[x] + \epsilon}} \, \gamma + \beta
+
+    In training mode, mean and variance of each channel are those of the batches of all processes together. In
+    evaluation mode, and without an initialized process group of several processes, the module computes what
+    `BatchNorm2d` computes, for inputs of any dimension.
+
+    Args:
+        num_features: Number of channels :math:`C`.
+        eps: Added to the variance before the square root. Default: 1e-5.
+        momentum: Weight of the new batch in the running statistics. ``None`` averages all batches with equal weights.
+            Default: 0.1.
+        affine: Whether the module has learnable ``weight`` and ``bias``. Default: ``True``.
+        track_running_stats: Whether to keep running statistics and to normalize with them in evaluation mode. Without
+            them, the statistics of the input normalize in both modes. Default: ``True``.
+        process_group: Process group over which the statistics are computed. Default: all processes.
+        device: Device of parameters and buffers. Default: the default device.
+        dtype: Dtype of parameters and buffers. Default: the default dtype.
+        bias: Whether an affine module has a ``bias``. Keyword only. Default: ``True``.
+
+    Shape:
+        - Input: ``(N, C, *)`` with at least 2 dimensions.
+        - Output: the shape of the input.
+
+    Attributes:
+        weight (Parameter): :math:`\gamma`, shape ``(C,)``, initialized to 1. ``None`` if not ``affine``.
+        bias (Parameter): :math:`\beta`, shape ``(C,)``, initialized to 0. ``None`` if not ``affine`` or
+            ``bias=False``.
+        running_mean (Tensor): Buffer of shape ``(C,)``, initially 0. ``None`` if statistics are not tracked.
+        running_var (Tensor): Buffer of shape ``(C,)``, initially 1. ``None`` if statistics are not tracked.
+        num_batches_tracked (Tensor): Number of training batches, a 0-dimensional int64 buffer. ``None`` if statistics
+            are not tracked.
+
+    Raises:
+        ValueError: The input has fewer than 2 dimensions.
+
+    Example:
+        >>> net = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8))
+        >>> net = torch.nn.SyncBatchNorm.convert_sync_batchnorm(net)
+        >>> type(net[1]).__name__
+        'SyncBatchNorm'
+        >>> net(torch.zeros(2, 3, 6, 6)).shape
+        torch.Size([2, 8, 4, 4])
+
+    References:
+        - S. Ioffe, C. Szegedy. Batch normalization: accelerating deep network training by reducing internal covariate
+          shift. 2015.
+
+    See also:
+        `BatchNorm2d`, `torch.nn.parallel.DistributedDataParallel`.
     """
 
     def __init__(
@@ -206,7 +401,20 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Any:
-        """`module` with every batch norm in it replaced by a SyncBatchNorm of the same state."""
+        """Returns a module with a `SyncBatchNorm` in place of each batch norm in it.
+
+        Args:
+            module: Module to convert. Its other submodules are kept; the containers are changed in place.
+            process_group: Process group of the new modules. Default: all processes.
+
+        Returns:
+            ``module`` itself, or a new `SyncBatchNorm` if ``module`` is a batch norm. The new modules share parameters
+            and buffers with the old ones.
+
+        Example:
+            >>> torch.nn.SyncBatchNorm.convert_sync_batchnorm(torch.nn.BatchNorm1d(4))
+            SyncBatchNorm(4, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+        """
         result = module
         if isinstance(module, _BatchNorm) and not isinstance(module, SyncBatchNorm):
             result = cls(
@@ -271,21 +479,129 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
 
 
 class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
-    """A BatchNorm1d that takes `num_features` from its first input."""
+    """A `BatchNorm1d` that takes ``num_features`` from its first input.
+
+    The first call creates the parameters and the statistics and changes the class of the module to `BatchNorm1d`. Make
+    that call before you create an optimizer. Loading a ``state_dict`` also gives the parameters their shapes.
+
+    Args:
+        eps: Added to the variance before the square root. Default: 1e-5.
+        momentum: Weight of the new batch in the running statistics. ``None`` averages all batches with equal weights.
+            Default: 0.1.
+        affine: Whether the module has learnable ``weight`` and ``bias``. Default: ``True``.
+        track_running_stats: Whether to keep running statistics and to normalize with them in evaluation mode. Without
+            them, the statistics of the input normalize in both modes. Default: ``True``.
+        device: Device of parameters and buffers. Default: the default device.
+        dtype: Dtype of parameters and buffers. Default: the default dtype.
+        bias: Whether an affine module has a ``bias``. Keyword only. Default: ``True``.
+
+    Shape:
+        - Input: ``(N, C)`` or ``(N, C, L)``; the first input sets ``num_features``.
+        - Output: the shape of the input.
+
+    Attributes:
+        weight (UninitializedParameter): After the first call as in `BatchNorm1d`.
+        bias (UninitializedParameter): After the first call as in `BatchNorm1d`.
+
+    Example:
+        >>> layer = torch.nn.LazyBatchNorm1d()
+        >>> output = layer(torch.ones(4, 10))
+        >>> layer
+        BatchNorm1d(10, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+
+    References:
+        - S. Ioffe, C. Szegedy. Batch normalization: accelerating deep network training by reducing internal covariate
+          shift. 2015.
+
+    See also:
+        `BatchNorm1d`.
+    """
 
     cls_to_become = BatchNorm1d
     _check_input_dim = BatchNorm1d._check_input_dim
 
 
 class LazyBatchNorm2d(_LazyNormBase, _BatchNorm):
-    """A BatchNorm2d that takes `num_features` from its first input."""
+    """A `BatchNorm2d` that takes ``num_features`` from its first input.
+
+    The first call creates the parameters and the statistics and changes the class of the module to `BatchNorm2d`. Make
+    that call before you create an optimizer. Loading a ``state_dict`` also gives the parameters their shapes.
+
+    Args:
+        eps: Added to the variance before the square root. Default: 1e-5.
+        momentum: Weight of the new batch in the running statistics. ``None`` averages all batches with equal weights.
+            Default: 0.1.
+        affine: Whether the module has learnable ``weight`` and ``bias``. Default: ``True``.
+        track_running_stats: Whether to keep running statistics and to normalize with them in evaluation mode. Without
+            them, the statistics of the input normalize in both modes. Default: ``True``.
+        device: Device of parameters and buffers. Default: the default device.
+        dtype: Dtype of parameters and buffers. Default: the default dtype.
+        bias: Whether an affine module has a ``bias``. Keyword only. Default: ``True``.
+
+    Shape:
+        - Input: ``(N, C, H, W)``; the first input sets ``num_features``.
+        - Output: the shape of the input.
+
+    Attributes:
+        weight (UninitializedParameter): After the first call as in `BatchNorm2d`.
+        bias (UninitializedParameter): After the first call as in `BatchNorm2d`.
+
+    Example:
+        >>> layer = torch.nn.LazyBatchNorm2d()
+        >>> output = layer(torch.ones(4, 10, 5, 5))
+        >>> layer
+        BatchNorm2d(10, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+
+    References:
+        - S. Ioffe, C. Szegedy. Batch normalization: accelerating deep network training by reducing internal covariate
+          shift. 2015.
+
+    See also:
+        `BatchNorm2d`.
+    """
 
     cls_to_become = BatchNorm2d
     _check_input_dim = BatchNorm2d._check_input_dim
 
 
 class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
-    """A BatchNorm3d that takes `num_features` from its first input."""
+    """A `BatchNorm3d` that takes ``num_features`` from its first input.
+
+    The first call creates the parameters and the statistics and changes the class of the module to `BatchNorm3d`. Make
+    that call before you create an optimizer. Loading a ``state_dict`` also gives the parameters their shapes.
+
+    Args:
+        eps: Added to the variance before the square root. Default: 1e-5.
+        momentum: Weight of the new batch in the running statistics. ``None`` averages all batches with equal weights.
+            Default: 0.1.
+        affine: Whether the module has learnable ``weight`` and ``bias``. Default: ``True``.
+        track_running_stats: Whether to keep running statistics and to normalize with them in evaluation mode. Without
+            them, the statistics of the input normalize in both modes. Default: ``True``.
+        device: Device of parameters and buffers. Default: the default device.
+        dtype: Dtype of parameters and buffers. Default: the default dtype.
+        bias: Whether an affine module has a ``bias``. Keyword only. Default: ``True``.
+
+    Shape:
+        - Input: ``(N, C, D, H, W)``; the first input sets ``num_features``.
+        - Output: the shape of the input.
+
+    Attributes:
+        weight (UninitializedParameter): After the first call as in `BatchNorm3d`.
+        bias (UninitializedParameter): After the first call as in `BatchNorm3d`.
+
+    Example:
+        >>> layer = torch.nn.LazyBatchNorm3d()
+        >>> output = layer(torch.ones(4, 10, 5, 5, 5))
+        >>> layer
+        BatchNorm3d(10, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+
+    References:
+        - S. Ioffe, C. Szegedy. Batch normalization: accelerating deep network training by reducing internal covariate
+          shift. 2015.
+
+    See also:
+        `BatchNorm3d`.
+    """
 
     cls_to_become = BatchNorm3d
     _check_input_dim = BatchNorm3d._check_input_dim

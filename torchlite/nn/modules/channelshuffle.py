@@ -16,7 +16,35 @@ __all__ = ["ChannelShuffle"]
 
 
 class ChannelShuffle(Module):
-    """Divides the channels of (N, C, *) into groups and interleaves them (Zhang et al. 2017)."""
+    r"""Divides the channels into groups and interleaves the groups.
+
+    .. math::
+
+        y_{g + G k} = x_{k + K g}, \qquad 0 \le g < G, \quad 0 \le k < K = C / G
+
+    It lets the next grouped convolution see channels of all groups.
+
+    Args:
+        groups: Number of groups :math:`G`; a divisor of the number of channels.
+
+    Shape:
+        - Input: ``(N, C, *)`` with at least 3 dimensions.
+        - Output: the shape of the input.
+
+    Raises:
+        RuntimeError: The input has fewer than 3 dimensions, or ``groups`` does not divide C.
+
+    Example:
+        >>> torch.nn.ChannelShuffle(2)(torch.tensor([0.0, 1.0, 2.0, 3.0]).view(1, 4, 1)).flatten()
+        tensor([0., 2., 1., 3.])
+
+    References:
+        - X. Zhang, X. Zhou, M. Lin, J. Sun. ShuffleNet: an extremely efficient convolutional neural network for mobile
+          devices. 2017.
+
+    See also:
+        `torch.nn.functional.channel_shuffle`, `Conv2d`.
+    """
 
     __constants__ = ["groups"]
 

@@ -26,7 +26,27 @@ __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterL
 
 
 class Container(Module):
-    """The former base of containers; use Module."""
+    """Deprecated base class of containers; use `Module`.
+
+    The constructor warns and registers its keyword arguments as submodules.
+
+    Args:
+        kwargs: Submodules by name.
+
+    Returns:
+        A module without ``forward``.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     container = torch.nn.Container(act=torch.nn.ReLU())
+        >>> container.act
+        ReLU()
+
+    See also:
+        `Module`, `Sequential`, `ModuleDict`.
+    """
 
     __deprecated__ = (
         "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that "
@@ -73,14 +93,31 @@ _run_modules = _load_run_modules
 
 
 class Sequential(Module):
-    """Modules called in sequence, each with the output of the previous one.
+    """Calls modules in sequence, each with the output of the one before it.
 
-    Takes modules, or one OrderedDict of them; indexing, slicing, `append`, `insert`, `extend`, `+` and `*` work as on a
-    list.
+    Submodules are named ``"0"``, ``"1"``, ..., or by the keys of the dict. Indexing, slicing, deleting, ``append``,
+    ``insert``, ``extend``, ``pop``, ``+`` and ``*`` work as on a list. An empty `Sequential` returns its input.
 
-    >>> net = torchlite.nn.Sequential(torchlite.nn.Linear(2, 3), torchlite.nn.ReLU())
-    >>> net(torchlite.zeros(4, 2)).shape
-    torch.Size([4, 3])
+    Args:
+        args: The modules, or one ``OrderedDict`` of names and modules.
+
+    Shape:
+        - Input: as the first module takes it.
+        - Output: as the last module returns it.
+
+    Example:
+        >>> net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
+        >>> net(torch.zeros(4, 2)).shape
+        torch.Size([4, 3])
+        >>> net[1]
+        ReLU()
+        >>> from collections import OrderedDict
+        >>> net = torch.nn.Sequential(OrderedDict(hidden=torch.nn.Linear(2, 3), act=torch.nn.ReLU()))
+        >>> net.hidden
+        Linear(in_features=2, out_features=3, bias=True)
+
+    See also:
+        `ModuleList`, `Module`.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -145,18 +182,40 @@ class Sequential(Module):
         return self.extend(list(self) * (times - 1))
 
     def pop(self, key: int | slice) -> Any:
-        """Remove the module at a position and return it."""
+        """Removes a module and returns it; later modules are renumbered.
+
+        Args:
+            key: Its position, or a slice.
+
+        Returns:
+            The module.
+        """
         module = self[key]
         del self[key]
         return module
 
     def append(self, module: Module) -> Any:
-        """Add a module at the end. Returns self."""
+        """Adds a module at the end.
+
+        Args:
+            module: The module.
+
+        Returns:
+            The container.
+        """
         self.add_module(str(len(self)), module)
         return self
 
     def insert(self, index: Any, module: Module) -> Any:
-        """Insert a module before position `index`. Returns self."""
+        """Inserts a module before a position; later modules are renumbered.
+
+        Args:
+            index: The position.
+            module: The module.
+
+        Returns:
+            The container.
+        """
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
         count = len(self)
@@ -168,14 +227,48 @@ class Sequential(Module):
         return self
 
     def extend(self, sequential: Any) -> Any:
-        """Append every module of `sequential`. Returns self."""
+        """Adds each module of an iterable at the end.
+
+        Args:
+            sequential: The iterable, for example another `Sequential`.
+
+        Returns:
+            The container.
+        """
         for module in list(sequential):
             self.append(module)
         return self
 
 
 class ModuleList(Module):
-    """A list of modules, registered as submodules "0", "1", ...; has no forward."""
+    """Holds modules in a list, so that `Module.parameters` and others find them.
+
+    A plain list does not register its modules. Submodules are named ``"0"``, ``"1"``, .... The list has no
+    ``forward``; call its modules in your own.
+
+    Args:
+        modules: Iterable of modules. Default: ``None``, an empty list.
+
+    Returns:
+        A module with the methods of a list: indexing, slicing, iteration, ``len``, ``append``, ``extend``, ``insert``,
+        ``pop`` and ``+``.
+
+    Example:
+        >>> class Net(torch.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.layers = torch.nn.ModuleList([torch.nn.Linear(10, 10) for _ in range(3)])
+        ...     def forward(self, x):
+        ...         for layer in self.layers:
+        ...             x = layer(x).relu()
+        ...         return x
+        >>> net = Net()
+        >>> net(torch.zeros(2, 10)).shape, len(list(net.parameters()))
+        (torch.Size([2, 10]), 6)
+
+    See also:
+        `Sequential`, `ModuleDict`, `ParameterList`.
+    """
 
     def __init__(self, modules: Any = None) -> None:
         super().__init__()
@@ -217,24 +310,53 @@ class ModuleList(Module):
         return [key for key in super().__dir__() if not key.isdigit()]
 
     def insert(self, index: Any, module: Module) -> Any:
-        """Insert a module before position `index`."""
+        """Inserts a module before a position; later modules are renumbered.
+
+        Args:
+            index: The position.
+            module: The module.
+        """
         modules = list(self)
         modules.insert(index, module)
         _renumber_modules(self, modules)
 
     def pop(self, key: int | slice) -> Any:
-        """Remove the module at a position and return it."""
+        """Removes a module and returns it; later modules are renumbered.
+
+        Args:
+            key: Its position, or a slice.
+
+        Returns:
+            The module.
+        """
         module = self[key]
         del self[key]
         return module
 
     def append(self, module: Module) -> Any:
-        """Add a module at the end. Returns self."""
+        """Adds a module at the end.
+
+        Args:
+            module: The module.
+
+        Returns:
+            The container.
+        """
         self.add_module(str(len(self)), module)
         return self
 
     def extend(self, modules: Any) -> Any:
-        """Append every module of an iterable. Returns self."""
+        """Adds each module of an iterable at the end.
+
+        Args:
+            modules: The iterable.
+
+        Returns:
+            The container.
+
+        Raises:
+            TypeError: ``modules`` is not iterable.
+        """
         if not isinstance(modules, Iterable):
             raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
         for module in list(modules):
@@ -268,7 +390,28 @@ def _check_pairs(modules, what):
 
 
 class ModuleDict(Module):
-    """A dict of modules, registered as submodules under their keys; has no forward."""
+    """Holds modules in a dict, so that `Module.parameters` and others find them.
+
+    The order is that of insertion. The dict has no ``forward``; call its modules in your own.
+
+    Args:
+        modules: Mapping of names to modules, or iterable of pairs. Names contain no dots. Default: ``None``, an empty
+            dict.
+
+    Returns:
+        A module with the methods of a dict: indexing, iteration, ``in``, ``len``, ``keys``, ``values``, ``items``,
+        ``update``, ``pop`` and ``clear``.
+
+    Example:
+        >>> acts = torch.nn.ModuleDict({"relu": torch.nn.ReLU(), "tanh": torch.nn.Tanh()})
+        >>> acts["relu"](torch.tensor([-1.0, 1.0]))
+        tensor([0., 1.])
+        >>> list(acts.keys())
+        ['relu', 'tanh']
+
+    See also:
+        `ModuleList`, `ParameterDict`.
+    """
 
     def __init__(self, modules: Any = None) -> None:
         super().__init__()
@@ -298,7 +441,17 @@ class ModuleDict(Module):
         self._modules.clear()
 
     def pop(self, key: str) -> Any:
-        """Remove a module and return it."""
+        """Removes a module and returns it.
+
+        Args:
+            key: Its key.
+
+        Returns:
+            The module.
+
+        Raises:
+            KeyError: There is no such key.
+        """
         module = self[key]
         del self[key]
         return module
@@ -316,7 +469,15 @@ class ModuleDict(Module):
         return self._modules.values()
 
     def update(self, modules: Any) -> Any:
-        """Add the modules of a mapping or of an iterable of (key, module) pairs."""
+        """Adds the modules of a mapping or of an iterable of pairs; modules of the same keys are replaced.
+
+        Args:
+            modules: Mapping of keys to modules, or iterable of pairs.
+
+        Raises:
+            TypeError: ``modules`` is not iterable, or one of its elements is not.
+            ValueError: An element is not a pair.
+        """
         if not isinstance(modules, Iterable):
             raise TypeError(
                 "ModuleDict.update should be called with an iterable of key/value pairs, but got "
@@ -353,7 +514,24 @@ def _describe(value, dict_style):
 
 
 class ParameterList(Module):
-    """A list of parameters; tensors added to it become parameters, other objects are stored unchanged."""
+    """Holds parameters in a list, so that `Module.parameters` and others find them.
+
+    Tensors that are added become parameters. Other objects are stored as they are, and are not in ``state_dict``.
+
+    Args:
+        values: Iterable of tensors or other objects. Default: ``None``, an empty list.
+
+    Returns:
+        A module with some methods of a list: indexing, slicing, iteration, ``len``, ``append`` and ``extend``.
+
+    Example:
+        >>> weights = torch.nn.ParameterList([torch.zeros(2, 3), torch.zeros(4)])
+        >>> [tuple(weight.shape) for weight in weights.parameters()]
+        [(2, 3), (4,)]
+
+    See also:
+        `ParameterDict`, `ModuleList`.
+    """
 
     def __init__(self, values: Any = None) -> None:
         super().__init__()
@@ -388,14 +566,31 @@ class ParameterList(Module):
         return [key for key in super().__dir__() if not key.isdigit()]
 
     def append(self, value: Any) -> Any:
-        """Add a value at the end. Returns self."""
+        """Adds a value at the end.
+
+        Args:
+            value: A tensor, which becomes a parameter, or any object.
+
+        Returns:
+            The container.
+        """
         position = len(self)
         self._size += 1
         self[position] = value
         return self
 
     def extend(self, values: Any) -> Any:
-        """Append every value of an iterable. Returns self."""
+        """Adds each value of an iterable at the end.
+
+        Args:
+            values: The iterable.
+
+        Returns:
+            The container.
+
+        Raises:
+            TypeError: ``values`` is not iterable, or is a tensor.
+        """
         if not isinstance(values, Iterable) or isinstance(values, torch.Tensor):
             raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
         for value in list(values):
@@ -410,7 +605,27 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dict of parameters; tensors added to it become parameters, other objects are stored unchanged."""
+    """Holds parameters in a dict, so that `Module.parameters` and others find them.
+
+    Tensors that are added become parameters. Other objects are stored as they are, and are not in ``state_dict``.
+
+    Args:
+        parameters: Mapping of names to values, or iterable of pairs. A plain mapping is added in sorted order of its
+            names. Default: ``None``, an empty dict.
+
+    Returns:
+        A module with the methods of a dict, and the operators ``|`` and ``|=``.
+
+    Example:
+        >>> weights = torch.nn.ParameterDict({"left": torch.zeros(2), "right": torch.zeros(3)})
+        >>> weights["right"].shape
+        torch.Size([3])
+        >>> [name for name, _ in weights.named_parameters()]
+        ['left', 'right']
+
+    See also:
+        `ParameterList`, `ModuleDict`.
+    """
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
@@ -456,7 +671,15 @@ class ParameterDict(Module):
         return key in self._keys
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """Return the value of `key`, after setting it to `default` if it is missing."""
+        """Returns the value of a key, after adding a default for a missing one.
+
+        Args:
+            key: The key.
+            default: Value that is added. Default: ``None``.
+
+        Returns:
+            The value.
+        """
         if key not in self:
             self[key] = default
         return self[key]
@@ -478,11 +701,27 @@ class ParameterDict(Module):
         return key, self.pop(key)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value of `key`, or `default`."""
+        """Returns the value of a key, or a default.
+
+        Args:
+            key: The key.
+            default: Result for a missing key. Default: ``None``.
+
+        Returns:
+            The value.
+        """
         return self[key] if key in self._keys else default
 
     def fromkeys(self, keys: Any, default: Any = None) -> Any:
-        """A ParameterDict with the same value for each of `keys`."""
+        """Returns a new `ParameterDict` with one value for all keys.
+
+        Args:
+            keys: Iterable of keys.
+            default: The value. Default: ``None``.
+
+        Returns:
+            The new container.
+        """
         return ParameterDict((key, default) for key in keys)
 
     def keys(self) -> Any:
@@ -498,8 +737,15 @@ class ParameterDict(Module):
         return (self[key] for key in self._keys)
 
     def update(self, parameters: Any) -> Any:
-        """Add the pairs of a mapping (in sorted order of the keys for a plain mapping without one) or of an iterable of
-        pairs.
+        """Adds the values of a mapping or of an iterable of pairs; values of the same keys are replaced.
+
+        Args:
+            parameters: Mapping of keys to values, or iterable of pairs. A plain mapping is added in sorted order of
+                its keys.
+
+        Raises:
+            TypeError: ``parameters`` is not iterable, or one of its elements is not.
+            ValueError: An element is not a pair.
         """
         if not isinstance(parameters, _ContainerABC) and not isinstance(parameters, Iterable):
             raise TypeError(

@@ -182,11 +182,56 @@ class _Conv(_ConvNd):
 
 
 class Conv1d(_Conv):
-    """Cross-correlation over one dimension: (N, C_in, L) or (C_in, L) -> (N, C_out, L_out).
+    r"""Cross-correlates the input with learnable kernels over one spatial dimension.
 
-    L_out = (L + 2 padding - dilation (kernel_size - 1) - 1) // stride + 1. Parameters `weight` (C_out, C_in / groups,
-    kernel_size) and `bias` (C_out) from U(-k, k), k = sqrt(groups / (C_in kernel_size)). padding may be "same" or
-    "valid".
+    .. math::
+
+        y_{n, c} = b_c + \sum_{k} w_{c, k} \star x_{n, k}
+
+    Here :math:`\star` is the cross-correlation: the kernel is not flipped. The sum is over the input channels of the
+    group of channel :math:`c`.
+
+    Args:
+        in_channels: Number of channels of the input, :math:`C_{in}`; divisible by ``groups``.
+        out_channels: Number of channels of the output, :math:`C_{out}`; divisible by ``groups``.
+        kernel_size: Size of the kernel. An int or a tuple of one int.
+        stride: Step between two positions of the kernel. Default: 1.
+        padding: Number of elements added at each end of each spatial dimension, or ``"valid"`` (none), or ``"same"``
+            (as many as keep the size; only with stride 1). Default: 0.
+        dilation: Distance between two elements of the kernel. Default: 1.
+        groups: Number of groups into which the channels are divided. Outputs of a group depend on inputs of the same
+            group only. Default: 1.
+        bias: Whether to add a learnable bias to each output channel. Default: ``True``.
+        padding_mode: Values of the padding: ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``. Default:
+            ``"zeros"``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Input: ``(N, C_in, L)``, or ``(C_in, L)`` without a batch.
+        - Output: ``(N, C_out, L_out)``, or ``(C_out, L_out)``.
+          ``L_out = ((L + 2 * padding - dilation * (kernel_size - 1) - 1) // stride) + 1``.
+
+    Attributes:
+        weight (Parameter): Shape ``(out_channels, in_channels / groups, kernel_size)``. Drawn from :math:`U(-k, k)`
+            with :math:`k = \sqrt{\frac{\text{groups}}{C_{in} \, \text{kernel\_size}}}`.
+        bias (Parameter): Shape ``(out_channels,)``, drawn from the same distribution. ``None`` if ``bias=False``.
+
+    Raises:
+        ValueError: ``groups`` does not divide both numbers of channels, ``padding`` or ``padding_mode`` is an unknown
+            word, or ``padding="same"`` comes with a stride other than 1.
+        RuntimeError: The input has another number of channels, dimensions or another dtype than the weight.
+
+    Example:
+        >>> layer = torch.nn.Conv1d(16, 33, kernel_size=3, stride=2)
+        >>> layer(torch.zeros(20, 16, 50)).shape
+        torch.Size([20, 33, 24])
+
+    References:
+        - V. Dumoulin, F. Visin. A guide to convolution arithmetic for deep learning. 2016.
+
+    See also:
+        `torch.nn.functional.conv1d`, `ConvTranspose1d`, `LazyConv1d`.
     """
 
     _tl_expand = staticmethod(_single)
@@ -199,11 +244,60 @@ class Conv1d(_Conv):
 
 
 class Conv2d(_Conv):
-    """Cross-correlation over two dimensions: (N, C_in, H, W) or (C_in, H, W) -> (N, C_out, H_out, W_out); sizes and
-    parameters as in Conv1d.
+    r"""Cross-correlates the input with learnable kernels over two spatial dimensions.
 
-    >>> torchlite.nn.Conv2d(3, 8, 3, padding=1)(torchlite.zeros(1, 3, 5, 5)).shape
-    torch.Size([1, 8, 5, 5])
+    .. math::
+
+        y_{n, c} = b_c + \sum_{k} w_{c, k} \star x_{n, k}
+
+    Here :math:`\star` is the cross-correlation: the kernel is not flipped. The sum is over the input channels of the
+    group of channel :math:`c`. With ``groups=in_channels`` each channel has its own kernels (a depthwise convolution).
+
+    Args:
+        in_channels: Number of channels of the input, :math:`C_{in}`; divisible by ``groups``.
+        out_channels: Number of channels of the output, :math:`C_{out}`; divisible by ``groups``.
+        kernel_size: Size of the kernel. An int, or a tuple ``(height, width)``.
+        stride: Step between two positions of the kernel. Default: 1.
+        padding: Number of elements added at each end of each spatial dimension, or ``"valid"`` (none), or ``"same"``
+            (as many as keep the size; only with stride 1). Default: 0.
+        dilation: Distance between two elements of the kernel. Default: 1.
+        groups: Number of groups into which the channels are divided. Outputs of a group depend on inputs of the same
+            group only. Default: 1.
+        bias: Whether to add a learnable bias to each output channel. Default: ``True``.
+        padding_mode: Values of the padding: ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``. Default:
+            ``"zeros"``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Input: ``(N, C_in, H, W)``, or ``(C_in, H, W)`` without a batch.
+        - Output: ``(N, C_out, H_out, W_out)``, or ``(C_out, H_out, W_out)``.
+          ``H_out = ((H + 2 * padding - dilation * (kernel_size - 1) - 1) // stride) + 1``, and likewise for each other
+          dimension, with its own values of the arguments.
+
+    Attributes:
+        weight (Parameter): Shape ``(out_channels, in_channels / groups, kernel_size[0], kernel_size[1])``. Drawn from
+            :math:`U(-k, k)` with :math:`k = \sqrt{\frac{\text{groups}}{C_{in} \prod_i \text{kernel\_size}_i}}`.
+        bias (Parameter): Shape ``(out_channels,)``, drawn from the same distribution. ``None`` if ``bias=False``.
+
+    Raises:
+        ValueError: ``groups`` does not divide both numbers of channels, ``padding`` or ``padding_mode`` is an unknown
+            word, or ``padding="same"`` comes with a stride other than 1.
+        RuntimeError: The input has another number of channels, dimensions or another dtype than the weight.
+
+    Example:
+        >>> layer = torch.nn.Conv2d(3, 8, kernel_size=3, padding=1)
+        >>> layer(torch.zeros(1, 3, 5, 5)).shape
+        torch.Size([1, 8, 5, 5])
+        >>> layer = torch.nn.Conv2d(16, 33, (3, 5), stride=(2, 1), padding=(4, 2), dilation=(3, 1))
+        >>> layer(torch.zeros(20, 16, 50, 100)).shape
+        torch.Size([20, 33, 26, 100])
+
+    References:
+        - V. Dumoulin, F. Visin. A guide to convolution arithmetic for deep learning. 2016.
+
+    See also:
+        `torch.nn.functional.conv2d`, `ConvTranspose2d`, `LazyConv2d`.
     """
 
     _tl_expand = staticmethod(_pair)
@@ -216,8 +310,58 @@ class Conv2d(_Conv):
 
 
 class Conv3d(_Conv):
-    """Cross-correlation over three dimensions: (N, C_in, D, H, W) or (C_in, D, H, W) -> (N, C_out, ...); sizes and
-    parameters as in Conv1d.
+    r"""Cross-correlates the input with learnable kernels over three spatial dimensions.
+
+    .. math::
+
+        y_{n, c} = b_c + \sum_{k} w_{c, k} \star x_{n, k}
+
+    Here :math:`\star` is the cross-correlation: the kernel is not flipped. The sum is over the input channels of the
+    group of channel :math:`c`.
+
+    Args:
+        in_channels: Number of channels of the input, :math:`C_{in}`; divisible by ``groups``.
+        out_channels: Number of channels of the output, :math:`C_{out}`; divisible by ``groups``.
+        kernel_size: Size of the kernel. An int, or a tuple ``(depth, height, width)``.
+        stride: Step between two positions of the kernel. Default: 1.
+        padding: Number of elements added at each end of each spatial dimension, or ``"valid"`` (none), or ``"same"``
+            (as many as keep the size; only with stride 1). Default: 0.
+        dilation: Distance between two elements of the kernel. Default: 1.
+        groups: Number of groups into which the channels are divided. Outputs of a group depend on inputs of the same
+            group only. Default: 1.
+        bias: Whether to add a learnable bias to each output channel. Default: ``True``.
+        padding_mode: Values of the padding: ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``. Default:
+            ``"zeros"``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Input: ``(N, C_in, D, H, W)``, or ``(C_in, D, H, W)`` without a batch.
+        - Output: ``(N, C_out, D_out, H_out, W_out)``, or ``(C_out, D_out, H_out, W_out)``.
+          ``D_out = ((D + 2 * padding - dilation * (kernel_size - 1) - 1) // stride) + 1``, and likewise for each other
+          dimension, with its own values of the arguments.
+
+    Attributes:
+        weight (Parameter): Shape
+            ``(out_channels, in_channels / groups, kernel_size[0], kernel_size[1], kernel_size[2])``. Drawn from
+            :math:`U(-k, k)` with :math:`k = \sqrt{\frac{\text{groups}}{C_{in} \prod_i \text{kernel\_size}_i}}`.
+        bias (Parameter): Shape ``(out_channels,)``, drawn from the same distribution. ``None`` if ``bias=False``.
+
+    Raises:
+        ValueError: ``groups`` does not divide both numbers of channels, ``padding`` or ``padding_mode`` is an unknown
+            word, or ``padding="same"`` comes with a stride other than 1.
+        RuntimeError: The input has another number of channels, dimensions or another dtype than the weight.
+
+    Example:
+        >>> layer = torch.nn.Conv3d(16, 33, kernel_size=3, stride=2)
+        >>> layer(torch.zeros(2, 16, 10, 20, 30)).shape
+        torch.Size([2, 33, 4, 9, 14])
+
+    References:
+        - V. Dumoulin, F. Visin. A guide to convolution arithmetic for deep learning. 2016.
+
+    See also:
+        `torch.nn.functional.conv3d`, `ConvTranspose3d`, `LazyConv3d`.
     """
 
     _tl_expand = staticmethod(_triple)
@@ -339,37 +483,228 @@ class _ConvTranspose(_ConvTransposeNd):
 
 
 class ConvTranspose1d(_ConvTranspose):
-    """The gradient of Conv1d with respect to its input, as a layer: (N, C_in, L) -> (N, C_out, L_out).
+    r"""Applies a transposed convolution over one spatial dimension.
 
-    L_out = (L - 1) stride - 2 padding + dilation (kernel_size - 1) + output_padding + 1. `weight` is (C_in, C_out /
-    groups, kernel_size).
+    The map from input to output is the gradient of `Conv1d` with respect to its input. Each input element is
+    multiplied by the kernel, and the products are added at positions ``stride`` apart.
+
+    With a stride above 1, inputs of several sizes give one output of `Conv1d`. ``output_padding``, or the argument
+    ``output_size`` of ``forward``, selects the size here.
+
+    Args:
+        in_channels: Number of channels of the input, :math:`C_{in}`; divisible by ``groups``.
+        out_channels: Number of channels of the output, :math:`C_{out}`; divisible by ``groups``.
+        kernel_size: Size of the kernel. An int or a tuple of one int.
+        stride: Step between the outputs of two neighbouring input elements. Default: 1.
+        padding: Number of elements removed at each end of each spatial dimension of the output. Default: 0.
+        output_padding: Number of elements added at one end of each spatial dimension of the output; smaller than
+            ``stride`` or than ``dilation``. Default: 0.
+        groups: Number of groups into which the channels are divided. Default: 1.
+        bias: Whether to add a learnable bias to each output channel. Default: ``True``.
+        dilation: Distance between two elements of the kernel. Default: 1.
+        padding_mode: Only ``"zeros"``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Input: ``(N, C_in, L)``, or ``(C_in, L)`` without a batch.
+        - Output: ``(N, C_out, L_out)``, or ``(C_out, L_out)``. ``L_out = (L - 1) * stride - 2 * padding + dilation *
+          (kernel_size - 1) + output_padding + 1``.
+
+    Attributes:
+        weight (Parameter): Shape ``(in_channels, out_channels / groups, kernel_size)``. Drawn from :math:`U(-k, k)`
+            with :math:`k = \sqrt{\frac{\text{groups}}{C_{out} \, \text{kernel\_size}}}`.
+        bias (Parameter): Shape ``(out_channels,)``, drawn from the same distribution. ``None`` if ``bias=False``.
+
+    Raises:
+        ValueError: ``groups`` does not divide both numbers of channels, ``padding_mode`` is not ``"zeros"``, or no
+            output padding gives ``output_size``.
+        RuntimeError: ``output_padding`` is not smaller than ``stride`` or ``dilation``, or the input does not match
+            the weight.
+
+    Example:
+        >>> layer = torch.nn.ConvTranspose1d(16, 33, kernel_size=3, stride=2)
+        >>> layer(torch.zeros(20, 16, 24)).shape
+        torch.Size([20, 33, 49])
+        >>> layer(torch.zeros(20, 16, 24), output_size=(50,)).shape
+        torch.Size([20, 33, 50])
+
+    References:
+        - M. D. Zeiler, D. Krishnan, G. W. Taylor, R. Fergus. Deconvolutional networks. 2010.
+        - V. Dumoulin, F. Visin. A guide to convolution arithmetic for deep learning. 2016.
+
+    See also:
+        `torch.nn.functional.conv_transpose1d`, `Conv1d`, `LazyConvTranspose1d`.
     """
 
     _tl_expand = staticmethod(_single)
 
     def forward(self, input: Tensor, output_size: Ints | None = None) -> Tensor:
+        """Applies the transposed convolution.
+
+        Args:
+            input: Tensor; see the class for the shapes.
+            output_size: Spatial sizes of the output, in place of ``output_padding``; sizes of batch and channels may
+                precede them. Default: ``None``.
+
+        Returns:
+            The output.
+
+        Raises:
+            ValueError: No output padding gives ``output_size``.
+        """
         return _conv_transpose_forward(self, F.conv_transpose1d, input, output_size, 1)
 
 
 class ConvTranspose2d(_ConvTranspose):
-    """The gradient of Conv2d with respect to its input, as a layer: (N, C_in, H, W) -> (N, C_out, H_out, W_out); sizes
-    as in ConvTranspose1d.
+    r"""Applies a transposed convolution over two spatial dimensions.
+
+    The map from input to output is the gradient of `Conv2d` with respect to its input. Each input element is
+    multiplied by the kernel, and the products are added at positions ``stride`` apart.
+
+    With a stride above 1, inputs of several sizes give one output of `Conv2d`. ``output_padding``, or the argument
+    ``output_size`` of ``forward``, selects the size here.
+
+    Args:
+        in_channels: Number of channels of the input, :math:`C_{in}`; divisible by ``groups``.
+        out_channels: Number of channels of the output, :math:`C_{out}`; divisible by ``groups``.
+        kernel_size: Size of the kernel. An int, or a tuple ``(height, width)``.
+        stride: Step between the outputs of two neighbouring input elements. Default: 1.
+        padding: Number of elements removed at each end of each spatial dimension of the output. Default: 0.
+        output_padding: Number of elements added at one end of each spatial dimension of the output; smaller than
+            ``stride`` or than ``dilation``. Default: 0.
+        groups: Number of groups into which the channels are divided. Default: 1.
+        bias: Whether to add a learnable bias to each output channel. Default: ``True``.
+        dilation: Distance between two elements of the kernel. Default: 1.
+        padding_mode: Only ``"zeros"``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Input: ``(N, C_in, H, W)``, or ``(C_in, H, W)`` without a batch.
+        - Output: ``(N, C_out, H_out, W_out)``, or ``(C_out, H_out, W_out)``. ``H_out = (H - 1) * stride - 2 * padding
+          + dilation * (kernel_size - 1) + output_padding + 1``, and likewise for each other dimension, with its own
+          values of the arguments.
+
+    Attributes:
+        weight (Parameter): Shape ``(in_channels, out_channels / groups, kernel_size[0], kernel_size[1])``. Drawn from
+            :math:`U(-k, k)` with :math:`k = \sqrt{\frac{\text{groups}}{C_{out} \prod_i \text{kernel\_size}_i}}`.
+        bias (Parameter): Shape ``(out_channels,)``, drawn from the same distribution. ``None`` if ``bias=False``.
+
+    Raises:
+        ValueError: ``groups`` does not divide both numbers of channels, ``padding_mode`` is not ``"zeros"``, or no
+            output padding gives ``output_size``.
+        RuntimeError: ``output_padding`` is not smaller than ``stride`` or ``dilation``, or the input does not match
+            the weight.
+
+    Example:
+        >>> down = torch.nn.Conv2d(16, 16, kernel_size=3, stride=2, padding=1)
+        >>> up = torch.nn.ConvTranspose2d(16, 16, kernel_size=3, stride=2, padding=1)
+        >>> image = torch.zeros(1, 16, 12, 12)
+        >>> small = down(image)
+        >>> small.shape
+        torch.Size([1, 16, 6, 6])
+        >>> up(small, output_size=image.shape).shape
+        torch.Size([1, 16, 12, 12])
+
+    References:
+        - M. D. Zeiler, D. Krishnan, G. W. Taylor, R. Fergus. Deconvolutional networks. 2010.
+        - V. Dumoulin, F. Visin. A guide to convolution arithmetic for deep learning. 2016.
+
+    See also:
+        `torch.nn.functional.conv_transpose2d`, `Conv2d`, `LazyConvTranspose2d`.
     """
 
     _tl_expand = staticmethod(_pair)
 
     def forward(self, input: Tensor, output_size: Ints | None = None) -> Tensor:
+        """Applies the transposed convolution.
+
+        Args:
+            input: Tensor; see the class for the shapes.
+            output_size: Spatial sizes of the output, in place of ``output_padding``; sizes of batch and channels may
+                precede them. Default: ``None``.
+
+        Returns:
+            The output.
+
+        Raises:
+            ValueError: No output padding gives ``output_size``.
+        """
         return _conv_transpose_forward(self, F.conv_transpose2d, input, output_size, 2)
 
 
 class ConvTranspose3d(_ConvTranspose):
-    """The gradient of Conv3d with respect to its input, as a layer: (N, C_in, D, H, W) -> (N, C_out, ...); sizes as in
-    ConvTranspose1d.
+    r"""Applies a transposed convolution over three spatial dimensions.
+
+    The map from input to output is the gradient of `Conv3d` with respect to its input. Each input element is
+    multiplied by the kernel, and the products are added at positions ``stride`` apart.
+
+    With a stride above 1, inputs of several sizes give one output of `Conv3d`. ``output_padding``, or the argument
+    ``output_size`` of ``forward``, selects the size here.
+
+    Args:
+        in_channels: Number of channels of the input, :math:`C_{in}`; divisible by ``groups``.
+        out_channels: Number of channels of the output, :math:`C_{out}`; divisible by ``groups``.
+        kernel_size: Size of the kernel. An int, or a tuple ``(depth, height, width)``.
+        stride: Step between the outputs of two neighbouring input elements. Default: 1.
+        padding: Number of elements removed at each end of each spatial dimension of the output. Default: 0.
+        output_padding: Number of elements added at one end of each spatial dimension of the output; smaller than
+            ``stride`` or than ``dilation``. Default: 0.
+        groups: Number of groups into which the channels are divided. Default: 1.
+        bias: Whether to add a learnable bias to each output channel. Default: ``True``.
+        dilation: Distance between two elements of the kernel. Default: 1.
+        padding_mode: Only ``"zeros"``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Input: ``(N, C_in, D, H, W)``, or ``(C_in, D, H, W)`` without a batch.
+        - Output: ``(N, C_out, D_out, H_out, W_out)``, or ``(C_out, D_out, H_out, W_out)``. ``D_out = (D - 1) * stride
+          - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1``, and likewise for each other dimension,
+          with its own values of the arguments.
+
+    Attributes:
+        weight (Parameter): Shape
+            ``(in_channels, out_channels / groups, kernel_size[0], kernel_size[1], kernel_size[2])``. Drawn from
+            :math:`U(-k, k)` with :math:`k = \sqrt{\frac{\text{groups}}{C_{out} \prod_i \text{kernel\_size}_i}}`.
+        bias (Parameter): Shape ``(out_channels,)``, drawn from the same distribution. ``None`` if ``bias=False``.
+
+    Raises:
+        ValueError: ``groups`` does not divide both numbers of channels, ``padding_mode`` is not ``"zeros"``, or no
+            output padding gives ``output_size``.
+        RuntimeError: ``output_padding`` is not smaller than ``stride`` or ``dilation``, or the input does not match
+            the weight.
+
+    Example:
+        >>> layer = torch.nn.ConvTranspose3d(4, 2, kernel_size=3, stride=2)
+        >>> layer(torch.zeros(1, 4, 2, 3, 4)).shape
+        torch.Size([1, 2, 5, 7, 9])
+
+    References:
+        - M. D. Zeiler, D. Krishnan, G. W. Taylor, R. Fergus. Deconvolutional networks. 2010.
+        - V. Dumoulin, F. Visin. A guide to convolution arithmetic for deep learning. 2016.
+
+    See also:
+        `torch.nn.functional.conv_transpose3d`, `Conv3d`, `LazyConvTranspose3d`.
     """
 
     _tl_expand = staticmethod(_triple)
 
     def forward(self, input: Tensor, output_size: Ints | None = None) -> Tensor:
+        """Applies the transposed convolution.
+
+        Args:
+            input: Tensor; see the class for the shapes.
+            output_size: Spatial sizes of the output, in place of ``output_padding``; sizes of batch and channels may
+                precede them. Default: ``None``.
+
+        Returns:
+            The output.
+
+        Raises:
+            ValueError: No output padding gives ``output_size``.
+        """
         return _conv_transpose_forward(self, F.conv_transpose3d, input, output_size, 3)
 
 
@@ -465,36 +800,292 @@ class _LazyConvTranspose(_LazyConvXdMixin):
 
 
 class LazyConv1d(_LazyConv, Conv1d):
-    """A Conv1d that infers `in_channels` from its first input."""
+    """A `Conv1d` that takes ``in_channels`` from its first input.
+
+    The first call creates the parameters and changes the class of the module to `Conv1d`. Make that call before you
+    create an optimizer. Loading a ``state_dict`` also gives the parameters their shapes.
+
+    Args:
+        out_channels: Number of channels of the output, :math:`C_{out}`; divisible by ``groups``.
+        kernel_size: Size of the kernel. An int or a tuple of one int.
+        stride: Step between two positions of the kernel. Default: 1.
+        padding: Number of elements added at each end of each spatial dimension, or ``"valid"`` (none), or ``"same"``
+            (as many as keep the size; only with stride 1). Default: 0.
+        dilation: Distance between two elements of the kernel. Default: 1.
+        groups: Number of groups into which the channels are divided. Outputs of a group depend on inputs of the same
+            group only. Default: 1.
+        bias: Whether to add a learnable bias to each output channel. Default: ``True``.
+        padding_mode: Values of the padding: ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``. Default:
+            ``"zeros"``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Input: ``(N, C_in, L)``, or ``(C_in, L)``; the first input sets ``in_channels``.
+        - Output: ``(N, C_out, L_out)``, or ``(C_out, L_out)``, with the sizes of `Conv1d`.
+
+    Attributes:
+        weight (UninitializedParameter): After the first call a `Parameter` with the shape and the initialization of
+            `Conv1d`.
+        bias (UninitializedParameter): After the first call a `Parameter` of shape ``(out_channels,)``. ``None`` if
+            ``bias=False``.
+
+    Raises:
+        RuntimeError: The first input has neither 2 nor 3 dimensions.
+        ValueError: ``groups`` does not divide the number of channels of the first input.
+
+    Example:
+        >>> layer = torch.nn.LazyConv1d(33, kernel_size=3)
+        >>> layer(torch.zeros(20, 16, 50)).shape
+        torch.Size([20, 33, 48])
+        >>> layer.in_channels
+        16
+
+    See also:
+        `Conv1d`.
+    """
 
     cls_to_become = Conv1d
 
 
 class LazyConv2d(_LazyConv, Conv2d):
-    """A Conv2d that infers `in_channels` from its first input."""
+    """A `Conv2d` that takes ``in_channels`` from its first input.
+
+    The first call creates the parameters and changes the class of the module to `Conv2d`. Make that call before you
+    create an optimizer. Loading a ``state_dict`` also gives the parameters their shapes.
+
+    Args:
+        out_channels: Number of channels of the output, :math:`C_{out}`; divisible by ``groups``.
+        kernel_size: Size of the kernel. An int, or a tuple ``(height, width)``.
+        stride: Step between two positions of the kernel. Default: 1.
+        padding: Number of elements added at each end of each spatial dimension, or ``"valid"`` (none), or ``"same"``
+            (as many as keep the size; only with stride 1). Default: 0.
+        dilation: Distance between two elements of the kernel. Default: 1.
+        groups: Number of groups into which the channels are divided. Outputs of a group depend on inputs of the same
+            group only. Default: 1.
+        bias: Whether to add a learnable bias to each output channel. Default: ``True``.
+        padding_mode: Values of the padding: ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``. Default:
+            ``"zeros"``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Input: ``(N, C_in, H, W)``, or ``(C_in, H, W)``; the first input sets ``in_channels``.
+        - Output: ``(N, C_out, H_out, W_out)``, or ``(C_out, H_out, W_out)``, with the sizes of `Conv2d`.
+
+    Attributes:
+        weight (UninitializedParameter): After the first call a `Parameter` with the shape and the initialization of
+            `Conv2d`.
+        bias (UninitializedParameter): After the first call a `Parameter` of shape ``(out_channels,)``. ``None`` if
+            ``bias=False``.
+
+    Raises:
+        RuntimeError: The first input has neither 3 nor 4 dimensions.
+        ValueError: ``groups`` does not divide the number of channels of the first input.
+
+    Example:
+        >>> layer = torch.nn.LazyConv2d(33, kernel_size=3)
+        >>> layer(torch.zeros(20, 16, 50, 100)).shape
+        torch.Size([20, 33, 48, 98])
+        >>> layer.in_channels
+        16
+
+    See also:
+        `Conv2d`.
+    """
 
     cls_to_become = Conv2d
 
 
 class LazyConv3d(_LazyConv, Conv3d):
-    """A Conv3d that infers `in_channels` from its first input."""
+    """A `Conv3d` that takes ``in_channels`` from its first input.
+
+    The first call creates the parameters and changes the class of the module to `Conv3d`. Make that call before you
+    create an optimizer. Loading a ``state_dict`` also gives the parameters their shapes.
+
+    Args:
+        out_channels: Number of channels of the output, :math:`C_{out}`; divisible by ``groups``.
+        kernel_size: Size of the kernel. An int, or a tuple ``(depth, height, width)``.
+        stride: Step between two positions of the kernel. Default: 1.
+        padding: Number of elements added at each end of each spatial dimension, or ``"valid"`` (none), or ``"same"``
+            (as many as keep the size; only with stride 1). Default: 0.
+        dilation: Distance between two elements of the kernel. Default: 1.
+        groups: Number of groups into which the channels are divided. Outputs of a group depend on inputs of the same
+            group only. Default: 1.
+        bias: Whether to add a learnable bias to each output channel. Default: ``True``.
+        padding_mode: Values of the padding: ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``. Default:
+            ``"zeros"``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Input: ``(N, C_in, D, H, W)``, or ``(C_in, D, H, W)``; the first input sets ``in_channels``.
+        - Output: ``(N, C_out, D_out, H_out, W_out)``, or ``(C_out, D_out, H_out, W_out)``, with the sizes of `Conv3d`.
+
+    Attributes:
+        weight (UninitializedParameter): After the first call a `Parameter` with the shape and the initialization of
+            `Conv3d`.
+        bias (UninitializedParameter): After the first call a `Parameter` of shape ``(out_channels,)``. ``None`` if
+            ``bias=False``.
+
+    Raises:
+        RuntimeError: The first input has neither 4 nor 5 dimensions.
+        ValueError: ``groups`` does not divide the number of channels of the first input.
+
+    Example:
+        >>> layer = torch.nn.LazyConv3d(33, kernel_size=3)
+        >>> layer(torch.zeros(2, 16, 10, 20, 30)).shape
+        torch.Size([2, 33, 8, 18, 28])
+        >>> layer.in_channels
+        16
+
+    See also:
+        `Conv3d`.
+    """
 
     cls_to_become = Conv3d
 
 
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
-    """A ConvTranspose1d that infers `in_channels` from its first input."""
+    """A `ConvTranspose1d` that takes ``in_channels`` from its first input.
+
+    The first call creates the parameters and changes the class of the module to `ConvTranspose1d`. Make that call
+    before you create an optimizer. Loading a ``state_dict`` also gives the parameters their shapes.
+
+    Args:
+        out_channels: Number of channels of the output, :math:`C_{out}`; divisible by ``groups``.
+        kernel_size: Size of the kernel. An int or a tuple of one int.
+        stride: Step between the outputs of two neighbouring input elements. Default: 1.
+        padding: Number of elements removed at each end of each spatial dimension of the output. Default: 0.
+        output_padding: Number of elements added at one end of each spatial dimension of the output; smaller than
+            ``stride`` or than ``dilation``. Default: 0.
+        groups: Number of groups into which the channels are divided. Default: 1.
+        bias: Whether to add a learnable bias to each output channel. Default: ``True``.
+        dilation: Distance between two elements of the kernel. Default: 1.
+        padding_mode: Only ``"zeros"``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Input: ``(N, C_in, L)``, or ``(C_in, L)``; the first input sets ``in_channels``.
+        - Output: ``(N, C_out, L_out)``, or ``(C_out, L_out)``, with the sizes of `ConvTranspose1d`.
+
+    Attributes:
+        weight (UninitializedParameter): After the first call a `Parameter` with the shape and the initialization of
+            `ConvTranspose1d`.
+        bias (UninitializedParameter): After the first call a `Parameter` of shape ``(out_channels,)``. ``None`` if
+            ``bias=False``.
+
+    Raises:
+        RuntimeError: The first input has neither 2 nor 3 dimensions.
+        ValueError: ``groups`` does not divide the number of channels of the first input.
+
+    Example:
+        >>> layer = torch.nn.LazyConvTranspose1d(33, kernel_size=3)
+        >>> layer(torch.zeros(20, 16, 50)).shape
+        torch.Size([20, 33, 52])
+        >>> layer.in_channels
+        16
+
+    See also:
+        `ConvTranspose1d`.
+    """
 
     cls_to_become = ConvTranspose1d
 
 
 class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
-    """A ConvTranspose2d that infers `in_channels` from its first input."""
+    """A `ConvTranspose2d` that takes ``in_channels`` from its first input.
+
+    The first call creates the parameters and changes the class of the module to `ConvTranspose2d`. Make that call
+    before you create an optimizer. Loading a ``state_dict`` also gives the parameters their shapes.
+
+    Args:
+        out_channels: Number of channels of the output, :math:`C_{out}`; divisible by ``groups``.
+        kernel_size: Size of the kernel. An int, or a tuple ``(height, width)``.
+        stride: Step between the outputs of two neighbouring input elements. Default: 1.
+        padding: Number of elements removed at each end of each spatial dimension of the output. Default: 0.
+        output_padding: Number of elements added at one end of each spatial dimension of the output; smaller than
+            ``stride`` or than ``dilation``. Default: 0.
+        groups: Number of groups into which the channels are divided. Default: 1.
+        bias: Whether to add a learnable bias to each output channel. Default: ``True``.
+        dilation: Distance between two elements of the kernel. Default: 1.
+        padding_mode: Only ``"zeros"``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Input: ``(N, C_in, H, W)``, or ``(C_in, H, W)``; the first input sets ``in_channels``.
+        - Output: ``(N, C_out, H_out, W_out)``, or ``(C_out, H_out, W_out)``, with the sizes of `ConvTranspose2d`.
+
+    Attributes:
+        weight (UninitializedParameter): After the first call a `Parameter` with the shape and the initialization of
+            `ConvTranspose2d`.
+        bias (UninitializedParameter): After the first call a `Parameter` of shape ``(out_channels,)``. ``None`` if
+            ``bias=False``.
+
+    Raises:
+        RuntimeError: The first input has neither 3 nor 4 dimensions.
+        ValueError: ``groups`` does not divide the number of channels of the first input.
+
+    Example:
+        >>> layer = torch.nn.LazyConvTranspose2d(33, kernel_size=3)
+        >>> layer(torch.zeros(20, 16, 50, 100)).shape
+        torch.Size([20, 33, 52, 102])
+        >>> layer.in_channels
+        16
+
+    See also:
+        `ConvTranspose2d`.
+    """
 
     cls_to_become = ConvTranspose2d
 
 
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
-    """A ConvTranspose3d that infers `in_channels` from its first input."""
+    """A `ConvTranspose3d` that takes ``in_channels`` from its first input.
+
+    The first call creates the parameters and changes the class of the module to `ConvTranspose3d`. Make that call
+    before you create an optimizer. Loading a ``state_dict`` also gives the parameters their shapes.
+
+    Args:
+        out_channels: Number of channels of the output, :math:`C_{out}`; divisible by ``groups``.
+        kernel_size: Size of the kernel. An int, or a tuple ``(depth, height, width)``.
+        stride: Step between the outputs of two neighbouring input elements. Default: 1.
+        padding: Number of elements removed at each end of each spatial dimension of the output. Default: 0.
+        output_padding: Number of elements added at one end of each spatial dimension of the output; smaller than
+            ``stride`` or than ``dilation``. Default: 0.
+        groups: Number of groups into which the channels are divided. Default: 1.
+        bias: Whether to add a learnable bias to each output channel. Default: ``True``.
+        dilation: Distance between two elements of the kernel. Default: 1.
+        padding_mode: Only ``"zeros"``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Input: ``(N, C_in, D, H, W)``, or ``(C_in, D, H, W)``; the first input sets ``in_channels``.
+        - Output: ``(N, C_out, D_out, H_out, W_out)``, or ``(C_out, D_out, H_out, W_out)``, with the sizes of
+          `ConvTranspose3d`.
+
+    Attributes:
+        weight (UninitializedParameter): After the first call a `Parameter` with the shape and the initialization of
+            `ConvTranspose3d`.
+        bias (UninitializedParameter): After the first call a `Parameter` of shape ``(out_channels,)``. ``None`` if
+            ``bias=False``.
+
+    Raises:
+        RuntimeError: The first input has neither 4 nor 5 dimensions.
+        ValueError: ``groups`` does not divide the number of channels of the first input.
+
+    Example:
+        >>> layer = torch.nn.LazyConvTranspose3d(33, kernel_size=3)
+        >>> layer(torch.zeros(2, 16, 10, 20, 30)).shape
+        torch.Size([2, 33, 12, 22, 32])
+        >>> layer.in_channels
+        16
+
+    See also:
+        `ConvTranspose3d`.
+    """
 
     cls_to_become = ConvTranspose3d

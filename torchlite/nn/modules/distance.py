@@ -16,7 +16,28 @@ __all__ = ["CosineSimilarity", "PairwiseDistance"]
 
 
 class PairwiseDistance(Module):
-    """||x1 - x2 + eps||_p over the last dimension: (N, D) or (D) -> (N) or ()."""
+    r"""Computes the p-norm of the difference of two tensors along the last dimension.
+
+    .. math::
+
+        d = \left( \sum_i |x_{1, i} - x_{2, i} + \epsilon|^p \right)^{1/p}
+
+    Args:
+        p: Exponent of the norm. Default: 2.
+        eps: Added to each difference. Default: 1e-6.
+        keepdim: Whether to keep the last dimension, with size 1. Default: ``False``.
+
+    Shape:
+        - Inputs: ``(N, D)`` or ``(D)``; they broadcast.
+        - Output: ``(N)`` or ``()``; with ``keepdim`` ``(N, 1)`` or ``(1)``.
+
+    Example:
+        >>> torch.nn.PairwiseDistance(eps=0)(torch.tensor([[3.0, 0.0]]), torch.tensor([[0.0, 4.0]]))
+        tensor([5.])
+
+    See also:
+        `torch.nn.functional.pairwise_distance`, `torch.cdist`, `CosineSimilarity`.
+    """
 
     __constants__ = ["norm", "eps", "keepdim"]
 
@@ -31,7 +52,27 @@ class PairwiseDistance(Module):
 
 
 class CosineSimilarity(Module):
-    """x1 . x2 / max(||x1|| ||x2||, eps) along `dim`."""
+    r"""Computes the cosine of the angle between two tensors along a dimension.
+
+    .. math::
+
+        s = \frac{x_1 \cdot x_2}{\max(\lVert x_1 \rVert_2, \epsilon) \, \max(\lVert x_2 \rVert_2, \epsilon)}
+
+    Args:
+        dim: Dimension of the vectors. Default: 1.
+        eps: Lower limit of each norm. Default: 1e-8.
+
+    Shape:
+        - Inputs: ``(*, D, *)``, with D at ``dim``; they broadcast.
+        - Output: ``(*, *)``, without ``dim``.
+
+    Example:
+        >>> torch.nn.CosineSimilarity()(torch.tensor([[1.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
+        tensor([0.6000])
+
+    See also:
+        `torch.nn.functional.cosine_similarity`, `CosineEmbeddingLoss`, `PairwiseDistance`.
+    """
 
     __constants__ = ["dim", "eps"]
 

@@ -14,7 +14,25 @@ __all__ = ["Flatten", "Unflatten"]
 
 
 class Flatten(Module):
-    """Joins the dimensions from `start_dim` to `end_dim` into one: (N, *) -> (N, prod) by default."""
+    """Joins a range of dimensions into one.
+
+    Args:
+        start_dim: First dimension to join. Default: 1.
+        end_dim: Last dimension to join. Default: -1.
+
+    Shape:
+        - Input: ``(N, d1, ..., dK)``.
+        - Output: ``(N, d1 * ... * dK)`` with the default range.
+
+    Example:
+        >>> torch.nn.Flatten()(torch.zeros(32, 1, 5, 5)).shape
+        torch.Size([32, 25])
+        >>> torch.nn.Flatten(0, 2)(torch.zeros(32, 1, 5, 5)).shape
+        torch.Size([160, 5])
+
+    See also:
+        `torch.flatten`, `Unflatten`.
+    """
 
     __constants__ = ["start_dim", "end_dim"]
 
@@ -31,7 +49,28 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Splits dimension `dim` into dimensions of `unflattened_size`."""
+    """Splits a dimension into several.
+
+    Args:
+        dim: Dimension to split.
+        unflattened_size: Tuple or list of the new sizes. Their product is the size of ``dim``; one of them may be -1,
+            which is inferred.
+
+    Shape:
+        - Input: ``(*, S, *)``, with S at ``dim``.
+        - Output: ``(*, *unflattened_size, *)``.
+
+    Raises:
+        TypeError: ``unflattened_size`` is not a tuple or list of ints.
+        RuntimeError: The product of the sizes is not the size of ``dim``, at the call.
+
+    Example:
+        >>> torch.nn.Unflatten(1, (2, 5, 5))(torch.zeros(2, 50)).shape
+        torch.Size([2, 2, 5, 5])
+
+    See also:
+        `torch.unflatten`, `Flatten`.
+    """
 
     __constants__ = ["dim", "unflattened_size"]
 

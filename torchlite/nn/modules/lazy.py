@@ -10,10 +10,29 @@ __all__ = ["LazyModuleMixin"]
 
 
 class LazyModuleMixin:
-    """Mixin for lazy modules: the first call runs `initialize_parameters(*args)`, then the class becomes
-    `cls_to_become`.
+    """The mixin of lazy modules, which take sizes from the arguments of their first call.
 
-    Run one batch (a dry run) before creating an optimizer. Loading a state_dict also gives the parameters their shapes.
+    The first call runs ``initialize_parameters`` with the arguments. Then the class of the module becomes
+    ``cls_to_become``. Make that call (a dry run) before you create an optimizer. Loading a ``state_dict`` also gives
+    the parameters their shapes.
+
+    Args:
+        args: Arguments of the constructor of the layer.
+        kwargs: Keyword arguments of it.
+
+    Attributes:
+        cls_to_become (type): The class of the initialized module. ``None`` keeps the lazy one.
+
+    Example:
+        >>> layer = torch.nn.LazyLinear(3)
+        >>> layer.has_uninitialized_params()
+        True
+        >>> output = layer(torch.zeros(4, 2))
+        >>> type(layer).__name__, layer.in_features
+        ('Linear', 2)
+
+    See also:
+        `LazyLinear`, `torch.nn.UninitializedParameter`.
     """
 
     cls_to_become: type | None = None
@@ -49,11 +68,23 @@ class LazyModuleMixin:
                     param.materialize(state_dict[key].shape)
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
-        """Set the shapes of the parameters from the arguments of the first call. Every lazy module defines it."""
+        """Creates the parameters from the arguments of the first call; each lazy module defines it.
+
+        Args:
+            args: Arguments of the call.
+            kwargs: Keyword arguments of the call.
+
+        Raises:
+            NotImplementedError: The class does not define it.
+        """
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def has_uninitialized_params(self) -> bool:
-        """True if a parameter or buffer is uninitialised."""
+        """Returns whether a parameter or buffer has no shape yet.
+
+        Returns:
+            A bool.
+        """
         return any(is_lazy(value) for value in [*self._parameters.values(), *self._buffers.values()])
 
     def _infer_parameters(self, module, args, kwargs=None):

@@ -22,7 +22,20 @@ __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear", "NonDynamicallyQuanti
 
 
 class Identity(Module):
-    """Returns its input; ignores any arguments."""
+    """Returns its input unchanged; a placeholder where a model expects a layer.
+
+    Args:
+        args: Ignored.
+        kwargs: Ignored.
+
+    Shape:
+        - Input and output: ``(*)``, any number of dimensions.
+
+    Example:
+        >>> layer = torch.nn.Identity(54, unused=True)
+        >>> layer(torch.ones(2, 3)).shape
+        torch.Size([2, 3])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -32,13 +45,42 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """y = x W^T + b on the last dimension: (*, in_features) -> (*, out_features).
+    r"""Applies an affine map to the last dimension of the input.
 
-    Parameters `weight` (out_features, in_features) and `bias` (out_features), drawn from U(-k, k) with k = 1 /
-    sqrt(in_features).
+    .. math::
 
-    >>> torchlite.nn.Linear(20, 30)(torchlite.zeros(128, 20)).shape
-    torch.Size([128, 30])
+        y = x A^{\mathsf{T}} + b
+
+    The matrix :math:`A` is ``weight`` and the vector :math:`b` is ``bias``.
+
+    Args:
+        in_features: Size of the last dimension of the input.
+        out_features: Size of the last dimension of the output.
+        bias: Whether to add a learnable bias. Default: ``True``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Input: ``(*, in_features)``, with any number of leading dimensions, none included.
+        - Output: ``(*, out_features)``.
+
+    Attributes:
+        weight (Parameter): Shape ``(out_features, in_features)``. Drawn from :math:`U(-k, k)` with
+            :math:`k = 1 / \sqrt{\text{in\_features}}`.
+        bias (Parameter): Shape ``(out_features,)``, drawn from the same distribution. ``None`` if ``bias=False``.
+
+    Raises:
+        RuntimeError: The last dimension of the input is not ``in_features``, or its dtype is not the weight's.
+
+    Example:
+        >>> layer = torch.nn.Linear(20, 30)
+        >>> layer(torch.zeros(128, 20)).shape
+        torch.Size([128, 30])
+        >>> layer.weight.shape, layer.bias.shape
+        (torch.Size([30, 20]), torch.Size([30]))
+
+    See also:
+        `torch.nn.functional.linear`, `LazyLinear`, `Bilinear`.
     """
 
     __constants__ = ["in_features", "out_features"]
@@ -86,11 +128,65 @@ class Linear(Module):
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """A Linear under another name: the output projection of MultiheadAttention."""
+    """A `Linear` under another name: the output projection of `MultiheadAttention`.
+
+    It computes what `Linear` computes. PyTorch uses the name to leave the layer out of dynamic quantization.
+
+    Args:
+        in_features: Size of the last dimension of the input.
+        out_features: Size of the last dimension of the output.
+        bias: Whether to add a learnable bias. Default: ``True``.
+        device: Device of the parameters.
+        dtype: Dtype of the parameters.
+
+    Shape:
+        - Input: ``(*, in_features)``.
+        - Output: ``(*, out_features)``.
+
+    Example:
+        >>> torch.nn.MultiheadAttention(8, 2).out_proj
+        NonDynamicallyQuantizableLinear(in_features=8, out_features=8, bias=True)
+    """
 
 
 class Bilinear(Module):
-    """y = x1^T A x2 + b: (*, in1_features), (*, in2_features) -> (*, out_features)."""
+    r"""Applies a bilinear map to the last dimensions of two inputs.
+
+    .. math::
+
+        y_k = x_1^{\mathsf{T}} A_k x_2 + b_k
+
+    The matrix :math:`A_k` is ``weight[k]``.
+
+    Args:
+        in1_features: Size of the last dimension of the first input; greater than 0.
+        in2_features: Size of the last dimension of the second input.
+        out_features: Size of the last dimension of the output.
+        bias: Whether to add a learnable bias. Default: ``True``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Input 1: ``(*, in1_features)``.
+        - Input 2: ``(*, in2_features)``, with the leading dimensions of the first input.
+        - Output: ``(*, out_features)``.
+
+    Attributes:
+        weight (Parameter): Shape ``(out_features, in1_features, in2_features)``. Drawn from :math:`U(-k, k)` with
+            :math:`k = 1 / \sqrt{\text{in1\_features}}`.
+        bias (Parameter): Shape ``(out_features,)``, drawn from the same distribution. ``None`` if ``bias=False``.
+
+    Raises:
+        ValueError: ``in1_features`` is not greater than 0.
+
+    Example:
+        >>> layer = torch.nn.Bilinear(20, 30, 40)
+        >>> layer(torch.zeros(128, 20), torch.zeros(128, 30)).shape
+        torch.Size([128, 40])
+
+    See also:
+        `torch.nn.functional.bilinear`, `Linear`.
+    """
 
     __constants__ = ["in1_features", "in2_features", "out_features"]
 
@@ -134,7 +230,37 @@ class Bilinear(Module):
 
 
 class LazyLinear(LazyModuleMixin, Linear):
-    """A Linear that takes `in_features` from its first input."""
+    """A `Linear` that takes ``in_features`` from its first input.
+
+    The first call creates the parameters and changes the class of the module to `Linear`. Make that call before you
+    create an optimizer. Loading a ``state_dict`` also gives the parameters their shapes.
+
+    Args:
+        out_features: Size of the last dimension of the output.
+        bias: Whether to add a learnable bias. Default: ``True``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Input: ``(*, in_features)``; the first input sets ``in_features``.
+        - Output: ``(*, out_features)``.
+
+    Attributes:
+        weight (UninitializedParameter): After the first call a `Parameter` of shape ``(out_features, in_features)``,
+            initialized as in `Linear`.
+        bias (UninitializedParameter): After the first call a `Parameter` of shape ``(out_features,)``. ``None`` if
+            ``bias=False``.
+
+    Example:
+        >>> layer = torch.nn.LazyLinear(30)
+        >>> layer(torch.zeros(128, 20)).shape
+        torch.Size([128, 30])
+        >>> layer
+        Linear(in_features=20, out_features=30, bias=True)
+
+    See also:
+        `Linear`.
+    """
 
     cls_to_become = Linear
 

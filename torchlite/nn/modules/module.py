@@ -182,19 +182,38 @@ def _untraced_call(module: Module, *args: Any, **kwargs: Any) -> Any:
 
 
 class Module(_Parts):
-    """The base class of all layers and models: stores parameters, buffers and submodules, and is callable.
+    """The base class of all layers and models: it stores parameters, buffers and submodules, and is callable.
 
-    Assigning a `Parameter`, a `Buffer` or a `Module` to an attribute registers it. Subclasses call `super().__init__()`
-    first and define `forward`.
+    Assigning a `Parameter`, a `Buffer` or a `Module` to an attribute registers it. Methods such as `parameters`, `to`,
+    `train` and `state_dict` then reach it. Subclasses call ``super().__init__()`` before they assign, and define
+    ``forward``. Calling the module runs ``forward`` and the hooks.
 
-    >>> class Net(torchlite.nn.Module):
-    ...     def __init__(self):
-    ...         super().__init__()
-    ...         self.layer = torchlite.nn.Linear(3, 2)
-    ...     def forward(self, x):
-    ...         return self.layer(x).relu()
-    >>> Net()(torchlite.zeros(4, 3)).shape
-    torch.Size([4, 2])
+    Args:
+        args: None, unless a subclass sets ``call_super_init``; then those of the next class in the method resolution
+            order.
+        kwargs: Likewise.
+
+    Shape:
+        - Input and output: as ``forward`` of the subclass defines them.
+
+    Attributes:
+        training (bool): Whether the module is in training mode. Initially ``True``; `train` and `eval` set it.
+
+    Example:
+        >>> class Net(torch.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.layer = torch.nn.Linear(3, 2)
+        ...     def forward(self, x):
+        ...         return self.layer(x).relu()
+        >>> net = Net()
+        >>> net(torch.zeros(4, 3)).shape
+        torch.Size([4, 2])
+        >>> [name for name, _ in net.named_parameters()]
+        ['layer.weight', 'layer.bias']
+
+    See also:
+        `Sequential`, `ModuleList`, `torch.nn.Parameter`, `torch.nn.Buffer`.
     """
 
     dump_patches = False
@@ -284,7 +303,15 @@ class Module(_Parts):
         return self.forward(*input, **kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Replace the module's call by its `torchlite.compile`, in place."""
+        """Compiles the calls of the module by `torch.compile`, in place.
+
+        Args:
+            args: Positional arguments of `torch.compile` after the model.
+            kwargs: Keyword arguments of `torch.compile`.
+
+        See also:
+            `torch.compile`.
+        """
         part = getattr(type(self), "_compiled_part", None)
         if part is not None:  # it talks to other processes around that part's call
             getattr(self, part).compile(*args, **kwargs)
@@ -358,8 +385,26 @@ class Module(_Parts):
     # Registration
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter under `name` (no dots, not taken). None reserves the name and adds nothing to
-        `state_dict`.
+        """Adds a parameter.
+
+        Assigning a `Parameter` to an attribute does the same. ``None`` reserves the name: the attribute is ``None``,
+        and ``state_dict`` leaves it out.
+
+        Args:
+            name: Name of the attribute.
+            param: The parameter, a leaf tensor, or ``None``.
+
+        Raises:
+            TypeError: ``param`` is neither a `Parameter` nor ``None``, or ``name`` is not a string.
+            KeyError: ``name`` is empty, has a dot, or is the name of another attribute.
+            ValueError: ``param`` is not a leaf tensor.
+            AttributeError: ``Module.__init__`` was not called.
+
+        Example:
+            >>> module = torch.nn.Module()
+            >>> module.register_parameter("scale", torch.nn.Parameter(torch.ones(2)))
+            >>> module.scale.shape
+            torch.Size([2])
         """
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
@@ -380,8 +425,26 @@ class Module(_Parts):
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a tensor that is state but not a parameter, such as a running mean. A non-persistent one is not in
-        `state_dict`.
+        """Adds a tensor that is part of the state but not a parameter, such as a running mean.
+
+        Optimizers do not see buffers. `to` converts them, and ``state_dict`` has the persistent ones.
+
+        Args:
+            name: Name of the attribute.
+            tensor: The tensor, or ``None`` to reserve the name.
+            persistent: Whether ``state_dict`` has the buffer. Default: ``True``.
+
+        Raises:
+            TypeError: ``tensor`` is neither a tensor nor ``None``, or ``name`` is not a string.
+            KeyError: ``name`` is empty, has a dot, or is the name of another attribute.
+            AttributeError: ``Module.__init__`` was not called.
+
+        Example:
+            >>> module = torch.nn.Module()
+            >>> module.register_buffer("mean", torch.zeros(2))
+            >>> module.register_buffer("cache", torch.zeros(2), persistent=False)
+            >>> list(module.state_dict())
+            ['mean']
         """
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
@@ -397,20 +460,57 @@ class Module(_Parts):
             self._non_persistent_buffers_set.add(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Add a submodule under `name` (no dots, not taken)."""
+        """Adds a submodule.
+
+        Assigning a `Module` to an attribute does the same.
+
+        Args:
+            name: Name of the attribute.
+            module: The submodule, or ``None`` to reserve the name.
+
+        Raises:
+            TypeError: ``module`` is neither a `Module` nor ``None``, or ``name`` is not a string.
+            KeyError: ``name`` is empty, has a dot, or is the name of another attribute.
+
+        Example:
+            >>> module = torch.nn.Module()
+            >>> module.add_module("act", torch.nn.ReLU())
+            >>> module.act
+            ReLU()
+        """
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{torch.typename(module)} is not a Module subclass")
         _check_name(self, "module", name, self._modules)
         self._modules[name] = _run_registration_hooks(_global_module_registration_hooks, self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """Alias of `add_module`."""
+        """Adds a submodule; the same as `add_module`.
+
+        Args:
+            name: Name of the attribute.
+            module: The submodule, or ``None`` to reserve the name.
+        """
         self.add_module(name, module)
 
     # Looking up by dotted name
 
     def get_submodule(self, target: str) -> Module:
-        """The submodule of dotted name `target`; the module itself for `""`. Raises AttributeError."""
+        """Returns the submodule of a dotted name.
+
+        Args:
+            target: Names joined by dots, such as ``"encoder.layers.0"``; ``""`` is the module itself.
+
+        Returns:
+            The submodule.
+
+        Raises:
+            AttributeError: There is no such attribute, or it is not a module.
+
+        Example:
+            >>> net = torch.nn.Sequential(torch.nn.Sequential(torch.nn.ReLU()))
+            >>> net.get_submodule("0.0")
+            ReLU()
+        """
         module = self
         for name in target.split(".") if target else ():
             if not hasattr(module, name):
@@ -421,7 +521,24 @@ class Module(_Parts):
         return module
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Set the submodule at the dotted name `target` to `module`; with `strict` it must exist already."""
+        """Sets the submodule of a dotted name.
+
+        Args:
+            target: Names joined by dots. The parent must exist.
+            module: The new submodule.
+            strict: Whether the submodule must exist already. Default: ``False``.
+
+        Raises:
+            ValueError: ``target`` is empty, or ``module`` is not a module.
+            AttributeError: The parent is missing, the attribute is not a module, or ``strict`` and the attribute is
+                missing.
+
+        Example:
+            >>> net = torch.nn.Sequential(torch.nn.Sequential(torch.nn.ReLU()))
+            >>> net.set_submodule("0.0", torch.nn.Tanh())
+            >>> net[0][0]
+            Tanh()
+        """
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
         if not isinstance(module, Module):
@@ -435,11 +552,39 @@ class Module(_Parts):
         setattr(parent, name, module)
 
     def get_parameter(self, target: str) -> Parameter:
-        """The parameter of dotted name `target`. Raises AttributeError."""
+        """Returns the parameter of a dotted name.
+
+        Args:
+            target: Names joined by dots, such as ``"encoder.weight"``.
+
+        Returns:
+            The parameter.
+
+        Raises:
+            AttributeError: There is no such attribute, or it is not a parameter.
+
+        Example:
+            >>> torch.nn.Sequential(torch.nn.Linear(2, 3)).get_parameter("0.weight").shape
+            torch.Size([3, 2])
+        """
         return _get_leaf(self, target, lambda module, name, value: isinstance(value, Parameter), "an nn.Parameter")
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer of dotted name `target`. Raises AttributeError."""
+        """Returns the buffer of a dotted name.
+
+        Args:
+            target: Names joined by dots, such as ``"norm.running_mean"``.
+
+        Returns:
+            The buffer.
+
+        Raises:
+            AttributeError: There is no such attribute, or it is not a buffer.
+
+        Example:
+            >>> torch.nn.Sequential(torch.nn.BatchNorm1d(2)).get_buffer("0.running_mean")
+            tensor([0., 0.])
+        """
         return _get_leaf(self, target, lambda module, name, value: name in module._buffers, "a buffer")
 
     # Walking
@@ -456,34 +601,103 @@ class Module(_Parts):
                 yield module_prefix + ("." if module_prefix else "") + name, value
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """Every parameter once, of this module and (with `recurse`) of its submodules."""
+        """Iterates over the parameters, each once.
+
+        Args:
+            recurse: Whether to include those of submodules. Default: ``True``.
+
+        Returns:
+            An iterator of parameters, for example for an optimizer.
+
+        Example:
+            >>> [tuple(param.shape) for param in torch.nn.Linear(2, 3).parameters()]
+            [(3, 2), (3,)]
+
+        See also:
+            `named_parameters`, `buffers`.
+        """
         for _, param in self.named_parameters(recurse=recurse):
             yield param
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """Yield (dotted name, parameter) pairs. Shared parameters come once unless `remove_duplicate=False`."""
+        """Iterates over the parameters with their dotted names.
+
+        Args:
+            prefix: Precedes each name, with a dot. Default: ``""``.
+            recurse: Whether to include those of submodules. Default: ``True``.
+            remove_duplicate: Whether shared parameters come once. Default: ``True``.
+
+        Returns:
+            An iterator of pairs of name and parameter.
+
+        Example:
+            >>> net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 1, bias=False))
+            >>> [name for name, _ in net.named_parameters()]
+            ['0.weight', '0.bias', '1.weight']
+
+        See also:
+            `parameters`, `state_dict`.
+        """
         yield from self._named_members(lambda module: module._parameters.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """Every buffer once."""
+        """Iterates over the buffers, each once.
+
+        Args:
+            recurse: Whether to include those of submodules. Default: ``True``.
+
+        Returns:
+            An iterator of tensors.
+
+        See also:
+            `named_buffers`, `parameters`.
+        """
         for _, buf in self.named_buffers(recurse=recurse):
             yield buf
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """(dotted name, buffer) pairs."""
+        """Iterates over the buffers with their dotted names.
+
+        Args:
+            prefix: Precedes each name, with a dot. Default: ``""``.
+            recurse: Whether to include those of submodules. Default: ``True``.
+            remove_duplicate: Whether shared buffers come once. Default: ``True``.
+
+        Returns:
+            An iterator of pairs of name and tensor.
+
+        Example:
+            >>> [name for name, _ in torch.nn.BatchNorm1d(2).named_buffers()]
+            ['running_mean', 'running_var', 'num_batches_tracked']
+        """
         yield from self._named_members(lambda module: module._buffers.items(), prefix, recurse, remove_duplicate)
 
     def children(self) -> Iterator[Module]:
-        """The direct submodules, each once."""
+        """Iterates over the direct submodules, each once.
+
+        Returns:
+            An iterator of modules.
+
+        See also:
+            `named_children`, `modules`.
+        """
         for _, module in self.named_children():
             yield module
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """(name, direct submodule) pairs."""
+        """Iterates over the direct submodules with their names; a shared one has its first name.
+
+        Returns:
+            An iterator of pairs of name and module.
+
+        Example:
+            >>> [name for name, _ in torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Tanh()).named_children()]
+            ['0', '1']
+        """
         seen = set()
         for name, module in self._modules.items():
             if module is not None and module not in seen:
@@ -491,14 +705,42 @@ class Module(_Parts):
                 yield name, module
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
-        """This module and every submodule of it, parents first."""
+        """Iterates over the module and all its submodules, parents first.
+
+        Args:
+            remove_duplicate: Whether shared modules come once. Default: ``True``.
+
+        Returns:
+            An iterator of modules.
+
+        Example:
+            >>> [type(module).__name__ for module in torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Tanh()).modules()]
+            ['Sequential', 'ReLU', 'Tanh']
+
+        See also:
+            `named_modules`, `children`.
+        """
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_modules(
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """(dotted name, module) pairs, parents first, this module first of all with the name `prefix`."""
+        """Iterates over the module and all its submodules with their dotted names, parents first.
+
+        Args:
+            memo: Set of modules to leave out; it grows. Default: ``None``, an empty set.
+            prefix: Name of this module; precedes the others with a dot. Default: ``""``.
+            remove_duplicate: Whether shared modules come once. Default: ``True``.
+
+        Returns:
+            An iterator of pairs of name and module.
+
+        Example:
+            >>> net = torch.nn.Sequential(torch.nn.Sequential(torch.nn.ReLU()))
+            >>> [name for name, _ in net.named_modules()]
+            ['', '0', '0.0']
+        """
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -512,15 +754,51 @@ class Module(_Parts):
     # State of all submodules
 
     def apply(self, fn: Callable[[Module], Any]) -> Self:
-        """Call `fn` with every submodule, children before parents, and with this module. Returns the module."""
+        """Calls a function with each submodule, children before parents, and then with the module.
+
+        Args:
+            fn: Function of a module; its result is ignored.
+
+        Returns:
+            The module.
+
+        Example:
+            >>> def init(module):
+            ...     if isinstance(module, torch.nn.Linear):
+            ...         torch.nn.init.zeros_(module.bias)
+            >>> net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU()).apply(init)
+            >>> net[0].bias.detach()
+            tensor([0., 0.])
+
+        See also:
+            `torch.nn.init`.
+        """
         for module in self.children():
             module.apply(fn)
         fn(self)
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Set training mode (dropout draws, batch norm uses batch statistics) here and in every submodule. Returns the
-        module.
+        """Sets training mode for the module and all its submodules.
+
+        The mode matters to layers such as `Dropout` and `BatchNorm2d` only. It does not switch the recording of
+        gradients; see `torch.no_grad`.
+
+        Args:
+            mode: ``True`` for training mode, ``False`` for evaluation mode. Default: ``True``.
+
+        Returns:
+            The module.
+
+        Raises:
+            ValueError: ``mode`` is not a bool.
+
+        Example:
+            >>> torch.nn.Dropout().train(False).training
+            False
+
+        See also:
+            `eval`.
         """
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
@@ -530,17 +808,43 @@ class Module(_Parts):
         return self
 
     def eval(self) -> Self:
-        """`train(False)`."""
+        """Sets evaluation mode for the module and all its submodules: ``train(False)``.
+
+        Returns:
+            The module.
+
+        See also:
+            `train`.
+        """
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Set `requires_grad` of every parameter. Returns the module."""
+        """Sets ``requires_grad`` of each parameter, for example to freeze a part of a model.
+
+        Args:
+            requires_grad: Whether gradients are computed for the parameters. Default: ``True``.
+
+        Returns:
+            The module.
+
+        Example:
+            >>> layer = torch.nn.Linear(2, 3).requires_grad_(False)
+            >>> layer.weight.requires_grad
+            False
+        """
         for param in self.parameters():
             param.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Clear (or, with `set_to_none=False`, zero) the gradient of every parameter."""
+        """Clears the gradients of the parameters.
+
+        Args:
+            set_to_none: Whether to set them to ``None``; ``False`` fills them with zeros. Default: ``True``.
+
+        See also:
+            `torch.optim.Optimizer.zero_grad`.
+        """
         for param in self.parameters():
             if param.grad is None:
                 continue
@@ -554,7 +858,14 @@ class Module(_Parts):
                 param.grad.zero_()
 
     def share_memory(self) -> Self:
-        """Move every parameter and buffer to memory shared between processes. Returns the module."""
+        """Moves each parameter and buffer to memory that processes share.
+
+        Returns:
+            The module.
+
+        See also:
+            `torch.Tensor.share_memory_`.
+        """
         return self._apply(lambda tensor: tensor.share_memory_())
 
     # Conversion
@@ -572,10 +883,29 @@ class Module(_Parts):
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """Convert parameters and buffers in place: `to(device)`, `to(dtype)`, `to(device, dtype)`, `to(tensor)`,
-        `to(memory_format=...)`.
+        """Converts the parameters and buffers to another device, dtype or memory format, in place.
 
-        A dtype must be floating point or complex and touches such tensors only. Returns the module.
+        The forms are ``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(tensor)`` and
+        ``to(memory_format=...)``. A dtype converts floating point and complex tensors only. A memory format changes
+        tensors of 4 or 5 dimensions only.
+
+        Args:
+            args: Device, dtype or a tensor that has both; then ``non_blocking``.
+            kwargs: ``device``, ``dtype``, ``tensor``, ``non_blocking`` or ``memory_format``.
+
+        Returns:
+            The module.
+
+        Raises:
+            TypeError: The dtype is neither floating point nor complex, or the arguments match no form.
+            NotImplementedError: A tensor is on the device ``meta`` and would move to another one; see `to_empty`.
+
+        Example:
+            >>> torch.nn.Linear(2, 3).to(torch.float64).weight.dtype
+            torch.float64
+
+        See also:
+            `torch.Tensor.to`, `double`, `cuda`, `cpu`.
         """
         device, dtype, non_blocking, memory_format = _parse_to(args, kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
@@ -605,47 +935,137 @@ class Module(_Parts):
         return self._apply(convert)
 
     def to_empty(self, *, device: DeviceLike, recurse: bool = True) -> Self:
-        """Move to `device` without copying: the values are not initialised."""
+        """Moves the parameters and buffers to a device without their values, which are then undefined.
+
+        Args:
+            device: Device of the new tensors. Keyword only.
+            recurse: Whether to move those of submodules too. Default: ``True``.
+
+        Returns:
+            The module.
+
+        Example:
+            >>> layer = torch.nn.Linear(2, 3, device="meta").to_empty(device="cpu")
+            >>> layer.weight.device
+            device(type='cpu')
+        """
         return self._apply(lambda tensor: torch.empty_like(tensor, device=device), recurse=recurse)
 
     def type(self, dst_type: DType | str) -> Self:
-        """Cast every parameter and buffer to `dst_type`."""
+        """Casts each parameter and buffer to a type, integer buffers included.
+
+        Args:
+            dst_type: A dtype, or the name of a tensor type such as ``"torch.DoubleTensor"``.
+
+        Returns:
+            The module.
+        """
         return self._apply(lambda tensor: tensor.type(dst_type))
 
     def float(self) -> Self:
-        """Cast floating point parameters and buffers to float32."""
+        """Casts the floating point parameters and buffers to float32, in place.
+
+        Returns:
+            The module.
+
+        See also:
+            `to`.
+        """
         return _cast_tensors(self, torch.float32)
 
     def double(self) -> Self:
-        """Cast floating point parameters and buffers to float64."""
+        """Casts the floating point parameters and buffers to float64, in place.
+
+        Returns:
+            The module.
+
+        Example:
+            >>> torch.nn.Linear(2, 3).double().weight.dtype
+            torch.float64
+
+        See also:
+            `to`.
+        """
         return _cast_tensors(self, torch.float64)
 
     def half(self) -> Self:
-        """Cast floating point parameters and buffers to float16."""
+        """Casts the floating point parameters and buffers to float16, in place.
+
+        Returns:
+            The module.
+
+        See also:
+            `to`.
+        """
         return _cast_tensors(self, torch.float16)
 
     def bfloat16(self) -> Self:
-        """Cast floating point parameters and buffers to bfloat16."""
+        """Casts the floating point parameters and buffers to bfloat16, in place.
+
+        Returns:
+            The module.
+
+        See also:
+            `to`.
+        """
         return _cast_tensors(self, torch.bfloat16)
 
     def cpu(self) -> Self:
-        """Move to the CPU."""
+        """Moves the parameters and buffers to the CPU, in place.
+
+        Returns:
+            The module.
+
+        See also:
+            `to`.
+        """
         return self._apply(lambda tensor: tensor.cpu())
 
     def xpu(self, device: DeviceLike = None) -> Self:
-        """Move to an XPU: RuntimeError, as no backend has that device."""
+        """Moves the parameters and buffers to an XPU, which no backend has.
+
+        Args:
+            device: Index or device. Default: ``None``.
+
+        Raises:
+            RuntimeError: Always, if the module has a parameter or buffer.
+        """
         return self._apply(lambda tensor: tensor.to(torch.device("xpu") if device is None else device))
 
     def ipu(self, device: DeviceLike = None) -> Self:
-        """Move to an IPU: RuntimeError, as no backend has that device."""
+        """Moves the parameters and buffers to an IPU, which no backend has.
+
+        Args:
+            device: Index or device. Default: ``None``.
+
+        Raises:
+            RuntimeError: Always, if the module has a parameter or buffer.
+        """
         return self._apply(lambda tensor: tensor.to(torch.device("ipu") if device is None else device))
 
     def mtia(self, device: DeviceLike = None) -> Self:
-        """Move to an MTIA device: RuntimeError, as no backend has that device."""
+        """Moves the parameters and buffers to an MTIA device, which no backend has.
+
+        Args:
+            device: Index or device. Default: ``None``.
+
+        Raises:
+            RuntimeError: Always, if the module has a parameter or buffer.
+        """
         return self._apply(lambda tensor: tensor.to(torch.device("mtia") if device is None else device))
 
     def cuda(self, device: DeviceLike = None) -> Self:
-        """Move to a CUDA device."""
+        """Moves the parameters and buffers to a CUDA device, in place.
+
+        Args:
+            device: Index or device. ``None`` is the current CUDA device. Default: ``None``.
+
+        Returns:
+            The module.
+
+        See also:
+            `to`.
+        """
         return self._apply(lambda tensor: tensor.cuda(device))
 
     def _replicate_for_data_parallel(self):
@@ -664,7 +1084,15 @@ class Module(_Parts):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """Return the text between the parentheses of the repr. Subclasses override it."""
+        """Returns the text between the parentheses of the repr; subclasses override it.
+
+        Returns:
+            A string, of several lines if it has line breaks.
+
+        Example:
+            >>> torch.nn.Linear(2, 3).extra_repr()
+            'in_features=2, out_features=3, bias=True'
+        """
         return ""
 
     def __repr__(self) -> str:

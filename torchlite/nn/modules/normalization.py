@@ -21,8 +21,40 @@ __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSN
 
 
 class LocalResponseNorm(Module):
-    """x / (k + alpha / size * sum of x^2 over `size` neighbouring channels)^beta: (N, C, *)
-    (Krizhevsky et al. 2012).
+    r"""Divides each element by a power of the sum of squares of neighbouring channels at its position.
+
+    .. math::
+
+        y_c = x_c \left( k + \frac{\alpha}{\text{size}} \sum_{c' = \max(0, c - \text{lo})}^{\min(C - 1, c + \text{hi})}
+        x_{c'}^2 \right)^{-\beta}
+
+    The window of ``size`` channels begins ``size // 2`` channels before channel :math:`c`. Channels outside of the
+    input count as zeros.
+
+    Args:
+        size: Number of channels of the window.
+        alpha: Factor of the sum of squares. Default: 1e-4.
+        beta: Exponent of the denominator. Default: 0.75.
+        k: Constant added to the sum. Default: 1.
+
+    Shape:
+        - Input: ``(N, C, *)`` with at least 3 dimensions.
+        - Output: the shape of the input.
+
+    Raises:
+        ValueError: The input has fewer than 3 dimensions.
+
+    Example:
+        >>> layer = torch.nn.LocalResponseNorm(2)
+        >>> layer(torch.zeros(32, 5, 24, 24)).shape
+        torch.Size([32, 5, 24, 24])
+
+    References:
+        - A. Krizhevsky, I. Sutskever, G. E. Hinton. ImageNet classification with deep convolutional neural networks.
+          2012.
+
+    See also:
+        `torch.nn.functional.local_response_norm`, `CrossMapLRN2d`.
     """
 
     __constants__ = ["size", "alpha", "beta", "k"]
@@ -42,8 +74,39 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(Module):
-    """Local response normalisation of (N, C, H, W) across channels, divided by `size` at the edges too. Its gradient is
-    the true one (PyTorch's is not).
+    r"""Local response normalization of images, with a window that is symmetric about the channel.
+
+    .. math::
+
+        y_c = x_c \left( k + \frac{\alpha}{\text{size}} \sum_{|c' - c| \le (\text{size} - 1) / 2} x_{c'}^2
+        \right)^{-\beta}
+
+    The gradient is that of the formula; PyTorch's differs from it.
+
+    Args:
+        size: Number of channels of the window.
+        alpha: Factor of the sum of squares. Default: 1e-4.
+        beta: Exponent of the denominator. Default: 0.75.
+        k: Constant added to the sum. Default: 1.
+
+    Shape:
+        - Input: ``(N, C, H, W)``.
+        - Output: the shape of the input.
+
+    Raises:
+        ValueError: The input has not 4 dimensions.
+
+    Example:
+        >>> layer = torch.nn.CrossMapLRN2d(3)
+        >>> layer(torch.zeros(2, 5, 4, 4)).shape
+        torch.Size([2, 5, 4, 4])
+
+    References:
+        - A. Krizhevsky, I. Sutskever, G. E. Hinton. ImageNet classification with deep convolutional neural networks.
+          2012.
+
+    See also:
+        `LocalResponseNorm`.
     """
 
     def __init__(self, size: Any, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
@@ -69,11 +132,48 @@ class CrossMapLRN2d(Module):
 
 
 class LayerNorm(Module):
-    """(x - mean) / sqrt(var + eps) weight + bias over the last dimensions, of shape `normalized_shape` (Ba et al.
-    2016).
+    r"""Normalizes each sample with its mean and variance over the last dimensions.
 
-    >>> torchlite.nn.LayerNorm(10)(torchlite.zeros(20, 5, 10)).shape
-    torch.Size([20, 5, 10])
+    .. math::
+
+        y = \frac{x - \operatorname{E}[x]}{\sqrt{\operatorname{Var}[x] + \epsilon}} \, \gamma + \beta
+
+    The mean and the biased variance are over the last dimensions, whose sizes are ``normalized_shape``. They are the
+    same in training and in evaluation mode. Unlike in `BatchNorm1d`, each element has its own weight and bias.
+
+    Args:
+        normalized_shape: Sizes of the last dimensions of the input; an int for the last dimension alone.
+        eps: Added to the variance before the square root. Default: 1e-5.
+        elementwise_affine: Whether the module has learnable ``weight`` and ``bias``. Default: ``True``.
+        bias: Whether an affine module has a ``bias``. Default: ``True``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Input: ``(*, *normalized_shape)``.
+        - Output: the shape of the input.
+
+    Attributes:
+        weight (Parameter): :math:`\gamma`, shape ``normalized_shape``, initialized to 1. ``None`` if not
+            ``elementwise_affine``.
+        bias (Parameter): :math:`\beta`, shape ``normalized_shape``, initialized to 0. ``None`` if not
+            ``elementwise_affine`` or ``bias=False``.
+
+    Raises:
+        RuntimeError: The last dimensions of the input are not ``normalized_shape``.
+
+    Example:
+        >>> layer = torch.nn.LayerNorm(10)
+        >>> layer(torch.zeros(20, 5, 10)).shape
+        torch.Size([20, 5, 10])
+        >>> torch.nn.LayerNorm([5, 10]).weight.shape
+        torch.Size([5, 10])
+
+    References:
+        - J. L. Ba, J. R. Kiros, G. E. Hinton. Layer normalization. 2016.
+
+    See also:
+        `torch.nn.functional.layer_norm`, `RMSNorm`, `GroupNorm`.
     """
 
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
@@ -121,7 +221,48 @@ class LayerNorm(Module):
 
 
 class GroupNorm(Module):
-    """Normalisation of each sample over groups of channels: (N, C, *), C divisible by `num_groups` (Wu and He 2018)."""
+    r"""Normalizes groups of channels of each sample with their mean and variance.
+
+    .. math::
+
+        y = \frac{x - \operatorname{E}[x]}{\sqrt{\operatorname{Var}[x] + \epsilon}} \, \gamma + \beta
+
+    The channels are divided into ``num_groups`` groups of neighbours. Mean and biased variance are over the channels
+    of a group and all positions. They are the same in training and in evaluation mode. With one group, the statistics
+    are those of `LayerNorm` over all dimensions but the first; with one channel a group, those of `InstanceNorm2d`.
+
+    Args:
+        num_groups: Number of groups; a divisor of ``num_channels``.
+        num_channels: Number of channels :math:`C` of the input.
+        eps: Added to the variance before the square root. Default: 1e-5.
+        affine: Whether the module has learnable ``weight`` and ``bias``, one value a channel. Default: ``True``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+        bias: Whether an affine module has a ``bias``. Keyword only. Default: ``True``.
+
+    Shape:
+        - Input: ``(N, C, *)``.
+        - Output: the shape of the input.
+
+    Attributes:
+        weight (Parameter): :math:`\gamma`, shape ``(num_channels,)``, initialized to 1. ``None`` if not ``affine``.
+        bias (Parameter): :math:`\beta`, shape ``(num_channels,)``, initialized to 0. ``None`` if not ``affine`` or
+            ``bias=False``.
+
+    Raises:
+        ValueError: ``num_groups`` does not divide ``num_channels``.
+
+    Example:
+        >>> layer = torch.nn.GroupNorm(3, 6)
+        >>> layer(torch.zeros(20, 6, 10, 10)).shape
+        torch.Size([20, 6, 10, 10])
+
+    References:
+        - Y. Wu, K. He. Group normalization. 2018.
+
+    See also:
+        `torch.nn.functional.group_norm`, `LayerNorm`, `InstanceNorm2d`, `BatchNorm2d`.
+    """
 
     __constants__ = ["num_groups", "num_channels", "eps", "affine"]
 
@@ -168,8 +309,40 @@ class GroupNorm(Module):
 
 
 class RMSNorm(Module):
-    """x / sqrt(mean(x^2) + eps) weight over the last dimensions (Zhang and Sennrich 2019); eps None: the machine
-    epsilon of the dtype.
+    r"""Divides each sample by its root mean square over the last dimensions.
+
+    .. math::
+
+        y = \frac{x}{\sqrt{\frac{1}{n} \sum_{i=1}^{n} x_i^2 + \epsilon}} \, \gamma
+
+    Unlike `LayerNorm`, it subtracts no mean and has no bias.
+
+    Args:
+        normalized_shape: Sizes of the last dimensions of the input; an int for the last dimension alone.
+        eps: Added to the mean square. ``None`` is the machine epsilon of the dtype of the computation: the input's, or
+            float32 for 16-bit inputs. Default: ``None``.
+        elementwise_affine: Whether the module has a learnable ``weight``. Default: ``True``.
+        device: Device of the parameter. Default: the default device.
+        dtype: Dtype of the parameter. Default: the default dtype.
+
+    Shape:
+        - Input: ``(*, *normalized_shape)``.
+        - Output: the shape of the input.
+
+    Attributes:
+        weight (Parameter): :math:`\gamma`, shape ``normalized_shape``, initialized to 1. ``None`` if not
+            ``elementwise_affine``.
+
+    Example:
+        >>> layer = torch.nn.RMSNorm(2, elementwise_affine=False)
+        >>> layer(torch.tensor([1.0, 7.0]))
+        tensor([0.2000, 1.4000])
+
+    References:
+        - B. Zhang, R. Sennrich. Root mean square layer normalization. 2019.
+
+    See also:
+        `torch.nn.functional.rms_norm`, `LayerNorm`.
     """
 
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]

@@ -64,10 +64,47 @@ def _pool_forward(module, function, input):
 
 
 class MaxPool1d(_MaxPoolNd):
-    """The largest value of each window: (N, C, L) -> (N, C, L_out), L_out = (L + 2 padding - dilation (kernel_size - 1)
-    - 1) / stride + 1.
+    r"""Takes the largest element of each window that slides over one spatial dimension.
 
-    return_indices: also return the indices of the maxima, for MaxUnpool1d. ceil_mode: round L_out up.
+    .. math::
+
+        y_{n, c, i} = \max_{0 \le k < \text{kernel\_size}} x_{n, c, \; \text{stride} \cdot i + \text{dilation} \cdot k
+        - \text{padding}}
+
+    Padding counts as minus infinity. NaN is larger than any number.
+
+    Args:
+        kernel_size: Size of the window. An int or a tuple of one int.
+        stride: Step between two windows. ``None`` is ``kernel_size``. Default: ``None``.
+        padding: Number of elements added at each end of each spatial dimension; at most half of the window. Default:
+            0.
+        dilation: Distance between two elements of a window. Default: 1.
+        return_indices: Whether to return the indices of the maxima as well. Default: ``False``.
+        ceil_mode: Whether to round the sizes of the output up. Windows that would begin in the padding after the input
+            are left out. Default: ``False``.
+
+    Shape:
+        - Input: ``(N, C, L)``, or ``(C, L)`` without a batch.
+        - Output: ``(N, C, L_out)``, or ``(C, L_out)``.
+          ``L_out = floor((L + 2 * padding - dilation * (kernel_size - 1) - 1) / stride) + 1``. With ``ceil_mode`` the
+          quotient is rounded up.
+
+    Returns:
+        The output, or with ``return_indices`` a tuple of it and the int64 indices of the maxima. An index is a
+        position in the flattened spatial dimensions of the input.
+
+    Raises:
+        RuntimeError: ``padding`` is more than half of the window, or the output would be empty.
+
+    Example:
+        >>> x = torch.tensor([[[1.0, 3.0, 2.0, 4.0, 0.0]]])
+        >>> torch.nn.MaxPool1d(2)(x)
+        tensor([[[3., 4.]]])
+        >>> torch.nn.MaxPool1d(2, return_indices=True)(x)[1]
+        tensor([[[1, 3]]])
+
+    See also:
+        `torch.nn.functional.max_pool1d`, `MaxUnpool1d`, `AdaptiveMaxPool1d`.
     """
 
     def forward(self, input: Tensor) -> Any:
@@ -75,10 +112,47 @@ class MaxPool1d(_MaxPoolNd):
 
 
 class MaxPool2d(_MaxPoolNd):
-    """The largest value of each window: (N, C, H, W) -> (N, C, H_out, W_out); as MaxPool1d.
+    r"""Takes the largest element of each window that slides over two spatial dimensions.
 
-    >>> torchlite.nn.MaxPool2d(2)(torchlite.zeros(1, 3, 8, 8)).shape
-    torch.Size([1, 3, 4, 4])
+    .. math::
+
+        y_{n, c, i} = \max_{0 \le k < \text{kernel\_size}} x_{n, c, \; \text{stride} \cdot i + \text{dilation} \cdot k
+        - \text{padding}}
+
+    Here :math:`i` and :math:`k` have 2 components, one a dimension. Padding counts as minus infinity. NaN is larger
+    than any number.
+
+    Args:
+        kernel_size: Size of the window. An int, or a tuple ``(height, width)``.
+        stride: Step between two windows. ``None`` is ``kernel_size``. Default: ``None``.
+        padding: Number of elements added at each end of each spatial dimension; at most half of the window. Default:
+            0.
+        dilation: Distance between two elements of a window. Default: 1.
+        return_indices: Whether to return the indices of the maxima as well. Default: ``False``.
+        ceil_mode: Whether to round the sizes of the output up. Windows that would begin in the padding after the input
+            are left out. Default: ``False``.
+
+    Shape:
+        - Input: ``(N, C, H, W)``, or ``(C, H, W)`` without a batch.
+        - Output: ``(N, C, H_out, W_out)``, or ``(C, H_out, W_out)``.
+          ``H_out = floor((H + 2 * padding - dilation * (kernel_size - 1) - 1) / stride) + 1``, and likewise for each
+          other dimension, with its own values of the arguments. With ``ceil_mode`` the quotient is rounded up.
+
+    Returns:
+        The output, or with ``return_indices`` a tuple of it and the int64 indices of the maxima. An index is a
+        position in the flattened spatial dimensions of the input.
+
+    Raises:
+        RuntimeError: ``padding`` is more than half of the window, or the output would be empty.
+
+    Example:
+        >>> torch.nn.MaxPool2d(2)(torch.zeros(1, 3, 8, 8)).shape
+        torch.Size([1, 3, 4, 4])
+        >>> torch.nn.MaxPool2d((3, 2), stride=(2, 1))(torch.zeros(20, 16, 50, 32)).shape
+        torch.Size([20, 16, 24, 31])
+
+    See also:
+        `torch.nn.functional.max_pool2d`, `MaxUnpool2d`, `AdaptiveMaxPool2d`.
     """
 
     def forward(self, input: Tensor) -> Any:
@@ -86,7 +160,46 @@ class MaxPool2d(_MaxPoolNd):
 
 
 class MaxPool3d(_MaxPoolNd):
-    """The largest value of each window: (N, C, D, H, W) -> (N, C, D_out, H_out, W_out); as MaxPool1d."""
+    r"""Takes the largest element of each window that slides over three spatial dimensions.
+
+    .. math::
+
+        y_{n, c, i} = \max_{0 \le k < \text{kernel\_size}} x_{n, c, \; \text{stride} \cdot i + \text{dilation} \cdot k
+        - \text{padding}}
+
+    Here :math:`i` and :math:`k` have 3 components, one a dimension. Padding counts as minus infinity. NaN is larger
+    than any number.
+
+    Args:
+        kernel_size: Size of the window. An int, or a tuple ``(depth, height, width)``.
+        stride: Step between two windows. ``None`` is ``kernel_size``. Default: ``None``.
+        padding: Number of elements added at each end of each spatial dimension; at most half of the window. Default:
+            0.
+        dilation: Distance between two elements of a window. Default: 1.
+        return_indices: Whether to return the indices of the maxima as well. Default: ``False``.
+        ceil_mode: Whether to round the sizes of the output up. Windows that would begin in the padding after the input
+            are left out. Default: ``False``.
+
+    Shape:
+        - Input: ``(N, C, D, H, W)``, or ``(C, D, H, W)`` without a batch.
+        - Output: ``(N, C, D_out, H_out, W_out)``, or ``(C, D_out, H_out, W_out)``.
+          ``D_out = floor((D + 2 * padding - dilation * (kernel_size - 1) - 1) / stride) + 1``, and likewise for each
+          other dimension, with its own values of the arguments. With ``ceil_mode`` the quotient is rounded up.
+
+    Returns:
+        The output, or with ``return_indices`` a tuple of it and the int64 indices of the maxima. An index is a
+        position in the flattened spatial dimensions of the input.
+
+    Raises:
+        RuntimeError: ``padding`` is more than half of the window, or the output would be empty.
+
+    Example:
+        >>> torch.nn.MaxPool3d(3, stride=2)(torch.zeros(2, 16, 11, 9, 7)).shape
+        torch.Size([2, 16, 5, 4, 3])
+
+    See also:
+        `torch.nn.functional.max_pool3d`, `MaxUnpool3d`, `AdaptiveMaxPool3d`.
+    """
 
     def forward(self, input: Tensor) -> Any:
         return _pool_forward(self, F.max_pool3d, input)
@@ -106,31 +219,160 @@ class _MaxUnpoolNd(Module):
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
-    """The inverse of MaxPool1d: puts the pooled values back at their indices, zeros elsewhere: (N, C, L) -> (N, C,
-    L_out). `output_size` resolves an ambiguous L_out.
+    """Puts the maxima of `MaxPool1d` back to their positions, with zeros elsewhere.
+
+    It is a partial inverse of `MaxPool1d`: the elements that are not maxima are lost. ``forward`` takes the output of
+    the pooling, its indices, and optionally ``output_size``. Inputs of several sizes have one pooled size, so
+    ``output_size`` names the one that is wanted.
+
+    Args:
+        kernel_size: Size of the window of the pooling. An int or a tuple of one int.
+        stride: Step of the pooling. ``None`` is ``kernel_size``. Default: ``None``.
+        padding: Padding of the pooling. Default: 0.
+
+    Shape:
+        - Input: ``(N, C, L)``, or ``(C, L)`` without a batch.
+        - Indices: the shape of the input, int64.
+        - Output: ``(N, C, L_out)``, or ``(C, L_out)``. ``L_out = (L - 1) * stride - 2 * padding + kernel_size``.
+          ``output_size`` may differ from it by less than ``stride``.
+
+    Raises:
+        ValueError: ``output_size`` is out of range.
+        RuntimeError: The indices are not int64, have another shape than the input, or point out of the output.
+
+    Example:
+        >>> pool = torch.nn.MaxPool1d(2, return_indices=True)
+        >>> output, indices = pool(torch.tensor([[[1.0, 2.0, 4.0, 3.0]]]))
+        >>> torch.nn.MaxUnpool1d(2)(output, indices)
+        tensor([[[0., 2., 4., 0.]]])
+
+    References:
+        - M. D. Zeiler, R. Fergus. Visualizing and understanding convolutional networks. 2014.
+
+    See also:
+        `torch.nn.functional.max_unpool1d`, `MaxPool1d`.
     """
 
     _tl_expand = staticmethod(_single)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Ints | None = None) -> Tensor:
+        """Puts the maxima back to their positions.
+
+        Args:
+            input: Output of `MaxPool1d`.
+            indices: Indices of the maxima, from ``return_indices=True``.
+            output_size: Size of the output: the spatial sizes, or the shape of the pooled tensor. Default: ``None``.
+
+        Returns:
+            The output; see the class for its shape.
+        """
         return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
-    """The partial inverse of MaxPool2d; as MaxUnpool1d."""
+    """Puts the maxima of `MaxPool2d` back to their positions, with zeros elsewhere.
+
+    It is a partial inverse of `MaxPool2d`: the elements that are not maxima are lost. ``forward`` takes the output of
+    the pooling, its indices, and optionally ``output_size``. Inputs of several sizes have one pooled size, so
+    ``output_size`` names the one that is wanted.
+
+    Args:
+        kernel_size: Size of the window of the pooling. An int, or a tuple ``(height, width)``.
+        stride: Step of the pooling. ``None`` is ``kernel_size``. Default: ``None``.
+        padding: Padding of the pooling. Default: 0.
+
+    Shape:
+        - Input: ``(N, C, H, W)``, or ``(C, H, W)`` without a batch.
+        - Indices: the shape of the input, int64.
+        - Output: ``(N, C, H_out, W_out)``, or ``(C, H_out, W_out)``.
+          ``H_out = (H - 1) * stride - 2 * padding + kernel_size``, and likewise for each other dimension, with its own
+          values of the arguments. ``output_size`` may differ from it by less than ``stride``.
+
+    Raises:
+        ValueError: ``output_size`` is out of range.
+        RuntimeError: The indices are not int64, have another shape than the input, or point out of the output.
+
+    Example:
+        >>> pool = torch.nn.MaxPool2d(2, return_indices=True)
+        >>> image = torch.zeros(1, 1, 5, 5)
+        >>> output, indices = pool(image)
+        >>> torch.nn.MaxUnpool2d(2)(output, indices).shape
+        torch.Size([1, 1, 4, 4])
+        >>> torch.nn.MaxUnpool2d(2)(output, indices, output_size=image.shape).shape
+        torch.Size([1, 1, 5, 5])
+
+    References:
+        - M. D. Zeiler, R. Fergus. Visualizing and understanding convolutional networks. 2014.
+
+    See also:
+        `torch.nn.functional.max_unpool2d`, `MaxPool2d`.
+    """
 
     _tl_expand = staticmethod(_pair)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Ints | None = None) -> Tensor:
+        """Puts the maxima back to their positions.
+
+        Args:
+            input: Output of `MaxPool2d`.
+            indices: Indices of the maxima, from ``return_indices=True``.
+            output_size: Size of the output: the spatial sizes, or the shape of the pooled tensor. Default: ``None``.
+
+        Returns:
+            The output; see the class for its shape.
+        """
         return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
-    """The partial inverse of MaxPool3d; as MaxUnpool1d."""
+    """Puts the maxima of `MaxPool3d` back to their positions, with zeros elsewhere.
+
+    It is a partial inverse of `MaxPool3d`: the elements that are not maxima are lost. ``forward`` takes the output of
+    the pooling, its indices, and optionally ``output_size``. Inputs of several sizes have one pooled size, so
+    ``output_size`` names the one that is wanted.
+
+    Args:
+        kernel_size: Size of the window of the pooling. An int, or a tuple ``(depth, height, width)``.
+        stride: Step of the pooling. ``None`` is ``kernel_size``. Default: ``None``.
+        padding: Padding of the pooling. Default: 0.
+
+    Shape:
+        - Input: ``(N, C, D, H, W)``, or ``(C, D, H, W)`` without a batch.
+        - Indices: the shape of the input, int64.
+        - Output: ``(N, C, D_out, H_out, W_out)``, or ``(C, D_out, H_out, W_out)``.
+          ``D_out = (D - 1) * stride - 2 * padding + kernel_size``, and likewise for each other dimension, with its own
+          values of the arguments. ``output_size`` may differ from it by less than ``stride``.
+
+    Raises:
+        ValueError: ``output_size`` is out of range.
+        RuntimeError: The indices are not int64, have another shape than the input, or point out of the output.
+
+    Example:
+        >>> pool = torch.nn.MaxPool3d(2, return_indices=True)
+        >>> output, indices = pool(torch.zeros(1, 3, 4, 6, 8))
+        >>> torch.nn.MaxUnpool3d(2)(output, indices).shape
+        torch.Size([1, 3, 4, 6, 8])
+
+    References:
+        - M. D. Zeiler, R. Fergus. Visualizing and understanding convolutional networks. 2014.
+
+    See also:
+        `torch.nn.functional.max_unpool3d`, `MaxPool3d`.
+    """
 
     _tl_expand = staticmethod(_triple)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Ints | None = None) -> Tensor:
+        """Puts the maxima back to their positions.
+
+        Args:
+            input: Output of `MaxPool3d`.
+            indices: Indices of the maxima, from ``return_indices=True``.
+            output_size: Size of the output: the spatial sizes, or the shape of the pooled tensor. Default: ``None``.
+
+        Returns:
+            The output; see the class for its shape.
+        """
         return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
@@ -142,9 +384,40 @@ class _AvgPoolNd(Module):
 
 
 class AvgPool1d(_AvgPoolNd):
-    """The mean of each window: (N, C, L) -> (N, C, L_out), L_out = (L + 2 padding - kernel_size) / stride + 1.
+    r"""Takes the mean of each window that slides over one spatial dimension.
 
-    count_include_pad: whether the padding's zeros count in the mean. ceil_mode: round L_out up.
+    .. math::
+
+        y_{n, c, i} = \frac{1}{|K|} \sum_{k \in K} x_{n, c, \; \text{stride} \cdot i + k - \text{padding}}
+
+    Here :math:`K` is the window. Padding counts as zeros.
+
+    Args:
+        kernel_size: Size of the window. An int or a tuple of one int.
+        stride: Step between two windows. ``None`` is ``kernel_size``. Default: ``None``.
+        padding: Number of zeros added at each end of each spatial dimension; at most half of the window. Default: 0.
+        ceil_mode: Whether to round the sizes of the output up. Default: ``False``.
+        count_include_pad: Whether the padding counts in the divisor. Default: ``True``.
+
+    Shape:
+        - Input: ``(N, C, L)``, or ``(C, L)`` without a batch.
+        - Output: ``(N, C, L_out)``, or ``(C, L_out)``.
+          ``L_out = floor((L + 2 * padding - kernel_size) / stride) + 1``. With ``ceil_mode`` the quotient is rounded
+          up, and windows that would begin in the padding after the input are left out.
+
+    Raises:
+        RuntimeError: ``padding`` is more than half of the window, or the output would be empty.
+
+    Example:
+        >>> torch.nn.AvgPool1d(3, stride=2)(torch.tensor([[[1.0, 2.0, 3.0, 4.0, 5.0]]]))
+        tensor([[[2., 4.]]])
+        >>> torch.nn.AvgPool1d(2, padding=1)(torch.ones(1, 1, 2))
+        tensor([[[0.5000, 0.5000]]])
+        >>> torch.nn.AvgPool1d(2, padding=1, count_include_pad=False)(torch.ones(1, 1, 2))
+        tensor([[[1., 1.]]])
+
+    See also:
+        `torch.nn.functional.avg_pool1d`, `AdaptiveAvgPool1d`, `LPPool1d`.
     """
 
     def __init__(
@@ -188,8 +461,39 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
 
 
 class AvgPool2d(_AvgPoolWithDivisor):
-    """The mean of each window: (N, C, H, W) -> (N, C, H_out, W_out); as AvgPool1d, with `divisor_override` in place of
-    the window's size.
+    r"""Takes the mean of each window that slides over two spatial dimensions.
+
+    .. math::
+
+        y_{n, c, i} = \frac{1}{|K|} \sum_{k \in K} x_{n, c, \; \text{stride} \cdot i + k - \text{padding}}
+
+    Here :math:`K` is the window. Padding counts as zeros.
+
+    Args:
+        kernel_size: Size of the window. An int, or a tuple ``(height, width)``.
+        stride: Step between two windows. ``None`` is ``kernel_size``. Default: ``None``.
+        padding: Number of zeros added at each end of each spatial dimension; at most half of the window. Default: 0.
+        ceil_mode: Whether to round the sizes of the output up. Default: ``False``.
+        count_include_pad: Whether the padding counts in the divisor. Default: ``True``.
+        divisor_override: Divisor of the sums in place of the number of elements; not 0. Default: ``None``.
+
+    Shape:
+        - Input: ``(N, C, H, W)``, or ``(C, H, W)`` without a batch.
+        - Output: ``(N, C, H_out, W_out)``, or ``(C, H_out, W_out)``.
+          ``H_out = floor((H + 2 * padding - kernel_size) / stride) + 1``, and likewise for each other dimension, with
+          its own values of the arguments. With ``ceil_mode`` the quotient is rounded up, and windows that would begin
+          in the padding after the input are left out.
+
+    Raises:
+        RuntimeError: ``padding`` is more than half of the window, or the output would be empty, or
+            ``divisor_override`` is 0.
+
+    Example:
+        >>> torch.nn.AvgPool2d(3, stride=2)(torch.zeros(20, 16, 50, 32)).shape
+        torch.Size([20, 16, 24, 15])
+
+    See also:
+        `torch.nn.functional.avg_pool2d`, `AdaptiveAvgPool2d`, `LPPool2d`.
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -205,7 +509,40 @@ class AvgPool2d(_AvgPoolWithDivisor):
 
 
 class AvgPool3d(_AvgPoolWithDivisor):
-    """The mean of each window: (N, C, D, H, W) -> (N, C, D_out, H_out, W_out); as AvgPool2d."""
+    r"""Takes the mean of each window that slides over three spatial dimensions.
+
+    .. math::
+
+        y_{n, c, i} = \frac{1}{|K|} \sum_{k \in K} x_{n, c, \; \text{stride} \cdot i + k - \text{padding}}
+
+    Here :math:`K` is the window. Padding counts as zeros.
+
+    Args:
+        kernel_size: Size of the window. An int, or a tuple ``(depth, height, width)``.
+        stride: Step between two windows. ``None`` is ``kernel_size``. Default: ``None``.
+        padding: Number of zeros added at each end of each spatial dimension; at most half of the window. Default: 0.
+        ceil_mode: Whether to round the sizes of the output up. Default: ``False``.
+        count_include_pad: Whether the padding counts in the divisor. Default: ``True``.
+        divisor_override: Divisor of the sums in place of the number of elements; not 0. Default: ``None``.
+
+    Shape:
+        - Input: ``(N, C, D, H, W)``, or ``(C, D, H, W)`` without a batch.
+        - Output: ``(N, C, D_out, H_out, W_out)``, or ``(C, D_out, H_out, W_out)``.
+          ``D_out = floor((D + 2 * padding - kernel_size) / stride) + 1``, and likewise for each other dimension, with
+          its own values of the arguments. With ``ceil_mode`` the quotient is rounded up, and windows that would begin
+          in the padding after the input are left out.
+
+    Raises:
+        RuntimeError: ``padding`` is more than half of the window, or the output would be empty, or
+            ``divisor_override`` is 0.
+
+    Example:
+        >>> torch.nn.AvgPool3d(3, stride=2)(torch.zeros(2, 16, 11, 9, 7)).shape
+        torch.Size([2, 16, 5, 4, 3])
+
+    See also:
+        `torch.nn.functional.avg_pool3d`, `AdaptiveAvgPool3d`, `LPPool3d`.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool3d(
@@ -246,8 +583,43 @@ class _FractionalMaxPoolNd(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
-    """Max pooling over windows placed at random so that the output has `output_size`, or `output_ratio` times the
-    input's size (Graham 2014).
+    """Takes the largest element of each of the windows placed at random so as to give an output size.
+
+    The ratio of the sizes of input and output need not be an integer. The steps between windows are two neighbouring
+    integers in a pseudo-random order, drawn anew at each call for each channel of each sample. Exactly one of
+    ``output_size`` and ``output_ratio`` is given.
+
+    Args:
+        kernel_size: Size of the window. An int, or a tuple ``(height, width)``.
+        output_size: Sizes of the output. An int, or a tuple ``(height, width)``. Default: ``None``.
+        output_ratio: Sizes of the output as fractions of the input's; in (0, 1). A number, or a tuple of 2. Default:
+            ``None``.
+        return_indices: Whether to return the indices of the maxima as well. Default: ``False``.
+
+    Shape:
+        - Input: ``(N, C, H, W)``, or ``(C, H, W)`` without a batch.
+        - Output: ``(N, C, H_out, W_out)``, or ``(C, H_out, W_out)``, with ``output_size`` or
+          ``floor(output_ratio * size)``.
+
+    Returns:
+        The output, or with ``return_indices`` a tuple of it and the int64 indices of the maxima in the flattened
+        spatial dimensions.
+
+    Raises:
+        ValueError: Neither or both of ``output_size`` and ``output_ratio`` are given, or a ratio is not in (0, 1).
+        RuntimeError: The window is too large for the input and the output size.
+
+    Example:
+        >>> torch.nn.FractionalMaxPool2d(3, output_size=(13, 12))(torch.zeros(20, 16, 50, 32)).shape
+        torch.Size([20, 16, 13, 12])
+        >>> torch.nn.FractionalMaxPool2d(3, output_ratio=(0.5, 0.5))(torch.zeros(20, 16, 50, 32)).shape
+        torch.Size([20, 16, 25, 16])
+
+    References:
+        - B. Graham. Fractional max-pooling. 2014.
+
+    See also:
+        `torch.nn.functional.fractional_max_pool2d`, `MaxPool2d`, `AdaptiveMaxPool2d`.
     """
 
     _tl_expand = staticmethod(_pair)
@@ -264,7 +636,42 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
-    """The three-dimensional FractionalMaxPool2d."""
+    """Takes the largest element of each of the windows placed at random so as to give an output size.
+
+    The ratio of the sizes of input and output need not be an integer. The steps between windows are two neighbouring
+    integers in a pseudo-random order, drawn anew at each call for each channel of each sample. Exactly one of
+    ``output_size`` and ``output_ratio`` is given.
+
+    Args:
+        kernel_size: Size of the window. An int, or a tuple ``(depth, height, width)``.
+        output_size: Sizes of the output. An int, or a tuple ``(depth, height, width)``. Default: ``None``.
+        output_ratio: Sizes of the output as fractions of the input's; in (0, 1). A number, or a tuple of 3. Default:
+            ``None``.
+        return_indices: Whether to return the indices of the maxima as well. Default: ``False``.
+
+    Shape:
+        - Input: ``(N, C, D, H, W)``, or ``(C, D, H, W)`` without a batch.
+        - Output: ``(N, C, D_out, H_out, W_out)``, or ``(C, D_out, H_out, W_out)``, with ``output_size`` or
+          ``floor(output_ratio * size)``.
+
+    Returns:
+        The output, or with ``return_indices`` a tuple of it and the int64 indices of the maxima in the flattened
+        spatial dimensions.
+
+    Raises:
+        ValueError: Neither or both of ``output_size`` and ``output_ratio`` are given, or a ratio is not in (0, 1).
+        RuntimeError: The window is too large for the input and the output size.
+
+    Example:
+        >>> torch.nn.FractionalMaxPool3d(2, output_ratio=0.5)(torch.zeros(1, 3, 6, 8, 10)).shape
+        torch.Size([1, 3, 3, 4, 5])
+
+    References:
+        - B. Graham. Fractional max-pooling. 2014.
+
+    See also:
+        `torch.nn.functional.fractional_max_pool3d`, `MaxPool3d`, `AdaptiveMaxPool3d`.
+    """
 
     _tl_expand = staticmethod(_triple)
 
@@ -299,21 +706,100 @@ class _LPPoolNd(Module):
 
 
 class LPPool1d(_LPPoolNd):
-    """(sum of x^p over each window)^(1/p) with p = norm_type: (N, C, L) -> (N, C, L_out)."""
+    r"""Takes the p-norm of each window that slides over one spatial dimension.
+
+    .. math::
+
+        y_{n, c, i} = \left( \sum_{k \in K} x_{n, c, \; \text{stride} \cdot i + k}^p \right)^{1/p}
+
+    Here :math:`p` is ``norm_type`` and :math:`K` the window. The powers are of the elements themselves, not of their
+    magnitudes. Use inputs that are not negative, or an even :math:`p`.
+
+    Args:
+        norm_type: The exponent :math:`p`, a finite number.
+        kernel_size: Size of the window. An int or a tuple of one int.
+        stride: Step between two windows. ``None`` is ``kernel_size``. Default: ``None``.
+        ceil_mode: Whether to round the sizes of the output up. Default: ``False``.
+
+    Shape:
+        - Input: ``(N, C, L)``, or ``(C, L)`` without a batch.
+        - Output: ``(N, C, L_out)``, or ``(C, L_out)``. ``L_out = floor((L - kernel_size) / stride) + 1``.
+
+    Example:
+        >>> torch.nn.LPPool1d(2, 2)(torch.tensor([[[3.0, 4.0, 6.0, 8.0]]]))
+        tensor([[[ 5., 10.]]])
+
+    See also:
+        `torch.nn.functional.lp_pool1d`, `AvgPool1d`, `MaxPool1d`.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool2d(_LPPoolNd):
-    """(sum of x^p over each window)^(1/p) with p = norm_type: (N, C, H, W) -> (N, C, H_out, W_out)."""
+    r"""Takes the p-norm of each window that slides over two spatial dimensions.
+
+    .. math::
+
+        y_{n, c, i} = \left( \sum_{k \in K} x_{n, c, \; \text{stride} \cdot i + k}^p \right)^{1/p}
+
+    Here :math:`p` is ``norm_type`` and :math:`K` the window. The powers are of the elements themselves, not of their
+    magnitudes. Use inputs that are not negative, or an even :math:`p`.
+
+    Args:
+        norm_type: The exponent :math:`p`, a finite number.
+        kernel_size: Size of the window. An int, or a tuple ``(height, width)``.
+        stride: Step between two windows. ``None`` is ``kernel_size``. Default: ``None``.
+        ceil_mode: Whether to round the sizes of the output up. Default: ``False``.
+
+    Shape:
+        - Input: ``(N, C, H, W)``, or ``(C, H, W)`` without a batch.
+        - Output: ``(N, C, H_out, W_out)``, or ``(C, H_out, W_out)``.
+          ``H_out = floor((H - kernel_size) / stride) + 1``, and likewise for each other dimension, with its own values
+          of the arguments.
+
+    Example:
+        >>> torch.nn.LPPool2d(2, 3, stride=2)(torch.zeros(20, 16, 50, 32)).shape
+        torch.Size([20, 16, 24, 15])
+
+    See also:
+        `torch.nn.functional.lp_pool2d`, `AvgPool2d`, `MaxPool2d`.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool3d(_LPPoolNd):
-    """(sum of x^p over each window)^(1/p) with p = norm_type: (N, C, D, H, W) -> (N, C, D_out, H_out, W_out)."""
+    r"""Takes the p-norm of each window that slides over three spatial dimensions.
+
+    .. math::
+
+        y_{n, c, i} = \left( \sum_{k \in K} x_{n, c, \; \text{stride} \cdot i + k}^p \right)^{1/p}
+
+    Here :math:`p` is ``norm_type`` and :math:`K` the window. The powers are of the elements themselves, not of their
+    magnitudes. Use inputs that are not negative, or an even :math:`p`.
+
+    Args:
+        norm_type: The exponent :math:`p`, a finite number.
+        kernel_size: Size of the window. An int, or a tuple ``(depth, height, width)``.
+        stride: Step between two windows. ``None`` is ``kernel_size``. Default: ``None``.
+        ceil_mode: Whether to round the sizes of the output up. Default: ``False``.
+
+    Shape:
+        - Input: ``(N, C, D, H, W)``, or ``(C, D, H, W)`` without a batch.
+        - Output: ``(N, C, D_out, H_out, W_out)``, or ``(C, D_out, H_out, W_out)``.
+          ``D_out = floor((D - kernel_size) / stride) + 1``, and likewise for each other dimension, with its own values
+          of the arguments.
+
+    Example:
+        >>> torch.nn.LPPool3d(2, 3, stride=2)(torch.zeros(2, 16, 11, 9, 7)).shape
+        torch.Size([2, 16, 5, 4, 3])
+
+    See also:
+        `torch.nn.functional.lp_pool3d`, `AvgPool3d`, `MaxPool3d`.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
@@ -332,21 +818,95 @@ class _AdaptiveMaxPoolNd(Module):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
-    """Max pooling to a given output size: (N, C, L) -> (N, C, output_size)."""
+    r"""Takes the largest element of each window, with windows that give a required output size.
+
+    Window :math:`i` of a dimension begins at :math:`\lfloor i L / L_{out} \rfloor` and ends before
+    :math:`\lceil (i + 1) L / L_{out} \rceil`, with the sizes :math:`L` of the input and :math:`L_{out}` of the output.
+    Windows may overlap.
+
+    Args:
+        output_size: Size of the output. An int or a tuple of one int.
+        return_indices: Whether to return the indices of the maxima as well. Default: ``False``.
+
+    Shape:
+        - Input: ``(N, C, L)``, or ``(C, L)`` without a batch.
+        - Output: ``(N, C, output_size)``, or ``(C, output_size)``.
+
+    Returns:
+        The output, or with ``return_indices`` a tuple of it and the int64 indices of the maxima in the flattened
+        spatial dimensions.
+
+    Example:
+        >>> torch.nn.AdaptiveMaxPool1d(2)(torch.tensor([[[1.0, 5.0, 2.0, 4.0, 3.0]]]))
+        tensor([[[5., 4.]]])
+
+    See also:
+        `torch.nn.functional.adaptive_max_pool1d`, `MaxPool1d`, `AdaptiveAvgPool1d`.
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
-    """Max pooling to a given output size (None keeps a dimension): (N, C, H, W) -> (N, C, *output_size)."""
+    r"""Takes the largest element of each window, with windows that give a required output size.
+
+    Window :math:`i` of a dimension begins at :math:`\lfloor i L / L_{out} \rfloor` and ends before
+    :math:`\lceil (i + 1) L / L_{out} \rceil`, with the sizes :math:`L` of the input and :math:`L_{out}` of the output.
+    Windows may overlap.
+
+    Args:
+        output_size: Sizes of the output. An int, or a tuple ``(height, width)``. ``None`` in the tuple keeps the size
+            of the input.
+        return_indices: Whether to return the indices of the maxima as well. Default: ``False``.
+
+    Shape:
+        - Input: ``(N, C, H, W)``, or ``(C, H, W)`` without a batch.
+        - Output: ``(N, C, *output_size)``, or ``(C, *output_size)``.
+
+    Returns:
+        The output, or with ``return_indices`` a tuple of it and the int64 indices of the maxima in the flattened
+        spatial dimensions.
+
+    Example:
+        >>> torch.nn.AdaptiveMaxPool2d((5, None))(torch.zeros(1, 64, 10, 9)).shape
+        torch.Size([1, 64, 5, 9])
+
+    See also:
+        `torch.nn.functional.adaptive_max_pool2d`, `MaxPool2d`, `AdaptiveAvgPool2d`.
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
-    """Max pooling to a given output size (None keeps a dimension): (N, C, D, H, W) -> (N, C, *output_size)."""
+    r"""Takes the largest element of each window, with windows that give a required output size.
+
+    Window :math:`i` of a dimension begins at :math:`\lfloor i L / L_{out} \rfloor` and ends before
+    :math:`\lceil (i + 1) L / L_{out} \rceil`, with the sizes :math:`L` of the input and :math:`L_{out}` of the output.
+    Windows may overlap.
+
+    Args:
+        output_size: Sizes of the output. An int, or a tuple ``(depth, height, width)``. ``None`` in the tuple keeps
+            the size of the input.
+        return_indices: Whether to return the indices of the maxima as well. Default: ``False``.
+
+    Shape:
+        - Input: ``(N, C, D, H, W)``, or ``(C, D, H, W)`` without a batch.
+        - Output: ``(N, C, *output_size)``, or ``(C, *output_size)``.
+
+    Returns:
+        The output, or with ``return_indices`` a tuple of it and the int64 indices of the maxima in the flattened
+        spatial dimensions.
+
+    Example:
+        >>> torch.nn.AdaptiveMaxPool3d((7, None, 5))(torch.zeros(1, 4, 8, 9, 10)).shape
+        torch.Size([1, 4, 7, 9, 5])
+
+    See also:
+        `torch.nn.functional.adaptive_max_pool3d`, `MaxPool3d`, `AdaptiveAvgPool3d`.
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
@@ -364,21 +924,82 @@ class _AdaptiveAvgPoolNd(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
-    """Mean pooling to a given output size: (N, C, L) -> (N, C, output_size)."""
+    r"""Takes the mean of each window, with windows that give a required output size.
+
+    Window :math:`i` of a dimension begins at :math:`\lfloor i L / L_{out} \rfloor` and ends before
+    :math:`\lceil (i + 1) L / L_{out} \rceil`, with the sizes :math:`L` of the input and :math:`L_{out}` of the output.
+    Windows may overlap.
+
+    Args:
+        output_size: Size of the output. An int or a tuple of one int.
+
+    Shape:
+        - Input: ``(N, C, L)``, or ``(C, L)`` without a batch.
+        - Output: ``(N, C, output_size)``, or ``(C, output_size)``.
+
+    Example:
+        >>> torch.nn.AdaptiveAvgPool1d(2)(torch.tensor([[[1.0, 2.0, 3.0, 4.0, 5.0]]]))
+        tensor([[[2., 4.]]])
+
+    See also:
+        `torch.nn.functional.adaptive_avg_pool1d`, `AvgPool1d`, `AdaptiveMaxPool1d`.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool1d(input, self.output_size)
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
-    """Mean pooling to a given output size (None keeps a dimension): (N, C, H, W) -> (N, C, *output_size)."""
+    r"""Takes the mean of each window, with windows that give a required output size.
+
+    Window :math:`i` of a dimension begins at :math:`\lfloor i L / L_{out} \rfloor` and ends before
+    :math:`\lceil (i + 1) L / L_{out} \rceil`, with the sizes :math:`L` of the input and :math:`L_{out}` of the output.
+    Windows may overlap. ``AdaptiveAvgPool2d(1)`` is the mean of each channel (global average pooling).
+
+    Args:
+        output_size: Sizes of the output. An int, or a tuple ``(height, width)``. ``None`` in the tuple keeps the size
+            of the input.
+
+    Shape:
+        - Input: ``(N, C, H, W)``, or ``(C, H, W)`` without a batch.
+        - Output: ``(N, C, *output_size)``, or ``(C, *output_size)``.
+
+    Example:
+        >>> torch.nn.AdaptiveAvgPool2d(1)(torch.zeros(1, 64, 10, 9)).shape
+        torch.Size([1, 64, 1, 1])
+        >>> torch.nn.AdaptiveAvgPool2d((None, 7))(torch.zeros(1, 64, 10, 9)).shape
+        torch.Size([1, 64, 10, 7])
+
+    See also:
+        `torch.nn.functional.adaptive_avg_pool2d`, `AvgPool2d`, `AdaptiveMaxPool2d`.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool2d(input, self.output_size)
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
-    """Mean pooling to a given output size (None keeps a dimension): (N, C, D, H, W) -> (N, C, *output_size)."""
+    r"""Takes the mean of each window, with windows that give a required output size.
+
+    Window :math:`i` of a dimension begins at :math:`\lfloor i L / L_{out} \rfloor` and ends before
+    :math:`\lceil (i + 1) L / L_{out} \rceil`, with the sizes :math:`L` of the input and :math:`L_{out}` of the output.
+    Windows may overlap.
+
+    Args:
+        output_size: Sizes of the output. An int, or a tuple ``(depth, height, width)``. ``None`` in the tuple keeps
+            the size of the input.
+
+    Shape:
+        - Input: ``(N, C, D, H, W)``, or ``(C, D, H, W)`` without a batch.
+        - Output: ``(N, C, *output_size)``, or ``(C, *output_size)``.
+
+    Example:
+        >>> torch.nn.AdaptiveAvgPool3d((7, None, 5))(torch.zeros(1, 4, 8, 9, 10)).shape
+        torch.Size([1, 4, 7, 9, 5])
+
+    See also:
+        `torch.nn.functional.adaptive_avg_pool3d`, `AvgPool3d`, `AdaptiveMaxPool3d`.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool3d(input, self.output_size)

@@ -51,7 +51,53 @@ def _num_directions(module):
 
 
 class RNNBase(Module):
-    """Base of RNN, LSTM and GRU: parameters of all layers and directions, and argument checks."""
+    """The base class of `RNN`, `LSTM` and `GRU`: their parameters, and the checks of their arguments.
+
+    Use one of the subclasses; this class has no ``forward``. The mode sets the number G of gates: 4 for ``"LSTM"``, 3
+    for ``"GRU"``, else 1. D is 2 if ``bidirectional``, else 1. H_out is ``proj_size`` if that is greater than 0, else
+    ``hidden_size``.
+
+    Args:
+        mode: ``"LSTM"``, ``"GRU"``, ``"RNN_TANH"`` or ``"RNN_RELU"``.
+        input_size: Number of features of an element of the input; greater than 0.
+        hidden_size: Number of features of the hidden state; greater than 0.
+        num_layers: Number of layers. Each takes the outputs of the one before it. Default: 1.
+        bias: Whether the layers have the biases. Default: ``True``.
+        batch_first: Whether dimension 0 of input and output is the batch, not the time. States keep their shape.
+            Default: ``False``.
+        dropout: Probability of zeroing an output of each layer but the last, in training mode; in [0, 1]. Default: 0.
+        bidirectional: Whether each layer also runs from the end to the beginning. Default: ``False``.
+        proj_size: Size of the hidden state after a learnable projection; smaller than ``hidden_size``. 0 projects
+            nothing. Default: 0.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Attributes:
+        weight_ih_l{k} (Parameter): Weights of the input of layer k, with G gates, shape
+            ``(G * hidden_size, input_size)`` for k = 0, else ``(G * hidden_size, D * H_out)``.
+        weight_hh_l{k} (Parameter): Weights of the hidden state, shape ``(G * hidden_size, H_out)``.
+        bias_ih_l{k} (Parameter): Shape ``(G * hidden_size,)``. Absent if ``bias=False``.
+        bias_hh_l{k} (Parameter): Shape ``(G * hidden_size,)``. Absent if ``bias=False``.
+        weight_hr_l{k} (Parameter): Weights of the projection, shape ``(proj_size, hidden_size)``. Absent if
+            ``proj_size=0``.
+
+    Returns:
+        A module with the parameters of all layers and directions.
+
+    Raises:
+        ValueError: An argument is out of range.
+        TypeError: A size is not an int, or ``bias`` or ``batch_first`` is not a bool.
+
+    Example:
+        >>> base = torch.nn.RNNBase("GRU", 4, 8)
+        >>> [name for name, _ in base.named_parameters()]
+        ['weight_ih_l0', 'weight_hh_l0', 'bias_ih_l0', 'bias_hh_l0']
+        >>> isinstance(torch.nn.GRU(4, 8), torch.nn.RNNBase)
+        True
+
+    See also:
+        `RNN`, `LSTM`, `GRU`.
+    """
 
     __constants__ = [
         "mode",
@@ -330,15 +376,66 @@ def _run_one_state(module, input, hx):
 
 
 class RNN(RNNBase):
-    """h_t = tanh(W_ih x_t + b_ih + W_hh h_(t-1) + b_hh), or relu, with one or more layers and directions (Elman
-    1990).
+    r"""Applies a recurrent network of Elman's form to a sequence.
 
-    Input (T, N, input_size), or (N, T, input_size) with `batch_first`, or (T, input_size), or a PackedSequence; state
-    (layers * directions, N, hidden_size), by default zeros. Returns the outputs of the last layer, and the last states.
+    .. math::
 
-    >>> output, hidden = torchlite.nn.RNN(10, 20, 2)(torchlite.zeros(5, 3, 10))
-    >>> output.shape, hidden.shape
-    (torch.Size([5, 3, 20]), torch.Size([2, 3, 20]))
+        h_t = \tanh(W_{ih} x_t + b_{ih} + W_{hh} h_{t-1} + b_{hh})
+
+    With ``nonlinearity="relu"`` the function is `ReLU`. D is 2 if ``bidirectional``, else 1. Parameters are drawn from
+    :math:`U(-k, k)` with :math:`k = 1 / \sqrt{\text{hidden\_size}}`. Those of the reverse direction have the suffix
+    ``_reverse``.
+
+    Args:
+        input_size: Number of features of an element of the input; greater than 0.
+        hidden_size: Number of features of the hidden state; greater than 0.
+        num_layers: Number of layers. Each takes the outputs of the one before it. Default: 1.
+        nonlinearity: ``"tanh"`` or ``"relu"``. Default: ``"tanh"``.
+        bias: Whether the layers have the biases. Default: ``True``.
+        batch_first: Whether dimension 0 of input and output is the batch, not the time. States keep their shape.
+            Default: ``False``.
+        dropout: Probability of zeroing an output of each layer but the last, in training mode; in [0, 1]. Default: 0.
+        bidirectional: Whether each layer also runs from the end to the beginning. Default: ``False``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+        proj_size: Only 0; projections are for `LSTM`.
+
+    Shape:
+        - Input: ``(T, N, input_size)``, ``(N, T, input_size)`` with ``batch_first``, or ``(T, input_size)`` without a
+          batch; or a `PackedSequence`.
+        - h_0: ``(D * num_layers, N, hidden_size)``, or ``(D * num_layers, hidden_size)`` without a batch. Default:
+          zeros.
+        - Output: ``(T, N, D * hidden_size)``, ``(N, T, D * hidden_size)`` with ``batch_first``, or
+          ``(T, D * hidden_size)``; a `PackedSequence` for a packed input.
+        - h_n: the shape of h_0.
+
+    Attributes:
+        weight_ih_l{k} (Parameter): Weights of the input of layer k, shape ``(hidden_size, input_size)`` for k = 0,
+            else ``(hidden_size, D * hidden_size)``.
+        weight_hh_l{k} (Parameter): Weights of the hidden state, shape ``(hidden_size, hidden_size)``.
+        bias_ih_l{k} (Parameter): Shape ``(hidden_size,)``. Absent if ``bias=False``.
+        bias_hh_l{k} (Parameter): Shape ``(hidden_size,)``. Absent if ``bias=False``.
+
+    Returns:
+        A tuple ``(output, h_n)``: the hidden states of the last layer at all times, both directions joined, and the
+        last hidden state of each layer and direction.
+
+    Raises:
+        ValueError: An argument is out of range, or the input has a wrong dtype or number of dimensions.
+        TypeError: A size is not an int, or ``bias`` or ``batch_first`` is not a bool.
+        RuntimeError: The sizes of input or states do not match.
+
+    Example:
+        >>> rnn = torch.nn.RNN(10, 20, num_layers=2)
+        >>> output, h_n = rnn(torch.zeros(5, 3, 10))
+        >>> output.shape, h_n.shape
+        (torch.Size([5, 3, 20]), torch.Size([2, 3, 20]))
+
+    References:
+        - J. L. Elman. Finding structure in time. 1990.
+
+    See also:
+        `LSTM`, `GRU`, `RNNCell`, `torch.nn.utils.rnn.pack_padded_sequence`.
     """
 
     def __init__(
@@ -375,14 +472,85 @@ class RNN(RNNBase):
         )
 
     def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
+        """Runs all layers over a sequence.
+
+        Args:
+            input: A tensor or a `PackedSequence`; see the class for the shapes.
+            hx: The initial state h_0. ``None`` is zeros. Default: ``None``.
+
+        Returns:
+            A tuple ``(output, h_n)``.
+        """
         return _run_one_state(self, input, hx)
 
 
 class GRU(RNNBase):
-    """Gated recurrent units (Cho et al. 2014), with the reset gate applied after the hidden product.
+    r"""Applies a network of gated recurrent units to a sequence.
 
-    r, z = sigmoid(W_i x + b_i + W_h h + b_h); n = tanh(W_in x + b_in + r (W_hn h + b_hn)); h' = (1 - z) n + z h.
-    Arguments and results as RNN's.
+    .. math::
+
+        \begin{aligned}
+        r_t &= \sigma(W_{ir} x_t + b_{ir} + W_{hr} h_{t-1} + b_{hr}) \\
+        z_t &= \sigma(W_{iz} x_t + b_{iz} + W_{hz} h_{t-1} + b_{hz}) \\
+        n_t &= \tanh(W_{in} x_t + b_{in} + r_t \odot (W_{hn} h_{t-1} + b_{hn})) \\
+        h_t &= (1 - z_t) \odot n_t + z_t \odot h_{t-1}
+        \end{aligned}
+
+    The reset gate :math:`r` multiplies the product with the hidden state, as in cuDNN; in the paper it multiplies the
+    state before the product. The parameters stack the rows of the gates in the order r, z, n. D is 2 if
+    ``bidirectional``, else 1. Parameters are drawn from :math:`U(-k, k)` with
+    :math:`k = 1 / \sqrt{\text{hidden\_size}}`. Those of the reverse direction have the suffix ``_reverse``.
+
+    Args:
+        input_size: Number of features of an element of the input; greater than 0.
+        hidden_size: Number of features of the hidden state; greater than 0.
+        num_layers: Number of layers. Each takes the outputs of the one before it. Default: 1.
+        bias: Whether the layers have the biases. Default: ``True``.
+        batch_first: Whether dimension 0 of input and output is the batch, not the time. States keep their shape.
+            Default: ``False``.
+        dropout: Probability of zeroing an output of each layer but the last, in training mode; in [0, 1]. Default: 0.
+        bidirectional: Whether each layer also runs from the end to the beginning. Default: ``False``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+        proj_size: Only 0; projections are for `LSTM`.
+
+    Shape:
+        - Input: ``(T, N, input_size)``, ``(N, T, input_size)`` with ``batch_first``, or ``(T, input_size)`` without a
+          batch; or a `PackedSequence`.
+        - h_0: ``(D * num_layers, N, hidden_size)``, or ``(D * num_layers, hidden_size)`` without a batch. Default:
+          zeros.
+        - Output: ``(T, N, D * hidden_size)``, ``(N, T, D * hidden_size)`` with ``batch_first``, or
+          ``(T, D * hidden_size)``; a `PackedSequence` for a packed input.
+        - h_n: the shape of h_0.
+
+    Attributes:
+        weight_ih_l{k} (Parameter): Weights of the input of layer k, shape ``(3 * hidden_size, input_size)`` for k = 0,
+            else ``(3 * hidden_size, D * hidden_size)``.
+        weight_hh_l{k} (Parameter): Weights of the hidden state, shape ``(3 * hidden_size, hidden_size)``.
+        bias_ih_l{k} (Parameter): Shape ``(3 * hidden_size,)``. Absent if ``bias=False``.
+        bias_hh_l{k} (Parameter): Shape ``(3 * hidden_size,)``. Absent if ``bias=False``.
+
+    Returns:
+        A tuple ``(output, h_n)``: the hidden states of the last layer at all times, both directions joined, and the
+        last hidden state of each layer and direction.
+
+    Raises:
+        ValueError: An argument is out of range, or the input has a wrong dtype or number of dimensions.
+        TypeError: A size is not an int, or ``bias`` or ``batch_first`` is not a bool.
+        RuntimeError: The sizes of input or states do not match.
+
+    Example:
+        >>> gru = torch.nn.GRU(10, 20, num_layers=2, bidirectional=True)
+        >>> output, h_n = gru(torch.zeros(5, 3, 10))
+        >>> output.shape, h_n.shape
+        (torch.Size([5, 3, 40]), torch.Size([4, 3, 20]))
+
+    References:
+        - K. Cho, B. van Merriënboer, C. Gulcehre, D. Bahdanau, F. Bougares, H. Schwenk, Y. Bengio. Learning phrase
+          representations using RNN encoder-decoder for statistical machine translation. 2014.
+
+    See also:
+        `LSTM`, `RNN`, `GRUCell`.
     """
 
     def __init__(
@@ -405,19 +573,95 @@ class GRU(RNNBase):
         )
 
     def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
+        """Runs all layers over a sequence.
+
+        Args:
+            input: A tensor or a `PackedSequence`; see the class for the shapes.
+            hx: The initial state h_0. ``None`` is zeros. Default: ``None``.
+
+        Returns:
+            A tuple ``(output, h_n)``.
+        """
         return _run_one_state(self, input, hx)
 
 
 class LSTM(RNNBase):
-    """Long short-term memory (Hochreiter and Schmidhuber 1997), with a projection of the hidden state where `proj_size`
-    > 0 (Sak et al. 2014).
+    r"""Applies a long short-term memory network to a sequence.
 
-    i, f, o = sigmoid(W x + b + W_h h + b_h), g = tanh(...); c' = f c + i g; h' = o tanh(c'). Arguments as RNN's, the
-    state a pair (h_0, c_0). Returns the outputs of the last layer, and (h_n, c_n).
+    .. math::
 
-    >>> output, (h, c) = torchlite.nn.LSTM(10, 20, 2)(torchlite.zeros(5, 3, 10))
-    >>> output.shape, c.shape
-    (torch.Size([5, 3, 20]), torch.Size([2, 3, 20]))
+        \begin{aligned}
+        i_t &= \sigma(W_{ii} x_t + b_{ii} + W_{hi} h_{t-1} + b_{hi}) \\
+        f_t &= \sigma(W_{if} x_t + b_{if} + W_{hf} h_{t-1} + b_{hf}) \\
+        g_t &= \tanh(W_{ig} x_t + b_{ig} + W_{hg} h_{t-1} + b_{hg}) \\
+        o_t &= \sigma(W_{io} x_t + b_{io} + W_{ho} h_{t-1} + b_{ho}) \\
+        c_t &= f_t \odot c_{t-1} + i_t \odot g_t \\
+        h_t &= o_t \odot \tanh(c_t)
+        \end{aligned}
+
+    With ``proj_size > 0`` the hidden state is :math:`W_{hr} h_t`. The parameters stack the rows of the gates in the
+    order i, f, g, o. H_out is ``proj_size`` if that is greater than 0, else ``hidden_size``. D is 2 if
+    ``bidirectional``, else 1. Parameters are drawn from :math:`U(-k, k)` with
+    :math:`k = 1 / \sqrt{\text{hidden\_size}}`. Those of the reverse direction have the suffix ``_reverse``.
+
+    Args:
+        input_size: Number of features of an element of the input; greater than 0.
+        hidden_size: Number of features of the hidden state; greater than 0.
+        num_layers: Number of layers. Each takes the outputs of the one before it. Default: 1.
+        bias: Whether the layers have the biases. Default: ``True``.
+        batch_first: Whether dimension 0 of input and output is the batch, not the time. States keep their shape.
+            Default: ``False``.
+        dropout: Probability of zeroing an output of each layer but the last, in training mode; in [0, 1]. Default: 0.
+        bidirectional: Whether each layer also runs from the end to the beginning. Default: ``False``.
+        proj_size: Size of the hidden state after a learnable projection; smaller than ``hidden_size``. 0 projects
+            nothing. Default: 0.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Input: ``(T, N, input_size)``, ``(N, T, input_size)`` with ``batch_first``, or ``(T, input_size)`` without a
+          batch; or a `PackedSequence`.
+        - h_0: ``(D * num_layers, N, H_out)``, or ``(D * num_layers, H_out)`` without a batch. Default: zeros.
+        - c_0: ``(D * num_layers, N, hidden_size)``, or ``(D * num_layers, hidden_size)``. Default: zeros.
+        - Output: ``(T, N, D * H_out)``, ``(N, T, D * H_out)`` with ``batch_first``, or ``(T, D * H_out)``; a
+          `PackedSequence` for a packed input.
+        - h_n and c_n: the shape of h_0 and c_0.
+
+    Attributes:
+        weight_ih_l{k} (Parameter): Weights of the input of layer k, shape ``(4 * hidden_size, input_size)`` for k = 0,
+            else ``(4 * hidden_size, D * H_out)``.
+        weight_hh_l{k} (Parameter): Weights of the hidden state, shape ``(4 * hidden_size, H_out)``.
+        bias_ih_l{k} (Parameter): Shape ``(4 * hidden_size,)``. Absent if ``bias=False``.
+        bias_hh_l{k} (Parameter): Shape ``(4 * hidden_size,)``. Absent if ``bias=False``.
+        weight_hr_l{k} (Parameter): Weights of the projection, shape ``(proj_size, hidden_size)``. Absent if
+            ``proj_size=0``.
+
+    Returns:
+        A tuple ``(output, (h_n, c_n))``: the hidden states of the last layer at all times, both directions joined, and
+        the last hidden and cell states of each layer and direction. ``forward(input, (h_0, c_0))`` takes the initial
+        states as a tuple too.
+
+    Raises:
+        ValueError: An argument is out of range, or the input has a wrong dtype or number of dimensions.
+        TypeError: A size is not an int, or ``bias`` or ``batch_first`` is not a bool.
+        RuntimeError: The sizes of input or states do not match.
+
+    Example:
+        >>> lstm = torch.nn.LSTM(10, 20, num_layers=2)
+        >>> output, (h_n, c_n) = lstm(torch.zeros(5, 3, 10))
+        >>> output.shape, h_n.shape, c_n.shape
+        (torch.Size([5, 3, 20]), torch.Size([2, 3, 20]), torch.Size([2, 3, 20]))
+        >>> lstm.weight_ih_l0.shape
+        torch.Size([80, 10])
+
+    References:
+        - S. Hochreiter, J. Schmidhuber. Long short-term memory. 1997.
+        - F. A. Gers, J. Schmidhuber, F. Cummins. Learning to forget: continual prediction with LSTM. 1999.
+        - H. Sak, A. Senior, F. Beaufays. Long short-term memory based recurrent neural network architectures for large
+          vocabulary speech recognition. 2014. (Projection.)
+
+    See also:
+        `GRU`, `RNN`, `LSTMCell`, `torch.nn.utils.rnn.pack_padded_sequence`.
     """
 
     def __init__(
@@ -466,6 +710,15 @@ class LSTM(RNNBase):
         return _apply_permutation(hx[0], permutation), _apply_permutation(hx[1], permutation)
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, tuple[Tensor, Tensor]]:
+        """Runs all layers over a sequence.
+
+        Args:
+            input: A tensor or a `PackedSequence`; see the class for the shapes.
+            hx: The tuple ``(h_0, c_0)`` of initial states. ``None`` is zeros. Default: ``None``.
+
+        Returns:
+            A tuple ``(output, (h_n, c_n))``.
+        """
         self._update_flat_weights()
         packed = isinstance(input, PackedSequence)
         data, batch_sizes, sorted_indices, unsorted_indices, batched = _unpack_input(self, input)
@@ -506,7 +759,38 @@ def _check_lstm_state(module, hx, batched):
 
 
 class RNNCellBase(Module):
-    """Base of the recurrent cells: one step of one layer."""
+    r"""The base class of `RNNCell`, `LSTMCell` and `GRUCell`: their parameters.
+
+    Use one of the subclasses; this class has no ``forward``.
+
+    Args:
+        input_size: Number of features of the input.
+        hidden_size: Number of features of the hidden state.
+        bias: Whether the cell has the biases.
+        num_chunks: Number of gates whose rows the parameters stack.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Attributes:
+        weight_ih (Parameter): Shape ``(num_chunks * hidden_size, input_size)``, drawn from :math:`U(-k, k)` with
+            :math:`k = 1 / \sqrt{\text{hidden\_size}}`.
+        weight_hh (Parameter): Shape ``(num_chunks * hidden_size, hidden_size)``, drawn from the same distribution.
+        bias_ih (Parameter): Shape ``(num_chunks * hidden_size,)``, drawn from the same distribution. ``None`` if
+            ``bias=False``.
+        bias_hh (Parameter): Shape ``(num_chunks * hidden_size,)``, drawn from the same distribution. ``None`` if
+            ``bias=False``.
+
+    Returns:
+        A module with the parameters of one cell.
+
+    Example:
+        >>> base = torch.nn.RNNCellBase(4, 8, bias=True, num_chunks=3)
+        >>> base.weight_ih.shape, base.weight_hh.shape
+        (torch.Size([24, 4]), torch.Size([24, 8]))
+
+    See also:
+        `RNNCell`, `LSTMCell`, `GRUCell`.
+    """
 
     __constants__ = ["input_size", "hidden_size", "bias"]
 
@@ -578,7 +862,52 @@ def _run_cell(module, run, input, hx):
 
 
 class RNNCell(RNNCellBase):
-    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu: (N, input_size), (N, hidden_size) -> (N, hidden_size)."""
+    r"""Computes one step of a recurrent network of Elman's form.
+
+    .. math::
+
+        h' = \tanh(W_{ih} x + b_{ih} + W_{hh} h + b_{hh})
+
+    With ``nonlinearity="relu"`` the function is `ReLU`.
+
+    Args:
+        input_size: Number of features of the input.
+        hidden_size: Number of features of the hidden state.
+        bias: Whether the cell has the biases. Default: ``True``.
+        nonlinearity: ``"tanh"`` or ``"relu"``. Default: ``"tanh"``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Input: ``(N, input_size)`` or ``(input_size)``.
+        - h: ``(N, hidden_size)`` or ``(hidden_size)``. Default: zeros.
+        - Output: the new h, of the same shape.
+
+    Attributes:
+        weight_ih (Parameter): Shape ``(hidden_size, input_size)``, drawn from :math:`U(-k, k)` with
+            :math:`k = 1 / \sqrt{\text{hidden\_size}}`.
+        weight_hh (Parameter): Shape ``(hidden_size, hidden_size)``, drawn from the same distribution.
+        bias_ih (Parameter): Shape ``(hidden_size,)``, drawn from the same distribution. ``None`` if ``bias=False``.
+        bias_hh (Parameter): Shape ``(hidden_size,)``, drawn from the same distribution. ``None`` if ``bias=False``.
+
+    Raises:
+        ValueError: Input or state has neither 1 nor 2 dimensions.
+        RuntimeError: ``nonlinearity`` is unknown, at the call.
+
+    Example:
+        >>> cell = torch.nn.RNNCell(10, 20)
+        >>> h = torch.zeros(3, 20)
+        >>> for x in torch.zeros(6, 3, 10):
+        ...     h = cell(x, h)
+        >>> h.shape
+        torch.Size([3, 20])
+
+    References:
+        - J. L. Elman. Finding structure in time. 1990.
+
+    See also:
+        `RNN`, `LSTMCell`, `GRUCell`.
+    """
 
     __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
 
@@ -601,7 +930,61 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of an LSTM: (N, input_size), ((N, hidden_size), (N, hidden_size)) -> (h', c')."""
+    r"""Computes one step of a long short-term memory.
+
+    .. math::
+
+        \begin{aligned}
+        i &= \sigma(W_{ii} x + b_{ii} + W_{hi} h + b_{hi}) \\
+        f &= \sigma(W_{if} x + b_{if} + W_{hf} h + b_{hf}) \\
+        g &= \tanh(W_{ig} x + b_{ig} + W_{hg} h + b_{hg}) \\
+        o &= \sigma(W_{io} x + b_{io} + W_{ho} h + b_{ho}) \\
+        c' &= f \odot c + i \odot g \\
+        h' &= o \odot \tanh(c')
+        \end{aligned}
+
+    The parameters stack the rows of the gates in the order i, f, g, o.
+
+    Args:
+        input_size: Number of features of the input.
+        hidden_size: Number of features of the hidden state.
+        bias: Whether the cell has the biases. Default: ``True``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Input: ``(N, input_size)`` or ``(input_size)``.
+        - h and c: ``(N, hidden_size)`` or ``(hidden_size)``, in a tuple. Default: zeros.
+        - Output: the new h and c, of the same shapes.
+
+    Attributes:
+        weight_ih (Parameter): Shape ``(4 * hidden_size, input_size)``, drawn from :math:`U(-k, k)` with
+            :math:`k = 1 / \sqrt{\text{hidden\_size}}`.
+        weight_hh (Parameter): Shape ``(4 * hidden_size, hidden_size)``, drawn from the same distribution.
+        bias_ih (Parameter): Shape ``(4 * hidden_size,)``, drawn from the same distribution. ``None`` if
+            ``bias=False``.
+        bias_hh (Parameter): Shape ``(4 * hidden_size,)``, drawn from the same distribution. ``None`` if
+            ``bias=False``.
+
+    Returns:
+        A tuple ``(h, c)``: the new hidden and cell state.
+
+    Raises:
+        ValueError: Input or state has neither 1 nor 2 dimensions.
+
+    Example:
+        >>> cell = torch.nn.LSTMCell(10, 20)
+        >>> h, c = cell(torch.zeros(3, 10))
+        >>> h.shape, c.shape
+        (torch.Size([3, 20]), torch.Size([3, 20]))
+
+    References:
+        - S. Hochreiter, J. Schmidhuber. Long short-term memory. 1997.
+        - F. A. Gers, J. Schmidhuber, F. Cummins. Learning to forget: continual prediction with LSTM. 1999.
+
+    See also:
+        `LSTM`, `GRUCell`, `RNNCell`.
+    """
 
     def __init__(
         self,
@@ -628,7 +1011,55 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of a GRU: (N, input_size), (N, hidden_size) -> (N, hidden_size)."""
+    r"""Computes one step of a gated recurrent unit.
+
+    .. math::
+
+        \begin{aligned}
+        r &= \sigma(W_{ir} x + b_{ir} + W_{hr} h + b_{hr}) \\
+        z &= \sigma(W_{iz} x + b_{iz} + W_{hz} h + b_{hz}) \\
+        n &= \tanh(W_{in} x + b_{in} + r \odot (W_{hn} h + b_{hn})) \\
+        h' &= (1 - z) \odot n + z \odot h
+        \end{aligned}
+
+    The parameters stack the rows of the gates in the order r, z, n.
+
+    Args:
+        input_size: Number of features of the input.
+        hidden_size: Number of features of the hidden state.
+        bias: Whether the cell has the biases. Default: ``True``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Input: ``(N, input_size)`` or ``(input_size)``.
+        - h: ``(N, hidden_size)`` or ``(hidden_size)``. Default: zeros.
+        - Output: the new h, of the same shape.
+
+    Attributes:
+        weight_ih (Parameter): Shape ``(3 * hidden_size, input_size)``, drawn from :math:`U(-k, k)` with
+            :math:`k = 1 / \sqrt{\text{hidden\_size}}`.
+        weight_hh (Parameter): Shape ``(3 * hidden_size, hidden_size)``, drawn from the same distribution.
+        bias_ih (Parameter): Shape ``(3 * hidden_size,)``, drawn from the same distribution. ``None`` if
+            ``bias=False``.
+        bias_hh (Parameter): Shape ``(3 * hidden_size,)``, drawn from the same distribution. ``None`` if
+            ``bias=False``.
+
+    Raises:
+        ValueError: Input or state has neither 1 nor 2 dimensions.
+
+    Example:
+        >>> cell = torch.nn.GRUCell(10, 20)
+        >>> cell(torch.zeros(3, 10), torch.zeros(3, 20)).shape
+        torch.Size([3, 20])
+
+    References:
+        - K. Cho, B. van Merriënboer, C. Gulcehre, D. Bahdanau, F. Bougares, H. Schwenk, Y. Bengio. Learning phrase
+          representations using RNN encoder-decoder for statistical machine translation. 2014.
+
+    See also:
+        `GRU`, `LSTMCell`, `RNNCell`.
+    """
 
     def __init__(
         self,

@@ -28,13 +28,46 @@ def _check_padding_idx(padding_idx, num_embeddings, name):
 
 
 class Embedding(Module):
-    """A table of vectors looked up by integer: (*) -> (*, embedding_dim).
+    r"""Looks up rows of a learnable table by integer index.
 
-    padding_idx: a row that starts at zero and gets no gradient. max_norm: rows looked up are scaled down to that norm,
-    in place. `weight` (num_embeddings, embedding_dim) is drawn from N(0, 1).
+    .. math::
 
-    >>> torchlite.nn.Embedding(10, 3)(torchlite.tensor([[1, 2], [4, 5]])).shape
-    torch.Size([2, 2, 3])
+        y_{i} = W_{x_i}
+
+    Args:
+        num_embeddings: Number of rows of the table.
+        embedding_dim: Size of a row.
+        padding_idx: Index of a row that is initialized to zero and gets no gradient; counted from the end if negative.
+            Default: ``None``.
+        max_norm: Rows whose norm exceeds it are scaled down to it when they are looked up, in place. Default:
+            ``None``.
+        norm_type: Exponent of the norm for ``max_norm``. Default: 2.
+        scale_grad_by_freq: Whether to divide the gradient of a row by its number of occurrences in the input. Default:
+            ``False``.
+        sparse: Whether the gradient of ``weight`` is a sparse tensor. Default: ``False``.
+        device: Device of the table. Default: the default device.
+        dtype: Dtype of the table. Default: the default dtype.
+
+    Shape:
+        - Input: ``(*)``, int32 or int64 indices in [0, num_embeddings).
+        - Output: ``(*, embedding_dim)``.
+
+    Attributes:
+        weight (Parameter): The table, shape ``(num_embeddings, embedding_dim)``, drawn from :math:`\mathcal{N}(0, 1)`.
+
+    Raises:
+        AssertionError: ``padding_idx`` is out of range.
+        IndexError: An index of the input is out of range.
+
+    Example:
+        >>> layer = torch.nn.Embedding(10, 3, padding_idx=0)
+        >>> layer(torch.tensor([[1, 2, 4], [4, 5, 0]])).shape
+        torch.Size([2, 3, 3])
+        >>> layer(torch.tensor([0])).detach()
+        tensor([[0., 0., 0.]])
+
+    See also:
+        `torch.nn.functional.embedding`, `EmbeddingBag`, `Embedding.from_pretrained`.
     """
 
     __constants__ = [
@@ -119,7 +152,28 @@ class Embedding(Module):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Any:
-        """Return an Embedding with the given table (2-dimensional), not trained if `freeze`."""
+        """Returns an `Embedding` with a given table.
+
+        Args:
+            embeddings: Table of 2 dimensions, used without a copy.
+            freeze: Whether the table stays fixed: ``requires_grad=False``. Default: ``True``.
+            padding_idx: As in `Embedding`; the row keeps its values. Default: ``None``.
+            max_norm: As in `Embedding`. Default: ``None``.
+            norm_type: As in `Embedding`. Default: 2.
+            scale_grad_by_freq: As in `Embedding`. Default: ``False``.
+            sparse: As in `Embedding`. Default: ``False``.
+
+        Returns:
+            An `Embedding` of the sizes of the table.
+
+        Raises:
+            AssertionError: ``embeddings`` has not 2 dimensions.
+
+        Example:
+            >>> layer = torch.nn.Embedding.from_pretrained(torch.tensor([[1.0, 2.3, 3.0], [4.0, 5.1, 6.3]]))
+            >>> layer(torch.tensor([1]))
+            tensor([[4.0000, 5.1000, 6.3000]])
+        """
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape
@@ -137,10 +191,52 @@ class Embedding(Module):
 
 
 class EmbeddingBag(Module):
-    """Sums, means or maxima of rows of a table: bags (B, N), or (N) with the start of each bag in `offsets` -> (B,
-    embedding_dim).
+    r"""Reduces each bag of rows of a learnable table to its sum, mean or maximum.
 
-    per_sample_weights (mode "sum" only) weigh the rows; rows of `padding_idx` are skipped. An empty bag is zeros.
+    .. math::
+
+        y_{b} = \operatorname{reduce}_{i \in \text{bag}(b)} \, s_i W_{x_i}
+
+    It computes what `Embedding` and a reduction compute, without storing the rows. The factors :math:`s` are
+    ``per_sample_weights``, an argument of ``forward`` for ``mode="sum"``; without them they are 1. An empty bag gives
+    zeros.
+
+    Args:
+        num_embeddings: Number of rows of the table.
+        embedding_dim: Size of a row.
+        max_norm: Rows whose norm exceeds it are scaled down to it when they are looked up, in place. Default:
+            ``None``.
+        norm_type: Exponent of the norm for ``max_norm``. Default: 2.
+        scale_grad_by_freq: Whether to divide the gradient of a row by its number of occurrences in the input; not for
+            ``mode="max"``. Default: ``False``.
+        mode: Reduction of a bag: ``"sum"``, ``"mean"`` or ``"max"``. Default: ``"mean"``.
+        sparse: Whether the gradient of ``weight`` is a sparse tensor; not for ``mode="max"``. Default: ``False``.
+        include_last_offset: Whether ``offsets`` has one more element, the end of the last bag. Default: ``False``.
+        padding_idx: Index of a row that bags leave out, as if it were not in the input. Default: ``None``.
+        device: Device of the table. Default: the default device.
+        dtype: Dtype of the table. Default: the default dtype.
+
+    Shape:
+        - Input: ``(B, N)``, bags of equal length, or ``(N)``, bags that begin at ``offsets``; int32 or int64.
+        - Offsets: ``(B)``, or ``(B + 1)`` with ``include_last_offset``; only for an input of 1 dimension.
+        - Per-sample weights: the shape of the input.
+        - Output: ``(B, embedding_dim)``.
+
+    Attributes:
+        weight (Parameter): The table, shape ``(num_embeddings, embedding_dim)``, drawn from :math:`\mathcal{N}(0, 1)`.
+
+    Raises:
+        AssertionError: ``padding_idx`` is out of range.
+        ValueError: ``mode`` is unknown, or does not support an option; or the shapes of the arguments do not match.
+        NotImplementedError: ``per_sample_weights`` with another mode than ``"sum"``.
+
+    Example:
+        >>> layer = torch.nn.EmbeddingBag(10, 3, mode="sum")
+        >>> layer(torch.tensor([1, 2, 4, 5, 4, 3, 2, 9]), torch.tensor([0, 4])).shape
+        torch.Size([2, 3])
+
+    See also:
+        `torch.nn.functional.embedding_bag`, `Embedding`.
     """
 
     __constants__ = [
@@ -192,6 +288,16 @@ class EmbeddingBag(Module):
     _fill_padding_idx_with_zero = Embedding._fill_padding_idx_with_zero
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
+        """Reduces each bag.
+
+        Args:
+            input: Indices; see the class for the shapes.
+            offsets: Start of each bag in an input of 1 dimension. Default: ``None``.
+            per_sample_weights: Factor of each row, for ``mode="sum"``. ``None`` is 1. Default: ``None``.
+
+        Returns:
+            A tensor of shape ``(B, embedding_dim)``.
+        """
         return F.embedding_bag(
             input,
             self.weight,
@@ -232,7 +338,30 @@ class EmbeddingBag(Module):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
     ) -> Any:
-        """Return an EmbeddingBag with the given table (2-dimensional), not trained if `freeze`."""
+        """Returns an `EmbeddingBag` with a given table.
+
+        Args:
+            embeddings: Table of 2 dimensions, used without a copy.
+            freeze: Whether the table stays fixed: ``requires_grad=False``. Default: ``True``.
+            max_norm: As in `EmbeddingBag`. Default: ``None``.
+            norm_type: As in `EmbeddingBag`. Default: 2.
+            scale_grad_by_freq: As in `EmbeddingBag`. Default: ``False``.
+            mode: As in `EmbeddingBag`. Default: ``"mean"``.
+            sparse: As in `EmbeddingBag`. Default: ``False``.
+            include_last_offset: As in `EmbeddingBag`. Default: ``False``.
+            padding_idx: As in `EmbeddingBag`. Default: ``None``.
+
+        Returns:
+            An `EmbeddingBag` of the sizes of the table.
+
+        Raises:
+            AssertionError: ``embeddings`` has not 2 dimensions.
+
+        Example:
+            >>> layer = torch.nn.EmbeddingBag.from_pretrained(torch.tensor([[1.0, 2.0], [3.0, 6.0]]))
+            >>> layer(torch.tensor([[0, 1]]))
+            tensor([[2., 4.]])
+        """
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape

@@ -113,15 +113,58 @@ class _TransformerLayer(Module):
 
 
 class TransformerEncoderLayer(_TransformerLayer):
-    """Self-attention and a feed-forward network, each with a residual and a layer norm (after it, or before with
-    `norm_first`).
+    r"""Applies self-attention and a feed-forward network, each with a residual and a layer norm.
 
-    Inputs (S, N, E), or (N, S, E) with `batch_first`, or (S, E). src_mask: (S, S), added to the scores or True where
-    attention is forbidden; src_key_padding_mask: (N, S), True at padding.
+    .. math::
 
-    >>> layer = torchlite.nn.TransformerEncoderLayer(d_model=8, nhead=2, batch_first=True)
-    >>> layer(torchlite.zeros(3, 5, 8)).shape
-    torch.Size([3, 5, 8])
+        \begin{aligned}
+        u &= \operatorname{LayerNorm}(x + \operatorname{SelfAttention}(x)) \\
+        y &= \operatorname{LayerNorm}(u + W_2 \, \operatorname{activation}(W_1 u + b_1) + b_2)
+        \end{aligned}
+
+    Dropout applies to the attention weights, to the hidden features, and to the result of each part. With
+    ``norm_first`` it is ``u = x + SelfAttention(LayerNorm(x))``, and likewise for the second part.
+
+    Args:
+        d_model: Number of features of input and output.
+        nhead: Number of heads of attention; a divisor of ``d_model``.
+        dim_feedforward: Number of hidden features of the feed-forward network. Default: 2048.
+        dropout: Probability of all dropouts. Default: 0.1.
+        activation: Activation of the feed-forward network: ``"relu"``, ``"gelu"`` or a function of a tensor. Default:
+            `torch.nn.functional.relu`.
+        layer_norm_eps: ``eps`` of the layer norms. Default: 1e-5.
+        batch_first: Whether dimension 0 of inputs and output is the batch. Default: ``False``.
+        norm_first: Whether a layer norm precedes each part, not follows it. Default: ``False``.
+        bias: Whether linear layers and layer norms have biases. Default: ``True``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Src: ``(S, N, d_model)``, ``(N, S, d_model)`` with ``batch_first``, or ``(S, d_model)`` without a batch.
+        - Output: the shape of src.
+
+    Attributes:
+        self_attn (MultiheadAttention): The self-attention.
+        linear1 (Linear): ``d_model`` to ``dim_feedforward`` features.
+        linear2 (Linear): ``dim_feedforward`` to ``d_model`` features.
+        norm1 (LayerNorm): The norm of the self-attention.
+        norm2 (LayerNorm): The norm of the feed-forward network.
+
+    Raises:
+        RuntimeError: ``activation`` is an unknown word.
+
+    Example:
+        >>> layer = torch.nn.TransformerEncoderLayer(d_model=8, nhead=2, batch_first=True)
+        >>> layer(torch.zeros(3, 5, 8)).shape
+        torch.Size([3, 5, 8])
+
+    References:
+        - A. Vaswani, N. Shazeer, N. Parmar, J. Uszkoreit, L. Jones, A. N. Gomez, L. Kaiser, I. Polosukhin. Attention
+          is all you need. 2017.
+        - R. Xiong et al. On layer normalization in the transformer architecture. 2020. (``norm_first``.)
+
+    See also:
+        `TransformerEncoder`, `TransformerDecoderLayer`, `MultiheadAttention`.
     """
 
     def __init__(
@@ -162,6 +205,19 @@ class TransformerEncoderLayer(_TransformerLayer):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
+        """Applies the layer to a sequence.
+
+        Args:
+            src: The sequence; see the class for the shapes.
+            src_mask: Mask of pairs of positions, shape ``(S, S)`` or ``(N * nhead, S, S)``. A boolean mask is ``True``
+                where attention is not allowed; a floating point mask is added to the scores. Default: ``None``.
+            src_key_padding_mask: Mask of positions, shape ``(N, S)`` or ``(S)``, with the same meaning. Default:
+                ``None``.
+            is_causal: Hint that ``src_mask``, which must be given, is a causal mask. Default: ``False``.
+
+        Returns:
+            A tensor of the shape of ``src``.
+        """
         src_key_padding_mask = additive_mask(
             src_key_padding_mask, "src_key_padding_mask", src.dtype, dtype_or_none(src_mask), "src_mask"
         )
@@ -178,8 +234,62 @@ class TransformerEncoderLayer(_TransformerLayer):
 
 
 class TransformerDecoderLayer(_TransformerLayer):
-    """Self-attention, attention to the encoder's output (`memory`), and a feed-forward network; otherwise as
-    TransformerEncoderLayer.
+    r"""Applies self-attention, attention to the output of an encoder, and a feed-forward network.
+
+    .. math::
+
+        \begin{aligned}
+        u &= \operatorname{LayerNorm}(x + \operatorname{SelfAttention}(x)) \\
+        v &= \operatorname{LayerNorm}(u + \operatorname{Attention}(u, \text{memory}, \text{memory})) \\
+        y &= \operatorname{LayerNorm}(v + W_2 \, \operatorname{activation}(W_1 v + b_1) + b_2)
+        \end{aligned}
+
+    Dropout applies to the attention weights, to the hidden features, and to the result of each part. With
+    ``norm_first`` the norm applies to the input of each part instead.
+
+    Args:
+        d_model: Number of features of input and output.
+        nhead: Number of heads of attention; a divisor of ``d_model``.
+        dim_feedforward: Number of hidden features of the feed-forward network. Default: 2048.
+        dropout: Probability of all dropouts. Default: 0.1.
+        activation: Activation of the feed-forward network: ``"relu"``, ``"gelu"`` or a function of a tensor. Default:
+            `torch.nn.functional.relu`.
+        layer_norm_eps: ``eps`` of the layer norms. Default: 1e-5.
+        batch_first: Whether dimension 0 of inputs and output is the batch. Default: ``False``.
+        norm_first: Whether a layer norm precedes each part, not follows it. Default: ``False``.
+        bias: Whether linear layers and layer norms have biases. Default: ``True``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Tgt: ``(T, N, d_model)``, ``(N, T, d_model)`` with ``batch_first``, or ``(T, d_model)`` without a batch.
+        - Memory: ``(S, N, d_model)``, ``(N, S, d_model)`` or ``(S, d_model)``.
+        - Output: the shape of tgt.
+
+    Attributes:
+        self_attn (MultiheadAttention): The self-attention.
+        multihead_attn (MultiheadAttention): The attention to ``memory``.
+        linear1 (Linear): ``d_model`` to ``dim_feedforward`` features.
+        linear2 (Linear): ``dim_feedforward`` to ``d_model`` features.
+        norm1 (LayerNorm): The norm of the self-attention.
+        norm2 (LayerNorm): The norm of the attention to ``memory``.
+        norm3 (LayerNorm): The norm of the feed-forward network.
+
+    Raises:
+        RuntimeError: ``activation`` is an unknown word.
+
+    Example:
+        >>> layer = torch.nn.TransformerDecoderLayer(d_model=8, nhead=2, batch_first=True)
+        >>> layer(torch.zeros(3, 4, 8), torch.zeros(3, 5, 8)).shape
+        torch.Size([3, 4, 8])
+
+    References:
+        - A. Vaswani, N. Shazeer, N. Parmar, J. Uszkoreit, L. Jones, A. N. Gomez, L. Kaiser, I. Polosukhin. Attention
+          is all you need. 2017.
+        - R. Xiong et al. On layer normalization in the transformer architecture. 2020. (``norm_first``.)
+
+    See also:
+        `TransformerDecoder`, `TransformerEncoderLayer`, `MultiheadAttention`.
     """
 
     def __init__(
@@ -227,6 +337,24 @@ class TransformerDecoderLayer(_TransformerLayer):
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Tensor:
+        """Applies the layer to a target sequence and the output of an encoder.
+
+        Args:
+            tgt: The target sequence; see the class for the shapes.
+            memory: The output of the encoder.
+            tgt_mask: Mask of pairs of target positions, shape ``(T, T)`` or ``(N * nhead, T, T)``. A boolean mask is
+                ``True`` where attention is not allowed; a floating point mask is added to the scores. Default:
+                ``None``.
+            memory_mask: Mask of pairs of target and memory positions, shape ``(T, S)`` or ``(N * nhead, T, S)``.
+                Default: ``None``.
+            tgt_key_padding_mask: Mask of target positions, shape ``(N, T)`` or ``(T)``. Default: ``None``.
+            memory_key_padding_mask: Mask of memory positions, shape ``(N, S)`` or ``(S)``. Default: ``None``.
+            tgt_is_causal: Hint that ``tgt_mask``, which must be given, is a causal mask. Default: ``False``.
+            memory_is_causal: Hint that ``memory_mask``, which must be given, is a causal mask. Default: ``False``.
+
+        Returns:
+            A tensor of the shape of ``tgt``.
+        """
         own = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
         other = (memory_mask, memory_key_padding_mask, memory_is_causal)
         x = tgt
@@ -256,9 +384,39 @@ class TransformerDecoderLayer(_TransformerLayer):
 
 
 class TransformerEncoder(Module):
-    """`num_layers` copies of an encoder layer in sequence, then an optional `norm`.
+    """Applies a stack of copies of an encoder layer.
 
-    enable_nested_tensor and mask_check configure PyTorch's nested-tensor fast path; they have no effect here.
+    The copies begin with equal parameters, those of ``encoder_layer``, and train separately. ``enable_nested_tensor``
+    and ``mask_check`` configure PyTorch's nested tensors; here they only decide whether the constructor warns.
+
+    Args:
+        encoder_layer: The layer to copy, for example a `TransformerEncoderLayer`.
+        num_layers: Number of copies.
+        norm: Module applied to the output of the last copy. Default: ``None``.
+        enable_nested_tensor: Whether to warn if PyTorch's nested tensors would not support the layer. Default:
+            ``True``.
+        mask_check: No effect. Default: ``True``.
+
+    Shape:
+        - Src: as the layer takes it, for example ``(S, N, d_model)``.
+        - Output: the shape of src.
+
+    Attributes:
+        layers (ModuleList): The copies.
+        norm (Module): The last norm, or ``None``.
+
+    Example:
+        >>> layer = torch.nn.TransformerEncoderLayer(d_model=8, nhead=2, batch_first=True)
+        >>> encoder = torch.nn.TransformerEncoder(layer, num_layers=3)
+        >>> encoder(torch.zeros(3, 5, 8)).shape
+        torch.Size([3, 5, 8])
+
+    References:
+        - A. Vaswani, N. Shazeer, N. Parmar, J. Uszkoreit, L. Jones, A. N. Gomez, L. Kaiser, I. Polosukhin. Attention
+          is all you need. 2017.
+
+    See also:
+        `TransformerEncoderLayer`, `TransformerDecoder`, `Transformer`.
     """
 
     __constants__ = ["norm"]
@@ -292,6 +450,18 @@ class TransformerEncoder(Module):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Tensor:
+        """Applies the copies in sequence.
+
+        Args:
+            src: The sequence.
+            mask: Mask of pairs of positions, shape ``(S, S)`` or ``(N * nhead, S, S)``. A boolean mask is ``True``
+                where attention is not allowed; a floating point mask is added to the scores. Default: ``None``.
+            src_key_padding_mask: Mask of positions, shape ``(N, S)`` or ``(S)``. Default: ``None``.
+            is_causal: Hint that ``mask`` is causal. ``None`` compares ``mask`` with a causal mask. Default: ``None``.
+
+        Returns:
+            A tensor of the shape of ``src``.
+        """
         src_key_padding_mask = additive_mask(
             src_key_padding_mask, "src_key_padding_mask", src.dtype, dtype_or_none(mask), "mask"
         )
@@ -305,7 +475,36 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """`num_layers` copies of a decoder layer in sequence, then an optional `norm`."""
+    """Applies a stack of copies of a decoder layer.
+
+    The copies begin with equal parameters, those of ``decoder_layer``, and train separately.
+
+    Args:
+        decoder_layer: The layer to copy, for example a `TransformerDecoderLayer`.
+        num_layers: Number of copies.
+        norm: Module applied to the output of the last copy. Default: ``None``.
+
+    Shape:
+        - Tgt and memory: as the layer takes them, for example ``(T, N, d_model)`` and ``(S, N, d_model)``.
+        - Output: the shape of tgt.
+
+    Attributes:
+        layers (ModuleList): The copies.
+        norm (Module): The last norm, or ``None``.
+
+    Example:
+        >>> layer = torch.nn.TransformerDecoderLayer(d_model=8, nhead=2, batch_first=True)
+        >>> decoder = torch.nn.TransformerDecoder(layer, num_layers=3)
+        >>> decoder(torch.zeros(3, 4, 8), torch.zeros(3, 5, 8)).shape
+        torch.Size([3, 4, 8])
+
+    References:
+        - A. Vaswani, N. Shazeer, N. Parmar, J. Uszkoreit, L. Jones, A. N. Gomez, L. Kaiser, I. Polosukhin. Attention
+          is all you need. 2017.
+
+    See also:
+        `TransformerDecoderLayer`, `TransformerEncoder`, `Transformer`.
+    """
 
     __constants__ = ["norm"]
 
@@ -326,6 +525,25 @@ class TransformerDecoder(Module):
         tgt_is_causal: Any = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
+        """Applies the copies in sequence.
+
+        Args:
+            tgt: The target sequence; see the class for the shapes.
+            memory: The output of the encoder.
+            tgt_mask: Mask of pairs of target positions, shape ``(T, T)`` or ``(N * nhead, T, T)``. A boolean mask is
+                ``True`` where attention is not allowed; a floating point mask is added to the scores. Default:
+                ``None``.
+            memory_mask: Mask of pairs of target and memory positions, shape ``(T, S)`` or ``(N * nhead, T, S)``.
+                Default: ``None``.
+            tgt_key_padding_mask: Mask of target positions, shape ``(N, T)`` or ``(T)``. Default: ``None``.
+            memory_key_padding_mask: Mask of memory positions, shape ``(N, S)`` or ``(S)``. Default: ``None``.
+            tgt_is_causal: Hint that ``tgt_mask`` is causal. ``None`` compares ``tgt_mask`` with a causal mask.
+                Default: ``None``.
+            memory_is_causal: Hint that ``memory_mask``, which must be given, is a causal mask. Default: ``False``.
+
+        Returns:
+            A tensor of the shape of ``tgt``.
+        """
         batch_first = getattr(getattr(self.layers[0], "self_attn", None), "batch_first", False)
         tgt_is_causal = _detect_is_causal_mask(tgt_mask, tgt_is_causal, _get_seq_len(tgt, batch_first))
         output = tgt
@@ -344,9 +562,54 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """An encoder and a decoder of `nhead` heads and size `d_model`.
+    """An encoder and a decoder with attention, for sequence to sequence models.
 
-    Call with src (S, N, E) and tgt (T, N, E), or with the batch first, or unbatched; the output is like tgt.
+    It contains neither embeddings nor positional encodings nor an output layer. Encoder and decoder end with a layer
+    norm.
+
+    Args:
+        d_model: Number of features of inputs and output. Default: 512.
+        nhead: Number of heads of attention; a divisor of ``d_model``. Default: 8.
+        num_encoder_layers: Number of layers of the encoder. Default: 6.
+        num_decoder_layers: Number of layers of the decoder. Default: 6.
+        dim_feedforward: Number of hidden features of the feed-forward network. Default: 2048.
+        dropout: Probability of all dropouts. Default: 0.1.
+        activation: Activation of the feed-forward network: ``"relu"``, ``"gelu"`` or a function of a tensor. Default:
+            `torch.nn.functional.relu`.
+        custom_encoder: Module in place of the encoder. Default: ``None``.
+        custom_decoder: Module in place of the decoder. Default: ``None``.
+        layer_norm_eps: ``eps`` of the layer norms. Default: 1e-5.
+        batch_first: Whether dimension 0 of inputs and output is the batch. Default: ``False``.
+        norm_first: Whether a layer norm precedes each part, not follows it. Default: ``False``.
+        bias: Whether linear layers and layer norms have biases. Default: ``True``.
+        device: Device of the parameters. Default: the default device.
+        dtype: Dtype of the parameters. Default: the default dtype.
+
+    Shape:
+        - Src: ``(S, N, d_model)``, ``(N, S, d_model)`` with ``batch_first``, or ``(S, d_model)`` without a batch.
+        - Tgt: ``(T, N, d_model)``, ``(N, T, d_model)`` or ``(T, d_model)``.
+        - Output: the shape of tgt.
+
+    Attributes:
+        encoder (TransformerEncoder): The encoder. Its matrices are initialized by `xavier_uniform_`.
+        decoder (TransformerDecoder): The decoder, initialized likewise.
+
+    Raises:
+        RuntimeError: At the call, src and tgt have different batch sizes, or their last size is not ``d_model``.
+
+    Example:
+        >>> model = torch.nn.Transformer(d_model=16, nhead=4, num_encoder_layers=2, num_decoder_layers=2,
+        ...                              dim_feedforward=32, batch_first=True)
+        >>> mask = model.generate_square_subsequent_mask(5)
+        >>> model(torch.zeros(3, 7, 16), torch.zeros(3, 5, 16), tgt_mask=mask).shape
+        torch.Size([3, 5, 16])
+
+    References:
+        - A. Vaswani, N. Shazeer, N. Parmar, J. Uszkoreit, L. Jones, A. N. Gomez, L. Kaiser, I. Polosukhin. Attention
+          is all you need. 2017.
+
+    See also:
+        `TransformerEncoder`, `TransformerDecoder`, `MultiheadAttention`.
     """
 
     def __init__(
@@ -424,6 +687,34 @@ class Transformer(Module):
         tgt_is_causal: Any = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
+        """Encodes a source sequence and decodes a target sequence.
+
+        Args:
+            src: The source sequence; see the class for the shapes.
+            tgt: The target sequence.
+            src_mask: Mask of pairs of source positions, shape ``(S, S)`` or ``(N * nhead, S, S)``. A boolean mask is
+                ``True`` where attention is not allowed; a floating point mask is added to the scores. Default:
+                ``None``.
+            tgt_mask: Mask of pairs of target positions, shape ``(T, T)`` or ``(N * nhead, T, T)``. Default: ``None``.
+            memory_mask: Mask of pairs of target and source positions, shape ``(T, S)`` or ``(N * nhead, T, S)``.
+                Default: ``None``.
+            src_key_padding_mask: Mask of source positions for the encoder, shape ``(N, S)`` or ``(S)``. Default:
+                ``None``.
+            tgt_key_padding_mask: Mask of target positions, shape ``(N, T)`` or ``(T)``. Default: ``None``.
+            memory_key_padding_mask: Mask of source positions for the decoder, shape ``(N, S)`` or ``(S)``. Default:
+                ``None``.
+            src_is_causal: Hint that ``src_mask`` is causal. ``None`` compares it with a causal mask. Default:
+                ``None``.
+            tgt_is_causal: Hint that ``tgt_mask`` is causal. ``None`` compares it with a causal mask. Default:
+                ``None``.
+            memory_is_causal: Hint that ``memory_mask``, which must be given, is a causal mask. Default: ``False``.
+
+        Returns:
+            A tensor of the shape of ``tgt``.
+
+        Raises:
+            RuntimeError: The batch sizes differ, or a last size is not ``d_model``.
+        """
         batched = src.dim() == 3
         batch_dim = 0 if self.batch_first else 1
         if batched and (tgt.dim() < 3 or src.size(batch_dim) != tgt.size(batch_dim)):
@@ -444,7 +735,22 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: Any, device: DeviceLike = None, dtype: DType | None = None) -> Any:
-        """(sz, sz): 0 on and below the diagonal, -inf above it."""
+        """Returns an additive causal mask: 0 on and below the diagonal, minus infinity above it.
+
+        Args:
+            sz: Number of rows and columns.
+            device: Device of the mask. Default: the default device.
+            dtype: Dtype of the mask. Default: the default dtype.
+
+        Returns:
+            A tensor of shape ``(sz, sz)``.
+
+        Example:
+            >>> torch.nn.Transformer.generate_square_subsequent_mask(3)
+            tensor([[0., -inf, -inf],
+                    [0., 0., -inf],
+                    [0., 0., 0.]])
+        """
         return _generate_square_subsequent_mask(sz, device, dtype)
 
     def _reset_parameters(self):

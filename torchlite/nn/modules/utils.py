@@ -31,7 +31,18 @@ def _reverse_repeat_tuple(values, n):
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> Any:
-    """Strip `prefix` (such as `"module."`) from the keys of `state_dict`, and from its metadata, in place."""
+    """Removes a prefix from the keys of a ``state_dict`` and of its metadata, in place.
+
+    Args:
+        state_dict: The dict.
+        prefix: The prefix, such as ``"module."``.
+
+    Example:
+        >>> state = {"module.weight": 1, "bias": 2}
+        >>> torch.nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
+        >>> sorted(state)
+        ['bias', 'weight']
+    """
     for key in list(state_dict.keys()):
         if key.startswith(prefix):
             state_dict[key[len(prefix) :]] = state_dict.pop(key)
