@@ -43,7 +43,6 @@ def records(data) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("options", [{}, {"weights_only": False}, {"mmap": True}], ids=str)
 def test_everything_pytorch_writes(options):
-    pytest.importorskip("ml_dtypes")
     found = torch.load(DATA / "kinds.pt", **options)
     weight = torch.arange(12.0).reshape(4, 3)
     assert isinstance(found, collections.OrderedDict) and found._metadata == {"version": 1}
@@ -82,7 +81,6 @@ def test_everything_pytorch_writes(options):
 
 def test_saved_files_equal_pytorchs():
     """The same records in the same order, the same pickle (but for the sharing of equal strings), the same bytes."""
-    pytest.importorskip("ml_dtypes")
     for name in ("kinds.pt", "training.pt"):
         theirs, ours = records(DATA / name), records(io.BytesIO(saved(torch.load(DATA / name))))
         if name == "kinds.pt":  # its lazy conjugate is an ordinary tensor here

@@ -8,8 +8,6 @@ import pytest
 
 import torchlite as torch
 
-pytest.importorskip("ml_dtypes", minversion="0.6")
-
 
 @pytest.fixture
 def pair(device):

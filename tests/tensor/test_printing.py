@@ -86,7 +86,6 @@ def test_a_subclass_shows_its_name():
 
 
 def test_bfloat16():
-    pytest.importorskip("ml_dtypes")
     assert repr(torch.tensor([1.0, 2.5]).bfloat16()) == "tensor([1.0000, 2.5000], dtype=torch.bfloat16)"
 
 

@@ -14,15 +14,9 @@ _EXTRA = {"bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8
 
 
 def _load_ml_dtypes(name: str) -> np.dtype:
-    try:
-        import ml_dtypes
+    import ml_dtypes  # here: `import torchlite` does not need it
 
-        return np.dtype(getattr(ml_dtypes, name))
-    except (ImportError, AttributeError):
-        version = " 0.6 or later" if name == "complex32" else ""
-        raise ImportError(
-            f"torch.{name} needs the package ml_dtypes{version}: pip install 'torchlite-nd[lowp]'"
-        ) from None
+    return np.dtype(getattr(ml_dtypes, name))
 
 
 _C_NAMES = {

@@ -10,7 +10,6 @@ elements: ratios of an engine's time to NumPy's, for both "cc" (g++ 12) and "ope
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 
 import numpy as np
@@ -24,8 +23,7 @@ from .engine_selection import CpuEngine
 STREAMING, CHEAP, MODERATE, EXPENSIVE = "pass", "cheap", "middle", "dear"
 COSTS = STREAMING, CHEAP, MODERATE, EXPENSIVE
 
-# Arrays of bfloat16 need ml_dtypes (the extra `lowp`).
-_HALF_DTYPES = (np.dtype("f2"), *((bfloat16.np,) if importlib.util.find_spec("ml_dtypes") else ()))
+_HALF_DTYPES = (np.dtype("f2"), bfloat16.np)
 _FLOATS = np.dtype("f4"), np.dtype("f8")
 _INTEGER_DTYPES = tuple(map(np.dtype, "i1 i2 i4 i8 u1".split()))
 

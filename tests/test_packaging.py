@@ -1,0 +1,115 @@
+"""What `pip install`, `pip install -e .` and `python -m build` make of the project, and the files around it."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = {"torchlite", "torchlite_backends"}
+LARGEST_WHEEL = 4_000_000  # bytes; it has 3.5 million
+
+
+def build(folder: Path, kind: str, to: Path) -> Path:
+    """Build a "wheel", an "editable" or an "sdist" of the project in a folder with hatchling, without a network."""
+    pytest.importorskip("hatchling", reason="hatchling is missing (the extra 'test')")
+    to.mkdir()
+    code = f"import sys; from hatchling.build import build_{kind}; build_{kind}(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", code, str(to)], cwd=folder, check=True, capture_output=True, text=True)
+    (built,) = to.iterdir()
+    return built
+
+
+def names_of_wheel(path: Path) -> list[str]:
+    with zipfile.ZipFile(path) as archive:
+        return archive.namelist()
+
+
+@pytest.fixture
+def small_project(tmp_path):
+    """The project's configuration with one file in each package and in the folders that are not installed."""
+    root = tmp_path / "project"
+    root.mkdir()
+    for name in ("pyproject.toml", "hatch_build.py", ".gitignore", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, root)
+    for name in ("torchlite", "backends/torchlite_backends", "tests", "tools", "benchmarks"):
+        (root / name).mkdir(parents=True)
+        (root / name / "__init__.py").write_text("")
+    return root
+
+
+def test_the_wheel(tmp_path):
+    wheel = build(ROOT, "wheel", tmp_path / "dist")
+    tops = {name.partition("/")[0] for name in names_of_wheel(wheel)}
+    assert {top for top in tops if not top.endswith(".dist-info")} == PACKAGES
+    assert wheel.stat().st_size < LARGEST_WHEEL
+
+
+def test_an_editable_install_exposes_the_two_packages_alone(small_project, tmp_path):
+    built = build(small_project, "editable", tmp_path / "dist")
+    with zipfile.ZipFile(built) as archive:
+        (paths,) = (archive.read(name).decode() for name in archive.namelist() if name.endswith(".pth"))
+    folders = [Path(line) for line in paths.splitlines()]
+    assert {name for folder in folders for name in os.listdir(folder)} == PACKAGES
+    links = {folder.joinpath(name).resolve() for folder in folders for name in os.listdir(folder)}
+    assert links == {small_project / "torchlite", small_project / "backends" / "torchlite_backends"}
+
+
+def test_builds_after_an_editable_install_are_complete(small_project, tmp_path):
+    """Hatchling follows links and visits each folder once: the link's folder must not be the visited one."""
+    build(small_project, "editable", tmp_path / "first")
+    build(small_project, "editable", tmp_path / "again")
+    found = {
+        name for name in names_of_wheel(build(small_project, "wheel", tmp_path / "wheel")) if "dist-info" not in name
+    }
+    assert found == {f"{package}/__init__.py" for package in PACKAGES}
+    with tarfile.open(build(small_project, "sdist", tmp_path / "sdist")) as archive:
+        tops = {name.split("/")[1] for name in archive.getnames()}
+    assert {"torchlite", "backends", "tests", "tools", "benchmarks", "hatch_build.py"} <= tops
+    assert ".editable" not in tops
+
+
+def test_the_sdist_holds_each_file_of_the_root():
+    """All that git has there: the tests and the documentation are built from an sdist."""
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        included = set(tomllib.load(file)["tool"]["hatch"]["build"]["targets"]["sdist"]["include"])
+    by_itself = {"README.md", "LICENSE", "pyproject.toml", "hatch_build.py", ".gitignore"}  # hatchling adds these
+    files = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    assert included == {f"/{name.partition('/')[0]}" for name in files.splitlines()} - {
+        f"/{name}" for name in by_itself
+    }
+
+
+def test_pre_commit_has_the_version_of_ruff_that_ci_has():
+    tools = re.search(r"^ruff~=([\d.]+)$", (ROOT / ".ci" / "tools.txt").read_text(), re.M)
+    hooks = re.search(r"ruff-pre-commit\n\s+rev: v([\d.]+)$", (ROOT / ".pre-commit-config.yaml").read_text(), re.M)
+    assert hooks[1] == tools[1]
+
+
+def test_the_citation_has_the_version():
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        version = tomllib.load(file)["project"]["version"]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+@pytest.mark.parametrize("workflow", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda path: path.name)
+def test_workflows_name_versions_and_permissions(workflow):
+    text = workflow.read_text()
+    actions = re.findall(r"uses: (\S+)", text)
+    assert actions and all(re.fullmatch(r"[\w./-]+@(?:v\d+|release/v\d+)", action) for action in actions)
+    assert re.search(r"^permissions:\n  contents: read\n(?!  )", text, re.M)
+
+
+def test_each_example_is_in_its_readme():
+    page = (ROOT / "examples" / "README.md").read_text()
+    named = set(re.findall(r"`((?:ecosystem/)?\w+\.py)`", page))
+    files = {path.name for path in (ROOT / "examples").glob("*.py")}
+    files |= {f"ecosystem/{path.name}" for path in (ROOT / "examples" / "ecosystem").glob("*.py")}
+    assert named == files - {"ecosystem/messages.py", "ecosystem/show.py"}  # helpers of the others
