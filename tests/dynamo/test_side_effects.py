@@ -16,7 +16,7 @@ import pytest
 import torchlite as torch
 from torchlite import nn
 from torchlite._dynamo.compiled_function import CompiledFunction
-from torchlite._dynamo.profile_hook import ProfileHook
+from torchlite._dynamo.sys_setprofile import ProfileHook
 
 F = nn.functional
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from torchlite._settings.compiler_state import THREAD_STATE
 
-from .profile_hook import ProfileHook
+from .sys_setprofile import ProfileHook
 
 _MAX_RUNS = 3
 

@@ -19,7 +19,7 @@ from torchlite._types.devices import is_backend_module
 
 from .guards import canonical_module_name
 from .known_modules import COMPUTING_LIBRARIES, COMPUTING_MODULES, REFUSED_MODULES
-from .profile_hook import ProfileHook
+from .sys_setprofile import ProfileHook
 
 _REFUSED_NAMES = frozenset((
     "manual_seed", "seed", "initial_seed", "clone_state", "get_offset", "set_offset", "numpy", "__array__",

@@ -158,7 +158,7 @@ class Backend(Protocol):
 
 
 class SharedStorage(Protocol):
-    """Optional. Views of a tensor share one `torch.UntypedStorage`. Needs the kernels `as_strided` and `_view_dtype`
+    """Optional. Views of a tensor share one `torch.UntypedStorage`. Needs the kernels `_as_strided` and `_view_dtype`
     too. Without it `untyped_storage()` and `torch.save` work on a copy of each tensor.
     """
 

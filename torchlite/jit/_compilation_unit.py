@@ -12,7 +12,7 @@ from .._types.devices import PYTORCH_ONLY_TYPES
 from .._types.python_source import attach_source, one_line
 from . import _builtin_ops, _inline_cache, _runtime, _type_text
 from ._lazy_definitions import DefinitionTable, LazyDefinition, parse_definitions
-from ._placeholder import PLACEHOLDER
+from ._non_literal_argument import PLACEHOLDER
 from ._python_translator import ProgramError, PythonTranslator, dotted_name
 
 # Device types that `map_location` does not replace in code.

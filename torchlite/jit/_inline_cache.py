@@ -15,7 +15,7 @@ from .._types.devices import device
 from .._types.python_source import compile_function, compile_source, identifier
 from ._builtin_ops import TENSORS, BuiltinOperator, CallPlan, VariadicCallPlan
 from ._dtype_codes import code_to_dtype
-from ._placeholder import PLACEHOLDER, Placeholder
+from ._non_literal_argument import PLACEHOLDER, Placeholder
 from ._runtime import SCRIPTED, call_method, method_of
 
 # Argument of a call site: placeholder, list of items, or literal.

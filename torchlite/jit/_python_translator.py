@@ -15,7 +15,7 @@ from typing import Any
 from .._types.python_source import compile_code
 from .._types.python_source import parse as tree_of
 from ._insert_deletions import insert_deletions, walk
-from ._placeholder import PLACEHOLDER
+from ._non_literal_argument import PLACEHOLDER
 
 _MAX_DEPTH = 150  # maximum nesting depth
 _INT64 = 1 << 63

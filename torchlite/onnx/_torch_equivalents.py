@@ -12,7 +12,7 @@ from ._import.elementwise import CHECKED, DIRECT
 
 MAX_GROWTH = 64  # maximum growth per input element without size check
 # Ops whose results are not larger than their inputs.
-_SAME = {
+_NEVER_LARGER = {
     "BatchNormalization", "InstanceNormalization", "GroupNormalization", "LayerNormalization", "RMSNormalization",
     "Identity", "Dropout", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split", "Cast",
     "GlobalAveragePool", "GlobalMaxPool", "MaxPool", "AveragePool", "Clip", "LeakyRelu", "Elu", "Selu", "HardSigmoid",
@@ -106,7 +106,7 @@ def _bound_conv_growth(array: Any, kwargs: dict[str, Any], growth: float) -> flo
 
 def known_result_after(name: str, known: KnownResult, plain: bool) -> KnownResult:
     """Return the properties of a node's result, by whether a torch function computes it."""
-    if name in _SAME or name.startswith("Reduce") or plain and known.growth <= MAX_GROWTH:
+    if name in _NEVER_LARGER or name.startswith("Reduce") or plain and known.growth <= MAX_GROWTH:
         return known
     return known._replace(growth=MAX_GROWTH)
 

@@ -13,7 +13,7 @@ from .graph_builder import OnnxGraphBuilder, WriterValue, dtype_name, promoted_t
 
 _SAME = {
     "abs": "Abs", "ceil": "Ceil", "floor": "Floor", "neg": "Neg", "relu": "Relu", "round": "Round", "sign": "Sign",
-    "sgn": "Sign", "hardswish": "HardSwish", "bitwise_not": "",
+    "sgn": "Sign", "hardswish": "HardSwish",
 }  # fmt: skip
 # Ops that convert integers to floats.
 _FLOATS = {
@@ -37,8 +37,7 @@ def _register_same_op(kind: str, floats: bool) -> Callable:
 
 
 for _name, _kind in _SAME.items():
-    if _kind:
-        translates(f"aten.{_name}")(_register_same_op(_kind, False))
+    translates(f"aten.{_name}")(_register_same_op(_kind, False))
 for _name, _kind in _FLOATS.items():
     translates(f"aten.{_name}")(_register_same_op(_kind, True))
 

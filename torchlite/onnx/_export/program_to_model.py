@@ -19,18 +19,18 @@ from . import (
     losses,
     matmul,
     normalization,
-    onnx_ops,
     random,
     recurrent,
     reductions,
     resize,
     shape_ops,
+    torch_onnx_ops,
 )  # fmt: skip
 from .graph_builder import OnnxGraphBuilder, WriterValue, dtype_name, find_rule, is_fixed, make_tensor
 
 __all__ = [
     "ExportedGraph", "attention", "conv_pool", "downgrade_opset", "elementwise", "indexing", "losses", "matmul",
-    "normalization", "onnx_ops", "random", "recurrent", "reductions", "resize", "shape_ops", "translate",
+    "normalization", "random", "recurrent", "reductions", "resize", "shape_ops", "torch_onnx_ops", "translate",
 ]  # fmt: skip
 
 # IR versions by the opset version from which on they apply.
