@@ -271,7 +271,9 @@ def written(table: dict[str, dict[str, Use]], version: str) -> str:
     rows = []
     for line in sorted(table):
         cells = [table[line].get(a, Use()) for a in ARCHITECTURES]
-        rows.append(f"{line:{_NAME_WIDTH}}" + "".join(f"{f'{u.registers} {u.spilled} {u.local} {u.shared}':>24}" for u in cells))
+        rows.append(
+            f"{line:{_NAME_WIDTH}}" + "".join(f"{f'{u.registers} {u.spilled} {u.local} {u.shared}':>24}" for u in cells)
+        )
     return "\n".join(head + rows) + "\n"
 
 
