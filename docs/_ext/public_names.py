@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 from docstrings import process_docstring
 
 from torchlite._cli.show import _unopened_backends, execution_kind_on_device
-from torchlite._dispatch import NAMESPACES
+from torchlite._dispatch import INPLACE, NAMESPACES
 from torchlite._dispatch.op_record import Op
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
@@ -49,6 +49,25 @@ MODULES = (
     Module("torch.onnx", "ONNX models, written and read."),
     Module("torch.distributed", "Several processes."),
 )
+OTHERS = "Others"
+# Families of records, which are the modules of torchlite/_ops, under the headings of the tables of torch and Tensor.
+FAMILIES = {
+    family: title
+    for title, families in {
+        "Making tensors": "creation window_functions",
+        "Random numbers": "random gamma_sampling",
+        "Shapes, views, joining": "views manipulation inplace pad",
+        "Indices": "gather_scatter",
+        "Elementwise": "pointwise unary binary activation special",
+        "Reductions, statistics, sorting": "reduce statistics scan sort segment_reduce softmax",
+        "Linear algebra": "matmul einsum linear linalg_decomp linalg_norm linalg_solve linalg_spectral",
+        "Signals": "fft",
+        "Networks": (
+            "conv pooling normalization dropout embedding attention rnn loss cross_entropy ctc_loss vision resample"
+        ),
+    }.items()
+    for family in families.split()
+}
 # What modules without `__all__` define for themselves.
 _HELPERS = frozenset(("check_indices", "thread_safe_generator", "unsupported_function"))
 
@@ -105,6 +124,15 @@ def directive_of(module: Module, value: Any) -> str:
     return kind_of(value)
 
 
+def op_of(module: Module, name: str) -> Op | None:
+    """The record of a name; that of `add` for the method `add_`."""
+    ops = NAMESPACES.get(module.name.removeprefix("torch."), {})
+    if name in ops:
+        return ops[name]
+    plain = ops.get(name.removesuffix("_"))
+    return plain if plain is not None and plain.tags & INPLACE else None
+
+
 def devices_table(op: Op) -> list[str]:
     """A table of how each device of the project computes an op."""
     kinds = {"cpu": execution_kind_on_device(op, "cpu")}
@@ -151,7 +179,7 @@ def page_of(module: Module, name: str, first: bool = True) -> str:
     lines += [f".. auto{directive}:: {full}"]
     if directive == "class":
         lines += ["   :members:"] + ["   :no-index:"] * (not first)
-    op = NAMESPACES.get(module.name.removeprefix("torch."), {}).get(name)
+    op = op_of(module, name)
     if op is not None:
         lines += devices_table(op)
     return "\n".join([*lines, ""])
@@ -174,20 +202,40 @@ def _first_paragraph(lines: Iterable[str]) -> list[str]:
     return out
 
 
+def group_of(module: Module, name: str) -> str:
+    """The heading under which a name stands in the table of its module: the family of the op's record."""
+    op = op_of(module, name)
+    if op is not None:
+        return FAMILIES.get(Path(op.file).stem, OTHERS)
+    value = getattr(resolve(module.name), name)
+    if inspect.isclass(value):
+        return "Classes"
+    return OTHERS if callable(value) else "Attributes"
+
+
 def table_of(module: Module, names: list[str]) -> str:
+    """The reStructuredText of a module's page: its names, and where there are hundreds, in groups."""
     lines = [module.name, "=" * len(module.name), "", module.about.replace("`", "``"), ""]
     lines += [".. autoclass:: torch.Tensor", ""] if module.name == "torch.Tensor" else []
-    lines += [".. list-table::", "   :widths: 30 70", "   :class: names", ""]
+    if len(names) < 300:
+        return "\n".join([*lines, *rows_of(module, names), ""])
+    groups: dict[str, list[str]] = {
+        title: [] for title in (*dict.fromkeys(FAMILIES.values()), OTHERS, "Classes", "Attributes")
+    }
+    for name in names:
+        groups[group_of(module, name)].append(name)
+    for title, members in groups.items():
+        if members:
+            lines += [title, "-" * len(title), "", *rows_of(module, members), ""]
+    return "\n".join(lines)
+
+
+def rows_of(module: Module, names: list[str]) -> list[str]:
+    lines = [".. list-table::", "   :widths: 30 70", "   :class: names", ""]
     for name in names:
         summary = summary_of(getattr(resolve(module.name), name)).replace("\n", " ")
         lines += [f"   * - :doc:`{name} </reference/generated/{module.name}.{name}>`", f"     - {summary}"]
-    return "\n".join([*lines, ""])
-
-
-def write(path: Path, text: str) -> None:
-    """Write a page if it changed, so that a second build reads only what changed."""
-    if not path.exists() or path.read_text() != text:
-        path.write_text(text)
+    return lines
 
 
 def write_all(folder: Path, pages: dict[str, str]) -> None:
