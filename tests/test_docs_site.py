@@ -3,6 +3,7 @@ environment variables is that of the source, and no page or setting asks for the
 """
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -105,3 +106,16 @@ def test_pages_of_names():
 def test_no_page_asks_for_the_network():
     sources = [DOCS / "conf.py", *DOCS.glob("_ext/*.py"), *DOCS.glob("_static/*")]
     assert [path.name for path in sources if re.search(r"https?://|cdn", path.read_text())] == []
+
+
+def test_widths_are_not_taken_for_checked_without_a_browser(tmp_path):
+    (tmp_path / "index.html").write_text("<h1>A page</h1>")
+    run = subprocess.run(
+        [sys.executable, "tools/check_page_widths.py", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "BROWSER": "no-such-browser"},
+    )
+    assert run.returncode == 1
+    assert "the widths of pages were not checked" in run.stderr
