@@ -139,6 +139,8 @@ def annotation(name: str, param: Param) -> str:
     if param.name == "output_size" and name.startswith("adaptive_"):
         return "OutputSize"
     default = param.default
+    if param.name == "reduce":  # losses have PyTorch's old flag of this name
+        return or_none("_b.str" if default is EMPTY or name.startswith("scatter") else "_b.bool", param)
     if type(default) is bool:
         return "_b.bool"
     if type(default) is str and param.name not in ("ord", "p"):
@@ -350,8 +352,8 @@ def module_stub() -> str:
         *(f"from math import {name} as {name}\n" for name in ("e", "inf", "nan", "pi")),
         "\n",
         *(f"from . import {name} as {name}\n" for name in sorted(torchlite._MODULES)),
-        "from ._serialization.containers import PyTorchFileReader as PyTorchFileReader\n",
-        "from ._serialization.containers import PyTorchFileWriter as PyTorchFileWriter\n",
+        "from ._serialization.pytorch_file import PyTorchFileReader as PyTorchFileReader\n",
+        "from ._serialization.pytorch_file import PyTorchFileWriter as PyTorchFileWriter\n",
         *sorted(
             ["from ._stubs.basic import dtype as dtype\n"]
             + [f"from ._stubs.{name} import *\n" for name in [*BY_HAND, *types.ROOMS]]

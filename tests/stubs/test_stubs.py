@@ -160,3 +160,27 @@ def test_stubs_by_hand_have_the_parameters_of_the_code(path):
                         found = getattr(found, "__func__", found)
                         wrong += [] if found is None else _mismatch(f"{node.name}.", item, found)
     assert not wrong, "\n".join(wrong)
+
+
+def test_stubs_import_names_that_exist():
+    missing = []
+    for path in sorted((ROOT / "torchlite").rglob("*.pyi")):
+        package = list(path.relative_to(ROOT).with_suffix("").parts[:-1])
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.ImportFrom) or not node.level or path.parent.name == "_stubs":
+                continue
+            home = ".".join([*package[: len(package) - node.level + 1], *([node.module] if node.module else [])])
+            if "_stubs" in home:
+                continue
+            try:
+                module = importlib.import_module(home)
+            except ModuleNotFoundError:
+                missing.append(f"{path.relative_to(ROOT)}: {home}")
+                continue
+            for alias in node.names:
+                if alias.name != "*" and not hasattr(module, alias.name):
+                    try:
+                        importlib.import_module(f"{home}.{alias.name}")
+                    except ModuleNotFoundError:
+                        missing.append(f"{path.relative_to(ROOT)}: {home}.{alias.name}")
+    assert not missing, "\n".join(missing)

@@ -34,7 +34,7 @@ def binary_cross_entropy(
     target: Tensor,
     weight: Tensor | None = None,
     size_average: _b.bool | None = None,
-    reduce: _b.str | None = None,
+    reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
 ) -> Tensor:
     """``-(target log(input) + (1 - target) log(1 - input))``; the logarithms are clamped to at least -100."""
@@ -44,7 +44,7 @@ def binary_cross_entropy_with_logits(
     target: Tensor,
     weight: Tensor | None = None,
     size_average: _b.bool | None = None,
-    reduce: _b.str | None = None,
+    reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
@@ -161,7 +161,7 @@ def cosine_embedding_loss(
     target: Tensor,
     margin: _b.float = 0,
     size_average: _b.bool | None = None,
-    reduce: _b.str | None = None,
+    reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
 ) -> Tensor:
     """``1 - cos(input1, input2)`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
@@ -177,7 +177,7 @@ def cross_entropy(
     weight: Tensor | None = None,
     size_average: _b.bool | None = None,
     ignore_index: _b.int = -100,
-    reduce: _b.str | None = None,
+    reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
     label_smoothing: _b.float = 0.0,
 ) -> Tensor:
@@ -292,7 +292,7 @@ def hinge_embedding_loss(
     target: Tensor,
     margin: _b.float = 1.0,
     size_average: _b.bool | None = None,
-    reduce: _b.str | None = None,
+    reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
 ) -> Tensor:
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
@@ -317,7 +317,7 @@ def kl_div(
     input: Tensor,
     target: Tensor,
     size_average: _b.bool | None = None,
-    reduce: _b.str | None = None,
+    reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
     log_target: _b.bool = False,
 ) -> Tensor:
@@ -331,7 +331,7 @@ def l1_loss(
     input: Tensor,
     target: Tensor,
     size_average: _b.bool | None = None,
-    reduce: _b.str | None = None,
+    reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
@@ -392,7 +392,7 @@ def margin_ranking_loss(
     target: Tensor,
     margin: _b.float = 0,
     size_average: _b.bool | None = None,
-    reduce: _b.str | None = None,
+    reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
 ) -> Tensor:
     """``max(0, -target * (input1 - input2) + margin)``: the first should be larger where the target is 1."""
@@ -401,7 +401,7 @@ def mse_loss(
     input: Tensor,
     target: Tensor,
     size_average: _b.bool | None = None,
-    reduce: _b.str | None = None,
+    reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
@@ -414,7 +414,7 @@ def multi_margin_loss(
     margin: _b.float = 1.0,
     weight: Tensor | None = None,
     size_average: _b.bool | None = None,
-    reduce: _b.str | None = None,
+    reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
 ) -> Tensor:
     """``sum over i != y of max(0, margin - x[y] + x[i]) ** p / C``: the multi-class hinge loss."""
@@ -423,7 +423,7 @@ def multilabel_margin_loss(
     input: Tensor,
     target: Tensor,
     size_average: _b.bool | None = None,
-    reduce: _b.str | None = None,
+    reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
 ) -> Tensor:
     """``sum over targets y and other classes i of max(0, 1 - x[y] + x[i]) / C``; each row of ``target`` lists classes,
@@ -435,7 +435,7 @@ def multilabel_soft_margin_loss(
     target: Tensor,
     weight: Tensor | None = None,
     size_average: _b.bool | None = None,
-    reduce: _b.str | None = None,
+    reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
 ) -> Tensor:
     """Binary cross entropy of ``sigmoid(input)`` against 0/1 targets, averaged over the classes
@@ -455,7 +455,7 @@ def nll_loss(
     weight: Tensor | None = None,
     size_average: _b.bool | None = None,
     ignore_index: _b.int = -100,
-    reduce: _b.str | None = None,
+    reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
 ) -> Tensor:
     """Minus the log-probability (along dimension 1 of ``input``) of the class that ``target`` names.
@@ -524,7 +524,7 @@ def poisson_nll_loss(
     full: _b.bool = False,
     size_average: _b.bool | None = None,
     eps: _b.float = 1e-08,
-    reduce: _b.str | None = None,
+    reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
 ) -> Tensor:
     """Minus the log-likelihood of ``target`` under a Poisson distribution of rate ``exp(input)``, or ``input`` when
@@ -573,7 +573,7 @@ def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
     size_average: _b.bool | None = None,
-    reduce: _b.str | None = None,
+    reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
     beta: _b.float = 1.0,
 ) -> Tensor:
@@ -583,7 +583,7 @@ def soft_margin_loss(
     input: Tensor,
     target: Tensor,
     size_average: _b.bool | None = None,
-    reduce: _b.str | None = None,
+    reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
 ) -> Tensor:
     """``log(1 + exp(-target * input))`` for targets of -1 and 1."""
@@ -609,7 +609,7 @@ def triplet_margin_loss(
     eps: _b.float = 1e-06,
     swap: _b.bool = False,
     size_average: _b.bool | None = None,
-    reduce: _b.str | None = None,
+    reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
 ) -> Tensor:
     """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` with the p-norm distance

@@ -224,7 +224,7 @@ class Tensor(TensorMethods):
         """Call `hook(param)` after a gradient was accumulated into this leaf. Returns a handle with `remove()`."""
 
     # Python and NumPy.
-    def item(self) -> Any:
+    def item(self) -> _b.int | _b.float | _b.bool:
         """The value of a one-element tensor as a Python number. RuntimeError for more elements."""
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers; a 0-d tensor as a number."""
@@ -233,7 +233,8 @@ class Tensor(TensorMethods):
 
         RuntimeError when it requires grad; TypeError on another device, unless `force`.
         """
-    def __array__(self, dtype: Any = None, copy: _b.bool | None = None) -> np.ndarray[Any, Any]: ...
+    # An array of objects, so that checkers take `ndarray * tensor`, which is a Tensor, for Any and not for an array.
+    def __array__(self, dtype: Any = None, copy: _b.bool | None = None) -> np.ndarray[Any, np.dtype[np.object_]]: ...
     def __array_namespace__(self, *, api_version: str | None = None) -> Any: ...
     def __dlpack__(
         self,
