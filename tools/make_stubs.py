@@ -2,7 +2,8 @@
 files of torchlite/_stubs.
 
 They come from the op records and tools/stub_types.py. What no record makes (Tensor itself, devices, modes …) is written
-by hand in torchlite/_stubs/{aliases,basic,tensor,functions}.pyi. Run it after adding or changing an op:
+by hand in torchlite/_stubs/{aliases,basic,tensor,functions}.pyi; its docstrings are those of the code, and are written
+here too. Run it after adding or changing an op or a docstring:
 
     python tools/make_stubs.py
 
@@ -12,6 +13,7 @@ tests/stubs/test_stubs.py fails when they are stale. The text is laid out as `ru
 from __future__ import annotations
 
 import ast
+import importlib
 import keyword
 import math
 import re
@@ -22,6 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
+import stub_docs  # noqa: E402
 import stub_types as types  # noqa: E402
 
 import torchlite  # noqa: E402
@@ -43,6 +46,16 @@ class TensorMethods(Tensor):
 WIDTH = 120
 # The stubs that are written by hand and whose names are torchlite's.
 BY_HAND = ("basic", "functions", "tensor")
+# Stubs by hand whose docstrings are copied from the code, and the modules that have their names.
+DOCUMENTED = {
+    "_stubs/basic.pyi": ("",),
+    "_stubs/functions.pyi": ("",),
+    "_stubs/tensor.pyi": ("",),
+    "_stubs/accelerator.pyi": ("cuda",),
+    "autograd/__init__.pyi": ("autograd",),
+    "cuda/__init__.pyi": ("cuda",),
+    "random.pyi": ("random",),
+}
 
 
 # -- layout ---------------------------------------------------------------------------
@@ -61,21 +74,29 @@ def split(text: str) -> list[str]:
     return [*parts, part.strip()] if part.strip() else parts
 
 
-def define(name: str, parameters: str, result: str, indent: str = "") -> str:
-    """A function's line, or its lines where it does not fit one: parameters on one line, or one a line."""
-    line = f"{indent}def {name}({parameters}) -> {result}: ..."
-    if len(line) <= WIDTH:
-        return line + "\n"
+def define(name: str, parameters: str, result: str, indent: str = "", doc: str = "") -> str:
+    """A function's line, or its lines where it does not fit one: parameters on one line, or one a line. A docstring
+    follows, and a blank line after it outside classes.
+    """
+    lines = stub_docs.docstring(doc, f"{indent}    ")
+    after = f"\n{lines}" + ("" if indent else "\n") if lines else " ...\n"
+    line = f"{indent}def {name}({parameters}) -> {result}:"
+    if len(line + after.partition("\n")[0]) <= WIDTH:
+        return line + after
     inside = f"{indent}    {parameters}"
     if len(inside) > WIDTH:
         parts = split(parameters)
         inside = "\n".join(f"{indent}    {part}," for part in parts)
-    return f"{indent}def {name}(\n{inside}\n{indent}) -> {result}: ...\n"
+    return f"{indent}def {name}(\n{inside}\n{indent}) -> {result}:{after}"
 
 
-def overloads(name: str, signatures: Sequence[tuple[str, str]], indent: str = "") -> str:
+def overloads(name: str, signatures: Sequence[tuple[str, str]], indent: str = "", doc: str = "") -> str:
+    """The first has the docstring: editors show it for each."""
     mark = f"{indent}@overload\n" if len(signatures) > 1 else ""
-    return "".join(mark + define(name, parameters, result, indent) for parameters, result in signatures)
+    return "".join(
+        mark + define(name, parameters, result, indent, "" if i else doc)
+        for i, (parameters, result) in enumerate(signatures)
+    )
 
 
 def imports(text: str) -> str:
@@ -99,7 +120,7 @@ def imports(text: str) -> str:
 
 
 def stub(body: str, doc: str) -> str:
-    return f'{HEADER}"""{doc}"""\n\n{imports(body)}\n{body}'
+    return f'{HEADER}"""{doc}"""\n\n{imports(body)}\n{body.rstrip()}\n'
 
 
 # -- parameters and results -----------------------------------------------------------
@@ -118,6 +139,8 @@ def annotation(name: str, param: Param) -> str:
     if param.name == "output_size" and name.startswith("adaptive_"):
         return "OutputSize"
     default = param.default
+    if param.name == "reduce":  # losses have PyTorch's old flag of this name
+        return or_none("_b.str" if default is EMPTY or name.startswith("scatter") else "_b.bool", param)
     if type(default) is bool:
         return "_b.bool"
     if type(default) is str and param.name not in ("ord", "p"):
@@ -209,17 +232,23 @@ def family(record: Op) -> str:
 def functions(space: str, names: Iterable[str]) -> str:
     found = NAMESPACES[space]
     return "".join(
-        overloads(name, signatures(found[name], name, False, space)) for name in names if not keyword.iskeyword(name)
+        overloads(name, signatures(found[name], name, False, space), doc=found[name].doc)
+        for name in names
+        if not keyword.iskeyword(name)
     )
 
 
 def in_place_functions(names: Iterable[str]) -> str:
     found = NAMESPACES["torch"]
     return "".join(
-        define(f"{name}_", parameters(found[name], f"{name}_", False, False), "Tensor")
+        define(f"{name}_", parameters(found[name], f"{name}_", False, False), "Tensor", doc=in_place_doc(name))
         for name in names
         if found[name].tags & INPLACE and not name.startswith("_") and not name.endswith("_")
     )
+
+
+def in_place_doc(name: str) -> str:
+    return f"In-place version of `{name}`: writes the result into the tensor and returns it."
 
 
 def methods(names: Sequence[str], taken: set[str]) -> str:
@@ -230,9 +259,9 @@ def methods(names: Sequence[str], taken: set[str]) -> str:
             made = signatures(found[name], name, True, "Tensor")
             if name.endswith("_"):
                 made = [(text, "Self") for text, _ in made]
-            lines.append(overloads(name, made, "    "))
+            lines.append(overloads(name, made, "    ", found[name].doc))
     lines += [
-        define(f"{name}_", parameters(found[name], f"{name}_", True, False), "Self", "    ")
+        define(f"{name}_", parameters(found[name], f"{name}_", True, False), "Self", "    ", in_place_doc(name))
         for name in names
         if found[name].tags & INPLACE and f"{name}_" not in taken and f"{name}_" not in found
     ]
@@ -266,10 +295,9 @@ def functional(pooling: bool) -> str:
     from torchlite.nn.functional import _TORCH_FUNCTIONS
 
     more = sorted(n for n in _TORCH_FUNCTIONS - own - set(NAMESPACES["nn.functional"]) if ("pool" in n) is pooling)
-    body = "".join(overloads(n, signatures(NAMESPACES["nn.functional"][n], n, False, "nn.functional")) for n in lines)
-    body += functions("torch", more)
+    body = functions("nn.functional", lines) + functions("torch", more)
     if not pooling:
-        body += "".join(define(f"{n}_", p, "Tensor") for n, p in in_place_activations())
+        body += "".join(define(f"{n}_", p, "Tensor", doc=in_place_doc(n)) for n, p in in_place_activations())
     return stub(body, "The functions of torchlite.nn.functional that come from op records.")
 
 
@@ -324,8 +352,8 @@ def module_stub() -> str:
         *(f"from math import {name} as {name}\n" for name in ("e", "inf", "nan", "pi")),
         "\n",
         *(f"from . import {name} as {name}\n" for name in sorted(torchlite._MODULES)),
-        "from ._serialization.containers import PyTorchFileReader as PyTorchFileReader\n",
-        "from ._serialization.containers import PyTorchFileWriter as PyTorchFileWriter\n",
+        "from ._serialization.pytorch_file import PyTorchFileReader as PyTorchFileReader\n",
+        "from ._serialization.pytorch_file import PyTorchFileWriter as PyTorchFileWriter\n",
         *sorted(
             ["from ._stubs.basic import dtype as dtype\n"]
             + [f"from ._stubs.{name} import *\n" for name in [*BY_HAND, *types.ROOMS]]
@@ -367,7 +395,7 @@ def methods_stub() -> str:
         for name in (*dtypes.ALIASES.get(d.name, ()), *((d.name,) if d.name in ("bool", "bfloat16") else ()))
     ]
     lines += [
-        f"    def {name}(self, memory_format: MemoryFormat = ...) -> Tensor: ...\n"
+        define(name, "self, memory_format: MemoryFormat = ...", "Tensor", "    ", cast_doc(name))
         for name in casts
         if name not in taken
     ]
@@ -388,6 +416,16 @@ def methods_stub() -> str:
     )
 
 
+def cast_doc(name: str) -> str:
+    return f"The tensor as `torch.{getattr(torchlite, name).name}`; itself if it is already."
+
+
+def documented(name: str) -> str:
+    """The stub by hand with the docstrings of the code."""
+    owners = [importlib.import_module(f"torchlite.{owner}") if owner else torchlite for owner in DOCUMENTED[name]]
+    return stub_docs.document((ROOT / "torchlite" / name).read_text(), owners)
+
+
 def stubs() -> dict[Path, str]:
     """{path: text} of all generated stubs."""
     return {
@@ -397,6 +435,7 @@ def stubs() -> dict[Path, str]:
         TYPES / "results.pyi": result_types(),
         **{TYPES / f"{name}.pyi": room(name) for name in types.ROOMS},
         **{TYPES / f"{space}.pyi": namespace(space) for space in ("fft", "linalg", "special")},
+        **{ROOT / "torchlite" / name: documented(name) for name in DOCUMENTED},
         TYPES / "functional.pyi": functional(pooling=False),
         TYPES / "functional_pooling.pyi": functional(pooling=True),
     }

@@ -83,7 +83,6 @@ PLAIN = {
     "params": "Sequence[Tensor]",
     "pin_memory": "_b.bool",
     "rcond": "_b.float | Tensor",
-    "reduce": "_b.str",
     "reduction": "_b.str",
     "repeats": "Ints | Tensor",
     "requires_grad": "_b.bool",

@@ -238,8 +238,17 @@ def _load_attribute(name: str) -> Any:
     return found
 
 
-def __dir__():
-    return sorted({*globals(), *NAMESPACES["torch"], *_LAZY, *_MODULES, *_REFUSED})
+# What this module imports for itself.
+_INTERNAL = {
+    "Any", "CALLBACKS", "INPLACE", "NAMESPACES", "annotations", "fork_locks", "in_place_method", "moved_modules",
+    "namespace_function", "register_lazily", "unsupported_function",
+}  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    public = {name for name in globals() if not name.startswith("_") or name.startswith("__")} - _INTERNAL
+    private = {"_dispatch", "_ops", "_tensor"}  # PyTorch has them too
+    return sorted({*public, *private, *NAMESPACES["torch"], *_LAZY, *_MODULES, *_REFUSED})
 
 
 __all__ = [

@@ -68,8 +68,8 @@ from . import types as types
 from . import utils as utils
 from . import version as version
 from . import xpu as xpu
-from ._serialization.containers import PyTorchFileReader as PyTorchFileReader
-from ._serialization.containers import PyTorchFileWriter as PyTorchFileWriter
+from ._serialization.pytorch_file import PyTorchFileReader as PyTorchFileReader
+from ._serialization.pytorch_file import PyTorchFileWriter as PyTorchFileWriter
 from ._stubs.arrangement import *
 from ._stubs.arrangement import _chunk_cat as _chunk_cat
 from ._stubs.arrangement import _lazy_clone as _lazy_clone

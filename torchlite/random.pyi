@@ -19,4 +19,8 @@ def fork_rng(
     _caller: str = "fork_rng",
     _devices_kw: str = "devices",
     device_type: str = "cuda",
-) -> AbstractContextManager[None]: ...
+) -> AbstractContextManager[None]:
+    """Context manager that restores the states of the generators at exit.
+
+    devices: those whose default generators are restored beside the CPU's; None: every device used so far.
+    """

@@ -52,7 +52,7 @@ def test_stubs_are_not_stale(stubs):
 
 def test_stubs_name_existing_members(stubs):
     for path, text in stubs.items():
-        if path.parent != TYPES or path.stem == "results":
+        if path.parent != TYPES or path.stem in {"results", "accelerator", "basic", "functions", "tensor"}:
             continue
         owner, missing = _module(OWNERS.get(path.stem, "")), []
         for node in ast.parse(text).body:
@@ -62,6 +62,45 @@ def test_stubs_name_existing_members(stubs):
                 inside = [item.name for item in node.body if isinstance(item, ast.FunctionDef)]
                 missing += [name for name in inside if not hasattr(torch.Tensor, name)]
         assert not missing, (path.name, missing)
+
+
+def _undocumented(path: Path, body, prefix: str = "") -> list[str]:
+    """Public functions and methods without a docstring; one of several overloads, and a property's getter, have it."""
+    found, seen = [], set()
+    for node in body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            found += _undocumented(path, node.body, f"{node.name}.")
+        elif isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and node.name not in seen:
+            seen.add(node.name)
+            found += [] if ast.get_docstring(node) else [f"{path.stem}: {prefix}{node.name}"]
+    return found
+
+
+def test_editors_show_a_docstring_for_each_function_and_method():
+    paths = [path for path in TYPES.glob("*.pyi") if path.stem not in ("results", "aliases")]
+    paths += [ROOT / "torchlite" / name for name in ("autograd/__init__.pyi", "cuda/__init__.pyi", "random.pyi")]
+    missing = [name for path in paths for name in _undocumented(path, ast.parse(path.read_text()).body)]
+    assert not missing, "\n".join(missing)
+
+
+def test_stubs_show_the_docstrings_of_the_records():
+    def docstrings(name, kind=None):
+        body = ast.parse((TYPES / f"{name}.pyi").read_text()).body
+        if kind:
+            body = next(node.body for node in body if isinstance(node, ast.ClassDef) and node.name == kind)
+        return {node.name: ast.get_docstring(node) for node in reversed(body) if isinstance(node, ast.FunctionDef)}
+
+    def words(text):
+        return " ".join(text.split())
+
+    record = torch._dispatch.NAMESPACES["torch"]["add"]
+    first = words(inspect.cleandoc(record.doc).partition("\n\n")[0])
+    assert first and words(docstrings("elementwise")["add"]).startswith(first)
+    assert words(docstrings("elementwise", "ElementwiseMethods")["add"]).startswith(first)
+    loss = torch._dispatch.NAMESPACES["nn.functional"]["cross_entropy"]
+    first = words(inspect.cleandoc(loss.doc).partition("\n\n")[0])
+    assert first and words(docstrings("functional")["cross_entropy"]).startswith(first)
+    assert words(docstrings("functions")["save"]).startswith(words(torch.save.__doc__.partition("\n\n")[0]))
 
 
 def test_module_stub_leaves_nothing_out():
@@ -121,3 +160,27 @@ def test_stubs_by_hand_have_the_parameters_of_the_code(path):
                         found = getattr(found, "__func__", found)
                         wrong += [] if found is None else _mismatch(f"{node.name}.", item, found)
     assert not wrong, "\n".join(wrong)
+
+
+def test_stubs_import_names_that_exist():
+    missing = []
+    for path in sorted((ROOT / "torchlite").rglob("*.pyi")):
+        package = list(path.relative_to(ROOT).with_suffix("").parts[:-1])
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.ImportFrom) or not node.level or path.parent.name == "_stubs":
+                continue
+            home = ".".join([*package[: len(package) - node.level + 1], *([node.module] if node.module else [])])
+            if "_stubs" in home:
+                continue
+            try:
+                module = importlib.import_module(home)
+            except ModuleNotFoundError:
+                missing.append(f"{path.relative_to(ROOT)}: {home}")
+                continue
+            for alias in node.names:
+                if alias.name != "*" and not hasattr(module, alias.name):
+                    try:
+                        importlib.import_module(f"{home}.{alias.name}")
+                    except ModuleNotFoundError:
+                        missing.append(f"{path.relative_to(ROOT)}: {home}.{alias.name}")
+    assert not missing, "\n".join(missing)

@@ -12,6 +12,10 @@ from .tensor import Tensor
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 class device:
+    """The device of a tensor: `device("cpu")`, `device("cuda:1")`, `device("cuda", 1)`, `device("opencl")` (alias
+    "ocl"), `device("meta")`.
+    """
+
     type: str
     index: int | None
     def __new__(cls, type: device | str | int, index: int | None = None) -> Self: ...
@@ -20,23 +24,36 @@ class device:
     def __call__(self, function: _F) -> _F: ...
 
 class dtype:
+    """A data type such as `torch.float32`. Instances are singletons and are compared by identity.
+
+    `dtype.np` is the NumPy dtype of the same values (for bfloat16, float8 and complex32 it comes from
+    ml_dtypes).
+    """
+
     name: str
     category: int
     itemsize: int
     is_signed: bool
     scalar_name: str
     @property
-    def np(self) -> np.dtype[Any]: ...
+    def np(self) -> np.dtype[Any]:
+        """The NumPy dtype of the same values."""
     @property
-    def is_floating_point(self) -> bool: ...
+    def is_floating_point(self) -> bool:
+        """True for real floating-point dtypes."""
     @property
-    def is_complex(self) -> bool: ...
-    def to_complex(self) -> dtype: ...
-    def to_real(self) -> dtype: ...
+    def is_complex(self) -> bool:
+        """True for complex dtypes."""
+    def to_complex(self) -> dtype:
+        """The complex dtype whose parts have this precision. RuntimeError for a dtype that has none."""
+    def to_real(self) -> dtype:
+        """The real dtype of a complex dtype's parts; a real dtype itself."""
 
 class Size(tuple[int, ...]):
+    """A tensor's shape: a tuple of ints."""
     def __new__(cls, iterable: Iterable[int] = ..., /) -> Self: ...
-    def numel(self) -> int: ...
+    def numel(self) -> int:
+        """The number of elements of a tensor of this shape."""
     @overload
     def __getitem__(self, key: SupportsIndex, /) -> int: ...
     @overload
@@ -47,12 +64,20 @@ class Size(tuple[int, ...]):
     def __rmul__(self, other: SupportsIndex, /) -> Size: ...
 
 class layout:
+    """The memory layout of a tensor's elements."""
+
     name: str
 
 class memory_format:
+    """An order of a tensor's dimensions in memory."""
+
     name: str
 
 class finfo:
+    """Numerical limits of a floating-point or complex dtype: bits, eps, max, min, tiny, smallest_normal,
+    resolution.
+    """
+
     dtype: str
     bits: int
     eps: float
@@ -64,6 +89,8 @@ class finfo:
     def __init__(self, type: _DType | None = None) -> None: ...
 
 class iinfo:
+    """Numerical limits of an integer dtype: bits, max, min."""
+
     dtype: str
     bits: int
     max: int
@@ -71,80 +98,159 @@ class iinfo:
     def __init__(self, type: _DType) -> None: ...
 
 class Generator:
+    """A source of random numbers on one device: `torch.Generator(device="cpu")`.
+
+    On "cpu" the stream for a seed is PyTorch's own (MT19937), and so is the layout of the state.
+
+    >>> import torchlite as torch
+    >>> g = torch.Generator().manual_seed(0)
+    >>> torch.rand(2, generator=g)
+    tensor([0.4963, 0.7682])
+    """
     def __init__(self, device: _Device | str | int = "cpu") -> None: ...
     @property
-    def device(self) -> _Device: ...
-    def manual_seed(self, seed: int) -> Generator: ...
-    def seed(self) -> int: ...
-    def initial_seed(self) -> int: ...
-    def get_state(self) -> Tensor: ...
-    def set_state(self, new_state: Tensor) -> None: ...
-    def clone_state(self) -> Generator: ...
-    def graphsafe_get_state(self) -> Generator: ...
-    def graphsafe_set_state(self, new_state: Generator) -> None: ...
-    def get_offset(self) -> int: ...
-    def set_offset(self, offset: int) -> None: ...
+    def device(self) -> _Device:
+        """The device whose numbers it draws."""
+    def manual_seed(self, seed: int) -> Generator:
+        """Start the stream of `seed` (64 bits; negative seeds count from 2**64); returns the generator."""
+    def seed(self) -> int:
+        """Start an unforeseeable stream; returns the seed."""
+    def initial_seed(self) -> int:
+        """The seed that the stream began with."""
+    def get_state(self) -> Tensor:
+        """The state as a uint8 tensor; on "cpu" in PyTorch's layout of 5056 bytes."""
+    def set_state(self, new_state: Tensor) -> None:
+        """Go back to a state that `get_state` gave, here or (on "cpu") in PyTorch. Returns the generator.
+
+        TypeError unless it is a uint8 tensor, RuntimeError for a wrong size.
+        """
+    def clone_state(self) -> Generator:
+        """A new generator at the same place of the same stream."""
+    def graphsafe_get_state(self) -> Generator:
+        """A new generator at the same place of the same stream."""
+    def graphsafe_set_state(self, new_state: Generator) -> None:
+        """Continue from the state of another generator."""
+    def get_offset(self) -> int:
+        """Offset of a counter-based random stream (on a GPU). RuntimeError on "cpu"."""
+    def set_offset(self, offset: int) -> None:
+        """Go to another place of a counter-based stream. RuntimeError on "cpu"."""
 
 class StorageBase: ...
 
 class UntypedStorage(StorageBase):
+    """The bytes under a tensor and all that share its memory.
+
+    `UntypedStorage(4)` has four bytes that are not set, `UntypedStorage([1, 2])` these two, on `device` (the CPU).
+
+    >>> import torchlite as torch
+    >>> x = torch.zeros(2, 3)
+    >>> x.untyped_storage().nbytes(), x[1].untyped_storage() is x.untyped_storage()
+    (24, True)
+    """
     def __new__(cls, *args: Any, device: Any = None) -> Self: ...
     @property
-    def device(self) -> _Device: ...
+    def device(self) -> _Device:
+        """The device that has the bytes."""
     @property
-    def is_cuda(self) -> _b.bool: ...
+    def is_cuda(self) -> _b.bool:
+        """True for bytes on a CUDA device."""
     @property
-    def filename(self) -> str | None: ...
-    def get_device(self) -> _b.int: ...
-    def data_ptr(self) -> _b.int: ...
-    def nbytes(self) -> _b.int: ...
-    def size(self) -> _b.int: ...
+    def filename(self) -> str | None:
+        """The file that a mapping shares its memory with; None for other storages."""
+    def get_device(self) -> _b.int:
+        """The index of the device; -1 on the CPU."""
+    def data_ptr(self) -> _b.int:
+        """The address of the first byte; on a device a number that no other memory has. 0 without bytes."""
+    def nbytes(self) -> _b.int:
+        """The length in bytes."""
+    def size(self) -> _b.int:
+        """The length in bytes."""
     def __len__(self) -> _b.int: ...
-    def element_size(self) -> _b.int: ...
-    def resizable(self) -> _b.bool: ...
-    def resize_(self, size: _b.int) -> Self: ...
-    def numpy(self) -> np.ndarray[Any, Any]: ...
-    def tolist(self) -> list[_b.int]: ...
+    def element_size(self) -> _b.int:
+        """Bytes of an element: 1."""
+    def resizable(self) -> _b.bool:
+        """True if the storage can be resized. It cannot if other objects, such as NumPy arrays, rely on its memory."""
+    def resize_(self, size: _b.int) -> Self:
+        """Resize the storage to a number of bytes; its tensors follow. RuntimeError if it is not resizable."""
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The bytes as a uint8 array on the same memory (CPU), or a copy of a device's."""
+    def tolist(self) -> list[_b.int]:
+        """The bytes as integers."""
     @overload
     def __getitem__(self, index: SupportsIndex) -> _b.int: ...
     @overload
     def __getitem__(self, index: slice) -> UntypedStorage: ...
     def __setitem__(self, index: SupportsIndex | slice, value: _b.int) -> None: ...
     def __iter__(self) -> Iterator[_b.int]: ...
-    def fill_(self, value: _b.int) -> Self: ...
-    def copy_(self, source: UntypedStorage | TypedStorage, non_blocking: _b.bool | None = None) -> Self: ...
-    def clone(self) -> UntypedStorage: ...
-    def new(self) -> UntypedStorage: ...
-    def untyped(self) -> UntypedStorage: ...
-    def to(self, *, device: Any, non_blocking: _b.bool = False) -> UntypedStorage: ...
-    def cpu(self) -> UntypedStorage: ...
-    def cuda(self, device: Any = None, non_blocking: _b.bool = False) -> UntypedStorage: ...
-    def type(self, dtype: Any = None, non_blocking: _b.bool = False) -> Any: ...
-    def byteswap(self, dtype: _DType) -> None: ...
-    def is_shared(self) -> _b.bool: ...
-    def share_memory_(self) -> Self: ...
-    def is_pinned(self, device: Any = "cuda") -> _b.bool: ...
-    def pin_memory(self, device: Any = "cuda") -> UntypedStorage: ...
+    def fill_(self, value: _b.int) -> Self:
+        """Write a number into every byte."""
+    def copy_(self, source: UntypedStorage | TypedStorage, non_blocking: _b.bool | None = None) -> Self:
+        """Write the bytes of another storage of the same length."""
+    def clone(self) -> UntypedStorage:
+        """A copy."""
+    def new(self) -> UntypedStorage:
+        """A storage without bytes on the same device."""
+    def untyped(self) -> UntypedStorage:
+        """The storage itself."""
+    def to(self, *, device: Any, non_blocking: _b.bool = False) -> UntypedStorage:
+        """The storage on a device: itself when it is there."""
+    def cpu(self) -> UntypedStorage:
+        """The storage on the CPU."""
+    def cuda(self, device: Any = None, non_blocking: _b.bool = False) -> UntypedStorage:
+        """The storage on a CUDA device."""
+    def type(self, dtype: Any = None, non_blocking: _b.bool = False) -> Any:
+        """The name of its kind, or itself as that kind. `non_blocking` has no effect: the cast runs on the host."""
+    def byteswap(self, dtype: _DType) -> None:
+        """Reverse the bytes of every element of a dtype (of each part of complex ones)."""
+    def is_shared(self) -> _b.bool:
+        """True if the memory is a mapping shared with other processes; always True on a device."""
+    def share_memory_(self) -> Self:
+        """Move the bytes to shared memory, which forked processes see; the tensors on it go along."""
+    def is_pinned(self, device: Any = "cuda") -> _b.bool:
+        """True if the memory is page-locked. `device` has no effect: CUDA alone pins memory."""
+    def pin_memory(self, device: Any = "cuda") -> UntypedStorage:
+        """A copy in page-locked memory. `device` has no effect: CUDA alone pins memory."""
     @staticmethod
     def from_buffer(
         buffer: Any, byte_order: str = "native", count: _b.int = -1, offset: _b.int = 0, *, dtype: _DType = ...
-    ) -> UntypedStorage: ...
+    ) -> UntypedStorage:
+        """A storage with a copy of the bytes of an object with the buffer protocol."""
     @staticmethod
-    def from_file(filename: str | PathLike[str], shared: _b.bool = False, nbytes: _b.int = 0) -> UntypedStorage: ...
-    def double(self) -> TypedStorage: ...
-    def float(self) -> TypedStorage: ...
-    def half(self) -> TypedStorage: ...
-    def long(self) -> TypedStorage: ...
-    def int(self) -> TypedStorage: ...
-    def short(self) -> TypedStorage: ...
-    def char(self) -> TypedStorage: ...
-    def byte(self) -> TypedStorage: ...
-    def bool(self) -> TypedStorage: ...
-    def bfloat16(self) -> TypedStorage: ...
-    def complex_double(self) -> TypedStorage: ...
-    def complex_float(self) -> TypedStorage: ...
+    def from_file(filename: str | PathLike[str], shared: _b.bool = False, nbytes: _b.int = 0) -> UntypedStorage:
+        """A storage over a file's bytes. With `shared`, writes go to the file, which is created or extended if
+        necessary.
+        """
+    def double(self) -> TypedStorage:
+        """The bytes as numbers, converted to torch.float64."""
+    def float(self) -> TypedStorage:
+        """The bytes as numbers, converted to torch.float32."""
+    def half(self) -> TypedStorage:
+        """The bytes as numbers, converted to torch.float16."""
+    def long(self) -> TypedStorage:
+        """The bytes as numbers, converted to torch.int64."""
+    def int(self) -> TypedStorage:
+        """The bytes as numbers, converted to torch.int32."""
+    def short(self) -> TypedStorage:
+        """The bytes as numbers, converted to torch.int16."""
+    def char(self) -> TypedStorage:
+        """The bytes as numbers, converted to torch.int8."""
+    def byte(self) -> TypedStorage:
+        """The bytes as numbers, converted to torch.uint8."""
+    def bool(self) -> TypedStorage:
+        """The bytes as numbers, converted to torch.bool."""
+    def bfloat16(self) -> TypedStorage:
+        """The bytes as numbers, converted to torch.bfloat16."""
+    def complex_double(self) -> TypedStorage:
+        """The bytes as numbers, converted to torch.complex128."""
+    def complex_float(self) -> TypedStorage:
+        """The bytes as numbers, converted to torch.complex64."""
 
 class TypedStorage:
+    """The elements of a dtype in a storage.
+
+    `TypedStorage(size)`, `TypedStorage(sequence)`, or `TypedStorage(wrap_storage=untyped)` on the memory of another,
+    with `dtype` and `device`. Deprecated: `Tensor.untyped_storage` has the bytes.
+    """
     def __init__(
         self,
         *args: Any,
@@ -154,56 +260,106 @@ class TypedStorage:
         _internal: _b.bool = False,
     ) -> None: ...
     @property
-    def dtype(self) -> _DType: ...
+    def dtype(self) -> _DType:
+        """The dtype of the elements."""
     @property
-    def device(self) -> _Device: ...
+    def device(self) -> _Device:
+        """The device that has the elements."""
     @property
-    def is_cuda(self) -> _b.bool: ...
+    def is_cuda(self) -> _b.bool:
+        """True for elements on a CUDA device."""
     @property
-    def filename(self) -> str | None: ...
-    def untyped(self) -> UntypedStorage: ...
-    def size(self) -> _b.int: ...
+    def filename(self) -> str | None:
+        """The file that a mapping shares its memory with."""
+    def untyped(self) -> UntypedStorage:
+        """The same memory as bytes."""
+    def size(self) -> _b.int:
+        """The number of elements."""
     def __len__(self) -> _b.int: ...
-    def nbytes(self) -> _b.int: ...
-    def element_size(self) -> _b.int: ...
-    def data_ptr(self) -> _b.int: ...
-    def get_device(self) -> _b.int: ...
-    def resizable(self) -> _b.bool: ...
-    def resize_(self, size: _b.int) -> None: ...
-    def is_shared(self) -> _b.bool: ...
-    def share_memory_(self) -> Self: ...
-    def is_pinned(self, device: Any = "cuda") -> _b.bool: ...
-    def pin_memory(self, device: Any = "cuda") -> TypedStorage: ...
-    def pickle_storage_type(self) -> str: ...
-    def type(self, dtype: Any = None, non_blocking: _b.bool = False) -> Any: ...
-    def tolist(self) -> list[Any]: ...
+    def nbytes(self) -> _b.int:
+        """The length in bytes."""
+    def element_size(self) -> _b.int:
+        """Bytes of an element."""
+    def data_ptr(self) -> _b.int:
+        """The address of the first element."""
+    def get_device(self) -> _b.int:
+        """The index of the device; -1 on the CPU."""
+    def resizable(self) -> _b.bool:
+        """True if the storage can be resized."""
+    def resize_(self, size: _b.int) -> None:
+        """Resize the storage to a number of elements."""
+    def is_shared(self) -> _b.bool:
+        """True if the memory is shared with other processes."""
+    def share_memory_(self) -> Self:
+        """Move the elements to shared memory."""
+    def is_pinned(self, device: Any = "cuda") -> _b.bool:
+        """True if the memory is page-locked."""
+    def pin_memory(self, device: Any = "cuda") -> TypedStorage:
+        """A copy in page-locked memory."""
+    def pickle_storage_type(self) -> str:
+        """The name of its class in checkpoints: "FloatStorage"."""
+    def type(self, dtype: Any = None, non_blocking: _b.bool = False) -> Any:
+        """The name of its kind, "torch.FloatStorage", or itself as that kind. `non_blocking` has no effect: the cast
+        runs on the host.
+        """
+    def tolist(self) -> list[Any]:
+        """The elements as Python numbers."""
     def __iter__(self) -> Iterator[Any]: ...
     def __getitem__(self, index: _b.int) -> Any: ...
     def __setitem__(self, index: _b.int | slice, value: complex) -> None: ...
-    def fill_(self, value: complex) -> Self: ...
-    def copy_(self, source: UntypedStorage | TypedStorage, non_blocking: _b.bool | None = None) -> Self: ...
-    def clone(self) -> TypedStorage: ...
-    def to(self, *, device: Any, non_blocking: _b.bool = False) -> TypedStorage: ...
-    def cpu(self) -> TypedStorage: ...
-    def cuda(self, device: Any = None, non_blocking: _b.bool = False) -> TypedStorage: ...
+    def fill_(self, value: complex) -> Self:
+        """Write a number into every element."""
+    def copy_(self, source: UntypedStorage | TypedStorage, non_blocking: _b.bool | None = None) -> Self:
+        """Write the bytes of another storage of the same length."""
+    def clone(self) -> TypedStorage:
+        """A copy."""
+    def to(self, *, device: Any, non_blocking: _b.bool = False) -> TypedStorage:
+        """The storage on a device."""
+    def cpu(self) -> TypedStorage:
+        """The storage on the CPU."""
+    def cuda(self, device: Any = None, non_blocking: _b.bool = False) -> TypedStorage:
+        """The storage on a CUDA device."""
     @classmethod
-    def from_buffer(cls, *args: Any, **kwargs: Any) -> TypedStorage: ...
+    def from_buffer(cls, *args: Any, **kwargs: Any) -> TypedStorage:
+        """A storage with a copy of a buffer's bytes: `from_buffer(buffer, byte_order)`."""
     @classmethod
-    def from_file(cls, filename: str | PathLike[str], shared: _b.bool = False, size: _b.int = 0) -> TypedStorage: ...
-    def double(self) -> TypedStorage: ...
-    def float(self) -> TypedStorage: ...
-    def half(self) -> TypedStorage: ...
-    def long(self) -> TypedStorage: ...
-    def int(self) -> TypedStorage: ...
-    def short(self) -> TypedStorage: ...
-    def char(self) -> TypedStorage: ...
-    def byte(self) -> TypedStorage: ...
-    def bool(self) -> TypedStorage: ...
-    def bfloat16(self) -> TypedStorage: ...
-    def complex_double(self) -> TypedStorage: ...
-    def complex_float(self) -> TypedStorage: ...
+    def from_file(cls, filename: str | PathLike[str], shared: _b.bool = False, size: _b.int = 0) -> TypedStorage:
+        """A storage on a file's elements; with `shared` changes go to the file."""
+    def double(self) -> TypedStorage:
+        """The elements converted to torch.float64."""
+    def float(self) -> TypedStorage:
+        """The elements converted to torch.float32."""
+    def half(self) -> TypedStorage:
+        """The elements converted to torch.float16."""
+    def long(self) -> TypedStorage:
+        """The elements converted to torch.int64."""
+    def int(self) -> TypedStorage:
+        """The elements converted to torch.int32."""
+    def short(self) -> TypedStorage:
+        """The elements converted to torch.int16."""
+    def char(self) -> TypedStorage:
+        """The elements converted to torch.int8."""
+    def byte(self) -> TypedStorage:
+        """The elements converted to torch.uint8."""
+    def bool(self) -> TypedStorage:
+        """The elements converted to torch.bool."""
+    def bfloat16(self) -> TypedStorage:
+        """The elements converted to torch.bfloat16."""
+    def complex_double(self) -> TypedStorage:
+        """The elements converted to torch.complex128."""
+    def complex_float(self) -> TypedStorage:
+        """The elements converted to torch.complex64."""
 
 class Stream:
+    """An order in which a device works: what is started in one stream runs one after the other, several streams may run
+    at the same time.
+
+    `torch.Stream(device)` gives the device type's own class. On a device type that has one queue (OpenCL) all
+    streams are that queue.
+
+    `device_type` has no effect: the class belongs to one kind of device.
+    """
+
     device: _Device
     priority: int
     stream_id: int
@@ -218,31 +374,53 @@ class Stream:
         stream_ptr: int | None = None,
     ) -> None: ...
     @property
-    def device_index(self) -> int: ...
+    def device_index(self) -> int:
+        """The index of the stream's device."""
     @property
-    def device_type(self) -> str: ...
+    def device_type(self) -> str:
+        """The type of the stream's device, a number."""
     @property
-    def native_handle(self) -> int: ...
-    def synchronize(self) -> None: ...
-    def query(self) -> bool: ...
-    def is_capturing(self) -> bool: ...
-    def record_event(self, event: Event | None = None) -> Event: ...
-    def wait_event(self, event: Event) -> None: ...
-    def wait_stream(self, stream: Stream) -> None: ...
+    def native_handle(self) -> int:
+        """The address of the runtime's stream; 0 where streams are names."""
+    def synchronize(self) -> None:
+        """Wait for everything that was given to the stream."""
+    def query(self) -> bool:
+        """True if all work submitted to the stream is complete."""
+    def is_capturing(self) -> bool:
+        """True if work submitted to the stream is being captured into a graph."""
+    def record_event(self, event: Event | None = None) -> Event:
+        """Record an event, by default a new one; returns it."""
+    def wait_event(self, event: Event) -> None:
+        """Make later work in the stream wait for the event."""
+    def wait_stream(self, stream: Stream) -> None:
+        """Make later work in this stream wait for the work submitted to the other one so far."""
     def __enter__(self) -> Self: ...
     def __exit__(self, *exc: object) -> None: ...
 
 class Event:
+    """A place in a stream's work: record it, then ask or wait for it; `enable_timing=True` for `elapsed_time`.
+
+    `torch.Event(device)` gives the device type's own class.
+
+    `blocking` has no effect: how the host waits changes no result. `external` has no effect: graphs record every
+    event.
+    """
+
     enable_timing: bool
     device: _Device | None
     def __init__(
         self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False
     ) -> None: ...
-    def record(self, stream: Stream | None = None) -> None: ...
-    def query(self) -> bool: ...
-    def synchronize(self) -> None: ...
-    def wait(self, stream: Stream | None = None) -> None: ...
-    def elapsed_time(self, end_event: Event) -> float: ...
+    def record(self, stream: Stream | None = None) -> None:
+        """Record the event in a stream, by default the current one."""
+    def query(self) -> bool:
+        """True if all work before the event is complete; True for an event that was not recorded."""
+    def synchronize(self) -> None:
+        """Wait for everything before the event."""
+    def wait(self, stream: Stream | None = None) -> None:
+        """Make later work in a stream (by default the current one) wait for the event."""
+    def elapsed_time(self, end_event: Event) -> float:
+        """Milliseconds from this event to a later one."""
 
 class _Mode:
     def __enter__(self) -> None: ...
@@ -250,6 +428,14 @@ class _Mode:
     def __call__(self, function: _F) -> _F: ...
 
 class no_grad(_Mode):
+    """Nothing is recorded inside.
+
+    >>> import torchlite as torch
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> with torch.no_grad():
+    ...     (x * 2).requires_grad
+    False
+    """
     @overload
     def __new__(cls, function: None = None) -> Self: ...
     @overload
@@ -258,17 +444,21 @@ class no_grad(_Mode):
 class enable_grad(no_grad): ...
 
 class inference_mode(_Mode):
+    """Like `no_grad`, for code whose results never meet autograd. `inference_mode(False)` leaves it."""
     @overload
     def __new__(cls, mode: bool = True) -> Self: ...
     @overload
     def __new__(cls, mode: _F) -> _F: ...  # type: ignore[misc]
 
 class set_grad_enabled(_Mode):
+    """Turn recording on or off: at once when called, and until the end of the block when used in `with`."""
+
     mode: bool
     def __init__(self, mode: bool) -> None: ...
 
 class RemovableHandle(Protocol):
-    def remove(self) -> None: ...
+    def remove(self) -> None:
+        """Remove the hook."""
     def __enter__(self) -> Any: ...
     def __exit__(self, *exc: object) -> None: ...
 

@@ -8,13 +8,41 @@ from typing import Literal, overload
 from .aliases import Ints, OutputSize
 from .tensor import Tensor
 
-def adaptive_avg_pool1d(input: Tensor, output_size: OutputSize, *, out: Tensor | None = None) -> Tensor: ...
-def adaptive_avg_pool2d(input: Tensor, output_size: OutputSize) -> Tensor: ...
-def adaptive_avg_pool3d(input: Tensor, output_size: OutputSize) -> Tensor: ...
+def adaptive_avg_pool1d(input: Tensor, output_size: OutputSize, *, out: Tensor | None = None) -> Tensor:
+    """The average over `output_size` windows that share the 1 spatial dimension(s) of `input` among them; window i
+    covers the places from floor(i * size / out) to ceil((i + 1) * size / out). None in `output_size` keeps a size.
+
+    >>> torch.nn.functional.adaptive_avg_pool1d(torch.ones(1, 1, 4), 2).shape
+    torch.Size([1, 1, 2])
+    """
+
+def adaptive_avg_pool2d(input: Tensor, output_size: OutputSize) -> Tensor:
+    """The average over `output_size` windows that share the 2 spatial dimension(s) of `input` among them; window i
+    covers the places from floor(i * size / out) to ceil((i + 1) * size / out). None in `output_size` keeps a size.
+
+    >>> torch.nn.functional.adaptive_avg_pool2d(torch.ones(1, 1, 4, 4), 2).shape
+    torch.Size([1, 1, 2, 2])
+    """
+
+def adaptive_avg_pool3d(input: Tensor, output_size: OutputSize) -> Tensor:
+    """The average over `output_size` windows that share the 3 spatial dimension(s) of `input` among them; window i
+    covers the places from floor(i * size / out) to ceil((i + 1) * size / out). None in `output_size` keeps a size.
+
+    >>> torch.nn.functional.adaptive_avg_pool3d(torch.ones(1, 1, 4, 4, 4), 2).shape
+    torch.Size([1, 1, 2, 2, 2])
+    """
+
 @overload
 def adaptive_max_pool1d(
     input: Tensor, output_size: OutputSize, return_indices: Literal[False] = False, *, out: Tensor | None = None
-) -> Tensor: ...
+) -> Tensor:
+    """The maximum over `output_size` windows that share the 1 spatial dimension(s) of `input` among them; window i
+    covers the places from floor(i * size / out) to ceil((i + 1) * size / out). None in `output_size` keeps a size.
+
+    >>> torch.nn.functional.adaptive_max_pool1d(torch.ones(1, 1, 4), 2).shape
+    torch.Size([1, 1, 2])
+    """
+
 @overload
 def adaptive_max_pool1d(
     input: Tensor, output_size: OutputSize, *, return_indices: Literal[True], out: Tensor | None = None
@@ -26,7 +54,9 @@ def adaptive_max_pool1d(
 @overload
 def adaptive_max_pool1d_with_indices(
     input: Tensor, output_size: OutputSize, return_indices: Literal[False] = False
-) -> Tensor: ...
+) -> Tensor:
+    """`adaptive_max_pool1d` with the indices of the maxima. `return_indices` has no effect."""
+
 @overload
 def adaptive_max_pool1d_with_indices(
     input: Tensor, output_size: OutputSize, *, return_indices: Literal[True]
@@ -36,7 +66,14 @@ def adaptive_max_pool1d_with_indices(
     input: Tensor, output_size: OutputSize, return_indices: _b.bool
 ) -> Tensor | tuple[Tensor, Tensor]: ...
 @overload
-def adaptive_max_pool2d(input: Tensor, output_size: OutputSize, return_indices: Literal[False] = False) -> Tensor: ...
+def adaptive_max_pool2d(input: Tensor, output_size: OutputSize, return_indices: Literal[False] = False) -> Tensor:
+    """The maximum over `output_size` windows that share the 2 spatial dimension(s) of `input` among them; window i
+    covers the places from floor(i * size / out) to ceil((i + 1) * size / out). None in `output_size` keeps a size.
+
+    >>> torch.nn.functional.adaptive_max_pool2d(torch.ones(1, 1, 4, 4), 2).shape
+    torch.Size([1, 1, 2, 2])
+    """
+
 @overload
 def adaptive_max_pool2d(
     input: Tensor, output_size: OutputSize, *, return_indices: Literal[True]
@@ -48,7 +85,9 @@ def adaptive_max_pool2d(
 @overload
 def adaptive_max_pool2d_with_indices(
     input: Tensor, output_size: OutputSize, return_indices: Literal[False] = False
-) -> Tensor: ...
+) -> Tensor:
+    """`adaptive_max_pool2d` with the indices of the maxima. `return_indices` has no effect."""
+
 @overload
 def adaptive_max_pool2d_with_indices(
     input: Tensor, output_size: OutputSize, *, return_indices: Literal[True]
@@ -58,7 +97,14 @@ def adaptive_max_pool2d_with_indices(
     input: Tensor, output_size: OutputSize, return_indices: _b.bool
 ) -> Tensor | tuple[Tensor, Tensor]: ...
 @overload
-def adaptive_max_pool3d(input: Tensor, output_size: OutputSize, return_indices: Literal[False] = False) -> Tensor: ...
+def adaptive_max_pool3d(input: Tensor, output_size: OutputSize, return_indices: Literal[False] = False) -> Tensor:
+    """The maximum over `output_size` windows that share the 3 spatial dimension(s) of `input` among them; window i
+    covers the places from floor(i * size / out) to ceil((i + 1) * size / out). None in `output_size` keeps a size.
+
+    >>> torch.nn.functional.adaptive_max_pool3d(torch.ones(1, 1, 4, 4, 4), 2).shape
+    torch.Size([1, 1, 2, 2, 2])
+    """
+
 @overload
 def adaptive_max_pool3d(
     input: Tensor, output_size: OutputSize, *, return_indices: Literal[True]
@@ -70,7 +116,9 @@ def adaptive_max_pool3d(
 @overload
 def adaptive_max_pool3d_with_indices(
     input: Tensor, output_size: OutputSize, return_indices: Literal[False] = False
-) -> Tensor: ...
+) -> Tensor:
+    """`adaptive_max_pool3d` with the indices of the maxima. `return_indices` has no effect."""
+
 @overload
 def adaptive_max_pool3d_with_indices(
     input: Tensor, output_size: OutputSize, *, return_indices: Literal[True]
@@ -88,7 +136,16 @@ def avg_pool1d(
     count_include_pad: _b.bool = True,
     *,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """The average over windows of `input` (N, C, ...) or (C, ...) with 1 spatial dimension(s).
+
+    `stride` defaults to `kernel_size`; zeros of `padding` count unless `count_include_pad` is False. RuntimeError
+    when no window fits.
+
+    >>> torch.nn.functional.avg_pool1d(torch.ones(1, 1, 4), 2).shape
+    torch.Size([1, 1, 2])
+    """
+
 def avg_pool2d(
     input: Tensor,
     kernel_size: Ints,
@@ -99,7 +156,16 @@ def avg_pool2d(
     divisor_override: _b.int | None = None,
     *,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """The average over windows of `input` (N, C, ...) or (C, ...) with 2 spatial dimension(s).
+
+    `stride` defaults to `kernel_size`; zeros of `padding` count unless `count_include_pad` is False. RuntimeError
+    when no window fits.
+
+    >>> torch.nn.functional.avg_pool2d(torch.ones(1, 1, 4, 4), 2).shape
+    torch.Size([1, 1, 2, 2])
+    """
+
 def avg_pool3d(
     input: Tensor,
     kernel_size: Ints,
@@ -110,7 +176,16 @@ def avg_pool3d(
     divisor_override: _b.int | None = None,
     *,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """The average over windows of `input` (N, C, ...) or (C, ...) with 3 spatial dimension(s).
+
+    `stride` defaults to `kernel_size`; zeros of `padding` count unless `count_include_pad` is False. RuntimeError
+    when no window fits.
+
+    >>> torch.nn.functional.avg_pool3d(torch.ones(1, 1, 4, 4, 4), 2).shape
+    torch.Size([1, 1, 2, 2, 2])
+    """
+
 @overload
 def fractional_max_pool2d(
     input: Tensor,
@@ -119,7 +194,11 @@ def fractional_max_pool2d(
     output_ratio: _b.float | Sequence[_b.float] | None = None,
     return_indices: Literal[False] = False,
     _random_samples: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """The maximum over pseudo-randomly placed windows (Graham, 2014, arXiv:1412.6071) of 2 spatial dimensions, placed
+    by `_random_samples` (N, C, 2).
+    """
+
 @overload
 def fractional_max_pool2d(
     input: Tensor,
@@ -148,7 +227,9 @@ def fractional_max_pool2d_with_indices(
     output_ratio: _b.float | Sequence[_b.float] | None = None,
     return_indices: Literal[False] = False,
     _random_samples: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """`fractional_max_pool2d` with the indices of the maxima. `return_indices` has no effect."""
+
 @overload
 def fractional_max_pool2d_with_indices(
     input: Tensor,
@@ -177,7 +258,11 @@ def fractional_max_pool3d(
     output_ratio: _b.float | Sequence[_b.float] | None = None,
     return_indices: Literal[False] = False,
     _random_samples: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """The maximum over pseudo-randomly placed windows (Graham, 2014, arXiv:1412.6071) of 3 spatial dimensions, placed
+    by `_random_samples` (N, C, 3).
+    """
+
 @overload
 def fractional_max_pool3d(
     input: Tensor,
@@ -206,7 +291,9 @@ def fractional_max_pool3d_with_indices(
     output_ratio: _b.float | Sequence[_b.float] | None = None,
     return_indices: Literal[False] = False,
     _random_samples: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """`fractional_max_pool3d` with the indices of the maxima. `return_indices` has no effect."""
+
 @overload
 def fractional_max_pool3d_with_indices(
     input: Tensor,
@@ -229,13 +316,19 @@ def fractional_max_pool3d_with_indices(
 ) -> Tensor | tuple[Tensor, Tensor]: ...
 def lp_pool1d(
     input: Tensor, norm_type: _b.float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: _b.bool = False
-) -> Tensor: ...
+) -> Tensor:
+    """The power mean (sum of x^p)^(1/p) over windows of 1 spatial dimension(s), p being `norm_type`."""
+
 def lp_pool2d(
     input: Tensor, norm_type: _b.float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: _b.bool = False
-) -> Tensor: ...
+) -> Tensor:
+    """The power mean (sum of x^p)^(1/p) over windows of 2 spatial dimension(s), p being `norm_type`."""
+
 def lp_pool3d(
     input: Tensor, norm_type: _b.float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: _b.bool = False
-) -> Tensor: ...
+) -> Tensor:
+    """The power mean (sum of x^p)^(1/p) over windows of 3 spatial dimension(s), p being `norm_type`."""
+
 @overload
 def max_pool1d(
     input: Tensor,
@@ -247,7 +340,17 @@ def max_pool1d(
     return_indices: Literal[False] = False,
     *,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """The maximum over windows of `input` (N, C, ...) or (C, ...) with 1 spatial dimension(s).
+
+    `stride` defaults to `kernel_size`; places of `padding` count as minus infinity; `ceil_mode` lets a last window
+    reach over the end. With `return_indices` the flat spatial index (int64) of each maximum comes second.
+    RuntimeError when no window fits.
+
+    >>> torch.nn.functional.max_pool1d(torch.ones(1, 1, 4), 2).shape
+    torch.Size([1, 1, 2])
+    """
+
 @overload
 def max_pool1d(
     input: Tensor,
@@ -283,7 +386,9 @@ def max_pool1d_with_indices(
     return_indices: Literal[False] = False,
     *,
     out: Sequence[Tensor] | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """`max_pool1d` with the indices of the maxima. `return_indices` has no effect."""
+
 @overload
 def max_pool1d_with_indices(
     input: Tensor,
@@ -319,7 +424,17 @@ def max_pool2d(
     return_indices: Literal[False] = False,
     *,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """The maximum over windows of `input` (N, C, ...) or (C, ...) with 2 spatial dimension(s).
+
+    `stride` defaults to `kernel_size`; places of `padding` count as minus infinity; `ceil_mode` lets a last window
+    reach over the end. With `return_indices` the flat spatial index (int64) of each maximum comes second.
+    RuntimeError when no window fits.
+
+    >>> torch.nn.functional.max_pool2d(torch.ones(1, 1, 4, 4), 2).shape
+    torch.Size([1, 1, 2, 2])
+    """
+
 @overload
 def max_pool2d(
     input: Tensor,
@@ -353,7 +468,9 @@ def max_pool2d_with_indices(
     dilation: Ints = 1,
     ceil_mode: _b.bool = False,
     return_indices: Literal[False] = False,
-) -> Tensor: ...
+) -> Tensor:
+    """`max_pool2d` with the indices of the maxima. `return_indices` has no effect."""
+
 @overload
 def max_pool2d_with_indices(
     input: Tensor,
@@ -387,7 +504,17 @@ def max_pool3d(
     return_indices: Literal[False] = False,
     *,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """The maximum over windows of `input` (N, C, ...) or (C, ...) with 3 spatial dimension(s).
+
+    `stride` defaults to `kernel_size`; places of `padding` count as minus infinity; `ceil_mode` lets a last window
+    reach over the end. With `return_indices` the flat spatial index (int64) of each maximum comes second.
+    RuntimeError when no window fits.
+
+    >>> torch.nn.functional.max_pool3d(torch.ones(1, 1, 4, 4, 4), 2).shape
+    torch.Size([1, 1, 2, 2, 2])
+    """
+
 @overload
 def max_pool3d(
     input: Tensor,
@@ -421,7 +548,9 @@ def max_pool3d_with_indices(
     dilation: Ints = 1,
     ceil_mode: _b.bool = False,
     return_indices: Literal[False] = False,
-) -> Tensor: ...
+) -> Tensor:
+    """`max_pool3d` with the indices of the maxima. `return_indices` has no effect."""
+
 @overload
 def max_pool3d_with_indices(
     input: Tensor,
@@ -451,7 +580,11 @@ def max_unpool1d(
     stride: Ints | None = None,
     padding: Ints = 0,
     output_size: Ints | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """The partial inverse of `max_pool1d`: zeros with the elements of `input` at the flat spatial places that `indices`
+    (int64) names.
+    """
+
 def max_unpool2d(
     input: Tensor,
     indices: Tensor,
@@ -459,7 +592,11 @@ def max_unpool2d(
     stride: Ints | None = None,
     padding: Ints = 0,
     output_size: Ints | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """The partial inverse of `max_pool2d`: zeros with the elements of `input` at the flat spatial places that `indices`
+    (int64) names.
+    """
+
 def max_unpool3d(
     input: Tensor,
     indices: Tensor,
@@ -467,4 +604,7 @@ def max_unpool3d(
     stride: Ints | None = None,
     padding: Ints = 0,
     output_size: Ints | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """The partial inverse of `max_pool3d`: zeros with the elements of `input` at the flat spatial places that `indices`
+    (int64) names.
+    """

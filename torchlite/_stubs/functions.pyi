@@ -21,7 +21,9 @@ def tensor(
     device: DeviceLike = None,
     requires_grad: _b.bool = False,
     pin_memory: _b.bool = False,
-) -> Tensor: ...
+) -> Tensor:
+    """A new tensor with a copy of the data: numbers, nested sequences, NumPy arrays, tensors."""
+
 def from_file(
     filename: str,
     shared: _b.bool | None = None,
@@ -31,8 +33,14 @@ def from_file(
     layout: Any = None,
     device: DeviceLike = None,
     pin_memory: _b.bool = False,
-) -> Tensor: ...
-def as_tensor(data: TensorLike, dtype: DType | None = None, device: DeviceLike = None) -> Tensor: ...
+) -> Tensor:
+    """A flat tensor over a file's first `size` elements. With `shared`, writes go to the file, which is created or
+    extended if necessary. RuntimeError if the file is missing or too short.
+    """
+
+def as_tensor(data: TensorLike, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+    """The data as a tensor, sharing memory where dtype and device allow."""
+
 def asarray(
     obj: TensorLike,
     *,
@@ -40,12 +48,32 @@ def asarray(
     device: DeviceLike = None,
     copy: _b.bool | None = None,
     requires_grad: _b.bool = False,
-) -> Tensor: ...
-def from_numpy(array: np.ndarray[Any, Any]) -> Tensor: ...
+) -> Tensor:
+    """The object as a tensor: shares memory where possible (copy=None), always copies (True), or never (False:
+    ValueError when it would have to).
+
+    obj: a tensor, an array or capsule of another library, an object with the buffer protocol (read as elements of
+    `dtype`, the default one when None), a storage, numbers and nested sequences.
+    """
+
+def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
+    """A CPU tensor on the memory of a NumPy array. TypeError for other objects and unsupported dtypes; ValueError for
+    negative strides. A read-only array gives a warning and, as in PyTorch, a tensor that writes to it all the same,
+    unless its memory is bytes or a file.
+    """
+
 def frombuffer(
     buffer: Any, *, dtype: DType, count: _b.int = -1, offset: _b.int = 0, requires_grad: _b.bool = False
-) -> Tensor: ...
-def from_dlpack(ext_tensor: Any, *, device: DeviceLike = None, copy: _b.bool | None = None) -> Tensor: ...
+) -> Tensor:
+    """A 1-d tensor on the memory of an object with the buffer protocol: `count` elements (all when negative) from the
+    byte `offset` on.
+
+    ValueError for an object without the protocol, an empty one, and if the elements are not within it.
+    """
+
+def from_dlpack(ext_tensor: Any, *, device: DeviceLike = None, copy: _b.bool | None = None) -> Tensor:
+    """A tensor on the memory of any object with `__dlpack__`, or of a capsule, which can be taken over once."""
+
 def _assert(condition: Any, message: str) -> None: ...
 def _check(cond: bool, message: Callable[[], Any] | None = None) -> None: ...
 def _check_index(cond: bool, message: Callable[[], Any] | None = None) -> None: ...
@@ -58,7 +86,13 @@ def _check_tensor_all_with(
 def _check_type(cond: bool, message: Callable[[], Any] | None = None) -> None: ...
 def _check_value(cond: bool, message: Callable[[], Any] | None = None) -> None: ...
 def _check_with(error_type: type[Exception], cond: bool, message: Callable[[], Any] | None = None) -> None: ...
-def to_dlpack(tensor: Tensor) -> Any: ...
+def to_dlpack(tensor: Tensor) -> Any:
+    """A capsule on the tensor's memory, to be taken over once.
+
+    >>> import torchlite as torch
+    >>> torch.utils.dlpack.to_dlpack(torch.ones(2)).__class__.__name__
+    'PyCapsule'
+    """
 
 # Files.
 def save(
@@ -68,7 +102,9 @@ def save(
     pickle_protocol: _b.int = 2,
     _use_new_zipfile_serialization: _b.bool = True,
     _disable_byteorder_record: _b.bool = False,
-) -> None: ...
+) -> None:
+    """Write an object with its tensors to a file that torchlite and PyTorch can load."""
+
 def load(
     f: File,
     map_location: device | str | dict[str, str] | Callable[[Any, str], Any] | None = None,
@@ -77,51 +113,137 @@ def load(
     weights_only: _b.bool | None = None,
     mmap: _b.bool | None = None,
     **pickle_load_args: Any,
-) -> Any: ...
+) -> Any:
+    """Read a file written by `save`, of torchlite or PyTorch.
+
+    f: a path, or a seekable binary file. map_location: the device for the tensors (a device or its name, a dict of
+    names, or a function `(storage, name) -> storage`); by default the one they were saved from. weights_only: True
+    (the default) loads only tensors, plain containers and the globals of `torch.serialization.add_safe_globals`,
+    with time and memory limits by the file's size; False runs the pickle, which can execute any code: only for files
+    you trust. mmap: True maps the file into memory (path only); tensors are then read when used. UnpicklingError for
+    names that are not allowed, RuntimeError for damaged files, FileNotFoundError.
+    """
 
 # Devices and dtypes.
-def get_default_device() -> device: ...
-def set_default_device(device: DeviceLike) -> None: ...
-def get_device_module(device: device | str | None = None) -> ModuleType: ...
-def can_cast(from_: dtype, to: dtype) -> _b.bool: ...
-def promote_types(first: dtype, second: dtype) -> dtype: ...
-def result_type(*arrays_and_dtypes: Tensor | DType | Number, **named: Tensor | Number) -> dtype: ...
-def get_default_dtype() -> dtype: ...
-def set_default_dtype(d: dtype) -> None: ...
-def set_default_tensor_type(t: Any) -> None: ...
+def get_default_device() -> device:
+    """The device on which tensors are created when `device=` is not given."""
+
+def set_default_device(device: DeviceLike) -> None:
+    """Set the device on which tensors are created when `device=` is not given; None resets it to the CPU."""
+
+def get_device_module(device: device | str | None = None) -> ModuleType:
+    """The module of a device type, such as torch.cuda; of the machine's accelerator, or torch.cpu, when
+    none is given.
+    """
+
+def can_cast(from_: dtype, to: dtype) -> _b.bool:
+    """True if PyTorch lets an in-place or out= result of `from_` be written to a tensor of `to`."""
+
+def promote_types(first: dtype, second: dtype) -> dtype:
+    """The smallest dtype that both convert to by PyTorch's rules."""
+
+def result_type(*arrays_and_dtypes: Tensor | DType | Number, **named: Tensor | Number) -> dtype:
+    """The dtype in which an arithmetic op combines tensors, dtypes and numbers (PyTorch: two tensors or numbers, which
+    it names `tensor1` and `tensor2`). TypeError for anything else.
+
+    >>> import torchlite as torch
+    >>> torch.result_type(torch.tensor([1, 2]), 1.0)
+    torch.float32
+    >>> torch.result_type(torch.int8, torch.int16, torch.uint8)
+    torch.int16
+    """
+
+def get_default_dtype() -> dtype:
+    """The default dtype of tensors from Python floats; float32 unless `set_default_dtype` changed it."""
+
+def set_default_dtype(d: dtype) -> None:
+    """Set the dtype that Python floats become. TypeError unless it is a floating-point dtype."""
+
+def set_default_tensor_type(t: Any) -> None:
+    """Set the default dtype, and for "torch.cuda.FloatTensor" and its kind the default device, by a
+    type or its name.
+    """
 
 # Asking tensors.
-def is_tensor(obj: object) -> _b.bool: ...
-def is_storage(obj: object) -> _b.bool: ...
-def is_floating_point(input: Tensor) -> _b.bool: ...
-def is_complex(input: Tensor) -> _b.bool: ...
-def is_signed(input: Tensor) -> _b.bool: ...
-def is_conj(input: Tensor) -> _b.bool: ...
-def is_neg(input: Tensor) -> _b.bool: ...
-def is_inference(input: Tensor) -> _b.bool: ...
-def is_nonzero(input: Tensor) -> _b.bool: ...
-def is_same_size(input: Tensor, other: Tensor) -> _b.bool: ...
-def get_device(input: Tensor) -> _b.int: ...
-def numel(input: Tensor) -> _b.int: ...
-def typename(obj: object) -> str: ...
-def broadcast_shapes(*shapes_: _b.int | Sequence[_b.int]) -> Size: ...
+def is_tensor(obj: object) -> _b.bool:
+    """True if the object is a Tensor."""
+
+def is_storage(obj: object) -> _b.bool:
+    """True if the object is a storage."""
+
+def is_floating_point(input: Tensor) -> _b.bool:
+    """True if the tensor's dtype is a floating-point dtype."""
+
+def is_complex(input: Tensor) -> _b.bool:
+    """True if the tensor's dtype is complex."""
+
+def is_signed(input: Tensor) -> _b.bool:
+    """True if the tensor's dtype can represent negative values."""
+
+def is_conj(input: Tensor) -> _b.bool:
+    """Always False: conjugates are computed."""
+
+def is_neg(input: Tensor) -> _b.bool:
+    """Always False: negatives are computed."""
+
+def is_inference(input: Tensor) -> _b.bool:
+    """True if the tensor carries the mark of inference mode (never)."""
+
+def is_nonzero(input: Tensor) -> _b.bool:
+    """True if a one-element tensor is not zero. RuntimeError for other sizes."""
+
+def is_same_size(input: Tensor, other: Tensor) -> _b.bool:
+    """True if two tensors have the same shape."""
+
+def get_device(input: Tensor) -> _b.int:
+    """The index of the tensor's device; -1 on the CPU."""
+
+def numel(input: Tensor) -> _b.int:
+    """The number of elements."""
+
+def typename(obj: object) -> str:
+    """The full name of a class or function, else of an object's type; of a tensor such as "torch.FloatTensor"."""
+
+def broadcast_shapes(*shapes_: _b.int | Sequence[_b.int]) -> Size:
+    """The broadcast shape of these shapes. RuntimeError if they do not broadcast."""
 
 # Random numbers.
 default_generator: Generator
 ops: Any
 
-def manual_seed(seed: _b.int) -> Generator: ...
-def seed() -> _b.int: ...
-def initial_seed() -> _b.int: ...
-def get_rng_state() -> Tensor: ...
-def set_rng_state(new_state: Tensor) -> None: ...
-def thread_safe_generator() -> Generator | None: ...
+def manual_seed(seed: _b.int) -> Generator:
+    """Seed the default generators of all devices; returns the CPU's."""
+
+def seed() -> _b.int:
+    """Seed the default generators from the operating system; returns the seed."""
+
+def initial_seed() -> _b.int:
+    """The seed of the CPU's default generator."""
+
+def get_rng_state() -> Tensor:
+    """The state of the CPU's default generator as a uint8 tensor."""
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Set the state of the CPU's default generator."""
+
+def thread_safe_generator() -> Generator | None:
+    """The generator of the DataLoader worker that the calling thread is. None: DataLoader's workers are processes here,
+    and random functions use the default generator.
+    """
 
 # Modes and switches.
-def is_grad_enabled() -> _b.bool: ...
-def is_inference_mode_enabled() -> _b.bool: ...
-def is_anomaly_enabled() -> _b.bool: ...
-def is_anomaly_check_nan_enabled() -> _b.bool: ...
+def is_grad_enabled() -> _b.bool:
+    """True if ops are recorded in this thread; in inference mode, which records nothing, the value set last."""
+
+def is_inference_mode_enabled() -> _b.bool:
+    """True if this thread is in inference mode."""
+
+def is_anomaly_enabled() -> _b.bool:
+    """True if anomaly detection is on."""
+
+def is_anomaly_check_nan_enabled() -> _b.bool:
+    """True if it looks for NaN."""
+
 def set_printoptions(
     precision: _b.int | None = None,
     threshold: _b.float | None = None,
@@ -129,26 +251,62 @@ def set_printoptions(
     linewidth: _b.int | None = None,
     profile: str | None = None,
     sci_mode: _b.bool | None = None,
-) -> None: ...
-def set_num_threads(n: _b.int) -> None: ...
-def get_num_threads() -> _b.int: ...
-def set_num_interop_threads(n: _b.int) -> None: ...
-def get_num_interop_threads() -> _b.int: ...
-def use_deterministic_algorithms(mode: _b.bool, *, warn_only: _b.bool = False) -> None: ...
-def are_deterministic_algorithms_enabled() -> _b.bool: ...
-def is_deterministic_algorithms_warn_only_enabled() -> _b.bool: ...
-def get_deterministic_debug_mode() -> _b.int: ...
-def set_deterministic_debug_mode(debug_mode: _b.int | str) -> None: ...
-def get_float32_matmul_precision() -> str: ...
-def set_float32_matmul_precision(precision: str) -> None: ...
-def set_flush_denormal(mode: _b.bool) -> _b.bool: ...
-def set_warn_always(b: _b.bool) -> None: ...
-def is_warn_always_enabled() -> _b.bool: ...
+) -> None:
+    """Set how tensors are printed."""
+
+def set_num_threads(n: _b.int) -> None:
+    """Set the number of threads of CPU kernels, and of NumPy's BLAS if its library supports that."""
+
+def get_num_threads() -> _b.int:
+    """Number of threads of CPU kernels."""
+
+def set_num_interop_threads(n: _b.int) -> None:
+    """Accepted for compatibility: ops of one program run in the thread that calls them."""
+
+def get_num_interop_threads() -> _b.int:
+    """The value that `set_num_interop_threads` set."""
+
+def use_deterministic_algorithms(mode: _b.bool, *, warn_only: _b.bool = False) -> None:
+    """Set whether results must not vary between runs. CPU kernels are deterministic anyway; device kernels read this
+    setting.
+    """
+
+def are_deterministic_algorithms_enabled() -> _b.bool:
+    """True if `use_deterministic_algorithms` is on."""
+
+def is_deterministic_algorithms_warn_only_enabled() -> _b.bool:
+    """True if deterministic mode only warns."""
+
+def get_deterministic_debug_mode() -> _b.int:
+    """0 off, 1 warns, 2 raises."""
+
+def set_deterministic_debug_mode(debug_mode: _b.int | str) -> None:
+    """0 or "default", 1 or "warn", 2 or "error"."""
+
+def get_float32_matmul_precision() -> str:
+    """ "highest", "high" or "medium"."""
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Set the precision of float32 matrix products on devices that offer a choice: "high" and "medium" use TF32 on
+    CUDA. Warns of other values.
+    """
+
+def set_flush_denormal(mode: _b.bool) -> _b.bool:
+    """False: NumPy offers no such switch, denormals stay."""
+
+def set_warn_always(b: _b.bool) -> None:
+    """Set whether one-time warnings are repeated at every occurrence."""
+
+def is_warn_always_enabled() -> _b.bool:
+    """True if `set_warn_always` is on."""
 
 class OutOfMemoryError(RuntimeError): ...
 
 # Autocast.
 class autocast:
+    """A region, or as a decorator a function, in which each op runs in a suitable dtype: products in `dtype`, sums and
+    losses in float32.
+    """
     def __init__(
         self,
         device_type: str,
@@ -160,21 +318,63 @@ class autocast:
     def __exit__(self, *exc: object) -> None: ...
     def __call__(self, func: _F) -> _F: ...
 
-def is_autocast_enabled(device_type: str = "cuda") -> _b.bool: ...
-def is_autocast_cpu_enabled() -> _b.bool: ...
-def set_autocast_enabled(device_type: str | _b.bool = "cuda", enabled: _b.bool | None = None) -> None: ...
-def set_autocast_cpu_enabled(enabled: _b.bool) -> None: ...
-def get_autocast_dtype(device_type: str) -> dtype: ...
-def get_autocast_cpu_dtype() -> dtype: ...
-def get_autocast_gpu_dtype() -> dtype: ...
-def set_autocast_dtype(device_type: str, dtype: DType) -> None: ...
-def set_autocast_cpu_dtype(dtype: DType) -> None: ...
-def set_autocast_gpu_dtype(dtype: DType) -> None: ...
-def is_autocast_cache_enabled() -> _b.bool: ...
-def set_autocast_cache_enabled(enabled: _b.bool) -> None: ...
-def clear_autocast_cache() -> None: ...
-def autocast_increment_nesting() -> _b.int: ...
-def autocast_decrement_nesting() -> _b.int: ...
+def is_autocast_enabled(device_type: str = "cuda") -> _b.bool:
+    """True if autocast is enabled for a device type in this thread.
+
+    >>> import torchlite as torch
+    >>> with torch.autocast("cpu"):
+    ...     torch.is_autocast_enabled("cpu")
+    True
+    """
+
+def is_autocast_cpu_enabled() -> _b.bool:
+    """Deprecated: use `torch.is_autocast_enabled('cpu')`."""
+
+def set_autocast_enabled(device_type: str | _b.bool = "cuda", enabled: _b.bool | None = None) -> None:
+    """Enable or disable autocast for a device type in this thread; one argument means CUDA. `torch.autocast` does it
+    for a block.
+    """
+
+def set_autocast_cpu_enabled(enabled: _b.bool) -> None:
+    """Deprecated: use `torch.set_autocast_enabled('cpu', enabled)`."""
+
+def get_autocast_dtype(device_type: str) -> dtype:
+    """The dtype that autocast uses on a device type.
+
+    >>> import torchlite as torch
+    >>> torch.get_autocast_dtype("cpu"), torch.get_autocast_dtype("cuda"), torch.get_autocast_dtype("opencl")
+    (torch.bfloat16, torch.float16, torch.float16)
+    """
+
+def get_autocast_cpu_dtype() -> dtype:
+    """Deprecated: use `torch.get_autocast_dtype('cpu')`."""
+
+def get_autocast_gpu_dtype() -> dtype:
+    """Deprecated: use `torch.get_autocast_dtype('cuda')`."""
+
+def set_autocast_dtype(device_type: str, dtype: DType) -> None:
+    """Set the dtype that autocast uses on a device type in this thread."""
+
+def set_autocast_cpu_dtype(dtype: DType) -> None:
+    """Deprecated: use `torch.set_autocast_dtype('cpu', dtype)`."""
+
+def set_autocast_gpu_dtype(dtype: DType) -> None:
+    """Deprecated: use `torch.set_autocast_dtype('cuda', dtype)`."""
+
+def is_autocast_cache_enabled() -> _b.bool:
+    """True if the casts of leaves are cached until the outermost region ends."""
+
+def set_autocast_cache_enabled(enabled: _b.bool) -> None:
+    """Set whether the casts of leaves are cached until the outermost region ends."""
+
+def clear_autocast_cache() -> None:
+    """Clear the autocast cache."""
+
+def autocast_increment_nesting() -> _b.int:
+    """Increment the nesting count, as `torch.autocast` does on entry."""
+
+def autocast_decrement_nesting() -> _b.int:
+    """Decrement the nesting count; at 0 the caller clears the cache."""
 
 # Constructors of one dtype.
 class BoolTensor(Tensor): ...
@@ -220,37 +420,114 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Tensor
 
 def __array_namespace_info__() -> Any: ...
-def astype(x: Tensor, dtype: DType, /, *, copy: _b.bool = True, device: DeviceLike = None) -> Tensor: ...
-def bitwise_invert(x: Tensor, /) -> Tensor: ...
-def broadcast_arrays(*arrays: Tensor) -> list[Tensor]: ...
+def astype(x: Tensor, dtype: DType, /, *, copy: _b.bool = True, device: DeviceLike = None) -> Tensor:
+    """The array with another dtype: a copy, unless `copy` is False and nothing changes.
+
+    >>> import torchlite as torch
+    >>> torch.astype(torch.tensor([1.5]), torch.int64)
+    tensor([1])
+    """
+
+def bitwise_invert(x: Tensor, /) -> Tensor:
+    """Each bit turned round; of bools `not`."""
+
+def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
+    """The arrays, each broadcast against the others."""
+
 def cumulative_prod(
     x: Tensor, /, *, axis: _b.int | None = None, dtype: DType | None = None, include_initial: _b.bool = False
-) -> Tensor: ...
+) -> Tensor:
+    """The running products along `axis`, with a 1 before them if `include_initial`."""
+
 def cumulative_sum(
     x: Tensor, /, *, axis: _b.int | None = None, dtype: DType | None = None, include_initial: _b.bool = False
-) -> Tensor: ...
-def expand_dims(x: Tensor, /, axis: _b.int | Sequence[_b.int] = 0) -> Tensor: ...
-def isdtype(dtype: dtype, kind: Any) -> _b.bool: ...
-def matrix_transpose(x: Tensor, /) -> Tensor: ...
-def permute_dims(x: Tensor, /, axes: Sequence[_b.int]) -> Tensor: ...
-def repeat(x: Tensor, repeats: Tensor | _b.int, /, *, axis: _b.int | None = None) -> Tensor: ...
-def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: _b.int = -1) -> Tensor: ...
-def unique_all(x: Tensor, /) -> UniqueAll: ...
-def unique_counts(x: Tensor, /) -> UniqueCounts: ...
-def unique_inverse(x: Tensor, /) -> UniqueInverse: ...
-def unique_values(x: Tensor, /) -> Tensor: ...
-def unstack(x: Tensor, /, *, axis: _b.int = 0) -> tuple[Tensor, ...]: ...
-def vecdot(x1: Tensor, x2: Tensor, /, *, axis: _b.int = -1) -> Tensor: ...
+) -> Tensor:
+    """The cumulative sum along `axis` (optional for one-dimensional arrays), with a leading 0 if `include_initial`."""
+
+def expand_dims(x: Tensor, /, axis: _b.int | Sequence[_b.int] = 0) -> Tensor:
+    """The array with a new dimension of length one at `axis`, or at each of several. IndexError for axes out of range,
+    ValueError for repeated ones.
+    """
+
+def isdtype(dtype: dtype, kind: Any) -> _b.bool:
+    """True if a dtype is of `kind`: a dtype; "bool", "signed integer", "unsigned integer", "integral", "real floating",
+    "complex floating" or "numeric"; or a tuple of these. ValueError for other names.
+
+    >>> import torchlite as torch
+    >>> torch.isdtype(torch.float32, ("bool", "real floating"))
+    True
+    """
+
+def matrix_transpose(x: Tensor, /) -> Tensor:
+    """The array with its last two dimensions exchanged. RuntimeError for fewer than two."""
+
+def permute_dims(x: Tensor, /, axes: Sequence[_b.int]) -> Tensor:
+    """The array with its dimensions in another order."""
+
+def repeat(x: Tensor, repeats: Tensor | _b.int, /, *, axis: _b.int | None = None) -> Tensor:
+    """Each element `repeats` times (a number, or one for each), along `axis` or of the flattened array.
+
+    >>> import torchlite as torch
+    >>> torch.repeat(torch.tensor([1, 2]), 2)
+    tensor([1, 1, 2, 2])
+    """
+
+def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: _b.int = -1) -> Tensor:
+    """Elements of `x` by indices along `axis`, the other dimensions broadcast. Negative indices count from the end."""
+
+def unique_all(x: Tensor, /) -> UniqueAll:
+    """The distinct values, sorted; the index of each one's first occurrence in the flattened array; the inverse
+    indices; and the counts. NaNs are distinct from each other.
+
+    >>> import torchlite as torch
+    >>> torch.unique_all(torch.tensor([3, 1, 3])).indices
+    tensor([1, 0])
+    """
+
+def unique_counts(x: Tensor, /) -> UniqueCounts:
+    """The distinct values, sorted, and their counts."""
+
+def unique_inverse(x: Tensor, /) -> UniqueInverse:
+    """The different values, sorted, and which of them each element is."""
+
+def unique_values(x: Tensor, /) -> Tensor:
+    """The different values, sorted."""
+
+def unstack(x: Tensor, /, *, axis: _b.int = 0) -> tuple[Tensor, ...]:
+    """The array's parts along `axis`, without that axis."""
+
+def vecdot(x1: Tensor, x2: Tensor, /, *, axis: _b.int = -1) -> Tensor:
+    """The sums of `conj(x1) * x2` along `axis`, counted from the end of both; the other dimensions broadcast."""
 
 _storage_classes: set[type]
 _tensor_classes: set[type]
 
-def eig(*args: Any, **kwargs: Any) -> NoReturn: ...
-def lstsq(*args: Any, **kwargs: Any) -> NoReturn: ...
-def matrix_rank(*args: Any, **kwargs: Any) -> NoReturn: ...
-def solve(*args: Any, **kwargs: Any) -> NoReturn: ...
-def symeig(*args: Any, **kwargs: Any) -> NoReturn: ...
-def as_torch() -> ModuleType: ...
+def eig(*args: Any, **kwargs: Any) -> NoReturn:
+    """Removed from PyTorch: RuntimeError. Use `torch.linalg.eig` or its successor."""
+
+def lstsq(*args: Any, **kwargs: Any) -> NoReturn:
+    """Removed from PyTorch: RuntimeError. Use `torch.linalg.lstsq` or its successor."""
+
+def matrix_rank(*args: Any, **kwargs: Any) -> NoReturn:
+    """Removed from PyTorch: RuntimeError. Use `torch.linalg.matrix_rank` or its successor."""
+
+def solve(*args: Any, **kwargs: Any) -> NoReturn:
+    """Removed from PyTorch: RuntimeError. Use `torch.linalg.solve` or its successor."""
+
+def symeig(*args: Any, **kwargs: Any) -> NoReturn:
+    """Removed from PyTorch: RuntimeError. Use `torch.linalg.symeig` or its successor."""
+
+def as_torch() -> ModuleType:
+    """Make `import torch` mean torchlite in this process, and in processes that `multiprocessing` starts.
+
+    Call it before anything imports `torch`. Returns torchlite. RuntimeError where PyTorch itself is imported
+    already.
+
+        import torchlite
+        torchlite.as_torch()
+        import torch, einops
+    """
+
 def vmap(
     func: Callable[..., Any],
     in_dims: Any = 0,
@@ -258,7 +535,9 @@ def vmap(
     randomness: str = "error",
     *,
     chunk_size: int | None = None,
-) -> Callable[..., Any]: ...
+) -> Callable[..., Any]:
+    """Return a function that calls `func` for all examples of its arguments at once."""
+
 def sparse_coo_tensor(
     indices: Any = None,
     values: Any = None,
@@ -270,7 +549,11 @@ def sparse_coo_tensor(
     requires_grad: _b.bool = False,
     check_invariants: _b.bool | None = None,
     is_coalesced: _b.bool | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """A sparse tensor in the COO layout: `values[i]` is at the index `indices[:, i]`; values at equal indices are
+    summed.
+    """
+
 def sparse_csr_tensor(
     crow_indices: Any,
     col_indices: Any,
@@ -283,7 +566,12 @@ def sparse_csr_tensor(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
     check_invariants: _b.bool | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """A sparse tensor in the CSR layout out of `crow_indices`, `col_indices` and `values`; without `size` it is just
+    large enough. Takes dtype, device, requires_grad and check_invariants, with which RuntimeError says what does not
+    fit.
+    """
+
 def sparse_csc_tensor(
     ccol_indices: Any,
     row_indices: Any,
@@ -296,7 +584,12 @@ def sparse_csc_tensor(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
     check_invariants: _b.bool | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """A sparse tensor in the CSC layout out of `ccol_indices`, `row_indices` and `values`; without `size` it is just
+    large enough. Takes dtype, device, requires_grad and check_invariants, with which RuntimeError says what does not
+    fit.
+    """
+
 def sparse_bsr_tensor(
     crow_indices: Any,
     col_indices: Any,
@@ -309,7 +602,12 @@ def sparse_bsr_tensor(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
     check_invariants: _b.bool | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """A sparse tensor in the BSR layout out of `crow_indices`, `col_indices` and `values`; without `size` it is just
+    large enough. Takes dtype, device, requires_grad and check_invariants, with which RuntimeError says what does not
+    fit.
+    """
+
 def sparse_bsc_tensor(
     ccol_indices: Any,
     row_indices: Any,
@@ -322,7 +620,12 @@ def sparse_bsc_tensor(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
     check_invariants: _b.bool | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """A sparse tensor in the BSC layout out of `ccol_indices`, `row_indices` and `values`; without `size` it is just
+    large enough. Takes dtype, device, requires_grad and check_invariants, with which RuntimeError says what does not
+    fit.
+    """
+
 def sparse_compressed_tensor(
     compressed_indices: Any,
     plain_indices: Any,
@@ -335,7 +638,17 @@ def sparse_compressed_tensor(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
     check_invariants: _b.bool | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """A sparse tensor in one of the compressed layouts: CSR, CSC, BSR or BSC. RuntimeError for other values of
+    `layout`.
+
+    >>> import torchlite as torch
+    >>> x = torch.sparse_compressed_tensor([0, 1, 2], [1, 0], [5.0, 6.0], layout=torch.sparse_csr)
+    >>> x.to_dense()
+    tensor([[0., 5.],
+            [6., 0.]])
+    """
+
 def _validate_sparse_csr_tensor_args(*args: Any, **kwargs: Any) -> None: ...
 def _validate_sparse_csc_tensor_args(*args: Any, **kwargs: Any) -> None: ...
 def _validate_sparse_bsr_tensor_args(*args: Any, **kwargs: Any) -> None: ...
@@ -346,14 +659,45 @@ def _convert_indices_from_coo_to_csr(input: Tensor, size: _b.int, *, out_int32: 
 def _convert_indices_from_csr_to_coo(
     crow_indices: Tensor, col_indices: Tensor, *, out_int32: _b.bool = False, transpose: _b.bool = False
 ) -> Tensor: ...
-def smm(input: Tensor, mat: Tensor) -> Tensor: ...
-def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _b.float = 1, alpha: _b.float = 1) -> Tensor: ...
-def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor: ...
-def spmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def dsmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def hsmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _b.float = 1, alpha: _b.float = 1) -> Tensor: ...
-def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor: ...
+def smm(input: Tensor, mat: Tensor) -> Tensor:
+    """`torch.smm`: sparse times dense, as a sparse matrix with all elements specified."""
+
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _b.float = 1, alpha: _b.float = 1) -> Tensor:
+    """`torch.sspaddmm`: the rows of `mat1` are filled, and follow the elements of `input`."""
+
+def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """`torch.hspmm`: sparse times dense, as a hybrid matrix with dense rows."""
+
+def spmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """mm(input, mat2, *, out=None)
+
+    The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast.
+
+    Declared at torchlite/_ops/matmul.py:184.
+    """
+
+def dsmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """mm(input, mat2, *, out=None)
+
+    The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast.
+
+    Declared at torchlite/_ops/matmul.py:184.
+    """
+
+def hsmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """mm(input, mat2, *, out=None)
+
+    The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast.
+
+    Declared at torchlite/_ops/matmul.py:184.
+    """
+
+def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _b.float = 1, alpha: _b.float = 1) -> Tensor:
+    """`beta * input + alpha * mat1 @ mat2`, sparse."""
+
+def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:
+    """Resize a COO tensor to the size and the sparse and dense dimensions of another."""
+
 def compile(
     model: Any = None,
     *,
@@ -364,7 +708,9 @@ def compile(
     options: Any = None,
     name: _b.str | None = None,
     disable: _b.bool = False,
-) -> Any: ...
+) -> Any:
+    """Compile a function or module."""
+
 def _assert_async(input: Tensor, assert_msg: _b.str | None = None) -> None: ...
 
 # Sizes and numbers as symbols: none are.
@@ -372,16 +718,42 @@ class SymInt: ...
 class SymFloat: ...
 class SymBool: ...
 
-def sym_int(a: Any) -> _b.int: ...
-def sym_float(a: Any) -> _b.float: ...
-def sym_not(a: Any) -> _b.bool: ...
-def sym_max(a: Any, b: Any) -> Any: ...
-def sym_min(a: Any, b: Any) -> Any: ...
-def sym_ite(b: Any, t: Any, f: Any) -> Any: ...
-def sym_sqrt(a: Any) -> _b.float: ...
-def sym_sum(args: Any) -> Any: ...
-def sym_fresh_size(expr: Any) -> Any: ...
-def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any: ...
+def sym_int(a: Any) -> _b.int:
+    """Return the integer part, rounded towards zero."""
+
+def sym_float(a: Any) -> _b.float:
+    """Return `float(a)`."""
+
+def sym_not(a: Any) -> _b.bool:
+    """Return `not a`."""
+
+def sym_max(a: Any, b: Any) -> Any:
+    """Return the larger number, a float if either is one."""
+
+def sym_min(a: Any, b: Any) -> Any:
+    """Return the smaller number, a float if either is one."""
+
+def sym_ite(b: Any, t: Any, f: Any) -> Any:
+    """Return `t if b else f`."""
+
+def sym_sqrt(a: Any) -> _b.float:
+    """Return `math.sqrt(a)`."""
+
+def sym_sum(args: Any) -> Any:
+    """Return `sum(args)`."""
+
+def sym_fresh_size(expr: Any) -> Any:
+    """Raise NotImplementedError: sizes outside a trace are plain numbers."""
+
+def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
+    """Return `true_fn(*operands)` if `pred` (a bool or one-element tensor) is True, else `false_fn(*operands)`. Raise
+    RuntimeError for another `pred`, for non-callables, and for operands that are no tuple or list.
+
+    >>> import torchlite as torch
+    >>> torch.cond(torch.tensor(True), lambda x: x + 1, lambda x: x - 1, (torch.tensor(2),))
+    tensor(3)
+    """
+
 def lobpcg(
     A: Tensor,
     k: int | None = None,
@@ -397,8 +769,20 @@ def lobpcg(
     ortho_iparams: dict[str, int] | None = None,
     ortho_fparams: dict[str, float] | None = None,
     ortho_bparams: dict[str, _b.bool] | None = None,
-) -> tuple[Tensor, Tensor]: ...
-def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Any: ...
+) -> tuple[Tensor, Tensor]:
+    """The `k` largest (with `largest=False` smallest) eigenvalues (*, k) and eigenvectors (*, m, k) of a symmetric
+    positive definite `A` (*, m, m), dense or sparse, or of the generalised problem A x = e B x.
+    """
+
+def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Any:
+    """Repeat `carried_inputs = body_fn(*carried_inputs)` while `cond_fn(*carried_inputs)` is True; return the last
+    values. Raise RuntimeError if `body_fn` returns no tuple or one of another length.
+
+    >>> import torchlite as torch
+    >>> torch.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (torch.tensor(0), torch.tensor(1)))
+    (tensor(3), tensor(8))
+    """
+
 def _shape_as_tensor(self: Tensor) -> Tensor: ...
 def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _b.int, input_dtype: dtype) -> Tensor: ...
 def _cast_Byte(self: Tensor, non_blocking: _b.bool = False) -> Tensor: ...
@@ -409,25 +793,45 @@ def _cast_Long(self: Tensor, non_blocking: _b.bool = False) -> Tensor: ...
 def _cast_Half(self: Tensor, non_blocking: _b.bool = False) -> Tensor: ...
 def _cast_Float(self: Tensor, non_blocking: _b.bool = False) -> Tensor: ...
 def _cast_Double(self: Tensor, non_blocking: _b.bool = False) -> Tensor: ...
-def is_distributed(input: Tensor) -> _b.bool: ...
+def is_distributed(input: Tensor) -> _b.bool:
+    """True if a tensor is distributed over several machines: always False."""
 
 class AcceleratorError(RuntimeError):
+    """Error of a device; `error_code` is the device's error number, if it has one."""
+
     error_code: _b.int
 
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: _b.int = 1
-) -> Tensor: ...
+) -> Tensor:
+    """`torch.nn.functional.binary_cross_entropy_with_logits`.
+
+    >>> import torchlite as torch
+    >>> torch.binary_cross_entropy_with_logits(torch.zeros(2), torch.ones(2), None, None, 2)
+    tensor(1.3863)
+    """
+
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: _b.float = 0.0, reduction: _b.int = 1
-) -> Tensor: ...
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _b.float = 1.0, reduction: _b.int = 1) -> Tensor: ...
-def kl_div(input: Tensor, target: Tensor, reduction: _b.int = 1, *, log_target: _b.bool = False) -> Tensor: ...
+) -> Tensor:
+    """`torch.nn.functional.cosine_embedding_loss`."""
+
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _b.float = 1.0, reduction: _b.int = 1) -> Tensor:
+    """`torch.nn.functional.hinge_embedding_loss`."""
+
+def kl_div(input: Tensor, target: Tensor, reduction: _b.int = 1, *, log_target: _b.bool = False) -> Tensor:
+    """`torch.nn.functional.kl_div`; the mean is that of all elements, without the other's warning."""
+
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: _b.float = 0.0, reduction: _b.int = 1
-) -> Tensor: ...
+) -> Tensor:
+    """`torch.nn.functional.margin_ranking_loss`."""
+
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: _b.bool, full: _b.bool, eps: _b.float, reduction: _b.int
-) -> Tensor: ...
+) -> Tensor:
+    """`torch.nn.functional.poisson_nll_loss`."""
+
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -437,9 +841,11 @@ def triplet_margin_loss(
     eps: _b.float = 1e-6,
     swap: _b.bool = False,
     reduction: _b.int = 1,
-) -> Tensor: ...
+) -> Tensor:
+    """`torch.nn.functional.triplet_margin_loss`."""
 
 class DisableTorchFunction:
+    """Context manager that disables `__torch_function__` of subclasses and modes in this thread."""
     def __enter__(self) -> None: ...
     def __exit__(self, *error: Any) -> None: ...
 

@@ -10,15 +10,29 @@ from .basic import Generator
 from .tensor import Tensor
 
 class MakingMethods:
-    def bernoulli(self, p: _b.float | None = None, *, generator: Generator | None = None) -> Tensor: ...
-    def bernoulli_(self, p: _b.float | Tensor = 0.5, *, generator: Generator | None = None) -> Self: ...
-    def cauchy_(self, median: _b.float = 0.0, sigma: _b.float = 1.0, *, generator: Generator | None = None) -> Self: ...
-    def exponential_(self, lambd: _b.float = 1.0, *, generator: Generator | None = None) -> Self: ...
-    def geometric_(self, p: _b.float, *, generator: Generator | None = None) -> Self: ...
-    def log_normal_(self, mean: _b.float = 1.0, std: _b.float = 2.0, *, generator: Generator | None = None) -> Self: ...
+    def bernoulli(self, p: _b.float | None = None, *, generator: Generator | None = None) -> Tensor:
+        """1 with the probability that each entry states (or `p` for all), else 0; the result has the dtype of `input`.
+        The gradient is zero.
+        """
+    def bernoulli_(self, p: _b.float | Tensor = 0.5, *, generator: Generator | None = None) -> Self:
+        """Fill with 1 with probability `p` (a number, or a tensor of them that broadcasts), else 0."""
+    def cauchy_(self, median: _b.float = 0.0, sigma: _b.float = 1.0, *, generator: Generator | None = None) -> Self:
+        """Fill with Cauchy numbers about `median` of scale `sigma` > 0."""
+    def exponential_(self, lambd: _b.float = 1.0, *, generator: Generator | None = None) -> Self:
+        """Fill with exponential numbers of rate `lambd` > 0."""
+    def geometric_(self, p: _b.float, *, generator: Generator | None = None) -> Self:
+        """Fill with the number of trials of probability `p` up to the first success."""
+    def log_normal_(self, mean: _b.float = 1.0, std: _b.float = 2.0, *, generator: Generator | None = None) -> Self:
+        """Fill with exp of normal numbers of the given mean and standard deviation."""
     def multinomial(
         self, num_samples: _b.int, replacement: _b.bool = False, *, generator: Generator | None = None
-    ) -> Tensor: ...
+    ) -> Tensor:
+        """Indices drawn by the weights in `input` (one row, or a matrix of rows), `num_samples` from each row, with or
+        without replacement.
+
+        RuntimeError for weights that are negative, infinite or NaN, and for more samples than weights without
+        replacement.
+        """
     def new_empty(
         self,
         *size: Ints,
@@ -27,7 +41,8 @@ class MakingMethods:
         requires_grad: _b.bool = False,
         layout: Layout | None = None,
         pin_memory: _b.bool = False,
-    ) -> Tensor: ...
+    ) -> Tensor:
+        """An uninitialised tensor of the given size with this tensor's dtype and device, unless said otherwise."""
     def new_empty_strided(
         self,
         size: Ints,
@@ -38,7 +53,8 @@ class MakingMethods:
         requires_grad: _b.bool = False,
         layout: Layout | None = None,
         pin_memory: _b.bool = False,
-    ) -> Tensor: ...
+    ) -> Tensor:
+        """An uninitialised tensor of the given size and strides, by default with this tensor's dtype and device."""
     def new_full(
         self,
         size: Ints,
@@ -49,7 +65,8 @@ class MakingMethods:
         requires_grad: _b.bool = False,
         layout: Layout | None = None,
         pin_memory: _b.bool = False,
-    ) -> Tensor: ...
+    ) -> Tensor:
+        """A tensor of the given size filled with `fill_value`, by default with this tensor's dtype and device."""
     def new_ones(
         self,
         *size: Ints,
@@ -58,7 +75,8 @@ class MakingMethods:
         requires_grad: _b.bool = False,
         layout: Layout | None = None,
         pin_memory: _b.bool = False,
-    ) -> Tensor: ...
+    ) -> Tensor:
+        """Ones of the given size with this tensor's dtype and device, unless said otherwise."""
     def new_tensor(
         self,
         data: TensorLike,
@@ -68,7 +86,8 @@ class MakingMethods:
         requires_grad: _b.bool = False,
         layout: Layout | None = None,
         pin_memory: _b.bool = False,
-    ) -> Tensor: ...
+    ) -> Tensor:
+        """A copy of the data, by default with this tensor's dtype and device."""
     def new_zeros(
         self,
         *size: Ints,
@@ -77,17 +96,44 @@ class MakingMethods:
         requires_grad: _b.bool = False,
         layout: Layout | None = None,
         pin_memory: _b.bool = False,
-    ) -> Tensor: ...
-    def normal_(self, mean: _b.float = 0.0, std: _b.float = 1.0, *, generator: Generator | None = None) -> Self: ...
+    ) -> Tensor:
+        """Zeros of the given size with this tensor's dtype and device, unless said otherwise."""
+    def normal_(self, mean: _b.float = 0.0, std: _b.float = 1.0, *, generator: Generator | None = None) -> Self:
+        """Fill with normal numbers. RuntimeError when std < 0. A complex tensor gets half of the variance in each
+        part.
+        """
     def random_(
         self, from_: _b.int | None = None, to: _b.int | None = ..., *, generator: Generator | None = None
-    ) -> Self: ...
-    def uniform_(self, from_: Number = 0.0, to: Number = 1.0, *, generator: Generator | None = None) -> Self: ...
+    ) -> Self:
+        """Fill with integers: `random_(from, to)` of [from, to), `random_(to)` of [0, to), `random_()` of all from 0 on
+        that the dtype holds exactly.
 
-def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-def _sample_dirichlet(input: Tensor, generator: Generator | None = None, *, out: Tensor | None = None) -> Tensor: ...
-def _standard_gamma(input: Tensor, generator: Generator | None = None, *, out: Tensor | None = None) -> Tensor: ...
-def _standard_gamma_grad(input: Tensor, output: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+        With to=None the upper end is the dtype's largest integer, and with from=None too all 64 bits are drawn.
+        """
+    def uniform_(self, from_: Number = 0.0, to: Number = 1.0, *, generator: Generator | None = None) -> Self:
+        """Fill with uniform numbers of [from_, to). RuntimeError when from_ > to."""
+
+def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """How beta variates ``x`` of parameters ``alpha`` and ``total - alpha`` move with ``alpha``; over ``1 - x``."""
+
+def _sample_dirichlet(input: Tensor, generator: Generator | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Dirichlet variates of the concentrations along the last dimension of `input`. Not differentiable;
+    `torch.distributions.Dirichlet` implements the gradient.
+    """
+
+def _standard_gamma(input: Tensor, generator: Generator | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Gamma variates of the shape parameters in `input` and rate 1. Their gradients are implicit:
+    ``_standard_gamma_grad``.
+    """
+
+def _standard_gamma_grad(input: Tensor, output: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """How gamma variates ``output`` of shape parameters ``input`` (both of one shape) move with them.
+
+    >>> import torchlite as torch
+    >>> torch._standard_gamma_grad(torch.tensor([1.0]), torch.tensor([0.0001]))
+    tensor([0.0010])
+    """
+
 @overload
 def arange(
     end: Number | Tensor,
@@ -98,7 +144,12 @@ def arange(
     device: DeviceLike = None,
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
-) -> Tensor: ...
+) -> Tensor:
+    """`arange(end)`, `arange(start, end, step)`: from `start` in steps of `step` up to but without `end`.
+
+    int64 for ints, else the default dtype, unless `dtype` is given.
+    """
+
 @overload
 def arange(
     start: Number | Tensor,
@@ -122,13 +173,19 @@ def bartlett_window(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """The triangle 1 - |2 n / N - 1|, n = 0 ... N; periodic: without its last point."""
+
 def bernoulli(
     input: Tensor, p: _b.float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
-) -> Tensor: ...
-def binomial(
-    count: Tensor, prob: Tensor, generator: Generator | None = None, *, out: Tensor | None = None
-) -> Tensor: ...
+) -> Tensor:
+    """1 with the probability that each entry states (or `p` for all), else 0; the result has the dtype of `input`. The
+    gradient is zero.
+    """
+
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Binomial numbers of `count` trials of probability `prob`, both floating and of one dtype."""
+
 def blackman_window(
     window_length: _b.int,
     periodic: _b.bool = True,
@@ -139,11 +196,17 @@ def blackman_window(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
     out: Tensor | None = None,
-) -> Tensor: ...
-def cartesian_prod(*tensors: Tensor | Sequence[Tensor]) -> Tensor: ...
+) -> Tensor:
+    """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N), n = 0 ... N; periodic: without its last point."""
+
+def cartesian_prod(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
+    """The Cartesian product of vectors, one combination a row."""
+
 def combinations(
     input: Tensor, r: _b.int = 2, with_replacement: _b.bool = False, *, out: Tensor | None = None
-) -> Tensor: ...
+) -> Tensor:
+    """The combinations of `r` entries of a vector, one a row, in the order of itertools."""
+
 @overload
 def empty(
     *size: Ints,
@@ -154,7 +217,9 @@ def empty(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
     memory_format: MemoryFormat | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """A tensor with uninitialised values."""
+
 @overload
 def empty(
     *,
@@ -177,7 +242,9 @@ def empty_like(
     requires_grad: _b.bool = False,
     memory_format: MemoryFormat | None = None,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """An uninitialised tensor with the shape, dtype, device and order in memory of `input`, unless said otherwise."""
+
 def empty_permuted(
     size: Ints,
     physical_layout: Ints,
@@ -188,7 +255,9 @@ def empty_permuted(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """An uninitialised dense tensor whose dimensions lie in memory in the order `physical_layout`."""
+
 def empty_strided(
     size: Ints,
     stride: Ints,
@@ -199,7 +268,9 @@ def empty_strided(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """An uninitialised tensor of the given strides (in elements)."""
+
 def eye(
     n: _b.int,
     m: _b.int | None = None,
@@ -210,7 +281,9 @@ def eye(
     device: DeviceLike = None,
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
-) -> Tensor: ...
+) -> Tensor:
+    """A matrix of n rows and m columns (n when not given) with ones on its diagonal."""
+
 def full(
     size: Sequence[_b.int],
     fill_value: Number | Tensor,
@@ -221,7 +294,9 @@ def full(
     device: DeviceLike = None,
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
-) -> Tensor: ...
+) -> Tensor:
+    """A tensor filled with `fill_value`, whose type determines the dtype (int64 for ints) unless `dtype` is given."""
+
 def full_like(
     input: Tensor,
     fill_value: Number | Tensor,
@@ -233,7 +308,9 @@ def full_like(
     requires_grad: _b.bool = False,
     memory_format: MemoryFormat | None = None,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """A tensor filled with `fill_value`, by default with the shape, dtype, device and memory layout of `input`."""
+
 def hamming_window(
     window_length: _b.int,
     periodic: _b.bool = True,
@@ -246,7 +323,9 @@ def hamming_window(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """alpha - beta cos(2 pi n / N), n = 0 ... N; periodic: without its last point."""
+
 def hann_window(
     window_length: _b.int,
     periodic: _b.bool = True,
@@ -257,7 +336,9 @@ def hann_window(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """(1 - cos(2 pi n / N)) / 2, n = 0 ... N; periodic: without its last point."""
+
 def kaiser_window(
     window_length: _b.int,
     periodic: _b.bool = True,
@@ -269,7 +350,9 @@ def kaiser_window(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """I0(beta sqrt(1 - (2 n / N - 1)**2)) / I0(beta), n = 0 ... N; periodic: without its last point."""
+
 def linspace(
     start: Number | Tensor,
     end: Number | Tensor,
@@ -281,7 +364,9 @@ def linspace(
     device: DeviceLike = None,
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
-) -> Tensor: ...
+) -> Tensor:
+    """`steps` numbers at equal distances from `start` to `end`, both included."""
+
 def logspace(
     start: Number | Tensor,
     end: Number | Tensor,
@@ -294,8 +379,14 @@ def logspace(
     device: DeviceLike = None,
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
-) -> Tensor: ...
-def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: _b.str | None = None) -> tuple[Tensor, ...]: ...
+) -> Tensor:
+    """`base` to the powers `linspace(start, end, steps)`."""
+
+def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: _b.str | None = None) -> tuple[Tensor, ...]:
+    """Coordinates of the grid spanned by vectors: one tensor a vector. With indexing "xy" the first two dimensions
+    change places.
+    """
+
 def multinomial(
     input: Tensor,
     num_samples: _b.int,
@@ -303,7 +394,14 @@ def multinomial(
     *,
     generator: Generator | None = None,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """Indices drawn by the weights in `input` (one row, or a matrix of rows), `num_samples` from each row, with or
+    without replacement.
+
+    RuntimeError for weights that are negative, infinite or NaN, and for more samples than weights without
+    replacement.
+    """
+
 def normal(
     mean: Tensor | Number = 0.0,
     std: Tensor | Number = 1.0,
@@ -316,7 +414,11 @@ def normal(
     device: DeviceLike = None,
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
-) -> Tensor: ...
+) -> Tensor:
+    """Normal numbers of the given mean and standard deviation: tensors of them (broadcast), or numbers and a
+    `size`.
+    """
+
 @overload
 def ones(
     *size: Ints,
@@ -326,7 +428,9 @@ def ones(
     device: DeviceLike = None,
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
-) -> Tensor: ...
+) -> Tensor:
+    """Ones: `ones(2, 3)` or `ones((2, 3))`, of the default dtype or `dtype`."""
+
 @overload
 def ones(
     *,
@@ -348,8 +452,14 @@ def ones_like(
     requires_grad: _b.bool = False,
     memory_format: MemoryFormat | None = None,
     out: Tensor | None = None,
-) -> Tensor: ...
-def poisson(input: Tensor, generator: Generator | None = None, *, out: Tensor | None = None) -> Tensor: ...
+) -> Tensor:
+    """Ones with the shape, dtype, device and order in memory of `input`, unless said otherwise."""
+
+def poisson(input: Tensor, generator: Generator | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Poisson numbers of the rates in `input`, in its dtype. RuntimeError for a negative rate. The gradient is
+    zero.
+    """
+
 @overload
 def rand(
     *size: Ints,
@@ -360,7 +470,16 @@ def rand(
     device: DeviceLike = None,
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
-) -> Tensor: ...
+) -> Tensor:
+    """Uniform numbers in [0, 1): `rand(2, 3)` or `rand((2, 3))`, of the default dtype or `dtype`. On "cpu" PyTorch's
+    numbers for the same seed.
+
+    >>> import torchlite as torch
+    >>> _ = torch.manual_seed(0)
+    >>> torch.rand(2)
+    tensor([0.4963, 0.7682])
+    """
+
 @overload
 def rand(
     *,
@@ -383,7 +502,9 @@ def rand_like(
     memory_format: MemoryFormat | None = None,
     generator: Generator | None = None,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """Uniform numbers in [0, 1), in the shape of `input`."""
+
 @overload
 def randint(
     high: _b.int,
@@ -396,7 +517,13 @@ def randint(
     device: DeviceLike = None,
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
-) -> Tensor: ...
+) -> Tensor:
+    """Integers in [low, high), or in [0, high) when only one bound is given: `randint(10, (2, 3))`, `randint(3, 10, (2,
+    3))`.
+
+    Int64 unless `dtype` is given.
+    """
+
 @overload
 def randint(
     low: _b.int,
@@ -423,7 +550,9 @@ def randint_like(
     memory_format: MemoryFormat | None = None,
     generator: Generator | None = None,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """Integers in [low, high), or in [0, high) when only one bound is given, in the shape and dtype of `input`."""
+
 @overload
 def randn(
     *size: Ints,
@@ -434,7 +563,9 @@ def randn(
     device: DeviceLike = None,
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
-) -> Tensor: ...
+) -> Tensor:
+    """Standard normal numbers; complex ones have variance 1, half of it in each part."""
+
 @overload
 def randn(
     *,
@@ -457,7 +588,9 @@ def randn_like(
     memory_format: MemoryFormat | None = None,
     generator: Generator | None = None,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """Standard normal numbers, in the shape of `input`."""
+
 def randperm(
     n: _b.int,
     *,
@@ -468,7 +601,9 @@ def randperm(
     device: DeviceLike = None,
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
-) -> Tensor: ...
+) -> Tensor:
+    """The integers from 0 to n - 1 in random order."""
+
 def range(
     start: Number | Tensor = 0,
     end: Number | Tensor | None = None,
@@ -480,7 +615,9 @@ def range(
     device: DeviceLike = None,
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
-) -> Tensor: ...
+) -> Tensor:
+    """Like `arange`, but includes `end` and has the default dtype; PyTorch has deprecated it."""
+
 def scalar_tensor(
     s: Ints,
     *,
@@ -490,7 +627,9 @@ def scalar_tensor(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """A tensor without dimensions of the default dtype or `dtype`."""
+
 def tril_indices(
     row: _b.int,
     col: _b.int,
@@ -502,7 +641,11 @@ def tril_indices(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """Row and column indices (2 x count) of the part of a row x col matrix on and below the diagonal `offset`, row by
+    row.
+    """
+
 def triu_indices(
     row: _b.int,
     col: _b.int,
@@ -514,8 +657,16 @@ def triu_indices(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
     out: Tensor | None = None,
-) -> Tensor: ...
-def vander(x: Tensor, N: _b.int | None = None, increasing: _b.bool = False, *, out: Tensor | None = None) -> Tensor: ...
+) -> Tensor:
+    """Row and column indices (2 x count) of the part of a row x col matrix on and above the diagonal `offset`, row by
+    row.
+    """
+
+def vander(x: Tensor, N: _b.int | None = None, increasing: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Vandermonde matrix: the powers N - 1 ... 0 of each entry of a vector in a row, or 0 ... N - 1
+    when `increasing`.
+    """
+
 @overload
 def zeros(
     *size: Ints,
@@ -525,7 +676,9 @@ def zeros(
     device: DeviceLike = None,
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
-) -> Tensor: ...
+) -> Tensor:
+    """Zeros: `zeros(2, 3)` or `zeros((2, 3))`, of the default dtype or `dtype`."""
+
 @overload
 def zeros(
     *,
@@ -547,4 +700,5 @@ def zeros_like(
     requires_grad: _b.bool = False,
     memory_format: MemoryFormat | None = None,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """Zeros with the shape, dtype, device and order in memory of `input`, unless said otherwise."""

@@ -10,26 +10,91 @@ from .aliases import DType, Ints, Number
 from .tensor import Tensor
 
 class ReductionsMethods:
-    def all(self, dim: Ints | None = None, keepdim: _b.bool = False) -> Tensor: ...
-    def amax(self, dim: Ints = ..., keepdim: _b.bool = False) -> Tensor: ...
-    def amin(self, dim: Ints = ..., keepdim: _b.bool = False) -> Tensor: ...
-    def aminmax(self, *, dim: _b.int | None = None, keepdim: _b.bool = False) -> results.aminmax: ...
-    def any(self, dim: Ints | None = None, keepdim: _b.bool = False) -> Tensor: ...
-    def argmax(self, dim: _b.int | None = None, keepdim: _b.bool = False) -> Tensor: ...
-    def argmin(self, dim: _b.int | None = None, keepdim: _b.bool = False) -> Tensor: ...
-    def argsort(self, dim: _b.int = -1, descending: _b.bool = False, *, stable: _b.bool = False) -> Tensor: ...
-    def argwhere(self) -> Tensor: ...
-    def bincount(self, weights: Tensor | None = None, minlength: _b.int = 0) -> Tensor: ...
-    def count_nonzero(self, dim: Ints | None = None) -> Tensor: ...
-    def cummax(self, dim: _b.int) -> results.cummax: ...
-    def cummin(self, dim: _b.int) -> results.cummin: ...
-    def cumprod(self, dim: _b.int, *, dtype: DType | None = None) -> Tensor: ...
-    def cumsum(self, dim: _b.int, *, dtype: DType | None = None) -> Tensor: ...
+    def all(self, dim: Ints | None = None, keepdim: _b.bool = False) -> Tensor:
+        """Whether all elements are true (not zero), of all or over `dim`: bool (uint8 for uint8)."""
+    def amax(self, dim: Ints = ..., keepdim: _b.bool = False) -> Tensor:
+        """The greatest element, of all or over `dim` (an int or several);
+        its gradient is shared by equal ones. NaN wins.
+        """
+    def amin(self, dim: Ints = ..., keepdim: _b.bool = False) -> Tensor:
+        """The least element, of all or over `dim` (an int or several);
+        its gradient is shared by equal ones. NaN wins.
+        """
+    def aminmax(self, *, dim: _b.int | None = None, keepdim: _b.bool = False) -> results.aminmax:
+        """The least and the greatest element, of all or along `dim`: `(min, max)`."""
+    def any(self, dim: Ints | None = None, keepdim: _b.bool = False) -> Tensor:
+        """Whether any elements are true (not zero), of all or over `dim`: bool (uint8 for uint8)."""
+    def argmax(self, dim: _b.int | None = None, keepdim: _b.bool = False) -> Tensor:
+        """The index (int64) of the greatest element: of the flattened
+        tensor, or along `dim`; the first of equal ones. RuntimeError for complex numbers and bools.
+        """
+    def argmin(self, dim: _b.int | None = None, keepdim: _b.bool = False) -> Tensor:
+        """The index (int64) of the least element: of the flattened
+        tensor, or along `dim`; the first of equal ones. RuntimeError for complex numbers and bools.
+        """
+    def argsort(self, dim: _b.int = -1, descending: _b.bool = False, *, stable: _b.bool = False) -> Tensor:
+        """The indices (int64) that sort `input` along `dim`."""
+    def argwhere(self) -> Tensor:
+        """The indices of the elements that are not zero: int64 of shape (count, input.ndim)."""
+    def bincount(self, weights: Tensor | None = None, minlength: _b.int = 0) -> Tensor:
+        """How often each of 0, 1, 2 ... comes in a vector of non-negative integers (or the sum of their weights): a
+        vector of at least `minlength`.
+
+        >>> torch.bincount(torch.tensor([0, 2, 2]))
+        tensor([1, 0, 2])
+        """
+    def count_nonzero(self, dim: Ints | None = None) -> Tensor:
+        """How many elements are not zero, of all or over `dim` (an int or several): int64.
+
+        >>> torch.count_nonzero(torch.tensor([0, 5, 6]))
+        tensor(2)
+        """
+    def cummax(self, dim: _b.int) -> results.cummax:
+        """The greatest element so far along `dim` and its (latest) index: `(values, indices)`, both of `input`'s
+        shape. NaN counts as beyond everything.
+        """
+    def cummin(self, dim: _b.int) -> results.cummin:
+        """The least element so far along `dim` and its (latest) index: `(values, indices)`, both of `input`'s
+        shape. NaN counts as beyond everything.
+        """
+    def cumprod(self, dim: _b.int, *, dtype: DType | None = None) -> Tensor:
+        """The running product along `dim`: shape of `input`; integers and bools are multiplied as int64, or as `dtype`.
+
+        >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
+        tensor([1, 2, 6])
+        """
+    def cumsum(self, dim: _b.int, *, dtype: DType | None = None) -> Tensor:
+        """The running sum along `dim`: shape of `input`; integers and bools are summed as int64, or as `dtype`.
+         IndexError for a dimension out of
+        range.
+
+         >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
+         tensor([1, 3, 6])
+
+        """
     def diff(
         self, n: _b.int = 1, dim: _b.int = -1, prepend: Tensor | None = None, append: Tensor | None = None
-    ) -> Tensor: ...
-    def hash_tensor(self, dim: _b.int | None = None, *, keepdim: _b.bool = False, mode: _b.int = 0) -> Tensor: ...
-    def histc(self, bins: _b.int = 100, min: Number = 0, max: Number = 0) -> Tensor: ...
+    ) -> Tensor:
+        """The `n`-th difference of neighbours along `dim` (of bools: whether they differ), with values put before and
+        after first.
+
+        >>> torch.diff(torch.tensor([1, 4, 9]))
+        tensor([3, 5])
+        """
+    def hash_tensor(self, dim: _b.int | None = None, *, keepdim: _b.bool = False, mode: _b.int = 0) -> Tensor:
+        """The exclusive or (uint64) of the elements' bits, of all or over `dim` (an int or several): of floats as
+        float64, of others as int64. `mode` 0 is the only one.
+
+        >>> torch.hash_tensor(torch.tensor([1, 2, 5]))
+        tensor(6, dtype=torch.uint64)
+        """
+    def histc(self, bins: _b.int = 100, min: Number = 0, max: Number = 0) -> Tensor:
+        """How many elements fall into each of `bins` equal bins between `min` and `max` (the data's own when both are
+        equal), in `input`'s dtype.
+
+        >>> torch.histc(torch.tensor([1., 2., 2.]), bins=2)
+        tensor([1., 2.])
+        """
     def histogram(
         self,
         bins: Tensor | _b.int,
@@ -37,39 +102,96 @@ class ReductionsMethods:
         range: Sequence[_b.float] | None = None,
         weight: Tensor | None = None,
         density: _b.bool = False,
-    ) -> results.histogram: ...
-    def kthvalue(self, k: _b.int, dim: _b.int = -1, keepdim: _b.bool = False) -> results.kthvalue: ...
-    def log_softmax(self, dim: _b.int, dtype: DType | None = None) -> Tensor: ...
-    def logcumsumexp(self, dim: _b.int) -> Tensor: ...
-    def logsumexp(self, dim: Ints, keepdim: _b.bool = False) -> Tensor: ...
+    ) -> results.histogram:
+        """Number of elements (or how much weight) fall into each bin: `(hist, bin_edges)`. `bins` is a count or a
+        tensor of edges; the last bin is closed.
+
+        >>> torch.histogram(torch.tensor([1., 2., 3.]), 2).hist
+        tensor([1., 2.])
+        """
+    def kthvalue(self, k: _b.int, dim: _b.int = -1, keepdim: _b.bool = False) -> results.kthvalue:
+        """The `k`-th smallest element (counted from 1) along `dim` and its index. RuntimeError when there is none.
+
+        >>> torch.kthvalue(torch.tensor([3., 1., 2.]), 2).values
+        tensor(2.)
+        """
+    def log_softmax(self, dim: _b.int, dtype: DType | None = None) -> Tensor:
+        """The logarithm of ``softmax(input, dim)``, computed without underflow."""
+    def logcumsumexp(self, dim: _b.int) -> Tensor:
+        """The logarithm of the running sum of exponentials along `dim`, computed without overflow: shape of `input`;
+         integers become the default
+        float dtype.
+
+         >>> torch.logcumsumexp(torch.tensor([0.0, 0.0]), 0)
+         tensor([0.0000, 0.6931])
+
+        """
+    def logsumexp(self, dim: Ints, keepdim: _b.bool = False) -> Tensor:
+        """log(sum(exp(input))) over `dim` (an int or several), computed without overflow; integers become the default
+        float dtype.
+
+        >>> torch.logsumexp(torch.tensor([0., 0.]), 0)
+        tensor(0.6931)
+        """
     @overload
-    def max(self) -> Tensor: ...
+    def max(self) -> Tensor:
+        """`max(input)`: the greatest element. `max(input, dim)`: the greatest along `dim` and its index, `(values,
+        indices)`. `max(input, other)`: elementwise.
+
+        NaN counts as the greatest. RuntimeError for an empty tensor.
+
+        >>> torch.max(torch.tensor([1, 3, 2]))
+        tensor(3)
+        """
     @overload
     def max(
         self, dim: _b.int, keepdim: _b.bool = False, *, out: tuple[Tensor, Tensor] | None = None
     ) -> results.max: ...
     @overload
     def max(self, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-    def mean(self, dim: Ints | None = None, keepdim: _b.bool = False, *, dtype: DType | None = None) -> Tensor: ...
+    def mean(self, dim: Ints | None = None, keepdim: _b.bool = False, *, dtype: DType | None = None) -> Tensor:
+        """The mean of all elements, or over `dim` (an int or several). RuntimeError for integers unless `dtype` is a
+        float one.
+
+        >>> torch.mean(torch.tensor([1., 2.]))
+        tensor(1.5000)
+        """
     @overload
-    def median(self) -> Tensor: ...
+    def median(self) -> Tensor:
+        """The median (the lower of two) of all elements, or along `dim` with its index, `(values, indices)`. NaN when
+        there is one.
+
+        >>> torch.median(torch.tensor([3, 1, 2]))
+        tensor(2)
+        """
     @overload
     def median(
         self, dim: _b.int, keepdim: _b.bool = False, *, out: tuple[Tensor, Tensor] | None = None
     ) -> results.median: ...
     @overload
-    def min(self) -> Tensor: ...
+    def min(self) -> Tensor:
+        """`min(input)`: the least element. `min(input, dim)`: the least along `dim` and its index, `(values, indices)`.
+        `min(input, other)`: elementwise.
+        """
     @overload
     def min(
         self, dim: _b.int, keepdim: _b.bool = False, *, out: tuple[Tensor, Tensor] | None = None
     ) -> results.min: ...
     @overload
     def min(self, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
-    def mode(self, dim: _b.int = -1, keepdim: _b.bool = False) -> results.mode: ...
-    def msort(self) -> Tensor: ...
-    def nanmean(self, dim: Ints | None = None, keepdim: _b.bool = False, *, dtype: DType | None = None) -> Tensor: ...
+    def mode(self, dim: _b.int = -1, keepdim: _b.bool = False) -> results.mode:
+        """The most frequent value along `dim` (the smallest of them) and an index of it: `(values, indices)`.
+
+        >>> torch.mode(torch.tensor([1, 2, 2])).values
+        tensor(2)
+        """
+    def msort(self) -> Tensor:
+        """`input` sorted along its first dimension."""
+    def nanmean(self, dim: Ints | None = None, keepdim: _b.bool = False, *, dtype: DType | None = None) -> Tensor:
+        """The mean over `dim` of the elements that are not NaN."""
     @overload
-    def nanmedian(self) -> Tensor: ...
+    def nanmedian(self) -> Tensor:
+        """The median of the elements that are not NaN; otherwise as `median`."""
     @overload
     def nanmedian(
         self, dim: _b.int, keepdim: _b.bool = False, *, out: tuple[Tensor, Tensor] | None = None
@@ -81,14 +203,30 @@ class ReductionsMethods:
         keepdim: _b.bool = False,
         *,
         interpolation: _b.str = "linear",
-    ) -> Tensor: ...
-    def nansum(self, dim: Ints | None = None, keepdim: _b.bool = False, *, dtype: DType | None = None) -> Tensor: ...
+    ) -> Tensor:
+        """Like `quantile`, ignoring NaNs."""
+    def nansum(self, dim: Ints | None = None, keepdim: _b.bool = False, *, dtype: DType | None = None) -> Tensor:
+        """The sum over `dim` with NaN counted as zero."""
     @overload
-    def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor: ...
+    def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor:
+        """The indices of the elements that are not zero: int64 of shape (count, input.ndim), or with `as_tuple` one
+        vector a dimension.
+
+        >>> torch.nonzero(torch.tensor([0, 5]))
+        tensor([[1]])
+        """
     @overload
     def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
-    def nonzero_static(self, *, size: Ints, fill_value: Number | Tensor = -1) -> Tensor: ...
-    def prod(self, dim: _b.int | None = None, keepdim: _b.bool = False, *, dtype: DType | None = None) -> Tensor: ...
+    def nonzero_static(self, *, size: Ints, fill_value: Number | Tensor = -1) -> Tensor:
+        """The first `size` indices of non-zero elements, filled up with `fill_value`: int64 of shape (size,
+        input.ndim).
+        """
+    def prod(self, dim: _b.int | None = None, keepdim: _b.bool = False, *, dtype: DType | None = None) -> Tensor:
+        """The product of all elements, or along `dim`; integers and bools are multiplied as int64, or as `dtype`.
+
+        >>> torch.prod(torch.tensor([2, 3]))
+        tensor(6)
+        """
     def quantile(
         self,
         q: _b.float | Tensor,
@@ -96,9 +234,29 @@ class ReductionsMethods:
         keepdim: _b.bool = False,
         *,
         interpolation: _b.str = "linear",
-    ) -> Tensor: ...
-    def softmax(self, dim: _b.int, dtype: DType | None = None) -> Tensor: ...
-    def sort(self, dim: _b.int = -1, descending: _b.bool = False, stable: _b.bool = False) -> results.sort: ...
+    ) -> Tensor:
+        """The `q`-quantiles (a number, or a tensor of them, which makes a new first dimension) of all elements or along
+        `dim`. NaN where there is one.
+
+        >>> torch.quantile(torch.tensor([1., 2., 3.]), 0.25)
+        tensor(1.5000)
+        """
+    def softmax(self, dim: _b.int, dtype: DType | None = None) -> Tensor:
+        """``exp(input)`` divided by its sum along ``dim``; shape and dtype of ``input``, or ``dtype`` (the input is
+        cast to it first).
+
+        >>> torch.softmax(torch.tensor([0.0, 0.0]), 0)
+        tensor([0.5000, 0.5000])
+        """
+    def sort(self, dim: _b.int = -1, descending: _b.bool = False, stable: _b.bool = False) -> results.sort:
+        """The elements in order along `dim` and where they stood: `(values, indices)`, both of `input`'s shape. NaN
+         counts as the greatest. Always
+        stable.
+
+         >>> torch.sort(torch.tensor([3, 1, 2])).indices
+         tensor([1, 2, 0])
+
+        """
     def std(
         self,
         dim: Ints | None = None,
@@ -106,10 +264,24 @@ class ReductionsMethods:
         keepdim: _b.bool = False,
         *,
         correction: _b.float | None = None,
-    ) -> Tensor: ...
-    def sum(self, dim: Ints | None = None, keepdim: _b.bool = False, *, dtype: DType | None = None) -> Tensor: ...
-    def sum_to_size(self, *size: Ints) -> Tensor: ...
-    def topk(self, k: _b.int, dim: _b.int = -1, largest: _b.bool = True, sorted: _b.bool = True) -> results.topk: ...
+    ) -> Tensor:
+        """The standard deviation over `dim`: the square root of `var`."""
+    def sum(self, dim: Ints | None = None, keepdim: _b.bool = False, *, dtype: DType | None = None) -> Tensor:
+        """The sum of all elements, or over `dim` (an int or several); integers and bools are summed as int64, or as
+        `dtype`.
+
+        >>> torch.sum(torch.tensor([[1, 2], [3, 4]]), 0)
+        tensor([4, 6])
+        """
+    def sum_to_size(self, *size: Ints) -> Tensor:
+        """`input` summed over the dimensions that broadcasting from `size` adds or expands."""
+    def topk(self, k: _b.int, dim: _b.int = -1, largest: _b.bool = True, sorted: _b.bool = True) -> results.topk:
+        """The `k` largest (or smallest) elements along `dim`, in order, and their indices. RuntimeError when there are
+        fewer than `k`.
+
+        >>> torch.topk(torch.tensor([1., 3., 2.]), 2).values
+        tensor([3., 2.])
+        """
     @overload
     def unique(
         self,
@@ -117,7 +289,14 @@ class ReductionsMethods:
         return_inverse: Literal[False] = False,
         return_counts: Literal[False] = False,
         dim: _b.int | None = None,
-    ) -> Tensor: ...
+    ) -> Tensor:
+        """The distinct elements (or slices along `dim`) in order; on request also the inverse indices and the counts.
+
+        `sorted` has no effect: the elements are always in order.
+
+        >>> torch.unique(torch.tensor([3, 1, 3]))
+        tensor([1, 3])
+        """
     @overload
     def unique(
         self,
@@ -148,7 +327,12 @@ class ReductionsMethods:
     @overload
     def unique_consecutive(
         self, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: _b.int | None = None
-    ) -> Tensor: ...
+    ) -> Tensor:
+        """`input` without the elements (or slices along `dim`) that equal the one before.
+
+        >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
+        tensor([1, 2, 1])
+        """
     @overload
     def unique_consecutive(
         self, *, return_inverse: Literal[True], return_counts: Literal[False] = False, dim: _b.int | None = None
@@ -168,13 +352,27 @@ class ReductionsMethods:
         keepdim: _b.bool = False,
         *,
         correction: _b.float | None = None,
-    ) -> Tensor: ...
-    def cumprod_(self, dim: _b.int, *, dtype: DType | None = None) -> Self: ...
-    def cumsum_(self, dim: _b.int, *, dtype: DType | None = None) -> Self: ...
+    ) -> Tensor:
+        """The variance over `dim` (an int, several, or all), dividing by the count less `correction` (1). Real dtype of
+        `input`, which must be a float or complex.
+
+        >>> torch.var(torch.tensor([1., 2., 3.]))
+        tensor(1.)
+        """
+    def cumprod_(self, dim: _b.int, *, dtype: DType | None = None) -> Self:
+        """In-place version of `cumprod`: writes the result into the tensor and returns it."""
+    def cumsum_(self, dim: _b.int, *, dtype: DType | None = None) -> Self:
+        """In-place version of `cumsum`: writes the result into the tensor and returns it."""
 
 def _masked_softmax(
     input: Tensor, mask: Tensor, dim: _b.int | None = None, mask_type: Any = None, *, out: Tensor | None = None
-) -> Tensor: ...
+) -> Tensor:
+    """``softmax`` of what ``mask`` does not leave out (where it is True); NaN where all is left out.
+
+    >>> torch._masked_softmax(torch.tensor([1., 1., 1.]), torch.tensor([False, True, False]))
+    tensor([0.5000, 0.0000, 0.5000])
+    """
+
 def _segment_reduce(
     data: Tensor,
     reduce: _b.str,
@@ -186,10 +384,25 @@ def _segment_reduce(
     unsafe: _b.bool = False,
     initial: Number | None = None,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """Consecutive segments of `data` along `axis`, of the given `lengths` (or between `offsets`), each reduced by
+    "sum", "mean", "prod", "max" or "min".
+
+    `initial` is what a reduction starts with, and what an empty segment gives.
+
+    >>> torch.segment_reduce(torch.tensor([1., 2., 3.]), "sum", lengths=torch.tensor([2, 1]))
+    tensor([3., 3.])
+    """
+
 def _unique(
     input: Tensor, sorted: _b.bool = True, return_inverse: _b.bool = False, *, out: Tensor | None = None
-) -> Tensor: ...
+) -> Tensor:
+    """The distinct elements, and the inverse indices (empty if not requested).
+
+    >>> torch._unique(torch.tensor([3, 1, 3]), return_inverse=True)
+    (tensor([1, 3]), tensor([1, 0, 1]))
+    """
+
 def _unique2(
     input: Tensor,
     sorted: _b.bool = True,
@@ -197,27 +410,58 @@ def _unique2(
     return_counts: _b.bool = False,
     *,
     out: Tensor | None = None,
-) -> Tensor: ...
-def all(input: Tensor, dim: Ints | None = None, keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor: ...
-def amax(input: Tensor, dim: Ints = ..., keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor: ...
-def amin(input: Tensor, dim: Ints = ..., keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor: ...
+) -> Tensor:
+    """The distinct elements, the inverse indices and the counts; the last two are empty if not requested."""
+
+def all(input: Tensor, dim: Ints | None = None, keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Whether all elements are true (not zero), of all or over `dim`: bool (uint8 for uint8)."""
+
+def amax(input: Tensor, dim: Ints = ..., keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The greatest element, of all or over `dim` (an int or several);
+    its gradient is shared by equal ones. NaN wins.
+    """
+
+def amin(input: Tensor, dim: Ints = ..., keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The least element, of all or over `dim` (an int or several);
+    its gradient is shared by equal ones. NaN wins.
+    """
+
 def aminmax(
     input: Tensor, *, dim: _b.int | None = None, keepdim: _b.bool = False, out: Sequence[Tensor] | None = None
-) -> results.aminmax: ...
-def any(input: Tensor, dim: Ints | None = None, keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor: ...
-def argmax(
-    input: Tensor, dim: _b.int | None = None, keepdim: _b.bool = False, *, out: Tensor | None = None
-) -> Tensor: ...
-def argmin(
-    input: Tensor, dim: _b.int | None = None, keepdim: _b.bool = False, *, out: Tensor | None = None
-) -> Tensor: ...
+) -> results.aminmax:
+    """The least and the greatest element, of all or along `dim`: `(min, max)`."""
+
+def any(input: Tensor, dim: Ints | None = None, keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Whether any elements are true (not zero), of all or over `dim`: bool (uint8 for uint8)."""
+
+def argmax(input: Tensor, dim: _b.int | None = None, keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The index (int64) of the greatest element: of the flattened
+    tensor, or along `dim`; the first of equal ones. RuntimeError for complex numbers and bools.
+    """
+
+def argmin(input: Tensor, dim: _b.int | None = None, keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The index (int64) of the least element: of the flattened
+    tensor, or along `dim`; the first of equal ones. RuntimeError for complex numbers and bools.
+    """
+
 def argsort(
     input: Tensor, dim: _b.int = -1, descending: _b.bool = False, *, stable: _b.bool = False, out: Tensor | None = None
-) -> Tensor: ...
-def argwhere(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+) -> Tensor:
+    """The indices (int64) that sort `input` along `dim`."""
+
+def argwhere(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The indices of the elements that are not zero: int64 of shape (count, input.ndim)."""
+
 def bincount(
     input: Tensor, weights: Tensor | None = None, minlength: _b.int = 0, *, out: Tensor | None = None
-) -> Tensor: ...
+) -> Tensor:
+    """How often each of 0, 1, 2 ... comes in a vector of non-negative integers (or the sum of their weights): a
+    vector of at least `minlength`.
+
+    >>> torch.bincount(torch.tensor([0, 2, 2]))
+    tensor([1, 0, 2])
+    """
+
 def bucketize(
     input: Tensor | Number,
     boundaries: Tensor,
@@ -225,15 +469,52 @@ def bucketize(
     out_int32: _b.bool = False,
     right: _b.bool = False,
     out: Tensor | None = None,
-) -> Tensor: ...
-def count_nonzero(input: Tensor, dim: Ints | None = None, *, out: Tensor | None = None) -> Tensor: ...
-def cummax(input: Tensor, dim: _b.int, *, out: Sequence[Tensor] | None = None) -> results.cummax: ...
-def cummin(input: Tensor, dim: _b.int, *, out: Sequence[Tensor] | None = None) -> results.cummin: ...
-def cumprod(input: Tensor, dim: _b.int, *, dtype: DType | None = None, out: Tensor | None = None) -> Tensor: ...
-def cumsum(input: Tensor, dim: _b.int, *, dtype: DType | None = None, out: Tensor | None = None) -> Tensor: ...
+) -> Tensor:
+    """The index of the bucket between `boundaries` (1-d, sorted) that each value of `input` falls into.
+
+    >>> torch.bucketize(torch.tensor([2, 9]), torch.tensor([1, 5]))
+    tensor([1, 2])
+    """
+
+def count_nonzero(input: Tensor, dim: Ints | None = None, *, out: Tensor | None = None) -> Tensor:
+    """How many elements are not zero, of all or over `dim` (an int or several): int64.
+
+    >>> torch.count_nonzero(torch.tensor([0, 5, 6]))
+    tensor(2)
+    """
+
+def cummax(input: Tensor, dim: _b.int, *, out: Sequence[Tensor] | None = None) -> results.cummax:
+    """The greatest element so far along `dim` and its (latest) index: `(values, indices)`, both of `input`'s
+    shape. NaN counts as beyond everything.
+    """
+
+def cummin(input: Tensor, dim: _b.int, *, out: Sequence[Tensor] | None = None) -> results.cummin:
+    """The least element so far along `dim` and its (latest) index: `(values, indices)`, both of `input`'s
+    shape. NaN counts as beyond everything.
+    """
+
+def cumprod(input: Tensor, dim: _b.int, *, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
+    """The running product along `dim`: shape of `input`; integers and bools are multiplied as int64, or as `dtype`.
+
+    >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
+    tensor([1, 2, 6])
+    """
+
+def cumsum(input: Tensor, dim: _b.int, *, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
+    """The running sum along `dim`: shape of `input`; integers and bools are summed as int64, or as `dtype`.
+     IndexError for a dimension out of
+    range.
+
+     >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
+     tensor([1, 3, 6])
+
+    """
+
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: _b.float | None = None, dim: _b.int = -1, out: Tensor | None = None
-) -> Tensor: ...
+) -> Tensor:
+    """The running integral of `y` along `dim` by the trapezoidal rule: one element fewer than `y`."""
+
 def diff(
     input: Tensor,
     n: _b.int = 1,
@@ -242,7 +523,14 @@ def diff(
     append: Tensor | None = None,
     *,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """The `n`-th difference of neighbours along `dim` (of bools: whether they differ), with values put before and after
+    first.
+
+    >>> torch.diff(torch.tensor([1, 4, 9]))
+    tensor([3, 5])
+    """
+
 def gradient(
     input: Tensor,
     *,
@@ -250,13 +538,31 @@ def gradient(
     dim: _b.int | None = None,
     edge_order: _b.int = 1,
     out: Sequence[Tensor] | None = None,
-) -> tuple[Tensor, ...]: ...
+) -> tuple[Tensor, ...]:
+    """Numerical derivatives along each of `dim` (all by default) by second-order differences: a tuple of tensors like
+    `input`.
+
+    `spacing` is a number, one a dimension, or the samples' coordinates, a vector a dimension.
+    """
+
 def hash_tensor(
     input: Tensor, dim: _b.int | None = None, *, keepdim: _b.bool = False, mode: _b.int = 0, out: Tensor | None = None
-) -> Tensor: ...
-def histc(
-    input: Tensor, bins: _b.int = 100, min: Number = 0, max: Number = 0, *, out: Tensor | None = None
-) -> Tensor: ...
+) -> Tensor:
+    """The exclusive or (uint64) of the elements' bits, of all or over `dim` (an int or several): of floats as float64,
+    of others as int64. `mode` 0 is the only one.
+
+    >>> torch.hash_tensor(torch.tensor([1, 2, 5]))
+    tensor(6, dtype=torch.uint64)
+    """
+
+def histc(input: Tensor, bins: _b.int = 100, min: Number = 0, max: Number = 0, *, out: Tensor | None = None) -> Tensor:
+    """How many elements fall into each of `bins` equal bins between `min` and `max` (the data's own when both are
+    equal), in `input`'s dtype.
+
+    >>> torch.histc(torch.tensor([1., 2., 2.]), bins=2)
+    tensor([1., 2.])
+    """
+
 def histogram(
     input: Tensor,
     bins: Tensor | _b.int,
@@ -265,7 +571,14 @@ def histogram(
     weight: Tensor | None = None,
     density: _b.bool = False,
     out: Sequence[Tensor] | None = None,
-) -> results.histogram: ...
+) -> results.histogram:
+    """Number of elements (or how much weight) fall into each bin: `(hist, bin_edges)`. `bins` is a count or a tensor of
+    edges; the last bin is closed.
+
+    >>> torch.histogram(torch.tensor([1., 2., 3.]), 2).hist
+    tensor([1., 2.])
+    """
+
 def histogramdd(
     input: Tensor,
     bins: Tensor | Ints | Sequence[Tensor],
@@ -274,7 +587,11 @@ def histogramdd(
     weight: Tensor | None = None,
     density: _b.bool = False,
     out: Sequence[Tensor] | None = None,
-) -> results.histogramdd: ...
+) -> results.histogramdd:
+    """A histogram in several dimensions of points along the last dimension of `input`: `(hist, bin_edges)` with one
+    vector of edges a dimension.
+    """
+
 def isin(
     elements: Tensor | Number,
     test_elements: Tensor | Number,
@@ -282,15 +599,54 @@ def isin(
     assume_unique: _b.bool = False,
     invert: _b.bool = False,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """Whether each element is among `test_elements`: bool, shape of `elements`.
+
+    >>> torch.isin(torch.tensor([1, 2]), torch.tensor([2, 3]))
+    tensor([False,  True])
+    """
+
 def kthvalue(
     input: Tensor, k: _b.int, dim: _b.int = -1, keepdim: _b.bool = False, *, out: Sequence[Tensor] | None = None
-) -> results.kthvalue: ...
-def log_softmax(input: Tensor, dim: _b.int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor: ...
-def logcumsumexp(input: Tensor, dim: _b.int, *, out: Tensor | None = None) -> Tensor: ...
-def logsumexp(input: Tensor, dim: Ints, keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor: ...
+) -> results.kthvalue:
+    """The `k`-th smallest element (counted from 1) along `dim` and its index. RuntimeError when there is none.
+
+    >>> torch.kthvalue(torch.tensor([3., 1., 2.]), 2).values
+    tensor(2.)
+    """
+
+def log_softmax(input: Tensor, dim: _b.int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm of ``softmax(input, dim)``, computed without underflow."""
+
+def logcumsumexp(input: Tensor, dim: _b.int, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm of the running sum of exponentials along `dim`, computed without overflow: shape of `input`;
+     integers become the default
+    float dtype.
+
+     >>> torch.logcumsumexp(torch.tensor([0.0, 0.0]), 0)
+     tensor([0.0000, 0.6931])
+
+    """
+
+def logsumexp(input: Tensor, dim: Ints, keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
+    """log(sum(exp(input))) over `dim` (an int or several), computed without overflow; integers become the default
+    float dtype.
+
+    >>> torch.logsumexp(torch.tensor([0., 0.]), 0)
+    tensor(0.6931)
+    """
+
 @overload
-def max(input: Tensor) -> Tensor: ...
+def max(input: Tensor) -> Tensor:
+    """`max(input)`: the greatest element. `max(input, dim)`: the greatest along `dim` and its index, `(values,
+    indices)`. `max(input, other)`: elementwise.
+
+    NaN counts as the greatest. RuntimeError for an empty tensor.
+
+    >>> torch.max(torch.tensor([1, 3, 2]))
+    tensor(3)
+    """
+
 @overload
 def max(
     input: Tensor, dim: _b.int, keepdim: _b.bool = False, *, out: tuple[Tensor, Tensor] | None = None
@@ -304,15 +660,33 @@ def mean(
     *,
     dtype: DType | None = None,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """The mean of all elements, or over `dim` (an int or several). RuntimeError for integers unless `dtype` is a
+    float one.
+
+    >>> torch.mean(torch.tensor([1., 2.]))
+    tensor(1.5000)
+    """
+
 @overload
-def median(input: Tensor) -> Tensor: ...
+def median(input: Tensor) -> Tensor:
+    """The median (the lower of two) of all elements, or along `dim` with its index, `(values, indices)`. NaN when there
+    is one.
+
+    >>> torch.median(torch.tensor([3, 1, 2]))
+    tensor(2)
+    """
+
 @overload
 def median(
     input: Tensor, dim: _b.int, keepdim: _b.bool = False, *, out: tuple[Tensor, Tensor] | None = None
 ) -> results.median: ...
 @overload
-def min(input: Tensor) -> Tensor: ...
+def min(input: Tensor) -> Tensor:
+    """`min(input)`: the least element. `min(input, dim)`: the least along `dim` and its index, `(values, indices)`.
+    `min(input, other)`: elementwise.
+    """
+
 @overload
 def min(
     input: Tensor, dim: _b.int, keepdim: _b.bool = False, *, out: tuple[Tensor, Tensor] | None = None
@@ -321,8 +695,16 @@ def min(
 def min(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def mode(
     input: Tensor, dim: _b.int = -1, keepdim: _b.bool = False, *, out: Sequence[Tensor] | None = None
-) -> results.mode: ...
-def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+) -> results.mode:
+    """The most frequent value along `dim` (the smallest of them) and an index of it: `(values, indices)`.
+
+    >>> torch.mode(torch.tensor([1, 2, 2])).values
+    tensor(2)
+    """
+
+def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """`input` sorted along its first dimension."""
+
 def nanmean(
     input: Tensor,
     dim: Ints | None = None,
@@ -330,9 +712,13 @@ def nanmean(
     *,
     dtype: DType | None = None,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """The mean over `dim` of the elements that are not NaN."""
+
 @overload
-def nanmedian(input: Tensor) -> Tensor: ...
+def nanmedian(input: Tensor) -> Tensor:
+    """The median of the elements that are not NaN; otherwise as `median`."""
+
 @overload
 def nanmedian(
     input: Tensor, dim: _b.int, keepdim: _b.bool = False, *, out: tuple[Tensor, Tensor] | None = None
@@ -345,7 +731,9 @@ def nanquantile(
     *,
     interpolation: _b.str = "linear",
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """Like `quantile`, ignoring NaNs."""
+
 def nansum(
     input: Tensor,
     dim: Ints | None = None,
@@ -353,14 +741,25 @@ def nansum(
     *,
     dtype: DType | None = None,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """The sum over `dim` with NaN counted as zero."""
+
 @overload
-def nonzero(input: Tensor, *, as_tuple: Literal[False] = False) -> Tensor: ...
+def nonzero(input: Tensor, *, as_tuple: Literal[False] = False) -> Tensor:
+    """The indices of the elements that are not zero: int64 of shape (count, input.ndim), or with `as_tuple` one vector
+    a dimension.
+
+    >>> torch.nonzero(torch.tensor([0, 5]))
+    tensor([[1]])
+    """
+
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
-def nonzero_static(
-    input: Tensor, *, size: Ints, fill_value: Number | Tensor = -1, out: Tensor | None = None
-) -> Tensor: ...
+def nonzero_static(input: Tensor, *, size: Ints, fill_value: Number | Tensor = -1, out: Tensor | None = None) -> Tensor:
+    """The first `size` indices of non-zero elements, filled up with `fill_value`: int64 of shape (size,
+    input.ndim).
+    """
+
 def prod(
     input: Tensor,
     dim: _b.int | None = None,
@@ -368,7 +767,13 @@ def prod(
     *,
     dtype: DType | None = None,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """The product of all elements, or along `dim`; integers and bools are multiplied as int64, or as `dtype`.
+
+    >>> torch.prod(torch.tensor([2, 3]))
+    tensor(6)
+    """
+
 def quantile(
     input: Tensor,
     q: _b.float | Tensor,
@@ -377,7 +782,14 @@ def quantile(
     *,
     interpolation: _b.str = "linear",
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """The `q`-quantiles (a number, or a tensor of them, which makes a new first dimension) of all elements or along
+    `dim`. NaN where there is one.
+
+    >>> torch.quantile(torch.tensor([1., 2., 3.]), 0.25)
+    tensor(1.5000)
+    """
+
 def searchsorted(
     sorted_sequence: Tensor,
     input: Tensor | Number,
@@ -387,7 +799,17 @@ def searchsorted(
     side: _b.str | None = None,
     sorter: Tensor | None = None,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """Where each value of `input` would be inserted along the last dimension of `sorted_sequence` to keep it
+     sorted: before equal ones, or after
+    them with
+     `right=True`. int64 (int32 with `out_int32`), shape of `input`.
+
+     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
+     tensor([1, 3])
+
+    """
+
 def segment_reduce(
     data: Tensor,
     reduce: _b.str,
@@ -399,8 +821,24 @@ def segment_reduce(
     unsafe: _b.bool = False,
     initial: Number | None = None,
     out: Tensor | None = None,
-) -> Tensor: ...
-def softmax(input: Tensor, dim: _b.int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor: ...
+) -> Tensor:
+    """Consecutive segments of `data` along `axis`, of the given `lengths` (or between `offsets`), each reduced by
+    "sum", "mean", "prod", "max" or "min".
+
+    `initial` is what a reduction starts with, and what an empty segment gives.
+
+    >>> torch.segment_reduce(torch.tensor([1., 2., 3.]), "sum", lengths=torch.tensor([2, 1]))
+    tensor([3., 3.])
+    """
+
+def softmax(input: Tensor, dim: _b.int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
+    """``exp(input)`` divided by its sum along ``dim``; shape and dtype of ``input``, or ``dtype`` (the input is cast to
+    it first).
+
+    >>> torch.softmax(torch.tensor([0.0, 0.0]), 0)
+    tensor([0.5000, 0.5000])
+    """
+
 def sort(
     input: Tensor,
     dim: _b.int = -1,
@@ -408,7 +846,16 @@ def sort(
     stable: _b.bool = False,
     *,
     out: Sequence[Tensor] | None = None,
-) -> results.sort: ...
+) -> results.sort:
+    """The elements in order along `dim` and where they stood: `(values, indices)`, both of `input`'s shape. NaN
+     counts as the greatest. Always
+    stable.
+
+     >>> torch.sort(torch.tensor([3, 1, 2])).indices
+     tensor([1, 2, 0])
+
+    """
+
 def std(
     input: Tensor,
     dim: Ints | None = None,
@@ -417,7 +864,9 @@ def std(
     *,
     correction: _b.float | None = None,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """The standard deviation over `dim`: the square root of `var`."""
+
 def std_mean(
     input: Tensor,
     dim: Ints | None = None,
@@ -426,7 +875,9 @@ def std_mean(
     *,
     correction: _b.float | None = None,
     out: Sequence[Tensor] | None = None,
-) -> tuple[Tensor, Tensor]: ...
+) -> tuple[Tensor, Tensor]:
+    """`(std, mean)` over `dim`."""
+
 def sum(
     input: Tensor,
     dim: Ints | None = None,
@@ -434,7 +885,14 @@ def sum(
     *,
     dtype: DType | None = None,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """The sum of all elements, or over `dim` (an int or several); integers and bools are summed as int64, or as
+    `dtype`.
+
+    >>> torch.sum(torch.tensor([[1, 2], [3, 4]]), 0)
+    tensor([4, 6])
+    """
+
 def topk(
     input: Tensor,
     k: _b.int,
@@ -443,13 +901,32 @@ def topk(
     sorted: _b.bool = True,
     *,
     out: Sequence[Tensor] | None = None,
-) -> results.topk: ...
+) -> results.topk:
+    """The `k` largest (or smallest) elements along `dim`, in order, and their indices. RuntimeError when there are
+    fewer than `k`.
+
+    >>> torch.topk(torch.tensor([1., 3., 2.]), 2).values
+    tensor([3., 2.])
+    """
+
 def trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: _b.float | None = None, dim: _b.int = -1, out: Tensor | None = None
-) -> Tensor: ...
+) -> Tensor:
+    """The integral of `y` along `dim` by the trapezoidal rule, for samples at `x` or `dx` apart.
+
+    >>> torch.trapezoid(torch.tensor([1., 2., 3.]))
+    tensor(4.)
+    """
+
 def trapz(
     y: Tensor, x: Tensor | None = None, *, dx: _b.float | None = None, dim: _b.int = -1, out: Tensor | None = None
-) -> Tensor: ...
+) -> Tensor:
+    """The integral of `y` along `dim` by the trapezoidal rule, for samples at `x` or `dx` apart.
+
+    >>> torch.trapezoid(torch.tensor([1., 2., 3.]))
+    tensor(4.)
+    """
+
 @overload
 def unique(
     input: Tensor,
@@ -457,7 +934,15 @@ def unique(
     return_inverse: Literal[False] = False,
     return_counts: Literal[False] = False,
     dim: _b.int | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """The distinct elements (or slices along `dim`) in order; on request also the inverse indices and the counts.
+
+    `sorted` has no effect: the elements are always in order.
+
+    >>> torch.unique(torch.tensor([3, 1, 3]))
+    tensor([1, 3])
+    """
+
 @overload
 def unique(
     input: Tensor,
@@ -491,7 +976,13 @@ def unique_consecutive(
     return_inverse: Literal[False] = False,
     return_counts: Literal[False] = False,
     dim: _b.int | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """`input` without the elements (or slices along `dim`) that equal the one before.
+
+    >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
+    """
+
 @overload
 def unique_consecutive(
     input: Tensor, *, return_inverse: Literal[True], return_counts: Literal[False] = False, dim: _b.int | None = None
@@ -512,7 +1003,14 @@ def var(
     *,
     correction: _b.float | None = None,
     out: Tensor | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """The variance over `dim` (an int, several, or all), dividing by the count less `correction` (1). Real dtype of
+    `input`, which must be a float or complex.
+
+    >>> torch.var(torch.tensor([1., 2., 3.]))
+    tensor(1.)
+    """
+
 def var_mean(
     input: Tensor,
     dim: Ints | None = None,
@@ -521,6 +1019,11 @@ def var_mean(
     *,
     correction: _b.float | None = None,
     out: Sequence[Tensor] | None = None,
-) -> tuple[Tensor, Tensor]: ...
-def cumprod_(input: Tensor, dim: _b.int, *, dtype: DType | None = None) -> Tensor: ...
-def cumsum_(input: Tensor, dim: _b.int, *, dtype: DType | None = None) -> Tensor: ...
+) -> tuple[Tensor, Tensor]:
+    """`(var, mean)` over `dim`."""
+
+def cumprod_(input: Tensor, dim: _b.int, *, dtype: DType | None = None) -> Tensor:
+    """In-place version of `cumprod`: writes the result into the tensor and returns it."""
+
+def cumsum_(input: Tensor, dim: _b.int, *, dtype: DType | None = None) -> Tensor:
+    """In-place version of `cumsum`: writes the result into the tensor and returns it."""

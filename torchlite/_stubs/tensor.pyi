@@ -17,6 +17,8 @@ from .basic import memory_format as _memory_format
 from .methods import TensorMethods
 
 class Tensor(TensorMethods):
+    """A multi-dimensional array of one dtype on one device, with an optional history for gradients."""
+
     dtype: _dtype
     def __new__(
         cls, *args: Any, device: DeviceLike = None, dtype: _dtype | None = None, requires_grad: _b.bool = False
@@ -24,93 +26,142 @@ class Tensor(TensorMethods):
 
     # What it is.
     @property
-    def shape(self) -> Size: ...
+    def shape(self) -> Size:
+        """The sizes of the dimensions, a `torch.Size`."""
     @overload
-    def size(self, dim: None = None) -> Size: ...
+    def size(self, dim: None = None) -> Size:
+        """The shape, or the length of one dimension."""
     @overload
     def size(self, dim: _b.int) -> _b.int: ...
     @property
-    def ndim(self) -> _b.int: ...
-    def dim(self) -> _b.int: ...
-    def ndimension(self) -> _b.int: ...
-    def numel(self) -> _b.int: ...
-    def nelement(self) -> _b.int: ...
+    def ndim(self) -> _b.int:
+        """The number of dimensions."""
+    def dim(self) -> _b.int:
+        """The number of dimensions."""
+    def ndimension(self) -> _b.int:
+        """The number of dimensions."""
+    def numel(self) -> _b.int:
+        """The number of elements."""
+    def nelement(self) -> _b.int:
+        """The number of elements."""
     @property
-    def device(self) -> _device: ...
-    def get_device(self) -> _b.int: ...
+    def device(self) -> _device:
+        """The device that has the elements."""
+    def get_device(self) -> _b.int:
+        """The index of the device; -1 on the CPU."""
     @property
-    def layout(self) -> _layout: ...
+    def layout(self) -> _layout:
+        """The memory layout: `torch.strided`, `torch.sparse_coo`, ..."""
     @property
-    def itemsize(self) -> _b.int: ...
-    def element_size(self) -> _b.int: ...
+    def itemsize(self) -> _b.int:
+        """Bytes of one element."""
+    def element_size(self) -> _b.int:
+        """Bytes of one element."""
     @property
-    def nbytes(self) -> _b.int: ...
-    def is_floating_point(self) -> _b.bool: ...
-    def is_complex(self) -> _b.bool: ...
-    def is_signed(self) -> _b.bool: ...
+    def nbytes(self) -> _b.int:
+        """Bytes of all elements."""
+    def is_floating_point(self) -> _b.bool:
+        """True if the dtype is a floating-point dtype."""
+    def is_complex(self) -> _b.bool:
+        """True if the dtype is complex."""
+    def is_signed(self) -> _b.bool:
+        """True if the dtype can represent negative values."""
     @overload
-    def stride(self, dim: None = None) -> tuple[_b.int, ...]: ...
+    def stride(self, dim: None = None) -> tuple[_b.int, ...]:
+        """Strides in elements, of all dimensions or of one."""
     @overload
     def stride(self, dim: _b.int) -> _b.int: ...
-    def storage_offset(self) -> _b.int: ...
-    def untyped_storage(self) -> UntypedStorage: ...
-    def storage(self) -> TypedStorage: ...
-    def storage_type(self) -> Any: ...
-    def data_ptr(self) -> _b.int: ...
-    def is_contiguous(self, memory_format: _memory_format = ...) -> _b.bool: ...
+    def storage_offset(self) -> _b.int:
+        """Offset of the first element in the storage, in elements."""
+    def untyped_storage(self) -> UntypedStorage:
+        """The bytes under this tensor and all that share its memory."""
+    def storage(self) -> TypedStorage:
+        """The elements under this tensor as a TypedStorage."""
+    def storage_type(self) -> Any:
+        """The class of the tensor's storage: `torch.FloatStorage` and its kind."""
+    def data_ptr(self) -> _b.int:
+        """The address of the first element; 0 without elements."""
+    def is_contiguous(self, memory_format: _memory_format = ...) -> _b.bool:
+        """True if the elements are contiguous in row-major order, or in the order of `memory_format`."""
     @property
-    def is_cpu(self) -> _b.bool: ...
+    def is_cpu(self) -> _b.bool:
+        """True for a tensor on the CPU."""
     @property
-    def is_cuda(self) -> _b.bool: ...
+    def is_cuda(self) -> _b.bool:
+        """True for a tensor on a CUDA device."""
     @property
-    def is_opencl(self) -> _b.bool: ...
+    def is_opencl(self) -> _b.bool:
+        """True for a tensor on an OpenCL device."""
     @property
-    def is_meta(self) -> _b.bool: ...
+    def is_meta(self) -> _b.bool:
+        """True for a tensor of the meta device, which has a shape and a dtype and no elements."""
     @property
-    def is_ipu(self) -> _b.bool: ...
+    def is_ipu(self) -> _b.bool:
+        """False: torchlite has no such device."""
     @property
-    def is_maia(self) -> _b.bool: ...
+    def is_maia(self) -> _b.bool:
+        """False: torchlite has no such device."""
     @property
-    def is_mps(self) -> _b.bool: ...
+    def is_mps(self) -> _b.bool:
+        """False: torchlite has no such device."""
     @property
-    def is_mtia(self) -> _b.bool: ...
+    def is_mtia(self) -> _b.bool:
+        """False: torchlite has no such device."""
     @property
-    def is_vulkan(self) -> _b.bool: ...
+    def is_vulkan(self) -> _b.bool:
+        """False: torchlite has no such device."""
     @property
-    def is_xla(self) -> _b.bool: ...
+    def is_xla(self) -> _b.bool:
+        """False: torchlite has no such device."""
     @property
-    def is_xpu(self) -> _b.bool: ...
+    def is_xpu(self) -> _b.bool:
+        """False: torchlite has no such device."""
     @property
-    def is_sparse(self) -> _b.bool: ...
+    def is_sparse(self) -> _b.bool:
+        """True for a tensor of the layout `torch.sparse_coo`."""
     @property
-    def is_quantized(self) -> _b.bool: ...
+    def is_quantized(self) -> _b.bool:
+        """False: torchlite has no quantized tensors."""
     @property
-    def is_mkldnn(self) -> _b.bool: ...
+    def is_mkldnn(self) -> _b.bool:
+        """False: torchlite has no such layout."""
     @property
-    def is_nested(self) -> _b.bool: ...
+    def is_nested(self) -> _b.bool:
+        """False: torchlite has no nested tensors."""
     @property
-    def is_sparse_csr(self) -> _b.bool: ...
-    def is_conj(self) -> _b.bool: ...
-    def is_neg(self) -> _b.bool: ...
-    def is_inference(self) -> _b.bool: ...
+    def is_sparse_csr(self) -> _b.bool:
+        """True for a tensor of the layout `torch.sparse_csr`."""
+    def is_conj(self) -> _b.bool:
+        """True if the conjugate bit is set."""
+    def is_neg(self) -> _b.bool:
+        """True if the negative bit is set."""
+    def is_inference(self) -> _b.bool:
+        """True if the tensor was created in inference mode (and is not a view of a tensor that was not)."""
     @property
-    def T(self) -> Tensor: ...
+    def T(self) -> Tensor:
+        """The tensor with its dimensions in reverse order, as a view."""
     @property
-    def mT(self) -> Tensor: ...
+    def mT(self) -> Tensor:
+        """The tensor with its last two dimensions swapped, as a view."""
     @property
-    def H(self) -> Tensor: ...
+    def H(self) -> Tensor:
+        """The conjugate transpose of a matrix."""
     @property
-    def mH(self) -> Tensor: ...
+    def mH(self) -> Tensor:
+        """The conjugate transpose of the last two dimensions."""
     @property
-    def real(self) -> Tensor: ...
+    def real(self) -> Tensor:
+        """The real part, a view; a real tensor itself."""
     @real.setter
     def real(self, value: Operand) -> None: ...
     @property
-    def imag(self) -> Tensor: ...
+    def imag(self) -> Tensor:
+        """The imaginary part of a complex tensor, a view. RuntimeError for a real one."""
     @imag.setter
     def imag(self, value: Operand) -> None: ...
     @property
-    def name(self) -> str | None: ...
+    def name(self) -> str | None:
+        """The tensor's name, None if it has none."""
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]: ...
     @property
@@ -121,46 +172,69 @@ class Tensor(TensorMethods):
 
     # Autograd.
     @property
-    def requires_grad(self) -> _b.bool: ...
+    def requires_grad(self) -> _b.bool:
+        """True if `backward` computes a gradient for this tensor. Can be set on leaves."""
     @requires_grad.setter
     def requires_grad(self, value: _b.bool) -> None: ...
-    def requires_grad_(self, requires_grad: _b.bool = True) -> Self: ...
+    def requires_grad_(self, requires_grad: _b.bool = True) -> Self:
+        """Set whether a leaf requires a gradient; returns the tensor. RuntimeError for integers and for non-leaves."""
     @property
-    def is_leaf(self) -> _b.bool: ...
+    def is_leaf(self) -> _b.bool:
+        """True for a tensor that no differentiable op made: `backward` accumulates into the `.grad` of leaves."""
     @property
-    def grad_fn(self) -> Any: ...
+    def grad_fn(self) -> Any:
+        """The node of the autograd graph that made this tensor; None for a leaf."""
     @property
-    def output_nr(self) -> _b.int: ...
+    def output_nr(self) -> _b.int:
+        """Which output of `grad_fn` this tensor is."""
     @property
-    def grad(self) -> Tensor | None: ...
+    def grad(self) -> Tensor | None:
+        """The gradient that `backward` accumulated; None before the first one."""
     @grad.setter
     def grad(self, value: Tensor | None) -> None: ...
     @grad.deleter
     def grad(self) -> None: ...
     @property
-    def retains_grad(self) -> _b.bool: ...
+    def retains_grad(self) -> _b.bool:
+        """True for a non-leaf that keeps its gradient in `.grad` (`retain_grad`)."""
     def backward(
         self,
         gradient: Tensor | None = None,
         retain_graph: _b.bool | None = None,
         create_graph: _b.bool = False,
         inputs: Tensor | Sequence[Tensor] | None = None,
-    ) -> None: ...
-    def detach(self) -> Tensor: ...
-    def detach_(self) -> Self: ...
+    ) -> None:
+        """Add to the `.grad` of the leaves the gradient of this tensor. See `torch.autograd.backward`."""
+    def detach(self) -> Tensor:
+        """A tensor on the same memory without history. In-place changes of either are seen, and counted, by both."""
+    def detach_(self) -> Self:
+        """Drop the tensor's history in place."""
     @property
-    def data(self) -> Tensor: ...
+    def data(self) -> Tensor:
+        """The same elements without history. Setting it gives the tensor other elements."""
     @data.setter
     def data(self, value: Tensor) -> None: ...
-    def retain_grad(self) -> None: ...
-    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle: ...
-    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle: ...
+    def retain_grad(self) -> None:
+        """Keep the gradient of a non-leaf in `.grad`."""
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+        """Register `hook(grad)` to run whenever a gradient of this tensor is computed; its result replaces the
+        gradient. Returns a handle with `remove()`.
+        """
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
+        """Call `hook(param)` after a gradient was accumulated into this leaf. Returns a handle with `remove()`."""
 
     # Python and NumPy.
-    def item(self) -> Any: ...
-    def tolist(self) -> Any: ...
-    def numpy(self, *, force: _b.bool = False) -> np.ndarray[Any, Any]: ...
-    def __array__(self, dtype: Any = None, copy: _b.bool | None = None) -> np.ndarray[Any, Any]: ...
+    def item(self) -> _b.int | _b.float | _b.bool:
+        """The value of a one-element tensor as a Python number. RuntimeError for more elements."""
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers; a 0-d tensor as a number."""
+    def numpy(self, *, force: _b.bool = False) -> np.ndarray[Any, Any]:
+        """The tensor as a NumPy array on the same memory (a copy when on another device with `force=True`).
+
+        RuntimeError when it requires grad; TypeError on another device, unless `force`.
+        """
+    # An array of objects, so that checkers take `ndarray * tensor`, which is a Tensor, for Any and not for an array.
+    def __array__(self, dtype: Any = None, copy: _b.bool | None = None) -> np.ndarray[Any, np.dtype[np.object_]]: ...
     def __array_namespace__(self, *, api_version: str | None = None) -> Any: ...
     def __dlpack__(
         self,
@@ -185,7 +259,8 @@ class Tensor(TensorMethods):
     def __hash__(self) -> _b.int: ...
 
     # Conversions.
-    def as_subclass(self, cls: _b.type[_T]) -> _T: ...
+    def as_subclass(self, cls: _b.type[_T]) -> _T:
+        """The same tensor as an instance of a subclass of Tensor."""
     @overload
     def to(
         self,
@@ -195,7 +270,13 @@ class Tensor(TensorMethods):
         copy: _b.bool = False,
         *,
         memory_format: _memory_format | None = None,
-    ) -> Tensor: ...
+    ) -> Tensor:
+        """The tensor with another dtype, on another device, or both: `to(dtype)`, `to(device)`, `to(device, dtype)`,
+        `to(other)`.
+
+        Further arguments: non_blocking, copy, memory_format. Returns the tensor itself when nothing changes and
+        `copy` is False.
+        """
     @overload
     def to(
         self,
@@ -214,17 +295,32 @@ class Tensor(TensorMethods):
         *,
         memory_format: _memory_format | None = None,
     ) -> Tensor: ...
-    def cpu(self, memory_format: _memory_format = ...) -> Tensor: ...
+    def cpu(self, memory_format: _memory_format = ...) -> Tensor:
+        """The tensor on the CPU."""
     def cuda(
         self, device: DeviceLike = None, non_blocking: _b.bool = False, memory_format: _memory_format = ...
-    ) -> Tensor: ...
-    def opencl(self, device: DeviceLike = None) -> Tensor: ...
+    ) -> Tensor:
+        """The tensor on a CUDA device, by default the current one. RuntimeError for a device of another type."""
+    def opencl(self, device: DeviceLike = None) -> Tensor:
+        """The tensor on an OpenCL device."""
     @overload
-    def type(self, dtype: None = None, non_blocking: _b.bool = False) -> str: ...
+    def type(self, dtype: None = None, non_blocking: _b.bool = False) -> str:
+        """The type's name, or the tensor cast to a dtype, or to a type and its device: `torch.FloatTensor`,
+        "torch.cuda.HalfTensor".
+        """
     @overload
     def type(self, dtype: _dtype | str | Callable[..., Tensor], non_blocking: _b.bool = False) -> Tensor: ...
-    def new(self, *args: Any, size: Sequence[_b.int] | None = None, device: DeviceLike = None) -> Tensor: ...
-    def to_dense(self, dtype: _dtype | None = None, *, masked_grad: _b.bool | None = None) -> Tensor: ...
+    def new(self, *args: Any, size: Sequence[_b.int] | None = None, device: DeviceLike = None) -> Tensor:
+        """A tensor of this one's dtype and device by the legacy constructor: of a size (not initialised), with the
+        elements of a sequence, or on the memory of a tensor or a storage.
+
+        >>> torchlite.ones(2, dtype=torchlite.int64).new([3, 4])
+        tensor([3, 4])
+        """
+    def to_dense(self, dtype: _dtype | None = None, *, masked_grad: _b.bool | None = None) -> Tensor:
+        """Convert to a dense tensor, optionally of another dtype; returns the tensor itself if it is dense. With
+        `masked_grad` False a sparse tensor's gradient also has elements where the tensor has none.
+        """
     def to_sparse(
         self,
         sparse_dim: _b.int | _layout | None = None,
@@ -232,41 +328,84 @@ class Tensor(TensorMethods):
         layout: _layout | None = None,
         blocksize: Sequence[_b.int] | None = None,
         dense_dim: _b.int | None = None,
-    ) -> Tensor: ...
-    def to_sparse_coo(self) -> Tensor: ...
-    def to_sparse_csr(self, dense_dim: _b.int | None = None) -> Tensor: ...
-    def to_sparse_csc(self, dense_dim: _b.int | None = None) -> Tensor: ...
-    def to_sparse_bsr(self, blocksize: Sequence[_b.int], dense_dim: _b.int | None = None) -> Tensor: ...
-    def to_sparse_bsc(self, blocksize: Sequence[_b.int], dense_dim: _b.int | None = None) -> Tensor: ...
-    def sparse_mask(self, mask: Tensor) -> Tensor: ...
-    def coalesce(self) -> Tensor: ...
-    def is_coalesced(self) -> _b.bool: ...
-    def indices(self) -> Tensor: ...
-    def values(self) -> Tensor: ...
+    ) -> Tensor:
+        """Convert to a sparse layout, by default COO: `to_sparse(sparse_dim)`, `to_sparse(layout=torch.sparse_csr)`.
+        RuntimeError for unsupported conversions.
+        """
+    def to_sparse_coo(self) -> Tensor:
+        """The tensor in the COO layout."""
+    def to_sparse_csr(self, dense_dim: _b.int | None = None) -> Tensor:
+        """The tensor in the CSR layout: rows compressed."""
+    def to_sparse_csc(self, dense_dim: _b.int | None = None) -> Tensor:
+        """The tensor in the CSC layout: columns compressed."""
+    def to_sparse_bsr(self, blocksize: Sequence[_b.int], dense_dim: _b.int | None = None) -> Tensor:
+        """The tensor in the BSR layout: rows of blocks compressed."""
+    def to_sparse_bsc(self, blocksize: Sequence[_b.int], dense_dim: _b.int | None = None) -> Tensor:
+        """The tensor in the BSC layout: columns of blocks compressed."""
+    def sparse_mask(self, mask: Tensor) -> Tensor:
+        """The elements of the tensor at the indices of the sparse tensor `mask`, as a sparse tensor."""
+    def coalesce(self) -> Tensor:
+        """A COO tensor with sorted, unique indices; values at the same index are summed."""
+    def is_coalesced(self) -> _b.bool:
+        """True if a COO tensor is marked as having sorted, unique indices."""
+    def indices(self) -> Tensor:
+        """The indices of a coalesced COO tensor, (sparse_dim, nnz)."""
+    def values(self) -> Tensor:
+        """The specified elements of a sparse tensor; RuntimeError for COO that is not coalesced."""
     def _indices(self) -> Tensor: ...
     def _values(self) -> Tensor: ...
     def _nnz(self) -> _b.int: ...
-    def crow_indices(self) -> Tensor: ...
-    def col_indices(self) -> Tensor: ...
-    def ccol_indices(self) -> Tensor: ...
-    def row_indices(self) -> Tensor: ...
-    def sparse_dim(self) -> _b.int: ...
-    def dense_dim(self) -> _b.int: ...
-    def sparse_resize_(self, size: Sequence[_b.int], sparse_dim: _b.int, dense_dim: _b.int) -> Self: ...
-    def sparse_resize_and_clear_(self, size: Sequence[_b.int], sparse_dim: _b.int, dense_dim: _b.int) -> Self: ...
-    def resize_as_sparse_(self, other: Tensor) -> Self: ...
-    def smm(self, mat: Tensor) -> Tensor: ...
-    def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: _b.float = 1, alpha: _b.float = 1) -> Tensor: ...
-    def type_as(self, other: Tensor) -> Tensor: ...
-    def share_memory_(self) -> Self: ...
-    def module_load(self, other: Tensor, assign: _b.bool = False) -> Tensor: ...
-    def is_shared(self) -> _b.bool: ...
-    def pin_memory(self, device: DeviceLike = None) -> Tensor: ...
-    def is_pinned(self, device: DeviceLike = None) -> _b.bool: ...
-    def record_stream(self, s: _Stream) -> None: ...
-    def apply_(self, function: Callable[[Any], Number]) -> Self: ...
+    def crow_indices(self) -> Tensor:
+        """Index of each row's first element in a CSR or BSR tensor."""
+    def col_indices(self) -> Tensor:
+        """The columns of the elements of a CSR or BSR tensor."""
+    def ccol_indices(self) -> Tensor:
+        """Index of each column's first element in a CSC or BSC tensor."""
+    def row_indices(self) -> Tensor:
+        """The rows of the elements of a CSC or BSC tensor."""
+    def sparse_dim(self) -> _b.int:
+        """Number of sparse dimensions; 0 for a dense tensor."""
+    def dense_dim(self) -> _b.int:
+        """Number of dense dimensions: those of each value."""
+    def sparse_resize_(self, size: Sequence[_b.int], sparse_dim: _b.int, dense_dim: _b.int) -> Self:
+        """Resize a COO tensor to a size and numbers of dimensions. Elements stay, so no size may shrink."""
+    def sparse_resize_and_clear_(self, size: Sequence[_b.int], sparse_dim: _b.int, dense_dim: _b.int) -> Self:
+        """Resize a COO tensor to a size and numbers of dimensions, and remove its elements."""
+    def resize_as_sparse_(self, other: Tensor) -> Self:
+        """Resize a COO tensor to the size and numbers of dimensions of another."""
+    def smm(self, mat: Tensor) -> Tensor:
+        """The product of a sparse matrix and a dense one, as a sparse matrix."""
+    def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: _b.float = 1, alpha: _b.float = 1) -> Tensor:
+        """`beta * self + alpha * mat1 @ mat2`, all of it sparse but `mat2`."""
+    def type_as(self, other: Tensor) -> Tensor:
+        """The tensor with the dtype and on the device of another."""
+    def share_memory_(self) -> Self:
+        """Move the memory to where other processes see it; returns the tensor."""
+    def module_load(self, other: Tensor, assign: _b.bool = False) -> Tensor:
+        """The tensor that replaces this one when `Module.load_state_dict` receives `other` and
+        `torch.__future__.set_swap_module_params_on_conversion` is on: this tensor with the data of `other`, or
+        `other` with `assign`, detached. Subclasses may override it.
+        """
+    def is_shared(self) -> _b.bool:
+        """True if other processes can share the memory."""
+    def pin_memory(self, device: DeviceLike = None) -> Tensor:
+        """A copy in page-locked memory, from which copies to a CUDA device are quicker; without one the tensor itself.
+        RuntimeError on a device. `device` has no effect: PyTorch deprecated it.
+        """
+    def is_pinned(self, device: DeviceLike = None) -> _b.bool:
+        """True if the memory is page-locked. `device` has no effect: PyTorch deprecated it."""
+    def record_stream(self, s: _Stream) -> None:
+        """Mark the tensor as used by another stream than the one it was created in. When it is freed, its memory is not
+        reused before the work queued on that stream has run.
+        """
+    def apply_(self, function: Callable[[Any], Number]) -> Self:
+        """Replace each element x by function(x), in place (slow; CPU only)."""
 
 class Parameter(Tensor):
+    """A Tensor that a Module registers as a parameter when it is assigned as an attribute.
+
+    `Parameter(data, requires_grad=True)` shares the data's memory.
+    """
     def __new__(cls, data: Tensor | None = None, requires_grad: _b.bool = True) -> Self: ...
     def __init__(self, data: Tensor | None = None, requires_grad: _b.bool = True) -> None: ...
 

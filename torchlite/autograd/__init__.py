@@ -64,3 +64,11 @@ __all__ = [
     "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
     "set_multithreading_enabled",
 ]  # fmt: skip
+
+
+# What this module imports for itself.
+_INTERNAL = {"annotations", "backward_api", "engine", "gradient_edge", "hook_runner", "importlib", "saved_tensors"}
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__} - _INTERNAL)

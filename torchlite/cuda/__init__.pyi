@@ -23,12 +23,12 @@ from . import nvtx as nvtx
 from . import profiler as profiler
 from . import random as random
 from . import streams as streams
-from ._device import can_device_access_peer as can_device_access_peer
-from ._device import get_arch_list as get_arch_list
-from ._device import get_device_capability as get_device_capability
-from ._device import get_gencode_flags as get_gencode_flags
-from ._device import is_bf16_supported as is_bf16_supported
-from ._device import is_tf32_supported as is_tf32_supported
+from ._accelerator import can_device_access_peer as can_device_access_peer
+from ._accelerator import get_arch_list as get_arch_list
+from ._accelerator import get_device_capability as get_device_capability
+from ._accelerator import get_gencode_flags as get_gencode_flags
+from ._accelerator import is_bf16_supported as is_bf16_supported
+from ._accelerator import is_tf32_supported as is_tf32_supported
 from ._nvml import clock_rate as clock_rate
 from ._nvml import device_memory_used as device_memory_used
 from ._nvml import list_gpu_processes as list_gpu_processes
@@ -53,24 +53,43 @@ has_half: bool
 has_magma: bool
 default_generators: tuple[Any, ...]
 
-def init() -> None: ...
-def is_initialized() -> bool: ...
-def ipc_collect() -> None: ...
-def reset_accumulated_memory_stats(device: DeviceLike = None) -> None: ...
-def get_stream_from_external(data_ptr: int, device: DeviceLike = None) -> Stream: ...
+def init() -> None:
+    """Initialise the current device; functions that need one do this automatically. RuntimeError that names what is
+    missing if there is none.
+    """
+
+def is_initialized() -> bool:
+    """True if a device of this type is in use."""
+
+def ipc_collect() -> None:
+    """No effect: device memory is not shared between processes, so there is none to free. RuntimeError without a
+    device.
+    """
+
+def reset_accumulated_memory_stats(device: DeviceLike = None) -> None:
+    """Begin to count anew what only grows: allocations, frees, retries, failures."""
+
+def get_stream_from_external(data_ptr: int, device: DeviceLike = None) -> Stream:
+    """The stream at an address that another library gave."""
 
 class Stream(_Stream):
+    """A queue of work on a CUDA device: the work of one stream runs in order, several streams may run concurrently."""
     @property
-    def cuda_stream(self) -> int: ...
+    def cuda_stream(self) -> int:
+        """The address of the stream, a `cudaStream_t`."""
 
 class ExternalStream(Stream):
+    """A stream created by another library, by its address. It must outlive this object."""
     def __init__(self, stream_ptr: int, device: DeviceLike = None, **kwargs: Any) -> None: ...
 
 class Event(_Event):
+    """A point in a stream's work, for synchronization and timing."""
     @property
-    def cuda_event(self) -> int: ...
+    def cuda_event(self) -> int:
+        """The address of the recorded event, a `cudaEvent_t`; 0 before it is recorded."""
 
 class graph:
+    """Context manager that captures work into a CUDAGraph without running it."""
     def __init__(
         self, cuda_graph: CUDAGraph, pool: Any = None, stream: _Stream | None = None, capture_error_mode: str = "global"
     ) -> None: ...

@@ -43,7 +43,7 @@ class Bernoulli(ProbsOrLogitsMixin, ExponentialFamily):
     def variance(self) -> torch.Tensor:
         return self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape=torch.Size()) -> torch.Tensor:
+    def sample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
         with torch.no_grad():
             return torch.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 

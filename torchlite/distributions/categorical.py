@@ -54,7 +54,7 @@ class Categorical(ProbsOrLogitsMixin, Distribution):
     def variance(self) -> torch.Tensor:
         return self._undefined()
 
-    def sample(self, sample_shape=torch.Size()) -> torch.Tensor:
+    def sample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
         if not isinstance(sample_shape, torch.Size):
             sample_shape = torch.Size(sample_shape)
         rows = self.probs.reshape(-1, self._num_events)

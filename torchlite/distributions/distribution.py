@@ -142,12 +142,12 @@ class Distribution:
         """The standard deviation: the root of the variance."""
         return self.variance.sqrt()
 
-    def sample(self, sample_shape=torch.Size()) -> torch.Tensor:
+    def sample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
         """Draws of shape `sample_shape + batch_shape + event_shape`, without gradients."""
         with torch.no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
+    def rsample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
         """Draw samples with gradients to the parameters, if `has_rsample`; else NotImplementedError."""
         raise NotImplementedError
 
@@ -185,7 +185,7 @@ class Distribution:
         """exp of the entropy."""
         return torch.exp(self.entropy())
 
-    def _extended_shape(self, sample_shape=torch.Size()) -> torch.Size:
+    def _extended_shape(self, sample_shape: torch.types._size = torch.Size()) -> torch.Size:
         """Return the shape of `sample(sample_shape)`."""
         if not isinstance(sample_shape, torch.Size):
             sample_shape = torch.Size(sample_shape)

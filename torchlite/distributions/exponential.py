@@ -45,7 +45,7 @@ class Exponential(ExponentialFamily):
     def variance(self) -> torch.Tensor:
         return self.rate.pow(-2)
 
-    def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
+    def rsample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
         return self.rate.new(self._extended_shape(sample_shape)).exponential_() / self.rate
 
     def log_prob(self, value: torch.Tensor) -> torch.Tensor:

@@ -51,7 +51,7 @@ class FisherSnedecor(Distribution):
         df2 = self.df2.masked_fill(self.df2 <= 4, torch.nan)
         return 2 * df2.pow(2) * (self.df1 + df2 - 2) / (self.df1 * (df2 - 2).pow(2) * (df2 - 4))
 
-    def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
+    def rsample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
         shape = self._extended_shape(sample_shape)
         # Gamma(df / 2, df) is half of chi2 / df.
         upper = self._gamma1.rsample(sample_shape).view(shape)

@@ -49,7 +49,7 @@ class Gamma(ExponentialFamily):
     def variance(self) -> torch.Tensor:
         return self.concentration / self.rate.pow(2)
 
-    def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
+    def rsample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
         shape = self._extended_shape(sample_shape)
         value = _standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
         # Clamped away from 0, where log_prob would be infinite, without effect on the gradient.

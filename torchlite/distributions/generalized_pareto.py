@@ -37,7 +37,7 @@ class GeneralizedPareto(Distribution):
     def _safe_concentration(self, exponential):
         return torch.where(exponential, torch.ones_like(self.concentration), self.concentration)
 
-    def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
+    def rsample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
         return self.icdf(torch.rand(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device))
 
     def _z(self, x):

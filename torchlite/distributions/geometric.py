@@ -49,7 +49,7 @@ class Geometric(ProbsOrLogitsMixin, Distribution):
     def variance(self) -> torch.Tensor:
         return (1.0 / self.probs - 1.0) / self.probs
 
-    def sample(self, sample_shape=torch.Size()) -> torch.Tensor:
+    def sample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
         with torch.no_grad():
             u = self.probs.new(self._extended_shape(sample_shape))
             u = u.uniform_(torch.finfo(self.probs.dtype).tiny, 1)

@@ -73,10 +73,10 @@ class Independent(Distribution, Generic[D]):
     def variance(self) -> torch.Tensor:
         return self.base_dist.variance
 
-    def sample(self, sample_shape=torch.Size()) -> torch.Tensor:
+    def sample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
         return self.base_dist.sample(sample_shape)
 
-    def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
+    def rsample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: torch.Tensor) -> torch.Tensor:

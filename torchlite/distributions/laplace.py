@@ -46,7 +46,7 @@ class Laplace(Distribution):
     def variance(self) -> torch.Tensor:
         return 2 * self.scale.pow(2)
 
-    def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
+    def rsample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
         # A uniform above -1: its sign chooses the side, its magnitude the tail probability.
         u = self.loc.new(self._extended_shape(sample_shape)).uniform_(torch.finfo(self.loc.dtype).eps - 1, 1)
         return self.loc - self.scale * u.sign() * torch.log1p(-u.abs())

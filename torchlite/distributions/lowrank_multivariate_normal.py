@@ -121,7 +121,7 @@ class LowRankMultivariateNormal(Distribution):
         inverse = torch.diag_embed(self._unbroadcasted_cov_diag.reciprocal()) - torch.matmul(solved.mT, solved)
         return self._square(inverse)
 
-    def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
+    def rsample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
         shape = self._extended_shape(sample_shape)
         columns = shape[:-1] + self.cov_factor.shape[-1:]
         low = _standard_normal(columns, dtype=self.loc.dtype, device=self.loc.device)

@@ -101,7 +101,7 @@ class MixtureSameFamily(Distribution):
         log_weights = torch.log_softmax(self.mixture_distribution.logits, dim=-1)
         return torch.logsumexp(by_component + log_weights, dim=-1)
 
-    def sample(self, sample_shape=torch.Size()) -> torch.Tensor:
+    def sample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
         with torch.no_grad():
             dim = len(sample_shape) + len(self.batch_shape)
             chosen = self.mixture_distribution.sample(sample_shape)

@@ -60,7 +60,7 @@ class NegativeBinomial(ProbsOrLogitsMixin, Distribution):
     def _gamma(self):
         return Gamma(concentration=self.total_count, rate=torch.exp(-self.logits), validate_args=False)
 
-    def sample(self, sample_shape=torch.Size()) -> torch.Tensor:
+    def sample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
         with torch.no_grad():
             return torch.poisson(self._gamma.sample(sample_shape=sample_shape))
 

@@ -62,7 +62,7 @@ class OneHotCategorical(Distribution):
     def param_shape(self):
         return self._categorical.param_shape
 
-    def sample(self, sample_shape=torch.Size()) -> torch.Tensor:
+    def sample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
         indices = self._categorical.sample(torch.Size(sample_shape))
         return torch.nn.functional.one_hot(indices, self._event_shape[0]).to(self._categorical.probs)
 
@@ -88,6 +88,6 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
+    def rsample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
         probs = self._categorical.probs  # saved, so that their gradient is shared
         return self.sample(sample_shape) + (probs - probs.detach())

@@ -39,7 +39,7 @@ class Poisson(ExponentialFamily):
     def variance(self) -> torch.Tensor:
         return self.rate
 
-    def sample(self, sample_shape=torch.Size()) -> torch.Tensor:
+    def sample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
         with torch.no_grad():
             return torch.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 

@@ -31,7 +31,7 @@ class LogitRelaxedBernoulli(ProbsOrLogitsMixin, Distribution):
         super()._expand_rest(new, batch_shape)
         new.temperature = self.temperature
 
-    def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
+    def rsample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
         shape = self._extended_shape(sample_shape)
         probs = clamp_probs(self.probs.expand(shape))
         uniform = clamp_probs(torch.rand(shape, dtype=probs.dtype, device=probs.device))

@@ -49,7 +49,7 @@ class ExpRelaxedCategorical(Distribution):
     def probs(self) -> torch.Tensor:
         return self._categorical.probs
 
-    def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
+    def rsample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
         shape = self._extended_shape(sample_shape)
         uniform = clamp_probs(torch.rand(shape, dtype=self.logits.dtype, device=self.logits.device))
         gumbels = -((-(uniform.log())).log())

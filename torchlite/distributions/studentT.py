@@ -50,7 +50,7 @@ class StudentT(Distribution):
         variance = torch.where(self.df > 2, finite, torch.full_like(finite, math.inf))
         return variance.masked_fill(self.df <= 1, torch.nan)
 
-    def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
+    def rsample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
         shape = self._extended_shape(sample_shape)
         normal = _standard_normal(shape, dtype=self.df.dtype, device=self.df.device)
         return self.loc + self.scale * normal * torch.rsqrt(self._chi2.rsample(sample_shape) / self.df)

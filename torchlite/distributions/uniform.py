@@ -50,7 +50,7 @@ class Uniform(Distribution):
     def variance(self) -> torch.Tensor:
         return (self.high - self.low).pow(2) / 12
 
-    def rsample(self, sample_shape=torch.Size()) -> torch.Tensor:
+    def rsample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
         unit = torch.rand(self._extended_shape(sample_shape), dtype=self.low.dtype, device=self.low.device)
         return self.low + unit * (self.high - self.low)
 

@@ -111,7 +111,7 @@ class lazy_property:
         self.wrapped = wrapped
         update_wrapper(self, wrapped)  # type: ignore[arg-type]
 
-    def __get__(self, instance, obj_type=None):
+    def __get__(self, instance, obj_type=None) -> Any:
         if instance is None:
             return _lazy_property_and_property(self.wrapped)
         with torch.enable_grad():

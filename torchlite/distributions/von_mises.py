@@ -73,7 +73,7 @@ class VonMises(Distribution):
         return torch.where(k < 1e-5, 1 / k + k, (1 + rho**2) / (2 * rho))
 
     @torch.no_grad()
-    def sample(self, sample_shape=torch.Size()) -> torch.Tensor:
+    def sample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
         x = torch.empty(self._extended_shape(sample_shape), dtype=self._loc.dtype, device=self.loc.device)
         return _rejection_sample(self._loc, self._concentration, self._proposal_r, x).to(self.loc.dtype)
 

@@ -132,7 +132,7 @@ class Wishart(ExponentialFamily):
         products = torch.einsum("...i,...j->...ij", diagonal, diagonal)
         return self.df.view(self._batch_shape + (1, 1)) * (v.pow(2) + products)
 
-    def _bartlett_sampling(self, sample_shape=torch.Size()):
+    def _bartlett_sampling(self, sample_shape: torch.types._size = torch.Size()):
         n = self._event_shape[-1]
         noise = _clamp_above_eps(self._dist_chi2.rsample(sample_shape).sqrt()).diag_embed(dim1=-2, dim2=-1)
         i, j = torch.tril_indices(n, n, offset=-1, device=noise.device)
@@ -146,7 +146,7 @@ class Wishart(ExponentialFamily):
         """Flags of samples, each the largest of its batch."""
         return flags.amax(self._batch_dims) if self._batch_shape else flags
 
-    def rsample(self, sample_shape=torch.Size(), max_try_correction=None):
+    def rsample(self, sample_shape: torch.types._size = torch.Size(), max_try_correction=None):
         """Return samples; singular ones are drawn again, `max_try_correction` (10) times at most.
 
         PyTorch's first check reports regular samples as singular, with a warning, and draws them again. This function

@@ -80,3 +80,11 @@ else:
         module = importlib.import_module(f".{_LAZY_MODULES[name]}", __name__)
         found = globals()[name] = module if name == _LAZY_MODULES[name] else getattr(module, name)
         return found
+
+
+# What this module imports for itself.
+_INTERNAL = {"Any", "TYPE_CHECKING", "annotations"}
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__} - _INTERNAL)

@@ -60,9 +60,18 @@ else:
         return found
 
 
+# What this module imports for itself.
+_INTERNAL = {
+    "Any", "F", "INPLACE", "NAMESPACES", "REGISTRY", "annotations", "check_indices", "functools", "in_place_method",
+    "namespace_function", "unsupported_function",
+}  # fmt: skip
+
+
 def __dir__() -> list[str]:
+    public = {name for name in globals() if not name.startswith("_") or name.startswith("__")} - _INTERNAL
+    private = {"_in_projection", "_in_projection_packed", "_verify_batch_size"}  # PyTorch has them too
     in_place = {f"{name}_" for name in "celu elu hardtanh leaky_relu relu rrelu selu threshold".split()}
-    return sorted({*globals(), *NAMESPACES["nn.functional"], *_TORCH_FUNCTIONS, *in_place})
+    return sorted({*public, *private, *NAMESPACES["nn.functional"], *_TORCH_FUNCTIONS, *in_place})
 
 
 @functools.cache

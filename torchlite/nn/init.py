@@ -290,3 +290,11 @@ kaiming_uniform = _make_deprecate(kaiming_uniform_)
 kaiming_normal = _make_deprecate(kaiming_normal_)
 orthogonal = _make_deprecate(orthogonal_)
 sparse = _make_deprecate(sparse_)
+
+
+# What this module imports for itself.
+_INTERNAL = {"Any", "TYPE_CHECKING", "annotations"}
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__} - _INTERNAL)

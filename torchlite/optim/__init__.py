@@ -65,5 +65,9 @@ class _LazyModule(types.ModuleType):
 sys.modules[__name__].__class__ = _LazyModule
 
 
+# What this module imports for itself, and the modules of one class each.
+_INTERNAL = {"Any", "TYPE_CHECKING", "annotations", "importlib", "sys", "types", *_MODULES} - {*__all__}
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES})
+    return sorted({*globals(), *__all__} - _INTERNAL)

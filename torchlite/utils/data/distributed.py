@@ -24,7 +24,7 @@ class DistributedSampler(Sampler[Item]):
     """
 
     def __init__(
-        self,
+        self: DistributedSampler[int],
         dataset: Dataset,
         num_replicas: int | None = None,
         rank: int | None = None,

@@ -1,0 +1,65 @@
+"""`dir()` of a public namespace shows PyTorch's names and the few of torchlite's own that are listed here, and nothing
+that a module imports for itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pathlib
+
+import pytest
+
+import torchlite as torch
+
+RECORDED = pathlib.Path(__file__).with_name("pytorch_names.txt")
+NAMES = {line.partition(": ")[0]: set(line.split()[1:]) for line in RECORDED.read_text().splitlines()}
+# torchlite's own names, which PyTorch's namespace lacks.
+ARRAY_API = """
+    astype bitwise_invert broadcast_arrays cumulative_prod cumulative_sum expand_dims isdtype matrix_transpose
+    permute_dims repeat take_along_axis unique_all unique_counts unique_inverse unique_values unstack vecdot
+"""
+OWN = {
+    # `_dynamo`, `_inductor` and `onnx` are modules that PyTorch loads at their first use.
+    "torch": f"{ARRAY_API} Parameter _dynamo _inductor as_torch byte char native_dropout_backward onnx opencl",
+    "amp": "op_lists",
+    "autograd": "is_grad_enabled",
+    "linalg": "matrix_transpose outer tensordot trace",  # the Array API's
+}
+
+
+def _module(name: str):
+    return torch if name == "torch" else importlib.import_module(f"torchlite.{name}")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_dir_shows_public_names_alone(name):
+    module = _module(name)
+    shown = {n for n in dir(module) if not n.startswith("__")}
+    if name not in ("torch", "nn.functional"):
+        shown = {n for n in shown if not n.startswith("_")}
+    own = set(OWN.get(name, "").split())
+    assert shown - NAMES[name] - own == set()
+    assert not own & NAMES[name], "these are PyTorch's"
+    assert all(hasattr(module, n) for n in own)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_dir_shows_can_be_read(name):
+    module = _module(name)
+    assert [n for n in dir(module) if not hasattr(module, n)] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_dir_hides_no_public_name(name):
+    module = _module(name)
+    missing = set(getattr(module, "__all__", ())) - {*dir(module)}
+    assert not missing
+    hidden = getattr(module, "_INTERNAL", set()) & NAMES[name] - {"annotations"}
+    assert not hidden, "PyTorch shows these"
+
+
+def test_dir_shows_the_names_that_programs_use():
+    assert {"add", "tensor", "float32", "nn", "linalg", "Generator", "save"} <= {*dir(torch)}
+    assert {"relu", "relu_", "conv2d", "cross_entropy", "pad"} <= {*dir(torch.nn.functional)}
+    assert {"Linear", "Module", "functional", "init"} <= {*dir(torch.nn)}
+    assert {"Adam", "SGD", "lr_scheduler"} <= {*dir(torch.optim)}

@@ -1,0 +1,3 @@
+"""Discrete Fourier transforms: the names of `torch.fft`."""
+
+from ._stubs.fft import *

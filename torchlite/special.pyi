@@ -1,0 +1,3 @@
+"""Special functions: the names of `torch.special`."""
+
+from ._stubs.special import *
