@@ -1,64 +1,108 @@
-"""`python -m torchlite demo`, `info`, `show`, `bench`, `build-kernels`, `run`, `convert` and `as-torch`."""
+"""The command `torchlite`, which `python -m torchlite` is too. docs/commands.md describes its commands."""
 
 from __future__ import annotations
 
-import argparse
+import errno
 import os
+import signal
 import sys
+from typing import NoReturn
 
-from ._cli import bench, build_kernels, models, show, torch_alias
+from ._cli import bench, build_kernels, completion, demo, info, models, show, torch_alias
+from ._cli.command_line import FAILURE, INTERRUPTED, CommandError, Parser, describe_os_error, program_name, suggest
+
+_EPILOG = """\
+examples:
+  torchlite info                          what can be used on this machine, and what to install for the rest
+  torchlite run script.py --epochs 3      run a PyTorch program with torchlite as `torch`
+  torchlite show model.onnx               inputs, outputs, sizes and ops of a model file
+
+`torchlite COMMAND --help` explains a command. Exit status: 0 success, 1 failure, 2 wrong arguments.
+"""
+
+
+def make_parser() -> Parser:
+    """Return the parser of all commands."""
+    from . import __torchlite_version__
+    from .torch_version import __version__
+
+    parser = Parser(
+        prog=program_name(), description="PyTorch's API over NumPy, PyOpenCL and CuPy: commands.", epilog=_EPILOG
+    )
+    parser.add_argument(
+        "--version",
+        action="version",
+        version=f"torchlite {__torchlite_version__} (API of PyTorch {__version__.partition('+')[0]})",
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", required=True)
+    for module in (info, demo, models, bench, build_kernels, torch_alias, completion):
+        module.add_parser(commands)
+    parser.set_defaults(program=parser, names=list(commands.choices))
+    return parser
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m torchlite", description="PyTorch's API over array runtimes that already exist."
-    )
-    commands = parser.add_subparsers(dest="command", required=True)
-    demo = commands.add_parser(
-        "demo", help="train a small convolutional network on handwritten digits, on every device found"
-    )
-    demo.add_argument("--device", action="append", help="only this device (may be given several times)")
-    demo.add_argument("--epochs", type=int, default=7, help="passes over the training data (default: %(default)s)")
-    demo.add_argument(
-        "--seed", type=int, default=0, help="seed of initialisation, order and dropout (default: %(default)s)"
-    )
-    demo.add_argument("--output", default="torchlite-demo.png", help="where to save the picture (default: %(default)s)")
-    commands.add_parser("info", help="versions, devices, drivers, BLAS, cache folders, and what is missing")
-    models.add_parser(commands)
-    show.add_parser(commands)
-    bench.add_parser(commands)
-    build_kernels.add_parser(commands)
-    torch_alias.add_parsers(commands)
+    """Run a command; return the exit status. SystemExit with status 2 for wrong arguments."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    if models.is_model_command(arguments):
-        return models.run_command(*arguments)
-    if arguments[:1] == ["run"]:  # what follows is for Python and the program
-        return torch_alias.run(arguments[1:])
+    try:
+        return _run_command(arguments)
+    except CommandError as error:
+        print(f"{program_name()} {' '.join(arguments[:1])}: error: {error}", file=sys.stderr)
+        return error.status
+
+
+def _run_command(arguments: list[str]) -> int:
+    command, words = arguments[0] if arguments else "", arguments[1:]
+    if command == "run" and words[:1] not in (["-h"], ["--help"]) and not models.is_model_command(arguments):
+        return torch_alias.run(words)  # these are for Python and the program
+    if command == "show" and "op" in words:
+        return show.run_op(words)
+    parser = make_parser()
+    names = parser.get_default("names")
+    if not arguments:
+        parser.error(f"name a command: {', '.join(names)}")
+    if command not in names and not command.startswith("-"):
+        parser.error(f"there is no command '{command}'{suggest(command, names) or ': use ' + ', '.join(names)}")
     options = parser.parse_args(arguments)
-    if options.command == "show":
-        return show.run(options)
-    if options.command == "as-torch":
-        return torch_alias.as_torch(options)
-    if options.command == "bench":
-        return bench.run(options)
-    if options.command == "build-kernels":
-        return build_kernels.run(options)
-    if options.command == "info":
-        from ._cli.info import format_report
+    return options.run(options)
 
-        print(format_report())
-        return 0
-    from ._cli.demo import run
 
-    return run(options.device, options.epochs, options.seed, options.output)
+def console() -> NoReturn:
+    """Run the command of the command line, and exit with its status. A closed pipe and Ctrl-C are silent."""
+    try:
+        try:
+            status: object = main()
+        except SystemExit as error:
+            status = error.code
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    except BrokenPipeError:  # the reader has closed the pipe: `| head`
+        _end_of_pipe()
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            raise
+        _discard_output()
+        print(f"{program_name()}: error: cannot write: {describe_os_error(error)}", file=sys.stderr)
+        status = FAILURE
+    sys.exit(status)  # type: ignore[arg-type]
+
+
+def _discard_output() -> None:
+    """Let the interpreter's last flush write nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _end_of_pipe() -> NoReturn:
+    """End as other programs do whose reader has closed the pipe: by SIGPIPE, where the system has it."""
+    _discard_output()
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGPIPE)
+    os._exit(FAILURE)
 
 
 if __name__ == "__main__":
-    try:
-        status = main()
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader has seen enough: `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 1
-    sys.exit(status)
+    console()

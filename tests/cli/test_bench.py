@@ -180,7 +180,7 @@ def test_process_rows_are_import_and_memory():
     [
         (("--only", "nonsense"), "there is no group, workload or row 'nonsense'"),
         (("--rounds", "0"), "0 is not at least 1"),
-        (("--rounds", "many"), "invalid"),
+        (("--rounds", "many"), "'many' is not a whole number"),
         (("--seconds", "-1"), "-1 is not above 0"),
         (("--scale", "nan"), "nan is not above 0"),
         (("--against", "numpy"), "there is no rival 'numpy'"),

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from torchlite.__main__ import main
+from torchlite._cli import build_kernels
 from torchlite_backends.cc import cxx_compiler
 
 
@@ -48,4 +50,54 @@ def test_a_missing_compiler_is_reported(tmp_path):
         [sys.executable, "-m", "torchlite", "build-kernels"], capture_output=True, text=True, env=environment
     )
     assert done.returncode == 1
-    assert done.stdout.startswith("no C++ compiler was found")
+    assert done.stdout == "" and done.stderr.count("\n") == 1
+    assert "build-kernels: error: no C++ compiler was found: install g++ or clang++" in done.stderr
+
+
+class Engine:
+    """Takes the place of the CPU's backend: has built the first program already, and cannot build a text "bad"."""
+
+    def why_not_buildable(self):
+        return ""
+
+    def build_kernels(self, texts, done):
+        for count in range(1, len(texts)):
+            done(count, len(texts) - 1)
+        return ["no such type"] * texts.count("bad")
+
+
+@pytest.mark.parametrize(("texts", "status"), [(["a", "b", "c"], 0), (["a", "bad", "c"], 1), (["a"], 0)])
+def test_the_plan_is_said_before_and_the_progress_in_lines(monkeypatch, capsys, tmp_path, texts, status):
+    monkeypatch.setattr("torchlite._dispatch.backend_registry.backend_of", lambda name: Engine())
+    monkeypatch.setattr(build_kernels, "_find_programs", lambda: texts)
+    monkeypatch.setenv("TORCHLITE_CACHE_DIR", str(tmp_path))
+    assert main(["build-kernels"]) == status
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    assert lines[0].startswith("Finding the kernels")
+    plan = next(line for line in lines if line.startswith(f"Building {len(texts)} kernels in {tmp_path}"))
+    assert "about 1 min with" in plan and "goes on where it stopped" in plan
+    assert ("2 are missing." in lines) == (len(texts) == 3)
+    assert lines[-1].startswith(f"{len(texts) - status} kernels are ready")
+    assert err.splitlines()[:1] == ["no such type"][:status]
+    assert ("1 kernels could not be built" in err) == bool(status)
+
+
+def test_a_dtype_whose_package_is_missing_is_left_out():
+    code = (
+        "import sys; sys.modules['ml_dtypes'] = None\n"
+        "from torchlite._cli import build_kernels\n"
+        "print(build_kernels._left_out_dtypes())\n"
+        "build_kernels._run_networks = build_kernels._run_integer_ops = lambda *a: iter([])\n"
+        "print(sum(1 for step in build_kernels._run_all_workloads()) > 1000)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["['bfloat16']", "True"], done.stderr
+
+
+def test_a_failed_recording_is_one_line(monkeypatch, capsys):
+    monkeypatch.setattr("torchlite._dispatch.backend_registry.backend_of", lambda name: Engine())
+    failed = subprocess.CompletedProcess([], 1, stderr="Traceback ...\nOSError: the disk is full\n")
+    monkeypatch.setattr(build_kernels.subprocess, "run", lambda *args, **options: failed)
+    assert main(["build-kernels"]) == 1
+    assert capsys.readouterr().err.endswith("could not be found: OSError: the disk is full\n")

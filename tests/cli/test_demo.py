@@ -7,9 +7,19 @@ from pathlib import Path
 import pytest
 
 from torchlite.__main__ import main
+from torchlite._cli import demo as _demo
 from torchlite._cli import info as _info
+from torchlite._dispatch import backend_registry
+from torchlite._types.devices import REGISTERED
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def exit_status(words):
+    try:
+        return main(words)
+    except SystemExit as error:
+        return error.code
 
 
 def test_demo(tmp_path, capsys, device):
@@ -25,8 +35,45 @@ def test_demo(tmp_path, capsys, device):
 @pytest.mark.parametrize(("module", "name"), [("matplotlib", "matplotlib"), ("sklearn", "scikit-learn")])
 def test_demo_names_missing_packages(monkeypatch, capsys, module, name):
     monkeypatch.setitem(sys.modules, module, None)
-    assert main(["demo"]) == 2
-    assert f'The demo needs {name}:  pip install "torchlite-nd[demo]"' in capsys.readouterr().err
+    assert main(["demo"]) == 1
+    assert f"the demo needs {name}: pip install 'torchlite-nd[demo]'\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "error"),
+    [
+        (["--epochs", "0"], 2, "argument --epochs: 0 is not at least 1"),
+        (["--epochs", "many"], 2, "argument --epochs: 'many' is not a whole number"),
+        (["--seed", "1.5"], 2, "argument --seed: '1.5' is not a whole number"),
+        (["--seed", str(2**64)], 2, "is not in -2**63 ... 2**64 - 1"),
+        (["--device", "nosuch"], 2, "there is no device 'nosuch': usable here "),
+        (["--device", "mps"], 2, "there is no device 'mps': usable here "),
+        (["--device", "cpu:7"], 2, "there is no device 'cpu:7': usable here "),
+        (["--device", "meta"], 2, "there is no device 'meta': usable here "),
+        (["--output", "/nonexistent/x.png"], 1, "there is no folder /nonexistent"),
+        (["--output", "x.txt"], 2, "expected a name that ends in .png"),
+    ],
+)
+def test_demo_checks_its_arguments_before_it_trains(monkeypatch, capsys, words, status, error):
+    monkeypatch.setattr(_demo, "load_digits", lambda: pytest.fail("the demo has begun"))
+    assert exit_status(["demo", *words]) == status
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and error in err and "xpu" not in err
+
+
+def test_demo_says_what_an_absent_device_needs(monkeypatch, capsys):
+    needs = "device 'opencl' needs PyOpenCL:\npip install it"
+    monkeypatch.setattr("torchlite._cli.device_argument.why_not_usable", {"opencl": needs}.get)
+    assert main(["demo", "--device", "opencl:0"]) == 1
+    err = capsys.readouterr().err
+    assert err.endswith("demo: error: --device opencl:0: device 'opencl' needs PyOpenCL: pip install it\n")
+    assert err.count("\n") == 1
+
+
+def test_a_folder_is_no_picture(tmp_path, capsys):
+    (tmp_path / "x.png").mkdir()
+    assert main(["demo", "--output", str(tmp_path / "x.png")]) == 1
+    assert "this is a folder; name a file" in capsys.readouterr().err
 
 
 def test_demo_reports_low_accuracy(tmp_path, capsys):
@@ -47,9 +94,6 @@ def test_info(capsys):
 
 
 def test_info_survives_a_broken_backend(monkeypatch):
-    from torchlite._dispatch import backend_registry
-    from torchlite._types.devices import REGISTERED
-
     class Broken:
         def why_not(self):
             raise OSError("the driver fell over")

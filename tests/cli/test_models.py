@@ -1,6 +1,7 @@
 """`python -m torchlite run`, `show` and `convert` of files of models."""
 
 import itertools
+import json
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -91,7 +92,66 @@ def test_errors_take_one_line(files, words, error, capsys):
     folder, _ = files
     words = [folder / word if word.endswith(".pt") else word for word in words]
     status, _, err = command(capsys, "run", folder / words[0], *words[1:])
-    assert status == 1 and error in err.strip().splitlines()[-1]
+    assert status == (2 if {"1y4", "2x1x4x4:float99", "out.txt"} & set(words) else 1)
+    assert err.count("\n") == 1 and error in err
+
+
+@pytest.mark.parametrize("command_words", [("show",), ("run",), ("convert", "other.onnx")])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.pt", b"\x80junk"), ("b.pt", b"PK\x03\x04junk"), ("c.pt2", b""), ("d.onnx", b"\xff" * 3000),
+        ("e.onnx", None), ("f.pt", b"no model"),
+    ],
+)  # fmt: skip
+def test_unreadable_files_are_one_line(command_words, name, content, tmp_path, capsys):
+    file = tmp_path / name
+    if content is None:
+        file.mkdir()
+    else:
+        file.write_bytes(content)
+    words = [command_words[0], file, *(tmp_path / word for word in command_words[1:])]
+    status, out, err = command(capsys, *words)
+    assert (status, out) == (1, "") and err.count("\n") == 1
+    assert err.startswith(f"python -m torchlite {command_words[0]}: error: {file}: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "error"),
+    [
+        (["run", "net.onnx", "--output", "/nonexistent/x.npz"], 1, "there is no folder /nonexistent"),
+        (["show", "net.onnx", "--picture", "/nonexistent/x.svg"], 1, "there is no folder /nonexistent"),
+        (["show", "net.onnx", "--picture", "x.png"], 2, "expected a name that ends in .svg"),
+        (["convert", "net.onnx", "/nonexistent/x.pt2"], 1, "there is no folder /nonexistent"),
+        (["run", "net.onnx", "--device", "nosuch"], 2, "there is no device 'nosuch': usable here "),
+        (["show", "net.onnx", "--device", "nosuch"], 2, "there is no device 'nosuch': usable here "),
+        (["run", "--device", "nosuch", "net.onnx"], 2, "there is no device 'nosuch': usable here "),
+    ],
+)
+def test_arguments_are_checked_before_the_model_is_read(words, status, error, capsys):
+    """There is no net.onnx here."""
+    found, out, err = command(capsys, *words)
+    assert (found, out) == (status, "") and error in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize("ending", ["pt2", "onnx"])
+def test_show_prints_json(files, ending, capsys):
+    folder, _ = files
+    status, out, _ = command(capsys, "show", folder / f"net.{ending}", "--json", "--device", "cpu")
+    found = json.loads(out)
+    assert status == 0 and list(found) == [
+        "path", "format", "bytes", "inputs", "outputs", "parameters", "buffers", "ops", "devices", "picture",
+    ]  # fmt: skip
+    assert found["format"] == ending and found["bytes"] == (folder / f"net.{ending}").stat().st_size
+    assert found["inputs"] == [{"name": "image", "dtype": "float32", "shape": [2, 1, 4, 4]}]
+    assert found["parameters"] == {"tensors": 4, "numbers": 47, "bytes": 188}
+    assert found["devices"] == {"cpu": []} and sum(found["ops"].values()) >= 3
+
+
+def test_show_prints_json_of_a_checkpoint(files, capsys):
+    found = json.loads(command(capsys, "show", files[0] / "weights.pt", "--json")[1])
+    assert list(found) == ["path", "format", "bytes", "values"] and found["format"] == "checkpoint"
+    assert found["values"][0] == {"name": "['first.weight']", "dtype": "float32", "shape": [2, 1, 3, 3]}
 
 
 @pytest.mark.parametrize("ending", ["pt", "pt2", "onnx"])
@@ -128,7 +188,7 @@ def test_converted_models_match(files, source, target, tmp_path, capsys):
 
 def test_convert_to_an_unknown_format_is_refused(files, tmp_path, capsys):
     status, _, err = command(capsys, "convert", files[0] / "net.onnx", tmp_path / "net.bin")
-    assert status == 1 and "ends in .pt2, .onnx" in err
+    assert status == 2 and "ends in .pt2, .onnx" in err
 
 
 @pytest.mark.parametrize(

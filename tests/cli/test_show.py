@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import re
 import subprocess
@@ -90,14 +91,33 @@ def test_every_public_name_and_op_can_be_shown():
 def test_an_unknown_name_is_an_error_with_near_ones(capsys):
     assert main(["show", "op", "matmull"]) == 2
     said = capsys.readouterr()
-    assert said.out == "" and said.err.startswith("there is no op 'matmull': did you mean matmul or ")
+    assert said.out == "" and "show: error: there is no op 'matmull': did you mean matmul or " in said.err
     assert main(["show", "op", "12345678"]) == 2
-    assert capsys.readouterr().err == "there is no op '12345678'\n"
+    assert capsys.readouterr().err.endswith("error: there is no op '12345678'\n")
+    assert main(["show", "matmul"]) == 2
+    assert "there is no file 'matmul'; `python -m torchlite show op matmul`" in capsys.readouterr().err
 
 
 def test_other_devices(capsys, monkeypatch):
-    said = shown(capsys, "exp", "--device", "cpu", "--device", "nonsense")
-    assert said.count("  cpu  ") == 1 and "nonsense     cannot be used: " in said
+    def why_not(op, name):
+        return f"cannot be used: {name} is absent"
+
+    monkeypatch.setattr("torchlite._cli.show.execution_kind_on_device", why_not)
+    said = shown(capsys, "exp", "--device", "cpu", "--device", "cuda")
+    assert said.count("  cpu  ") == 1 and "cuda         cannot be used: cuda is absent" in said
+    assert main(["show", "op", "exp", "--device", "nonsense"]) == 2
+    assert "there is no device 'nonsense': usable here " in capsys.readouterr().err
+
+
+def test_json(capsys):
+    found = json.loads(shown(capsys, "mul", "--json"))
+    assert list(found) == [
+        "name", "schema", "declared", "names", "promotion", "tags", "derivative", "results", "see_also", "sources",
+        "devices",
+    ]  # fmt: skip
+    assert found["name"] == "mul" and "torch.multiply" in found["names"] and "pointwise" in found["tags"]
+    assert list(found["sources"]) == ["mul", "mul_", "backward"] and found["devices"]["meta"].startswith("kernel")
+    assert list(json.loads(shown(capsys, "--json", "add_"))["sources"]) == ["add_"]
 
 
 def test_missing_kernels_are_absent(capsys):

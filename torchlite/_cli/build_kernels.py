@@ -18,7 +18,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from torchlite.utils._progress_bar import make_progress_bar
+
+from .command_line import CommandError
+from .info import cache_folders
+
 _VARIABLE = "TORCHLITE_CPU_KERNELS"
+_SECONDS_PER_PROGRAM = 1.0  # of one processor
+_SHOWN_FAILURES = 5
+_FLOATS = ("float32", "float64", "bfloat16", "float16")
+_DESCRIPTION = """\
+Builds the compiled CPU kernels that common programs ask for, and stores them in the cache folder. Every later
+program of this user loads them. Needs a C++ compiler: g++ or clang++, or the one that CXX names.
+
+This takes several minutes. What was built stays after Ctrl-C, and is not built again.
+"""
 _UNARY = (
     "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sigmoid erf erfc "
     "erfinv lgamma digamma sqrt rsqrt floor ceil trunc round frac abs neg square reciprocal sign relu logit sinc "
@@ -33,38 +47,98 @@ _COMPARISONS = "eq ne lt le gt ge".split()
 
 
 def add_parser(commands: Any) -> None:
+    """Add the command's arguments."""
     parser = commands.add_parser(
-        "build-kernels", help="build the CPU's compiled kernels that common programs ask for (needs a C++ compiler)"
+        "build-kernels",
+        help="build the compiled CPU kernels of common programs (needs a C++ compiler)",
+        description=_DESCRIPTION,
+        epilog="examples:\n  torchlite build-kernels\n"
+        "  TORCHLITE_CACHE_DIR=/opt/cache torchlite build-kernels    in a folder that several users read",
     )
     parser.add_argument("--list", metavar="FILE", help=argparse.SUPPRESS)
+    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
+    """Run the command; return 0 if all kernels are built, else 1."""
     if options.list:
         Path(options.list).write_text(json.dumps(record_programs()))
         return 0
     from torchlite._dispatch.backend_registry import backend_of
-    from torchlite.utils._progress_bar import make_progress_bar
 
     backend: Any = backend_of("cpu")
     why = backend.why_not_buildable()
     if why:
-        print(why)
-        return 1
+        raise CommandError(why)
     start = time.monotonic()
+    _say("Finding the kernels of common programs. This takes about half a minute.")
+    for dtype in _left_out_dtypes():
+        _say(f"Kernels of {dtype} are left out: they need ml_dtypes (pip install ml_dtypes).")
+    texts = _find_programs()
+    minutes = max(1, round(len(texts) * _SECONDS_PER_PROGRAM / (os.cpu_count() or 1) / 60))
+    _say(
+        f"Building {len(texts)} kernels in {cache_folders()['torchlite (TORCHLITE_CACHE_DIR)']}. Those that are "
+        f"there already are kept; without any this takes about {minutes} min with {os.cpu_count()} processors. "
+        "After Ctrl-C the same command goes on where it stopped."
+    )
+    failed = _build(backend, texts)
+    for message in failed[:_SHOWN_FAILURES]:
+        print(message, file=sys.stderr)
+    _say(f"{len(texts) - len(failed)} kernels are ready ({time.monotonic() - start:.0f} s).")
+    if failed:
+        raise CommandError(f"{len(failed)} kernels could not be built; NumPy computes instead of them")
+    return 0
+
+
+def _say(text: str) -> None:
+    """Print a line at once, also where the output is no terminal."""
+    print(text, flush=True)
+
+
+def _left_out_dtypes() -> list[str]:
+    """Return the dtypes of `_FLOATS` that this environment lacks."""
+    import torchlite as torch
+
+    return [name for name in _FLOATS if not _has_dtype(getattr(torch, name))]
+
+
+def _has_dtype(dtype: Any) -> bool:
+    try:
+        dtype.np  # noqa: B018 (loads ml_dtypes)
+    except ImportError:
+        return False
+    return True
+
+
+def _find_programs() -> list[str]:
+    """Return the sources of the programs, which a process with the compiled kernels' engine records."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "programs.json"
-        environment = {**os.environ, _VARIABLE: "cc"}
-        subprocess.run(
-            [sys.executable, "-m", "torchlite", "build-kernels", "--list", str(place)], env=environment, check=True
-        )
-        texts = json.loads(place.read_text())
-    with make_progress_bar(len(texts), desc="programs") as bar:
-        failed = backend.build_kernels(texts, lambda done, _: bar.update(done - bar.n))
-    for message in failed:
-        print(message)
-    print(f"{len(texts) - len(failed)} programs are ready ({time.monotonic() - start:.0f} s)")
-    return 1 if failed else 0
+        done = subprocess.run(
+            [sys.executable, "-m", "torchlite", "build-kernels", "--list", str(place)],
+            env={**os.environ, _VARIABLE: "cc"}, check=False, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        if done.returncode:
+            last = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
+            raise CommandError(f"the kernels of common programs could not be found: {last}")
+        return json.loads(place.read_text())
+
+
+def _build(backend: Any, texts: list[str]) -> list[str]:
+    """Build the programs that are missing, and show the progress; return the messages of those that failed."""
+    bar: Any = None
+
+    def show_progress(done: int, total: int) -> None:
+        nonlocal bar
+        if bar is None:
+            _say(f"{total} are missing.")
+            bar = make_progress_bar(total, desc="kernels", unit="kernels")
+        bar.update(done - bar.n)
+
+    failed = backend.build_kernels(texts, show_progress)
+    if bar is not None:
+        bar.close()
+    return failed
 
 
 def record_programs() -> list[str]:
@@ -84,7 +158,7 @@ def _run_all() -> None:
 def _run_all_workloads() -> Iterator[Callable[[], Any]]:
     import torchlite as torch
 
-    for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float16):
+    for dtype in filter(_has_dtype, (getattr(torch, name) for name in _FLOATS)):
         yield from _run_elementwise_ops(torch, dtype)
         yield from _run_reductions_and_scans(torch, dtype)
     for dtype in (torch.int64, torch.int32, torch.uint8, torch.bool):

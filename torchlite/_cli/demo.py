@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 import torchlite as torch
-from torchlite import nn
-from torchlite.utils._progress_bar import make_progress_bar
-from torchlite.utils.data import DataLoader, TensorDataset
+
+from .command_line import CommandError, check_output, parse_positive_int, parse_seed
+from .device_argument import check_device
 
 TARGET = 0.97
 TRAINING_ROWS = 1437  # of 1797: four fifths
@@ -29,11 +31,6 @@ class Result:
     predictions: object = None
 
 
-def _require_package(package: str):
-    print(f'The demo needs {package}:  pip install "torchlite-nd[demo]"', file=sys.stderr)
-    return 2
-
-
 def load_digits():
     """Return the images (1797, 1, 8, 8) in 0 … 1 and their labels, in a fixed shuffled order."""
     from sklearn.datasets import load_digits as load
@@ -44,8 +41,9 @@ def load_digits():
     return images[order], torch.tensor(data.target)[order]
 
 
-def make_network() -> nn.Module:
+def make_network() -> torch.nn.Module:
     """Return two convolutions and two linear layers: 38,000 parameters."""
+    nn = torch.nn
     return nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1),
         nn.BatchNorm2d(16),
@@ -64,12 +62,15 @@ def make_network() -> nn.Module:
 
 def train(device: str, epochs: int, seed: int, images, labels) -> Result:
     """Train on one device; record the loss of every step and the test accuracy of every epoch."""
+    from torchlite.utils._progress_bar import make_progress_bar
+    from torchlite.utils.data import DataLoader, TensorDataset
+
     torch.manual_seed(seed)
     result = Result(device)
     test_images, test_labels = images[TRAINING_ROWS:].to(device), labels[TRAINING_ROWS:].to(device)
     loader = DataLoader(TensorDataset(images[:TRAINING_ROWS], labels[:TRAINING_ROWS]), batch_size=64, shuffle=True)
     model = make_network().to(device)
-    criterion = nn.CrossEntropyLoss()
+    criterion = torch.nn.CrossEntropyLoss()
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * len(loader))
     bar, start = make_progress_bar(epochs * len(loader), desc=device, file=sys.stdout), time.perf_counter()
@@ -175,24 +176,52 @@ def save_picture(results: list[Result], path: str) -> None:
     figure.savefig(path, dpi=110)
 
 
-def run(devices: list[str] | None, epochs: int, seed: int, output: str) -> int:
-    """Run the command; return 0 if every device reached the accuracy, 1 if not, 2 if a package is missing."""
-    for package in ("sklearn", "matplotlib"):
+def add_parser(commands: Any) -> None:
+    """Add the command's arguments."""
+    parser = commands.add_parser(
+        "demo",
+        help="train a small convolutional network on handwritten digits",
+        description="Trains a small convolutional network on scikit-learn's handwritten digits on each usable device,\n"
+        "prints time and accuracy, and draws training curves and predictions. A device takes some seconds.\n"
+        f"The exit status is 1 if a device stays below {TARGET:.0%}. Needs scikit-learn and matplotlib.",
+        epilog="examples:\n  torchlite demo\n  torchlite demo --device cpu --epochs 3 --output digits.png",
+    )
+    parser.add_argument("--device", action="append", help="only this device (may be given several times)")
+    parser.add_argument(
+        "--epochs", type=parse_positive_int, default=7, help="passes over the training data (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--seed", type=parse_seed, default=0, help="seed of initialisation, order and dropout (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--output", metavar="FILE.png", default="torchlite-demo.png", help="the picture (default: %(default)s)"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command; return 0 if every device reached the accuracy, else 1."""
+    check_output("--output", options.output, (".png",))
+    for name in options.device or ():
+        check_device(name, with_data=True)
+    for package, installed in (("sklearn", "scikit-learn"), ("matplotlib", "matplotlib")):
         try:
             __import__(package)
         except ImportError:
-            return _require_package({"sklearn": "scikit-learn"}.get(package, package))
+            raise CommandError(f"the demo needs {installed}: pip install 'torchlite-nd[demo]'")
     from .info import usable_devices
 
     images, labels = load_digits()
     print(
         f"torchlite {torch.__torchlite_version__}: handwritten digits, {TRAINING_ROWS} to learn from, "
-        f"{len(labels) - TRAINING_ROWS} to test on"
+        f"{len(labels) - TRAINING_ROWS} to test on",
+        flush=True,
     )
-    results = [train(name, epochs, seed, images, labels) for name in devices or usable_devices()]
-    save_picture(results, output)
-    print(f"\n{format_results_table(results)}\n\ntraining curves and predictions: {output}")
+    names = list(dict.fromkeys(options.device or usable_devices()))
+    results = [train(name, options.epochs, options.seed, images, labels) for name in names]
+    save_picture(results, options.output)
+    print(f"\n{format_results_table(results)}\n\ntraining curves and predictions: {options.output}")
     short = [r.device for r in results if r.accuracy < TARGET]
     if short:
-        print(f"below {TARGET:.0%} on {', '.join(short)}", file=sys.stderr)
-    return 1 if short else 0
+        raise CommandError(f"the accuracy is below {TARGET:.0%} on {', '.join(short)}")
+    return 0

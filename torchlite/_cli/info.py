@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib.metadata
 import os
 import platform
 import sys
+from typing import Any
 
 import numpy as np
+
+from .command_line import print_json
 
 _PACKAGES = (
     "numpy", "array-api-compat", "ml_dtypes", "pyopencl", "intel-opencl-rt", "pocl-binary-distribution", "cupy-cuda12x",
@@ -26,28 +30,37 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS
 
 def find_devices() -> dict[str, str]:
     """Return {device type: ""}, or the reason why it cannot be used and the package to install. Never raises."""
+    from .._types.devices import list_known_device_types
+
+    return {name: _why_not(name) for name in list_known_device_types()}
+
+
+def why_not_usable(kind: str) -> str | None:
+    """Return "" for a usable device type, else the reason; None for a type that has no backend."""
+    from .._types.devices import list_known_device_types
+
+    return _why_not(kind) if kind in list_known_device_types() else None
+
+
+def _why_not(name: str) -> str:
     from .. import __torchlite_version__
     from .._dispatch.backend_registry import table_of
-    from .._types.devices import PIP_EXTRAS, REGISTERED, device, installed_backends, list_known_device_types
+    from .._types.devices import PIP_EXTRAS, REGISTERED, device, installed_backends
 
-    out = {}
-    for name in list_known_device_types():
-        runtime = f"pip install 'torchlite-nd[{PIP_EXTRAS[name]}]' and {_DRIVERS[name]}" if PIP_EXTRAS.get(name) else ""
-        if name not in installed_backends() and name not in REGISTERED:
-            out[name] = "torchlite is not installed (its backends are found by entry point): pip install -e ."
-            if runtime:
-                out[name] = (
-                    f"torchlite-nd {__torchlite_version__} has no {name} backend, and no other package brings one. "
-                    f"What it will run on: {runtime}"
-                )
-            continue
-        try:
-            table_of(device(name))
-            out[name] = ""
-        except Exception as error:  # a broken driver must not break the report
-            message = str(error) or type(error).__name__
-            out[name] = message + (f"; it needs {runtime}" if runtime and "install" not in message else "")
-    return out
+    runtime = f"pip install 'torchlite-nd[{PIP_EXTRAS[name]}]' and {_DRIVERS[name]}" if PIP_EXTRAS.get(name) else ""
+    if name not in installed_backends() and name not in REGISTERED:
+        if runtime:
+            return (
+                f"torchlite-nd {__torchlite_version__} has no {name} backend, and no other package brings one. "
+                f"What it will run on: {runtime}"
+            )
+        return "torchlite is not installed (its backends are found by entry point): pip install -e ."
+    try:
+        table_of(device(name))
+    except Exception as error:  # a broken driver must not break the report
+        message = str(error) or type(error).__name__
+        return message + (f"; it needs {runtime}" if runtime and "install" not in message else "")
+    return ""
 
 
 def usable_devices() -> list[str]:
@@ -61,11 +74,11 @@ def usable_devices() -> list[str]:
     return out
 
 
-def _find_package_version(package: str) -> str:
+def _find_package_version(package: str) -> str | None:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return "not installed"
+        return None
 
 
 def _describe_blas() -> str:
@@ -89,29 +102,34 @@ def _describe_blas_threads() -> str:
     return ", ".join(f"{pool['internal_api']} {pool['num_threads']}" for pool in threadpool_info()) or "none found"
 
 
-def _format_device_lines() -> list[tuple[str, str]]:
+def _list_devices() -> list[dict[str, Any]]:
+    """Return each device, and each device type without one: its name, whether it can be used, and a description or
+    reason.
+    """
     from .._dispatch.backend_registry import backend_of
 
     left_out = _unusable_devices()  # first: it retries earlier failures
-    lines = []
+    devices = []
     for name, missing in find_devices().items():
-        lines += [(name, f"left out: {what}") for what in left_out.get(name, []) if what != missing]
+        problems = [what for what in left_out.get(name, []) if what != missing]
+        devices += [{"name": name, "status": "left out", "detail": what} for what in problems]
         if missing:
-            lines.append((name, f"absent: {missing}"))
+            devices.append({"name": name, "status": "absent", "detail": missing})
             continue
         backend = backend_of(name)
         describe = getattr(backend, "describe", None)
-        count = backend.device_count()
-        for index in range(count):
-            what = (
-                describe(index)
-                if callable(describe)
-                else {"cpu": platform.processor() or platform.machine(), "meta": "shapes without data"}.get(
-                    name, "ready"
-                )
-            )
-            lines.append((name if name in ("cpu", "meta") else f"{name}:{index}", f"ready: {what}"))
-    return lines
+        plain = {"cpu": platform.processor() or platform.machine(), "meta": "shapes without data"}.get(name, "ready")
+        for index in range(backend.device_count()):
+            what = describe(index) if callable(describe) else plain
+            label = name if name in ("cpu", "meta") else f"{name}:{index}"
+            devices.append({"name": label, "status": "ready", "detail": what})
+    return devices
+
+
+def _format_device_lines(devices: list[dict[str, Any]] | None = None) -> list[tuple[str, str]]:
+    """Return name and state of devices; of all without an argument."""
+    devices = _list_devices() if devices is None else devices
+    return [(one["name"], f"{one['status']}: {one['detail']}") for one in devices]
 
 
 def _unusable_devices() -> dict[str, list[str]]:
@@ -140,40 +158,68 @@ def cache_folders() -> dict[str, str]:
     }
 
 
-def format_report() -> str:
-    """Return the text of `python -m torchlite info`."""
+def collect() -> dict[str, Any]:
+    """Return the report of `info --json`. docs/commands.md lists the keys."""
     import torchlite
 
     from .._dispatch.backend_registry import backend_of
 
+    return {
+        "torchlite": {"version": torchlite.__torchlite_version__, "path": os.path.dirname(torchlite.__file__)},
+        "python": sys.version.split()[0],
+        "system": platform.platform(),
+        "packages": {name: _find_package_version(name) for name in _PACKAGES},
+        "devices": _list_devices(),
+        "cpu_kernels": [{"name": name, "detail": detail} for name, detail in backend_of("cpu").engines()],
+        "threads": {
+            "cores": os.cpu_count(),
+            "torchlite": torchlite.get_num_threads(),
+            "blas": _describe_blas(),
+            "blas_threads": _describe_blas_threads(),
+            "onednn": _describe_onednn(),
+            "environment": {name: os.environ[name] for name in _THREAD_VARIABLES if name in os.environ},
+        },
+        "cache_folders": [
+            {"name": name, "path": path, "exists": os.path.isdir(path)} for name, path in cache_folders().items()
+        ],
+    }
+
+
+def format_report() -> str:
+    """Return the text of `python -m torchlite info`."""
+    found = collect()
+    threads = found["threads"]
     sections: list[tuple[str, list[tuple[str, str]]]] = [
         (
             "versions",
             [
-                ("torchlite", f"{torchlite.__torchlite_version__} in {os.path.dirname(torchlite.__file__)}"),
-                ("Python", sys.version.split()[0]),
-                ("system", platform.platform()),
-                *((name, _find_package_version(name)) for name in _PACKAGES),
+                ("torchlite", f"{found['torchlite']['version']} in {found['torchlite']['path']}"),
+                ("Python", found["python"]),
+                ("system", found["system"]),
+                *((name, version or "not installed") for name, version in found["packages"].items()),
             ],
         ),
-        ("devices", _format_device_lines()),
-        ("kernels for large tensors on the CPU (TORCHLITE_CPU_KERNELS)", backend_of("cpu").engines()),
+        ("devices", _format_device_lines(found["devices"])),
+        (
+            "kernels for large tensors on the CPU (TORCHLITE_CPU_KERNELS)",
+            [(one["name"], one["detail"]) for one in found["cpu_kernels"]],
+        ),
         (
             "threads",
             [
-                ("cores", str(os.cpu_count())),
-                ("torchlite", str(torchlite.get_num_threads())),
-                ("BLAS", _describe_blas()),
-                ("BLAS threads", _describe_blas_threads()),
-                ("oneDNN", _describe_onednn()),
-                *((name, os.environ[name]) for name in _THREAD_VARIABLES if name in os.environ),
+                ("cores", str(threads["cores"])),
+                ("torchlite", str(threads["torchlite"])),
+                ("BLAS", threads["blas"]),
+                ("BLAS threads", threads["blas_threads"]),
+                ("oneDNN", threads["onednn"]),
+                *threads["environment"].items(),
             ],
         ),
         (
             "cache folders",
             [
-                (name, path + ("" if os.path.isdir(path) else " (not there yet)"))
-                for name, path in cache_folders().items()
+                (one["name"], one["path"] + ("" if one["exists"] else " (not there yet)"))
+                for one in found["cache_folders"]
             ],
         ),
     ]
@@ -181,3 +227,24 @@ def format_report() -> str:
     return "\n".join(
         f"{title}\n" + "\n".join(f"  {name:<{width}}  {value}" for name, value in rows) for title, rows in sections
     )
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command's arguments."""
+    parser = commands.add_parser(
+        "info",
+        help="print versions, devices, drivers, BLAS and cache folders, and what is missing",
+        description="Prints the versions, the devices that can be used, and for each other one what to install.",
+        epilog="examples:\n  torchlite info\n  torchlite info --json | jq '.devices[].name'",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON; docs/commands.md lists the keys")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command; return the exit status."""
+    if options.json:
+        print_json(collect())
+    else:
+        print(format_report())
+    return 0

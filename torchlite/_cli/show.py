@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
-import difflib
 import functools
 import inspect
-import sys
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 from .._dispatch import (
@@ -26,8 +23,20 @@ from .._dispatch import (
     Op,
     function_for,
 )
+from .command_line import Parser, UsageError, print_json, program_name, suggest
+from .device_argument import check_device
+from .info import why_not_usable
 
 WIDTH = 100
+_DESCRIPTION = """\
+Prints an op's record, the functions generated from it, and what each device has for it.
+"""
+_EPILOG = """\
+examples:
+  torchlite show op add
+  torchlite show op add_
+  torchlite show op nn.functional.linear --device opencl --json
+"""
 _TAGS = {
     POINTWISE: "pointwise",
     VIEW: "a view",
@@ -48,38 +57,62 @@ _PROMOTIONS = {
 # -- the command -------------------------------------------------------------------
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command's arguments. Other things to show get a parser next to that of `op`, with a `show` function."""
-    topics = commands.add_parser("show", help="how something is made").add_subparsers(dest="topic", required=True)
-    op = topics.add_parser("op", help="an op's record, its generated functions, and what each device has for it")
-    op.add_argument("name", help="add, add_, Tensor.add, nn.functional.linear, linalg.inv ...")
-    op.add_argument("--device", action="append", help="also this device (may be given several times)")
-    op.set_defaults(show=lambda options: show_op(options.name, ["cpu", "meta", *(options.device or [])]))
-
-
-def run(options: argparse.Namespace) -> int:
-    """Run the command; return 0, or 2 for an unknown name."""
-    show: Callable[[argparse.Namespace], str] = options.show
+def run_op(words: list[str]) -> int:
+    """Run `show op` with the command's words, of which one is `op`; return the exit status."""
+    parser = Parser(prog=f"{program_name()} show op", description=_DESCRIPTION, epilog=_EPILOG)
+    parser.add_argument("name", help="add, add_, Tensor.add, nn.functional.linear, linalg.inv ...")
+    parser.add_argument("--device", action="append", default=[], help="also this device (may be given several times)")
+    parser.add_argument("--json", action="store_true", help="print JSON; docs/commands.md lists the keys")
+    words = list(words)
+    words.remove("op")
+    options = parser.parse_args(words)
+    devices = ["cpu", "meta", *options.device]
     try:
-        print(show(options))
+        found = describe_op(options.name, devices)
     except LookupError as error:
-        print(error.args[0], file=sys.stderr)
-        return 2
+        raise UsageError(error.args[0])
+    if options.json:
+        print_json(found)
+    else:
+        print(_format_op(found))
     return 0
 
 
-def show_op(name: str, devices: list[str]) -> str:
-    """Return the text of `show op NAME`; for a name like `add_` only the in-place op. LookupError for an unknown
-    name.
+def describe_op(name: str, devices: list[str]) -> dict[str, Any]:
+    """Return the report of `show op NAME --json`; for a name like `add_` with the in-place op's source alone.
+    LookupError for an unknown name, UsageError for an unknown device.
     """
     op, in_place = find(name)
-    texts = generated_sources(op)
+    sources = generated_sources(op)
     if in_place:
-        texts = {title: text for title, text in texts.items() if title == _find_in_place_name(op)}
+        sources = {title: text for title, text in sources.items() if title == _find_in_place_name(op)}
+    for device in devices:
+        if why_not_usable({"ocl": "opencl"}.get(device.partition(":")[0], device.partition(":")[0])) is None:
+            check_device(device)
     kinds = {device: execution_kind_on_device(op, device) for device in dict.fromkeys(devices)}
-    texts["devices"] = _format_columns([*kinds.items(), *_unopened_backends(op, kinds)])
+    return {
+        "name": op.name,
+        "schema": str(op.schema),
+        **_describe_record(op),
+        "sources": sources,
+        "devices": {**kinds, **dict(_unopened_backends(op, kinds))},
+    }
+
+
+def _format_op(found: dict[str, Any]) -> str:
+    """Return the text of `show op NAME`."""
+    facts = [
+        ("declared", found["declared"]),
+        ("names", ", ".join(found["names"]) or "none: other ops call it"),
+        ("promotion", found["promotion"]),
+        ("tags", ", ".join(found["tags"]) or "none"),
+        ("derivative", found["derivative"]),
+        ("results", ", ".join(found["results"])),
+        ("see also", f"{', '.join(found['see_also'])}, which torch.{found['name']} is" if found["see_also"] else ""),
+    ]
+    texts = {**found["sources"], "devices": _format_columns(list(found["devices"].items()))}
     parts = [f"{f'-- {title} '.ljust(WIDTH, '-')}\n{text.rstrip()}" for title, text in texts.items()]
-    return "\n\n".join([op.schema, _format_columns(_describe_record(op)), *parts])
+    return "\n\n".join([found["schema"], _format_columns([fact for fact in facts if fact[1]]), *parts])
 
 
 def _format_columns(rows: list[tuple[str, str]]) -> str:
@@ -97,8 +130,7 @@ def find(name: str) -> tuple[Op, bool]:
     op = _find_record(name[:-1]) if name.endswith("_") else None
     if op is not None and _find_in_place_record(op) is not None:
         return op, True
-    near = difflib.get_close_matches(name, _all_names("." in name))
-    raise LookupError(f"there is no op '{name}'" + (f": did you mean {' or '.join(near)}?" if near else ""))
+    raise LookupError(f"there is no op '{name}'{suggest(name, _all_names('.' in name))}")
 
 
 def _find_record(name: str) -> Op | None:
@@ -125,24 +157,19 @@ def _all_names(with_space: bool) -> list[str]:
 # -- the record ----------------------------------------------------------------------
 
 
-def _describe_record(op: Op) -> list[tuple[str, str]]:
+def _describe_record(op: Op) -> dict[str, Any]:
     """Describe a record."""
-    tags = [word for tag, word in _TAGS.items() if op.tags & tag]
     part = f", of {', '.join(op.promote_args)}" if op.promote_args else ""
-    facts = [
-        ("declared", f"torchlite/{op.file.rpartition('/torchlite/')[2]}:{op.line}"),
-        ("names", ", ".join(_list_public_names(op)) or "none: other ops call it"),
-        ("promotion", f"{_PROMOTIONS[op.promote]}{part}"),
-        ("tags", ", ".join(tags) or "none"),
-        ("derivative", _describe_derivative(op)),
-    ]
-    if op.outputs:
-        facts.append(("results", ", ".join(op.outputs)))
     others = [record.name for record in (NAMESPACES["torch"].get(op.name), NAMESPACES["Tensor"].get(op.name)) if record]
-    others = [name for name in dict.fromkeys(others) if name != op.name]
-    if others:
-        facts.append(("see also", f"{', '.join(others)}, which torch.{op.name} is"))
-    return facts
+    return {
+        "declared": f"torchlite/{op.file.rpartition('/torchlite/')[2]}:{op.line}",
+        "names": _list_public_names(op),
+        "promotion": f"{_PROMOTIONS[op.promote]}{part}",
+        "tags": [word for tag, word in _TAGS.items() if op.tags & tag],
+        "derivative": _describe_derivative(op),
+        "results": list(op.outputs or ()),
+        "see_also": [name for name in dict.fromkeys(others) if name != op.name],
+    }
 
 
 def _describe_derivative(op: Op) -> str:

@@ -12,13 +12,14 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from typing import Any
 
 from .._alias import DIST_INFO, PATH
 from ..torch_version import __version__
+from .command_line import FAILURE, CommandError, describe_os_error, program_name
 
 _PACKAGES = ("torch", "functorch")  # PyTorch's packages
 _TORCHRUN = '#!/bin/sh\nexec {python} -m torchlite.distributed.run "$@"\n'
-RUN_HELP = "run a program that finds torchlite as `torch`: `run script.py ...`, `run -m module ...`, `run -c code ...`"
 
 
 def run(arguments: list[str]) -> int:
@@ -27,10 +28,7 @@ def run(arguments: list[str]) -> int:
     Does not return if the system supports exec.
     """
     if sys.flags.ignore_environment:
-        print(
-            "python -m torchlite run: Python was told (-E or -I) to ignore PYTHONPATH, which names it", file=sys.stderr
-        )
-        return 1
+        raise CommandError("Python was told (-E or -I) to ignore PYTHONPATH, which names it; start it without them")
     home = os.path.dirname(os.path.dirname(os.path.dirname(PATH)))  # the folder that torchlite was found in
     installed = {os.path.realpath(sysconfig.get_paths()[name]) for name in ("purelib", "platlib")}
     places = [PATH, *([home] if os.path.realpath(home) not in installed else [])]
@@ -43,14 +41,19 @@ def run(arguments: list[str]) -> int:
     os.execv(sys.executable, command)
 
 
-def add_parsers(commands: argparse._SubParsersAction) -> None:
-    commands.add_parser("run", help=RUN_HELP, add_help=False)
+def add_parser(commands: Any) -> None:
+    """Add the arguments of `as-torch`."""
     named = commands.add_parser(
-        "as-torch", help="let this environment's `import torch` mean torchlite, so that packages find it as PyTorch"
+        "as-torch",
+        help="let `import torch` mean torchlite in this environment",
+        description="Installs a package `torch` that imports torchlite, so that packages find it as PyTorch.\n"
+        "Changes nothing if PyTorch itself is installed.",
+        epilog="examples:\n  torchlite as-torch --install\n  torchlite as-torch --remove",
     )
+    named.set_defaults(run=as_torch)
     choice = named.add_mutually_exclusive_group(required=True)
     choice.add_argument("--install", action="store_true", help="write the package `torch`, which hands over")
-    choice.add_argument("--remove", action="store_true", help="take it away again")
+    choice.add_argument("--remove", action="store_true", help="remove it again")
 
 
 def as_torch(options: argparse.Namespace) -> int:
@@ -60,13 +63,17 @@ def as_torch(options: argparse.Namespace) -> int:
     try:
         stranger = _find_foreign_torch(site)
         if stranger:
-            print(f"as-torch: {stranger} is PyTorch itself; nothing was changed", file=sys.stderr)
-            return 1
-        print(install(site, scripts) if options.install else remove(site, scripts))
+            return _fail(f"{stranger} is PyTorch itself; nothing was changed")
+        message = install(site, scripts) if options.install else remove(site, scripts)
     except OSError as error:
-        print(f"as-torch: cannot change {site}: {error}", file=sys.stderr)
-        return 1
+        return _fail(f"cannot change {site}: {describe_os_error(error)}")
+    print(message)
     return 0
+
+
+def _fail(message: str) -> int:
+    print(f"{program_name()} as-torch: error: {message}", file=sys.stderr)
+    return FAILURE
 
 
 def _find_foreign_torch(site: str) -> str:

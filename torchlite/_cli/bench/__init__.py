@@ -6,6 +6,8 @@ import argparse
 import pathlib
 from typing import Any
 
+from ..command_line import parse_positive_int, parse_positive_number
+
 ENGINES = ("numpy", "cc", "opencl")
 _ENGINES = ", ".join(ENGINES) + ", each also with oneDNN (numpy+onednn)"
 _DESCRIPTION = """\
@@ -15,24 +17,24 @@ with PyTorch, JAX and tinygrad where they are installed, here or in the environm
 """
 _EPILOG = """\
 examples:
-  python -m torchlite bench                                   all rows, some minutes
-  python -m torchlite bench --only small,mlp --rounds 5       single ops and small networks
-  python -m torchlite bench --engine numpy,cc                 NumPy alone, and with compiled kernels
-  python -m torchlite bench --only big.softmax,gpt --against torchlite --reference-python ../before/.venv/bin/python
-  python -m torchlite bench --under-load                      networks while another process keeps a core busy
+  torchlite bench                                   all rows, some minutes
+  torchlite bench --only small,mlp --rounds 5       single ops and small networks
+  torchlite bench --engine numpy,cc                 NumPy alone, and with compiled kernels
+  torchlite bench --only big.softmax,gpt --against torchlite --reference-python ../before/.venv/bin/python
+  torchlite bench --under-load                      networks while another process keeps a core busy
 """
 
 
 def add_parser(commands: Any) -> None:
     """Add the command's arguments."""
     parser = commands.add_parser(
-        "bench", help="how fast it is beside PyTorch, JAX and tinygrad, as far as they are installed",
-        description=_DESCRIPTION, epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+        "bench", help="measure the speed beside PyTorch, JAX and tinygrad, where they are installed",
+        description=_DESCRIPTION, epilog=_EPILOG,
     )  # fmt: skip
     what = parser.add_argument_group("what is measured")
     what.add_argument("--only", default="", metavar="WORDS", help="groups (small, mlp, networks, big), workloads, rows")
     what.add_argument("--list", action="store_true", help="show the groups, workloads and rows, and measure nothing")
-    what.add_argument("--scale", type=_parse_positive_number, default=1.0, help="of the sizes (default: %(default)s)")
+    what.add_argument("--scale", type=parse_positive_number, default=1.0, help="of the sizes (default: %(default)s)")
     mode = what.add_mutually_exclusive_group()
     mode.add_argument(
         "--under-load", action="store_true", help="instead: networks alone, and beside processes that keep cores busy"
@@ -54,14 +56,12 @@ def add_parser(commands: Any) -> None:
     )
     how = parser.add_argument_group("how")
     how.add_argument(
-        "--rounds", type=_parse_positive_int, default=3, help="new processes in each (default: %(default)s)"
+        "--rounds", type=parse_positive_int, default=3, help="new processes in each (default: %(default)s)"
     )
     how.add_argument(
-        "--seconds", type=_parse_positive_number, default=0.25, help="for each row in a round (default: %(default)s)"
+        "--seconds", type=parse_positive_number, default=0.25, help="for each row in a round (default: %(default)s)"
     )
-    how.add_argument(
-        "--threads", type=_parse_positive_int, default=2, help="for each contestant (default: %(default)s)"
-    )
+    how.add_argument("--threads", type=parse_positive_int, default=2, help="for each contestant (default: %(default)s)")
     how.add_argument("--cpu-time", action="store_true", help="ratios of CPU times too, as on a busy machine")
     out = parser.add_argument_group("what is kept")
     out.add_argument("--history", type=pathlib.Path, metavar="FILE", help="(default: in the user's cache folder)")
@@ -71,21 +71,7 @@ def add_parser(commands: Any) -> None:
         "--write-docs", type=pathlib.Path, action="append", default=[], metavar="FILE",
         help="put the figures into a page, between the markers that are there for them",
     )  # fmt: skip
-    parser.set_defaults(bench=parser)
-
-
-def _parse_positive_number(word: str) -> float:
-    value = float(word)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{word} is not above 0")
-    return value
-
-
-def _parse_positive_int(word: str) -> int:
-    value = int(word)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{word} is not at least 1")
-    return value
+    parser.set_defaults(bench=parser, run=run)
 
 
 def _split_words(text: str) -> list[str]:

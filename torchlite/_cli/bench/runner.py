@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
+from ..command_line import check_output
+from ..device_argument import check_device
 from . import core_sharing, cpu_contention, markdown_sections, overhead_breakdown, report_tables, run_history, svg_chart
 from .contestants import ContestantError, find_rivals, torchlite_contestants
 from .measurement_rounds import Run, measure_all
@@ -24,6 +26,9 @@ def run(options: argparse.Namespace) -> int:
     for page in options.write_docs:
         if not page.is_file():
             options.bench.error(f"--write-docs {page}: there is no such file")
+    check_device(options.device, with_data=True)
+    if options.picture:
+        check_output("--picture", str(options.picture), (".svg",))
     try:
         mine = torchlite_contestants(options.engine, options.device)
         others = find_rivals(options.against, options.reference_python, options.device)

@@ -8,28 +8,34 @@ from typing import Any
 
 import torchlite as torch
 
+from ..command_line import check_output
 from . import SUFFIXES, model_inputs
 from .model_loader import Model, read
 from .run import flatten_result
 
+HELP = "write a model file in another format"
+DESCRIPTION = """\
+Writes a model in another format, runs both on the same inputs, and prints the largest difference of their results.
+"""
+EPILOG = """\
+examples:
+  torchlite convert model.onnx model.pt2
+  torchlite convert model.pt model.onnx --shape 1x3x224x224
+"""
 
-def make_parser() -> argparse.ArgumentParser:
-    """Return the command's argument parser."""
-    made = argparse.ArgumentParser(
-        prog="python -m torchlite convert", description="Write a model in another format, and compare the two."
-    )
+
+def add_arguments(made: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
     made.add_argument("source", help="a file of torch.export, torch.jit or ONNX")
     made.add_argument("target", help=f"the file to write; its ending says the format: {', '.join(SUFFIXES)}")
     model_inputs.add_arguments(made)
-    return made
 
 
-def run(arguments: list[str]) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run the command; return the exit status."""
-    options = make_parser().parse_args(arguments)
-    ending = os.path.splitext(options.target)[1]
-    if ending not in SUFFIXES:
-        raise ValueError(f"{options.target}: expected a name that ends in {', '.join(SUFFIXES)}")
+    check_output("target", options.target, tuple(SUFFIXES))
+    model_inputs.check_shapes(options.shape)
+    ending = os.path.splitext(options.target)[1].lower()
     model = read(options.source)
     given = model_inputs.make_inputs(model, options.input, options.shape)
     {"pt2": _to_pt2, "torchscript": _to_torchscript, "onnx": _to_onnx}[SUFFIXES[ending]](model, given, options.target)

@@ -11,6 +11,7 @@ import numpy as np
 
 import torchlite as torch
 
+from ..command_line import UsageError
 from .model_loader import Model, Value
 
 RANDOM_INDEX = 2  # random integers are below this: they may index small tables
@@ -97,15 +98,21 @@ def _next_input(names: list[str], given: dict[str, Any], word: str) -> str:
     return free[0]
 
 
+def check_shapes(shapes: list[str]) -> None:
+    """Raise UsageError for a `--shape` that is no shape. A name before `=` is not looked at."""
+    for word in shapes:
+        _parse_shape(word.rpartition("=")[2])
+
+
 def _parse_shape(text: str) -> tuple[tuple[int, ...], np.dtype]:
     """Parse `1x3x224x224:int64`."""
     sizes, _, kind = text.partition(":")
     if not re.fullmatch(r"(\d+(x\d+)*)?", sizes):
-        raise ValueError(f"--shape {text}: expected sizes with an x between, as in 1x3x224x224, or 1x16:int64")
+        raise UsageError(f"--shape {text}: expected sizes with an x between, as in 1x3x224x224, or 1x16:int64")
     try:
         return tuple(int(size) for size in sizes.split("x") if size), np.dtype(kind or "float32")
     except TypeError:
-        raise ValueError(f"--shape {text}: there is no dtype '{kind}'") from None
+        raise UsageError(f"--shape {text}: there is no dtype '{kind}'") from None
 
 
 def _random_array(random: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

@@ -10,25 +10,53 @@ import numpy as np
 
 import torchlite as torch
 
+from ..command_line import check_output, parse_positive_int
+from ..device_argument import check_device
 from . import SUFFIXES, model_inputs
 from .model_loader import Model, read
 
+HELP = "run a program with torchlite as `torch`, or a model file"
+USAGE = """\
+%(prog)s [PYTHON OPTION ...] SCRIPT [ARGUMENT ...]
+       %(prog)s [PYTHON OPTION ...] -m MODULE [ARGUMENT ...]
+       %(prog)s [PYTHON OPTION ...] -c CODE [ARGUMENT ...]
+       %(prog)s MODEL [--device DEVICE] [--input [NAME=]FILE] [--shape [NAME=]SIZES[:DTYPE]]
+                  [--output FILE] [--time] [--repeat REPEAT]"""
+DESCRIPTION = """\
+SCRIPT, MODULE or CODE runs in Python, where `import torch` means torchlite. Its arguments and exit status are those
+of Python. Without any argument Python starts interactively.
 
-def make_parser() -> argparse.ArgumentParser:
-    """Return the argument parser of `run MODEL`."""
-    made = argparse.ArgumentParser(prog="python -m torchlite run", description="Run a model that a file holds.")
+MODEL is a file of torch.export (.pt2), torch.jit (.pt, .pth, .ts) or ONNX (.onnx). It runs once on inputs from files
+or on random numbers, and the results are printed or written. The arguments below are for MODEL.
+"""
+EPILOG = """\
+examples:
+  torchlite run train.py --epochs 3
+  torchlite run -m package.module
+  torchlite run -c "import torch; print(torch.__version__)"
+  torchlite run model.onnx --input x.npy --output y.npz
+  torchlite run model.pt --shape 1x3x224x224 --time
+"""
+
+
+def add_arguments(made: argparse.ArgumentParser) -> None:
+    """Add the arguments of `run MODEL`."""
     made.add_argument("model", help=f"a file of torch.export, torch.jit or ONNX ({', '.join(SUFFIXES)})")
     made.add_argument("--device", default="cpu", help="where it runs: cpu, opencl, cuda (default: %(default)s)")
     model_inputs.add_arguments(made)
     made.add_argument("--output", metavar="FILE", help="write the outputs: .npz, or .npy where there is one")
     made.add_argument("--time", action="store_true", help="a table of the time that each op takes")
-    made.add_argument("--repeat", type=int, default=10, help="calls that --time measures (default: %(default)s)")
-    return made
+    made.add_argument(
+        "--repeat", type=parse_positive_int, default=10, help="calls that --time measures (default: %(default)s)"
+    )
 
 
-def run(arguments: list[str]) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run the command; return the exit status."""
-    options = make_parser().parse_args(arguments)
+    check_device(options.device, with_data=True)
+    model_inputs.check_shapes(options.shape)
+    if options.output:
+        check_output("--output", options.output, (".npz", ".npy"))
     model = read(options.model, options.device)
     given = [value.to(options.device) for value in model_inputs.make_inputs(model, options.input, options.shape)]
     with torch.no_grad():
@@ -72,16 +100,14 @@ def describe(value: Any) -> str:
 
 
 def save(path: str, results: dict[str, Any]) -> None:
-    """Write results as NumPy arrays. ValueError for a name that ends neither in .npz nor in .npy."""
+    """Write results as NumPy arrays. ValueError for several results and a name that ends in .npy."""
     from torchlite._serialization.atomic_files import replace_file
 
     arrays = {name: value.numpy(force=True) for name, value in results.items() if isinstance(value, torch.Tensor)}
-    if not path.endswith((".npz", ".npy")):
-        raise ValueError(f"--output {path}: expected a name that ends in .npz or .npy")
-    if path.endswith(".npy") and len(arrays) != 1:
+    if path.lower().endswith(".npy") and len(arrays) != 1:
         raise ValueError(f"--output {path}: the model has {len(arrays)} outputs, which go into an .npz")
     with replace_file(path) as file:
-        if path.endswith(".npy"):
+        if path.lower().endswith(".npy"):
             np.save(file, next(iter(arrays.values())))
         else:
             np.savez(file, allow_pickle=False, **arrays)
@@ -93,7 +119,7 @@ def time_calls(module: Any, given: list[Any], calls: int) -> str:
 
     took = []
     with torch.no_grad():
-        for _ in range(max(1, calls)):
+        for _ in range(calls):
             start = time.perf_counter()
             for result in flatten_result(module(*given)):
                 if isinstance(result, torch.Tensor):

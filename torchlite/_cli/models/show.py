@@ -4,59 +4,135 @@ from __future__ import annotations
 
 import argparse
 import os
+import pickle
 from collections.abc import Iterator
 from typing import Any
 
 import torchlite as torch
 
 from ..._dispatch.interceptors import Interceptor
+from ..command_line import CommandError, UsageError, check_output, print_json, program_name
+from ..device_argument import check_device
 from . import graph_boxes, model_inputs
-from .model_loader import KINDS, Model, detect_file_format, read
+from .model_loader import KINDS, Model, Value, detect_file_format, read
 from .run import flatten_result
 
 OPS_A_LINE = 6
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """Return the argument parser of `show MODEL`."""
-    made = argparse.ArgumentParser(prog="python -m torchlite show", description="What a file of a model holds.")
+HELP = "describe an op, or a model file"
+USAGE = """\
+%(prog)s op NAME [--device DEVICE] [--json]
+       %(prog)s MODEL [--device DEVICE] [--picture FILE.svg] [--input [NAME=]FILE]
+                   [--shape [NAME=]SIZES[:DTYPE]] [--json]"""
+DESCRIPTION = """\
+`show op NAME` prints an op's record, the functions generated from it, and what each device has for it.
+
+`show MODEL` prints the inputs, outputs, sizes and ops of a file of torch.export, torch.jit or ONNX, and which of
+these ops a device lacks. Of a file of torch.save it prints the tensors. The arguments below are for MODEL.
+"""
+EPILOG = """\
+examples:
+  torchlite show op add
+  torchlite show op nn.functional.linear --device opencl
+  torchlite show model.onnx --picture model.svg
+  torchlite show checkpoint.pt --json
+"""
+
+
+def add_arguments(made: argparse.ArgumentParser) -> None:
+    """Add the arguments of `show MODEL`."""
     made.add_argument("model", help="a file of torch.export, torch.jit or ONNX, or of torch.save")
-    made.add_argument("--device", action="append", help="say what this device lacks (may be given several times)")
+    made.add_argument(
+        "--device", action="append", default=[], help="say what this device lacks (may be given several times)"
+    )
     made.add_argument("--picture", metavar="FILE.svg", help="draw the graph; of TorchScript as it runs on the inputs")
     model_inputs.add_arguments(made)
-    return made
+    made.add_argument("--json", action="store_true", help="print JSON; docs/commands.md lists the keys")
 
 
-def run(arguments: list[str]) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run the command; return the exit status."""
-    options = make_parser().parse_args(arguments)
     path = options.model
-    kind = detect_file_format(path)
-    print(f"{path}  {KINDS[kind]}, {format_bytes(os.path.getsize(path))}")
-    if kind == "checkpoint":
-        print("\n".join(_iterate_checkpoint_tensors(path)))
-        return 0
-    model = read(path)
-    print("\n".join(_describe_model(model)))
+    if not os.path.exists(path) and not os.path.splitext(path)[1]:
+        raise UsageError(f"there is no file '{path}'; `{program_name()} show op {path}` describes an op")
+    for device in options.device:
+        check_device(device)
+    model_inputs.check_shapes(options.shape)
+    if options.picture:
+        check_output("--picture", options.picture, (".svg",))
+    found: dict[str, Any] = {"path": path, "format": detect_file_format(path), "bytes": os.path.getsize(path)}
+    if found["format"] == "checkpoint":
+        found["values"] = _list_checkpoint_values(path)
+        text = "\n".join(_format_checkpoint_value(value) for value in found["values"])
+    else:
+        found |= _describe_model(read(path), options)
+        text = "\n".join(_format_model(found))
+    if options.json:
+        print_json(found)
+    else:
+        print(f"{path}  {KINDS[found['format']]}, {format_bytes(found['bytes'])}\n{text}")
+    return 0
+
+
+def _describe_model(model: Model, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the keys of `show MODEL --json` after those of the file; writes the picture."""
+    found: dict[str, Any] = {
+        "inputs": [_describe_value(value) for value in model.inputs],
+        "outputs": [_describe_value(value) for value in model.outputs],
+        "parameters": _count(list(model.module.parameters())),
+        "buffers": _count(list(model.module.buffers())),
+        "ops": None,
+        "devices": None,
+        "picture": options.picture,
+    }
     given = _example_inputs(model, options)
     graph = model.graph if model.graph is not None or given is None else _capture_graph(model, given)
     if graph is not None:
-        print("\n".join(_format_columns("ops", _format_op_counts(graph_boxes.count_ops(graph)))))
-    missing: set[str] = set()
-    if given is None:
-        print("devices     not tried: the file does not say its inputs' shapes (--shape, --input)")
-    else:
+        found["ops"] = dict(graph_boxes.count_ops(graph).most_common())
+    elif options.picture:
+        raise UsageError("--picture: TorchScript's graph is that of a run, for which --shape or --input is needed")
+    if given is not None:
         used = find_used_records(model, given)
-        for device in options.device or ["cpu", *_find_available_accelerators()]:
-            lacks = [name for name in used if _is_absent(name, device)]
-            missing.update(lacks)
-            print(f"{f'on {device}':<11} {'every op' if not lacks else 'without ' + ', '.join(sorted(lacks))}")
+        found["devices"] = {
+            device: sorted(name for name in used if _is_absent(name, device))
+            for device in options.device or ["cpu", *_find_available_accelerators()]
+        }
     if options.picture:
-        if graph is None:
-            raise ValueError("--picture: TorchScript's graph is that of a run, for which --shape or --input is needed")
-        draw_graph(options.picture, model, graph, missing)
-        print(f"wrote       {options.picture}")
-    return 0
+        draw_graph(options.picture, model, graph, set().union(*(found["devices"] or {}).values()))
+    return found
+
+
+def _describe_value(value: Value) -> dict[str, Any]:
+    dtype = None if value.dtype is None else str(value.dtype).rpartition(".")[2]
+    return {"name": value.name, "dtype": dtype, "shape": None if value.shape is None else list(value.shape)}
+
+
+def _count(values: list[Any]) -> dict[str, int]:
+    memory = sum(value.numel() * value.element_size() for value in values)
+    return {"tensors": len(values), "numbers": sum(value.numel() for value in values), "bytes": memory}
+
+
+def _format_model(found: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines of `show MODEL`."""
+    for title in ("inputs", "outputs"):
+        yield from _format_columns(title, [_format_value(value) for value in found[title]])
+    for title in ("parameters", "buffers"):
+        one = found[title]
+        yield f"{title:<11} {one['tensors']} tensors, {one['numbers']:,} numbers, {format_bytes(one['bytes'])}"
+    if found["ops"] is not None:
+        yield from _format_columns("ops", _format_op_counts(found["ops"]))
+    if found["devices"] is None:
+        yield "devices     not tried: the file does not say its inputs' shapes (--shape, --input)"
+    for device, lacks in (found["devices"] or {}).items():
+        yield f"{f'on {device}':<11} {'every op' if not lacks else 'without ' + ', '.join(lacks)}"
+    if found["picture"]:
+        yield f"wrote       {found['picture']}"
+
+
+def _format_value(value: dict[str, Any]) -> str:
+    sizes = "any shape" if value["shape"] is None else f"[{', '.join(map(str, value['shape']))}]"
+    return f"{value['name']}  {value['dtype'] or 'any dtype'} {sizes}"
 
 
 def format_bytes(count: int) -> str:
@@ -72,30 +148,30 @@ def _format_columns(title: str, lines: list[str]) -> list[str]:
     return [f"{title if not number else '':<11} {line}" for number, line in enumerate(lines)]
 
 
-def _describe_model(model: Model) -> Iterator[str]:
-    yield from _format_columns("inputs", [str(value) for value in model.inputs])
-    yield from _format_columns("outputs", [str(value) for value in model.outputs])
-    for title, values in (("parameters", list(model.module.parameters())), ("buffers", list(model.module.buffers()))):
-        count, memory = sum(v.numel() for v in values), sum(v.numel() * v.element_size() for v in values)
-        yield f"{title:<11} {len(values)} tensors, {count:,} numbers, {format_bytes(memory)}"
-
-
-def _format_op_counts(found: Any) -> list[str]:
-    words = [f"{name} {count}" for name, count in found.most_common()]
+def _format_op_counts(found: dict[str, int]) -> list[str]:
+    words = [f"{name} {count}" for name, count in found.items()]
     return [", ".join(words[start : start + OPS_A_LINE]) for start in range(0, len(words), OPS_A_LINE)] or ["none"]
 
 
-def _iterate_checkpoint_tensors(path: str) -> Iterator[str]:
-    """Yield the tensors of a torch.save file, by their paths."""
+def _list_checkpoint_values(path: str) -> list[dict[str, Any]]:
+    """Return the tensors and other values of a torch.save file, by their paths."""
     from torchlite.utils import _pytree
 
-    leaves, _ = _pytree.tree_flatten_with_path(torch.load(path, map_location="meta", weights_only=True))
-    for place, value in leaves:
-        name = _pytree.keystr(place)
-        if isinstance(value, torch.Tensor):
-            yield f"{name}  {str(value.dtype).rpartition('.')[2]} {list(value.shape)}"
-        else:
-            yield f"{name}  {value!r:.80}"
+    try:
+        content = torch.load(path, map_location="meta", weights_only=True)
+    except (pickle.UnpicklingError, EOFError):
+        raise CommandError(f"{path}: it is damaged, or holds Python objects that torch.load(weights_only=True) refuses")
+    leaves, _ = _pytree.tree_flatten_with_path(content)
+    return [
+        {"name": _pytree.keystr(place), "dtype": str(value.dtype).rpartition(".")[2], "shape": list(value.shape)}
+        if isinstance(value, torch.Tensor)
+        else {"name": _pytree.keystr(place), "value": f"{value!r:.80}"}
+        for place, value in leaves
+    ]
+
+
+def _format_checkpoint_value(value: dict[str, Any]) -> str:
+    return f"{value['name']}  {value['value']}" if "value" in value else _format_value(value)
 
 
 def _example_inputs(model: Model, options: argparse.Namespace) -> list[torch.Tensor] | None:
@@ -147,13 +223,11 @@ def _find_available_accelerators() -> list[str]:
 
 
 def draw_graph(path: str, model: Model, graph: Any, missing: set[str]) -> None:
-    """Write the graph's drawing. ValueError if the name does not end in .svg."""
+    """Write the graph's drawing as SVG."""
     from torchlite._serialization.atomic_files import replace_file
 
     from .svg_graph import draw_graph
 
-    if not path.endswith(".svg"):
-        raise ValueError(f"--picture {path}: pictures are SVG: expected a name that ends in .svg")
     text = draw_graph(
         graph_boxes.make_boxes(graph, {value.name for value in model.inputs}, missing), os.path.basename(model.path)
     )
