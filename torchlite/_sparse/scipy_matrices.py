@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._dispatch.public_functions import torch
-from .._sparse.constructors import sparse_compressed_tensor, sparse_coo_tensor
 from .._tensor.creation import as_tensor
 from .._types.layouts import sparse_bsr, sparse_csc, sparse_csr
+from .constructors import sparse_compressed_tensor, sparse_coo_tensor
 
 _COMPRESSED = {"csr": sparse_csr, "csc": sparse_csc, "bsr": sparse_bsr}
 
