@@ -47,6 +47,7 @@ SUBJECTS = {
     "training_programs",
     "export": "data_dependent_branches pytorch_files unbacked_symbols",
     "func": "compositions transforms",
+    "interop": "pandas_and_pillow scientific_python",
     "jit": "loaded_indexing object_lifetimes operator_versions",
     "multiprocessing": "killed_processes",
     "nn": "argument_checks docstrings interpolate_uint8 layers reserved_attributes",

@@ -11,8 +11,8 @@ import pytest
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers")
 
-# `main` and `handler` are functions of a number. A signal comes half a millisecond after the last one was handled, or half
-# the handler's time, so that `main` advances on a busy machine too.
+# `main` and `handler` are functions of a number. A signal comes half a millisecond after the last one was handled, or
+# half the handler's time, so that `main` advances on a busy machine too.
 _PROGRAM = """
 import faulthandler, signal, sys, time
 import torchlite as torch

@@ -59,6 +59,8 @@ class Callbacks:
     vmap: Callable[..., Callable]
     compile: Callable[..., Any]
     array_ufunc: Callable[..., Any]  # `Tensor.__array_ufunc__`
+    from_scipy_sparse: Callable[..., Any]  # a matrix of `scipy.sparse` as a sparse Tensor
+    matmul_foreign: Callable[..., Any]  # `tensor @ x` for an x of another library
     array_function: Callable[..., Any]  # `Tensor.__array_function__`
     array_namespace: Callable[[], Any]  # the namespace of `Tensor.__array_namespace__`
     load_torchscript: Callable[..., Any]  # `torch.jit.load`

@@ -272,6 +272,11 @@ def _is_operand(value) -> bool:
     )
 
 
+def _matmul_foreign(tensor, other):
+    """`tensor @ other` for an operand of another library."""
+    return CALLBACKS.matmul_foreign(tensor, other)
+
+
 def _call_with_aliases(op: Op, function, given: dict, also: dict):
     """A call with other libraries' names of arguments."""
     from .arg_parser import call_with_aliases
@@ -328,6 +333,7 @@ GLOBALS.update(
     int64=int64,
     OPERANDS=_OPERANDS,
     is_operand=_is_operand,
+    matmul_foreign=_matmul_foreign,
     wrong_self_error=_wrong_self_error,
     raise_freed_error=raise_freed_error,
     has_partial_overlap=has_partial_overlap,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,7 @@ from .._dispatch import NAMESPACES, call, function_for
 from .._dispatch.public_functions import torch
 from .._types import dtypes
 from . import numpy_linalg  # noqa: F401  (fills the table)
-from .numpy_implementations import IMPLEMENTATIONS, UnsupportedArgument, dtype_of
+from .numpy_implementations import IMPLEMENTATIONS, UnsupportedArgument, dtype_of, to_tensor
 
 # NumPy's name -> torch's, where they differ.
 _UFUNCS = {
@@ -64,8 +65,18 @@ def array_ufunc(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, Any]) 
         result = _run_ufunc_by_ops(ufunc, method, inputs, dict(kwargs))
     if result is not NotImplemented:
         return _resolve_conj_neg(result) if out is None else _write_out(_resolve_conj_neg(result), out)
+    _check_no_gradient_is_lost(ufunc, inputs)
     result = _call_on_arrays(getattr(ufunc, method), inputs, kwargs if out is None else {**kwargs, "out": out})
     return result if out is not None or result is NotImplemented else _as_tensors(result)
+
+
+def _check_no_gradient_is_lost(ufunc: Any, inputs: tuple) -> None:
+    """RuntimeError before a ufunc runs on the array of a Tensor that requires grad."""
+    if call.MODE.grad and any(isinstance(v, call.Tensor) and v.requires_grad for v in inputs):
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead. (This call of the "
+            f"ufunc '{ufunc.__name__}' is not differentiable: torch has no op for it.)"
+        )
 
 
 def _as_tensors(result: Any) -> Any:
@@ -104,9 +115,12 @@ def _call_ufunc(ufunc: Any, inputs: tuple) -> Any:
     """
     name = ufunc.__name__
     function = _COMPOSED.get(name) or _find_function(_UFUNCS.get(name, name))
-    if function is None:
-        return NotImplemented
     like = next(v for v in inputs if isinstance(v, call.Tensor))
+    if function is None:
+        function = _find_special(name, like.is_complex())
+        if function is None:
+            return NotImplemented
+        inputs = tuple(to_tensor(v, like) if isinstance(v, (np.ndarray, np.generic, list)) else v for v in inputs)
     if not any(isinstance(v, (np.ndarray, np.generic, list, tuple)) for v in inputs):
         kinds = _find_loop_dtypes(ufunc, inputs)
         if kinds is None:
@@ -154,6 +168,15 @@ def _convert_operand(value: Any, like: Any) -> Any:
 def _find_function(name: str) -> Any:
     record = NAMESPACES["torch"].get(name)
     return None if record is None else function_for(record)
+
+
+def _find_special(name: str, is_complex: bool) -> Any:
+    """Return the function for a ufunc of `scipy.special`, None if torch has none."""
+    if "scipy" not in sys.modules:
+        return None
+    from .scipy_special import find_special
+
+    return find_special(name, is_complex)
 
 
 # Whose callers want arrays, as they get from PyTorch's Tensors: they go on with arrays' methods and dtypes.

@@ -314,6 +314,8 @@ def _normalize_index_item(item):
         return int(item) if item.ndim == 0 and item.dtype.kind != "b" else item
     if hasattr(item, "__index__"):
         return item.__index__()
+    if hasattr(item, "__array__"):  # a pandas Series or Index
+        return _normalize_index_item(np.asarray(item))
     raise IndexError(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
         f"{type(item).__name__})"

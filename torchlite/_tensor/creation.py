@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,7 +49,17 @@ def _infer_dtype(array: np.ndarray, data):
 def _has_numpy(data) -> bool:
     while isinstance(data, (list, tuple)) and data:
         data = data[0]
-    return isinstance(data, (np.ndarray, np.generic))
+    return isinstance(data, (np.ndarray, np.generic)) or hasattr(data.__class__, "__array__")
+
+
+def _convert_foreign(data):
+    """Convert an object of another library: a SciPy sparse matrix to a sparse tensor, an object with `__array__` (a
+    pandas Series, a DataFrame) or `__array_interface__` (a PIL Image) to an array. Other objects are returned.
+    """
+    if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
+        return np.asarray(data)  # whose dtype is the tensor's
+    module = sys.modules.get("scipy.sparse")
+    return CALLBACKS.from_scipy_sparse(data) if module is not None and module.issparse(data) else data
 
 
 def _unwrap_tensors(data):
@@ -161,10 +172,10 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
 
             d = dtype or getattr(data, "dtype", None) or get_default_dtype()
             return tensor(flat_tensor_of(data, d), device=device, requires_grad=requires_grad)
-        if not isinstance(data, (list, tuple, np.ndarray, np.generic, int, float, complex)) and hasattr(
-            data, "__array__"
-        ):
-            data = np.asarray(data)  # whose dtype is the tensor's
+        if not isinstance(data, (list, tuple, np.ndarray, np.generic, int, float, complex)):
+            data = _convert_foreign(data)
+            if isinstance(data, call.Tensor):
+                return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
         has_tensors = isinstance(data, (list, tuple)) and _contains_tensor(data)
         if has_tensors and dtype is None:
             dtype = infer_dtype(data)
@@ -239,6 +250,17 @@ def is_read_only_buffer(array: np.ndarray) -> bool:
     return not (array.flags.writeable or array.flags.owndata)
 
 
+def _suggest_array(value) -> str:
+    """End of the message for an object that is no array: the expression that converts it, "" if none is known."""
+    if hasattr(value, "to_numpy"):
+        return ". Use torch.from_numpy(x.to_numpy()) instead."
+    if hasattr(value, "toarray"):
+        return ". Use torch.as_tensor(x) for a sparse tensor, or torch.from_numpy(x.toarray())."
+    if hasattr(value, "__array_interface__") and not isinstance(value, np.generic):
+        return ". Use torch.from_numpy(np.array(x)) instead."
+    return ""
+
+
 def from_numpy(array: np.ndarray) -> Tensor:
     """A CPU tensor on the memory of a NumPy array. TypeError for other objects and unsupported dtypes; ValueError for
     negative strides. A read-only array gives a warning and, as in PyTorch, a tensor that writes to it all the same,
@@ -248,7 +270,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
         return found
     if not isinstance(array, np.ndarray):
         numpys = "numpy." if isinstance(array, np.generic) else ""
-        raise TypeError(f"expected np.ndarray (got {numpys}{type(array).__name__})")
+        raise TypeError(f"expected np.ndarray (got {numpys}{type(array).__name__}){_suggest_array(array)}")
     d = _dtype_of_numpy_array(array)
     write = False
     if not array.flags.writeable:
@@ -289,8 +311,11 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
         return from_foreign(data).to(device=device, dtype=dtype)
     if not isinstance(data, (np.ndarray, list, tuple, int, float, complex, np.generic)) and hasattr(data, "__dlpack__"):
         return from_dlpack(data).to(device=device, dtype=dtype)
-    if not isinstance(data, (np.ndarray, list, tuple, int, float, complex, np.generic)) and hasattr(data, "__array__"):
-        return as_tensor(np.asarray(data), dtype, device)
+    if not isinstance(data, (np.ndarray, list, tuple, int, float, complex, np.generic)):
+        converted = _convert_foreign(data)
+        if isinstance(converted, call.Tensor) or converted is not data and converted.flags.writeable:
+            return as_tensor(converted, dtype, device)
+        data = converted  # read-only memory, such as a column of a DataFrame, is copied
     return tensor(data, dtype=dtype, device=device)
 
 
@@ -351,7 +376,8 @@ def _share_memory_of(obj, dtype) -> Tensor | None:
     if _is_storage(obj):
         return None
     if hasattr(obj, "__array__"):
-        return from_numpy(np.asarray(obj))
+        array = np.asarray(obj)
+        return from_numpy(array) if array.flags.writeable else None
     try:
         memoryview(obj)
     except TypeError:

@@ -111,6 +111,13 @@ class PythonProtocols(AutogradMethods):
             raise ValueError(f"a copy is needed to give a {array.dtype} tensor as {np.dtype(dtype)}")
         return array.astype(dtype)
 
+    def to_numpy(self) -> np.ndarray:
+        """The tensor as an array, as `numpy()`. Matplotlib and others call this method of any library's arrays.
+
+        RuntimeError when it requires grad; TypeError on another device.
+        """
+        return self.numpy()
+
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         return CALLBACKS.array_ufunc(ufunc, method, inputs, kwargs)
 
