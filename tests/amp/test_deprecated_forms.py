@@ -9,7 +9,7 @@ import torchlite as torch
 
 
 def older(device_type):
-    return importlib.import_module("torchlite.cpu.amp" if device_type == "cpu" else "torchlite.amp.cuda")
+    return importlib.import_module("torchlite.cpu.amp" if device_type == "cpu" else "torchlite.amp._cuda_amp")
 
 
 @pytest.mark.filterwarnings("ignore:.*CUDA is not available:UserWarning")

@@ -123,8 +123,9 @@ def test_a_full_disk_is_one_line():
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_ctrl_c_is_silent():
     code = (
-        "import sys, time\n"
+        "import signal, sys, time\n"
         "from torchlite import __main__ as program\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background job ignores it
         "def wait(arguments=None): print('begun', flush=True); time.sleep(60)\n"
         "program.main = wait\n"
         "program.console()\n"

@@ -498,7 +498,11 @@ def _of(cls: type) -> bytes:
             "too many times",
         ),
         ([_Bytes], _BYTES + b"](" + (_of(_Bytes) + b"h\x00\x85R") * 2_000 + b"e", "more objects"),
-        ([_Plain], _ATTRIBUTES + b"](" + (_of(_Plain) + b")\x81h\x00b") * 2_000 + b"e", "more objects|more work"),
+        (
+            [_Plain],
+            _ATTRIBUTES + b"](" + (_of(_Plain) + b")\x81h\x00b") * 2_000 + b"e",
+            "more objects|more work|more time",
+        ),
         ([_Registry], _of(_Registry) + b")\x81" + corpus.text("a") + corpus.doubled(60) + b"s", "too many times"),
         ([_WithState], _of(_WithState) + b")\x81" + corpus.doubled(60) + b"b", "too many times"),
         ([_WithState], _BYTES + b"](" + (_of(_WithState) + b")\x81h\x00\x85b") * 2_000 + b"e", "more objects"),

@@ -16,12 +16,15 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchlite.utils._progress_bar import make_progress_bar
 
 from .command_line import CommandError
 from .info import cache_folders
+
+if TYPE_CHECKING:
+    from torchlite.backends.protocol import AnyBackend
 
 _VARIABLE = "TORCHLITE_CPU_KERNELS"
 _SECONDS_PER_PROGRAM = 1.0  # of one processor
@@ -124,7 +127,7 @@ def _find_programs() -> list[str]:
         return json.loads(place.read_text())
 
 
-def _build(backend: Any, texts: list[str]) -> list[str]:
+def _build(backend: AnyBackend, texts: list[str]) -> list[str]:
     """Build the programs that are missing, and show the progress; return the messages of those that failed."""
     bar: Any = None
 

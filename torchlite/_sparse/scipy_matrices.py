@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
 
 from .._dispatch.public_functions import torch
-from .._tensor.creation import as_tensor
+from .._tensor.creation import as_tensor, is_scipy_sparse
 from .._types.layouts import sparse_bsr, sparse_csc, sparse_csr
 from .constructors import sparse_compressed_tensor, sparse_coo_tensor
 
@@ -47,7 +46,6 @@ def matmul(tensor: Any, other: Any) -> Any:
     """`tensor @ other` for an operand that the op does not take. The product with a SciPy sparse matrix is a
     differentiable Tensor. For other objects the result is NotImplemented, and Python asks the object's class.
     """
-    module = sys.modules.get("scipy.sparse")
-    if module is None or not module.issparse(other):
+    if not is_scipy_sparse(other):
         return NotImplemented
     return torch.matmul(tensor, from_scipy_sparse(other).to(tensor.device))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,14 +51,18 @@ def _has_numpy(data) -> bool:
     return isinstance(data, (np.ndarray, np.generic)) or hasattr(data.__class__, "__array__")
 
 
+def is_scipy_sparse(value) -> bool:
+    """True if the value is a matrix or an array of `scipy.sparse`. SciPy is not imported."""
+    return any(cls.__module__.startswith("scipy.sparse.") for cls in value.__class__.__mro__)
+
+
 def _convert_foreign(data):
     """Convert an object of another library: a SciPy sparse matrix to a sparse tensor, an object with `__array__` (a
     pandas Series, a DataFrame) or `__array_interface__` (a PIL Image) to an array. Other objects are returned.
     """
     if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
         return np.asarray(data)  # whose dtype is the tensor's
-    module = sys.modules.get("scipy.sparse")
-    return CALLBACKS.from_scipy_sparse(data) if module is not None and module.issparse(data) else data
+    return CALLBACKS.from_scipy_sparse(data) if is_scipy_sparse(data) else data
 
 
 def _unwrap_tensors(data):
