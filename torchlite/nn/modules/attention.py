@@ -30,7 +30,7 @@ class MultiheadAttention(Module):
         \begin{aligned}
         \text{head}_i &= \operatorname{softmax}\left( \frac{(Q W_i^Q) (K W_i^K)^{\mathsf{T}}}{\sqrt{d}} \right) V W_i^V
         \\
-        \text{output} &= \operatorname{concat}(\text{head}_1, \dots, \text{head}_h) \, W^O
+        \text{output} &= \operatorname{concat}(\text{head}_1, \ldots, \text{head}_h) \, W^O
         \end{aligned}
 
     Here :math:`d` is ``embed_dim / num_heads``, the size of a head. The projections also have biases.
