@@ -478,7 +478,7 @@ def _of(cls: type) -> bytes:
         (
             [_Items],
             b"](" + b"]" + b"K\x01a" * 20_000 + b"q\x000" + (_of(_Items) + b"h\x00\x85R") * 500 + b"e",
-            "more objects|more work",
+            "more objects|more work|more time",
         ),
         ([_Pair], _TENSOR + _of(_Pair) + _INTERFACE + b"N\x86\x81b", "has a meaning beyond the file"),
         ([_Sub], _from_type(_of(_Sub), b"}") + _INTERFACE + b"b", "has a meaning beyond the file"),

@@ -53,7 +53,7 @@ def _has_numpy(data) -> bool:
 
 def is_scipy_sparse(value) -> bool:
     """True if the value is a matrix or an array of `scipy.sparse`. SciPy is not imported."""
-    return any(cls.__module__.startswith("scipy.sparse.") for cls in value.__class__.__mro__)
+    return any(str(getattr(cls, "__module__", "")).startswith("scipy.sparse.") for cls in value.__class__.__mro__)
 
 
 def _convert_foreign(data):
