@@ -69,7 +69,7 @@ def build(kind: type) -> torchlite.nn.Module:
 
 
 def missing_parts(kind: type) -> list[str]:
-    """What a layer's own docstring lacks; an inherited one does not count."""
+    """The sections that a layer's own docstring lacks; an inherited one does not count."""
     if not kind.__dict__.get("__doc__"):
         return ["a docstring"]
     docstring = inspect.cleandoc(kind.__doc__)

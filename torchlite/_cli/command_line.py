@@ -66,12 +66,16 @@ def print_json(value: Any) -> None:
 # -- types of arguments ------------------------------------------------------------------
 
 
-def parse_positive_int(word: str) -> int:
-    """Return a whole number of at least 1."""
+def _parse_integer(word: str) -> int:
     try:
-        value = int(word)
+        return int(word)
     except ValueError:
         raise argparse.ArgumentTypeError(f"'{word}' is not a whole number")
+
+
+def parse_positive_int(word: str) -> int:
+    """Return a whole number of at least 1."""
+    value = _parse_integer(word)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{word} is not at least 1")
     return value
@@ -90,10 +94,7 @@ def parse_positive_number(word: str) -> float:
 
 def parse_seed(word: str) -> int:
     """Return a seed of `torch.manual_seed`."""
-    try:
-        value = int(word)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"'{word}' is not a whole number")
+    value = _parse_integer(word)
     if not -(2**63) <= value < 2**64:
         raise argparse.ArgumentTypeError(f"{word} is not in -2**63 ... 2**64 - 1")
     return value
