@@ -669,28 +669,13 @@ def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """`torch.hspmm`: sparse times dense, as a hybrid matrix with dense rows."""
 
 def spmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """mm(input, mat2, *, out=None)
-
-    The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast.
-
-    Declared at torchlite/_ops/matmul.py:184.
-    """
+    """The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast."""
 
 def dsmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """mm(input, mat2, *, out=None)
-
-    The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast.
-
-    Declared at torchlite/_ops/matmul.py:184.
-    """
+    """The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast."""
 
 def hsmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """mm(input, mat2, *, out=None)
-
-    The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast.
-
-    Declared at torchlite/_ops/matmul.py:184.
-    """
+    """The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast."""
 
 def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _b.float = 1, alpha: _b.float = 1) -> Tensor:
     """`beta * input + alpha * mat1 @ mat2`, sparse."""
