@@ -164,10 +164,11 @@ def _in_place_docstring(op: Op) -> str:
     name = _public_name(op)
     of_self, *others = (p for p in signature_of(op).parameters.values() if p.name != "out")
     signature = inspect.Signature([of_self.replace(name="self"), *others])
-    summary, *rest = inspect.cleandoc(op.doc).split("\n\n", 1)
-    arguments = {"Args": text for text in [sections("".join(rest)).get("Args")] if text}
+    own = sections(inspect.cleandoc(op.doc))
+    summary = own[""].partition("\n\n")[0].strip()
     text = f"In-place version of `{name}`: writes the result into the tensor and returns it.\n\n`{name}`: {summary}"
-    text += "".join(f"\n\n{title}:{body.rstrip()}" for title, body in arguments.items())
+    if "Args" in own:
+        text += f"\n\nArgs:{own['Args']}"
     return f"{name}_{signature}\n\n{with_common_arguments(text, [p.name for p in others])}"
 
 
