@@ -64,6 +64,8 @@ def test_the_finder(text, unread):
         ("`a`, `b` and `c` have no effect", "abc"),
         ("`a` and\n    `b` have no effect", "ab"),
         ("`a` is read. `b` has no effect", "b"),
+        ("Adds.\n\nArgs:\n    a: Has no effect.\n    b, *c: Have no effect", "abc"),
+        ("Args:\n    a: The device. Has no effect", ""),
         (None, ""),
     ],
 )

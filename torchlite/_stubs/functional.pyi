@@ -52,6 +52,9 @@ def binary_cross_entropy_with_logits(
     positive term.
     """
 
+def celu(input: Tensor, alpha: Number = 1.0, *, out: Tensor | None = None) -> Tensor:
+    """``max(0, input) + min(0, alpha * (exp(input / alpha) - 1))`` (Barron, 2017)."""
+
 def channel_shuffle(input: Tensor, groups: _b.int, *, out: Tensor | None = None) -> Tensor:
     """The channels (dimension 1) of `input` dealt out over `groups` (Zhang et al., 2017, arXiv:1707.01083).
 
@@ -222,6 +225,9 @@ def dropout3d(input: Tensor, p: _b.float = 0.5, training: _b.bool = True, inplac
     divided by 1 - p.
     """
 
+def elu(input: Tensor, alpha: Number = 1.0) -> Tensor:
+    """``input`` where positive, ``alpha * (exp(input) - 1)`` elsewhere (Clevert et al., 2015)."""
+
 def feature_alpha_dropout(
     input: Tensor, p: _b.float = 0.5, training: _b.bool = False, inplace: _b.bool = False
 ) -> Tensor:
@@ -287,6 +293,15 @@ def gumbel_softmax(
 def hardshrink(input: Tensor, lambd: _b.float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """Zero within ``[-lambd, lambd]``, ``input`` elsewhere."""
 
+def hardsigmoid(input: Tensor) -> Tensor:
+    """``min(max(input + 3, 0), 6) / 6``, a piecewise linear sigmoid."""
+
+def hardswish(input: Tensor) -> Tensor:
+    """``input * hardsigmoid(input)`` (Howard et al., 2019)."""
+
+def hardtanh(input: Tensor, min_val: _b.float = -1.0, max_val: Number = 1.0) -> Tensor:
+    """``input`` limited to ``[min_val, max_val]``; the gradient is zero at and beyond the limits."""
+
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -351,6 +366,9 @@ def layer_norm(
     `cudnn_enable` has no effect: cuDNN is not used.
     """
 
+def leaky_relu(input: Tensor, negative_slope: _b.float = 0.01) -> Tensor:
+    """``input`` where it is positive, ``negative_slope * input`` elsewhere."""
+
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias``: (..., in), (out, in), (out) -> (..., out).
 
@@ -396,6 +414,9 @@ def margin_ranking_loss(
     reduction: _b.str = "mean",
 ) -> Tensor:
     """``max(0, -target * (input1 - input2) + margin)``: the first should be larger where the target is 1."""
+
+def mish(input: Tensor) -> Tensor:
+    """``input * tanh(softplus(input))`` (Misra, 2019)."""
 
 def mse_loss(
     input: Tensor,
@@ -538,6 +559,9 @@ def prelu(input: Tensor, weight: Tensor, *, out: Tensor | None = None) -> Tensor
     (dimension 1).
     """
 
+def relu6(input: Tensor) -> Tensor:
+    """``min(max(input, 0), 6)``, elementwise."""
+
 def rms_norm(
     input: Tensor,
     normalized_shape: Ints,
@@ -549,6 +573,18 @@ def rms_norm(
     """``input / sqrt(mean(input**2) + eps) * weight``, the mean over the last dimensions (Zhang and Sennrich, 2019).
 
     ``eps=None`` is the machine epsilon of the dtype that it is computed in: float32's for half precision.
+    """
+
+def rrelu(
+    input: Tensor,
+    lower: _b.float = 0.125,
+    upper: Number = 0.3333333333333333,
+    training: _b.bool = False,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Leaky relu whose slope is drawn from ``[lower, upper)`` for each negative element in training, and is the middle
+    of the range otherwise. RuntimeError for bounds that are not finite, or not in order.
     """
 
 def scaled_dot_product_attention(
@@ -568,6 +604,12 @@ def scaled_dot_product_attention(
     position i see keys 0 to i. ``scale`` is ``1 / sqrt(E)`` by default. With ``enable_gqa`` each key head serves
     several query heads.
     """
+
+def selu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``elu`` scaled so that activations keep mean 0 and variance 1 from layer to layer (Klambauer et al., 2017)."""
+
+def silu(input: Tensor) -> Tensor:
+    """``input * sigmoid(input)``, also called swish."""
 
 def smooth_l1_loss(
     input: Tensor,
@@ -599,6 +641,9 @@ def softsign(input: Tensor) -> Tensor:
 
 def tanhshrink(input: Tensor) -> Tensor:
     """``input - tanh(input)``."""
+
+def threshold(input: Tensor, threshold: _b.float, value: Any, *, out: Tensor | None = None) -> Tensor:
+    """``input`` where it is above ``threshold``, ``value`` elsewhere."""
 
 def triplet_margin_loss(
     anchor: Tensor,

@@ -402,10 +402,7 @@ class Tensor(TensorMethods):
         """Replace each element x by function(x), in place (slow; CPU only)."""
 
 class Parameter(Tensor):
-    """A Tensor that a Module registers as a parameter when it is assigned as an attribute.
-
-    `Parameter(data, requires_grad=True)` shares the data's memory.
-    """
+    """A tensor that a module registers as a parameter when it is assigned to an attribute."""
     def __new__(cls, data: Tensor | None = None, requires_grad: _b.bool = True) -> Self: ...
     def __init__(self, data: Tensor | None = None, requires_grad: _b.bool = True) -> None: ...
 

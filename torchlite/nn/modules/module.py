@@ -147,9 +147,12 @@ def _parse_to(args, kwargs):
 
 
 def _forward_unimplemented(self: Any, *input: Any) -> None:
-    """Compute the module's output; subclasses define it.
+    """Computes the module's output; subclasses define it.
 
     Call the module itself, which also runs the hooks.
+
+    Args:
+        *input: The inputs, as the subclass declares them.
     """
     raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
