@@ -13,7 +13,10 @@ ROOMS = {
     "linear": (
         "matmul", "einsum", "fft", "linalg_decomp", "linalg_norm", "linalg_solve", "linalg_spectral",
     ),
-    "arrangement": ("internal_view_ops", "inplace", "manipulation", "gather_scatter", "views"),
+    "arrangement": (
+        "internal_view_ops", "inplace", "joining_and_splitting", "manipulation", "view_copies", "gather_scatter",
+        "views",
+    ),
     "making": ("creation", "random", "gamma_sampling", "window_functions"),
 }  # fmt: skip
 

@@ -56,7 +56,7 @@ FAMILIES = {
     for title, families in {
         "Making tensors": "creation window_functions",
         "Random numbers": "random gamma_sampling",
-        "Shapes, views, joining": "views manipulation inplace pad",
+        "Shapes, views, joining": "views manipulation joining_and_splitting view_copies inplace pad",
         "Indices": "gather_scatter",
         "Elementwise": "pointwise unary binary activation special",
         "Reductions, statistics, sorting": "reduce statistics scan sort segment_reduce softmax",

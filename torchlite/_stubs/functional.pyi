@@ -25,9 +25,7 @@ def alpha_dropout(input: Tensor, p: _b.float = 0.5, training: _b.bool = False, i
 def bilinear(
     input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """``input1^T weight[k] input2 + bias[k]`` for each output feature k: (..., in1), (..., in2), (out, in1, in2) ->
-    (..., out).
-    """
+    """Applies a bilinear map to the last dimensions of two inputs: ``y[k] = input1^T weight[k] input2 + bias[k]``."""
 
 def binary_cross_entropy(
     input: Tensor,
@@ -370,11 +368,7 @@ def leaky_relu(input: Tensor, negative_slope: _b.float = 0.01) -> Tensor:
     """``input`` where it is positive, ``negative_slope * input`` elsewhere."""
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``input @ weight.T + bias``: (..., in), (out, in), (out) -> (..., out).
-
-    >>> F.linear(torch.ones(1, 2), torch.tensor([[1.0, 2.0]]), torch.tensor([0.5]))
-    tensor([[3.5000]])
-    """
+    """Applies an affine map to the last dimension: ``y = input @ weight.T + bias``."""
 
 def linear_cross_entropy(
     input: Tensor,

@@ -33,9 +33,9 @@ class ReductionsMethods:
         tensor, or along `dim`; the first of equal ones. RuntimeError for complex numbers and bools.
         """
     def argsort(self, dim: _b.int = -1, descending: _b.bool = False, *, stable: _b.bool = False) -> Tensor:
-        """The indices (int64) that sort `input` along `dim`."""
+        """Returns the indices (int64) that sort the input along a dimension."""
     def argwhere(self) -> Tensor:
-        """The indices of the elements that are not zero: int64 of shape (count, input.ndim)."""
+        """Returns the indices of the elements that are not zero."""
     def bincount(self, weights: Tensor | None = None, minlength: _b.int = 0) -> Tensor:
         """How often each of 0, 1, 2 ... comes in a vector of non-negative integers (or the sum of their weights): a
         vector of at least `minlength`.
@@ -110,11 +110,7 @@ class ReductionsMethods:
         tensor([1., 2.])
         """
     def kthvalue(self, k: _b.int, dim: _b.int = -1, keepdim: _b.bool = False) -> results.kthvalue:
-        """The `k`-th smallest element (counted from 1) along `dim` and its index. RuntimeError when there is none.
-
-        >>> torch.kthvalue(torch.tensor([3., 1., 2.]), 2).values
-        tensor(2.)
-        """
+        """Returns the `k`-th smallest element along a dimension and its index."""
     def log_softmax(self, dim: _b.int, dtype: DType | None = None) -> Tensor:
         """The logarithm of ``softmax(input, dim)``, computed without underflow."""
     def logcumsumexp(self, dim: _b.int) -> Tensor:
@@ -186,7 +182,7 @@ class ReductionsMethods:
         tensor(2)
         """
     def msort(self) -> Tensor:
-        """`input` sorted along its first dimension."""
+        """Sorts the input along its first dimension."""
     def nanmean(self, dim: Ints | None = None, keepdim: _b.bool = False, *, dtype: DType | None = None) -> Tensor:
         """The mean over `dim` of the elements that are not NaN."""
     @overload
@@ -209,18 +205,11 @@ class ReductionsMethods:
         """The sum over `dim` with NaN counted as zero."""
     @overload
     def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor:
-        """The indices of the elements that are not zero: int64 of shape (count, input.ndim), or with `as_tuple` one
-        vector a dimension.
-
-        >>> torch.nonzero(torch.tensor([0, 5]))
-        tensor([[1]])
-        """
+        """Returns the indices of the elements that are not zero."""
     @overload
     def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
     def nonzero_static(self, *, size: Ints, fill_value: Number | Tensor = -1) -> Tensor:
-        """The first `size` indices of non-zero elements, filled up with `fill_value`: int64 of shape (size,
-        input.ndim).
-        """
+        """Returns the indices of the first `size` elements that are not zero, in a result of fixed size."""
     def prod(self, dim: _b.int | None = None, keepdim: _b.bool = False, *, dtype: DType | None = None) -> Tensor:
         """The product of all elements, or along `dim`; integers and bools are multiplied as int64, or as `dtype`.
 
@@ -249,14 +238,7 @@ class ReductionsMethods:
         tensor([0.5000, 0.5000])
         """
     def sort(self, dim: _b.int = -1, descending: _b.bool = False, stable: _b.bool = False) -> results.sort:
-        """The elements in order along `dim` and where they stood: `(values, indices)`, both of `input`'s shape. NaN
-         counts as the greatest. Always
-        stable.
-
-         >>> torch.sort(torch.tensor([3, 1, 2])).indices
-         tensor([1, 2, 0])
-
-        """
+        """Sorts the elements along a dimension and returns their original indices too."""
     def std(
         self,
         dim: Ints | None = None,
@@ -276,12 +258,7 @@ class ReductionsMethods:
     def sum_to_size(self, *size: Ints) -> Tensor:
         """`input` summed over the dimensions that broadcasting from `size` adds or expands."""
     def topk(self, k: _b.int, dim: _b.int = -1, largest: _b.bool = True, sorted: _b.bool = True) -> results.topk:
-        """The `k` largest (or smallest) elements along `dim`, in order, and their indices. RuntimeError when there are
-        fewer than `k`.
-
-        >>> torch.topk(torch.tensor([1., 3., 2.]), 2).values
-        tensor([3., 2.])
-        """
+        """Returns the `k` largest or smallest elements along a dimension and their indices."""
     @overload
     def unique(
         self,
@@ -290,13 +267,7 @@ class ReductionsMethods:
         return_counts: Literal[False] = False,
         dim: _b.int | None = None,
     ) -> Tensor:
-        """The distinct elements (or slices along `dim`) in order; on request also the inverse indices and the counts.
-
-        `sorted` has no effect: the elements are always in order.
-
-        >>> torch.unique(torch.tensor([3, 1, 3]))
-        tensor([1, 3])
-        """
+        """Returns the distinct elements in ascending order."""
     @overload
     def unique(
         self,
@@ -328,11 +299,7 @@ class ReductionsMethods:
     def unique_consecutive(
         self, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: _b.int | None = None
     ) -> Tensor:
-        """`input` without the elements (or slices along `dim`) that equal the one before.
-
-        >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
-        tensor([1, 2, 1])
-        """
+        """Removes the elements that equal their predecessor."""
     @overload
     def unique_consecutive(
         self, *, return_inverse: Literal[True], return_counts: Literal[False] = False, dim: _b.int | None = None
@@ -385,14 +352,7 @@ def _segment_reduce(
     initial: Number | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Consecutive segments of `data` along `axis`, of the given `lengths` (or between `offsets`), each reduced by
-    "sum", "mean", "prod", "max" or "min".
-
-    `initial` is what a reduction starts with, and what an empty segment gives.
-
-    >>> torch.segment_reduce(torch.tensor([1., 2., 3.]), "sum", lengths=torch.tensor([2, 1]))
-    tensor([3., 3.])
-    """
+    """Reduces consecutive segments of a dimension."""
 
 def _unique(
     input: Tensor, sorted: _b.bool = True, return_inverse: _b.bool = False, *, out: Tensor | None = None
@@ -447,10 +407,10 @@ def argmin(input: Tensor, dim: _b.int | None = None, keepdim: _b.bool = False, *
 def argsort(
     input: Tensor, dim: _b.int = -1, descending: _b.bool = False, *, stable: _b.bool = False, out: Tensor | None = None
 ) -> Tensor:
-    """The indices (int64) that sort `input` along `dim`."""
+    """Returns the indices (int64) that sort the input along a dimension."""
 
 def argwhere(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The indices of the elements that are not zero: int64 of shape (count, input.ndim)."""
+    """Returns the indices of the elements that are not zero."""
 
 def bincount(
     input: Tensor, weights: Tensor | None = None, minlength: _b.int = 0, *, out: Tensor | None = None
@@ -470,11 +430,7 @@ def bucketize(
     right: _b.bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The index of the bucket between `boundaries` (1-d, sorted) that each value of `input` falls into.
-
-    >>> torch.bucketize(torch.tensor([2, 9]), torch.tensor([1, 5]))
-    tensor([1, 2])
-    """
+    """Returns the index of the bucket that each value falls into."""
 
 def count_nonzero(input: Tensor, dim: Ints | None = None, *, out: Tensor | None = None) -> Tensor:
     """How many elements are not zero, of all or over `dim` (an int or several): int64.
@@ -600,20 +556,12 @@ def isin(
     invert: _b.bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Whether each element is among `test_elements`: bool, shape of `elements`.
-
-    >>> torch.isin(torch.tensor([1, 2]), torch.tensor([2, 3]))
-    tensor([False,  True])
-    """
+    """Tests for each element whether it occurs in another tensor."""
 
 def kthvalue(
     input: Tensor, k: _b.int, dim: _b.int = -1, keepdim: _b.bool = False, *, out: Sequence[Tensor] | None = None
 ) -> results.kthvalue:
-    """The `k`-th smallest element (counted from 1) along `dim` and its index. RuntimeError when there is none.
-
-    >>> torch.kthvalue(torch.tensor([3., 1., 2.]), 2).values
-    tensor(2.)
-    """
+    """Returns the `k`-th smallest element along a dimension and its index."""
 
 def log_softmax(input: Tensor, dim: _b.int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of ``softmax(input, dim)``, computed without underflow."""
@@ -703,7 +651,7 @@ def mode(
     """
 
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """`input` sorted along its first dimension."""
+    """Sorts the input along its first dimension."""
 
 def nanmean(
     input: Tensor,
@@ -746,19 +694,12 @@ def nansum(
 
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[False] = False) -> Tensor:
-    """The indices of the elements that are not zero: int64 of shape (count, input.ndim), or with `as_tuple` one vector
-    a dimension.
-
-    >>> torch.nonzero(torch.tensor([0, 5]))
-    tensor([[1]])
-    """
+    """Returns the indices of the elements that are not zero."""
 
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
 def nonzero_static(input: Tensor, *, size: Ints, fill_value: Number | Tensor = -1, out: Tensor | None = None) -> Tensor:
-    """The first `size` indices of non-zero elements, filled up with `fill_value`: int64 of shape (size,
-    input.ndim).
-    """
+    """Returns the indices of the first `size` elements that are not zero, in a result of fixed size."""
 
 def prod(
     input: Tensor,
@@ -800,15 +741,7 @@ def searchsorted(
     sorter: Tensor | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Where each value of `input` would be inserted along the last dimension of `sorted_sequence` to keep it
-     sorted: before equal ones, or after
-    them with
-     `right=True`. int64 (int32 with `out_int32`), shape of `input`.
-
-     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
-     tensor([1, 3])
-
-    """
+    """Finds the indices at which values are inserted into a sorted sequence to keep its order."""
 
 def segment_reduce(
     data: Tensor,
@@ -822,14 +755,7 @@ def segment_reduce(
     initial: Number | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Consecutive segments of `data` along `axis`, of the given `lengths` (or between `offsets`), each reduced by
-    "sum", "mean", "prod", "max" or "min".
-
-    `initial` is what a reduction starts with, and what an empty segment gives.
-
-    >>> torch.segment_reduce(torch.tensor([1., 2., 3.]), "sum", lengths=torch.tensor([2, 1]))
-    tensor([3., 3.])
-    """
+    """Reduces consecutive segments of a dimension."""
 
 def softmax(input: Tensor, dim: _b.int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
     """``exp(input)`` divided by its sum along ``dim``; shape and dtype of ``input``, or ``dtype`` (the input is cast to
@@ -847,14 +773,7 @@ def sort(
     *,
     out: Sequence[Tensor] | None = None,
 ) -> results.sort:
-    """The elements in order along `dim` and where they stood: `(values, indices)`, both of `input`'s shape. NaN
-     counts as the greatest. Always
-    stable.
-
-     >>> torch.sort(torch.tensor([3, 1, 2])).indices
-     tensor([1, 2, 0])
-
-    """
+    """Sorts the elements along a dimension and returns their original indices too."""
 
 def std(
     input: Tensor,
@@ -902,12 +821,7 @@ def topk(
     *,
     out: Sequence[Tensor] | None = None,
 ) -> results.topk:
-    """The `k` largest (or smallest) elements along `dim`, in order, and their indices. RuntimeError when there are
-    fewer than `k`.
-
-    >>> torch.topk(torch.tensor([1., 3., 2.]), 2).values
-    tensor([3., 2.])
-    """
+    """Returns the `k` largest or smallest elements along a dimension and their indices."""
 
 def trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: _b.float | None = None, dim: _b.int = -1, out: Tensor | None = None
@@ -935,13 +849,7 @@ def unique(
     return_counts: Literal[False] = False,
     dim: _b.int | None = None,
 ) -> Tensor:
-    """The distinct elements (or slices along `dim`) in order; on request also the inverse indices and the counts.
-
-    `sorted` has no effect: the elements are always in order.
-
-    >>> torch.unique(torch.tensor([3, 1, 3]))
-    tensor([1, 3])
-    """
+    """Returns the distinct elements in ascending order."""
 
 @overload
 def unique(
@@ -977,11 +885,7 @@ def unique_consecutive(
     return_counts: Literal[False] = False,
     dim: _b.int | None = None,
 ) -> Tensor:
-    """`input` without the elements (or slices along `dim`) that equal the one before.
-
-    >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
-    tensor([1, 2, 1])
-    """
+    """Removes the elements that equal their predecessor."""
 
 @overload
 def unique_consecutive(
