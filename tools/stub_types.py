@@ -11,7 +11,7 @@ ROOMS = {
         "rnn", "vision", "attention", "cross_entropy",
     ),
     "linear": (
-        "matmul", "einsum", "fft", "linalg_decomp", "linalg_norm", "linalg_solve", "linalg_spectral",
+        "matmul", "einsum", "fft", "linalg_decomp", "linalg_lu", "linalg_norm", "linalg_solve", "linalg_spectral",
     ),
     "arrangement": (
         "internal_view_ops", "inplace", "joining_and_splitting", "manipulation", "view_copies", "gather_scatter",

@@ -60,7 +60,7 @@ FAMILIES = {
         "Indices": "gather_scatter",
         "Elementwise": "pointwise unary binary activation special",
         "Reductions, statistics, sorting": "reduce statistics scan sort segment_reduce softmax",
-        "Linear algebra": "matmul einsum linear linalg_decomp linalg_norm linalg_solve linalg_spectral",
+        "Linear algebra": "matmul einsum linear linalg_decomp linalg_lu linalg_norm linalg_solve linalg_spectral",
         "Signals": "fft",
         "Networks": (
             "conv pooling normalization dropout embedding attention rnn loss cross_entropy ctc_loss vision resample"

@@ -514,7 +514,7 @@ def pairwise_distance(
     """The p-norm of ``x1 - x2 + eps`` along the last dimension."""
 
 def pdist(input: Tensor, p: _b.float = 2.0, *, out: Tensor | None = None) -> Tensor:
-    """The `p`-norm distances of every two rows of `input` (n, d), the pair (0, 1) first: n (n - 1) / 2 of them."""
+    """Computes the distances between all pairs of rows of a matrix in a :math:`p`-norm."""
 
 def pixel_shuffle(input: Tensor, upscale_factor: _b.int, *, out: Tensor | None = None) -> Tensor:
     """Channels to space: (..., C * r * r, H, W) becomes (..., C, H * r, W * r) for r = `upscale_factor` (Shi et al.,

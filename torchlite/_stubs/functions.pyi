@@ -669,13 +669,13 @@ def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """`torch.hspmm`: sparse times dense, as a hybrid matrix with dense rows."""
 
 def spmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast."""
+    """Computes the product of two matrices."""
 
 def dsmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast."""
+    """Computes the product of two matrices."""
 
 def hsmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast."""
+    """Computes the product of two matrices."""
 
 def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _b.float = 1, alpha: _b.float = 1) -> Tensor:
     """`beta * input + alpha * mat1 @ mat2`, sparse."""
