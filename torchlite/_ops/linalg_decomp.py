@@ -1,4 +1,4 @@
-"""Factorisations: Cholesky, QR, LU, LDL.
+"""Cholesky and QR decompositions.
 
 Each is a core record (`where=""`) with a kernel and formula for checked matrices, and public functions over it. The
 formulas are the well-known adjoints: Giles, "Collected matrix derivative results" (2008), and Walter and Lehmann (2010)
@@ -19,6 +19,7 @@ from ._linalg_common import (
     adjoint,
     as_column,
     as_row,
+    batch_shape,
     check_float,
     check_kernel_float,
     check_matrix,
@@ -27,19 +28,11 @@ from ._linalg_common import (
     hermitian_part,
     identity,
     lower_half,
+    min_matrix_dim,
     right_solve_adjoint_upper,
     right_solve_lower,
     zero_if_none,
 )
-
-
-def _batch_shape(a):
-    return tuple(a.shape[:-2])
-
-
-def _min_matrix_dim(a):
-    return min(a.shape[-2], a.shape[-1])
-
 
 # --- Cholesky -------------------------------------------------------------------------------------
 
@@ -55,7 +48,7 @@ op(
     outputs=("L", "info"),
     nondiff=(1,),
     vjp={"input": _cholesky_vjp},
-    shape_fn=lambda input: [(input.shape, input.dtype), (_batch_shape(input), int32)],
+    shape_fn=lambda input: [(input.shape, input.dtype), (batch_shape(input), int32)],
 )
 
 
@@ -282,8 +275,8 @@ def _qr_rule(input, mode):
     m, n = input.shape[-2:]
     k = m if mode == "complete" else min(m, n)
     return [
-        ((0,) if mode == "r" else (*_batch_shape(input), m, k), input.dtype),
-        ((*_batch_shape(input), k, n), input.dtype),
+        ((0,) if mode == "r" else (*batch_shape(input), m, k), input.dtype),
+        ((*batch_shape(input), k, n), input.dtype),
     ]
 
 
@@ -363,7 +356,7 @@ def _geqrf_rule(input):
     if len(input.shape) < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     check_kernel_float("geqrf_cpu", input)
-    return [(input.shape, input.dtype), ((*_batch_shape(input), _min_matrix_dim(input)), input.dtype)]
+    return [(input.shape, input.dtype), ((*batch_shape(input), min_matrix_dim(input)), input.dtype)]
 
 
 op(

@@ -9,24 +9,17 @@ from ._gradient_helpers import make_missing_derivative_formula, to_named_tuple
 from ._linalg_common import (
     LinAlgError,
     adjoint,
+    batch_shape,
     check_float,
     check_kernel_float,
     check_matrix,
     check_square,
     find_first_failure,
     identity,
+    min_matrix_dim,
     right_solve_adjoint_upper,
     strictly_lower_part,
 )
-
-
-def _batch_shape(a):
-    return tuple(a.shape[:-2])
-
-
-def _min_matrix_dim(a):
-    return min(a.shape[-2], a.shape[-1])
-
 
 # --- LU -------------------------------------------------------------------------------------------
 
@@ -69,8 +62,8 @@ op(
     vjp={"input": _lu_vjp},
     shape_fn=lambda input: [
         (input.shape, input.dtype),
-        ((*_batch_shape(input), _min_matrix_dim(input)), int32),
-        (_batch_shape(input), int32),
+        ((*batch_shape(input), min_matrix_dim(input)), int32),
+        (batch_shape(input), int32),
     ],
 )
 op(
@@ -360,7 +353,7 @@ op(
     outputs=("LD", "pivots", "info"),
     nondiff=(1, 2),
     vjp={"input": make_missing_derivative_formula("linalg_ldl_factor_ex")},
-    shape_fn=lambda input: [(input.shape, input.dtype), (tuple(input.shape[:-1]), int32), (_batch_shape(input), int32)],
+    shape_fn=lambda input: [(input.shape, input.dtype), (tuple(input.shape[:-1]), int32), (batch_shape(input), int32)],
     node_name="NotImplemented",
 )
 
