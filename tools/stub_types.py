@@ -7,11 +7,12 @@ ROOMS = {
     "elementwise": ("activation", "binary", "unary", "pointwise", "special", "grad_scaling"),
     "reductions": ("reduce", "segment_reduce", "statistics", "scan", "sort", "softmax"),
     "layers": (
-        "conv", "ctc_loss", "dropout", "embedding", "linear", "loss", "normalization", "pad", "pooling", "resample",
-        "rnn", "vision", "attention", "cross_entropy",
+        "conv", "ctc_loss", "dropout", "embedding", "linear", "loss", "margin_loss", "normalization", "pad", "pooling",
+        "resample", "rnn", "vision", "attention", "cross_entropy",
     ),
     "linear": (
-        "matmul", "einsum", "fft", "linalg_decomp", "linalg_lu", "linalg_norm", "linalg_solve", "linalg_spectral",
+        "matmul", "einsum", "fft", "stft", "linalg_decomp", "linalg_lu", "linalg_norm", "linalg_solve",
+        "linalg_spectral",
     ),
     "arrangement": (
         "internal_view_ops", "inplace", "joining_and_splitting", "manipulation", "view_copies", "gather_scatter",

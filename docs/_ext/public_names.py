@@ -61,9 +61,10 @@ FAMILIES = {
         "Elementwise": "pointwise unary binary activation special",
         "Reductions, statistics, sorting": "reduce statistics scan sort segment_reduce softmax",
         "Linear algebra": "matmul einsum linear linalg_decomp linalg_lu linalg_norm linalg_solve linalg_spectral",
-        "Signals": "fft",
+        "Signals": "fft stft",
         "Networks": (
-            "conv pooling normalization dropout embedding attention rnn loss cross_entropy ctc_loss vision resample"
+            "conv pooling normalization dropout embedding attention rnn loss margin_loss cross_entropy ctc_loss vision "
+            "resample"
         ),
     }.items()
     for family in families.split()

@@ -13,9 +13,9 @@ FAMILIES = (
     "ctc_loss", "dropout", "einsum", "embedding", "fft", "fused_inference", "fused_optim", "gamma_sampling",
     "gather_scatter", "grad_scaling", "indexing", "inplace", "internal_view_ops", "joining_and_splitting",
     "linalg_decomp", "linalg_lu", "linalg_norm", "linalg_solve", "linalg_spectral", "linear", "loss",
-    "manipulation", "matmul", "multi_tensor_clip", "normalization", "pad", "pointwise", "pooling",
+    "manipulation", "margin_loss", "matmul", "multi_tensor_clip", "normalization", "pad", "pointwise", "pooling",
     "pooling_kernels", "random", "reduce", "resample", "rnn", "scan", "segment_reduce", "softmax", "sort",
-    "sparse_matmul", "special", "statistics", "unary", "view_copies", "views", "vision", "window_functions",
+    "sparse_matmul", "special", "statistics", "stft", "unary", "view_copies", "views", "vision", "window_functions",
 )  # fmt: skip
 
 

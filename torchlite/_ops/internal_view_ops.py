@@ -107,7 +107,12 @@ def move_tensor(tensor, where):
 
 @composite("alias(Tensor input)", where="Tensor", tags=VIEW)
 def alias(F, input):
-    """A view of the entire tensor."""
+    """Returns a view of the whole tensor.
+
+    Example:
+        >>> torch.tensor([1, 2]).alias()
+        tensor([1, 2])
+    """
     return F._slice_index(input, (...,))
 
 

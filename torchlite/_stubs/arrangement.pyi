@@ -22,7 +22,12 @@ class ArrangementMethods:
     def adjoint(self) -> Tensor:
         """Returns the conjugate transpose of the last two dimensions."""
     def alias(self) -> Tensor:
-        """A view of the entire tensor."""
+        """Returns a view of the whole tensor.
+
+        Example:
+            >>> torch.tensor([1, 2]).alias()
+            tensor([1, 2])
+        """
     def as_strided(self, size: Ints, stride: Ints, storage_offset: _b.int | None = None) -> Tensor:
         """Returns a view of the input's memory with given sizes and strides."""
     def as_strided_(self, size: Ints, stride: Ints, storage_offset: _b.int | None = None) -> Self:

@@ -70,11 +70,7 @@ class LinearMethods:
         length: _b.int | None = None,
         return_complex: _b.bool = False,
     ) -> Tensor:
-        """The least-squares inverse of `stft` with the same arguments (Griffin and Lim, 1984), `length` samples of it
-        if given.
-
-        RuntimeError where the overlapping windows leave a sample uncovered.
-        """
+        """Computes the least-squares inverse of `torch.stft` with the same arguments (Griffin and Lim, 1984)."""
     def kron(self, other: Tensor) -> Tensor:
         """Computes the Kronecker product: each element of the first tensor times all of the second, as blocks."""
     def logdet(self) -> Tensor:
@@ -144,13 +140,7 @@ class LinearMethods:
         return_complex: _b.bool | None = None,
         align_to_window: _b.bool | None = None,
     ) -> Tensor:
-        """The transforms of overlapping windowed frames of a signal (L) or (B, L): (..., n_fft // 2 + 1, frames),
-        complex.
-
-        Frames of `n_fft` samples start every `hop_length` (n_fft // 4); `window` has `win_length` (n_fft) entries.
-        With `center` frame t is centred on sample t * hop_length of the signal padded by `pad_mode`. `onesided` (the
-        default for real signals) leaves out the conjugates. `normalized` scales by 1/sqrt(n_fft).
-        """
+        """Computes the short-time Fourier transform: the transforms of overlapping frames of a signal."""
     def svd(self, some: _b.bool = True, compute_uv: _b.bool = True) -> results.svd:
         """Computes singular value decompositions. Deprecated: use `torch.linalg.svd`, which returns ``Vh``."""
     def triangular_solve(
@@ -282,15 +272,7 @@ def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Computes the sum of the products of two vectors' elements."""
 
 def einsum(equation: _b.str, *operands: Tensor | Sequence[Tensor]) -> Tensor:
-    """Sums of products of operands by index labels: "ij,jk->ik" is the matrix product, "ii->i" the diagonal,
-    "...ij->...ji" a transpose.
-
-    Without "->" the output has the labels that come once, in alphabetical order. Also `einsum(x, [0, 1], y, [1, 2],
-    [0, 2])`. Three to 32 operands are contracted in a greedy order, and more of them from the left.
-
-    >>> torch.einsum("ij,j->i", torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
-    tensor([3., 7.])
-    """
+    """Computes sums of products of tensors in Einstein's notation."""
 
 def frobenius_norm(input: Tensor, dim: Ints, keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
     """Computes the Frobenius norm. For older programs; see `torch.linalg.matrix_norm`.
@@ -329,11 +311,7 @@ def istft(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The least-squares inverse of `stft` with the same arguments (Griffin and Lim, 1984), `length` samples of it if
-    given.
-
-    RuntimeError where the overlapping windows leave a sample uncovered.
-    """
+    """Computes the least-squares inverse of `torch.stft` with the same arguments (Griffin and Lim, 1984)."""
 
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Computes the Kronecker product: each element of the first tensor times all of the second, as blocks."""
@@ -464,12 +442,7 @@ def stft(
     return_complex: _b.bool | None = None,
     align_to_window: _b.bool | None = None,
 ) -> Tensor:
-    """The transforms of overlapping windowed frames of a signal (L) or (B, L): (..., n_fft // 2 + 1, frames), complex.
-
-    Frames of `n_fft` samples start every `hop_length` (n_fft // 4); `window` has `win_length` (n_fft) entries. With
-    `center` frame t is centred on sample t * hop_length of the signal padded by `pad_mode`. `onesided` (the default
-    for real signals) leaves out the conjugates. `normalized` scales by 1/sqrt(n_fft).
-    """
+    """Computes the short-time Fourier transform: the transforms of overlapping frames of a signal."""
 
 def svd(
     input: Tensor, some: _b.bool = True, compute_uv: _b.bool = True, *, out: Sequence[Tensor] | None = None
