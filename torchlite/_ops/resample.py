@@ -181,7 +181,9 @@ def upsample(F, input, size, scale_factor, mode, align_corners):
         align_corners: Whether the centers of the corner pixels, not their edges, are aligned. Default: ``False``.
 
     Example:
-        >>> F.upsample(torch.tensor([[[1.0, 3.0]]]), 4)
+        >>> import warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     F.upsample(torch.tensor([[[1.0, 3.0]]]), 4)
         tensor([[[1., 1., 3., 3.]]])
 
     See also:
@@ -204,7 +206,9 @@ def upsample_nearest(F, input, size, scale_factor):
         scale_factor: The factors of the sizes, in place of `size`.
 
     Example:
-        >>> F.upsample_nearest(torch.tensor([[[1.0, 3.0]]]), 4)
+        >>> import warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     F.upsample_nearest(torch.tensor([[[1.0, 3.0]]]), 4)
         tensor([[[1., 1., 3., 3.]]])
 
     See also:
@@ -229,7 +233,9 @@ def upsample_bilinear(F, input, size, scale_factor):
         scale_factor: The factors of the sizes, in place of `size`.
 
     Example:
-        >>> F.upsample_bilinear(torch.tensor([[[[1.0, 3.0]]]]), (1, 3))
+        >>> import warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     F.upsample_bilinear(torch.tensor([[[[1.0, 3.0]]]]), (1, 3))
         tensor([[[[1., 2., 3.]]]])
 
     See also:
