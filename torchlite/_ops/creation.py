@@ -165,7 +165,19 @@ def _write_into_out(record, made, out):
 
 @composite(f"zeros(*size, out=None, {_TAIL})", where="torch", kwarg_aliases={"shape": "size"}, array_api_first=True)
 def zeros(F, size, out, dtype, layout, device, requires_grad):
-    """Zeros: `zeros(2, 3)` or `zeros((2, 3))`, of the default dtype or `dtype`."""
+    """Returns a tensor of zeros.
+
+    Args:
+        size: The sizes, as integers or as one sequence.
+
+    Example:
+        >>> torch.zeros(2, 3)
+        tensor([[0., 0., 0.],
+                [0., 0., 0.]])
+
+    See also:
+        `torch.zeros_like`, `torch.Tensor.new_zeros`.
+    """
     dtype = _resolve_dtype("zeros", dtype, None)
     if _is_sparse(layout, out):
         return CALLBACKS.sparse("empty")(_check_size("zeros", size), dtype, device, layout, requires_grad)
@@ -182,7 +194,19 @@ def zeros(F, size, out, dtype, layout, device, requires_grad):
 
 @composite(f"ones(*size, out=None, {_TAIL})", where="torch", kwarg_aliases={"shape": "size"}, array_api_first=True)
 def ones(F, size, out, dtype, layout, device, requires_grad):
-    """Ones: `ones(2, 3)` or `ones((2, 3))`, of the default dtype or `dtype`."""
+    """Returns a tensor of ones.
+
+    Args:
+        size: The sizes, as integers or as one sequence.
+
+    Example:
+        >>> torch.ones(2, 3)
+        tensor([[1., 1., 1.],
+                [1., 1., 1.]])
+
+    See also:
+        `torch.ones_like`, `torch.Tensor.new_ones`.
+    """
     _reject_sparse_layout(layout, out)
     dtype = _resolve_dtype("ones", dtype, None)
     return _create_by_kernel(
@@ -203,7 +227,19 @@ def ones(F, size, out, dtype, layout, device, requires_grad):
     array_api_first=True,
 )
 def empty(F, size, out, dtype, layout, device, requires_grad, memory_format):
-    """A tensor with uninitialised values."""
+    """Returns a tensor whose elements are not initialized.
+
+    Args:
+        size: The sizes, as integers or as one sequence.
+        memory_format: The order of the elements in memory. Default: `torch.contiguous_format`.
+
+    Example:
+        >>> torch.empty(2, 3).shape
+        torch.Size([2, 3])
+
+    See also:
+        `torch.empty_like`.
+    """
     dtype = _resolve_dtype("empty", dtype, None)
     size = _check_size("empty", size)
     if _is_sparse(layout, out):
@@ -231,7 +267,21 @@ def _fill_value(value, dtype, size=()):
     array_api_first=True,
 )
 def full(F, size, fill_value, out, dtype, layout, device, requires_grad):
-    """A tensor filled with `fill_value`, whose type determines the dtype (int64 for ints) unless `dtype` is given."""
+    """Returns a tensor filled with a value.
+
+    Args:
+        size: The sizes.
+        fill_value: The value, a number or a 0-d tensor.
+        dtype: The dtype of the result. Default: by the value: bool, int64, or the default dtype.
+
+    Example:
+        >>> torch.full((2, 2), 7)
+        tensor([[7, 7],
+                [7, 7]])
+
+    See also:
+        `torch.full_like`.
+    """
     _reject_sparse_layout(layout, out)
     if isinstance(size, int):
         raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not int")
@@ -247,7 +297,19 @@ def full(F, size, fill_value, out, dtype, layout, device, requires_grad):
 
 @composite(f"scalar_tensor(s, *, {_TAIL})", where="torch")
 def scalar_tensor(F, s, dtype, device, requires_grad):
-    """A tensor without dimensions of the default dtype or `dtype`."""
+    """Returns a 0-d tensor with a value.
+
+    Args:
+        s: The number.
+        dtype: The dtype of the result. Default: the default dtype.
+
+    Example:
+        >>> torch.scalar_tensor(2)
+        tensor(2.)
+
+    See also:
+        `torch.tensor`.
+    """
     dtype = dtype or get_default_dtype()
     return _create_by_kernel("_full", (), _fill_value(s, dtype), dtype, device=device, requires_grad=requires_grad)
 
@@ -271,7 +333,19 @@ def _with_strides(size, stride, dtype, device, requires_grad):
 
 @composite(f"empty_strided(size, stride, *, {_TAIL})", where="torch")
 def empty_strided(F, size, stride, dtype, device, requires_grad):
-    """An uninitialised tensor of the given strides (in elements)."""
+    """Returns a tensor of given strides whose elements are not initialized.
+
+    Args:
+        size: The sizes.
+        stride: The strides, in elements.
+
+    Example:
+        >>> torch.empty_strided((2, 3), (1, 2)).stride()
+        (1, 2)
+
+    See also:
+        `torch.as_strided`.
+    """
     return _with_strides(
         _check_size("empty_strided", size),
         stride,
@@ -283,7 +357,19 @@ def empty_strided(F, size, stride, dtype, device, requires_grad):
 
 @composite(f"empty_permuted(size, physical_layout, *, {_TAIL})", where="torch")
 def empty_permuted(F, size, physical_layout, dtype, device, requires_grad):
-    """An uninitialised dense tensor whose dimensions lie in memory in the order `physical_layout`."""
+    """Returns a dense tensor of a given order in memory whose elements are not initialized.
+
+    Args:
+        size: The sizes.
+        physical_layout: The dimensions from the outermost to the innermost in memory.
+
+    Raises:
+        RuntimeError: A dimension is repeated or absent.
+
+    Example:
+        >>> torch.empty_permuted((2, 3), (1, 0)).stride()
+        (1, 2)
+    """
     size = _check_size("empty_permuted", size)
     order = tuple(physical_layout)
     if len(order) != len(size):
@@ -341,22 +427,79 @@ _declare_like(
     "empty_like",
     "_empty",
     None,
-    "An uninitialised tensor with the shape, dtype, device and order in memory of `input`, unless said otherwise.",
+    """Returns a tensor whose elements are not initialized, with the shape, dtype, device and order in memory of
+    another.
+
+    Args:
+        input: The other tensor.
+        dtype: The dtype of the result. Default: the input's.
+        layout: The layout of the result. Default: the input's.
+
+    Example:
+        >>> torch.empty_like(torch.tensor([1, 2])).shape
+        torch.Size([2])
+
+    See also:
+        `torch.empty`.
+    """,
 )
 _declare_like(
     "zeros_like",
     "_full",
     0,
-    "Zeros with the shape, dtype, device and order in memory of `input`, unless said otherwise.",
+    """Returns a tensor of zeros, with the shape, dtype, device and order in memory of another.
+
+    Args:
+        input: The other tensor.
+        dtype: The dtype of the result. Default: the input's.
+        layout: The layout of the result. Default: the input's.
+
+    Example:
+        >>> torch.zeros_like(torch.tensor([1, 2]))
+        tensor([0, 0])
+
+    See also:
+        `torch.zeros`.
+    """,
 )
 _declare_like(
-    "ones_like", "_full", 1, "Ones with the shape, dtype, device and order in memory of `input`, unless said otherwise."
+    "ones_like",
+    "_full",
+    1,
+    """Returns a tensor of ones, with the shape, dtype, device and order in memory of another.
+
+    Args:
+        input: The other tensor.
+        dtype: The dtype of the result. Default: the input's.
+        layout: The layout of the result. Default: the input's.
+
+    Example:
+        >>> torch.ones_like(torch.tensor([1, 2]))
+        tensor([1, 1])
+
+    See also:
+        `torch.ones`.
+    """,
 )
 
 
 @composite(f"full_like(Tensor input, fill_value, *, {_LIKE})", where="torch")
 def full_like(F, input, fill_value, dtype, layout, device, requires_grad, memory_format):
-    """A tensor filled with `fill_value`, by default with the shape, dtype, device and memory layout of `input`."""
+    """Returns a tensor filled with a value, with the shape, dtype, device and order in memory of another.
+
+    Args:
+        input: The other tensor.
+        fill_value: The value, a number or a 0-d tensor.
+        dtype: The dtype of the result. Default: the input's.
+        layout: The layout of the result. Default: the input's.
+
+    Example:
+        >>> torch.full_like(torch.tensor([1, 2]), 7)
+        tensor([7, 7])
+
+    See also:
+        `torch.full`.
+    """
     return _create_like(
         input, "_full", _to_python_number(fill_value), dtype, layout, device, requires_grad, memory_format
     )
@@ -386,19 +529,78 @@ _declare_new(
     "new_empty",
     "_empty",
     None,
-    "An uninitialised tensor of the given size with this tensor's dtype and device, unless said otherwise.",
+    """Returns a tensor whose elements are not initialized, with the dtype and device of this tensor.
+
+    Args:
+        input: The tensor whose dtype and device the result has by default.
+        size: The sizes, as integers or as one sequence.
+        dtype: The dtype of the result. Default: this tensor's.
+
+    Example:
+        >>> torch.tensor(1.0, dtype=torch.float64).new_empty(2).dtype
+        torch.float64
+
+    See also:
+        `torch.empty`.
+    """,
 )
 _declare_new(
-    "new_zeros", "_full", 0, "Zeros of the given size with this tensor's dtype and device, unless said otherwise."
+    "new_zeros",
+    "_full",
+    0,
+    """Returns a tensor of zeros, with the dtype and device of this tensor.
+
+    Args:
+        input: The tensor whose dtype and device the result has by default.
+        size: The sizes, as integers or as one sequence.
+        dtype: The dtype of the result. Default: this tensor's.
+
+    Example:
+        >>> torch.tensor(1.0, dtype=torch.float64).new_zeros(2)
+        tensor([0., 0.], dtype=torch.float64)
+
+    See also:
+        `torch.zeros`.
+    """,
 )
 _declare_new(
-    "new_ones", "_full", 1, "Ones of the given size with this tensor's dtype and device, unless said otherwise."
+    "new_ones",
+    "_full",
+    1,
+    """Returns a tensor of ones, with the dtype and device of this tensor.
+
+    Args:
+        input: The tensor whose dtype and device the result has by default.
+        size: The sizes, as integers or as one sequence.
+        dtype: The dtype of the result. Default: this tensor's.
+
+    Example:
+        >>> torch.tensor(1.0, dtype=torch.float64).new_ones(2)
+        tensor([1., 1.], dtype=torch.float64)
+
+    See also:
+        `torch.ones`.
+    """,
 )
 
 
 @composite(f"new_full(Tensor input, size, fill_value, *, {_NEW})", where="Tensor")
 def new_full(F, input, size, fill_value, dtype, device, requires_grad):
-    """A tensor of the given size filled with `fill_value`, by default with this tensor's dtype and device."""
+    """Returns a tensor filled with a value, with the dtype and device of this tensor.
+
+    Args:
+        input: The tensor whose dtype and device the result has by default.
+        size: The sizes.
+        fill_value: The value, a number or a 0-d tensor.
+        dtype: The dtype of the result. Default: this tensor's.
+
+    Example:
+        >>> torch.tensor([1.0]).new_full((2,), 7)
+        tensor([7., 7.])
+
+    See also:
+        `torch.full`.
+    """
     dtype = _resolve_dtype("new_full", dtype, input.dtype)
     size = _check_size("new_full", tuple(size))
     return _create_by_kernel(
@@ -413,7 +615,21 @@ def new_full(F, input, size, fill_value, dtype, device, requires_grad):
 
 @composite(f"new_empty_strided(Tensor input, size, stride, *, {_NEW})", where="Tensor")
 def new_empty_strided(F, input, size, stride, dtype, device, requires_grad):
-    """An uninitialised tensor of the given size and strides, by default with this tensor's dtype and device."""
+    """Returns a tensor of given strides whose elements are not initialized, with the dtype and device of this tensor.
+
+    Args:
+        input: The tensor whose dtype and device the result has by default.
+        size: The sizes.
+        stride: The strides, in elements.
+        dtype: The dtype of the result. Default: this tensor's.
+
+    Example:
+        >>> torch.tensor([1.0]).new_empty_strided((2, 3), (1, 2)).stride()
+        (1, 2)
+
+    See also:
+        `torch.empty_strided`.
+    """
     where = input._tl_kernels.device if device is None else device
     return _with_strides(
         _check_size("new_empty_strided", size),
@@ -426,7 +642,20 @@ def new_empty_strided(F, input, size, stride, dtype, device, requires_grad):
 
 @composite(f"new_tensor(Tensor input, data, *, {_NEW})", where="Tensor")
 def new_tensor(F, input, data, dtype, device, requires_grad):
-    """A copy of the data, by default with this tensor's dtype and device."""
+    """Returns a copy of data, with the dtype and device of this tensor.
+
+    Args:
+        input: The tensor whose dtype and device the result has by default.
+        data: A sequence, a number, an array or a tensor.
+        dtype: The dtype of the result. Default: this tensor's.
+
+    Example:
+        >>> torch.tensor([1.0]).new_tensor([1, 2])
+        tensor([1., 2.])
+
+    See also:
+        `torch.tensor`.
+    """
     from .._tensor.creation import tensor
 
     return tensor(
@@ -459,9 +688,28 @@ def _check_range(start, end, step):
     array_api_first=True,
 )
 def arange(F, start, end, step, out, dtype, device, requires_grad):
-    """`arange(end)`, `arange(start, end, step)`: from `start` in steps of `step` up to but without `end`.
+    """Returns numbers from `start` up to but without `end`, at equal distances.
 
-    int64 for ints, else the default dtype, unless `dtype` is given.
+    ``arange(end)`` begins at 0.
+
+    Args:
+        start: The first number. Default: 0.
+        end: The bound, which is not part of the result.
+        step: The distance. Default: 1.
+        dtype: The dtype of the result. Default: int64 for integers, else the default dtype.
+
+    Returns:
+        A tensor of shape ``(ceil((end - start) / step),)``.
+
+    Raises:
+        RuntimeError: The step is 0, or leads away from `end`.
+
+    Example:
+        >>> torch.arange(1, 7, 2)
+        tensor([1, 3, 5])
+
+    See also:
+        `torch.linspace`.
     """
     if end is None:
         start, end = 0, start
@@ -492,7 +740,23 @@ def arange(F, start, end, step, out, dtype, device, requires_grad):
     f"range(start=0, end=None, step=1, *, out=None, {_TAIL})", where="torch", out=Out("unchecked", resize="silent")
 )
 def range_(F, start, end, step, out, dtype, device, requires_grad):
-    """Like `arange`, but includes `end` and has the default dtype; PyTorch has deprecated it."""
+    """Returns numbers from `start` to `end`, both included. Deprecated: use `torch.arange`.
+
+    Args:
+        start: The first number. Default: 0.
+        end: The last number.
+        step: The distance. Default: 1.
+        dtype: The dtype of the result. Default: the default dtype.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     torch.range(1, 3)
+        tensor([1., 2., 3.])
+
+    See also:
+        `torch.arange`.
+    """
     warnings.warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
         "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
@@ -573,7 +837,20 @@ def _linspace_without_endpoint(function, given, endpoint):
     array_api_first=True,
 )
 def linspace(F, start, end, steps, out, dtype, device, requires_grad):
-    """`steps` numbers at equal distances from `start` to `end`, both included."""
+    """Returns numbers at equal distances from `start` to `end`, both included.
+
+    Args:
+        start: The first number, also a 0-d tensor.
+        end: The last number, also a 0-d tensor.
+        steps: The number of elements.
+
+    Example:
+        >>> torch.linspace(0, 1, 5)
+        tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+
+    See also:
+        `torch.logspace`, `torch.arange`.
+    """
     return _create_spaced("linspace", "_linspace", start, end, steps, (), out, dtype, device, requires_grad)
 
 
@@ -581,7 +858,21 @@ def linspace(F, start, end, steps, out, dtype, device, requires_grad):
     f"logspace(start, end, steps=None, base=10.0, *, out=None, {_TAIL})", where="torch", out=Out(resize="silent")
 )
 def logspace(F, start, end, steps, base, out, dtype, device, requires_grad):
-    """`base` to the powers `linspace(start, end, steps)`."""
+    """Returns powers of a base whose exponents are at equal distances.
+
+    Args:
+        start: The first exponent.
+        end: The last exponent.
+        steps: The number of elements.
+        base: The base. Default: 10.
+
+    Example:
+        >>> torch.logspace(0, 2, 3)
+        tensor([  1.,  10., 100.])
+
+    See also:
+        `torch.linspace`.
+    """
     return _create_spaced("logspace", "_logspace", start, end, steps, (base,), out, dtype, device, requires_grad)
 
 
@@ -602,7 +893,20 @@ def _eye_on_diagonal(function, given, k):
     kwarg_aliases={"k": _eye_on_diagonal},
 )
 def eye(F, n, m, out, dtype, device, requires_grad):
-    """A matrix of n rows and m columns (n when not given) with ones on its diagonal."""
+    """Returns a matrix with ones on its main diagonal and zeros elsewhere.
+
+    Args:
+        n: The number of rows.
+        m: The number of columns. Default: `n`.
+
+    Example:
+        >>> torch.eye(2)
+        tensor([[1., 0.],
+                [0., 1.]])
+
+    See also:
+        `torch.diag`.
+    """
     for position, (label, value) in enumerate((("n", n), ("m", n if m is None else m))):
         if not isinstance(value, (int, np.integer)):
             raise TypeError(
@@ -638,13 +942,47 @@ def _declare_indices(name: str, doc: str) -> None:
 
 _declare_indices(
     "tril_indices",
-    "Row and column indices (2 x count) of the part of a row x col matrix on and below the diagonal `offset`, row by "
-    "row.",
+    """Returns the indices of the elements on and below a diagonal of a matrix, row by row.
+
+    Args:
+        row: The number of rows.
+        col: The number of columns.
+        offset: The diagonal, counted from the main one upwards. Default: 0.
+        dtype: int64 (default) or int32.
+
+    Returns:
+        A tensor of shape ``(2, count)``: the rows and the columns.
+
+    Example:
+        >>> torch.tril_indices(2, 2)
+        tensor([[0, 1, 1],
+                [0, 0, 1]])
+
+    See also:
+        `torch.tril`.
+    """,
 )
 _declare_indices(
     "triu_indices",
-    "Row and column indices (2 x count) of the part of a row x col matrix on and above the diagonal `offset`, row by "
-    "row.",
+    """Returns the indices of the elements on and above a diagonal of a matrix, row by row.
+
+    Args:
+        row: The number of rows.
+        col: The number of columns.
+        offset: The diagonal, counted from the main one upwards. Default: 0.
+        dtype: int64 (default) or int32.
+
+    Returns:
+        A tensor of shape ``(2, count)``: the rows and the columns.
+
+    Example:
+        >>> torch.triu_indices(2, 2)
+        tensor([[0, 0, 1],
+                [0, 1, 1]])
+
+    See also:
+        `torch.triu`.
+    """,
 )
 
 
@@ -657,8 +995,24 @@ def _flatten_tensor_list(tensors) -> list:
 
 @composite("meshgrid(*tensors, indexing=None)", where="torch", out=Out(supported=False))
 def meshgrid(F, tensors, indexing):
-    """Coordinates of the grid spanned by vectors: one tensor a vector. With indexing "xy" the first two dimensions
-    change places.
+    """Returns the coordinates of the grid that vectors span.
+
+    Args:
+        tensors: The vectors, each an argument or in one sequence.
+        indexing: ``"ij"``: dimension ``i`` of the results belongs to vector ``i``. ``"xy"``: the first two
+            dimensions are swapped. Default: ``"ij"``, with a warning.
+
+    Returns:
+        A tuple with one tensor a vector.
+
+    Example:
+        >>> torch.meshgrid(torch.tensor([1, 2]), torch.tensor([3, 4]), indexing="ij")
+        (tensor([[1, 1],
+                [2, 2]]), tensor([[3, 4],
+                [3, 4]]))
+
+    See also:
+        `numpy.meshgrid`, whose default is ``"xy"``.
     """
     tensors = _flatten_tensor_list(tensors)
     if not tensors:
@@ -695,7 +1049,21 @@ def _check_vectors(tensors) -> None:
 
 @composite("cartesian_prod(*tensors)", where="torch", out=Out(supported=False))
 def cartesian_prod(F, tensors):
-    """The Cartesian product of vectors, one combination a row."""
+    """Returns the Cartesian product of vectors, a combination a row.
+
+    Args:
+        tensors: The vectors, each an argument.
+
+    Example:
+        >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4]))
+        tensor([[1, 3],
+                [1, 4],
+                [2, 3],
+                [2, 4]])
+
+    See also:
+        `itertools.product`.
+    """
     tensors = _flatten_tensor_list(tensors)
     _check_vectors(tensors)
     if len(tensors) == 1:
@@ -705,7 +1073,22 @@ def cartesian_prod(F, tensors):
 
 @composite("combinations(Tensor input, r=2, with_replacement=False)", where="torch")
 def combinations(F, input, r, with_replacement):
-    """The combinations of `r` entries of a vector, one a row, in the order of itertools."""
+    """Returns the combinations of a vector's elements, a combination a row.
+
+    Args:
+        input: The vector.
+        r: The number of elements of a combination. Default: 2.
+        with_replacement: Whether an element may be repeated. Default: ``False``.
+
+    Example:
+        >>> torch.combinations(torch.tensor([1, 2, 3]))
+        tensor([[1, 2],
+                [1, 3],
+                [2, 3]])
+
+    See also:
+        `itertools.combinations`.
+    """
     _check_vectors([input])
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
@@ -720,8 +1103,20 @@ def combinations(F, input, r, with_replacement):
 
 @composite("vander(Tensor x, N=None, increasing=False)", where="torch")
 def vander(F, x, N, increasing):
-    """Vandermonde matrix: the powers N - 1 ... 0 of each entry of a vector in a row, or 0 ... N - 1
-    when `increasing`.
+    """Returns a Vandermonde matrix: the powers of each element of a vector in a row.
+
+    Args:
+        x: The vector, of shape ``(n,)``.
+        N: The number of columns. Default: ``n``.
+        increasing: Whether the powers ascend. Default: ``False``.
+
+    Example:
+        >>> torch.vander(torch.tensor([2, 3]))
+        tensor([[2, 1],
+                [3, 1]])
+
+    See also:
+        `torch.linalg.vander`, whose powers ascend.
     """
     if x.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")

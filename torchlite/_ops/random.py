@@ -248,13 +248,20 @@ def _draw_complex(size, dtype, kernel, parameters, device, generator, requires_g
 
 @composite(f"rand(*size, generator=None, out=None, {_OPTIONS})", where="torch")
 def rand(F, size, generator, out, dtype, device, requires_grad):
-    """Uniform numbers in [0, 1): `rand(2, 3)` or `rand((2, 3))`, of the default dtype or `dtype`. On "cpu" PyTorch's
-    numbers for the same seed.
+    """Returns numbers that are uniform on [0, 1).
 
-    >>> import torchlite as torch
-    >>> _ = torch.manual_seed(0)
-    >>> torch.rand(2)
-    tensor([0.4963, 0.7682])
+    On the CPU the numbers are PyTorch's for the same seed.
+
+    Args:
+        size: The sizes, as integers or as one sequence.
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.rand(2)
+        tensor([0.4963, 0.7682])
+
+    See also:
+        `torch.rand_like`, `torch.randn`.
     """
     device = _resolve_device(device, out)
     dtype = _reject_integer_dtype(_resolve_draw_dtype("rand", dtype, out, get_default_dtype()), "check_uniform_bounds")
@@ -273,7 +280,21 @@ def rand(F, size, generator, out, dtype, device, requires_grad):
 
 @composite(f"randn(*size, generator=None, out=None, {_OPTIONS})", where="torch")
 def randn(F, size, generator, out, dtype, device, requires_grad):
-    """Standard normal numbers; complex ones have variance 1, half of it in each part."""
+    """Returns standard normal numbers: mean 0 and variance 1.
+
+    The parts of complex numbers have variance 1/2 each. On the CPU the numbers are PyTorch's for the same seed.
+
+    Args:
+        size: The sizes, as integers or as one sequence.
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.randn(2)
+        tensor([ 1.5410, -0.2934])
+
+    See also:
+        `torch.randn_like`, `torch.normal`.
+    """
     device = _resolve_device(device, out)
     dtype = _reject_integer_dtype(_resolve_draw_dtype("randn", dtype, out, get_default_dtype()), "normal_kernel_cpu")
     size = _check_size("randn", size)
@@ -320,10 +341,26 @@ def _draw_integers(size, low, high, dtype, device, generator, requires_grad):
 
 @composite(f"randint(low=0, high=None, size=None, *, generator=None, out=None, {_OPTIONS})", where="torch")
 def randint(F, low, high, size, generator, out, dtype, device, requires_grad):
-    """Integers in [low, high), or in [0, high) when only one bound is given: `randint(10, (2, 3))`, `randint(3, 10, (2,
-    3))`.
+    """Returns integers that are uniform on [low, high).
 
-    Int64 unless `dtype` is given.
+    ``randint(high, size)`` begins at 0. On the CPU the numbers are PyTorch's for the same seed.
+
+    Args:
+        low: The least number. Default: 0.
+        high: The bound, which is not drawn.
+        size: The sizes.
+        dtype: The dtype of the result. Default: int64.
+
+    Raises:
+        RuntimeError: `high` is not above `low`, or a bound is outside the dtype's range.
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.randint(3, 10, (2,))
+        tensor([7, 6])
+
+    See also:
+        `torch.randint_like`.
     """
     if size is None and not isinstance(high, (int, float)):
         low, high, size = 0, low, high
@@ -348,7 +385,18 @@ def randint(F, low, high, size, generator, out, dtype, device, requires_grad):
 
 @composite(f"randperm(n, *, generator=None, out=None, {_OPTIONS})", where="torch")
 def randperm(F, n, generator, out, dtype, device, requires_grad):
-    """The integers from 0 to n - 1 in random order."""
+    """Returns the integers from 0 to ``n - 1`` in random order.
+
+    On the CPU the numbers are PyTorch's for the same seed.
+
+    Args:
+        n: The number of integers.
+        dtype: The dtype of the result. Default: int64.
+
+    Example:
+        >>> torch.randperm(4).sort().values
+        tensor([0, 1, 2, 3])
+    """
     dtype = _resolve_draw_dtype("randperm", dtype, out, int64)
     _check_size("randperm", (n,))
     _check_permuted(n, dtype)
@@ -386,7 +434,20 @@ def _draw_like(F, input, options: tuple, fill_in):
 
 @composite(f"rand_like(Tensor input, *, {_LIKE})", where="torch")
 def rand_like(F, input, dtype, device, requires_grad, memory_format, generator):
-    """Uniform numbers in [0, 1), in the shape of `input`."""
+    """Returns numbers that are uniform on [0, 1), with the shape of another tensor.
+
+    Args:
+        input: The tensor whose shape, dtype, device and order in memory the result has by default.
+        dtype: The dtype of the result. Default: the input's.
+        layout: The layout of the result. Default: the input's.
+
+    Example:
+        >>> torch.rand_like(torch.zeros(2)).shape
+        torch.Size([2])
+
+    See also:
+        `torch.rand`.
+    """
     return _draw_like(
         F, input, (dtype, device, requires_grad, memory_format), lambda out: out.uniform_(0, 1, generator=generator)
     )
@@ -394,7 +455,20 @@ def rand_like(F, input, dtype, device, requires_grad, memory_format, generator):
 
 @composite(f"randn_like(Tensor input, *, {_LIKE})", where="torch")
 def randn_like(F, input, dtype, device, requires_grad, memory_format, generator):
-    """Standard normal numbers, in the shape of `input`."""
+    """Returns standard normal numbers, with the shape of another tensor.
+
+    Args:
+        input: The tensor whose shape, dtype, device and order in memory the result has by default.
+        dtype: The dtype of the result. Default: the input's.
+        layout: The layout of the result. Default: the input's.
+
+    Example:
+        >>> torch.randn_like(torch.zeros(2)).shape
+        torch.Size([2])
+
+    See also:
+        `torch.randn`.
+    """
     return _draw_like(
         F, input, (dtype, device, requires_grad, memory_format), lambda out: out.normal_(0, 1, generator=generator)
     )
@@ -402,7 +476,22 @@ def randn_like(F, input, dtype, device, requires_grad, memory_format, generator)
 
 @composite(f"randint_like(Tensor input, low=0, high=None, *, {_LIKE})", where="torch")
 def randint_like(F, input, low, high, dtype, device, requires_grad, memory_format, generator):
-    """Integers in [low, high), or in [0, high) when only one bound is given, in the shape and dtype of `input`."""
+    """Returns integers that are uniform on [low, high), with the shape of another tensor.
+
+    Args:
+        input: The tensor whose shape, dtype, device and order in memory the result has by default.
+        dtype: The dtype of the result. Default: the input's.
+        layout: The layout of the result. Default: the input's.
+        low: The least number. Default: 0.
+        high: The bound, which is not drawn.
+
+    Example:
+        >>> torch.randint_like(torch.zeros(2), 1, 2)
+        tensor([1., 1.])
+
+    See also:
+        `torch.randint`.
+    """
     low, high = (0, low) if high is None else (low, high)
     return _draw_like(
         F,
@@ -439,7 +528,26 @@ def _check_number_with_size(value):
     where="torch",
 )
 def normal(F, mean, std, size, generator, out, dtype, device, requires_grad):
-    """Normal numbers of the given mean and standard deviation: tensors of them (broadcast), or numbers and a `size`."""
+    """Returns normal numbers of given means and standard deviations.
+
+    The parameters are tensors that broadcast, or numbers with a `size`. On the CPU the numbers are PyTorch's for
+    the same seed.
+
+    Args:
+        mean: The mean. Default: 0.
+        std: The standard deviation, at least 0. Default: 1.
+        size: The sizes, for parameters that are numbers.
+
+    Raises:
+        RuntimeError: A standard deviation is negative.
+
+    Example:
+        >>> torch.normal(torch.tensor([1.0, 2.0]), torch.tensor([0.0, 0.0]))
+        tensor([1., 2.])
+
+    See also:
+        `torch.randn`.
+    """
     if size is not None:
         mean, std = (_check_number_with_size(x) for x in (mean, std))
     tensors = [x for x in (mean, std) if isinstance(x, call.Tensor)]
@@ -478,8 +586,23 @@ def normal(F, mean, std, size, generator, out, dtype, device, requires_grad):
 
 @composite("bernoulli(Tensor input, p=None, *, generator=None)", layout=memory_layout.like_first, out=Out("unchecked"))
 def bernoulli(F, input, p, generator):
-    """1 with the probability that each entry states (or `p` for all), else 0; the result has the dtype of `input`. The
-    gradient is zero.
+    """Draws 1 with a probability, else 0.
+
+    The gradient is zero.
+
+    Args:
+        input: The probabilities; the result has their dtype.
+        p: One probability in place of these; then `input` is its shape and dtype alone.
+
+    Raises:
+        RuntimeError: A probability is not between 0 and 1.
+
+    Example:
+        >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
+        tensor([0., 1.])
+
+    See also:
+        `torch.distributions.Bernoulli`.
     """
     if p is not None:
         return F.empty_like(input).bernoulli_(p, generator=generator)
@@ -493,10 +616,26 @@ def bernoulli(F, input, p, generator):
     out=Out("same", "multinomial expects Long tensor out, got: {got}"),
 )
 def multinomial(F, input, num_samples, replacement, generator):
-    """Indices drawn by the weights in `input` (one row, or a matrix of rows), `num_samples` from each row, with or
-    without replacement.
+    """Draws indices with given weights.
 
-    RuntimeError for weights that are negative, infinite or NaN, and for more samples than weights without replacement.
+    Args:
+        input: The weights, of shape ``(n,)`` or ``(rows, n)``; they need not add up to 1.
+        num_samples: The number of draws of each row.
+        replacement: Whether an index may be drawn again. Default: ``False``.
+
+    Returns:
+        An int64 tensor of shape ``(num_samples,)`` or ``(rows, num_samples)``.
+
+    Raises:
+        RuntimeError: A weight is negative, infinite or NaN, or there are fewer positive weights than draws without
+            replacement.
+
+    Example:
+        >>> torch.multinomial(torch.tensor([0.0, 1.0]), 3, replacement=True)
+        tensor([1, 1, 1])
+
+    See also:
+        `torch.distributions.Categorical`.
     """
     if input.dtype.category != 2:
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype.scalar_name}")
@@ -529,7 +668,23 @@ def multinomial(F, input, num_samples, replacement, generator):
 
 @composite("poisson(Tensor input, generator=None)", where="torch", layout=memory_layout.like_first)
 def poisson(F, input, generator):
-    """Poisson numbers of the rates in `input`, in its dtype. RuntimeError for a negative rate. The gradient is zero."""
+    """Draws Poisson numbers of given rates.
+
+    The gradient is zero.
+
+    Args:
+        input: The rates; the result has their dtype.
+
+    Raises:
+        RuntimeError: A rate is negative.
+
+    Example:
+        >>> torch.poisson(torch.tensor([0.0]))
+        tensor([0.])
+
+    See also:
+        `torch.distributions.Poisson`.
+    """
     if input.dtype.category != 2:
         raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{input.dtype.scalar_name}'")
     return F._random_poisson(input, engine_for_table(input._tl_kernels, generator))
@@ -537,7 +692,19 @@ def poisson(F, input, generator):
 
 @composite("binomial(Tensor count, Tensor prob, generator=None)", where="torch", layout=memory_layout.like_first)
 def binomial(F, count, prob, generator):
-    """Binomial numbers of `count` trials of probability `prob`, both floating and of one dtype."""
+    """Draws binomial numbers.
+
+    Args:
+        count: The numbers of trials, floating point.
+        prob: The probabilities of success, of the same dtype.
+
+    Example:
+        >>> torch.binomial(torch.tensor([3.0]), torch.tensor([1.0]))
+        tensor([3.])
+
+    See also:
+        `torch.distributions.Binomial`.
+    """
     for name, tensor in (("count", count), ("prob", prob)):
         if tensor.dtype.category != 2:
             raise ValueError(
@@ -568,7 +735,26 @@ def _reject_integer_tensor(input, name: str, words: str | None = None) -> None:
 
 @composite("uniform_(Tensor input, from_=0.0, to=1.0, *, generator=None)", where="Tensor")
 def uniform_(F, input, from_, to, generator):
-    """Fill with uniform numbers of [from_, to). RuntimeError when from_ > to."""
+    """Fills the tensor with numbers that are uniform on [from_, to).
+
+    Args:
+        input: The tensor, which is overwritten.
+        from_: The lower bound. Default: 0.
+        to: The upper bound. Default: 1.
+
+    Returns:
+        The tensor.
+
+    Raises:
+        RuntimeError: The lower bound is above the upper one.
+
+    Example:
+        >>> torch.empty(2).uniform_(2.0, 2.0)
+        tensor([2., 2.])
+
+    See also:
+        `torch.nn.init.uniform_`.
+    """
     _reject_integer_tensor(input, "", "check_uniform_bounds")
     low, high = _to_python_number(from_), _to_python_number(to)
     if low > high:
@@ -581,7 +767,28 @@ def uniform_(F, input, from_, to, generator):
 
 @composite("normal_(Tensor input, mean=0.0, std=1.0, *, generator=None)", where="Tensor")
 def normal_(F, input, mean, std, generator):
-    """Fill with normal numbers. RuntimeError when std < 0. A complex tensor gets half of the variance in each part."""
+    """Fills the tensor with normal numbers.
+
+    The parts of complex numbers have half of the variance each.
+
+    Args:
+        input: The tensor, which is overwritten.
+        mean: The mean. Default: 0.
+        std: The standard deviation. Default: 1.
+
+    Returns:
+        The tensor.
+
+    Raises:
+        RuntimeError: The standard deviation is negative.
+
+    Example:
+        >>> torch.empty(2).normal_(3.0, 0.0)
+        tensor([3., 3.])
+
+    See also:
+        `torch.nn.init.normal_`.
+    """
     _reject_integer_tensor(input, "", "normal_kernel_cpu")
     mean, std = _to_python_number(mean), _to_python_number(std)
     _check_std(std)
@@ -673,10 +880,25 @@ def _check_all_bits(dtype) -> None:
 
 @composite("random_(Tensor input, from_=None, to=..., *, generator=None)", where="Tensor", node_name="RandomBackward1")
 def random_(F, input, from_, to, generator):
-    """Fill with integers: `random_(from, to)` of [from, to), `random_(to)` of [0, to), `random_()` of all from 0 on
-    that the dtype holds exactly.
+    """Fills the tensor with integers.
 
-    With to=None the upper end is the dtype's largest integer, and with from=None too all 64 bits are drawn.
+    ``random_(from, to)`` draws from [from, to), ``random_(to)`` from [0, to). ``random_()`` draws from 0 to the
+    greatest integer up to which the dtype holds all. ``to=None`` stands for the dtype's greatest integer.
+
+    Args:
+        input: The tensor, which is overwritten.
+        from_: The least integer.
+        to: The bound, which is not drawn.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> torch.empty(2).random_(1, 2)
+        tensor([1., 1.])
+
+    See also:
+        `torch.randint`.
     """
     dtype = input.dtype
     this = REGISTRY["random_"]
@@ -701,7 +923,22 @@ def random_(F, input, from_, to, generator):
     "bernoulli_(Tensor input, Tensor|Number p=0.5, *, generator=None)", where="Tensor", node_name="BernoulliBackward2"
 )
 def bernoulli_(F, input, p, generator):
-    """Fill with 1 with probability `p` (a number, or a tensor of them that broadcasts), else 0."""
+    """Fills the tensor with 1 with a probability, else 0.
+
+    Args:
+        input: The tensor, which is overwritten.
+        p: The probability: a number, or a tensor that broadcasts. Default: ``0.5``.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> torch.empty(2).bernoulli_(1.0)
+        tensor([1., 1.])
+
+    See also:
+        `torch.bernoulli`.
+    """
     if isinstance(p, call.Tensor):
         if p.dtype.category != 2:
             raise RuntimeError(f"expected probabilities tensor to have floating type, got {p.dtype.scalar_name}")
@@ -720,7 +957,22 @@ def bernoulli_(F, input, p, generator):
 
 @composite("exponential_(Tensor input, lambd=1.0, *, generator=None)", where="Tensor")
 def exponential_(F, input, lambd, generator):
-    """Fill with exponential numbers of rate `lambd` > 0."""
+    r"""Fills the tensor with exponential numbers: density :math:`\lambda \exp(-\lambda x)`.
+
+    Args:
+        input: The tensor, which is overwritten.
+        lambd: The rate :math:`\lambda`, positive. Default: 1.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> bool((torch.empty(2).exponential_() >= 0).all())
+        True
+
+    See also:
+        `torch.distributions.Exponential`.
+    """
     _reject_integer_tensor(input, "Exponential")
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
@@ -729,7 +981,23 @@ def exponential_(F, input, lambd, generator):
 
 @composite("cauchy_(Tensor input, median=0.0, sigma=1.0, *, generator=None)", where="Tensor")
 def cauchy_(F, input, median, sigma, generator):
-    """Fill with Cauchy numbers about `median` of scale `sigma` > 0."""
+    """Fills the tensor with Cauchy numbers.
+
+    Args:
+        input: The tensor, which is overwritten.
+        median: The median. Default: 0.
+        sigma: The scale, positive. Default: 1.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> torch.empty(2).cauchy_().shape
+        torch.Size([2])
+
+    See also:
+        `torch.distributions.Cauchy`.
+    """
     if sigma <= 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
     if input.dtype.category < 2:
@@ -742,7 +1010,22 @@ def cauchy_(F, input, median, sigma, generator):
 
 @composite("geometric_(Tensor input, p, *, generator=None)", where="Tensor")
 def geometric_(F, input, p, generator):
-    """Fill with the number of trials of probability `p` up to the first success."""
+    """Fills the tensor with the numbers of trials up to the first success.
+
+    Args:
+        input: The tensor, which is overwritten.
+        p: The probability of success, between 0 and 1.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> bool((torch.empty(2).geometric_(0.5) >= 1).all())
+        True
+
+    See also:
+        `torch.distributions.Geometric`, which counts failures.
+    """
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
     return fill_random(REGISTRY["geometric_"], input, "_random_geometric", p, generator=generator)
@@ -750,7 +1033,23 @@ def geometric_(F, input, p, generator):
 
 @composite("log_normal_(Tensor input, mean=1.0, std=2.0, *, generator=None)", where="Tensor")
 def log_normal_(F, input, mean, std, generator):
-    """Fill with exp of normal numbers of the given mean and standard deviation."""
+    """Fills the tensor with exponentials of normal numbers.
+
+    Args:
+        input: The tensor, which is overwritten.
+        mean: The mean of the normal numbers. Default: 1.
+        std: Their standard deviation, positive. Default: 2.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> bool((torch.empty(2).log_normal_() > 0).all())
+        True
+
+    See also:
+        `torch.distributions.LogNormal`.
+    """
     if std <= 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
     _reject_integer_tensor(input, "", "log_normal_cpu")
