@@ -5,7 +5,7 @@ from __future__ import annotations
 # The stubs in torchlite/_stubs, and the op families (files of torchlite/_ops) whose functions and methods each has.
 ROOMS = {
     "elementwise": ("activation", "binary", "unary", "pointwise", "special", "grad_scaling"),
-    "reductions": ("reduce", "segment_reduce", "statistics", "scan", "sort", "softmax"),
+    "reductions": ("reduce", "segment_reduce", "statistics", "histogram", "scan", "sort", "softmax"),
     "layers": (
         "conv", "ctc_loss", "dropout", "embedding", "linear", "loss", "margin_loss", "normalization", "pad", "pooling",
         "resample", "rnn", "vision", "attention", "cross_entropy",
@@ -18,7 +18,7 @@ ROOMS = {
         "internal_view_ops", "inplace", "joining_and_splitting", "manipulation", "view_copies", "gather_scatter",
         "views",
     ),
-    "making": ("creation", "random", "gamma_sampling", "window_functions"),
+    "making": ("creation", "creation_ranges", "random", "random_fill", "gamma_sampling", "window_functions"),
 }  # fmt: skip
 
 TENSORS = {

@@ -54,12 +54,12 @@ OTHERS = "Others"
 FAMILIES = {
     family: title
     for title, families in {
-        "Making tensors": "creation window_functions",
-        "Random numbers": "random gamma_sampling",
+        "Making tensors": "creation creation_ranges window_functions",
+        "Random numbers": "random random_fill gamma_sampling",
         "Shapes, views, joining": "views manipulation joining_and_splitting view_copies inplace pad",
         "Indices": "gather_scatter",
         "Elementwise": "pointwise unary binary activation special",
-        "Reductions, statistics, sorting": "reduce statistics scan sort segment_reduce softmax",
+        "Reductions, statistics, sorting": "reduce statistics histogram scan sort segment_reduce softmax",
         "Linear algebra": "matmul einsum linear linalg_decomp linalg_lu linalg_norm linalg_solve linalg_spectral",
         "Signals": "fft stft",
         "Networks": (

@@ -31,7 +31,7 @@ class ArrangementMethods:
     def as_strided(self, size: Ints, stride: Ints, storage_offset: _b.int | None = None) -> Tensor:
         """Returns a view of the input's memory with given sizes and strides."""
     def as_strided_(self, size: Ints, stride: Ints, storage_offset: _b.int | None = None) -> Self:
-        """Set the tensor's size, strides and storage offset on its memory; returns the tensor."""
+        """Sets the tensor's sizes, strides and storage offset on its memory."""
     def as_strided_scatter(self, src: Tensor, size: Ints, stride: Ints, storage_offset: _b.int | None = None) -> Tensor:
         """Returns a copy of the input with another tensor in place of a strided view."""
     def broadcast_to(self, *size: Ints) -> Tensor:
@@ -43,10 +43,7 @@ class ArrangementMethods:
     def contiguous(self, memory_format: MemoryFormat | None = None) -> Tensor:
         """Returns the tensor itself where its elements are contiguous in memory, else a copy that is."""
     def copy_(self, src: Tensor | Number, non_blocking: _b.bool = False) -> Self:
-        """Write `src` (a tensor or a number), broadcast and cast, into the tensor; returns the tensor. RuntimeError
-        when the shapes do not fit. `non_blocking` has no effect: a copy is complete, or ordered by the stream, on
-        return.
-        """
+        """Copies the elements of another tensor into this one, broadcast and converted."""
     def diag(self, diagonal: _b.int = 0) -> Tensor:
         """Returns the matrix with a 1-d tensor on a diagonal, or a diagonal of a matrix as a 1-d copy."""
     def diag_embed(self, offset: _b.int = 0, dim1: _b.int = -2, dim2: _b.int = -1) -> Tensor:
@@ -60,21 +57,15 @@ class ArrangementMethods:
     def dsplit(self, indices_or_sections: Ints | Tensor) -> tuple[Tensor, ...]:
         """Splits the input along its third dimension."""
     def equal(self, other: Tensor) -> _b.bool:
-        """True if two tensors have the same shape and equal elements: a bool.
-
-        >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
-        True
-        """
+        """Returns whether two tensors have the same shape and equal elements."""
     def expand(self, *size: Ints) -> Tensor:
         """Returns a view in which dimensions of size 1 are repeated."""
     def expand_as(self, other: Tensor) -> Tensor:
         """Returns a view of the input expanded to the shape of another tensor."""
     def fill_(self, value: Tensor | Number) -> Self:
-        """Write a number (or a 0-d tensor) into every element; returns the tensor."""
+        """Sets all elements to a value."""
     def fill_diagonal_(self, fill_value: Number, wrap: _b.bool = False) -> Self:
-        """Write a number on the main diagonal (of a tall matrix, with `wrap`, again below each empty row); returns the
-        tensor.
-        """
+        """Sets the elements of the main diagonal to a value."""
     def flatten(self, start_dim: _b.int = 0, end_dim: _b.int = -1) -> Tensor:
         """Joins a range of dimensions to one."""
     def flip(self, *dims: Ints) -> Tensor:
@@ -102,21 +93,18 @@ class ArrangementMethods:
     def index_select(self, dim: _b.int, index: Tensor) -> Tensor:
         """Returns a copy of the slices at given indices along a dimension."""
     def is_nonzero(self) -> _b.bool:
-        """True if the one element of the tensor is not zero. RuntimeError for more elements."""
+        """Returns whether the only element of the tensor is not zero."""
     def is_same_size(self, other: Tensor) -> _b.bool:
-        """True if two tensors have the same shape."""
+        """Returns whether two tensors have the same shape."""
     def is_set_to(self, tensor: Tensor) -> _b.bool:
-        """True if two tensors have the same memory, offset, shape and strides."""
+        """Returns whether two tensors have the same memory, offset, shape and strides."""
     def map2_(self, x: Tensor, y: Tensor, callable: Callable[..., Any]) -> Self:
-        """Replace each element a by `callable(a, b, c)` of the elements of `x` and `y` there, in place (slow; CPU
-        only).
-
-        >>> torch.tensor([1., 2.]).map2_(torch.tensor([3., 4.]), torch.tensor(5.), lambda a, b, c: a * b + c)
-        tensor([ 8., 13.])
+        """Replaces each element by a function of it and of two other tensors' elements. It is slow, and for the CPU
+        alone.
         """
     def map_(self, tensor: Tensor, callable: Callable[..., Any]) -> Self:
-        """Replace each element a by `callable(a, b)`, b being the element of `tensor` there, in place (slow; CPU
-        only).
+        """Replaces each element by a function of it and of another tensor's element. It is slow, and for the CPU
+        alone.
         """
     def masked_fill(self, mask: Tensor, value: Tensor | Number) -> Tensor:
         """Returns the input with a value where a mask is true."""
@@ -157,9 +145,9 @@ class ArrangementMethods:
     def reshape_as(self, other: Tensor) -> Tensor:
         """Returns the elements in the shape of another tensor."""
     def resize_(self, *size: Ints, memory_format: MemoryFormat | None = None) -> Self:
-        """Resize the tensor. Elements keep their order; new ones are uninitialised. Returns the tensor."""
+        """Changes the shape in place. The elements keep their order, and additional ones are not initialized."""
     def resize_as_(self, the_template: Tensor, *, memory_format: MemoryFormat | None = None) -> Self:
-        """Resize the tensor to the shape of another; see `resize_`."""
+        """Changes the shape in place to that of another tensor."""
     def roll(self, shifts: Ints, dims: Ints = ...) -> Tensor:
         """Shifts the elements along dimensions; elements beyond the end come in at the start."""
     def rot90(self, k: _b.int = 1, dims: Ints = ...) -> Tensor:
@@ -191,9 +179,7 @@ class ArrangementMethods:
         size: Ints | None = None,
         stride: Ints | None = None,
     ) -> Self:
-        """Let the tensor share the memory of `source` (a tensor of the same dtype, or a storage), or hold nothing;
-        returns the tensor. A storage that is too small for the size grows.
-        """
+        """Makes the tensor share the memory of another tensor or of a storage."""
     def slice_scatter(
         self,
         src: Tensor,
@@ -212,19 +198,19 @@ class ArrangementMethods:
     def squeeze(self, dim: Ints | None = None) -> Tensor:
         """Returns a view without dimensions of size 1."""
     def squeeze_(self, dim: Ints | None = None) -> Self:
-        """Give the tensor the shape and order that `squeeze` gives; returns the tensor."""
+        """Gives the tensor the shape and strides of the view that `squeeze` returns."""
     def swapaxes(self, dim0: _b.int, dim1: _b.int) -> Tensor:
         """Returns a view with two dimensions swapped."""
     def swapaxes_(self, dim0: _b.int, dim1: _b.int) -> Self:
-        """Give the tensor the shape and order that `swapaxes` gives; returns the tensor."""
+        """Gives the tensor the shape and strides of the view that `swapaxes` returns."""
     def swapdims(self, dim0: _b.int, dim1: _b.int) -> Tensor:
         """Returns a view with two dimensions swapped."""
     def swapdims_(self, dim0: _b.int, dim1: _b.int) -> Self:
-        """Give the tensor the shape and order that `swapdims` gives; returns the tensor."""
+        """Gives the tensor the shape and strides of the view that `swapdims` returns."""
     def t(self) -> Tensor:
         """Returns the transpose of a matrix, as a view; a tensor of fewer dimensions itself."""
     def t_(self) -> Self:
-        """Transpose the matrix in place (its memory stays); returns the tensor."""
+        """Transposes the matrix in place; the memory stays as it is."""
     def take(self, index: Tensor) -> Tensor:
         """Returns the elements of the flattened input at given indices."""
     def take_along_dim(self, indices: Tensor, dim: _b.int | None = None) -> Tensor:
@@ -254,7 +240,7 @@ class ArrangementMethods:
     def transpose(self, dim0: _b.int, dim1: _b.int) -> Tensor:
         """Returns a view with two dimensions swapped."""
     def transpose_(self, dim0: _b.int, dim1: _b.int) -> Self:
-        """Give the tensor the shape and order that `transpose` gives; returns the tensor."""
+        """Gives the tensor the shape and strides of the view that `transpose` returns."""
     def tril(self, diagonal: _b.int = 0) -> Tensor:
         """Returns the lower triangles of matrices in the last two dimensions, with zeros above them."""
     def triu(self, diagonal: _b.int = 0) -> Tensor:
@@ -274,7 +260,7 @@ class ArrangementMethods:
     def unsqueeze(self, dim: _b.int) -> Tensor:
         """Returns a view with an additional dimension of size 1."""
     def unsqueeze_(self, dim: _b.int) -> Self:
-        """Give the tensor the shape and order that `unsqueeze` gives; returns the tensor."""
+        """Gives the tensor the shape and strides of the view that `unsqueeze` returns."""
     @overload
     def view(self, dtype: DType, /) -> Tensor:
         """Returns a view with another shape, or the memory read as another dtype."""
@@ -285,7 +271,7 @@ class ArrangementMethods:
     def vsplit(self, indices_or_sections: Ints | Tensor) -> tuple[Tensor, ...]:
         """Splits the input along its first dimension."""
     def zero_(self) -> Self:
-        """Set every element to zero; returns the tensor."""
+        """Sets all elements to zero."""
     def index_add_(self, dim: _b.int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Self:
         """In-place version of `index_add`: writes the result into the tensor and returns it."""
     def index_copy_(self, dim: _b.int, index: Tensor, source: Tensor) -> Self:
@@ -355,7 +341,7 @@ def as_strided(input: Tensor, size: Ints, stride: Ints, storage_offset: _b.int |
     """Returns a view of the input's memory with given sizes and strides."""
 
 def as_strided_(input: Tensor, size: Ints, stride: Ints, storage_offset: _b.int | None = None) -> Tensor:
-    """Set the tensor's size, strides and storage offset on its memory; returns the tensor."""
+    """Sets the tensor's sizes, strides and storage offset on its memory."""
 
 def as_strided_copy(
     input: Tensor, size: Ints, stride: Ints, storage_offset: _b.int | None = None, *, out: Tensor | None = None
@@ -425,13 +411,21 @@ def concatenate(tensors: Sequence[Tensor], dim: _b.int = 0, *, out: Tensor | Non
     """Concatenates tensors along an existing dimension."""
 
 def detach(input: Tensor) -> Tensor:
-    """A tensor on the same memory without history."""
+    """Returns a tensor on the same memory that autograd does not follow."""
 
 def detach_(input: Tensor) -> Tensor:
-    """Drop the tensor's history in place; returns the tensor."""
+    """Removes the tensor from the autograd graph in place."""
 
 def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A copy of the tensor without history."""
+    """Returns a copy that autograd does not follow.
+
+    Example:
+        >>> torch.detach_copy(torch.tensor([1.0], requires_grad=True))
+        tensor([1.])
+
+    See also:
+        `torch.detach`.
+    """
 
 def diag(input: Tensor, diagonal: _b.int = 0, *, out: Tensor | None = None) -> Tensor:
     """Returns the matrix with a 1-d tensor on a diagonal, or a diagonal of a matrix as a 1-d copy."""
@@ -466,17 +460,13 @@ def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along the third dimension."""
 
 def equal(input: Tensor, other: Tensor) -> _b.bool:
-    """True if two tensors have the same shape and equal elements: a bool.
-
-    >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
-    True
-    """
+    """Returns whether two tensors have the same shape and equal elements."""
 
 def expand_copy(input: Tensor, size: Ints, *, out: Tensor | None = None) -> Tensor:
     """Returns a copy of the view that `expand` returns."""
 
 def fill_(input: Tensor, value: Tensor | Number) -> Tensor:
-    """Write a number (or a 0-d tensor) into every element; returns the tensor."""
+    """Sets all elements to a value."""
 
 def flatten(input: Tensor, start_dim: _b.int = 0, end_dim: _b.int = -1, *, out: Tensor | None = None) -> Tensor:
     """Joins a range of dimensions to one."""
@@ -606,7 +596,7 @@ def reshape(input: Tensor, *shape: Ints, out: Tensor | None = None) -> Tensor:
     """Returns the elements in another shape."""
 
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: MemoryFormat | None = None) -> Tensor:
-    """Resize the tensor to the shape of another; see `resize_`."""
+    """Changes the shape in place to that of another tensor."""
 
 def roll(input: Tensor, shifts: Ints, dims: Ints = ..., *, out: Tensor | None = None) -> Tensor:
     """Shifts the elements along dimensions; elements beyond the end come in at the start."""
@@ -867,7 +857,7 @@ def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along the first dimension; 1-d tensors are rows."""
 
 def zero_(input: Tensor) -> Tensor:
-    """Set every element to zero; returns the tensor."""
+    """Sets all elements to zero."""
 
 def index_add_(input: Tensor, dim: _b.int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
     """In-place version of `index_add`: writes the result into the tensor and returns it."""

@@ -111,7 +111,7 @@ class ElementwiseMethods:
     def deg2rad(self) -> Tensor:
         """Degrees to radians."""
     def digamma(self) -> Tensor:
-        """The derivative of ``lgamma``. Minus infinity at 0, NaN at the negative integers."""
+        r"""Computes the derivative of `lgamma`."""
     def div(self, other: Tensor | Number, *, rounding_mode: _b.str | None = None) -> Tensor:
         """``input / other``; ``rounding_mode`` None (true division, integers become floats), "trunc" (towards zero) or
         "floor" (down).
@@ -123,15 +123,11 @@ class ElementwiseMethods:
     def eq(self, other: Tensor | Number) -> Tensor:
         """``input == other``, elementwise: a bool tensor."""
     def erf(self) -> Tensor:
-        """The error function, ``2/sqrt(pi) * integral of exp(-t*t) from 0 to input``.
-
-        >>> torch.erf(torch.tensor([0.0, 1.0]))
-        tensor([0.0000, 0.8427])
-        """
+        r"""Computes the error function of each element."""
     def erfc(self) -> Tensor:
-        """``1 - erf(input)``, precise where that is small."""
+        r"""Computes the complementary error function, precise where it is small."""
     def erfinv(self) -> Tensor:
-        """The inverse of ``erf`` on (-1, 1); infinite at the ends, NaN outside."""
+        """Computes the inverse of the error function on (-1, 1)."""
     def exp(self) -> Tensor:
         """``e ** input``."""
     def exp2(self) -> Tensor:
@@ -173,11 +169,11 @@ class ElementwiseMethods:
     def hypot(self, other: Tensor) -> Tensor:
         """``sqrt(input**2 + other**2)`` without overflow."""
     def i0(self) -> Tensor:
-        """The modified Bessel function of the first kind of order 0."""
+        """Computes the modified Bessel function of the first kind of order 0."""
     def igamma(self, other: Tensor) -> Tensor:
-        """The regularised lower incomplete gamma function P(input, other)."""
+        r"""Computes the regularized lower incomplete gamma function."""
     def igammac(self, other: Tensor) -> Tensor:
-        """The regularised upper incomplete gamma function Q(input, other)."""
+        """Computes the regularized upper incomplete gamma function."""
     def isclose(
         self, other: Tensor, rtol: _b.float = 1e-05, atol: _b.float = 1e-08, equal_nan: _b.bool = False
     ) -> Tensor:
@@ -213,7 +209,7 @@ class ElementwiseMethods:
     def less_equal(self, other: Tensor | Number) -> Tensor:
         """``input <= other``, elementwise: a bool tensor."""
     def lgamma(self) -> Tensor:
-        """The logarithm of the absolute value of the gamma function."""
+        r"""Computes the logarithm of the absolute value of the gamma function."""
     def log(self) -> Tensor:
         """The natural logarithm."""
     def log10(self) -> Tensor:
@@ -235,7 +231,7 @@ class ElementwiseMethods:
     def logical_xor(self, other: Tensor) -> Tensor:
         """Whether exactly one element is not zero."""
     def logit(self, eps: _b.float | None = None) -> Tensor:
-        """``log(input / (1 - input))``, ``input`` first clamped to [eps, 1 - eps] when ``eps`` is given."""
+        r"""Computes the logit: the inverse of the logistic function."""
     def lt(self, other: Tensor | Number) -> Tensor:
         """``input < other``, elementwise: a bool tensor."""
     def maximum(self, other: Tensor) -> Tensor:
@@ -247,9 +243,7 @@ class ElementwiseMethods:
     def multiply(self, other: Tensor | Number) -> Tensor:
         """``input * other``, elementwise with broadcasting."""
     def mvlgamma(self, p: _b.float) -> Tensor:
-        """The multivariate log-gamma function of dimension ``p``: the sum of ``lgamma(input - j/2)`` for j < p, plus
-        ``log(pi) p (p-1)/4``.
-        """
+        r"""Computes the logarithm of the multivariate gamma function."""
     def nan_to_num(
         self, nan: _b.float | None = None, posinf: _b.float | None = None, neginf: _b.float | None = None
     ) -> Tensor:
@@ -265,7 +259,7 @@ class ElementwiseMethods:
     def not_equal(self, other: Tensor | Number) -> Tensor:
         """``input != other``, elementwise: a bool tensor."""
     def polygamma(self, n: _b.int) -> Tensor:
-        """The n-th derivative of ``digamma``, n >= 0."""
+        r"""Computes a derivative of `digamma`."""
     def positive(self) -> Tensor:
         """``input`` itself. RuntimeError for a bool tensor."""
     def pow(self, exponent: Tensor | Number) -> Tensor:
@@ -311,7 +305,7 @@ class ElementwiseMethods:
     def sin(self) -> Tensor:
         """The sine."""
     def sinc(self) -> Tensor:
-        """``sin(pi * input) / (pi * input)``, and 1 at 0."""
+        r"""Computes the normalized sinc function."""
     def sinh(self) -> Tensor:
         """The hyperbolic sine."""
     def sqrt(self) -> Tensor:
@@ -335,7 +329,7 @@ class ElementwiseMethods:
     def where(self, condition: Tensor, other: Tensor | Number) -> Tensor:
         """``torch.where(condition, self, other)``."""
     def xlogy(self, other: Tensor | Number) -> Tensor:
-        """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
+        """Computes ``input * log(other)``, and 0 where `input` is 0 and `other` is not NaN."""
     def abs_(self) -> Self:
         """In-place version of `abs`: writes the result into the tensor and returns it."""
     def absolute_(self) -> Self:
@@ -735,7 +729,7 @@ def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Degrees to radians."""
 
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The derivative of ``lgamma``. Minus infinity at 0, NaN at the negative integers."""
+    r"""Computes the derivative of `lgamma`."""
 
 def div(
     input: Tensor | Number, other: Tensor | Number, *, rounding_mode: _b.str | None = None, out: Tensor | None = None
@@ -755,17 +749,13 @@ def eq(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> T
     """``input == other``, elementwise: a bool tensor."""
 
 def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The error function, ``2/sqrt(pi) * integral of exp(-t*t) from 0 to input``.
-
-    >>> torch.erf(torch.tensor([0.0, 1.0]))
-    tensor([0.0000, 0.8427])
-    """
+    r"""Computes the error function of each element."""
 
 def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``1 - erf(input)``, precise where that is small."""
+    r"""Computes the complementary error function, precise where it is small."""
 
 def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of ``erf`` on (-1, 1); infinite at the ends, NaN outside."""
+    """Computes the inverse of the error function on (-1, 1)."""
 
 def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``e ** input``."""
@@ -831,13 +821,13 @@ def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``sqrt(input**2 + other**2)`` without overflow."""
 
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The modified Bessel function of the first kind of order 0."""
+    """Computes the modified Bessel function of the first kind of order 0."""
 
 def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The regularised lower incomplete gamma function P(input, other)."""
+    r"""Computes the regularized lower incomplete gamma function."""
 
 def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The regularised upper incomplete gamma function Q(input, other)."""
+    """Computes the regularized upper incomplete gamma function."""
 
 def imag(input: Tensor) -> Tensor:
     """The imaginary part, a view. RuntimeError for a real tensor."""
@@ -896,7 +886,7 @@ def less_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = No
     """``input <= other``, elementwise: a bool tensor."""
 
 def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the absolute value of the gamma function."""
+    r"""Computes the logarithm of the absolute value of the gamma function."""
 
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The natural logarithm."""
@@ -929,7 +919,7 @@ def logical_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> T
     """Whether exactly one element is not zero."""
 
 def logit(input: Tensor, eps: _b.float | None = None, *, out: Tensor | None = None) -> Tensor:
-    """``log(input / (1 - input))``, ``input`` first clamped to [eps, 1 - eps] when ``eps`` is given."""
+    r"""Computes the logit: the inverse of the logistic function."""
 
 def lt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``input < other``, elementwise: a bool tensor."""
@@ -947,9 +937,7 @@ def multiply(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | No
     """``input * other``, elementwise with broadcasting."""
 
 def mvlgamma(input: Tensor, p: _b.float, *, out: Tensor | None = None) -> Tensor:
-    """The multivariate log-gamma function of dimension ``p``: the sum of ``lgamma(input - j/2)`` for j < p, plus
-    ``log(pi) p (p-1)/4``.
-    """
+    r"""Computes the logarithm of the multivariate gamma function."""
 
 def nan_to_num(
     input: Tensor,
@@ -980,11 +968,7 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A complex tensor from its absolute values and angles."""
 
 def polygamma(n: _b.int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The n-th derivative of ``digamma``, n >= 0. RuntimeError for a negative n.
-
-    >>> torch.polygamma(1, torch.tensor([1.0]))
-    tensor([1.6449])
-    """
+    r"""Computes a derivative of `digamma`."""
 
 def positive(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``input`` itself. RuntimeError for a bool tensor."""
@@ -1066,7 +1050,7 @@ def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sine."""
 
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``sin(pi * input) / (pi * input)``, and 1 at 0."""
+    r"""Computes the normalized sinc function."""
 
 def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic sine."""
@@ -1116,7 +1100,7 @@ def where(
     condition: Tensor, input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None
 ) -> Tensor: ...
 def xlogy(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
+    """Computes ``input * log(other)``, and 0 where `input` is 0 and `other` is not NaN."""
 
 def abs_(input: Tensor) -> Tensor:
     """In-place version of `abs`: writes the result into the tensor and returns it."""

@@ -12,9 +12,7 @@ def affine_grid(theta: Tensor, size: Ints, align_corners: _b.bool | None = None)
     """Returns the positions of an affine map of a sampling grid, for `grid_sample`."""
 
 def alpha_dropout(input: Tensor, p: _b.float = 0.5, training: _b.bool = False, inplace: _b.bool = False) -> Tensor:
-    """Dropout for self-normalising networks: dropped entries get the value that selu has at minus infinity, and mean
-    and variance stay.
-    """
+    """Drops elements so that mean and variance stay (Klambauer et al., 2017)."""
 
 def bilinear(
     input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None
@@ -172,25 +170,16 @@ def ctc_loss(
     """Computes the connectionist temporal classification loss (Graves et al., 2006)."""
 
 def dropout(input: Tensor, p: _b.float = 0.5, training: _b.bool = True, inplace: _b.bool = False) -> Tensor:
-    """Each entry set to zero with probability `p` while training, the others divided by 1 - p.
-
-    ValueError unless 0 <= p <= 1. On "cpu" the same entries as in PyTorch for the same seed.
-    """
+    """Sets elements to zero with a probability, and divides the others by :math:`1 - p` (Hinton et al., 2012)."""
 
 def dropout1d(input: Tensor, p: _b.float = 0.5, training: _b.bool = True, inplace: _b.bool = False) -> Tensor:
-    """Whole channels of an input with 1 spatial dimension set to zero with probability `p` while training, the others
-    divided by 1 - p.
-    """
+    """Sets whole channels to zero with a probability, and divides the others by :math:`1 - p`."""
 
 def dropout2d(input: Tensor, p: _b.float = 0.5, training: _b.bool = True, inplace: _b.bool = False) -> Tensor:
-    """Whole channels of an input with 2 spatial dimensions set to zero with probability `p` while training, the others
-    divided by 1 - p.
-    """
+    """Sets whole channels to zero with a probability, and divides the others by :math:`1 - p`."""
 
 def dropout3d(input: Tensor, p: _b.float = 0.5, training: _b.bool = True, inplace: _b.bool = False) -> Tensor:
-    """Whole channels of an input with 3 spatial dimensions set to zero with probability `p` while training, the others
-    divided by 1 - p.
-    """
+    """Sets whole channels to zero with a probability, and divides the others by :math:`1 - p`."""
 
 def elu(input: Tensor, alpha: Number = 1.0) -> Tensor:
     """``input`` where positive, ``alpha * (exp(input) - 1)`` elsewhere (Clevert et al., 2015)."""
@@ -198,7 +187,7 @@ def elu(input: Tensor, alpha: Number = 1.0) -> Tensor:
 def feature_alpha_dropout(
     input: Tensor, p: _b.float = 0.5, training: _b.bool = False, inplace: _b.bool = False
 ) -> Tensor:
-    """`alpha_dropout` of entire channels (dimension 1)."""
+    """Drops whole channels (dimension 1) so that mean and variance stay."""
 
 def fold(
     input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1

@@ -88,10 +88,10 @@ def affine_grid_generator(theta: Tensor, size: Ints, align_corners: _b.bool, *, 
     """Returns the positions of an affine map of a sampling grid, without the checks of `affine_grid`."""
 
 def alpha_dropout(input: Tensor, p: _b.float, train: _b.bool, *, out: Tensor | None = None) -> Tensor:
-    """alpha_dropout with probability `p` when `train`: see `nn.functional`."""
+    """Drops elements so that mean and variance stay."""
 
 def alpha_dropout_(input: Tensor, p: _b.float, train: _b.bool) -> Tensor:
-    """`alpha_dropout` in place."""
+    """Drops elements so that mean and variance stay, in place."""
 
 def avg_pool1d(
     input: Tensor,
@@ -259,10 +259,10 @@ def ctc_loss(
     """Computes the connectionist temporal classification loss (Graves et al., 2006)."""
 
 def dropout(input: Tensor, p: _b.float, train: _b.bool, *, out: Tensor | None = None) -> Tensor:
-    """dropout with probability `p` when `train`: see `nn.functional`."""
+    """Drops elements with a probability."""
 
 def dropout_(input: Tensor, p: _b.float, train: _b.bool) -> Tensor:
-    """`dropout` in place."""
+    """Drops elements with a probability, in place."""
 
 def embedding(
     weight: Tensor,
@@ -294,16 +294,16 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: _b.float, norm_t
     """Scales rows of a matrix in place to at most a maximal norm."""
 
 def feature_alpha_dropout(input: Tensor, p: _b.float, train: _b.bool, *, out: Tensor | None = None) -> Tensor:
-    """feature_alpha_dropout with probability `p` when `train`: see `nn.functional`."""
+    """Drops whole channels so that mean and variance stay."""
 
 def feature_alpha_dropout_(input: Tensor, p: _b.float, train: _b.bool) -> Tensor:
-    """`feature_alpha_dropout` in place."""
+    """Drops whole channels so that mean and variance stay, in place."""
 
 def feature_dropout(input: Tensor, p: _b.float, train: _b.bool, *, out: Tensor | None = None) -> Tensor:
-    """feature_dropout with probability `p` when `train`: see `nn.functional`."""
+    """Drops whole channels with a probability."""
 
 def feature_dropout_(input: Tensor, p: _b.float, train: _b.bool) -> Tensor:
-    """`feature_dropout` in place."""
+    """Drops whole channels with a probability, in place."""
 
 def grid_sampler(
     input: Tensor,
@@ -605,10 +605,10 @@ def native_channel_shuffle(input: Tensor, groups: _b.int, *, out: Tensor | None 
 def native_dropout(
     input: Tensor, p: _b.float, train: _b.bool, *, out: Sequence[Tensor] | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(dropout of `input`, the mask of the entries that are not dropped)."""
+    """Drops elements, and returns the mask of those that stay."""
 
 def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: _b.float, *, out: Tensor | None = None) -> Tensor:
-    """The gradient of `native_dropout`, and its formula too: what the mask has, times a scale."""
+    """Computes the gradient of `native_dropout`: ``grad_output * mask * scale``."""
 
 def native_group_norm(
     input: Tensor,

@@ -11,90 +11,51 @@ from .tensor import Tensor
 
 class ReductionsMethods:
     def all(self, dim: Ints | None = None, keepdim: _b.bool = False) -> Tensor:
-        """Whether all elements are true (not zero), of all or over `dim`: bool (uint8 for uint8)."""
+        """Tests whether all elements are true, that is not zero."""
     def amax(self, dim: Ints = ..., keepdim: _b.bool = False) -> Tensor:
-        """The greatest element, of all or over `dim` (an int or several);
-        its gradient is shared by equal ones. NaN wins.
-        """
+        """Computes the greatest element."""
     def amin(self, dim: Ints = ..., keepdim: _b.bool = False) -> Tensor:
-        """The least element, of all or over `dim` (an int or several);
-        its gradient is shared by equal ones. NaN wins.
-        """
+        """Computes the least element."""
     def aminmax(self, *, dim: _b.int | None = None, keepdim: _b.bool = False) -> results.aminmax:
-        """The least and the greatest element, of all or along `dim`: `(min, max)`."""
+        """Computes the least and the greatest element."""
     def any(self, dim: Ints | None = None, keepdim: _b.bool = False) -> Tensor:
-        """Whether any elements are true (not zero), of all or over `dim`: bool (uint8 for uint8)."""
+        """Tests whether any elements are true, that is not zero."""
     def argmax(self, dim: _b.int | None = None, keepdim: _b.bool = False) -> Tensor:
-        """The index (int64) of the greatest element: of the flattened
-        tensor, or along `dim`; the first of equal ones. RuntimeError for complex numbers and bools.
-        """
+        """Returns the index (int64) of the greatest element."""
     def argmin(self, dim: _b.int | None = None, keepdim: _b.bool = False) -> Tensor:
-        """The index (int64) of the least element: of the flattened
-        tensor, or along `dim`; the first of equal ones. RuntimeError for complex numbers and bools.
-        """
+        """Returns the index (int64) of the least element."""
     def argsort(self, dim: _b.int = -1, descending: _b.bool = False, *, stable: _b.bool = False) -> Tensor:
         """Returns the indices (int64) that sort the input along a dimension."""
     def argwhere(self) -> Tensor:
         """Returns the indices of the elements that are not zero."""
     def bincount(self, weights: Tensor | None = None, minlength: _b.int = 0) -> Tensor:
-        """How often each of 0, 1, 2 ... comes in a vector of non-negative integers (or the sum of their weights): a
-        vector of at least `minlength`.
-
-        >>> torch.bincount(torch.tensor([0, 2, 2]))
-        tensor([1, 0, 2])
-        """
+        """Counts how often each integer from 0 on occurs."""
     def count_nonzero(self, dim: Ints | None = None) -> Tensor:
-        """How many elements are not zero, of all or over `dim` (an int or several): int64.
-
-        >>> torch.count_nonzero(torch.tensor([0, 5, 6]))
-        tensor(2)
-        """
+        """Counts the elements that are not zero."""
     def cummax(self, dim: _b.int) -> results.cummax:
-        """The greatest element so far along `dim` and its (latest) index: `(values, indices)`, both of `input`'s
-        shape. NaN counts as beyond everything.
-        """
+        """Computes the greatest element so far along a dimension, and its index."""
     def cummin(self, dim: _b.int) -> results.cummin:
-        """The least element so far along `dim` and its (latest) index: `(values, indices)`, both of `input`'s
-        shape. NaN counts as beyond everything.
-        """
+        """Computes the least element so far along a dimension, and its index."""
     def cumprod(self, dim: _b.int, *, dtype: DType | None = None) -> Tensor:
-        """The running product along `dim`: shape of `input`; integers and bools are multiplied as int64, or as `dtype`.
+        """Computes the running product along a dimension.
 
-        >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
-        tensor([1, 2, 6])
+        Args:
+            dtype: The dtype of the result. Default: int64 for bools and integers, else the input's.
+
+        Example:
+            >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
+            tensor([1, 2, 6])
         """
     def cumsum(self, dim: _b.int, *, dtype: DType | None = None) -> Tensor:
-        """The running sum along `dim`: shape of `input`; integers and bools are summed as int64, or as `dtype`.
-         IndexError for a dimension out of
-        range.
-
-         >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
-         tensor([1, 3, 6])
-
-        """
+        """Computes the running sum along a dimension."""
     def diff(
         self, n: _b.int = 1, dim: _b.int = -1, prepend: Tensor | None = None, append: Tensor | None = None
     ) -> Tensor:
-        """The `n`-th difference of neighbours along `dim` (of bools: whether they differ), with values put before and
-        after first.
-
-        >>> torch.diff(torch.tensor([1, 4, 9]))
-        tensor([3, 5])
-        """
+        """Computes differences of neighboring elements; of bools, whether they differ."""
     def hash_tensor(self, dim: _b.int | None = None, *, keepdim: _b.bool = False, mode: _b.int = 0) -> Tensor:
-        """The exclusive or (uint64) of the elements' bits, of all or over `dim` (an int or several): of floats as
-        float64, of others as int64. `mode` 0 is the only one.
-
-        >>> torch.hash_tensor(torch.tensor([1, 2, 5]))
-        tensor(6, dtype=torch.uint64)
-        """
+        """Computes the exclusive or of the elements' bits."""
     def histc(self, bins: _b.int = 100, min: Number = 0, max: Number = 0) -> Tensor:
-        """How many elements fall into each of `bins` equal bins between `min` and `max` (the data's own when both are
-        equal), in `input`'s dtype.
-
-        >>> torch.histc(torch.tensor([1., 2., 2.]), bins=2)
-        tensor([1., 2.])
-        """
+        """Counts the elements in bins of equal width."""
     def histogram(
         self,
         bins: Tensor | _b.int,
@@ -103,42 +64,18 @@ class ReductionsMethods:
         weight: Tensor | None = None,
         density: _b.bool = False,
     ) -> results.histogram:
-        """Number of elements (or how much weight) fall into each bin: `(hist, bin_edges)`. `bins` is a count or a
-        tensor of edges; the last bin is closed.
-
-        >>> torch.histogram(torch.tensor([1., 2., 3.]), 2).hist
-        tensor([1., 2.])
-        """
+        """Counts the elements in bins."""
     def kthvalue(self, k: _b.int, dim: _b.int = -1, keepdim: _b.bool = False) -> results.kthvalue:
         """Returns the `k`-th smallest element along a dimension and its index."""
     def log_softmax(self, dim: _b.int, dtype: DType | None = None) -> Tensor:
-        """The logarithm of ``softmax(input, dim)``, computed without underflow."""
+        r"""Computes the logarithm of the softmax along a dimension, without overflow."""
     def logcumsumexp(self, dim: _b.int) -> Tensor:
-        """The logarithm of the running sum of exponentials along `dim`, computed without overflow: shape of `input`;
-         integers become the default
-        float dtype.
-
-         >>> torch.logcumsumexp(torch.tensor([0.0, 0.0]), 0)
-         tensor([0.0000, 0.6931])
-
-        """
+        """Computes the logarithm of the running sum of exponentials along a dimension, without overflow."""
     def logsumexp(self, dim: Ints, keepdim: _b.bool = False) -> Tensor:
-        """log(sum(exp(input))) over `dim` (an int or several), computed without overflow; integers become the default
-        float dtype.
-
-        >>> torch.logsumexp(torch.tensor([0., 0.]), 0)
-        tensor(0.6931)
-        """
+        """Computes the logarithm of the sum of exponentials, without overflow."""
     @overload
     def max(self) -> Tensor:
-        """`max(input)`: the greatest element. `max(input, dim)`: the greatest along `dim` and its index, `(values,
-        indices)`. `max(input, other)`: elementwise.
-
-        NaN counts as the greatest. RuntimeError for an empty tensor.
-
-        >>> torch.max(torch.tensor([1, 3, 2]))
-        tensor(3)
-        """
+        """Computes the greatest element, or the maximum of two tensors."""
     @overload
     def max(
         self, dim: _b.int, keepdim: _b.bool = False, *, out: tuple[Tensor, Tensor] | None = None
@@ -146,29 +83,17 @@ class ReductionsMethods:
     @overload
     def max(self, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
     def mean(self, dim: Ints | None = None, keepdim: _b.bool = False, *, dtype: DType | None = None) -> Tensor:
-        """The mean of all elements, or over `dim` (an int or several). RuntimeError for integers unless `dtype` is a
-        float one.
-
-        >>> torch.mean(torch.tensor([1., 2.]))
-        tensor(1.5000)
-        """
+        """Computes the mean of the elements."""
     @overload
     def median(self) -> Tensor:
-        """The median (the lower of two) of all elements, or along `dim` with its index, `(values, indices)`. NaN when
-        there is one.
-
-        >>> torch.median(torch.tensor([3, 1, 2]))
-        tensor(2)
-        """
+        """Computes the median: the lower one of two middle elements."""
     @overload
     def median(
         self, dim: _b.int, keepdim: _b.bool = False, *, out: tuple[Tensor, Tensor] | None = None
     ) -> results.median: ...
     @overload
     def min(self) -> Tensor:
-        """`min(input)`: the least element. `min(input, dim)`: the least along `dim` and its index, `(values, indices)`.
-        `min(input, other)`: elementwise.
-        """
+        """Computes the least element, or the minimum of two tensors."""
     @overload
     def min(
         self, dim: _b.int, keepdim: _b.bool = False, *, out: tuple[Tensor, Tensor] | None = None
@@ -176,18 +101,14 @@ class ReductionsMethods:
     @overload
     def min(self, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
     def mode(self, dim: _b.int = -1, keepdim: _b.bool = False) -> results.mode:
-        """The most frequent value along `dim` (the smallest of them) and an index of it: `(values, indices)`.
-
-        >>> torch.mode(torch.tensor([1, 2, 2])).values
-        tensor(2)
-        """
+        """Computes the most frequent value along a dimension, and an index of it."""
     def msort(self) -> Tensor:
         """Sorts the input along its first dimension."""
     def nanmean(self, dim: Ints | None = None, keepdim: _b.bool = False, *, dtype: DType | None = None) -> Tensor:
-        """The mean over `dim` of the elements that are not NaN."""
+        """Computes the mean of the elements that are not NaN."""
     @overload
     def nanmedian(self) -> Tensor:
-        """The median of the elements that are not NaN; otherwise as `median`."""
+        """Computes the median of the elements that are not NaN: the lower one of two middle elements."""
     @overload
     def nanmedian(
         self, dim: _b.int, keepdim: _b.bool = False, *, out: tuple[Tensor, Tensor] | None = None
@@ -200,9 +121,9 @@ class ReductionsMethods:
         *,
         interpolation: _b.str = "linear",
     ) -> Tensor:
-        """Like `quantile`, ignoring NaNs."""
+        """Computes quantiles of the elements that are not NaN."""
     def nansum(self, dim: Ints | None = None, keepdim: _b.bool = False, *, dtype: DType | None = None) -> Tensor:
-        """The sum over `dim` with NaN counted as zero."""
+        """Computes the sum of the elements that are not NaN."""
     @overload
     def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor:
         """Returns the indices of the elements that are not zero."""
@@ -211,11 +132,7 @@ class ReductionsMethods:
     def nonzero_static(self, *, size: Ints, fill_value: Number | Tensor = -1) -> Tensor:
         """Returns the indices of the first `size` elements that are not zero, in a result of fixed size."""
     def prod(self, dim: _b.int | None = None, keepdim: _b.bool = False, *, dtype: DType | None = None) -> Tensor:
-        """The product of all elements, or along `dim`; integers and bools are multiplied as int64, or as `dtype`.
-
-        >>> torch.prod(torch.tensor([2, 3]))
-        tensor(6)
-        """
+        """Computes the product of the elements."""
     def quantile(
         self,
         q: _b.float | Tensor,
@@ -224,19 +141,9 @@ class ReductionsMethods:
         *,
         interpolation: _b.str = "linear",
     ) -> Tensor:
-        """The `q`-quantiles (a number, or a tensor of them, which makes a new first dimension) of all elements or along
-        `dim`. NaN where there is one.
-
-        >>> torch.quantile(torch.tensor([1., 2., 3.]), 0.25)
-        tensor(1.5000)
-        """
+        """Computes quantiles."""
     def softmax(self, dim: _b.int, dtype: DType | None = None) -> Tensor:
-        """``exp(input)`` divided by its sum along ``dim``; shape and dtype of ``input``, or ``dtype`` (the input is
-        cast to it first).
-
-        >>> torch.softmax(torch.tensor([0.0, 0.0]), 0)
-        tensor([0.5000, 0.5000])
-        """
+        r"""Scales the elements along a dimension to positive values with sum 1."""
     def sort(self, dim: _b.int = -1, descending: _b.bool = False, stable: _b.bool = False) -> results.sort:
         """Sorts the elements along a dimension and returns their original indices too."""
     def std(
@@ -247,16 +154,11 @@ class ReductionsMethods:
         *,
         correction: _b.float | None = None,
     ) -> Tensor:
-        """The standard deviation over `dim`: the square root of `var`."""
+        """Computes the standard deviation: the square root of the variance."""
     def sum(self, dim: Ints | None = None, keepdim: _b.bool = False, *, dtype: DType | None = None) -> Tensor:
-        """The sum of all elements, or over `dim` (an int or several); integers and bools are summed as int64, or as
-        `dtype`.
-
-        >>> torch.sum(torch.tensor([[1, 2], [3, 4]]), 0)
-        tensor([4, 6])
-        """
+        """Computes the sum of the elements."""
     def sum_to_size(self, *size: Ints) -> Tensor:
-        """`input` summed over the dimensions that broadcasting from `size` adds or expands."""
+        """Sums over the dimensions that broadcasting from `size` adds or expands."""
     def topk(self, k: _b.int, dim: _b.int = -1, largest: _b.bool = True, sorted: _b.bool = True) -> results.topk:
         """Returns the `k` largest or smallest elements along a dimension and their indices."""
     @overload
@@ -320,12 +222,7 @@ class ReductionsMethods:
         *,
         correction: _b.float | None = None,
     ) -> Tensor:
-        """The variance over `dim` (an int, several, or all), dividing by the count less `correction` (1). Real dtype of
-        `input`, which must be a float or complex.
-
-        >>> torch.var(torch.tensor([1., 2., 3.]))
-        tensor(1.)
-        """
+        r"""Computes the variance."""
     def cumprod_(self, dim: _b.int, *, dtype: DType | None = None) -> Self:
         """In-place version of `cumprod`: writes the result into the tensor and returns it."""
     def cumsum_(self, dim: _b.int, *, dtype: DType | None = None) -> Self:
@@ -374,35 +271,27 @@ def _unique2(
     """The distinct elements, the inverse indices and the counts; the last two are empty if not requested."""
 
 def all(input: Tensor, dim: Ints | None = None, keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
-    """Whether all elements are true (not zero), of all or over `dim`: bool (uint8 for uint8)."""
+    """Tests whether all elements are true, that is not zero."""
 
 def amax(input: Tensor, dim: Ints = ..., keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The greatest element, of all or over `dim` (an int or several);
-    its gradient is shared by equal ones. NaN wins.
-    """
+    """Computes the greatest element."""
 
 def amin(input: Tensor, dim: Ints = ..., keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The least element, of all or over `dim` (an int or several);
-    its gradient is shared by equal ones. NaN wins.
-    """
+    """Computes the least element."""
 
 def aminmax(
     input: Tensor, *, dim: _b.int | None = None, keepdim: _b.bool = False, out: Sequence[Tensor] | None = None
 ) -> results.aminmax:
-    """The least and the greatest element, of all or along `dim`: `(min, max)`."""
+    """Computes the least and the greatest element."""
 
 def any(input: Tensor, dim: Ints | None = None, keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
-    """Whether any elements are true (not zero), of all or over `dim`: bool (uint8 for uint8)."""
+    """Tests whether any elements are true, that is not zero."""
 
 def argmax(input: Tensor, dim: _b.int | None = None, keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The index (int64) of the greatest element: of the flattened
-    tensor, or along `dim`; the first of equal ones. RuntimeError for complex numbers and bools.
-    """
+    """Returns the index (int64) of the greatest element."""
 
 def argmin(input: Tensor, dim: _b.int | None = None, keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The index (int64) of the least element: of the flattened
-    tensor, or along `dim`; the first of equal ones. RuntimeError for complex numbers and bools.
-    """
+    """Returns the index (int64) of the least element."""
 
 def argsort(
     input: Tensor, dim: _b.int = -1, descending: _b.bool = False, *, stable: _b.bool = False, out: Tensor | None = None
@@ -415,12 +304,7 @@ def argwhere(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def bincount(
     input: Tensor, weights: Tensor | None = None, minlength: _b.int = 0, *, out: Tensor | None = None
 ) -> Tensor:
-    """How often each of 0, 1, 2 ... comes in a vector of non-negative integers (or the sum of their weights): a
-    vector of at least `minlength`.
-
-    >>> torch.bincount(torch.tensor([0, 2, 2]))
-    tensor([1, 0, 2])
-    """
+    """Counts how often each integer from 0 on occurs."""
 
 def bucketize(
     input: Tensor | Number,
@@ -433,43 +317,32 @@ def bucketize(
     """Returns the index of the bucket that each value falls into."""
 
 def count_nonzero(input: Tensor, dim: Ints | None = None, *, out: Tensor | None = None) -> Tensor:
-    """How many elements are not zero, of all or over `dim` (an int or several): int64.
-
-    >>> torch.count_nonzero(torch.tensor([0, 5, 6]))
-    tensor(2)
-    """
+    """Counts the elements that are not zero."""
 
 def cummax(input: Tensor, dim: _b.int, *, out: Sequence[Tensor] | None = None) -> results.cummax:
-    """The greatest element so far along `dim` and its (latest) index: `(values, indices)`, both of `input`'s
-    shape. NaN counts as beyond everything.
-    """
+    """Computes the greatest element so far along a dimension, and its index."""
 
 def cummin(input: Tensor, dim: _b.int, *, out: Sequence[Tensor] | None = None) -> results.cummin:
-    """The least element so far along `dim` and its (latest) index: `(values, indices)`, both of `input`'s
-    shape. NaN counts as beyond everything.
-    """
+    """Computes the least element so far along a dimension, and its index."""
 
 def cumprod(input: Tensor, dim: _b.int, *, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
-    """The running product along `dim`: shape of `input`; integers and bools are multiplied as int64, or as `dtype`.
+    """Computes the running product along a dimension.
 
-    >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
-    tensor([1, 2, 6])
+    Args:
+        dtype: The dtype of the result. Default: int64 for bools and integers, else the input's.
+
+    Example:
+        >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
+        tensor([1, 2, 6])
     """
 
 def cumsum(input: Tensor, dim: _b.int, *, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
-    """The running sum along `dim`: shape of `input`; integers and bools are summed as int64, or as `dtype`.
-     IndexError for a dimension out of
-    range.
-
-     >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
-     tensor([1, 3, 6])
-
-    """
+    """Computes the running sum along a dimension."""
 
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: _b.float | None = None, dim: _b.int = -1, out: Tensor | None = None
 ) -> Tensor:
-    """The running integral of `y` along `dim` by the trapezoidal rule: one element fewer than `y`."""
+    """Computes the running integral by the trapezoidal rule."""
 
 def diff(
     input: Tensor,
@@ -480,12 +353,7 @@ def diff(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The `n`-th difference of neighbours along `dim` (of bools: whether they differ), with values put before and after
-    first.
-
-    >>> torch.diff(torch.tensor([1, 4, 9]))
-    tensor([3, 5])
-    """
+    """Computes differences of neighboring elements; of bools, whether they differ."""
 
 def gradient(
     input: Tensor,
@@ -495,29 +363,15 @@ def gradient(
     edge_order: _b.int = 1,
     out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, ...]:
-    """Numerical derivatives along each of `dim` (all by default) by second-order differences: a tuple of tensors like
-    `input`.
-
-    `spacing` is a number, one a dimension, or the samples' coordinates, a vector a dimension.
-    """
+    """Estimates the derivatives of samples by second-order differences."""
 
 def hash_tensor(
     input: Tensor, dim: _b.int | None = None, *, keepdim: _b.bool = False, mode: _b.int = 0, out: Tensor | None = None
 ) -> Tensor:
-    """The exclusive or (uint64) of the elements' bits, of all or over `dim` (an int or several): of floats as float64,
-    of others as int64. `mode` 0 is the only one.
-
-    >>> torch.hash_tensor(torch.tensor([1, 2, 5]))
-    tensor(6, dtype=torch.uint64)
-    """
+    """Computes the exclusive or of the elements' bits."""
 
 def histc(input: Tensor, bins: _b.int = 100, min: Number = 0, max: Number = 0, *, out: Tensor | None = None) -> Tensor:
-    """How many elements fall into each of `bins` equal bins between `min` and `max` (the data's own when both are
-    equal), in `input`'s dtype.
-
-    >>> torch.histc(torch.tensor([1., 2., 2.]), bins=2)
-    tensor([1., 2.])
-    """
+    """Counts the elements in bins of equal width."""
 
 def histogram(
     input: Tensor,
@@ -528,12 +382,7 @@ def histogram(
     density: _b.bool = False,
     out: Sequence[Tensor] | None = None,
 ) -> results.histogram:
-    """Number of elements (or how much weight) fall into each bin: `(hist, bin_edges)`. `bins` is a count or a tensor of
-    edges; the last bin is closed.
-
-    >>> torch.histogram(torch.tensor([1., 2., 3.]), 2).hist
-    tensor([1., 2.])
-    """
+    """Counts the elements in bins."""
 
 def histogramdd(
     input: Tensor,
@@ -544,9 +393,7 @@ def histogramdd(
     density: _b.bool = False,
     out: Sequence[Tensor] | None = None,
 ) -> results.histogramdd:
-    """A histogram in several dimensions of points along the last dimension of `input`: `(hist, bin_edges)` with one
-    vector of edges a dimension.
-    """
+    """Counts points in bins of several dimensions."""
 
 def isin(
     elements: Tensor | Number,
@@ -564,36 +411,17 @@ def kthvalue(
     """Returns the `k`-th smallest element along a dimension and its index."""
 
 def log_softmax(input: Tensor, dim: _b.int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of ``softmax(input, dim)``, computed without underflow."""
+    r"""Computes the logarithm of the softmax along a dimension, without overflow."""
 
 def logcumsumexp(input: Tensor, dim: _b.int, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the running sum of exponentials along `dim`, computed without overflow: shape of `input`;
-     integers become the default
-    float dtype.
-
-     >>> torch.logcumsumexp(torch.tensor([0.0, 0.0]), 0)
-     tensor([0.0000, 0.6931])
-
-    """
+    """Computes the logarithm of the running sum of exponentials along a dimension, without overflow."""
 
 def logsumexp(input: Tensor, dim: Ints, keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
-    """log(sum(exp(input))) over `dim` (an int or several), computed without overflow; integers become the default
-    float dtype.
-
-    >>> torch.logsumexp(torch.tensor([0., 0.]), 0)
-    tensor(0.6931)
-    """
+    """Computes the logarithm of the sum of exponentials, without overflow."""
 
 @overload
 def max(input: Tensor) -> Tensor:
-    """`max(input)`: the greatest element. `max(input, dim)`: the greatest along `dim` and its index, `(values,
-    indices)`. `max(input, other)`: elementwise.
-
-    NaN counts as the greatest. RuntimeError for an empty tensor.
-
-    >>> torch.max(torch.tensor([1, 3, 2]))
-    tensor(3)
-    """
+    """Computes the greatest element, or the maximum of two tensors."""
 
 @overload
 def max(
@@ -609,21 +437,11 @@ def mean(
     dtype: DType | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The mean of all elements, or over `dim` (an int or several). RuntimeError for integers unless `dtype` is a
-    float one.
-
-    >>> torch.mean(torch.tensor([1., 2.]))
-    tensor(1.5000)
-    """
+    """Computes the mean of the elements."""
 
 @overload
 def median(input: Tensor) -> Tensor:
-    """The median (the lower of two) of all elements, or along `dim` with its index, `(values, indices)`. NaN when there
-    is one.
-
-    >>> torch.median(torch.tensor([3, 1, 2]))
-    tensor(2)
-    """
+    """Computes the median: the lower one of two middle elements."""
 
 @overload
 def median(
@@ -631,9 +449,7 @@ def median(
 ) -> results.median: ...
 @overload
 def min(input: Tensor) -> Tensor:
-    """`min(input)`: the least element. `min(input, dim)`: the least along `dim` and its index, `(values, indices)`.
-    `min(input, other)`: elementwise.
-    """
+    """Computes the least element, or the minimum of two tensors."""
 
 @overload
 def min(
@@ -644,11 +460,7 @@ def min(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: .
 def mode(
     input: Tensor, dim: _b.int = -1, keepdim: _b.bool = False, *, out: Sequence[Tensor] | None = None
 ) -> results.mode:
-    """The most frequent value along `dim` (the smallest of them) and an index of it: `(values, indices)`.
-
-    >>> torch.mode(torch.tensor([1, 2, 2])).values
-    tensor(2)
-    """
+    """Computes the most frequent value along a dimension, and an index of it."""
 
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sorts the input along its first dimension."""
@@ -661,11 +473,11 @@ def nanmean(
     dtype: DType | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The mean over `dim` of the elements that are not NaN."""
+    """Computes the mean of the elements that are not NaN."""
 
 @overload
 def nanmedian(input: Tensor) -> Tensor:
-    """The median of the elements that are not NaN; otherwise as `median`."""
+    """Computes the median of the elements that are not NaN: the lower one of two middle elements."""
 
 @overload
 def nanmedian(
@@ -680,7 +492,7 @@ def nanquantile(
     interpolation: _b.str = "linear",
     out: Tensor | None = None,
 ) -> Tensor:
-    """Like `quantile`, ignoring NaNs."""
+    """Computes quantiles of the elements that are not NaN."""
 
 def nansum(
     input: Tensor,
@@ -690,7 +502,7 @@ def nansum(
     dtype: DType | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The sum over `dim` with NaN counted as zero."""
+    """Computes the sum of the elements that are not NaN."""
 
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[False] = False) -> Tensor:
@@ -709,11 +521,7 @@ def prod(
     dtype: DType | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The product of all elements, or along `dim`; integers and bools are multiplied as int64, or as `dtype`.
-
-    >>> torch.prod(torch.tensor([2, 3]))
-    tensor(6)
-    """
+    """Computes the product of the elements."""
 
 def quantile(
     input: Tensor,
@@ -724,12 +532,7 @@ def quantile(
     interpolation: _b.str = "linear",
     out: Tensor | None = None,
 ) -> Tensor:
-    """The `q`-quantiles (a number, or a tensor of them, which makes a new first dimension) of all elements or along
-    `dim`. NaN where there is one.
-
-    >>> torch.quantile(torch.tensor([1., 2., 3.]), 0.25)
-    tensor(1.5000)
-    """
+    """Computes quantiles."""
 
 def searchsorted(
     sorted_sequence: Tensor,
@@ -758,12 +561,7 @@ def segment_reduce(
     """Reduces consecutive segments of a dimension."""
 
 def softmax(input: Tensor, dim: _b.int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
-    """``exp(input)`` divided by its sum along ``dim``; shape and dtype of ``input``, or ``dtype`` (the input is cast to
-    it first).
-
-    >>> torch.softmax(torch.tensor([0.0, 0.0]), 0)
-    tensor([0.5000, 0.5000])
-    """
+    r"""Scales the elements along a dimension to positive values with sum 1."""
 
 def sort(
     input: Tensor,
@@ -784,7 +582,7 @@ def std(
     correction: _b.float | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The standard deviation over `dim`: the square root of `var`."""
+    """Computes the standard deviation: the square root of the variance."""
 
 def std_mean(
     input: Tensor,
@@ -795,7 +593,7 @@ def std_mean(
     correction: _b.float | None = None,
     out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """`(std, mean)` over `dim`."""
+    """Computes the standard deviation and the mean."""
 
 def sum(
     input: Tensor,
@@ -805,12 +603,7 @@ def sum(
     dtype: DType | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The sum of all elements, or over `dim` (an int or several); integers and bools are summed as int64, or as
-    `dtype`.
-
-    >>> torch.sum(torch.tensor([[1, 2], [3, 4]]), 0)
-    tensor([4, 6])
-    """
+    """Computes the sum of the elements."""
 
 def topk(
     input: Tensor,
@@ -826,20 +619,12 @@ def topk(
 def trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: _b.float | None = None, dim: _b.int = -1, out: Tensor | None = None
 ) -> Tensor:
-    """The integral of `y` along `dim` by the trapezoidal rule, for samples at `x` or `dx` apart.
-
-    >>> torch.trapezoid(torch.tensor([1., 2., 3.]))
-    tensor(4.)
-    """
+    """Computes an integral by the trapezoidal rule."""
 
 def trapz(
     y: Tensor, x: Tensor | None = None, *, dx: _b.float | None = None, dim: _b.int = -1, out: Tensor | None = None
 ) -> Tensor:
-    """The integral of `y` along `dim` by the trapezoidal rule, for samples at `x` or `dx` apart.
-
-    >>> torch.trapezoid(torch.tensor([1., 2., 3.]))
-    tensor(4.)
-    """
+    """Computes an integral by the trapezoidal rule."""
 
 @overload
 def unique(
@@ -908,12 +693,7 @@ def var(
     correction: _b.float | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The variance over `dim` (an int, several, or all), dividing by the count less `correction` (1). Real dtype of
-    `input`, which must be a float or complex.
-
-    >>> torch.var(torch.tensor([1., 2., 3.]))
-    tensor(1.)
-    """
+    r"""Computes the variance."""
 
 def var_mean(
     input: Tensor,
@@ -924,7 +704,7 @@ def var_mean(
     correction: _b.float | None = None,
     out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """`(var, mean)` over `dim`."""
+    """Computes the variance and the mean."""
 
 def cumprod_(input: Tensor, dim: _b.int, *, dtype: DType | None = None) -> Tensor:
     """In-place version of `cumprod`: writes the result into the tensor and returns it."""
