@@ -40,9 +40,6 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor:
     r"""Computes the binary cross entropy of logits, without overflow."""
 
-def celu(input: Tensor, alpha: Number = 1.0, *, out: Tensor | None = None) -> Tensor:
-    """``max(0, input) + min(0, alpha * (exp(input / alpha) - 1))`` (Barron, 2017)."""
-
 def channel_shuffle(input: Tensor, groups: _b.int, *, out: Tensor | None = None) -> Tensor:
     """Interleaves groups of channels (Zhang et al., 2018)."""
 
@@ -181,9 +178,6 @@ def dropout2d(input: Tensor, p: _b.float = 0.5, training: _b.bool = True, inplac
 def dropout3d(input: Tensor, p: _b.float = 0.5, training: _b.bool = True, inplace: _b.bool = False) -> Tensor:
     """Sets whole channels to zero with a probability, and divides the others by :math:`1 - p`."""
 
-def elu(input: Tensor, alpha: Number = 1.0) -> Tensor:
-    """``input`` where positive, ``alpha * (exp(input) - 1)`` elsewhere (Clevert et al., 2015)."""
-
 def feature_alpha_dropout(
     input: Tensor, p: _b.float = 0.5, training: _b.bool = False, inplace: _b.bool = False
 ) -> Tensor:
@@ -232,15 +226,6 @@ def gumbel_softmax(
 
 def hardshrink(input: Tensor, lambd: _b.float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """Zero within ``[-lambd, lambd]``, ``input`` elsewhere."""
-
-def hardsigmoid(input: Tensor) -> Tensor:
-    """``min(max(input + 3, 0), 6) / 6``, a piecewise linear sigmoid."""
-
-def hardswish(input: Tensor) -> Tensor:
-    """``input * hardsigmoid(input)`` (Howard et al., 2019)."""
-
-def hardtanh(input: Tensor, min_val: _b.float = -1.0, max_val: Number = 1.0) -> Tensor:
-    """``input`` limited to ``[min_val, max_val]``; the gradient is zero at and beyond the limits."""
 
 def hinge_embedding_loss(
     input: Tensor,
@@ -300,9 +285,6 @@ def layer_norm(
 ) -> Tensor:
     r"""Normalizes the last dimensions (Ba et al., 2016)."""
 
-def leaky_relu(input: Tensor, negative_slope: _b.float = 0.01) -> Tensor:
-    """``input`` where it is positive, ``negative_slope * input`` elsewhere."""
-
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Applies an affine map to the last dimension: ``y = input @ weight.T + bias``."""
 
@@ -340,9 +322,6 @@ def margin_ranking_loss(
     reduction: _b.str = "mean",
 ) -> Tensor:
     r"""Computes a loss that ranks the first input above the second where the target is 1."""
-
-def mish(input: Tensor) -> Tensor:
-    """``input * tanh(softplus(input))`` (Misra, 2019)."""
 
 def mse_loss(
     input: Tensor,
@@ -447,9 +426,6 @@ def prelu(input: Tensor, weight: Tensor, *, out: Tensor | None = None) -> Tensor
     (dimension 1).
     """
 
-def relu6(input: Tensor) -> Tensor:
-    """``min(max(input, 0), 6)``, elementwise."""
-
 def rms_norm(
     input: Tensor,
     normalized_shape: Ints,
@@ -459,18 +435,6 @@ def rms_norm(
     out: Tensor | None = None,
 ) -> Tensor:
     r"""Divides by the root mean square of the last dimensions (Zhang and Sennrich, 2019)."""
-
-def rrelu(
-    input: Tensor,
-    lower: _b.float = 0.125,
-    upper: Number = 0.3333333333333333,
-    training: _b.bool = False,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
-    """Leaky relu whose slope is drawn from ``[lower, upper)`` for each negative element in training, and is the middle
-    of the range otherwise. RuntimeError for bounds that are not finite, or not in order.
-    """
 
 def scaled_dot_product_attention(
     query: Tensor,
@@ -484,12 +448,6 @@ def scaled_dot_product_attention(
     enable_gqa: _b.bool = False,
 ) -> Tensor:
     r"""Computes attention: ``softmax(query @ key^T * scale + mask) @ value``."""
-
-def selu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``elu`` scaled so that activations keep mean 0 and variance 1 from layer to layer (Klambauer et al., 2017)."""
-
-def silu(input: Tensor) -> Tensor:
-    """``input * sigmoid(input)``, also called swish."""
 
 def smooth_l1_loss(
     input: Tensor,
@@ -521,9 +479,6 @@ def softsign(input: Tensor) -> Tensor:
 
 def tanhshrink(input: Tensor) -> Tensor:
     """``input - tanh(input)``."""
-
-def threshold(input: Tensor, threshold: _b.float, value: Any, *, out: Tensor | None = None) -> Tensor:
-    """``input`` where it is above ``threshold``, ``value`` elsewhere."""
 
 def triplet_margin_loss(
     anchor: Tensor,
