@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from torchlite import accelerator
+from torchlite._settings.module_dir import make_module_dir
 from torchlite._settings.temporary_folders import use_for_multiprocessing
 from torchlite.utils._exception_wrapper import ExceptionWrapper
 
@@ -537,3 +538,6 @@ def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers) ->
         raise ValueError("prefetch_factor option should be non-negative")
     if persistent_workers and num_workers == 0:
         raise ValueError("persistent_workers option needs num_workers > 0")
+
+
+__dir__ = make_module_dir(globals(), "_DatasetKind default_collate default_convert")
