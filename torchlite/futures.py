@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from torchlite._settings.module_dir import make_module_dir
+
 __all__ = ["Future", "collect_all", "wait_all"]
 
 _T = TypeVar("_T")
@@ -130,3 +132,6 @@ def collect_all(futures: list[Future]) -> Future:
 def wait_all(futures: list[Future]) -> list[Any]:
     """Wait for all and return their values; an error is raised when all are done."""
     return [future.wait() for future in collect_all(futures).wait()]
+
+
+__dir__ = make_module_dir(globals())

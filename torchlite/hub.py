@@ -18,6 +18,8 @@ import zipfile
 from typing import Any
 from urllib.parse import urlparse
 
+from torchlite._settings.module_dir import make_module_dir
+
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
 ENV_TORCH_HOME = "TORCH_HOME"
@@ -291,3 +293,6 @@ def __getattr__(name: str) -> Any:
         except ImportError:
             return PlainProgress
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+__dir__ = make_module_dir(globals(), "ENV_TORCH_HOME READ_DATA_CHUNK _hub_dir")

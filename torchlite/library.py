@@ -11,6 +11,8 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ._aten import ops as _ops
 from ._aten.kernel_overrides import check_key, find_overriding_kernels, set_overrides_active
 from ._library import library_op
@@ -443,3 +445,6 @@ def triton_op(name: str, fn: Callable | None = None, /, *, mutates_args: Any, sc
 def wrap_triton(triton_kernel: Callable, /) -> Any:
     """Refuses, as `triton_op`."""
     raise NotImplementedError("torchlite runs no Triton kernels; use torch.library.custom_op")
+
+
+__dir__ = make_module_dir(globals(), hidden="FakeImplCtx")

@@ -8,6 +8,8 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ._dispatch.interceptors import (
     InPlaceCall,
     Interceptor,
@@ -344,3 +346,6 @@ class DisableTorchFunction(torch_function_disabled):
     def __exit__(self, *error: Any) -> None:
         put_back(self._view)
         super().__exit__(*error)
+
+
+__dir__ = make_module_dir(globals())

@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Callable
 from typing import IO, Any, TypeAlias
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ._dispatch import table_of
 from ._serialization import atomic_files, checkpoint_writer, save_load_options, weights_only_unpickler
 from ._serialization.atomic_files import replace_file
@@ -559,3 +561,12 @@ def _is_shared(flags: int | None) -> bool:
     import mmap
 
     return flags is not None and flags == getattr(mmap, "MAP_SHARED", None)
+
+
+__dir__ = make_module_dir(
+    globals(),
+    (
+        "DEFAULT_PROTOCOL MAGIC_NUMBER PROTOCOL_VERSION STORAGE_KEY_SEPARATOR UNSAFE_MESSAGE _get_layout "
+        "_package_registry _serialization_tls"
+    ),
+)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ._device.unavailable_devices import make_functions
 
 _ANSWERED = (
@@ -36,3 +38,6 @@ class device:
     def __enter__(self) -> None: ...
 
     def __exit__(self, type: Any, value: Any, traceback: Any) -> None: ...
+
+
+__dir__ = make_module_dir(globals())

@@ -1,5 +1,7 @@
 """The CPU: its vector instructions, and the engine that computes large tensors."""
 
+from torchlite._settings.module_dir import make_module_dir
+
 
 def get_kernel_engine() -> str:
     """Return the engine that computes large tensors on the CPU: "numpy", "cc" (kernels built by the machine's compiler)
@@ -28,3 +30,6 @@ def get_cpu_capability() -> str:
         "VECTOR": ("VX",),
     }
     return next((name for name, keys in names.items() if any(features.get(key) for key in keys)), "DEFAULT")
+
+
+__dir__ = make_module_dir(globals(), hidden="get_kernel_engine")

@@ -8,6 +8,8 @@ import contextlib
 import enum
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._settings.backend_flags import FLAGS
 from ._flag_properties import make_flag_property
 
@@ -181,3 +183,6 @@ def sdp_kernel(
         yield {}
     finally:
         FLAGS.sdp.update(before)
+
+
+__dir__ = make_module_dir(globals())

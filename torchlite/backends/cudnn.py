@@ -8,6 +8,8 @@ import contextlib
 import sys
 from typing import TYPE_CHECKING, Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._settings.backend_flags import FLAGS
 from ._flag_properties import Precision, SwitchModule, allow_mutation, make_flag_property, make_precision_property
 
@@ -130,3 +132,6 @@ class _Cudnn(SwitchModule):
 
 
 sys.modules[__name__].__class__ = _Cudnn
+
+
+__dir__ = make_module_dir(globals())

@@ -6,6 +6,8 @@ import contextlib
 import sys
 from typing import TYPE_CHECKING, Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._settings.backend_flags import FLAGS, PRECISIONS
 from ._flag_properties import SwitchModule, allow_mutation, make_flag_property
 
@@ -134,3 +136,6 @@ class _Mkldnn(SwitchModule):
 
 
 sys.modules[__name__].__class__ = _Mkldnn
+
+
+__dir__ = make_module_dir(globals())

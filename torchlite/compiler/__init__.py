@@ -10,6 +10,8 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._settings.compiler_directives import (
     allow_in_graph,
     assume_constant_result,
@@ -166,3 +168,6 @@ def keep_portable_guards_unsafe(guard_entries: Any) -> list[bool]:
         entry.guard_type in ("TENSOR_MATCH", "SHAPE_ENV", "GLOBAL_STATE") and not entry.is_global
         for entry in guard_entries
     ]
+
+
+__dir__ = make_module_dir(globals())

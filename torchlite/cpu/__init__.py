@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from . import amp
 
 __all__ = [
@@ -101,3 +103,6 @@ def stream(stream: Stream | None) -> contextlib.AbstractContextManager:
 
 def synchronize(device: Any = None) -> None:
     """Nothing to wait for."""
+
+
+__dir__ = make_module_dir(globals())

@@ -1,5 +1,7 @@
 """Distributed autograd: unavailable."""
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ._unavailable_stubs import make_unavailable_class, make_unavailable_function
 
 _HERE = "torch.distributed.autograd"
@@ -13,3 +15,6 @@ backward, get_gradients = (make_unavailable_function(name, _HERE) for name in ("
 def is_available() -> bool:
     """False: distributed autograd is not supported."""
     return False
+
+
+__dir__ = make_module_dir(globals())

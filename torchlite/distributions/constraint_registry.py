@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from numbers import Number
 
+from torchlite._settings.module_dir import make_module_dir
+
 from . import constraints, transforms
 
 __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
@@ -147,3 +149,6 @@ def _biject_to_stack(constraint):
 @transform_to.register(constraints.stack)
 def _transform_to_stack(constraint):
     return transforms.StackTransform([transform_to(c) for c in constraint.cseq], constraint.dim)
+
+
+__dir__ = make_module_dir(globals())

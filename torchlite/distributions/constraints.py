@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 __all__ = [
     "Constraint",
@@ -504,3 +505,6 @@ positive_semidefinite = _PositiveSemidefinite()
 positive_definite = _PositiveDefinite()
 cat = _Cat
 stack = _Stack
+
+
+__dir__ = make_module_dir(globals())

@@ -14,6 +14,7 @@ from functools import total_ordering
 from typing import Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 from .bernoulli import Bernoulli
 from .beta import Beta
@@ -626,3 +627,6 @@ for _class, _name, _others in (
 ):
     for _other in _others:
         register_kl(_class, _other)(_register_infinite_kl(_name))
+
+
+__dir__ = make_module_dir(globals(), "_KL_MEMOIZE _KL_REGISTRY")

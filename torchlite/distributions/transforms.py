@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from numbers import Number
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 from torchlite.nn.functional import pad, softplus
 
 from . import _transform_base, constraints
@@ -617,3 +618,6 @@ class CumulativeDistributionTransform(Transform):
         if self._cache_size == cache_size:
             return self
         return CumulativeDistributionTransform(self.distribution, cache_size=cache_size)
+
+
+__dir__ = make_module_dir(globals())

@@ -9,6 +9,7 @@ from numbers import Number
 from typing import Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 from torchlite.overrides import is_tensor_like
 
 euler_constant = 0.57721566490153286060
@@ -178,3 +179,6 @@ def _tril_mask(n, diag, device):
     """Return a mask of the entries of an n x n matrix on or below a diagonal."""
     index = torch.arange(n, device=device)
     return index < index.reshape(-1, 1) + (diag + 1)
+
+
+__dir__ = make_module_dir(globals(), "euler_constant")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ._errors import UserError
 from .dynamic_shapes import AdditionalInputs, Constraint, Dim, ShapesCollection, dims
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature, default_decompositions
@@ -131,3 +133,6 @@ def register_dataclass(cls: type, *, serialized_type_name: str | None = None) ->
     from torchlite.utils import _pytree as pytree
 
     pytree.register_dataclass(cls, serialized_type_name=serialized_type_name)
+
+
+__dir__ = make_module_dir(globals())

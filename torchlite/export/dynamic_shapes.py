@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from torchlite._settings.module_dir import make_module_dir
 from torchlite._tensor import Tensor
 from torchlite._types.python_source import is_identifier
 from torchlite.utils import _pytree as pytree
@@ -300,3 +301,6 @@ def _parse_dims(leaf: Any, name: str, said: Any) -> dict[int, Any]:
         if isinstance(one, Dim) or isinstance(one, _DimHint) and one.type != "STATIC":
             found[dim % leaf.ndim] = one
     return found
+
+
+__dir__ = make_module_dir(globals(), hidden="bind_arguments dims_per_leaf")

@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 from torchlite._subclasses.fake_constructors import fake_tensor_like
 from torchlite.fx import GraphModule
 from torchlite.utils import _pytree as pytree
@@ -78,3 +79,6 @@ def _make_fake_on_device(tensor: Any, device: Any) -> Any:
     made = fake_tensor_like(tensor)
     made.fake_device = device
     return made
+
+
+__dir__ = make_module_dir(globals())

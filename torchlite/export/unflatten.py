@@ -7,6 +7,7 @@ import operator
 from typing import Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 from torchlite.fx import Graph, GraphModule, Node
 from torchlite.fx._codegen import _custom_builtins
 from torchlite.nn import Module
@@ -609,3 +610,6 @@ def _graph_fingerprint(graph: Graph) -> list[Any]:
         )
         for n in graph.nodes
     ]
+
+
+__dir__ = make_module_dir(globals())

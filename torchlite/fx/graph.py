@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 from .._types.checked_callable import CheckedCallable
 from ..nn.modules.module import Module
@@ -512,3 +513,13 @@ def _is_reference(module: Any, name: str) -> bool:
         warnings.warn(f"Failed to fetch module {path}!", stacklevel=3)
         return False
     return isinstance(getattr(owner, last, None), (Module, Parameter)) or last in owner._buffers
+
+
+__dir__ = make_module_dir(
+    globals(),
+    (
+        "_BoxedCodeGen _CustomBuiltin _Namespace _PyTreeCodeGen _PyTreeInfo _custom_builtins _format_target "
+        "_is_magic _legal_ops _register_custom_builtin _snake_case inplace_methods magic_methods "
+        "reflectable_magic_methods"
+    ),
+)

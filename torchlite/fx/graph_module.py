@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 from .._tensor import Tensor
 from .._types.checked_callable import CheckedCallable
@@ -497,3 +498,8 @@ class GraphModule(Module):
 
     def _unregister_deepcopy_hook(self, f: Callable[..., Any]) -> None:
         self._deepcopy_hooks.remove(f)
+
+
+__dir__ = make_module_dir(
+    globals(), "_USER_PRESERVED_ATTRIBUTES_KEY _custom_builtins _exec_with_source _forward_from_src _method_from_src"
+)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ..func import _predispatch
 from . import traceback as fx_traceback
 from ._codegen import _find_last_uses
@@ -255,3 +257,6 @@ class Transformer(Interpreter):
             made = self.new_graph.output(value)
             made.meta.update(self.graph.output_node().meta)
         return _make_graph_module(self.module, self.new_graph)
+
+
+__dir__ = make_module_dir(globals())

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 from .._library.op_overload import OpOverload, OpOverloadPacket
 from .._symbolic_shapes import SymBool, SymFloat, SymInt
@@ -460,3 +461,8 @@ def map_aggregate(a: Any, fn: Callable[[Argument], Argument]) -> Any:
     if isinstance(a, slice):
         return slice(map_aggregate(a.start, fn), map_aggregate(a.stop, fn), map_aggregate(a.step, fn))
     return fn(a)
+
+
+__dir__ = make_module_dir(
+    globals(), "_get_qualified_name _legal_ops _side_effectful_functions _type_repr base_types", hidden="abbreviation"
+)

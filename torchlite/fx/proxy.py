@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._types.layouts import Size
 from ..nn.parameter import Parameter
 from ..utils._pytree import tree_leaves
@@ -437,3 +439,6 @@ for _name in magic_methods:
 for _name in reflectable_magic_methods:
     setattr(Proxy, f"__r{_name.strip('_')}__", _make_operator_method(_name, True))
 Proxy.__hash__ = object.__hash__  # type: ignore[method-assign]
+
+
+__dir__ = make_module_dir(globals(), "base_types magic_methods reflectable_magic_methods", hidden="is_method")

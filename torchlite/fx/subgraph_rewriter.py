@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ..nn.modules.module import Module
 from ._compatibility import compatibility
 from ._symbolic_trace import symbolic_trace
@@ -166,3 +168,6 @@ def _replace_attributes(gm: GraphModule, replacement: Any) -> None:
         else:
             setattr(gm, target, copy.deepcopy(found))
     gm.graph.lint()
+
+
+__dir__ = make_module_dir(globals())

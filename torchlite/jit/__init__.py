@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, Final
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._dispatch.callbacks import register_lazily
 from ..futures import Future
 from . import annotations as annotations
@@ -248,3 +250,6 @@ class strict_fusion:
     def __enter__(self) -> None: ...
 
     def __exit__(self, type: Any, value: Any, tb: Any) -> None: ...
+
+
+__dir__ = make_module_dir(globals(), "TopLevelTracedModule _get_trace_graph _script_if_tracing _unwrap_optional")

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._dispatch import F
 from .._dispatch.shape_and_value_checks import any_true
 from .._dispatch.shapes import wrap_dim
@@ -324,3 +326,6 @@ def normalize(
     x = _cast_input(input, dtype)
     size = norm(x, ord, dim, keepdim=True, mask=mask)
     return _fill_masked(x, mask, 0) / F.maximum(size, F._full_like(size, eps))
+
+
+__dir__ = make_module_dir(globals())

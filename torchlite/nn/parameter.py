@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torchlite as torch
 from torchlite import Parameter as Parameter
 from torchlite import Tensor
+from torchlite._settings.module_dir import make_module_dir
 
 if TYPE_CHECKING:
     from torchlite._stubs.aliases import DeviceLike, DType
@@ -250,3 +251,6 @@ def is_lazy(param: Any) -> Any:
         (True, False)
     """
     return isinstance(param, UninitializedTensorMixin)
+
+
+__dir__ = make_module_dir(globals(), "_ParameterMeta")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from . import errors as errors
 from . import symbolic_helper as symbolic_helper
 from . import symbolic_opset11 as symbolic_opset11
@@ -55,3 +57,6 @@ def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_vers
 def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
     """Remove a function of `register_custom_op_symbolic`."""
     importlib.import_module(f"{__name__}._custom_symbolics").SYMBOLICS.pop((symbolic_name, opset_version), None)
+
+
+__dir__ = make_module_dir(globals(), "producer_name")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 __all__ = ["CheckerError", "OnnxExporterError", "OnnxExporterWarning", "OnnxFileError", "SymbolicValueError",
            "UnsupportedOperatorError"]  # fmt: skip
 
@@ -44,3 +46,6 @@ class OnnxFileError(RuntimeError):
 
     def __init__(self, text: str = "") -> None:
         super().__init__(text if len(text) <= 2000 else f"{text[:2000]} ...")
+
+
+__dir__ = make_module_dir(globals(), hidden="WrittenViewError")

@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from . import is_in_onnx_export as is_in_onnx_export
 from . import register_custom_op_symbolic as register_custom_op_symbolic
 from . import unregister_custom_op_symbolic as unregister_custom_op_symbolic
@@ -27,3 +29,6 @@ def select_model_mode_for_export(model: Any, mode: TrainingMode) -> Iterator[Non
     finally:
         for module, training in before:
             module.training = training
+
+
+__dir__ = make_module_dir(globals())

@@ -8,6 +8,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 from torchlite.nn import Module
 
 from ._lr_scheduler_base import LRScheduler, _format_param, _warn_outside_step
@@ -207,3 +208,6 @@ def _anneal_fraction(scheduler, epoch):
     """Return the annealing progress towards swa_lr at an epoch, from 0 to 1."""
     t = max(0, min(1, epoch / max(1, scheduler.anneal_epochs)))
     return t if scheduler._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
+
+
+__dir__ = make_module_dir(globals())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 from .sobol_numbers import MAX_BIT, MAX_DIM, direction_numbers
 
@@ -154,3 +155,6 @@ class SobolEngine:
         if self.seed is not None:
             told.append(f"seed={self.seed}")
         return f"{self.__class__.__name__}({', '.join(told)})"
+
+
+__dir__ = make_module_dir(globals())

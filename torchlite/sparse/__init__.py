@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._sparse.constructors import INVARIANT_CHECKS, spdiags
 from .._sparse.gradcheck import as_dense_function
 from .._sparse.matmul_ops import sampled_addmm, sparse_addmm, sparse_mm
@@ -157,3 +159,6 @@ def __getattr__(name: str) -> Any:
             made = globals()[name] = _legacy_tensor_types.find_sparse_type(name)
             return made
     raise AttributeError(f"module 'torchlite.sparse' has no attribute '{name}'")
+
+
+__dir__ = make_module_dir(globals())

@@ -10,6 +10,8 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .. import Tensor
 from .._dispatch.interceptors import Interceptor
 from .._dispatch.public_functions import torch
@@ -516,3 +518,6 @@ def checkpoint_sequential(
         end = start + size
         input = checkpoint(run(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
     return run(end, len(functions))(input)
+
+
+__dir__ = make_module_dir(globals(), hidden="checkpoint_context recompute_context")

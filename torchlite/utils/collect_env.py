@@ -12,6 +12,7 @@ from importlib import metadata
 from typing import Any, NamedTuple
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 TORCH_AVAILABLE = True
 _PACKAGES = re.compile("torch|numpy|pyopencl|cupy|scipy|onnx|triton|optree|pocl", re.IGNORECASE)
@@ -180,3 +181,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+__dir__ = make_module_dir(globals(), "TORCH_AVAILABLE")

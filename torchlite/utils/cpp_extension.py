@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from typing import Any, NoReturn
 
+from torchlite._settings.module_dir import make_module_dir
+
 __all__ = [
     "BuildExtension", "CUDAExtension", "CppExtension", "include_paths", "is_ninja_available", "load", "load_inline",
 ]  # fmt: skip
@@ -43,3 +45,6 @@ class BuildExtension:
         _make_unsupported_function("BuildExtension")()
 
     with_options = classmethod(lambda cls, **options: cls)
+
+
+__dir__ = make_module_dir(globals(), "CUDA_HOME IS_HIP_EXTENSION ROCM_HOME")

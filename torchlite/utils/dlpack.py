@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .. import Tensor
 from .._tensor.creation import from_dlpack
 from .._tensor.interop import DLDeviceType
@@ -19,3 +21,6 @@ def to_dlpack(tensor: Tensor) -> Any:
     'PyCapsule'
     """
     return tensor.detach().__dlpack__()
+
+
+__dir__ = make_module_dir(globals())

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 from torchlite.autograd import _flop_counter
 from torchlite.utils import _pytree
 from torchlite.utils._python_dispatch import TorchDispatchMode
@@ -227,3 +228,6 @@ class _FlopCountingMode(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
         return self.counter._count_flops(func.overloadpacket, out, args, kwargs or {})
+
+
+__dir__ = make_module_dir(globals(), "flop_registry")

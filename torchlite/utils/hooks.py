@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._dispatch.hooks import RemovableHandle
 
 __all__ = ["BackwardHook", "RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
@@ -38,3 +40,6 @@ else:
             globals()[name] = BackwardHook
             return BackwardHook
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+__dir__ = make_module_dir(globals())

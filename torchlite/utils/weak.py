@@ -6,6 +6,8 @@ import weakref
 from collections.abc import Iterator, MutableMapping
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 __all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDictionary"]
 
 
@@ -112,3 +114,6 @@ class TensorWeakRef:
 
     def __call__(self) -> Any:
         return self.ref()
+
+
+__dir__ = make_module_dir(globals())

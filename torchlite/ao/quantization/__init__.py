@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
 from torchlite.nn.modules.module import Module
 
 __all__ = ["DeQuantStub", "FakeQuantizeBase", "ObserverBase", "QuantStub", "QuantWrapper"]
@@ -67,3 +68,6 @@ def __getattr__(name: str) -> Any:
 
         return refuse
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+__dir__ = make_module_dir(globals())

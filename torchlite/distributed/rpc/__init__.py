@@ -1,5 +1,7 @@
 """Remote procedure calls: unsupported."""
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._unavailable_stubs import make_unavailable_class, make_unavailable_function
 from . import api as api
 
@@ -17,3 +19,6 @@ get_worker_info, init_rpc, remote, rpc_async, rpc_sync, shutdown = (
 def is_available() -> bool:
     """False: RPC is not supported."""
     return False
+
+
+__dir__ = make_module_dir(globals())

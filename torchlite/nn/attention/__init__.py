@@ -3,6 +3,8 @@
 import contextlib
 import enum
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ..._settings.backend_flags import FLAGS
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
@@ -61,3 +63,6 @@ def sdpa_kernel(backends, set_priority=False):
         yield
     finally:
         FLAGS.sdp.update(before)
+
+
+__dir__ = make_module_dir(globals())

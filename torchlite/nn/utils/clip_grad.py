@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 from torchlite._ops import multi_tensor_clip
+from torchlite._settings.module_dir import make_module_dir
 
 if TYPE_CHECKING:
     from torchlite import Tensor
@@ -119,3 +120,6 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
             return
         for grad in grads:
             grad.clamp_(min=-clip_value, max=clip_value)
+
+
+__dir__ = make_module_dir(globals(), hidden="clip_grads_with_norm_ get_total_norm")

@@ -8,6 +8,7 @@ from typing import Any
 import torchlite as torch
 from torchlite._dispatch import F
 from torchlite._ops.fused_inference import fold_batch_norm
+from torchlite._settings.module_dir import make_module_dir
 
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
 
@@ -67,3 +68,6 @@ def fuse_linear_bn_weights(
 ) -> Any:
     """Weight and bias of the fused Linear."""
     return _fold_batch_norm(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
+
+
+__dir__ = make_module_dir(globals())

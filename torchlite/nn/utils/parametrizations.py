@@ -6,6 +6,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 from torchlite.nn import functional as F
 from torchlite.nn.modules.module import Module
 
@@ -232,3 +233,6 @@ def spectral_norm(
         dim = 1 if isinstance(module, transposed) else 0
     parametrize.register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
     return module
+
+
+__dir__ = make_module_dir(globals())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 from torchlite._settings import fork_locks
+from torchlite._settings.module_dir import make_module_dir
 from torchlite.nn.modules.container import Module, ModuleDict, ModuleList
 from torchlite.nn.parameter import Parameter
 
@@ -346,3 +347,6 @@ def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tenso
         for key in ("original",) if source.is_tensor else [f"original{index}" for index in range(source.ntensors)]:
             setattr(target, key, getattr(source, key))
     return to_module
+
+
+__dir__ = make_module_dir(globals(), "_cache")

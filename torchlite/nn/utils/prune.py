@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -425,3 +426,6 @@ def is_pruned(module: Module) -> Any:
     return any(
         isinstance(hook, BasePruningMethod) for part in module.modules() for hook in part._forward_pre_hooks.values()
     )
+
+
+__dir__ = make_module_dir(globals())

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 if TYPE_CHECKING:
     from torchlite import Tensor
@@ -281,3 +282,6 @@ def unpack_sequence(packed_sequences: Any) -> Any:
     """The inverse of `pack_sequence`: a list of tensors (L_i, *)."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
+
+
+__dir__ = make_module_dir(globals())

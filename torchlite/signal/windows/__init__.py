@@ -14,6 +14,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -317,3 +318,6 @@ def nuttall(
         device=device,
         requires_grad=requires_grad,
     )
+
+
+__dir__ = make_module_dir(globals())

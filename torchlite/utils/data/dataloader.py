@@ -10,9 +10,10 @@ import os
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from torchlite import accelerator
+from torchlite._settings.module_dir import make_module_dir
 from torchlite._settings.temporary_folders import use_for_multiprocessing
 from torchlite.utils._exception_wrapper import ExceptionWrapper
 
@@ -25,7 +26,34 @@ from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
 
 if TYPE_CHECKING:
-    from torchlite import Generator
+    import numpy as np
+
+    from torchlite import Generator, Tensor
+
+    class _NamedTuple(Protocol):
+        """Items that `default_collate` makes a batch of the same class of."""
+
+        @property
+        def _fields(self) -> tuple[str, ...]: ...
+
+    class _Options(TypedDict, total=False):
+        pin_memory: bool
+        drop_last: bool
+        timeout: float
+        worker_init_fn: Callable[[int], None] | None
+        multiprocessing_context: Any
+        generator: Generator | None
+        prefetch_factor: int | None
+        persistent_workers: bool
+        pin_memory_device: str
+        in_order: bool
+
+    class _AllOptions(_Options, total=False):
+        shuffle: bool | None
+        sampler: Sampler | Iterable | None
+        batch_sampler: Sampler | Iterable | None
+        num_workers: int
+        collate_fn: None
 
 
 Item = TypeVar("Item", covariant=True)
@@ -286,6 +314,46 @@ class DataLoader(Generic[Item]):
     dataset: Dataset[Item]
     __initialized = False
 
+    # The item type is the data set's; with a collate_fn, and for single items, nothing is known of a batch.
+    @overload
+    def __init__(
+        self: DataLoader[Any],
+        dataset: Dataset[Any],
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler | Iterable | None = None,
+        batch_sampler: Sampler | Iterable | None = None,
+        num_workers: int = 0,
+        *,
+        collate_fn: Callable[[list[Any]], Any],
+        **options: Unpack[_Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[Any], dataset: Dataset[Any], batch_size: None, **options: Unpack[_AllOptions]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        dataset: Dataset[Item],
+        batch_size: int = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler | Iterable | None = None,
+        batch_sampler: Sampler | Iterable | None = None,
+        num_workers: int = 0,
+        collate_fn: None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None: ...
     def __init__(
         self,
         dataset: Dataset[Item],
@@ -406,6 +474,17 @@ class DataLoader(Generic[Item]):
         self.check_worker_number_rationality()
         return _MultiProcessingDataLoaderIter(self)
 
+    # What `default_collate` makes of the items that are known; the batches of other items are Any.
+    @overload
+    def __iter__(self: DataLoader[_NamedTuple]) -> Iterator[Any]: ...
+    @overload
+    def __iter__(self: DataLoader[tuple[Tensor | np.ndarray | float, ...]]) -> Iterator[list[Tensor]]: ...
+    @overload
+    def __iter__(self: DataLoader[dict[str, Tensor]]) -> Iterator[dict[str, Tensor]]: ...
+    @overload
+    def __iter__(self: DataLoader[Tensor | np.ndarray | float]) -> Iterator[Tensor]: ...
+    @overload
+    def __iter__(self) -> Iterator[Any]: ...
     def __iter__(self) -> Iterator[Any]:
         if not (self.persistent_workers and self.num_workers):
             return self._get_iterator()
@@ -459,3 +538,6 @@ def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers) ->
         raise ValueError("prefetch_factor option should be non-negative")
     if persistent_workers and num_workers == 0:
         raise ValueError("persistent_workers option needs num_workers > 0")
+
+
+__dir__ = make_module_dir(globals(), "_DatasetKind default_collate default_convert")

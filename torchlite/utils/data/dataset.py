@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 if TYPE_CHECKING:
     from torchlite import Generator, Tensor
@@ -203,3 +204,6 @@ def random_split(
     order = torch.randperm(total, generator=generator).tolist()
     ends = itertools.accumulate(lengths)
     return [Subset(dataset, order[int(end - length) : int(end)]) for end, length in zip(ends, lengths, strict=True)]
+
+
+__dir__ = make_module_dir(globals())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 from torchlite._dispatch.callbacks import CALLBACKS
+from torchlite._settings.module_dir import make_module_dir
 
 from .dataset import Dataset
 from .sampler import Item, Sampler
@@ -70,3 +71,6 @@ class DistributedSampler(Sampler[Item]):
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch, which with the seed decides the order."""
         self.epoch = epoch
+
+
+__dir__ = make_module_dir(globals())

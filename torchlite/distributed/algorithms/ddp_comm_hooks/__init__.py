@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from . import debugging_hooks, default_hooks, post_localSGD_hook, powerSGD_hook, quantization_hooks
 
 __all__ = ["DDPCommHookType", "register_ddp_comm_hook"]
@@ -41,3 +43,6 @@ class DDPCommHookType(enum.Enum):
 def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: Any = None) -> None:
     """Register a hook by name; `state` is a process group, or None."""
     comm_hook_type.value(model=model, state=state)
+
+
+__dir__ = make_module_dir(globals())
