@@ -1,4 +1,4 @@
-"""Sentences and paragraphs of the pages are short: a mean under 18 words, no sentence over 40, no paragraph over 120."""
+"""Pages have short sentences and paragraphs: under 18 words on average, at most 40 a sentence, 120 a paragraph."""
 
 from __future__ import annotations
 
@@ -49,10 +49,23 @@ def count_words(text: str) -> int:
     return len(re.findall(r"[^\s]*\w[^\s]*", text))
 
 
+EXAMPLE = """# Title
+
+One `x = y + z` two. Three
+four $a + b$ five:
+
+    code code
+
+- [six seven](page.md).
+  Eight e.g. nine.
+
+| a | b |
+"""
+
+
 def test_what_is_counted():
-    text = "# Title\n\nOne `x = y + z` two. Three\nfour $a + b$ five:\n\n    code code\n\n- [six seven](page.md).\n  Eight e.g. nine.\n\n| a | b |\n"
-    assert paragraphs_of(text) == ["One X two. Three four X five:", "six seven. Eight e.g. nine."]
-    assert [s.strip() for s in sentences_of("One X two. Three four X five:")] == ["One X two.", "Three four X five:"]
+    assert paragraphs_of(EXAMPLE) == ["One X two. Three four X five:", "six seven. Eight e.g. nine."]
+    assert sentences_of("One X two. Three four X five:") == ["One X two.", "Three four X five:"]
     assert [count_words(s) for s in sentences_of("six seven. Eight e.g. nine.")] == [2, 3]
 
 
