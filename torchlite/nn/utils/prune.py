@@ -26,8 +26,26 @@ __all__ = [
 
 
 class BasePruningMethod(ABC):
-    """Base of the pruning methods. Subclasses define `compute_mask(t, default_mask)` and PRUNING_TYPE ("unstructured",
-    "structured" or "global").
+    """The base class of pruning methods.
+
+    Pruning replaces the parameter ``name`` by the parameter ``{name}_orig`` and the buffer ``{name}_mask``. Before each
+    forward pass ``name`` is set to their product. A subclass defines `compute_mask`. Its ``PRUNING_TYPE`` says how
+    methods of one parameter combine: ``"unstructured"`` chooses among the elements that are not pruned,
+    ``"structured"`` among the slices, and ``"global"`` gets the whole tensor.
+
+    Example:
+        >>> from torchlite.nn.utils import prune
+        >>> class Threshold(prune.BasePruningMethod):
+        ...     def compute_mask(self, t, default_mask):
+        ...         return default_mask * (t.abs() > 1)
+        >>> layer = torch.nn.Linear(3, 1)
+        >>> _ = torch.nn.utils.vector_to_parameters(torch.tensor([0.5, -2.0, 3.0, 0.0]), layer.parameters())
+        >>> _ = Threshold.apply(layer, "weight")
+        >>> layer.weight.detach()
+        tensor([[ 0., -2.,  3.]])
+
+    See also:
+        `l1_unstructured`, `PruningContainer`.
     """
 
     _tensor_name = ""
@@ -38,10 +56,25 @@ class BasePruningMethod(ABC):
 
     @abstractmethod
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """Return the new mask for a tensor whose present mask is `default_mask`."""
+        """Returns the new mask of a tensor.
+
+        Args:
+            t: The tensor.
+            default_mask: Its present mask.
+
+        Returns:
+            The mask: 0 where an element is pruned, else 1.
+        """
 
     def apply_mask(self, module: Module) -> Any:
-        """The pruned tensor of a module."""
+        """Returns the pruned tensor: the original times the mask.
+
+        Args:
+            module: The module with the parameter.
+
+        Raises:
+            AssertionError: No parameter is pruned yet.
+        """
         if not self._tensor_name:
             raise AssertionError(f"Module {module} has to be pruned")
         mask = getattr(module, self._tensor_name + "_mask")
@@ -50,8 +83,21 @@ class BasePruningMethod(ABC):
 
     @classmethod
     def apply(cls, module: Module, name: str, *args: Any, importance_scores: Any = None, **kwargs: Any) -> Any:
-        """Prune a parameter of a module, in addition to previous pruning. Returns the method, or the container of all
-        of them.
+        """Prunes a parameter of a module, in addition to earlier pruning.
+
+        Args:
+            module: The module, which is changed.
+            name: Name of the parameter.
+            args: Positional arguments of the class.
+            importance_scores: A tensor of the parameter's shape whose least magnitudes are pruned. Default: the
+                parameter itself.
+            kwargs: Keyword arguments of the class.
+
+        Returns:
+            The pruning method, or the `PruningContainer` of all methods of the parameter.
+
+        Raises:
+            AssertionError: ``importance_scores`` has another shape.
         """
         old = None
         for key, hook in list(module._forward_pre_hooks.items()):
@@ -92,7 +138,16 @@ class BasePruningMethod(ABC):
         return method
 
     def prune(self, t: Any, default_mask: Any = None, importance_scores: Any = None) -> Any:
-        """The pruned form of a tensor that belongs to no module."""
+        """Returns the pruned form of a tensor that belongs to no module.
+
+        Args:
+            t: The tensor.
+            default_mask: Its present mask. Default: ones.
+            importance_scores: A tensor of the same shape from which the mask is computed. Default: ``t``.
+
+        Raises:
+            AssertionError: ``importance_scores`` has another shape.
+        """
         if importance_scores is None:
             importance_scores = t
         elif importance_scores.shape != t.shape:
@@ -103,7 +158,11 @@ class BasePruningMethod(ABC):
         return t * self.compute_mask(importance_scores, default_mask=default_mask)
 
     def remove(self, module: Module) -> Any:
-        """Make the pruned tensor an ordinary parameter. Pruned elements stay zero."""
+        """Makes the pruned tensor a parameter again. Pruned elements stay 0.
+
+        Args:
+            module: The module, which is changed.
+        """
         if self._tensor_name is None:
             raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
         weight = self.apply_mask(module)
@@ -117,7 +176,28 @@ class BasePruningMethod(ABC):
 
 
 class PruningContainer(BasePruningMethod):
-    """Several pruning methods of one parameter, applied in sequence."""
+    """Several pruning methods of one parameter, applied one after the other.
+
+    `BasePruningMethod.apply` creates it when a parameter is pruned again. It has a length, and can be indexed and
+    iterated over.
+
+    Args:
+        args: The methods, or one iterable of them.
+
+    Raises:
+        TypeError: One is not a pruning method.
+        ValueError: They are of several parameters.
+
+    Example:
+        >>> from torchlite.nn.utils import prune
+        >>> layer = torch.nn.Linear(4, 1)
+        >>> _ = prune.l1_unstructured(layer, "weight", amount=1)
+        >>> container = prune.RandomUnstructured.apply(layer, "weight", amount=2)
+        >>> [type(method).__name__ for method in container]
+        ['L1Unstructured', 'RandomUnstructured']
+        >>> layer.weight_mask.sum()
+        tensor(1.)
+    """
 
     def __init__(self, *args: Any) -> None:
         self._pruning_methods: tuple[Any, ...] = ()
@@ -131,7 +211,15 @@ class PruningContainer(BasePruningMethod):
                 self.add_pruning_method(method)
 
     def add_pruning_method(self, method: Any) -> Any:
-        """Add a method for the same parameter."""
+        """Adds a method of the same parameter.
+
+        Args:
+            method: The method.
+
+        Raises:
+            TypeError: It is not a pruning method.
+            ValueError: It is of another parameter.
+        """
         if not isinstance(method, BasePruningMethod) and method is not None:
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
         if method is not None and self._tensor_name != method._tensor_name:
@@ -151,7 +239,18 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[index]
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """Return the mask of the last method, applied to the unpruned elements only."""
+        """Returns the mask after the last method, which chooses among what is not pruned yet.
+
+        Args:
+            t: The tensor.
+            default_mask: Its present mask.
+
+        Returns:
+            The mask: 0 where an element is pruned, else 1.
+
+        Raises:
+            ValueError: The method's ``PRUNING_TYPE`` is unknown.
+        """
         method = self._pruning_methods[-1]
         mask = default_mask.to(dtype=t.dtype)
         if method.PRUNING_TYPE == "unstructured":
@@ -170,14 +269,33 @@ class PruningContainer(BasePruningMethod):
 
 
 class Identity(BasePruningMethod):
-    """Prunes nothing; only adds the mask."""
+    """A pruning method that prunes nothing and adds the mask of ones.
+
+    Example:
+        >>> from torchlite.nn.utils import prune
+        >>> layer = torch.nn.Linear(2, 1)
+        >>> _ = prune.Identity.apply(layer, "weight")
+        >>> layer.weight_mask
+        tensor([[1., 1.]])
+
+    See also:
+        `identity`.
+    """
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         return default_mask
 
     @classmethod
     def apply(cls, module: Module, name: str) -> Any:  # type: ignore[override]
-        """Add the mask and the names of pruning to a parameter, and prune nothing."""
+        """Adds a mask of ones to a parameter.
+
+        Args:
+            module: The module, which is changed.
+            name: Name of the parameter.
+
+        Returns:
+            The pruning method, or the `PruningContainer` of all methods of the parameter.
+        """
         return super().apply(module, name)
 
 
@@ -227,7 +345,23 @@ def _num_to_prune(amount, size):
 
 
 class RandomUnstructured(BasePruningMethod):
-    """Prunes elements chosen at random."""
+    """A pruning method that prunes elements at random.
+
+    Args:
+        amount: Share of the elements to prune, a float in [0, 1]; or their number, an int.
+
+    Raises:
+        TypeError: ``amount`` is not a number.
+        ValueError: ``amount`` is out of range.
+
+    Example:
+        >>> from torchlite.nn.utils import prune
+        >>> prune.RandomUnstructured(amount=3).prune(torch.ones(2, 4)).sum()
+        tensor(5.)
+
+    See also:
+        `random_unstructured`.
+    """
 
     def __init__(self, amount: Any) -> None:
         _validate_pruning_amount_init(amount)
@@ -242,12 +376,37 @@ class RandomUnstructured(BasePruningMethod):
 
     @classmethod
     def apply(cls, module: Module, name: str, amount: Any) -> Any:  # type: ignore[override]
-        """Prune a share (or number) of a parameter's elements, chosen at random."""
+        """Prunes random elements of a parameter.
+
+        Args:
+            module: The module, which is changed.
+            name: Name of the parameter.
+            amount: Share of the elements to prune, a float in [0, 1]; or their number, an int.
+
+        Returns:
+            The pruning method, or the `PruningContainer` of all methods of the parameter.
+        """
         return super().apply(module, name, amount=amount)
 
 
 class L1Unstructured(BasePruningMethod):
-    """Prunes the elements of least magnitude."""
+    """A pruning method that prunes the elements of least magnitude.
+
+    Args:
+        amount: Share of the elements to prune, a float in [0, 1]; or their number, an int.
+
+    Raises:
+        TypeError: ``amount`` is not a number.
+        ValueError: ``amount`` is out of range.
+
+    Example:
+        >>> from torchlite.nn.utils import prune
+        >>> prune.L1Unstructured(amount=0.5).prune(torch.tensor([1.0, -4.0, 2.0, 3.0]))
+        tensor([ 0., -4.,  0.,  3.])
+
+    See also:
+        `l1_unstructured`.
+    """
 
     def __init__(self, amount: Any) -> None:
         _validate_pruning_amount_init(amount)
@@ -262,7 +421,18 @@ class L1Unstructured(BasePruningMethod):
 
     @classmethod
     def apply(cls, module: Module, name: str, amount: Any, importance_scores: Any = None) -> Any:  # type: ignore[override]
-        """Prune the share (or number) of a parameter's elements that are least."""
+        """Prunes the elements of a parameter with the least magnitude.
+
+        Args:
+            module: The module, which is changed.
+            name: Name of the parameter.
+            amount: Share of the elements to prune, a float in [0, 1]; or their number, an int.
+            importance_scores: A tensor of the parameter's shape whose least magnitudes are pruned. Default: the
+                parameter itself.
+
+        Returns:
+            The pruning method, or the `PruningContainer` of all methods of the parameter.
+        """
         return super().apply(module, name, amount=amount, importance_scores=importance_scores)
 
 
@@ -288,7 +458,24 @@ class _Structured(BasePruningMethod):
 
 
 class RandomStructured(_Structured):
-    """Prunes random channels along `dim`."""
+    """A pruning method that prunes slices along a dimension at random.
+
+    Args:
+        amount: Share of the slices to prune, a float in [0, 1]; or their number, an int.
+        dim: The dimension of the slices. Default: -1.
+
+    Raises:
+        TypeError: ``amount`` is not a number.
+        ValueError: ``amount`` is out of range.
+
+    Example:
+        >>> from torchlite.nn.utils import prune
+        >>> prune.RandomStructured(amount=1, dim=0).prune(torch.ones(3, 4)).sum()
+        tensor(8.)
+
+    See also:
+        `random_structured`.
+    """
 
     def __init__(self, amount: Any, dim: int = -1) -> None:
         _validate_pruning_amount_init(amount)
@@ -300,12 +487,41 @@ class RandomStructured(_Structured):
 
     @classmethod
     def apply(cls, module: Module, name: str, amount: Any, dim: int = -1) -> Any:  # type: ignore[override]
-        """Prune a share (or number) of a parameter's slices along `dim`, chosen at random."""
+        """Prunes random slices of a parameter.
+
+        Args:
+            module: The module, which is changed.
+            name: Name of the parameter.
+            amount: Share of the slices to prune, a float in [0, 1]; or their number, an int.
+            dim: The dimension of the slices. Default: -1.
+
+        Returns:
+            The pruning method, or the `PruningContainer` of all methods of the parameter.
+        """
         return super().apply(module, name, amount=amount, dim=dim)
 
 
 class LnStructured(_Structured):
-    """Prunes the channels along `dim` of least n-norm."""
+    """A pruning method that prunes the slices of least norm along a dimension.
+
+    Args:
+        amount: Share of the slices to prune, a float in [0, 1]; or their number, an int.
+        n: Order of the norm, as of `torch.norm`.
+        dim: The dimension of the slices. Default: -1.
+
+    Raises:
+        TypeError: ``amount`` is not a number.
+        ValueError: ``amount`` is out of range.
+
+    Example:
+        >>> from torchlite.nn.utils import prune
+        >>> prune.LnStructured(amount=1, n=2, dim=0).prune(torch.tensor([[3.0, 4.0], [1.0, 1.0]]))
+        tensor([[3., 4.],
+                [0., 0.]])
+
+    See also:
+        `ln_structured`.
+    """
 
     def __init__(self, amount: Any, n: int, dim: int = -1) -> None:
         _validate_pruning_amount_init(amount)
@@ -318,12 +534,36 @@ class LnStructured(_Structured):
 
     @classmethod
     def apply(cls, module: Module, name: str, amount: Any, n: Any, dim: int, importance_scores: Any = None) -> Any:  # type: ignore[override]
-        """Prune the fraction (or number) of a parameter's slices along `dim` with the smallest norms."""
+        """Prunes the slices of a parameter with the least norm.
+
+        Args:
+            module: The module, which is changed.
+            name: Name of the parameter.
+            amount: Share of the slices to prune, a float in [0, 1]; or their number, an int.
+            n: Order of the norm, as of `torch.norm`.
+            dim: The dimension of the slices.
+            importance_scores: A tensor of the parameter's shape whose norms count. Default: the parameter itself.
+
+        Returns:
+            The pruning method, or the `PruningContainer` of all methods of the parameter.
+        """
         return super().apply(module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
 
 
 class CustomFromMask(BasePruningMethod):
-    """Prunes by a given mask."""
+    """A pruning method with a given mask.
+
+    Args:
+        mask: The mask, of the parameter's shape: 0 where an element is pruned, else 1.
+
+    Example:
+        >>> from torchlite.nn.utils import prune
+        >>> prune.CustomFromMask(torch.tensor([1, 0, 1])).prune(torch.tensor([1.0, 2.0, 3.0]))
+        tensor([1., 0., 3.])
+
+    See also:
+        `custom_from_mask`.
+    """
 
     PRUNING_TYPE = "global"
 
@@ -337,43 +577,188 @@ class CustomFromMask(BasePruningMethod):
 
     @classmethod
     def apply(cls, module: Module, name: str, mask: Any) -> Any:  # type: ignore[override]
-        """Prune a parameter by a mask."""
+        """Prunes a parameter by a mask.
+
+        Args:
+            module: The module, which is changed.
+            name: Name of the parameter.
+            mask: The mask, of the parameter's shape: 0 where an element is pruned, else 1.
+
+        Returns:
+            The pruning method, or the `PruningContainer` of all methods of the parameter.
+        """
         return super().apply(module, name, mask=mask)
 
 
 def identity(module: Module, name: str) -> Any:
-    """Add a mask of ones to a parameter. Returns the module, as all functions here do."""
+    """Adds a mask of ones to a parameter: the names of a pruned one, but nothing is pruned.
+
+    Args:
+        module: The module, which is changed.
+        name: Name of the parameter.
+
+    Returns:
+        The module.
+
+    Example:
+        >>> from torchlite.nn.utils import prune
+        >>> layer = prune.identity(torch.nn.Linear(2, 1), "weight")
+        >>> sorted(layer.state_dict())
+        ['bias', 'weight_mask', 'weight_orig']
+    """
     Identity.apply(module, name)
     return module
 
 
 def random_unstructured(module: Module, name: str, amount: Any) -> Any:
-    """Prune random elements of a parameter: `amount` of them, or that fraction if it is a float."""
+    """Prunes random elements of a parameter.
+
+    Args:
+        module: The module, which is changed.
+        name: Name of the parameter.
+        amount: Share of the elements to prune, a float in [0, 1]; or their number, an int.
+
+    Returns:
+        The module.
+
+    Raises:
+        TypeError: ``amount`` is not a number.
+        ValueError: ``amount`` is out of range.
+
+    Example:
+        >>> from torchlite.nn.utils import prune
+        >>> layer = prune.random_unstructured(torch.nn.Linear(4, 2), "weight", amount=0.25)
+        >>> layer.weight_mask.sum()
+        tensor(6.)
+
+    See also:
+        `l1_unstructured`, `random_structured`.
+    """
     RandomUnstructured.apply(module, name, amount)
     return module
 
 
 def l1_unstructured(module: Module, name: str, amount: Any, importance_scores: Any = None) -> Any:
-    """Prune the elements of a parameter with the least magnitude (or importance)."""
+    """Prunes the elements of a parameter with the least magnitude.
+
+    Args:
+        module: The module, which is changed.
+        name: Name of the parameter.
+        amount: Share of the elements to prune, a float in [0, 1]; or their number, an int.
+        importance_scores: A tensor of the parameter's shape whose least magnitudes are pruned. Default: the parameter
+            itself.
+
+    Returns:
+        The module.
+
+    Raises:
+        TypeError: ``amount`` is not a number.
+        ValueError: ``amount`` is out of range.
+        AssertionError: ``importance_scores`` has another shape.
+
+    Example:
+        >>> from torchlite.nn.utils import prune
+        >>> layer = torch.nn.Linear(4, 1, bias=False)
+        >>> torch.nn.utils.vector_to_parameters(torch.tensor([1.0, -4.0, 2.0, 3.0]), layer.parameters())
+        >>> prune.l1_unstructured(layer, "weight", amount=0.5).weight.detach()
+        tensor([[ 0., -4.,  0.,  3.]])
+
+    See also:
+        `ln_structured`, `global_unstructured`.
+    """
     L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
     return module
 
 
 def random_structured(module: Module, name: str, amount: Any, dim: int) -> Any:
-    """Prune channels of a parameter along `dim` at random."""
+    """Prunes random slices of a parameter along a dimension.
+
+    Args:
+        module: The module, which is changed.
+        name: Name of the parameter.
+        amount: Share of the slices to prune, a float in [0, 1]; or their number, an int.
+        dim: The dimension of the slices.
+
+    Returns:
+        The module.
+
+    Raises:
+        TypeError: ``amount`` is not a number.
+        ValueError: ``amount`` is out of range, or the parameter has fewer than 2 dimensions.
+        IndexError: ``dim`` is out of range.
+
+    Example:
+        >>> from torchlite.nn.utils import prune
+        >>> layer = prune.random_structured(torch.nn.Linear(4, 2), "weight", amount=1, dim=0)
+        >>> layer.weight_mask.sum()
+        tensor(4.)
+
+    See also:
+        `ln_structured`.
+    """
     RandomStructured.apply(module, name, amount, dim)
     return module
 
 
 def ln_structured(module: Module, name: str, amount: Any, n: int, dim: int, importance_scores: Any = None) -> Any:
-    """Prune the channels of a parameter along `dim` with the least n-norm."""
+    """Prunes the slices of a parameter with the least norm along a dimension.
+
+    Args:
+        module: The module, which is changed.
+        name: Name of the parameter.
+        amount: Share of the slices to prune, a float in [0, 1]; or their number, an int.
+        n: Order of the norm, as of `torch.norm`.
+        dim: The dimension of the slices.
+        importance_scores: A tensor of the parameter's shape whose norms count. Default: the parameter itself.
+
+    Returns:
+        The module.
+
+    Raises:
+        TypeError: ``amount`` is not a number.
+        ValueError: ``amount`` is out of range, or the parameter has fewer than 2 dimensions.
+        IndexError: ``dim`` is out of range.
+        AssertionError: ``importance_scores`` has another shape.
+
+    Example:
+        >>> from torchlite.nn.utils import prune
+        >>> layer = torch.nn.Linear(2, 2, bias=False)
+        >>> torch.nn.utils.vector_to_parameters(torch.tensor([3.0, 4.0, 1.0, 1.0]), layer.parameters())
+        >>> prune.ln_structured(layer, "weight", amount=1, n=2, dim=0).weight.detach()
+        tensor([[3., 4.],
+                [0., 0.]])
+
+    See also:
+        `l1_unstructured`.
+    """
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
 
 def global_unstructured(parameters: Any, pruning_method: Any, importance_scores: Any = None, **kwargs: Any) -> Any:
-    """Prune several parameters, (module, name) pairs, as if they were one: the method chooses among
-    all their elements.
+    """Prunes several parameters as if they were one: the method chooses among all their elements.
+
+    Args:
+        parameters: An iterable of pairs of a module and the name of a parameter.
+        pruning_method: A class of an unstructured method, such as `L1Unstructured`.
+        importance_scores: A dict from pairs to tensors of the parameters' shapes, which the method gets instead.
+            Default: the parameters.
+        kwargs: Keyword arguments of the class, such as ``amount``.
+
+    Raises:
+        TypeError: ``parameters`` is not iterable, ``importance_scores`` is no dict, or the method is not unstructured.
+
+    Example:
+        >>> from torchlite.nn.utils import prune
+        >>> first, second = torch.nn.Linear(2, 1, bias=False), torch.nn.Linear(2, 1, bias=False)
+        >>> weights = [*first.parameters(), *second.parameters()]
+        >>> torch.nn.utils.vector_to_parameters(torch.tensor([1.0, 2.0, 3.0, 4.0]), weights)
+        >>> prune.global_unstructured([(first, "weight"), (second, "weight")], prune.L1Unstructured, amount=0.5)
+        >>> first.weight.detach(), second.weight.detach()
+        (tensor([[0., 0.]]), tensor([[3., 4.]]))
+
+    See also:
+        `l1_unstructured`.
     """
     if not isinstance(parameters, Iterable):
         raise TypeError("global_unstructured(): parameters is not an Iterable")
@@ -405,13 +790,49 @@ def global_unstructured(parameters: Any, pruning_method: Any, importance_scores:
 
 
 def custom_from_mask(module: Module, name: str, mask: Tensor) -> Any:
-    """Prune a parameter by a mask of its shape."""
+    """Prunes a parameter by a given mask.
+
+    Args:
+        module: The module, which is changed.
+        name: Name of the parameter.
+        mask: The mask, of the parameter's shape: 0 where an element is pruned, else 1.
+
+    Returns:
+        The module.
+
+    Raises:
+        AssertionError: ``mask`` has another shape.
+
+    Example:
+        >>> from torchlite.nn.utils import prune
+        >>> layer = prune.custom_from_mask(torch.nn.Linear(2, 1), "bias", torch.tensor([0]))
+        >>> layer.bias == 0
+        tensor([True])
+    """
     CustomFromMask.apply(module, name, mask)
     return module
 
 
 def remove(module: Module, name: str) -> Any:
-    """Make a pruned parameter an ordinary one; pruned elements stay zero."""
+    """Makes a pruned parameter an ordinary one; pruned elements stay 0.
+
+    Args:
+        module: The module, which is changed.
+        name: Name of the parameter.
+
+    Returns:
+        The module.
+
+    Raises:
+        ValueError: The parameter is not pruned.
+
+    Example:
+        >>> from torchlite.nn.utils import prune
+        >>> layer = prune.random_unstructured(torch.nn.Linear(4, 2, bias=False), "weight", amount=3)
+        >>> _ = prune.remove(layer, "weight")
+        >>> [name for name, _ in layer.named_parameters()], (layer.weight == 0).sum()
+        (['weight'], tensor(3))
+    """
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
             hook.remove(module)
@@ -421,7 +842,18 @@ def remove(module: Module, name: str) -> Any:
 
 
 def is_pruned(module: Module) -> Any:
-    """True if a parameter of the module or of a submodule is pruned."""
+    """Returns whether a parameter of a module or of its submodules is pruned.
+
+    Args:
+        module: The module.
+
+    Example:
+        >>> from torchlite.nn.utils import prune
+        >>> layer = torch.nn.Linear(2, 1)
+        >>> before = prune.is_pruned(layer)
+        >>> before, prune.is_pruned(prune.identity(layer, "weight"))
+        (False, True)
+    """
     return any(
         isinstance(hook, BasePruningMethod) for part in module.modules() for hook in part._forward_pre_hooks.values()
     )
