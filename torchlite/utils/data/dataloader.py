@@ -293,22 +293,53 @@ def _raise_option_conflict(**given) -> None:
 
 
 class DataLoader(Generic[Item]):
-    """Iterates over a data set in batches.
+    """Iterates over a data set in batches, which it or its worker processes load.
 
-    dataset: items by index, or an IterableDataset. batch_size: items in a batch; None yields single items. shuffle: a
-    new random order each epoch. sampler, batch_sampler: a custom order. num_workers: processes that load batches ahead
-    (0: this process). collate_fn: converts a list of items to a batch. pin_memory: batches in page-locked memory, for a
-    CUDA device; a warning without an accelerator. drop_last: drop a shorter last batch. timeout: seconds to wait for a
-    worker (0: no limit). worker_init_fn(worker_id): called first in each worker. multiprocessing_context: "fork",
-    "spawn" … generator: the source of the order. prefetch_factor: batches that a worker loads ahead (2).
-    persistent_workers: reuse the workers in the next epoch. in_order: False yields batches in the order of completion.
+    For the same seed the order is that of PyTorch. The length is the number of batches.
 
-    For the same seed the order is PyTorch's. ValueError for options that exclude each other.
+    Args:
+        dataset: A `Dataset`, or anything with ``__getitem__`` and ``__len__``; or an `IterableDataset`.
+        batch_size: Number of items of a batch. ``None`` yields single items. Default: 1.
+        shuffle: Whether each epoch has a new random order. Default: ``False``.
+        sampler: An iterable of the indices, in the order to load. Excludes ``shuffle``.
+        batch_sampler: An iterable of the lists of indices of the batches. Excludes ``batch_size``, ``shuffle``,
+            ``sampler`` and ``drop_last``.
+        num_workers: Number of processes that load batches ahead; 0 loads in this process. Default: 0.
+        collate_fn: A function from a list of items to a batch; without batches, from an item to what is yielded.
+            Default: `default_collate`, or `default_convert` without batches.
+        pin_memory: Whether batches are in page-locked memory, for copies to a CUDA device. Without an accelerator it
+            has no effect and warns. Default: ``False``.
+        drop_last: Whether to leave out a last batch that is shorter. Default: ``False``.
+        timeout: Seconds to wait for a worker's batch; 0 waits without a limit. Default: 0.
+        worker_init_fn: A function of the worker's number that runs first in each worker.
+        multiprocessing_context: A context of `multiprocessing`, or its start method: ``"fork"``, ``"spawn"`` or
+            ``"forkserver"``. Default: that of Python.
+        generator: Source of the random order and of the workers' seeds. Default: the default generator.
+        prefetch_factor: Number of batches that each worker loads ahead. Default: 2; only with workers.
+        persistent_workers: Whether the workers stay alive for the next epoch. Default: ``False``.
+        pin_memory_device: Accepted for PyTorch's signature; no effect.
+        in_order: Whether workers' batches are yielded in the order of the sampler, not in that of completion. Default:
+            ``True``.
 
-    >>> import torchlite as torch
-    >>> from torchlite.utils.data import DataLoader, TensorDataset
-    >>> [batch for batch, in DataLoader(TensorDataset(torch.tensor([1, 2, 3])), batch_size=2)]
-    [tensor([1, 2]), tensor([3])]
+    Raises:
+        ValueError: An option is out of range, or options exclude each other.
+        TypeError: ``multiprocessing_context`` is neither a string nor a context.
+        RuntimeError: A worker ended unexpectedly or exceeded ``timeout`` (in iteration). An error in a worker is raised
+            with its own type.
+
+    Example:
+        >>> dataset = torch.utils.data.TensorDataset(torch.arange(5), torch.arange(5) * 10)
+        >>> loader = torch.utils.data.DataLoader(dataset, batch_size=2)
+        >>> len(loader)
+        3
+        >>> for x, y in loader:
+        ...     print(x, y)
+        tensor([0, 1]) tensor([ 0, 10])
+        tensor([2, 3]) tensor([20, 30])
+        tensor([4]) tensor([40])
+
+    See also:
+        `Dataset`, `IterableDataset`, `Sampler`, `torch.utils.data.DistributedSampler`.
     """
 
     dataset: Dataset[Item]
@@ -430,6 +461,7 @@ class DataLoader(Generic[Item]):
 
     @property
     def multiprocessing_context(self) -> Any:
+        """Context of `multiprocessing` that starts the workers, or ``None``. A start method may be assigned."""
         return self.__multiprocessing_context
 
     @multiprocessing_context.setter
@@ -504,7 +536,7 @@ class DataLoader(Generic[Item]):
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
 
     def check_worker_number_rationality(self) -> None:
-        """Warn of more workers than there are processors for this process."""
+        """Warns if there are more workers than processors for this process."""
         count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         if count is None or self.num_workers <= count:
             return
