@@ -54,7 +54,7 @@ class HuggingFaceStorageWriter(FileSystemWriter):
     Args:
         path: The folder.
         fqn_to_index_mapping: The number of the file, from 1, of each name. Default: one file.
-        thread_count: Number of threads that write. Default: 1.
+        thread_count: Has no effect.
         save_distributed: Whether all ranks write their shards; otherwise one process writes. Default: ``False``.
         enable_consolidation: Whether the ranks' files, which go to the folder "sharded", are merged to files of full
             tensors. Default: ``False``.
