@@ -375,8 +375,8 @@ def make_graphed_callables(
 ) -> Any:
     """Replaces the forward and backward passes of functions or modules by replays of CUDA graphs.
 
-    Modules change in place. There are no higher derivatives. Modules have no hooks, and no buffers that require grad. Autocast around it needs
-    ``cache_enabled=False``.
+    Modules change in place. There are no higher derivatives. Modules have no hooks, and no buffers that require grad.
+    Autocast around it needs ``cache_enabled=False``.
 
     Args:
         callables: A function or module, or a tuple of those that run one after the other.
