@@ -250,9 +250,9 @@ def start_processes(
 
     Example:
         >>> import math
-        >>> context = torch.multiprocessing.start_processes(math.pow, (2.0,), nprocs=1, join=False)
-        >>> context.join()
-        True
+        >>> context = torch.multiprocessing.start_processes(math.pow, (2.0,), nprocs=2, join=False, start_method="fork")
+        >>> while not context.join():
+        ...     pass
     """
     context: Any = multiprocessing.get_context(start_method)
     if start_method == "forkserver":
