@@ -29,39 +29,70 @@ __all__ = [
 
 
 def is_available() -> bool:
-    """True if the machine has an accelerator that can be used."""
+    """Returns whether the machine has an accelerator that can be used.
+
+    Example:
+        >>> torch.accelerator.is_available() == (torch.accelerator.device_count() > 0)
+        True
+    """
     return first_available_accelerator() is not None
 
 
 def current_accelerator(check_available: bool = False) -> device_type | None:
-    """The type of the machine's accelerator, None where there is none; only one that can be used counts.
+    """Returns the type of the machine's accelerator, ``None`` if there is none: CUDA before OpenCL.
 
-    `check_available` has no effect: only an accelerator that can be used is found.
+    Args:
+        check_available: Has no effect: only an accelerator that can be used is found.
 
-    >>> import torchlite as torch
-    >>> device = torch.accelerator.current_accelerator() or torch.device("cpu")
-    >>> torch.ones(2, device=device).sum().item()
-    2.0
+    Returns:
+        A `torch.device` without an index, or ``None``.
+
+    Example:
+        >>> device = torch.accelerator.current_accelerator() or torch.device("cpu")
+        >>> torch.ones(2, device=device).sum().item()
+        2.0
     """
     found = first_available_accelerator()
     return None if found is None else device_type(found.name)
 
 
 def device_count() -> int:
-    """Number of devices of that type there are; 0 without one."""
+    """Returns the number of devices of the accelerator's type; 0 without one.
+
+    Example:
+        >>> torch.accelerator.device_count() >= 0
+        True
+    """
     found = first_available_accelerator()
     return 0 if found is None else found.device_count()
 
 
 def current_device_index() -> int:
-    """The index of the calling thread's current device. Raise RuntimeError without an
-    accelerator, as do all functions below.
+    """Returns the index of this thread's current device.
+
+    Raises:
+        RuntimeError: There is no accelerator.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     index = torch.accelerator.current_device_index()
     """
     return accelerator_for().current_device()
 
 
 def set_device_index(device: Any, /) -> None:
-    """Choose the calling thread's current device."""
+    """Sets this thread's current device.
+
+    Args:
+        device: The device, by index, name or `torch.device`.
+
+    Raises:
+        RuntimeError: There is no such device.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     torch.accelerator.set_device_index(0)
+    """
     accelerator_for(device).set_device(device)
 
 
@@ -69,7 +100,18 @@ current_device_idx, set_device_idx = current_device_index, set_device_index
 
 
 class device_index:
-    """The current device for the time of a `with` block; nothing changes for None."""
+    """Sets the current device of a block.
+
+    Args:
+        device: The index; ``None`` changes nothing.
+
+    Raises:
+        RuntimeError: There is no such device.
+
+    Example:
+        >>> with torch.accelerator.device_index(0 if torch.accelerator.is_available() else None):
+        ...     y = torch.ones(2) + 1
+    """
 
     def __init__(self, device: int | None, /):
         self.idx = device
@@ -85,22 +127,66 @@ class device_index:
 
 
 def current_stream(device: Any = None, /) -> Stream:
-    """The stream in which the calling thread's work goes."""
+    """Returns the stream that receives this thread's work.
+
+    Args:
+        device: The device. Default: the current one.
+
+    Raises:
+        RuntimeError: There is no such device.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     stream = torch.accelerator.current_stream()
+    """
     return accelerator_for(device).current_stream(device)  # type: ignore[return-value]
 
 
 def set_stream(stream: Stream) -> None:
-    """Choose the calling thread's stream, and its device."""
+    """Selects this thread's stream, and its device.
+
+    Args:
+        stream: The stream.
+
+    Raises:
+        RuntimeError: The stream's device type is no accelerator.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     torch.accelerator.set_stream(torch.accelerator.current_stream())
+    """
     accelerator_of(stream.device.type).set_stream(stream)  # type: ignore[arg-type]
 
 
 def synchronize(device: Any = None, /) -> None:
-    """Wait until the device has done everything it was given."""
+    """Waits until a device has done all work that it was given.
+
+    Args:
+        device: The device. Default: the current one.
+
+    Raises:
+        RuntimeError: There is no such device.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     torch.accelerator.synchronize()
+    """
     accelerator_for(device).synchronize(device)
 
 
 def get_device_capability(device: Any = None, /) -> dict[str, Any]:
-    """The device's capabilities: a dictionary with "supported_dtypes"."""
+    """Returns a device's capabilities: a dictionary with the set ``"supported_dtypes"``.
+
+    Args:
+        device: The device. Default: the current one.
+
+    Raises:
+        RuntimeError: There is no such device.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     assert torch.float32 in torch.accelerator.get_device_capability()["supported_dtypes"]
+    """
     from ._types import dtypes as _dtype
 
     properties = accelerator_for(device).get_device_properties(device)
@@ -113,53 +199,155 @@ def get_device_capability(device: Any = None, /) -> dict[str, Any]:
 
 
 def get_memory_info(device_index: Any = None, /) -> tuple[int, int]:
-    """Free and total bytes."""
+    """Returns the free and the total bytes of a device.
+
+    Args:
+        device_index: The device. Default: the current one.
+
+    Raises:
+        RuntimeError: There is no such device.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     found = torch.accelerator.get_memory_info()
+    """
     return accelerator_for(device_index).mem_get_info(device_index)
 
 
 def empty_cache() -> None:
-    """Give memory that no tensor takes back to the devices in use."""
+    """Returns the memory that the allocator keeps to the devices in use.
+
+    Raises:
+        RuntimeError: There is no accelerator.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     torch.accelerator.empty_cache()
+    """
     accelerator_for().empty_cache()
 
 
 def memory_stats(device_index: Any = None, /) -> OrderedDict[str, Any]:
-    """The allocator's counts by PyTorch's names."""
+    """Returns the allocator's counts by PyTorch's names, such as ``"allocated_bytes.all.peak"``.
+
+    Args:
+        device_index: The device. Default: the current one.
+
+    Raises:
+        RuntimeError: There is no such device.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     found = torch.accelerator.memory_stats()
+    """
     return accelerator_for(device_index).memory_stats(device_index)
 
 
 def memory_allocated(device_index: Any = None, /) -> int:
-    """Bytes that tensors take."""
+    """Returns the bytes that tensors use on a device.
+
+    Args:
+        device_index: The device. Default: the current one.
+
+    Raises:
+        RuntimeError: There is no such device.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     found = torch.accelerator.memory_allocated()
+    """
     return accelerator_for(device_index).memory_allocated(device_index)
 
 
 def max_memory_allocated(device_index: Any = None, /) -> int:
-    """The most bytes that tensors took at one time."""
+    """Returns the most bytes that tensors used at one time.
+
+    Args:
+        device_index: The device. Default: the current one.
+
+    Raises:
+        RuntimeError: There is no such device.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     found = torch.accelerator.max_memory_allocated()
+    """
     return accelerator_for(device_index).max_memory_allocated(device_index)
 
 
 def memory_reserved(device_index: Any = None, /) -> int:
-    """Bytes that tensors use or that the allocator caches."""
+    """Returns the bytes that tensors use or that the allocator keeps.
+
+    Args:
+        device_index: The device. Default: the current one.
+
+    Raises:
+        RuntimeError: There is no such device.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     found = torch.accelerator.memory_reserved()
+    """
     return accelerator_for(device_index).memory_reserved(device_index)
 
 
 def max_memory_reserved(device_index: Any = None, /) -> int:
-    """The peak of the bytes that were used or cached."""
+    """Returns the most bytes that were used or kept at one time.
+
+    Args:
+        device_index: The device. Default: the current one.
+
+    Raises:
+        RuntimeError: There is no such device.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     found = torch.accelerator.max_memory_reserved()
+    """
     return accelerator_for(device_index).max_memory_reserved(device_index)
 
 
 def reset_peak_memory_stats(device_index: Any = None, /) -> None:
-    """Begin to count the peaks anew."""
+    """Starts to count the peaks of memory from now.
+
+    Args:
+        device_index: The device. Default: the current one.
+
+    Raises:
+        RuntimeError: There is no such device.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     torch.accelerator.reset_peak_memory_stats()
+    """
     accelerator_for(device_index).reset_peak_memory_stats(device_index)
 
 
 def reset_accumulated_memory_stats(device_index: Any = None, /) -> None:
-    """Begin to count anew what only grows."""
+    """Starts to count from now what only grows: allocations, frees, retries and failures.
+
+    Args:
+        device_index: The device. Default: the current one.
+
+    Raises:
+        RuntimeError: There is no such device.
+
+    Example:
+        >>> if torch.accelerator.is_available():
+        ...     torch.accelerator.reset_accumulated_memory_stats()
+    """
     accelerator_for(device_index).reset_accumulated_memory_stats(device_index)
 
 
 def get_device_module(device=None):
-    """The module of a device type, such as torch.cuda; of the machine's accelerator, or torch.cpu, when
-    none is given.
+    """Returns the module of a device type, such as `torch.cuda`.
+
+    Args:
+        device: The device. Default: the accelerator, or the CPU if there is none.
+
+    Example:
+        >>> torch.get_device_module("cpu") is torch.cpu
+        True
     """
     where = current_accelerator() if device is None else device_type(device)
     return importlib.import_module(f"torchlite.{'cpu' if where is None else where.type}")

@@ -14,15 +14,17 @@ _T = TypeVar("_T")
 
 
 class Future(Generic[_T]):
-    """A value that some thread sets once and others wait for.
+    """Value that one thread sets and others wait for.
 
-    `devices` has no effect: work on a device stays ordered by its stream.
+    Args:
+        devices: Has no effect: the streams of a device order its work.
 
-    >>> future = Future()
-    >>> later = future.then(lambda done: done.value() + 1)
-    >>> future.set_result(2)
-    >>> later.wait(), later.done()
-    (3, True)
+    Example:
+        >>> future = torch.futures.Future()
+        >>> later = future.then(lambda done: done.value() + 1)
+        >>> future.set_result(2)
+        >>> later.wait(), later.done()
+        (3, True)
     """
 
     def __init__(self, *, devices: Any = None) -> None:
@@ -33,18 +35,22 @@ class Future(Generic[_T]):
         self._callbacks: list[Callable[[Future], Any]] = []
 
     def done(self) -> bool:
-        """Whether there is a value or an error."""
+        """Returns whether there is a value or an error."""
         return self._done
 
     def wait(self) -> Any:
-        """Wait for the value, or raise the error that was set."""
+        """Waits for the value and returns it, or raises the error that was set."""
         with self._condition:
             while not self._done:
                 self._condition.wait()
         return self.value()
 
     def value(self) -> Any:
-        """The value of a future that is done; the error that was set is raised."""
+        """Returns the value, or raises the error that was set.
+
+        Raises:
+            RuntimeError: There is neither.
+        """
         if not self._done:
             raise RuntimeError("value() called on a Future that is not completed")
         if self._error is not None:
@@ -52,7 +58,11 @@ class Future(Generic[_T]):
         return self._value
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
-        """A future of `callback(self)`, which runs when this one is done."""
+        """Returns a future of ``callback(self)``, which runs when this future is done.
+
+        Args:
+            callback: The function. An error that it raises is the new future's.
+        """
         made = self._make_chained_future()
 
         def run(done: Future) -> None:
@@ -68,7 +78,11 @@ class Future(Generic[_T]):
         return Future()
 
     def add_done_callback(self, callback: Callable[[Future], None]) -> None:
-        """Call `callback(self)` when this is done; its errors are left alone."""
+        """Calls ``callback(self)`` when this future is done. Its errors are logged.
+
+        Args:
+            callback: The function.
+        """
 
         def run(done: Future) -> None:
             try:
@@ -88,11 +102,26 @@ class Future(Generic[_T]):
         callback(self)
 
     def set_result(self, result: Any) -> None:
-        """Give the value. RuntimeError where there is one already."""
+        """Sets the value.
+
+        Args:
+            result: The value.
+
+        Raises:
+            RuntimeError: The future is done.
+        """
         self._complete(result, None)
 
     def set_exception(self, result: BaseException) -> None:
-        """Give an error, which `wait` raises. AssertionError for what is no exception."""
+        """Sets an error, which `wait` raises.
+
+        Args:
+            result: The error.
+
+        Raises:
+            AssertionError: ``result`` is not an `Exception`.
+            RuntimeError: The future is done.
+        """
         if not isinstance(result, Exception):
             raise AssertionError(f"{result} is of type {type(result)}, not an Exception.")
         self._complete(None, result)
@@ -109,7 +138,18 @@ class Future(Generic[_T]):
 
 
 def collect_all(futures: list[Future]) -> Future:
-    """A future of the list, done when all of its futures are."""
+    """Returns a future of a list of futures, which is done when all of them are.
+
+    Args:
+        futures: The list.
+
+    Example:
+        >>> first, second = torch.futures.Future(), torch.futures.Future()
+        >>> both = torch.futures.collect_all([first, second])
+        >>> first.set_result(1); second.set_result(2)
+        >>> [future.value() for future in both.wait()]
+        [1, 2]
+    """
     combined: Future[Any] = Future()
     left = len(futures)
     lock = threading.Lock()
@@ -130,7 +170,17 @@ def collect_all(futures: list[Future]) -> Future:
 
 
 def wait_all(futures: list[Future]) -> list[Any]:
-    """Wait for all and return their values; an error is raised when all are done."""
+    """Waits for several futures and returns their values.
+
+    Args:
+        futures: The list. All are waited for, even if one has an error, which is then raised.
+
+    Example:
+        >>> future = torch.futures.Future()
+        >>> future.set_result(1)
+        >>> torch.futures.wait_all([future])
+        [1]
+    """
     return [future.wait() for future in collect_all(futures).wait()]
 
 

@@ -207,11 +207,18 @@ _autocast = _Autocast()
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """True if autocast supports a device type.
+    """Returns whether autocast supports a device type.
 
-    >>> import torchlite as torch
-    >>> torch.amp.is_autocast_available("cpu"), torch.amp.is_autocast_available("meta")
-    (True, False)
+    Args:
+        device_type: Type of the device.
+
+    Raises:
+        TypeError: ``device_type`` is not a string.
+        RuntimeError: There is no such device type.
+
+    Example:
+        >>> torch.amp.is_autocast_available("cpu"), torch.amp.is_autocast_available("meta")
+        (True, False)
     """
     return _check_device_type("_is_autocast_available", device_type) in _state.dtypes
 
@@ -382,20 +389,35 @@ class _AutocastRegion:
 
 
 class autocast(_AutocastRegion):
-    """A region, or as a decorator a function, in which each op runs in a suitable dtype: products in `dtype`, sums and
-    losses in float32.
+    """Chooses the dtype of each op in a block, or as a decorator in a function.
 
-    device_type: "cpu", "cuda" or "opencl". dtype: bfloat16 on the CPU and float16 elsewhere unless given. enabled:
-    False disables autocast inside another region. cache_enabled: whether the casts of weights are cached until the
-    outermost region ends. Backward belongs outside: its ops run in the dtypes of the forward ops. See docs/amp.md.
+    Matrix products and convolutions run in ``dtype``; reductions and losses, which need the range, run in float32. Call
+    backward outside: its ops run in the dtypes of the forward ops.
 
-    >>> import torchlite as torch
-    >>> layer, x = torch.nn.Linear(4, 2), torch.ones(3, 4)
-    >>> with torch.autocast("cpu"):
-    ...     y = layer(x)
-    ...     loss = torch.nn.functional.mse_loss(y, torch.zeros(3, 2))
-    >>> y.dtype, loss.dtype
-    (torch.bfloat16, torch.float32)
+    Args:
+        device_type: Type of the device: ``"cpu"``, ``"cuda"`` or ``"opencl"``.
+        dtype: The lower precision. Default: ``torch.bfloat16`` on the CPU, ``torch.float16`` elsewhere.
+        enabled: ``False`` disables autocast in a block inside another one. Default: ``True``.
+        cache_enabled: Whether the casts of weights are kept until the outermost block ends. Default: the global
+            setting.
+
+    Raises:
+        ValueError: ``device_type`` is not a string.
+        RuntimeError: Autocast does not support the device type.
+
+    Example:
+        >>> layer, x = torch.nn.Linear(4, 2), torch.ones(3, 4)
+        >>> with torch.autocast("cpu"):
+        ...     y = layer(x)
+        ...     loss = torch.nn.functional.mse_loss(y, torch.zeros(3, 2))
+        >>> y.dtype, loss.dtype
+        (torch.bfloat16, torch.float32)
+
+    References:
+        - P. Micikevicius et al. Mixed precision training. 2018.
+
+    See also:
+        `GradScaler`, which float16 needs.
     """
 
     def __init__(
@@ -491,24 +513,35 @@ def _cast(value, device_type: str, dtype):
 
 
 def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: dtype | None = None) -> Any:
-    """Decorator of `forward` of an autograd Function: with `cast_inputs` it runs, inside autocast, on tensors of that
-    dtype and with autocast disabled.
+    """Decorates the `forward` of a `torch.autograd.Function` for use with autocast.
 
-    >>> import torchlite as torch
-    >>> class Product(torch.autograd.Function):
-    ...     @staticmethod
-    ...     @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
-    ...     def forward(ctx, a, b):
-    ...         ctx.save_for_backward(a, b)
-    ...         return a @ b
-    ...     @staticmethod
-    ...     @torch.amp.custom_bwd(device_type="cpu")
-    ...     def backward(ctx, g):
-    ...         a, b = ctx.saved_tensors
-    ...         return g @ b.T, a.T @ g
-    >>> with torch.autocast("cpu"):
-    ...     Product.apply(torch.ones(2, 2, dtype=torch.bfloat16), torch.ones(2, 2)).dtype
-    torch.float32
+    Args:
+        fwd: The function. Default: none; the call then returns a decorator.
+        device_type: Type of the device.
+        cast_inputs: Inside autocast, casts floating tensors of the device to this dtype and runs the function with
+            autocast off. Default: ``None``: the function runs with autocast as it is.
+
+    Returns:
+        The wrapped function.
+
+    Raises:
+        ValueError: ``device_type`` is not a string.
+
+    Example:
+        >>> class Product(torch.autograd.Function):
+        ...     @staticmethod
+        ...     @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
+        ...     def forward(ctx, a, b):
+        ...         ctx.save_for_backward(a, b)
+        ...         return a @ b
+        ...     @staticmethod
+        ...     @torch.amp.custom_bwd(device_type="cpu")
+        ...     def backward(ctx, g):
+        ...         a, b = ctx.saved_tensors
+        ...         return g @ b.T, a.T @ g
+        >>> with torch.autocast("cpu"):
+        ...     Product.apply(torch.ones(2, 2, dtype=torch.bfloat16), torch.ones(2, 2)).dtype
+        torch.float32
     """
     _check_device_type_string(device_type)
     if fwd is None:
@@ -527,8 +560,34 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: dtype | None =
 
 
 def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
-    """Decorates `backward` of an autograd Function: it runs with autocast as its `forward` did, which needs
-    `custom_fwd`.
+    """Decorates the `backward` of a `torch.autograd.Function`: it runs with autocast as its `forward` did.
+
+    Args:
+        bwd: The function. Default: none; the call then returns a decorator.
+        device_type: Type of the device.
+
+    Returns:
+        The wrapped function. The `forward` needs `custom_fwd`.
+
+    Raises:
+        ValueError: ``device_type`` is not a string.
+
+    Example:
+        >>> class Double(torch.autograd.Function):
+        ...     @staticmethod
+        ...     @torch.amp.custom_fwd(device_type="cpu")
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        ...     @staticmethod
+        ...     @torch.amp.custom_bwd(device_type="cpu")
+        ...     def backward(ctx, g):
+        ...         print(torch.is_autocast_enabled("cpu"))
+        ...         return g * 2
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with torch.autocast("cpu"):
+        ...     y = Double.apply(x)
+        >>> y.sum().backward()
+        True
     """
     _check_device_type_string(device_type)
     if bwd is None:

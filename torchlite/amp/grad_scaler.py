@@ -27,7 +27,12 @@ _FIX_HINT = "This may indicate your script did not use scaler.scale(loss or outp
 
 
 class OptState(Enum):
-    """The progress of an optimizer in this iteration."""
+    """Progress of an optimizer in the current iteration of a `GradScaler`.
+
+    Example:
+        >>> [state.name for state in torch.amp.grad_scaler.OptState]
+        ['READY', 'UNSCALED', 'STEPPED']
+    """
 
     READY = 0
     UNSCALED = 1
@@ -52,26 +57,44 @@ class _MultiDeviceReplicator:
 
 
 class GradScaler:
-    """Scales a loss before backward and unscales the gradients before the step. It searches for the largest scale
-    without overflow.
+    """Multiplies the loss by a scale before backward, so that small float16 gradients do not become zero.
 
-    device: the device type of the loss, "cuda", "cpu" or "opencl". init_scale: the first scale. A step with an infinite
-    or NaN gradient is skipped, and the scale is multiplied by `backoff_factor`; after `growth_interval` successful
-    steps in a row it is multiplied by `growth_factor`. enabled: False disables all methods except `optimizer.step()`.
-    The check runs on the gradients' device; `step` reads one number from it, and none for an optimizer with
-    `fused=True`.
+    `step` divides the gradients by the scale, and skips the optimizer's step if one of them is infinite or NaN.
+    `update`
+    then multiplies the scale by ``backoff_factor``; after ``growth_interval`` steps in a row without a skip it
+    multiplies
+    it by ``growth_factor``. The check runs on the gradients' device. `step` reads one number from the device, and none
+    if
+    the optimizer has ``fused=True``.
 
-    >>> import torchlite as torch
-    >>> weight = torch.nn.Parameter(torch.ones(2))
-    >>> optimizer, scaler = torch.optim.SGD([weight], lr=0.1), torch.amp.GradScaler("cpu", init_scale=1024.0)
-    >>> scaler.scale((weight * 2).sum()).backward()
-    >>> scaler.step(optimizer)
-    >>> scaler.update()
-    >>> weight.tolist(), scaler.get_scale()
-    ([0.800000011920929, 0.800000011920929], 1024.0)
-    >>> scaler.scale((weight * float("inf")).sum()).backward(); scaler.step(optimizer); scaler.update()
-    >>> weight.tolist(), scaler.get_scale()
-    ([0.800000011920929, 0.800000011920929], 512.0)
+    Args:
+        device: Type of the loss's device: ``"cuda"``, ``"cpu"`` or ``"opencl"``. Default: ``"cuda"``.
+        init_scale: The first scale. Default: 65536.
+        growth_factor: Factor of growth, above 1. Default: 2.
+        backoff_factor: Factor after an infinite gradient, below 1. Default: 0.5.
+        growth_interval: Number of steps in a row before the scale grows. Default: 2000.
+        enabled: ``False`` turns all methods off; `step` then calls the optimizer's. Default: ``True``.
+
+    Raises:
+        AssertionError: A factor is out of range.
+
+    Example:
+        >>> weight = torch.nn.Parameter(torch.ones(2))
+        >>> optimizer, scaler = torch.optim.SGD([weight], lr=0.5), torch.amp.GradScaler("cpu", init_scale=1024.0)
+        >>> scaler.scale((weight * 2).sum()).backward()
+        >>> scaler.step(optimizer)
+        >>> scaler.update()
+        >>> weight.tolist(), scaler.get_scale()
+        ([0.0, 0.0], 1024.0)
+        >>> scaler.scale((weight * float("inf")).sum()).backward(); scaler.step(optimizer); scaler.update()
+        >>> weight.tolist(), scaler.get_scale()
+        ([0.0, 0.0], 512.0)
+
+    References:
+        - P. Micikevicius et al. Mixed precision training. 2018.
+
+    See also:
+        `autocast`.
     """
 
     def __init__(
@@ -106,7 +129,17 @@ class GradScaler:
     # -- the loss
 
     def scale(self, outputs: Any) -> Any:
-        """A tensor, or tensors in lists, tuples or other iterables, times the scale."""
+        """Multiplies outputs by the scale.
+
+        Args:
+            outputs: A tensor, or an iterable of tensors, which may be nested.
+
+        Returns:
+            The products; lists and tuples stay lists and tuples, another iterable becomes an iterator.
+
+        Raises:
+            ValueError: An item is neither a tensor nor an iterable.
+        """
         if not self._enabled:
             return outputs
         copies: list[_MultiDeviceReplicator] = []
@@ -146,8 +179,15 @@ class GradScaler:
 
     @record_as_single_step
     def unscale_(self, optimizer: Optimizer) -> None:
-        """Divide the gradients of an optimizer's parameters by the scale, in place. Call it to clip or inspect them
-        before `step`, which unscales otherwise.
+        """Divides the gradients of an optimizer's parameters by the scale, in place.
+
+        Call it before code that clips or reads the gradients. Otherwise `step` does it.
+
+        Args:
+            optimizer: The optimizer.
+
+        Raises:
+            RuntimeError: It ran already since the last `update`, or `step` did.
         """
         if not self._enabled:
             return
@@ -205,8 +245,19 @@ class GradScaler:
 
     @record_as_single_step
     def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        """Run `optimizer.step(*args, **kwargs)` on unscaled gradients, or skip it if one of them is infinite or NaN.
-        Returns the result of the step.
+        """Unscales the gradients, if `unscale_` did not, and steps the optimizer unless one is infinite or NaN.
+
+        Args:
+            optimizer: The optimizer.
+            args: Arguments of its `step`.
+            kwargs: Keyword arguments of its `step`; ``closure`` is not supported.
+
+        Returns:
+            What the optimizer's `step` returns; ``None`` if it is skipped.
+
+        Raises:
+            RuntimeError: It ran already since the last `update`, or a closure is given.
+            AssertionError: `scale` was not called.
         """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
@@ -257,8 +308,14 @@ class GradScaler:
 
     @record_as_single_step
     def update(self, new_scale: Any = None) -> None:
-        """End an iteration: adapt the scale to the infinite gradients found, or set it to `new_scale` (a float or a
-        one-element tensor).
+        """Ends an iteration: adapts the scale to what the steps found.
+
+        Args:
+            new_scale: The new scale, a float or a tensor of one element on the scaler's device. Default: the scale
+                adapts.
+
+        Raises:
+            AssertionError: ``new_scale`` is neither, or `scale` was not called.
         """
         if not self._enabled:
             return
@@ -314,7 +371,11 @@ class GradScaler:
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Set the growth factor of the scale."""
+        """Sets the factor by which the scale grows.
+
+        Args:
+            new_factor: The factor.
+        """
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
@@ -322,7 +383,11 @@ class GradScaler:
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Set the factor of the scale after an infinite gradient."""
+        """Sets the factor of the scale after an infinite gradient.
+
+        Args:
+            new_factor: The factor.
+        """
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
@@ -330,7 +395,11 @@ class GradScaler:
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Set after how many good steps in a row the scale grows."""
+        """Sets the number of steps in a row before the scale grows.
+
+        Args:
+            new_interval: The number.
+        """
         self._growth_interval = new_interval
 
     def is_enabled(self) -> bool:
@@ -354,7 +423,14 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict) -> None:
-        """Load the result of `state_dict`."""
+        """Loads what `state_dict` returned.
+
+        Args:
+            state_dict: The state.
+
+        Raises:
+            RuntimeError: The state is empty, as that of a disabled scaler is.
+        """
         if not self._enabled:
             return
         if not state_dict:

@@ -41,7 +41,7 @@ _LAZY = {
 
 
 def kineto_available() -> bool:
-    """True if Kineto, PyTorch's tracing library, is there: it is not."""
+    """Returns ``False``: Kineto, PyTorch's tracing library, is not used."""
     return False
 
 

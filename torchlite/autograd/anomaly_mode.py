@@ -32,8 +32,30 @@ def _set_mode(on: bool, check_nan: bool) -> None:
 
 
 class detect_anomaly:
-    """Context manager in which each recorded op stores its traceback; an error or a NaN in its backward shows it. Slow:
-    for debugging.
+    """Runs a block with anomaly detection: an error in backward shows the forward call that caused it.
+
+    Each op recorded in the block stores the traceback of its call. When its backward raises, or returns NaN, a warning
+    shows that traceback. Recording is slow; use it to debug only.
+
+    Args:
+        check_nan: Whether a NaN in a gradient raises. Default: ``True``.
+
+    Raises:
+        RuntimeError: A node of backward returned NaN and ``check_nan`` is set. Raised by the backward pass.
+
+    Example:
+        >>> import warnings
+        >>> x = torch.tensor(0.0, requires_grad=True)
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     with torch.autograd.detect_anomaly():
+        ...         y = torch.sqrt(x) * 0
+        ...         y.backward()
+        Traceback (most recent call last):
+        RuntimeError: Function 'SqrtBackward0' returned nan values in its 0th output.
+
+    See also:
+        `set_detect_anomaly`.
     """
 
     def __init__(self, check_nan: bool = True):
@@ -53,7 +75,22 @@ class detect_anomaly:
 
 
 class set_detect_anomaly:
-    """Turn anomaly detection on or off; as a context manager, for the block."""
+    """Turns anomaly detection on or off, at once; as a context manager, for a block.
+
+    Args:
+        mode: Whether to turn it on.
+        check_nan: Whether a NaN in a gradient raises. Default: ``True``.
+
+    Example:
+        >>> with torch.autograd.set_detect_anomaly(True):
+        ...     torch.is_anomaly_enabled()
+        True
+        >>> torch.is_anomaly_enabled()
+        False
+
+    See also:
+        `detect_anomaly`, which says what is detected.
+    """
 
     def __init__(self, mode: bool, check_nan: bool = True):
         self.before = dict(_state)
@@ -67,12 +104,22 @@ class set_detect_anomaly:
 
 
 def is_anomaly_enabled() -> bool:
-    """True if anomaly detection is on."""
+    """Returns whether anomaly detection is on.
+
+    Example:
+        >>> torch.is_anomaly_enabled()
+        False
+    """
     return _state["on"]
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """True if it looks for NaN."""
+    """Returns whether anomaly detection raises at a NaN, once it is on.
+
+    Example:
+        >>> torch.is_anomaly_check_nan_enabled()
+        True
+    """
     return _state["nan"]
 
 

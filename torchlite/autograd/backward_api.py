@@ -36,12 +36,34 @@ def _check_inputs(inputs, words: str) -> None:
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
-    """Accumulate the gradients of the tensors in the `.grad` of the graph's leaves.
+    r"""Adds the gradients of tensors to the `.grad` of the leaves of their graph.
 
-    grad_tensors: for each tensor that is not a scalar, the vector of the vector-Jacobian product (same shape). With
-    `create_graph` the gradients have a history themselves; `retain_graph` (default: create_graph) keeps what the graph
-    saved. With `inputs` only these leaves (or non-leaves) get a gradient. RuntimeError when a tensor has no history, or
-    when the graph was freed by an earlier backward.
+    For outputs :math:`y_i` with weights :math:`v_i`, the gradient of a leaf :math:`x` is
+    :math:`\sum_i v_i^{\mathsf{T}} \, \partial y_i / \partial x`.
+
+    Args:
+        tensors: The tensor, or a sequence of tensors, to differentiate; `GradientEdge` objects count as tensors.
+        grad_tensors: The weight of each tensor, of the same shape; ``None`` stands for 1 and needs a tensor of one
+            element. Default: ``None`` for every tensor.
+        retain_graph: Whether to keep what the graph saved, for another backward. Default: the value of
+            ``create_graph``.
+        create_graph: Whether to record the backward pass, so that the gradients can be differentiated. Default:
+            ``False``.
+        grad_variables: Deprecated name of ``grad_tensors``.
+        inputs: The tensors that get a gradient; not only leaves. Default: all leaves.
+
+    Raises:
+        RuntimeError: A tensor has no history; a weight is missing or has another shape; ``inputs`` is empty; an
+            earlier backward freed the graph; or the call is inside a transform of `torch.func`.
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> torch.autograd.backward([x.sum(), x * x], [None, torch.tensor([1.0, 10.0])])
+        >>> x.grad
+        tensor([ 3., 41.])
+
+    See also:
+        `grad`, which returns the gradients and leaves `.grad` alone; `torch.Tensor.backward`.
     """
     if MODE.transforms:
         raise RuntimeError(
@@ -84,16 +106,38 @@ def grad(
     is_grads_batched=False,
     materialize_grads=False,
 ):
-    """The gradients of the outputs in respect of the inputs, as a tuple.
+    """Computes the gradients of outputs with respect to inputs and returns them; `.grad` does not change.
 
-    RuntimeError when an input does not require grad, or was not used and neither `allow_unused` nor `materialize_grads`
-    is set.
+    Args:
+        outputs: The tensor, or a sequence of tensors, to differentiate.
+        inputs: The tensor, or a sequence of tensors or `GradientEdge` objects, to differentiate by.
+        grad_outputs: The weight of each output, of the same shape; ``None`` stands for 1 and needs an output of one
+            element. Default: ``None`` for every output.
+        retain_graph: Whether to keep what the graph saved. Default: the value of ``create_graph``.
+        create_graph: Whether to record the backward pass, for derivatives of higher order. Default: ``False``.
+        only_inputs: Deprecated; has no effect.
+        allow_unused: Whether an input that the outputs do not depend on gets ``None`` in place of an error. Default:
+            the value of ``materialize_grads``.
+        is_grads_batched: Whether ``grad_outputs`` have a leading batch dimension; the results then have it too. The
+            batch runs through `torch.vmap`. Default: ``False``.
+        materialize_grads: Whether an unused input gets zeros. Default: ``False``.
 
-    >>> import torchlite as torch
-    >>> x = torch.tensor(3.0, requires_grad=True)
-    >>> g, = torch.autograd.grad(x ** 3, x, create_graph=True)
-    >>> torch.autograd.grad(g, x)
-    (tensor(18.),)
+    Returns:
+        A tuple with a gradient for each input, of its shape.
+
+    Raises:
+        RuntimeError: An input does not require grad, or is unused and neither ``allow_unused`` nor
+            ``materialize_grads`` is set; ``inputs`` is empty; or the graph is freed.
+        ValueError: ``materialize_grads`` is set and ``allow_unused`` is ``False``.
+
+    Example:
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> g, = torch.autograd.grad(x ** 3, x, create_graph=True)
+        >>> torch.autograd.grad(g, x)
+        (tensor(18.),)
+
+    See also:
+        `backward`, `torch.func.grad`.
     """
     if not only_inputs:
         warnings.warn(

@@ -37,7 +37,17 @@ _levels = _Levels()
 
 
 class UnpackedDualTensor(NamedTuple):
-    """A tensor and its tangent, or None if it has none."""
+    """The result of `unpack_dual`: a tensor and its tangent.
+
+    Args:
+        primal: The tensor without its tangent.
+        tangent: The tangent, or ``None`` if there is none.
+
+    Example:
+        >>> from torchlite.autograd import forward_ad as fwAD
+        >>> fwAD.unpack_dual(torch.ones(2))
+        UnpackedDualTensor(primal=tensor([1., 1.]), tangent=None)
+    """
 
     primal: Any
     tangent: Any
@@ -55,8 +65,19 @@ def __getattr__(name: str) -> int:
 
 
 def enter_dual_level() -> int:
-    """Begin a level of the calling thread and return its number, 0. RuntimeError inside another: they do not nest, as
-    `torch.func.jvp` does.
+    """Begins a level of forward-mode differentiation in this thread; `dual_level` is the context manager.
+
+    Returns:
+        The level's number, 0.
+
+    Raises:
+        RuntimeError: A level is open. Levels do not nest; `torch.func.jvp` does.
+
+    Example:
+        >>> from torchlite.autograd import forward_ad as fwAD
+        >>> fwAD.enter_dual_level()
+        0
+        >>> fwAD.exit_dual_level()
     """
     if _levels.entered:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
@@ -65,7 +86,19 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Exit the level and drop its tangents. RuntimeError if there is none, or if it is not the innermost."""
+    """Ends the level of this thread and drops its tangents.
+
+    Args:
+        level: The level's number. Default: the current level.
+
+    Raises:
+        RuntimeError: No level is open, or ``level`` is not the current one.
+
+    Example:
+        >>> from torchlite.autograd import forward_ad as fwAD
+        >>> level = fwAD.enter_dual_level()
+        >>> fwAD.exit_dual_level(level=level)
+    """
     current = _current_level_number()
     level = current if level is None else level
     if level < 0:
@@ -83,9 +116,26 @@ def _find_level(level: int | None) -> Any:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A tensor that shares memory with `tensor` and has the tangent, of the same shape. The tangent is stored with the
-    tensor's memory layout. RuntimeError outside a level or if one of the two has a tangent already, ValueError if
-    one has an integer dtype.
+    """Returns a view of a tensor that has a tangent.
+
+    Args:
+        tensor: The primal, of a floating or complex dtype. The result shares its memory.
+        tangent: The tangent, of the same shape. It is stored with the memory layout of ``tensor``.
+        level: The level's number. Default: the current level.
+
+    Returns:
+        A dual tensor; ops in the level compute the tangents of their results from it.
+
+    Raises:
+        RuntimeError: No level is open, the shapes differ, or one of the two has a tangent.
+        ValueError: One of the two has an integer or boolean dtype.
+
+    Example:
+        >>> from torchlite.autograd import forward_ad as fwAD
+        >>> with fwAD.dual_level():
+        ...     x = fwAD.make_dual(torch.tensor(3.0), torch.tensor(1.0))
+        ...     fwAD.unpack_dual(x * x).tangent
+        tensor(6.)
     """
     at = _find_level(level)
     if at is None:
@@ -131,7 +181,22 @@ def check_tangent(tensor: Tensor, tangent: Tensor, at: _forward_mode.ForwardLeve
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The tensor without its tangent, and the tangent: None if it has none, or outside a level."""
+    """Returns a tensor without its tangent, and the tangent.
+
+    Args:
+        tensor: The tensor; it need not be dual.
+        level: The level's number. Default: the current level.
+
+    Returns:
+        An `UnpackedDualTensor`. Its ``tangent`` is ``None`` if the tensor has none, or if no level is open.
+
+    Example:
+        >>> from torchlite.autograd import forward_ad as fwAD
+        >>> with fwAD.dual_level():
+        ...     x = fwAD.make_dual(torch.tensor(3.0), torch.tensor(1.0))
+        ...     fwAD.unpack_dual(torch.exp(x) * 0 + x).tangent
+        tensor(1.)
+    """
     at = _find_level(level)
     if at is None:
         return UnpackedDualTensor(tensor, None)
@@ -145,7 +210,20 @@ def _strip_tangent(tensor: Tensor, at: _forward_mode.ForwardLevel) -> Tensor:
 
 
 class dual_level:
-    """A level for a block: tensors in it have tangents, and they are gone when it ends."""
+    """Runs a block in a level of forward-mode differentiation; tangents exist until the block ends.
+
+    Raises:
+        RuntimeError: A level is open in this thread.
+
+    Example:
+        >>> from torchlite.autograd import forward_ad as fwAD
+        >>> with fwAD.dual_level() as level:
+        ...     level
+        0
+
+    See also:
+        `make_dual`, `torch.func.jvp`.
+    """
 
     def __enter__(self) -> int:
         return enter_dual_level()

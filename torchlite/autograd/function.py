@@ -26,6 +26,7 @@ from .._dispatch.dispatch_state import GLOBALS, LEAF, MODE, REQUIRES_GRAD_DETACH
 from .._dispatch.hooks import pack_saved_tensor
 from .._dispatch.interceptors import vmap_custom_function
 from .._tensor import Tensor
+from ._function_context import FunctionCtx
 from .hook_runner import is_expandable_to
 
 _NO_CONTEXT = (
@@ -33,54 +34,6 @@ _NO_CONTEXT = (
     "the setup_context staticmethod. For more details, please see "
     "https://pytorch.org/docs/main/notes/extending.func.html"
 )
-
-
-class FunctionCtx:
-    """Context of `forward` and `backward`: the node itself, on which users may set attributes."""
-
-    to_save: tuple = ()
-    dirty_tensors: tuple = ()
-    non_differentiable: tuple = ()
-    materialize_grads = True
-    _materialize_non_diff_grads = True  # zeros also for outputs that are marked as not differentiable
-    needs_input_grad: tuple = ()
-
-    def save_for_backward(self, *tensors):
-        """Save tensors (inputs or outputs) for backward, which reads them from `ctx.saved_tensors`. Call at most once,
-        in forward.
-        """
-        self.to_save = tensors
-
-    def save_for_forward(self, *tensors):
-        """Keep tensors for `jvp`."""
-        for tensor in tensors:
-            if tensor is not None and not isinstance(tensor, Tensor):
-                raise AssertionError(
-                    "save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes "
-                    "on ctx."
-                )
-        self.saved_for_forward = tensors
-
-    def mark_dirty(self, *tensors):
-        """Declare the inputs that forward changed in place; it must return them."""
-        self.dirty_tensors = tensors
-
-    def mark_shared_storage(self, *pairs):
-        """Deprecated by PyTorch: shared storages are tracked by themselves. `pairs` has no effect."""
-        warnings.warn(
-            "mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked. Note that "
-            "calls to `set_()` are not tracked",
-            FutureWarning,
-            stacklevel=2,
-        )
-
-    def mark_non_differentiable(self, *tensors):
-        """Declare the outputs without a gradient; `backward` receives zeros for them."""
-        self.non_differentiable = tensors
-
-    def set_materialize_grads(self, value: bool):
-        """Set whether backward receives zeros (True, the default) or None for outputs without a gradient."""
-        self.materialize_grads = value
 
 
 class _SavedOutput:
@@ -93,8 +46,21 @@ class _SavedOutput:
 
 
 class BackwardCFunction(Node, FunctionCtx):
-    """The node of a custom Function, which is the `ctx` of its forward and backward. Every Function has a class of its
-    own derived from this one.
+    """Node of a custom `Function`: the `ctx` of its `forward` and `backward`, and the `grad_fn` of its outputs.
+
+    Each Function has its own subclass, named after the Function.
+
+    Example:
+        >>> class Double(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        ...     @staticmethod
+        ...     def backward(ctx, g):
+        ...         return g * 2
+        >>> node = Double.apply(torch.ones(1, requires_grad=True)).grad_fn
+        >>> isinstance(node, torch.autograd.function.BackwardCFunction), node.name()
+        (True, 'DoubleBackward')
     """
 
     _is_custom = True
@@ -105,12 +71,15 @@ class BackwardCFunction(Node, FunctionCtx):
     _input_dtypes: tuple = ()
 
     def name(self) -> str:
+        """Returns the node's name: the Function's with ``Backward`` behind it."""
         return type(self).__name__
 
     @property
     def saved_tensors(self):
-        """The tensors saved with save_for_backward. RuntimeError after the graph was freed, or if a tensor was changed
-        since.
+        """The tensors that `save_for_backward` saved.
+
+        Raises:
+            RuntimeError: The graph is freed, or a saved tensor changed in place since it was saved.
         """
         if self._saved is None:
             raise_freed_error(self)
@@ -120,6 +89,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
     @property
     def saved_variables(self):
+        """Deprecated name of `saved_tensors`."""
         warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
         return self.saved_tensors
 
@@ -130,7 +100,17 @@ class BackwardCFunction(Node, FunctionCtx):
         return raw_saved_tensors_of_function(self)
 
     def apply(self, *grads):
-        """The Function's `backward` or `vjp`."""
+        """Calls the Function's `backward` or `vjp`.
+
+        Args:
+            grads: The gradients of the outputs.
+
+        Returns:
+            The gradients of the inputs, as the Function returns them.
+
+        Raises:
+            RuntimeError: The Function implements both `backward` and `vjp`.
+        """
         cls = self._forward_cls
         backward, vjp = cls.backward, cls.vjp
         if backward is not Function.backward and vjp is not Function.vjp:
@@ -238,31 +218,48 @@ class _FunctionOp:
 
 
 class Function(metaclass=_FunctionType):
-    """A custom differentiable function: static methods `forward(ctx, *args)` and `backward(ctx, *grads)`; call it with
-    `apply`.
+    """Base class of custom differentiable functions.
 
-    In newer style `forward(*args)` takes no ctx and `setup_context(ctx, inputs, output)` saves what backward needs.
+    A subclass defines two static methods: `forward(ctx, *args)` computes the outputs, and `backward(ctx, *grads)` the
+    gradients of the inputs. Call the function with `apply`. In the newer style, `forward(*args)` takes no context, and
+    `setup_context(ctx, inputs, output)` saves what `backward` needs; the transforms of `torch.func` require this style.
 
-    >>> import torchlite as torch
-    >>> class Double(torch.autograd.Function):
-    ...     @staticmethod
-    ...     def forward(ctx, x):
-    ...         return x * 2
-    ...     @staticmethod
-    ...     def backward(ctx, g):
-    ...         return g * 2
-    >>> x = torch.tensor(1.0, requires_grad=True)
-    >>> Double.apply(x).backward()
-    >>> x.grad
-    tensor(2.)
+    Args:
+        args: Ignored. An instance is of no use, and creating one warns.
+        kwargs: Ignored.
+
+    Example:
+        >>> class Double(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        ...     @staticmethod
+        ...     def backward(ctx, g):
+        ...         return g * 2
+        >>> x = torch.tensor(1.0, requires_grad=True)
+        >>> Double.apply(x).backward()
+        >>> x.grad
+        tensor(2.)
+
+    See also:
+        `FunctionCtx`, `once_differentiable`, `torch.library.custom_op`.
     """
 
     generate_vmap_rule = False
 
     @staticmethod
     def vmap(info, in_dims, *args):
-        """The Function on batches: `(output, out_dims)`, given `info.batch_size`, `info.randomness` and for each
-        argument the dimension of its examples, or None; override it, or set `generate_vmap_rule`.
+        """Computes the Function on batches, under `torch.vmap`.
+
+        A subclass overrides it, or sets `generate_vmap_rule` to ``True``.
+
+        Args:
+            info: Has ``batch_size`` and ``randomness`` of the `vmap`.
+            in_dims: The batch dimension of each argument, or ``None`` for an argument without one.
+            args: The arguments of `forward`, with their batch dimensions.
+
+        Returns:
+            A pair ``(output, out_dims)``.
         """
         raise NotImplementedError(
             "To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
@@ -298,17 +295,40 @@ class Function(metaclass=_FunctionType):
 
     @staticmethod
     def forward(*args, **kwargs):
-        """The function; override it."""
+        """Computes the outputs; a subclass overrides it.
+
+        Args:
+            args: The context, unless `setup_context` is overridden, and the arguments of `apply`.
+            kwargs: Keyword arguments of `apply`.
+
+        Returns:
+            A tensor, or a tuple of tensors and other values.
+        """
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        """Save what backward needs, if `forward` takes no ctx."""
+        """Saves what `backward` needs, for a `forward` that takes no context.
+
+        Args:
+            ctx: The context.
+            inputs: The tuple of all arguments of `forward`, with defaults.
+            output: What `forward` returned.
+        """
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
     def backward(ctx, *grad_outputs):
-        """Gradients of the inputs given those of the outputs; override it."""
+        """Computes the gradients of the inputs; a subclass overrides it. `vjp` is another name of it.
+
+        Args:
+            ctx: The context.
+            grad_outputs: The gradient of each output.
+
+        Returns:
+            A gradient for each argument of `forward`, ``None`` for an argument without one; a tuple if there are
+            several.
+        """
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
             "backward mode AD."
@@ -319,14 +339,34 @@ class Function(metaclass=_FunctionType):
 
     @staticmethod
     def jvp(ctx, *grad_inputs):
-        """Tangents of the outputs given those of the inputs; override it for forward mode."""
+        """Computes the tangents of the outputs; a subclass overrides it for forward mode.
+
+        Args:
+            ctx: The context.
+            grad_inputs: The tangent of each argument of `forward`, ``None`` for an argument without one.
+
+        Returns:
+            A tangent for each output; a tuple if there are several.
+        """
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
         )
 
     @classmethod
     def apply(cls, *args, **kwargs):
-        """Run forward and record the Function."""
+        """Runs `forward` and records the Function in the graph.
+
+        Args:
+            args: The arguments of `forward`.
+            kwargs: Keyword arguments of `forward`.
+
+        Returns:
+            What `forward` returns; its tensors have the Function as their `grad_fn` if an input requires grad.
+
+        Raises:
+            RuntimeError: Inside a transform of `torch.func`, for a Function without `setup_context`; or for an in-place
+                change that autograd does not allow.
+        """
         newer = cls.setup_context is not Function.setup_context
         if MODE.transforms:
             if not newer:
@@ -549,8 +589,32 @@ def _set_saved_outputs(node, positions, several, wants) -> None:
 
 
 def once_differentiable(function):
-    """Mark a `backward` that cannot be differentiated itself: a second derivative is an error in place of a wrong
-    number.
+    """Decorates a `backward` that cannot be differentiated itself.
+
+    A second derivative through it raises, where it would otherwise be wrong without notice.
+
+    Args:
+        function: The `backward` of a `Function`. It runs without recording.
+
+    Returns:
+        The wrapped function.
+
+    Example:
+        >>> from torchlite.autograd.function import once_differentiable
+        >>> class Square(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x * x
+        ...     @staticmethod
+        ...     @once_differentiable
+        ...     def backward(ctx, g):
+        ...         return 2 * g * ctx.saved_tensors[0]
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> g, = torch.autograd.grad(Square.apply(x) ** 2, x, create_graph=True)
+        >>> g.backward()
+        Traceback (most recent call last):
+        RuntimeError: trying to differentiate twice a function that was marked with @once_differentiable
     """
 
     @functools.wraps(function)
@@ -586,8 +650,18 @@ _Error._backward_cls.__name__ = "Error"
 
 
 class DelayedError:
-    """`DelayedError(message, count)(*tensors)`: the tensors, whose derivative is an error. `count` has no effect: the
-    call counts its tensors.
+    """Callable that returns its tensors unchanged; differentiating them raises.
+
+    Args:
+        message: The text of the RuntimeError; `str` or `bytes`.
+        count: Has no effect: the call counts its tensors.
+
+    Example:
+        >>> from torchlite.autograd.function import DelayedError
+        >>> y = DelayedError("no derivative", 1)(torch.ones(1, requires_grad=True))
+        >>> y.backward()
+        Traceback (most recent call last):
+        RuntimeError: no derivative
     """
 
     def __init__(self, message, count: int):
@@ -614,14 +688,36 @@ _Undefined._backward_cls.__name__ = "UndefinedGradBackward"
 
 
 class UndefinedGrad:
-    """`UndefinedGrad()(tensor)`: the tensor, which passes no gradient on."""
+    """Callable that returns a tensor unchanged and passes no gradient on.
+
+    Example:
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> torch.autograd.function.UndefinedGrad()(x).backward()
+        >>> x.grad is None
+        True
+    """
 
     def __call__(self, tensor):
         return _Undefined.apply(tensor)
 
 
 class InplaceFunction(Function):
-    """A Function with an `inplace` flag, for older programs."""
+    """`Function` with an ``inplace`` attribute; programs written for older versions derive from it.
+
+    Args:
+        inplace: The value of the attribute. Default: ``False``.
+
+    Example:
+        >>> class AddOne(torch.autograd.function.InplaceFunction):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x + 1
+        ...     @staticmethod
+        ...     def backward(ctx, g):
+        ...         return g
+        >>> AddOne.apply(torch.zeros(2))
+        tensor([1., 1.])
+    """
 
     def __init__(self, inplace=False):
         super().__init__()
@@ -629,10 +725,27 @@ class InplaceFunction(Function):
 
 
 class NestedIOFunction(Function):
-    """A Function of nested tuples, from when Functions were instances; PyTorch's runs no more either."""
+    """Name of PyTorch's Function of nested tuples; `forward` raises NotImplementedError.
+
+    PyTorch's class no longer runs either. Derive from `Function`.
+
+    Args:
+        args: Ignored.
+        kwargs: Ignored.
+
+    Example:
+        >>> issubclass(torch.autograd.NestedIOFunction, torch.autograd.Function)
+        True
+    """
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
+        """Raises NotImplementedError.
+
+        Args:
+            args: Ignored.
+            kwargs: Ignored.
+        """
         raise NotImplementedError("torchlite runs no torch.autograd.NestedIOFunction: subclass torch.autograd.Function")
 
 

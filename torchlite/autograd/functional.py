@@ -142,14 +142,28 @@ def _check_vectors(v, like, single: bool, name: str, absent: str):
 
 
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
-    """(func(inputs), v^T J): the product of a vector with the Jacobian.
+    r"""Computes a function's outputs and the product :math:`v^{\mathsf{T}} J` of a vector with its Jacobian.
 
-    v: like the output(s); may be None for one output of one element. With `create_graph` the result is differentiable.
-    With `strict` an output that does not depend on an input is an error, and no zero.
+    Args:
+        func: The function of tensors; returns a tensor or a tuple of tensors.
+        inputs: The tensor, or tuple of tensors, to call it with.
+        v: The vector: like the outputs in number and shape. May be ``None`` for one output of one element.
+        create_graph: Whether the results can be differentiated. Default: ``False``.
+        strict: Whether an output that does not depend on an input raises, in place of zeros. Default: ``False``.
 
-    >>> import torchlite as torch
-    >>> torch.autograd.functional.vjp(torch.exp, torch.zeros(2), torch.ones(2))[1]
-    tensor([1., 1.])
+    Returns:
+        A pair: the outputs of ``func``, and the product, which has the structure of ``inputs``.
+
+    Raises:
+        TypeError: The inputs, ``v`` or the outputs are neither a tensor nor a tuple of tensors.
+        RuntimeError: ``v`` does not fit the outputs, or ``strict`` finds an independent output.
+
+    Example:
+        >>> torch.autograd.functional.vjp(torch.exp, torch.zeros(2), torch.tensor([1.0, 2.0]))
+        (tensor([1., 1.]), tensor([1., 2.]))
+
+    See also:
+        `torch.func.vjp`.
     """
     with enable_grad():
         single, inputs = _to_tuple_with_flag(inputs, "inputs", "vjp")
@@ -165,9 +179,30 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
 
 
 def jvp(func, inputs, v=None, create_graph=False, strict=False):
-    """(func(inputs), J v): the product of the Jacobian with a vector, by differentiating the vector-Jacobian product.
+    """Computes a function's outputs and the product :math:`J v` of its Jacobian with a vector.
 
-    v: like the input(s); may be None for one input of one element. `strict` as for `vjp`.
+    It differentiates the vector-Jacobian product in reverse mode, which takes two backward passes.
+
+    Args:
+        func: The function of tensors; returns a tensor or a tuple of tensors.
+        inputs: The tensor, or tuple of tensors, to call it with.
+        v: The vector: like the inputs in number and shape. May be ``None`` for one input of one element.
+        create_graph: Whether the results can be differentiated. Default: ``False``.
+        strict: Whether an output that does not depend on an input raises, in place of zeros. Default: ``False``.
+
+    Returns:
+        A pair: the outputs of ``func``, and the product, which has their structure.
+
+    Raises:
+        TypeError: The inputs, ``v`` or the outputs are neither a tensor nor a tuple of tensors.
+        RuntimeError: ``v`` does not fit the inputs, or ``strict`` finds an independent output.
+
+    Example:
+        >>> torch.autograd.functional.jvp(lambda x: x * x, torch.tensor([1.0, 2.0]), torch.tensor([1.0, 1.0]))
+        (tensor([1., 4.]), tensor([2., 4.]))
+
+    See also:
+        `torch.func.jvp`, which takes one pass in forward mode.
     """
     with enable_grad():
         single, inputs = _to_tuple_with_flag(inputs, "inputs", "jvp")
@@ -190,14 +225,34 @@ def _check_strategy(strategy: str, hint: str = "") -> None:
 
 
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
-    """The Jacobian of func: for each output and input a tensor of shape output.shape + input.shape (nested tuples when
-    there are several). With `vectorize` all rows are computed at once, by `torch.vmap`, or with the strategy
-    "forward-mode" all columns. `strict` as for `vjp`.
+    r"""Computes the Jacobian :math:`J_{ij} = \partial y_i / \partial x_j` of a function.
 
-    >>> import torchlite as torch
-    >>> torch.autograd.functional.jacobian(lambda x: x * x, torch.tensor([1.0, 2.0]))
-    tensor([[2., 0.],
-            [0., 4.]])
+    Args:
+        func: The function of tensors; returns a tensor or a tuple of tensors.
+        inputs: The tensor, or tuple of tensors, to call it with.
+        create_graph: Whether the result can be differentiated. Default: ``False``.
+        strict: Whether an output that does not depend on an input raises, in place of zeros. Default: ``False``.
+        vectorize: Whether `torch.vmap` computes all rows (or columns) at once. Default: ``False``: one backward pass
+            for each element of the outputs.
+        strategy: ``"reverse-mode"`` (default) or ``"forward-mode"``, which needs ``vectorize=True``.
+
+    Returns:
+        For one input and one output, a tensor of shape ``output.shape + input.shape``. A tuple of outputs gives a
+        tuple,
+        and a tuple of inputs gives a tuple in each place of it.
+
+    Raises:
+        AssertionError: ``strategy`` is none of the two.
+        NotImplementedError: Forward mode is used without ``vectorize``, or with ``create_graph``.
+        RuntimeError: ``strict`` finds an independent output, or is used with ``vectorize``.
+
+    Example:
+        >>> torch.autograd.functional.jacobian(lambda x: x * x, torch.tensor([1.0, 2.0]))
+        tensor([[2., 0.],
+                [0., 4.]])
+
+    See also:
+        `torch.func.jacrev`, `torch.func.jacfwd`.
     """
     _check_strategy(
         strategy,
@@ -317,8 +372,29 @@ def _jacobian_rows(number: int, out, inputs, create_graph: bool, strict: bool) -
 
 
 def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy="reverse-mode"):
-    """The Hessian of a function with one scalar output: the Jacobian of its gradient (nested tuples when there are
-    several inputs).
+    r"""Computes the Hessian :math:`H_{ij} = \partial^2 y / \partial x_i \, \partial x_j` of a scalar function.
+
+    Args:
+        func: The function of tensors; returns a tensor of one element.
+        inputs: The tensor, or tuple of tensors, to call it with.
+        create_graph: Whether the result can be differentiated. Default: ``False``.
+        strict: Whether a gradient that does not depend on an input raises, in place of zeros. Default: ``False``.
+        vectorize: Whether `torch.vmap` computes all rows at once. Default: ``False``.
+        outer_jacobian_strategy: The ``strategy`` of the outer `jacobian`. Default: ``"reverse-mode"``.
+
+    Returns:
+        For one input, a tensor of shape ``input.shape + input.shape``; for several, a tuple of tuples.
+
+    Raises:
+        RuntimeError: ``func`` does not return a single element, or ``strict`` finds an independent gradient.
+
+    Example:
+        >>> torch.autograd.functional.hessian(lambda x: (x ** 3).sum(), torch.tensor([1.0, 2.0]))
+        tensor([[ 6.,  0.],
+                [ 0., 12.]])
+
+    See also:
+        `torch.func.hessian`.
     """
     single, inputs = _to_tuple_with_flag(inputs, "inputs", "hessian")
     _check_strategy(outer_jacobian_strategy)
@@ -335,12 +411,52 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
 
 
 def vhp(func, inputs, v=None, create_graph=False, strict=False):
-    """(func(inputs), v^T H): the product of a vector with the Hessian of a function with one scalar output."""
+    r"""Computes a scalar function's output and the product :math:`v^{\mathsf{T}} H` of a vector with its Hessian.
+
+    Args:
+        func: The function of tensors; returns a tensor of one element.
+        inputs: The tensor, or tuple of tensors, to call it with.
+        v: The vector: like the inputs in number and shape. May be ``None`` for one input of one element.
+        create_graph: Whether the results can be differentiated. Default: ``False``.
+        strict: Whether a gradient that does not depend on an input raises, in place of zeros. Default: ``False``.
+
+    Returns:
+        A pair: the output of ``func``, and the product, which has the structure of ``inputs``.
+
+    Raises:
+        RuntimeError: ``func`` does not return a single element, ``v`` does not fit the inputs, or ``strict`` finds an
+            independent gradient.
+
+    Example:
+        >>> torch.autograd.functional.vhp(lambda x: (x ** 3).sum(), torch.tensor([1.0, 2.0]), torch.ones(2))
+        (tensor(9.), tensor([ 6., 12.]))
+    """
     return _with_hessian("vhp", func, inputs, v, create_graph, strict)
 
 
 def hvp(func, inputs, v=None, create_graph=False, strict=False):
-    """(func(inputs), H v): the product of the Hessian, which is symmetric, with a vector."""
+    """Computes a scalar function's output and the product :math:`H v` of its Hessian with a vector.
+
+    The Hessian is symmetric, so this computes the same as `vhp`, at the same cost.
+
+    Args:
+        func: The function of tensors; returns a tensor of one element.
+        inputs: The tensor, or tuple of tensors, to call it with.
+        v: The vector: like the inputs in number and shape. May be ``None`` for one input of one element.
+        create_graph: Whether the results can be differentiated. Default: ``False``.
+        strict: Whether a gradient that does not depend on an input raises, in place of zeros. Default: ``False``.
+
+    Returns:
+        A pair: the output of ``func``, and the product, which has the structure of ``inputs``.
+
+    Raises:
+        RuntimeError: ``func`` does not return a single element, ``v`` does not fit the inputs, or ``strict`` finds an
+            independent gradient.
+
+    Example:
+        >>> torch.autograd.functional.hvp(lambda x: (x ** 3).sum(), torch.tensor([1.0, 2.0]), torch.ones(2))
+        (tensor(9.), tensor([ 6., 12.]))
+    """
     return _with_hessian("hvp", func, inputs, v, create_graph, strict)
 
 

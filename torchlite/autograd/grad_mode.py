@@ -134,13 +134,19 @@ class _ModeSetter(_DecoratorContextManager):
 
 
 class no_grad(_NoParamDecoratorContextManager, _ModeSetter):
-    """Nothing is recorded inside.
+    """Disables the recording of gradients in a block, a function or a generator, for this thread.
 
-    >>> import torchlite as torch
-    >>> x = torch.ones(1, requires_grad=True)
-    >>> with torch.no_grad():
-    ...     (x * 2).requires_grad
-    False
+    Args:
+        function: The function to decorate; ``@torch.no_grad`` is the same as ``@torch.no_grad()``. Default: none.
+
+    Example:
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> with torch.no_grad():
+        ...     (x * 2).requires_grad
+        False
+
+    See also:
+        `enable_grad`, `set_grad_enabled`, `inference_mode`.
     """
 
     def __init__(self, function=None):
@@ -151,14 +157,38 @@ class no_grad(_NoParamDecoratorContextManager, _ModeSetter):
 
 
 class enable_grad(no_grad):
-    """Ops are recorded inside, also within `no_grad`."""
+    """Enables the recording of gradients in a block, a function or a generator, also inside `no_grad`.
+
+    Args:
+        function: The function to decorate. Default: none.
+
+    Example:
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> with torch.no_grad(), torch.enable_grad():
+        ...     (x * 2).requires_grad
+        True
+    """
 
     def __enter__(self):
         self._set(True, MODE.inference)
 
 
 class inference_mode(_ModeSetter):
-    """Like `no_grad`, for code whose results never meet autograd. `inference_mode(False)` leaves it."""
+    """Disables recording as `no_grad` does, and makes tensors that can never be part of a graph.
+
+    Such a tensor has no version counter to keep, and cannot be saved for backward later.
+
+    Args:
+        mode: Whether to turn inference mode on; ``False`` turns it off in a block inside it. A function is decorated.
+            Default: ``True``.
+
+    Example:
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> with torch.inference_mode():
+        ...     y = x * 2
+        >>> y.requires_grad, y.is_inference()
+        (False, True)
+    """
 
     def __new__(cls, mode=True):
         made = object.__new__(cls)
@@ -179,7 +209,18 @@ class inference_mode(_ModeSetter):
 
 
 class set_grad_enabled(_ModeSetter):
-    """Turn recording on or off: at once when called, and until the end of the block when used in `with`."""
+    """Turns the recording of gradients on or off: at once, and as a context manager until the block ends.
+
+    Args:
+        mode: Whether to record.
+
+    Example:
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> training = False
+        >>> with torch.set_grad_enabled(training):
+        ...     (x * 2).requires_grad
+        False
+    """
 
     def __init__(self, mode: bool):
         super().__init__()
@@ -227,15 +268,24 @@ _threads = _Threads()
 
 
 class set_multithreading_enabled(_AttributeSetter):
-    """Set whether backward may use several threads: immediately when called, or for a `with` block. In any case
-    backward only uses extra threads for deeply nested backward passes.
+    """Sets whether backward may use several threads: at once, or for a block.
+
+    Backward uses another thread for deeply nested backward passes only.
+
+    Args:
+        mode: Whether it may.
+
+    Example:
+        >>> with torch.autograd.set_multithreading_enabled(False):
+        ...     torch.autograd.is_multithreading_enabled()
+        False
     """
 
     _owner, _name = _threads, "enabled"
 
 
 def is_multithreading_enabled() -> bool:
-    """The thread's last setting of `set_multithreading_enabled`."""
+    """Returns whether backward may use several threads; see `set_multithreading_enabled`."""
     return _threads.enabled
 
 
@@ -243,7 +293,7 @@ _is_multithreading_enabled = is_multithreading_enabled
 
 
 def is_view_replay_enabled() -> bool:
-    """The last setting of `_force_original_view_tracking`."""
+    """Returns the last setting of `_force_original_view_tracking`."""
     return _force_original_view_tracking.replay
 
 
@@ -274,15 +324,18 @@ class _force_original_view_tracking(_ModeSetter):
 
 
 class enforce_grad_layout_policy(_AttributeSetter):
-    """Set whether the first gradient of a leaf gets the leaf's memory layout (True, the default) or may keep its own,
-    which saves a copy: immediately when called, or for a `with` block.
+    """Sets whether a leaf's first gradient gets the leaf's memory layout: at once, or for a block.
 
-    >>> import torchlite as torch
-    >>> x = torch.ones(3, 2).T.requires_grad_()
-    >>> with torch.autograd.enforce_grad_layout_policy(False):
-    ...     (x * torch.ones(2, 3)).sum().backward()
-    >>> x.stride(), x.grad.stride()
-    ((1, 2), (3, 1))
+    Args:
+        enable: ``True``, the mode at the start, copies a gradient of another layout. ``False`` keeps its layout and
+            saves the copy. Default: ``True``.
+
+    Example:
+        >>> x = torch.ones(3, 2).T.requires_grad_()
+        >>> with torch.autograd.enforce_grad_layout_policy(False):
+        ...     (x * torch.ones(2, 3)).sum().backward()
+        >>> x.stride(), x.grad.stride()
+        ((1, 2), (3, 1))
     """
 
     _owner, _name = MODE, "grad_layout_policy"
@@ -323,12 +376,26 @@ def _is_fwd_grad_enabled() -> bool:
 
 
 def is_grad_enabled() -> bool:
-    """True if ops are recorded in this thread; in inference mode, which records nothing, the value set last."""
+    """Returns whether ops are recorded in this thread.
+
+    Inference mode records nothing; inside it the result is the value that was set last.
+
+    Example:
+        >>> with torch.no_grad():
+        ...     torch.is_grad_enabled()
+        False
+    """
     return MODE.asked if MODE.inference else MODE.grad
 
 
 def is_inference_mode_enabled() -> bool:
-    """True if this thread is in inference mode."""
+    """Returns whether this thread is in inference mode.
+
+    Example:
+        >>> with torch.inference_mode():
+        ...     torch.is_inference_mode_enabled()
+        True
+    """
     return MODE.inference
 
 

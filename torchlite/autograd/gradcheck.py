@@ -14,7 +14,12 @@ from .backward_api import grad
 
 
 class GradcheckError(RuntimeError):
-    """A derivative differs from the difference quotient, or a gradient is not what backward promises."""
+    """Error of `gradcheck`: a derivative differs from the finite difference, or a gradient has a wrong property.
+
+    Example:
+        >>> issubclass(torch.autograd.gradcheck.__globals__["GradcheckError"], RuntimeError)
+        True
+    """
 
 
 def _flatten_outputs(function, inputs):
@@ -153,18 +158,43 @@ def gradcheck(
     fast_mode=False,
     masked=None,
 ) -> bool:
-    """Check the gradients of `func(*inputs)` against central differences.
+    r"""Compares the derivatives of a function with central differences.
 
-    inputs: float64 or complex128 tensors, those with requires_grad are checked. `fast_mode` tests a random direction in
-    place of every entry. Two backward passes may differ by `nondet_tol`. `check_undefined_grad` tests that outputs
-    without a gradient count as zeros, `check_batched_grad` that `vmap` over backward gives the same.
-    `check_forward_ad` and `check_batched_forward_grad` test forward mode as well. GradcheckError at a mismatch, or
-    False with `raise_exception=False`.
+    The difference quotient in a direction :math:`u` is :math:`(f(x + \epsilon u) - f(x - \epsilon u)) / 2 \epsilon`.
+    It is compared with the analytical derivative after a projection on a random cotangent. The random numbers have a
+    fixed seed.
 
-    >>> import torchlite as torch
-    >>> x = torch.rand(3, dtype=torch.float64, requires_grad=True)
-    >>> torch.autograd.gradcheck(torch.sin, (x,))
-    True
+    Args:
+        func: The function of tensors; returns a tensor or a tuple of tensors.
+        inputs: The tensor, or tuple of arguments, to call it with. Tensors that require grad are checked; they should
+            be
+            float64 or complex128.
+        eps: The step of the difference. Default: 1e-6.
+        atol: Absolute tolerance. Default: 1e-5.
+        rtol: Relative tolerance. Default: 1e-3.
+        raise_exception: Whether a mismatch raises. Default: ``True``; else the result is ``False``.
+        nondet_tol: The difference allowed between two backward passes of the same point. Default: 0.
+        check_undefined_grad: Whether to check that an output without a gradient counts as zeros. Default: ``True``.
+        check_grad_dtypes: Whether to check that each gradient has its input's dtype. Default: ``False``.
+        check_batched_grad: Whether to check `torch.vmap` over backward. Default: ``False``.
+        check_batched_forward_grad: Whether to check `torch.vmap` over forward mode. Default: ``False``.
+        check_forward_ad: Whether to check forward mode. Default: ``False``.
+        check_backward_ad: Whether to check reverse mode. Default: ``True``.
+        fast_mode: Whether to test one random direction in place of every element. Default: ``False``.
+        masked: For sparse inputs, whether only the specified elements count. Default: ``None``, as ``False``.
+
+    Returns:
+        ``True`` if all checks pass.
+
+    Raises:
+        GradcheckError: A check fails; a RuntimeError.
+        ValueError: No input requires grad.
+        AssertionError: The flags contradict each other.
+
+    Example:
+        >>> x = torch.rand(3, dtype=torch.float64, requires_grad=True)
+        >>> torch.autograd.gradcheck(torch.sin, (x,))
+        True
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
@@ -251,11 +281,38 @@ def gradgradcheck(
     fast_mode=False,
     masked=False,
 ) -> bool:
-    """Check second derivatives: gradcheck of the gradient function.
+    """Compares the second derivatives of a function with central differences: `gradcheck` of its gradient.
 
-    grad_outputs: random when not given, with gaps in memory if `gen_non_contig_grad_outputs`. `check_rev_over_rev`
-    tests reverse mode of the gradient function, `check_fwd_over_rev` forward mode. The other arguments are those of
-    `gradcheck`.
+    Args:
+        func: The function of tensors; returns a tensor or a tuple of tensors.
+        inputs: The tensor, or tuple of arguments, to call it with.
+        grad_outputs: The weights of the outputs. Default: random values.
+        eps: As for `gradcheck`.
+        atol: As for `gradcheck`.
+        rtol: As for `gradcheck`.
+        gen_non_contig_grad_outputs: Whether the random weights are not contiguous in memory. Default: ``False``.
+        raise_exception: As for `gradcheck`.
+        nondet_tol: As for `gradcheck`.
+        check_undefined_grad: As for `gradcheck`.
+        check_grad_dtypes: As for `gradcheck`.
+        check_batched_grad: As for `gradcheck`.
+        check_fwd_over_rev: Whether to check forward mode of the gradient. Default: ``False``.
+        check_rev_over_rev: Whether to check reverse mode of the gradient. Default: ``True``.
+        fast_mode: As for `gradcheck`.
+        masked: As for `gradcheck`.
+
+    Returns:
+        ``True`` if all checks pass.
+
+    Raises:
+        GradcheckError: A check fails; a RuntimeError.
+        ValueError: No input requires grad.
+        AssertionError: The flags contradict each other.
+
+    Example:
+        >>> x = torch.rand(3, dtype=torch.float64, requires_grad=True)
+        >>> torch.autograd.gradgradcheck(torch.sin, (x,))
+        True
     """
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
@@ -331,8 +388,21 @@ def _tensors_requiring_grad(inputs) -> list[Tensor]:
 
 
 def get_numerical_jacobian(fn, inputs, target=None, eps=1e-3, grad_out=1.0):
-    """Central differences of `fn(inputs)` (of its first result) as matrices, an input's elements by the output's: a
-    tuple with one for each tensor of `inputs`, or of `target`, that wants a gradient. Deprecated.
+    """Computes Jacobians by central differences. Deprecated, as in PyTorch; use `gradcheck`.
+
+    Args:
+        fn: Called as ``fn(inputs)``; returns a tensor or a sequence whose first item is one.
+        inputs: A tensor, or a nested sequence of tensors. Their elements change during the call.
+        target: The tensors to differentiate by. Default: ``inputs``.
+        eps: The step of the difference. Default: 1e-3.
+        grad_out: Must be 1.
+
+    Returns:
+        A tuple with a matrix for each tensor that requires grad, of shape (elements of the tensor, elements of the
+        output).
+
+    Raises:
+        ValueError: The output is complex, or ``grad_out`` is not 1.
     """
     from .grad_mode import no_grad
 
@@ -371,9 +441,20 @@ def get_numerical_jacobian(fn, inputs, target=None, eps=1e-3, grad_out=1.0):
 
 
 def get_analytical_jacobian(inputs, output, nondet_tol=0.0, grad_out=1.0):
-    """The derivatives of `output` by the tensors of `inputs` that want gradients, as `get_numerical_jacobian` gives
-    them, and whether a second backward gave the same, whether gradients had the inputs' sizes, and their dtypes.
-    Deprecated.
+    """Computes Jacobians by backward passes. Deprecated, as in PyTorch; use `gradcheck`.
+
+    Args:
+        inputs: A tensor, or a nested sequence of tensors.
+        output: The tensor to differentiate.
+        nondet_tol: The difference allowed between two backward passes. Default: 0.
+        grad_out: Must be 1.
+
+    Returns:
+        A tuple of the Jacobians, as `get_numerical_jacobian` returns them; whether two passes gave the same; whether
+        the gradients had the shapes of the inputs; and whether they had their dtypes.
+
+    Raises:
+        ValueError: The output is complex, or ``grad_out`` is not 1.
     """
     _warn_deprecated("get_analytical_jacobian", grad_out)
     _refuse_complex("get_analytical_jacobian", output)

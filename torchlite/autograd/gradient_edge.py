@@ -8,15 +8,19 @@ from .._dispatch.autograd_graph import Node
 
 
 class GradientEdge(NamedTuple):
-    """The edge of a tensor's gradient: output `output_nr` of `node`. `grad` and `backward` accept it in place of a
-    tensor.
+    """Edge of the autograd graph: an output of a node. `grad` and `backward` accept it in place of a tensor.
 
-    >>> import torchlite as torch
-    >>> x = torch.ones(2, requires_grad=True)
-    >>> y = x * 2
-    >>> edge = torch.autograd.graph.get_gradient_edge(y)
-    >>> torch.autograd.grad((y * y).sum(), edge)
-    (tensor([4., 4.]),)
+    Args:
+        node: The node, as `grad_fn` gives it.
+        output_nr: The number of the node's output.
+        ownership_token: Keeps the node alive. Default: ``None``.
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> y = x * 2
+        >>> edge = torch.autograd.graph.get_gradient_edge(y)
+        >>> torch.autograd.grad((y * y).sum(), edge)
+        (tensor([4., 4.]),)
     """
 
     node: Node

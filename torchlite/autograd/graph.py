@@ -33,31 +33,51 @@ from .gradient_edge import GradientEdge
 
 
 class Node(abc.ABC):
-    """Abstract class of graph nodes: `grad_fn` and everything in its `next_functions`. Nodes pass isinstance without
-    deriving from it.
+    """Abstract class of the nodes of the graph: a tensor's `grad_fn` and all in its `next_functions`.
+
+    The library's nodes pass `isinstance` without deriving from it.
+
+    Example:
+        >>> y = torch.ones(2, requires_grad=True) * 3
+        >>> isinstance(y.grad_fn, torch.autograd.graph.Node), y.grad_fn.name()
+        (True, 'MulBackward0')
     """
 
     @abc.abstractmethod
     def name(self) -> str:
-        """PyTorch's name for the node."""
+        """Returns the node's name, which is PyTorch's."""
 
     @property
     @abc.abstractmethod
     def next_functions(self) -> tuple:
-        """((node, output index), ...) of the inputs."""
+        """A pair of node and output number for each input; the node is ``None`` for an input without a gradient."""
 
     @property
     @abc.abstractmethod
     def metadata(self) -> dict:
-        """Dictionary for arbitrary user annotations of the node."""
+        """Dictionary for the user's values of the node."""
 
     @abc.abstractmethod
     def register_hook(self, fn):
-        """Call `fn(grad_inputs, grad_outputs)` after the node ran. Returns a handle with `remove()`."""
+        """Registers a function that is called after the node ran.
+
+        Args:
+            fn: Called as ``fn(grad_inputs, grad_outputs)``.
+
+        Returns:
+            A handle with ``remove()``.
+        """
 
     @abc.abstractmethod
     def register_prehook(self, fn):
-        """Call `fn(grad_outputs)` before the node runs. Returns a handle with `remove()`."""
+        """Registers a function that is called before the node runs.
+
+        Args:
+            fn: Called as ``fn(grad_outputs)``.
+
+        Returns:
+            A handle with ``remove()``.
+        """
 
     @classmethod
     def __subclasshook__(cls, subclass) -> bool:
@@ -65,16 +85,25 @@ class Node(abc.ABC):
 
 
 class saved_tensors_hooks:
-    """Context manager in which tensors saved for backward are packed by `pack_hook(tensor)` and unpacked by
-    `unpack_hook(packed)`.
+    """Packs each tensor that is saved for backward in a block, and unpacks it when backward needs it.
 
-    >>> import torchlite as torch
-    >>> x = torch.ones(2, requires_grad=True)
-    >>> with torch.autograd.graph.saved_tensors_hooks(lambda t: t.numpy(), torch.from_numpy):
-    ...     y = (x * x).sum()
-    >>> y.backward()
-    >>> x.grad
-    tensor([2., 2.])
+    Args:
+        pack_hook: Called with the tensor when it is saved; its result is kept in place of the tensor.
+        unpack_hook: Called in backward with that result; returns the tensor.
+
+    Raises:
+        RuntimeError: On entry, if `disable_saved_tensors_hooks` is active.
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with torch.autograd.graph.saved_tensors_hooks(lambda t: t.numpy(), torch.from_numpy):
+        ...     y = (x * x).sum()
+        >>> y.backward()
+        >>> x.grad
+        tensor([2., 2.])
+
+    See also:
+        `save_on_cpu`.
     """
 
     def __init__(self, pack_hook, unpack_hook):
@@ -94,7 +123,21 @@ class saved_tensors_hooks:
 
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message: str):
-    """Inside, entering saved-tensor hooks raises RuntimeError with this message."""
+    """Forbids saved-tensor hooks in a block.
+
+    Args:
+        error_message: The text of the error.
+
+    Raises:
+        RuntimeError: Hooks are active on entry, or a block enters `saved_tensors_hooks`.
+
+    Example:
+        >>> with torch.autograd.graph.disable_saved_tensors_hooks("no hooks here"):
+        ...     with torch.autograd.graph.save_on_cpu():
+        ...         pass
+        Traceback (most recent call last):
+        RuntimeError: no hooks here
+    """
     if saved_tensor_hooks.stack:
         raise RuntimeError(error_message)
     before = saved_tensor_hooks.forbidden
@@ -106,9 +149,22 @@ def disable_saved_tensors_hooks(error_message: str):
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Context manager in which tensors saved for backward are moved to the CPU, and copied back when needed.
+    """Moves the tensors saved for backward in a block to the CPU, and back when backward needs them.
 
-    pin_memory: use page-locked memory if the device `device_type` is available.
+    It saves memory of the device at the cost of two copies.
+
+    Args:
+        pin_memory: Whether the copies are in page-locked memory, if the device of type ``device_type`` is there.
+            Default: ``False``.
+        device_type: The type of the device that page-locked memory is for. Default: ``"cuda"``.
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with torch.autograd.graph.save_on_cpu():
+        ...     y = (x * x).sum()
+        >>> y.backward()
+        >>> x.grad
+        tensor([2., 2.])
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
@@ -121,7 +177,23 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 def get_gradient_edge(tensor) -> GradientEdge:
-    """The edge of the tensor's gradient. RuntimeError if it does not require one."""
+    """Returns the edge of a tensor's gradient in the graph.
+
+    Args:
+        tensor: A tensor that requires grad.
+
+    Returns:
+        A `GradientEdge`.
+
+    Raises:
+        RuntimeError: The tensor does not require grad.
+
+    Example:
+        >>> y = torch.ones(2, requires_grad=True) * 3
+        >>> edge = torch.autograd.graph.get_gradient_edge(y)
+        >>> edge.node.name(), edge.output_nr
+        ('MulBackward0', 0)
+    """
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     return GradientEdge(*edge_to_pair(gradient_edge(tensor)))
@@ -146,14 +218,27 @@ class _MultiHandle:
 
 
 def register_multi_grad_hook(tensors, fn, *, mode: str = "all"):
-    """Call `fn` with the gradients of all the tensors once those that a backward pass computes are there (mode "all";
-    None for the others), or with the first one that is (mode "any"). Returns a handle with `remove()`.
+    """Registers a hook on the gradients of several tensors.
 
-    >>> import torchlite as torch
-    >>> a, b = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
-    >>> handle = torch.autograd.graph.register_multi_grad_hook((a, b), print)
-    >>> (a * b).backward()
-    [tensor([1.]), tensor([1.])]
+    Args:
+        tensors: Tensors that require grad.
+        fn: With mode ``"all"``, called as ``fn(gradients)``, a list with ``None`` for a gradient that the pass does not
+            compute. With mode ``"any"``, called as ``fn(gradient)``.
+        mode: ``"all"`` (default) calls ``fn`` once the pass computed all of its gradients, ``"any"`` with the first.
+
+    Returns:
+        A handle with ``remove()``; also a context manager.
+
+    Raises:
+        ValueError: ``mode`` is none of the two.
+        AssertionError: A tensor does not require grad.
+
+    Example:
+        >>> a, b = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
+        >>> handle = torch.autograd.graph.register_multi_grad_hook((a, b), print)
+        >>> (a * b).backward()
+        [tensor([1.]), tensor([1.])]
+        >>> handle.remove()
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
@@ -194,7 +279,7 @@ def register_multi_grad_hook(tensors, fn, *, mode: str = "all"):
 
 
 def graph_task_id() -> int:
-    """A number of the backward pass that this thread is in; -1 outside."""
+    """Returns the number of the backward pass that this thread runs, or -1 outside of one."""
     return CURRENT_PASSES.runs[-1].identity if CURRENT_PASSES.runs else -1
 
 
@@ -244,7 +329,18 @@ def _current_autograd_node():
 
 
 def increment_version(tensor) -> None:
-    """Increment the version counter after an in-place change that autograd did not see."""
+    """Adds 1 to the version counter of tensors, after a change that autograd did not see.
+
+    Args:
+        tensor: The tensor, or an iterable of tensors.
+
+    Example:
+        >>> x = torch.zeros(2)
+        >>> x.numpy()[0] = 1.0
+        >>> torch.autograd.graph.increment_version(x)
+        >>> x._version
+        1
+    """
     for item in (tensor,) if hasattr(tensor, "_tl_array") else tensor:
         bump_version(item)
 
@@ -305,18 +401,26 @@ class _AllowMutationOnSavedContext:
 
 @contextlib.contextmanager
 def allow_mutation_on_saved_tensors():
-    """Context manager in which tensors saved for backward may be changed in place: they are copied just before, and
-    backward, which must run inside too, uses the copies.
+    """Allows in-place changes of tensors that are saved for backward, in a block.
 
-    >>> import torchlite as torch
-    >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():
-    ...     a = torch.ones(2, requires_grad=True)
-    ...     b = a.clone()
-    ...     out = (b ** 2).sum()
-    ...     _ = b.sin_()
-    ...     out.backward()
-    >>> a.grad
-    tensor([2., 2.])
+    A saved tensor is copied just before it changes. The backward pass must run in the block too.
+
+    Yields:
+        The context, which has ``clear()`` to drop what is saved.
+
+    Raises:
+        RuntimeError: The block is inside another one.
+        AssertionError: Backward runs after the block ended. Raised by the backward pass.
+
+    Example:
+        >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        ...     a = torch.ones(2, requires_grad=True)
+        ...     b = a.clone()
+        ...     out = (b ** 2).sum()
+        ...     _ = b.sin_()
+        ...     out.backward()
+        >>> a.grad
+        tensor([2., 2.])
     """
     if any(isinstance(getattr(look, "__self__", None), _AllowMutationOnSavedContext) for look in PRE_WRITE_HOOKS):
         raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")

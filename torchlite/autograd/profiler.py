@@ -29,21 +29,40 @@ def _needs_end(method: Callable) -> Callable:
 
 
 class profile:
-    """The times of the ops of this thread in a block: of the forward pass by op, of backward by node and op.
+    """Records the times of the ops that this thread runs in a block: forward ops by name, backward by node and op.
 
-    use_device: "cuda" or "opencl", for the time on the device too, by events in its queue. record_shapes: note the
-    shapes of inputs. with_flops: estimate the operations of products and convolutions. profile_memory: note the bytes
-    of results. with_stack: note the program's lines. RuntimeError if entered again, or if read before its end.
+    Args:
+        enabled: Whether to record. Default: ``True``.
+        use_cuda: Whether to time the CUDA device too, as ``use_device="cuda"`` does. Default: ``False``.
+        use_device: ``"cuda"`` or ``"opencl"``: times the device too, by events in its queue. Default: ``None``.
+        record_shapes: Whether to record the shapes of inputs. Default: ``False``.
+        with_flops: Whether to estimate the floating point operations of products and convolutions; also records shapes.
+            Default: ``False``.
+        profile_memory: Whether to record the bytes of results. Default: ``False``.
+        with_stack: Whether to record the lines of the program that called the ops. Default: ``False``.
+        with_modules: Stored, has no other effect. Default: ``False``.
+        use_kineto: Accepted; Kineto is not used. Default: ``False``.
+        use_cpu: Must be ``True``.
+        experimental_config: Has no effect.
+        acc_events: Whether a later trace of the same object keeps the events of the earlier ones. Default: ``False``.
+        custom_trace_id_callback: Returns the trace's identifier. Default: a random one.
+        post_processing_timeout_s: Has no effect.
+        activity_filters: Not supported.
 
-    acc_events: a later trace of the same object adds its events. custom_trace_id_callback: makes the trace's
-    identifier. `experimental_config` and `post_processing_timeout_s` have no effect: they are Kineto's.
+    Raises:
+        NotImplementedError: ``activity_filters`` is given, or ``use_cpu`` is ``False`` with ``use_kineto``.
+        AssertionError: ``use_cpu`` is ``False`` without ``use_kineto``.
+        RuntimeError: The object is entered again, or read before the block ends.
 
-    >>> import torchlite as torch
-    >>> x = torch.ones(8, 8, requires_grad=True)
-    >>> with torch.autograd.profiler.profile() as prof:
-    ...     (x @ x).sum().backward()
-    >>> [event.name for event in prof.function_events][:2]
-    ['aten::matmul', 'aten::sum']
+    Example:
+        >>> x = torch.ones(8, 8, requires_grad=True)
+        >>> with torch.autograd.profiler.profile() as prof:
+        ...     (x @ x).sum().backward()
+        >>> [event.name for event in prof.function_events][:2]
+        ['aten::matmul', 'aten::sum']
+
+    See also:
+        `torch.profiler.profile`.
     """
 
     function_events: EventList | None
@@ -125,7 +144,17 @@ class profile:
         header: str | None = None,
         top_level_events_only: bool = False,
     ) -> str:
-        """`EventList.table` of the events."""
+        """Returns the events as a table of text; see `EventList.table`.
+
+        Args:
+            sort_by: As for `EventList.table`.
+            row_limit: As for `EventList.table`.
+            max_src_column_width: As for `EventList.table`.
+            max_name_column_width: As for `EventList.table`.
+            max_shapes_column_width: As for `EventList.table`.
+            header: As for `EventList.table`.
+            top_level_events_only: As for `EventList.table`.
+        """
         return self.function_events.table(  # type: ignore[union-attr]
             sort_by=sort_by,
             row_limit=row_limit,
@@ -138,15 +167,27 @@ class profile:
 
     @_needs_end
     def export_chrome_trace(self, path: str, metadata: Any = None, use_python_export: bool = False) -> None:
-        """`EventList.export_chrome_trace` of the events. `use_python_export` has no effect: Python always writes the
-        file.
+        """Writes the events to a file; see `EventList.export_chrome_trace`.
+
+        Args:
+            path: The name of the file.
+            metadata: A dictionary whose items are added to the file. Default: ``None``.
+            use_python_export: Has no effect: Python always writes the file.
         """
         self.function_events._metadata |= metadata or {}  # type: ignore[union-attr]
         self.function_events.export_chrome_trace(path)  # type: ignore[union-attr]
 
     @_needs_end
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """`EventList.export_stacks` of the events. RuntimeError without `with_stack`."""
+        """Writes the stacks of the events to a file; see `EventList.export_stacks`.
+
+        Args:
+            path: The name of the file.
+            metric: The time to write. Default: ``"self_cpu_time_total"``.
+
+        Raises:
+            RuntimeError: The profile has no stacks: ``with_stack`` is ``False``.
+        """
         if not self.with_stack:
             raise RuntimeError("export_stacks() requires with_stack=True")
         self.function_events.export_stacks(path, metric)  # type: ignore[union-attr]
@@ -155,33 +196,47 @@ class profile:
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
-        """`EventList.key_averages` of the events."""
+        """Returns the averages of the events; see `EventList.key_averages`.
+
+        Args:
+            group_by_input_shape: Whether events of other input shapes count apart. Default: ``False``.
+            group_by_stack_n: The number of innermost stack lines by which events count apart. Default: 0.
+            group_by_overload_name: Whether events of other overloads count apart. Default: ``False``.
+        """
         return self.function_events.key_averages(  # type: ignore[union-attr]
             group_by_input_shape, group_by_stack_n, group_by_overload_name
         )
 
     @_needs_end
     def total_average(self) -> Any:
-        """The average of all events."""
+        """Returns the sum of all events, as one `FunctionEventAvg`."""
         return self.function_events.total_average()  # type: ignore[union-attr]
 
     @property
     def self_cpu_time_total(self) -> float:
-        """The time of all events without that of their parts, in microseconds. RuntimeError before the end."""
+        """The time of all events without that of their children, in microseconds.
+
+        Raises:
+            RuntimeError: The block has not ended.
+        """
         if self.function_events is None:
             raise RuntimeError("Profiler didn't finish running")
         return self.function_events.self_cpu_time_total
 
 
 class record_function:
-    """A block, or as a decorator a function, that profiles show under a name.
+    """Names a block, or as a decorator a function, in profiles.
 
-    >>> import torchlite as torch
-    >>> with torch.profiler.profile() as prof:
-    ...     with torch.profiler.record_function("twice"):
-    ...         y = torch.ones(2) * 2
-    >>> "twice" in [event.key for event in prof.key_averages()]
-    True
+    Args:
+        name: The name.
+        args: A text that describes the arguments; stored only. Default: ``None``.
+
+    Example:
+        >>> with torch.profiler.profile() as prof:
+        ...     with torch.profiler.record_function("twice"):
+        ...         y = torch.ones(2) * 2
+        >>> "twice" in [event.key for event in prof.key_averages()]
+        True
     """
 
     def __init__(self, name: str, args: str | None = None) -> None:
@@ -224,66 +279,148 @@ class _Unsupported:
 
 
 class emit_nvtx(_Unsupported):
-    """Refuses when it is entered: ops are not marked for NVIDIA's profiler (`torch.cuda.nvtx` marks regions)."""
+    """Raises RuntimeError when it is entered: ops are not marked for NVIDIA's profiler.
+
+    Args:
+        enabled: ``False`` makes the block do nothing. Default: ``True``.
+        record_shapes: Has no effect.
+
+    Example:
+        >>> with torch.autograd.profiler.emit_nvtx(enabled=False):
+        ...     y = torch.ones(2) * 2
+
+    See also:
+        `torch.cuda.nvtx`, which marks regions.
+    """
 
     _why = "torchlite marks no ops for nvprof; use torch.profiler, or torch.cuda.nvtx for regions of your own"
 
 
 class emit_itt(_Unsupported):
-    """Refuses when it is entered: ops are not marked for VTune."""
+    """Raises RuntimeError when it is entered: ops are not marked for Intel's VTune.
+
+    Args:
+        enabled: ``False`` makes the block do nothing. Default: ``True``.
+        record_shapes: Has no effect.
+
+    Example:
+        >>> with torch.autograd.profiler.emit_itt(enabled=False):
+        ...     y = torch.ones(2) * 2
+    """
 
     _why = "torchlite marks no ops for VTune; use torch.profiler"
 
 
 def load_nvprof(path: str) -> Any:
-    """Refuses: ops are not marked for nvprof."""
+    """Raises RuntimeError: traces of nvprof are not read.
+
+    Args:
+        path: The name of the file.
+
+    Example:
+        >>> torch.autograd.profiler.load_nvprof("trace.prof")
+        Traceback (most recent call last):
+        RuntimeError: torchlite reads no nvprof traces (trace.prof); use torch.profiler
+    """
     raise RuntimeError(f"torchlite reads no nvprof traces ({path}); use torch.profiler")
 
 
 def parse_nvprof_trace(path: str) -> Any:
-    """Refuses: ops are not marked for nvprof."""
+    """Raises RuntimeError: traces of nvprof are not read.
+
+    Args:
+        path: The name of the file.
+
+    Example:
+        >>> torch.autograd.profiler.parse_nvprof_trace("trace.prof")
+        Traceback (most recent call last):
+        RuntimeError: torchlite reads no nvprof traces (trace.prof); use torch.profiler
+    """
     return load_nvprof(path)
 
 
 class EnforceUnique:
-    """Raises an error for values that it has seen before."""
+    """Raises for a key that it saw before.
+
+    Example:
+        >>> unique = torch.autograd.profiler.EnforceUnique()
+        >>> unique.see("a", 1)
+        >>> unique.see("a", 1)
+        Traceback (most recent call last):
+        RuntimeError: duplicate key: ('a', 1)
+    """
 
     def __init__(self) -> None:
         self.seen: set = set()
 
     def see(self, *key: Any) -> None:
-        """Note a key. RuntimeError for one that was noted."""
+        """Stores a key.
+
+        Args:
+            key: The parts of the key.
+
+        Raises:
+            RuntimeError: The key is stored already.
+        """
         if key in self.seen:
             raise RuntimeError("duplicate key: " + str(key))
         self.seen.add(key)
 
 
 class KinetoStepTracker:
-    """Counts the steps of several profilers and optimizers: the greatest count is the program's."""
+    """Counts the steps of profilers and optimizers; the greatest count is the program's step.
+
+    Example:
+        >>> from torchlite.autograd.profiler import KinetoStepTracker
+        >>> before = KinetoStepTracker.current_step()
+        >>> KinetoStepTracker.init_step_count("loop")
+        >>> KinetoStepTracker.increment_step("loop") - before
+        1
+        >>> KinetoStepTracker.erase_step_count("loop")
+        True
+    """
 
     _current_step = 0
     _step_dict: dict[str, int] = {}
 
     @classmethod
     def init_step_count(cls, requester: str) -> None:
-        """Start to count steps of a requester."""
+        """Starts to count the steps of a requester, from the program's step.
+
+        Args:
+            requester: Its name.
+        """
         cls._step_dict[requester] = cls._current_step
 
     @classmethod
     def erase_step_count(cls, requester: str) -> bool:
-        """Stop to count steps of a requester. Return True if it was counted."""
+        """Stops counting the steps of a requester.
+
+        Args:
+            requester: Its name.
+
+        Returns:
+            Whether it was counted.
+        """
         return cls._step_dict.pop(requester, None) is not None
 
     @classmethod
     def increment_step(cls, requester: str) -> int:
-        """Count a step of a requester. Return the program's step."""
+        """Adds a step of a requester.
+
+        Args:
+            requester: Its name.
+
+        Returns:
+            The program's step.
+        """
         cls._step_dict[requester] = cls._step_dict.get(requester, cls._current_step) + 1
         cls._current_step = max(cls._step_dict.values())
         return cls._current_step
 
     @classmethod
     def current_step(cls) -> int:
-        """The program's step."""
+        """Returns the program's step."""
         return cls._current_step
 
 

@@ -16,14 +16,31 @@ __all__ = [
 
 
 class EventMetadata:
-    """Metadata of an event other than its times."""
+    """Values of an event other than its times, as attributes.
+
+    Args:
+        values: The attributes.
+
+    Example:
+        >>> torch.autograd.profiler_util.EventMetadata(stream=1).stream
+        1
+    """
 
     def __init__(self, **values: Any) -> None:
         self.__dict__.update(values)
 
 
 class Interval:
-    """From a time to a time, in microseconds."""
+    """Interval of time, in microseconds.
+
+    Args:
+        start: Its start.
+        end: Its end.
+
+    Example:
+        >>> torch.autograd.profiler_util.Interval(2.0, 5.0).elapsed_us()
+        3.0
+    """
 
     __slots__ = ("start", "end")
 
@@ -31,7 +48,7 @@ class Interval:
         self.start, self.end = start, end
 
     def elapsed_us(self) -> float:
-        """Duration in microseconds."""
+        """Returns the duration in microseconds."""
         return self.end - self.start
 
     def __repr__(self) -> str:
@@ -39,14 +56,29 @@ class Interval:
 
 
 class Kernel:
-    """A kernel that an event ran on a device."""
+    """Kernel that an event ran on a device.
+
+    Args:
+        name: The kernel's name.
+        device: The index of the device.
+        duration: The time in microseconds.
+
+    Example:
+        >>> torch.autograd.profiler_util.Kernel("add", 0, 3.5).duration
+        3.5
+    """
 
     def __init__(self, name: str, device: int, duration: float) -> None:
         self.name, self.device, self.duration = name, device, duration
 
 
 class StringTable(defaultdict):
-    """Interned strings."""
+    """Dictionary that returns each missing key as its own value, so equal strings are one object.
+
+    Example:
+        >>> torch.autograd.profiler_util.StringTable()["aten::add"]
+        'aten::add'
+    """
 
     def __missing__(self, key: str) -> str:
         self[key] = key
@@ -54,13 +86,26 @@ class StringTable(defaultdict):
 
 
 class MemRecordsAcc:
-    """Changes of memory in the order of their times, looked up by an interval."""
+    """Sorted memory records, looked up by an interval of time.
+
+    Args:
+        mem_records: Pairs of a time in microseconds and a number of bytes.
+
+    Example:
+        >>> torch.autograd.profiler_util.MemRecordsAcc([(3.0, 64), (1.0, 32)]).in_interval(0.0, 2.0)
+        [(1.0, 32)]
+    """
 
     def __init__(self, mem_records: Iterable[tuple[float, int]]) -> None:
         self._records = sorted(mem_records)
 
     def in_interval(self, start_us: float, end_us: float) -> list[tuple[float, int]]:
-        """The events between two times."""
+        """Returns the records between two times, both included.
+
+        Args:
+            start_us: The first time in microseconds.
+            end_us: The last time in microseconds.
+        """
         return [record for record in self._records if start_us <= record[0] <= end_us]
 
 
@@ -84,7 +129,14 @@ def _format_share(part: float, whole: float) -> str:
 
 
 class FormattedTimesMixin:
-    """The times of an event or average: totals, their shares by call, and these with units."""
+    """Times of an event or an average: totals, times per call, and both as text with a unit.
+
+    Example:
+        >>> from torchlite.autograd.profiler_util import FunctionEvent
+        >>> event = FunctionEvent(0, "aten::add", thread=0, start_us=0.0, end_us=1500.0)
+        >>> event.cpu_time, event.cpu_time_str
+        (1500.0, '1.500ms')
+    """
 
     count: int
     cpu_time_total: float
@@ -94,12 +146,12 @@ class FormattedTimesMixin:
 
     @property
     def cpu_time(self) -> float:
-        """Microseconds a call."""
+        """Time per call on the CPU, in microseconds."""
         return self.cpu_time_total / self.count if self.count else 0.0
 
     @property
     def device_time(self) -> float:
-        """Microseconds a call on the device."""
+        """Time per call on the device, in microseconds."""
         return self.device_time_total / self.count if self.count else 0.0
 
     @property
@@ -126,7 +178,43 @@ class FormattedTimesMixin:
 
 
 class FunctionEvent(FormattedTimesMixin):
-    """An op, a node of a backward pass, or a region of `record_function`, that ran once."""
+    """One run of an op, of a node of a backward pass, or of a `record_function` region.
+
+    Args:
+        id: Number of the event.
+        name: Name of the op or region.
+        thread: Number of the thread.
+        start_us: Start in microseconds.
+        end_us: End in microseconds. Default: 0.
+        overload_name: Name of the op's overload. Default: none.
+        fwd_thread: Thread of the forward op that a node of backward belongs to. Default: ``None``.
+        input_shapes: Shapes of the inputs. Default: ``None``.
+        stack: Lines of the program, the innermost first. Default: none.
+        scope: Number of the kind of event. Default: 0.
+        use_device: Type of the device that is timed. Default: ``None``.
+        cpu_memory_usage: Bytes that the event allocated on the CPU. Default: 0.
+        device_memory_usage: Bytes that it allocated on the device. Default: 0.
+        is_async: Whether the event may overlap others of its thread. Default: ``False``.
+        is_remote: Whether it ran in another process. Default: ``False``.
+        sequence_nr: Number that a forward op shares with its node of backward. Default: -1.
+        node_id: Number of the process. Default: -1.
+        device_type: Type of the device that ran it. Default: ``"cpu"``.
+        device_index: Index of that device. Default: 0.
+        device_resource_id: Number of the thread or stream. Default: ``thread``.
+        is_legacy: Whether a profiler of an old kind recorded it. Default: ``False``.
+        flops: Estimated floating point operations. Default: ``None``.
+        trace_name: Name in trace files. Default: ``name``.
+        concrete_inputs: Values of the inputs. Default: none.
+        kwinputs: Values of keyword inputs. Default: none.
+        is_user_annotation: Whether it is a `record_function` region. Default: ``False``.
+        metadata_json: JSON text of other values. Default: ``None``.
+
+    Example:
+        >>> from torchlite.autograd.profiler_util import FunctionEvent
+        >>> event = FunctionEvent(0, "aten::add", thread=0, start_us=2.0, end_us=5.0)
+        >>> event.key, event.cpu_time_total
+        ('aten::add', 3.0)
+    """
 
     def __init__(
         self, id: int, name: str, thread: int, start_us: float, end_us: float = 0.0, overload_name: str | None = None,
@@ -154,50 +242,73 @@ class FunctionEvent(FormattedTimesMixin):
         self.device_resource_id = thread if device_resource_id is None else device_resource_id
 
     def append_cpu_child(self, child: FunctionEvent) -> None:
-        """Take an event in as a part."""
+        """Adds an event that ran inside this one.
+
+        Args:
+            child: The inner event.
+        """
         self.cpu_children.append(child)
 
     def set_cpu_parent(self, parent: FunctionEvent) -> None:
-        """Set the event's parent."""
+        """Sets the event that this one ran inside.
+
+        Args:
+            parent: The outer event.
+        """
         self.cpu_parent = parent
 
     @property
     def key(self) -> str:
+        """The name, by which averages are taken."""
         return self.name
 
     def set_name(self, name: str) -> None:
-        """Call it otherwise."""
+        """Sets the name.
+
+        Args:
+            name: The new name.
+        """
         self.name = name
 
     def append_kernel(self, name: str, device: int, duration: float) -> None:
-        """Note what ran on a device for it."""
+        """Adds a kernel that the event ran on a device, and its time.
+
+        Args:
+            name: The kernel's name.
+            device: The index of the device.
+            duration: The time in microseconds.
+        """
         self.kernels.append(Kernel(name, device, duration))
         self.own_device_time += duration
 
     @property
     def cpu_time_total(self) -> float:  # type: ignore[override]
+        """Time on the CPU, in microseconds."""
         return self.time_range.elapsed_us()
 
     @property
     def self_cpu_time_total(self) -> float:  # type: ignore[override]
+        """Time on the CPU without that of the children, in microseconds."""
         return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
 
     @property
     def device_time_total(self) -> float:  # type: ignore[override]
+        """Time on the device, in microseconds."""
         return max(self.own_device_time, sum(child.device_time_total for child in self.cpu_children))
 
     @property
     def self_device_time_total(self) -> float:  # type: ignore[override]
+        """Time on the device without that of the children, in microseconds."""
         return max(self.own_device_time - sum(child.device_time_total for child in self.cpu_children), 0.0)
 
     @property
     def self_cpu_memory_usage(self) -> int:
-        """Bytes that the event allocated, less those of its children."""
+        """Bytes that the event allocated, without those of its children."""
         return self.cpu_memory_usage - sum(child.cpu_memory_usage for child in self.cpu_children)
 
     @property
     def self_device_memory_usage(self) -> int:
-        """Likewise on the device."""
+        """Bytes that the event allocated on the device, without those of its children."""
         return self.device_memory_usage - sum(child.device_memory_usage for child in self.cpu_children)
 
     def __repr__(self) -> str:
@@ -208,7 +319,16 @@ class FunctionEvent(FormattedTimesMixin):
 
 
 class FunctionEventAvg(FormattedTimesMixin):
-    """The average of events of the same name."""
+    """Sum over events of one name; `FormattedTimesMixin` gives the times per call.
+
+    Example:
+        >>> from torchlite.autograd.profiler_util import FunctionEvent, FunctionEventAvg
+        >>> average = FunctionEventAvg()
+        >>> for end in (3.0, 5.0):
+        ...     average += FunctionEvent(0, "aten::add", thread=0, start_us=0.0, end_us=end)
+        >>> average.count, average.cpu_time_total, average.cpu_time
+        (2, 8.0, 4.0)
+    """
 
     def __init__(self) -> None:
         self.key: Any = None
@@ -227,7 +347,17 @@ class FunctionEventAvg(FormattedTimesMixin):
         self.device_type = "cpu"
 
     def add(self, other: Any) -> FunctionEventAvg:
-        """Take an event in, or another average of the same name."""
+        """Adds an event, or another average of the same name.
+
+        Args:
+            other: The event or average.
+
+        Returns:
+            The object itself.
+
+        Raises:
+            AssertionError: ``other`` has another name.
+        """
         if self.key is None:
             self.key, self.input_shapes, self.stack = other.key, other.input_shapes, other.stack
             self.scope, self.use_device = other.scope, other.use_device
@@ -254,7 +384,21 @@ class FunctionEventAvg(FormattedTimesMixin):
 
 
 class EventList(list):
-    """Events, or averages, in a list that can be averaged, shown and written to files."""
+    """List of events or averages that can be averaged, shown as a table and written to files.
+
+    Args:
+        events: The events. Default: none.
+        use_device: Type of the device whose times tables show. Default: ``None``.
+        profile_memory: Whether tables show memory. Default: ``False``.
+        with_flops: Whether tables show floating point operations. Default: ``False``.
+        metadata: Items for trace files. Default: none.
+
+    Example:
+        >>> from torchlite.autograd.profiler_util import EventList, FunctionEvent
+        >>> events = EventList(FunctionEvent(i, "aten::add", 0, i * 10.0, i * 10.0 + 4.0) for i in range(3))
+        >>> events.key_averages()[0].count, events.self_cpu_time_total
+        (3, 12.0)
+    """
 
     def __init__(self, events: Iterable[Any] = (), *, use_device: str | None = None, profile_memory: bool = False,
                  with_flops: bool = False, metadata: dict | None = None) -> None:  # fmt: skip
@@ -285,7 +429,7 @@ class EventList(list):
 
     @property
     def self_cpu_time_total(self) -> float:
-        """The time of all events without that of their parts, in microseconds."""
+        """The time of all events without that of their children, in microseconds."""
         return sum(event.self_cpu_time_total for event in self)
 
     def __str__(self) -> str:
@@ -294,7 +438,16 @@ class EventList(list):
     def key_averages(
         self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
-        """Averages of events by name (and by input shapes, and by innermost stack lines)."""
+        """Returns one average for all events of a name.
+
+        Args:
+            group_by_input_shapes: Whether events of other input shapes count apart. Default: ``False``.
+            group_by_stack_n: The number of innermost stack lines by which events count apart. Default: 0.
+            group_by_overload_name: Whether events of other overloads count apart. Default: ``False``.
+
+        Returns:
+            An `EventList` of `FunctionEventAvg` objects.
+        """
         found: dict[Any, FunctionEventAvg] = {}
         for event in self:
             key: tuple = (event.key, event.scope)
@@ -313,7 +466,7 @@ class EventList(list):
         return averages
 
     def total_average(self) -> FunctionEventAvg:
-        """The average of all events."""
+        """Returns the sum of all events, as one `FunctionEventAvg` with the key ``"Total"``."""
         total = FunctionEventAvg()
         for event in self:
             total.key = event.key
@@ -332,8 +485,21 @@ class EventList(list):
         top_level_events_only: bool = False,
         time_unit: str | None = None,
     ) -> str:
-        """The events as a table of text, the greatest first by `sort_by`: "cpu_time", "cpu_time_total",
-        "self_cpu_time_total", "device_time_total", "cpu_memory_usage", "count" and their like.
+        """Returns the events as a table of text.
+
+        Args:
+            sort_by: The attribute to sort by, the greatest first: ``"cpu_time_total"``, ``"self_cpu_time_total"``,
+                ``"device_time_total"``, ``"cpu_memory_usage"``, ``"count"`` and others. Default: the order of the list.
+            row_limit: The number of rows; negative for all. Default: 100.
+            max_src_column_width: Width of the source column in characters. Default: 75.
+            max_name_column_width: Width of the name column. Default: 55.
+            max_shapes_column_width: Width of the column of input shapes. Default: 80.
+            header: A title above the table. Default: none.
+            top_level_events_only: Whether to leave out events inside others. Default: ``False``.
+            time_unit: ``"s"``, ``"ms"`` or ``"us"`` for all times. Default: a unit that suits each.
+
+        Raises:
+            AttributeError: The events have no attribute ``sort_by``.
         """
         events = list(self)
         if sort_by is not None:
@@ -413,7 +579,11 @@ class EventList(list):
         return columns
 
     def export_chrome_trace(self, path: str | os.PathLike) -> None:
-        """Write the events for chrome://tracing and Perfetto, compressed if the name ends in ".gz"."""
+        """Writes the events as JSON for chrome://tracing and Perfetto.
+
+        Args:
+            path: The name of the file; one that ends in ``.gz`` is compressed.
+        """
         trace: list[dict] = []
         for event in self:
             arguments: dict[str, Any] = {"External id": event.id}
@@ -435,12 +605,20 @@ class EventList(list):
             file.write(gzip.compress(data) if str(path).endswith(".gz") else data)
 
     def supported_export_stacks_metrics(self) -> list[str]:
-        """The metrics that `export_stacks` supports."""
+        """Returns the metrics that `export_stacks` supports."""
         return ["self_cpu_time_total", "self_cuda_time_total", "self_xpu_time_total", "self_privateuse1_time_total"]
 
     def export_stacks(self, path: str, metric: str) -> None:
-        """Write for each event its lines of the program, the outermost first, and its time in microseconds: what
-        flame graphs are drawn of. ValueError for another metric.
+        """Writes a line for each event: its stack, the outermost first, and its time in microseconds.
+
+        Tools that draw flame graphs read this format.
+
+        Args:
+            path: The name of the file.
+            metric: One of `supported_export_stacks_metrics`.
+
+        Raises:
+            ValueError: ``metric`` is none of them.
         """
         if metric not in self.supported_export_stacks_metrics():
             raise ValueError("metric should be one of: " + str(self.supported_export_stacks_metrics()))

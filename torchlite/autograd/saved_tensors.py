@@ -12,7 +12,19 @@ from .._types.layouts import Size
 
 
 class SavedTensor:
-    """A tensor that a node saved. `register_hooks` packs it in another form."""
+    """Tensor that a node saved for backward; `register_hooks` packs it in another form.
+
+    A node returns it as ``node._raw_saved_self`` and under similar names.
+
+    Raises:
+        RuntimeError: It is created from Python.
+
+    Example:
+        >>> y = torch.ones(2, requires_grad=True).exp()
+        >>> saved = y.grad_fn._raw_saved_result
+        >>> saved.register_hooks(lambda t: t.numpy(), torch.from_numpy)
+        >>> y.sum().backward()
+    """
 
     _node: Any
     _place: Any
@@ -21,8 +33,15 @@ class SavedTensor:
         raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 
     def register_hooks(self, pack_hook, unpack_hook) -> None:
-        """Save `pack_hook(tensor)` in place of the tensor; backward uses the result of `unpack_hook`. RuntimeError if
-        there are hooks already, if no tensor was saved, or after the graph was freed.
+        """Saves ``pack_hook(tensor)`` in place of the tensor.
+
+        Args:
+            pack_hook: Called now, with the tensor.
+            unpack_hook: Called in backward with its result; returns the tensor.
+
+        Raises:
+            TypeError: One of the two is not callable.
+            RuntimeError: There are hooks, no tensor is saved, or the graph is freed.
         """
         if not (callable(pack_hook) and callable(unpack_hook)):
             raise TypeError(

@@ -38,12 +38,20 @@ class _VariableMeta(type):
 
 
 class Variable(metaclass=_VariableMeta):
-    """A Tensor: `Variable(data)` is one on the same memory, and every Tensor is a Variable.
+    """Older name of `torch.Tensor`: every tensor is an instance, and ``Variable(data)`` returns a tensor.
 
-    >>> import torchlite as torch
-    >>> x = torch.autograd.Variable(torch.ones(2), requires_grad=True)
-    >>> type(x).__name__, x.requires_grad
-    ('Tensor', True)
+    Args:
+        data: The tensor whose memory the result shares. Default: an empty tensor.
+        requires_grad: Whether the result requires grad. Default: ``False``.
+        volatile: Removed; a true value warns.
+
+    Raises:
+        TypeError: ``data`` is not a tensor.
+
+    Example:
+        >>> x = torch.autograd.Variable(torch.ones(2), requires_grad=True)
+        >>> type(x).__name__, x.requires_grad
+        ('Tensor', True)
     """
 
     _execution_engine = ImperativeEngine()

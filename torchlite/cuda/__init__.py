@@ -106,8 +106,14 @@ __all__ += random.__all__
 
 
 def ipc_collect() -> None:
-    """No effect: device memory is not shared between processes, so there is none to free. RuntimeError without a
-    device.
+    """Does nothing: device memory is not shared between processes.
+
+    Raises:
+        RuntimeError: There is no device.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     torch.cuda.ipc_collect()
     """
     init()
 

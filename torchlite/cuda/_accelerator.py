@@ -16,13 +16,37 @@ def runtime_of(device: Any, what: str, method: str) -> Any:
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
-    """Return the device's compute capability, such as (8, 0) for an A100."""
+    """Returns a device's compute capability, such as (8, 0) for an A100.
+
+    Args:
+        device: The device. Default: the current one.
+
+    Raises:
+        RuntimeError: There is no such device.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     major, minor = torch.cuda.get_device_capability()
+    """
     found = cuda.get_device_properties(device)
     return found.major, found.minor
 
 
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
-    """True if a device can access the memory of another one. AssertionError for an invalid device."""
+    """Returns whether a device can access the memory of another one.
+
+    Args:
+        device: The device.
+        peer_device: The other device.
+
+    Raises:
+        AssertionError: There is no such device.
+
+    Example:
+        >>> torch.cuda.can_device_access_peer(-1, 0)
+        Traceback (most recent call last):
+        AssertionError: Invalid device id
+    """
     there, peer = cuda.index(device), cuda.index(peer_device)
     count = cuda.device_count()
     if not 0 <= there < count:
@@ -35,28 +59,45 @@ def can_device_access_peer(device: Any, peer_device: Any) -> bool:
 
 
 def get_arch_list() -> list[str]:
-    """Return the architectures that kernels are built for: those of the visible devices, since every kernel is built on
-    first use.
+    """Returns the architectures that kernels are built for, such as ``"sm_80"``: those of the visible devices.
 
-    >>> import torchlite as torch
-    >>> torch.cuda.is_available() or torch.cuda.get_arch_list() == []
-    True
+    Every kernel is built when it is first used.
+
+    Example:
+        >>> torch.cuda.is_available() or torch.cuda.get_arch_list() == []
+        True
     """
     return sorted({"sm_{}{}".format(*get_device_capability(i)) for i in range(cuda.device_count())})
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """True if bfloat16 can be used on the current device; with including_emulation=False, if the hardware supports it
-    (compute capability 8.0 and up).
+    """Returns whether the current device computes in bfloat16.
+
+    Args:
+        including_emulation: ``False`` asks for support by the hardware, from compute capability 8.0. Default: ``True``.
+
+    Example:
+        >>> torch.cuda.is_bf16_supported() and not torch.cuda.is_available()
+        False
     """
     return cuda.is_available() and (including_emulation or get_device_capability() >= (8, 0))
 
 
 def is_tf32_supported() -> bool:
-    """True if the current device supports TF32 (compute capability 8.0 and up)."""
+    """Returns whether the current device supports TF32, as from compute capability 8.0.
+
+    Example:
+        >>> torch.cuda.is_tf32_supported() and not torch.cuda.is_available()
+        False
+    """
     return cuda.is_available() and get_device_capability() >= (8, 0)
 
 
 def get_gencode_flags() -> str:
-    """`get_arch_list` as options of NVIDIA's compiler."""
+    """Returns `get_arch_list` as options of NVIDIA's compiler.
+
+    Example:
+        >>> torch.cuda.is_available() or torch.cuda.get_gencode_flags() == ""
+        True
+    """
     return " ".join(f"-gencode compute=compute_{arch[3:]},code={arch}" for arch in get_arch_list())

@@ -33,45 +33,126 @@ def _device_handle(device: Any) -> tuple[Any, Any]:
 
 
 def utilization(device: Any = None) -> int:
-    """Return the percentage of recent time in which a kernel was running. ModuleNotFoundError without `nvidia-ml-py`,
-    as from all functions here.
+    """Returns the percentage of recent time in which a kernel ran on a device.
+
+    It needs the package ``nvidia-ml-py`` and a device::
+
+        value = torch.cuda.utilization()
+
+    Args:
+        device: The device. Default: the current one.
+
+    Raises:
+        ModuleNotFoundError: The package is missing.
+        RuntimeError: There is no device.
     """
     library, handle = _device_handle(device)
     return library.nvmlDeviceGetUtilizationRates(handle).gpu
 
 
 def memory_usage(device: Any = None) -> int:
-    """Percent of the last moments in which the device's memory was being read or written."""
+    """Returns the percentage of recent time in which a device's memory was read or written.
+
+    It needs the package ``nvidia-ml-py`` and a device::
+
+        value = torch.cuda.memory_usage()
+
+    Args:
+        device: The device. Default: the current one.
+
+    Raises:
+        ModuleNotFoundError: The package is missing.
+        RuntimeError: There is no device.
+    """
     library, handle = _device_handle(device)
     return library.nvmlDeviceGetUtilizationRates(handle).memory
 
 
 def temperature(device: Any = None) -> int:
-    """The temperature of the chip in degrees Celsius."""
+    """Returns the temperature of a device's chip in degrees Celsius.
+
+    It needs the package ``nvidia-ml-py`` and a device::
+
+        value = torch.cuda.temperature()
+
+    Args:
+        device: The device. Default: the current one.
+
+    Raises:
+        ModuleNotFoundError: The package is missing.
+        RuntimeError: There is no device.
+    """
     library, handle = _device_handle(device)
     return library.nvmlDeviceGetTemperature(handle, library.NVML_TEMPERATURE_GPU)
 
 
 def power_draw(device: Any = None) -> int:
-    """The power that is drawn, in milliwatts."""
+    """Returns the power that a device draws, in milliwatts.
+
+    It needs the package ``nvidia-ml-py`` and a device::
+
+        value = torch.cuda.power_draw()
+
+    Args:
+        device: The device. Default: the current one.
+
+    Raises:
+        ModuleNotFoundError: The package is missing.
+        RuntimeError: There is no device.
+    """
     library, handle = _device_handle(device)
     return library.nvmlDeviceGetPowerUsage(handle)
 
 
 def clock_rate(device: Any = None) -> int:
-    """The clock of the multiprocessors in megahertz."""
+    """Returns the clock rate of a device's multiprocessors in megahertz.
+
+    It needs the package ``nvidia-ml-py`` and a device::
+
+        value = torch.cuda.clock_rate()
+
+    Args:
+        device: The device. Default: the current one.
+
+    Raises:
+        ModuleNotFoundError: The package is missing.
+        RuntimeError: There is no device.
+    """
     library, handle = _device_handle(device)
     return library.nvmlDeviceGetClockInfo(handle, library.NVML_CLOCK_SM)
 
 
 def device_memory_used(device: Any = None) -> int:
-    """Return the bytes of device memory used by all processes."""
+    """Returns the bytes of a device's memory that all processes use.
+
+    It needs the package ``nvidia-ml-py`` and a device::
+
+        value = torch.cuda.device_memory_used()
+
+    Args:
+        device: The device. Default: the current one.
+
+    Raises:
+        ModuleNotFoundError: The package is missing.
+        RuntimeError: There is no device.
+    """
     library, handle = _device_handle(device)
     return library.nvmlDeviceGetMemoryInfo(handle).used
 
 
 def list_gpu_processes(device: Any = None) -> str:
-    """Return a line for each process on the device with its memory use, or the reason if NVML is not available."""
+    """Returns a line for each process on a device, with its memory in MB.
+
+    Args:
+        device: The device. Default: the current one.
+
+    Returns:
+        The text; if the package ``nvidia-ml-py`` or the device is missing, a text that says so.
+
+    Example:
+        >>> isinstance(torch.cuda.list_gpu_processes(), str)
+        True
+    """
     try:
         library, handle = _device_handle(device)
     except ModuleNotFoundError:

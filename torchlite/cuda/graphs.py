@@ -22,23 +22,42 @@ _MODES = ("global", "thread_local", "relaxed")
 
 
 def is_current_stream_capturing() -> bool:
-    """True if the calling thread's work is being captured for a graph. Does not initialise a device."""
+    """Returns whether this thread's work is captured for a graph. It does not initialize a device.
+
+    Example:
+        >>> torch.cuda.is_current_stream_capturing()
+        False
+    """
     return cuda.is_initialized() and cuda.runtime(cuda.current_device()).is_capturing()
 
 
 def graph_pool_handle() -> Any:
-    """A new pool of memory, for graphs that are replayed in the order in which they were recorded:
-    they then share it.
+    """Returns a new pool of memory, for graphs that are replayed in the order in which they were captured.
+
+    Raises:
+        RuntimeError: There is no device.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     pool = torch.cuda.graph_pool_handle()
     """
     return cuda.runtime(cuda.current_device()).new_pool()
 
 
 class CUDAGraph:
-    """Work on a CUDA device, captured once and replayed any number of times, always on the same memory: new inputs are
-    copied into the old ones.
+    """Work on a CUDA device that is captured once and replayed any number of times.
 
-    `torch.cuda.graph` is a more convenient interface. Work that needs the host (`item()`, printing, copies from host
-    memory) cannot be captured. `keep_graph` has no effect: the graph is always instantiated when capture ends.
+    A replay uses the same memory: copy new inputs into the old ones. `torch.cuda.graph` captures a block. Work that
+    needs the
+    host cannot be captured: `item()`, printing, copies from host memory.
+
+    Args:
+        keep_graph: Has no effect: the graph is ready when capture ends.
+
+    Example:
+        >>> torch.cuda.CUDAGraph().replay()
+        Traceback (most recent call last):
+        RuntimeError: Called CUDAGraph::replay without a preceding successful capture.
     """
 
     def __init__(self, keep_graph: bool = False):
@@ -47,11 +66,15 @@ class CUDAGraph:
         self._drawn = 0
 
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
-        """Capture the calling thread's work in its stream from now on, instead of running it.
+        """Captures this thread's work in its stream from now on, in place of running it.
 
-        pool: memory to use, from `graph_pool_handle()` or another graph's `pool()`. capture_error_mode: "global",
-        "thread_local" or "relaxed": the threads in which calls that cannot be captured are refused. RuntimeError in the
-        default stream, and if the graph has been captured already.
+        Args:
+            pool: The memory to use, from `graph_pool_handle` or another graph's `pool`. Default: new memory.
+            capture_error_mode: The threads in which calls that cannot be captured raise: ``"global"`` (default),
+                ``"thread_local"`` or ``"relaxed"``.
+
+        Raises:
+            RuntimeError: The stream is the default one, the graph is captured already, or the mode is unknown.
         """
         if capture_error_mode not in _MODES:
             raise RuntimeError(
@@ -82,7 +105,11 @@ class CUDAGraph:
         return engine.get_offset() if hasattr(engine, "get_offset") else 0
 
     def capture_end(self) -> None:
-        """End the capture and allow `replay`. RuntimeError if no capture began, or it began in another stream."""
+        """Ends the capture.
+
+        Raises:
+            RuntimeError: No capture began, it began in another stream, or random numbers would repeat in every replay.
+        """
         if self._stream is None:
             raise RuntimeError("Called CUDAGraph::capture_end without a preceding capture_begin.")
         if cuda.current_stream() != self._stream:
@@ -98,7 +125,11 @@ class CUDAGraph:
             )
 
     def instantiate(self) -> None:
-        """Check that a graph was captured; it was instantiated when capture ended."""
+        """Checks that the graph is captured.
+
+        Raises:
+            RuntimeError: It is not.
+        """
         self._check_captured_graph("instantiate")
 
     def _check_captured_graph(self, what: str) -> Any:
@@ -107,36 +138,50 @@ class CUDAGraph:
         return self._graph
 
     def replay(self) -> None:
-        """Start everything that was recorded, in the current stream."""
+        """Starts the captured work in the current stream.
+
+        Raises:
+            RuntimeError: The graph is not captured.
+        """
         self._check_captured_graph("replay").replay()
 
     def reset(self) -> None:
-        """Free the captured work; the object can capture again."""
+        """Frees the captured work; the object can capture again."""
         graph, self._graph, self._stream = self._graph, None, None
         if graph is not None:
             graph.reset()
 
     def pool(self) -> Any:
-        """Return the memory pool of the graph's results, for other graphs to share."""
+        """Returns the memory of the graph, for others to share.
+
+        Raises:
+            RuntimeError: The graph is not captured.
+        """
         return self._check_captured_graph("pool()").pool
 
 
 class graph:
-    """Context manager that captures work into a CUDAGraph without running it.
+    """Captures a block into a `CUDAGraph`, without running it.
 
-    pool: memory to share (`graph_pool_handle()`, or another graph's `pool()`). stream: the stream to capture in; None
-    uses one created for this purpose.
+    Args:
+        cuda_graph: The graph.
+        pool: The memory to use, from `graph_pool_handle` or another graph's `pool`. Default: new memory.
+        stream: The stream to capture in. Default: one made for this purpose.
+        capture_error_mode: As for `CUDAGraph.capture_begin`.
 
-    >>> import torchlite as torch
-    >>> if torch.cuda.is_available():
-    ...     x = torch.zeros(3, device="cuda")
-    ...     y = x * 2 + 1  # once before: kernels are built when they are first used, and building cannot be recorded
-    ...     g = torch.cuda.CUDAGraph()
-    ...     with torch.cuda.graph(g):
-    ...         y = x * 2 + 1
-    ...     x = x.fill_(4.0)
-    ...     g.replay()
-    ...     assert y.tolist() == [9.0, 9.0, 9.0]
+    Raises:
+        RuntimeError: There is no device, or the graph is captured already.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     x = torch.zeros(3, device="cuda")
+        ...     y = x * 2 + 1  # builds the kernels, which a capture cannot do
+        ...     g = torch.cuda.CUDAGraph()
+        ...     with torch.cuda.graph(g):
+        ...         y = x * 2 + 1
+        ...     x = x.fill_(4.0)
+        ...     g.replay()
+        ...     assert y.tolist() == [9.0, 9.0, 9.0]
     """
 
     _streams: dict[int, Stream] = {}  # by device
@@ -328,22 +373,32 @@ def _make_graphed_forward(module: Any, run: Callable) -> Any:
 def make_graphed_callables(
     callables: Any, sample_args: Any, num_warmup_iters: int = 3, allow_unused_input: bool = False, pool: Any = None
 ) -> Any:
-    """Functions or modules whose forward and backward passes are replays of CUDA graphs; modules are changed in
-    place.
+    """Replaces the forward and backward passes of functions or modules by replays of CUDA graphs.
 
-    callables: one, or a tuple of those that run in sequence. sample_args: a tuple of tensors (for several callables: a
-    tuple of such tuples) with the shapes, dtypes and `requires_grad` of later arguments; the graphs read from their
-    memory. num_warmup_iters: ordinary runs before capture. allow_unused_input: whether an input may not affect the
-    results. pool: memory to share with other graphs.
+    Modules change in place. There are no higher derivatives. Modules have no hooks, and no buffers that require grad.
+    Autocast around it needs ``cache_enabled=False``.
 
-    No higher derivatives; modules without hooks, and without buffers that require grad; autocast around it needs
-    `cache_enabled=False`.
+    Args:
+        callables: A function or module, or a tuple of those that run one after the other.
+        sample_args: A tuple of tensors with the shapes, dtypes and `requires_grad` of later arguments, from whose
+            memory the
+            graphs read; for several callables, a tuple of such tuples.
+        num_warmup_iters: Number of ordinary runs before capture. Default: 3.
+        allow_unused_input: Whether an input may not affect the results. Default: ``False``.
+        pool: Memory to share with other graphs. Default: new memory.
 
-    >>> import torchlite as torch
-    >>> if torch.cuda.is_available():
-    ...     layer = torch.nn.Linear(4, 4).to("cuda")
-    ...     layer = torch.cuda.make_graphed_callables(layer, (torch.randn(2, 4, device="cuda"),))
-    ...     layer(torch.randn(2, 4, device="cuda")).sum().backward()
+    Returns:
+        The callable, or a tuple.
+
+    Raises:
+        RuntimeError: There is no device, or autocast keeps casts.
+        AssertionError: A module has hooks or buffers that require grad, or an argument is not a tensor.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     layer = torch.nn.Linear(4, 4).to("cuda")
+        ...     layer = torch.cuda.make_graphed_callables(layer, (torch.randn(2, 4, device="cuda"),))
+        ...     layer(torch.randn(2, 4, device="cuda")).sum().backward()
     """
     from ..amp.autocast_mode import is_autocast_cache_enabled, is_autocast_enabled
 

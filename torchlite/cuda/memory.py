@@ -26,27 +26,67 @@ _fractions: dict[int, float] = {}
 
 
 def memory_cached(device: Any = None) -> int:
-    """`memory_reserved` by its old name."""
+    """Returns `memory_reserved`, its newer name.
+
+    Args:
+        device: The device. Default: the current one.
+
+    Example:
+        >>> torch.cuda.memory_cached() == torch.cuda.memory_reserved()
+        True
+    """
     return memory_reserved(device)
 
 
 def max_memory_cached(device: Any = None) -> int:
-    """`max_memory_reserved` by its old name."""
+    """Returns `max_memory_reserved`, its newer name.
+
+    Args:
+        device: The device. Default: the current one.
+
+    Example:
+        >>> torch.cuda.max_memory_cached() == torch.cuda.max_memory_reserved()
+        True
+    """
     return max_memory_reserved(device)
 
 
 def reset_max_memory_allocated(device: Any = None) -> None:
-    """`reset_peak_memory_stats` under an old name: resets all peaks."""
+    """Calls `reset_peak_memory_stats`: resets all peaks.
+
+    Args:
+        device: The device. Default: the current one.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     torch.cuda.reset_max_memory_allocated()
+    """
     reset_peak_memory_stats(device)
 
 
 def reset_max_memory_cached(device: Any = None) -> None:
-    """`reset_peak_memory_stats` under an old name: resets all peaks."""
+    """Calls `reset_peak_memory_stats`: resets all peaks.
+
+    Args:
+        device: The device. Default: the current one.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     torch.cuda.reset_max_memory_cached()
+    """
     reset_peak_memory_stats(device)
 
 
 def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
-    """`memory_stats` with a dictionary for each part of a name: `["allocated_bytes"]["all"]["peak"]`."""
+    """Returns `memory_stats` with a dictionary for each part of a name: ``["allocated_bytes"]["all"]["peak"]``.
+
+    Args:
+        device: The device. Default: the current one.
+
+    Example:
+        >>> torch.cuda.is_initialized() or torch.cuda.memory_stats_as_nested_dict() == {}
+        True
+    """
     out: dict[str, Any] = {}
     for name, count in memory_stats(device).items():
         *path, last = name.split(".")
@@ -58,10 +98,22 @@ def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
 
 
 def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
-    """Limit this process's tensors to a fraction of the device's memory; allocations beyond it raise
-    `OutOfMemoryError`. 1: all of it.
+    """Limits this process's tensors to a fraction of the device's memory.
 
-    TypeError unless it is a float, ValueError unless it is between 0 and 1.
+    An allocation beyond it raises `OutOfMemoryError`.
+
+    Args:
+        fraction: The fraction, a float in [0, 1]; 1 removes the limit.
+        device: The device. Default: the current one.
+
+    Raises:
+        TypeError: ``fraction`` is not a float.
+        ValueError: ``fraction`` is out of range.
+        RuntimeError: There is no such device.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     torch.cuda.set_per_process_memory_fraction(1.0)
     """
     if not isinstance(fraction, float):
         raise TypeError("Invalid type for fraction argument, must be `float`")
@@ -74,7 +126,18 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
 
 
 def get_per_process_memory_fraction(device: Any = None) -> float:
-    """Return the fraction set by `set_per_process_memory_fraction`, by default 1.0."""
+    """Returns the fraction that `set_per_process_memory_fraction` set; 1.0 at the start.
+
+    Args:
+        device: The device. Default: the current one.
+
+    Raises:
+        RuntimeError: There is no such device.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     fraction = torch.cuda.get_per_process_memory_fraction()
+    """
     index = cuda.index(device)
     cuda.runtime(index)
     return _fractions.get(index, 1.0)
@@ -103,11 +166,17 @@ _COLUMNS = {"current": "Cur Usage", "peak": "Peak Usage", "allocated": "Tot Allo
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """Return the allocator's statistics as a table. abbreviated: only the totals, without small and large blocks. "-"
-    for missing statistics.
+    """Returns the allocator's statistics as a table of text; "-" stands for a count that the backend lacks.
 
-    >>> import torchlite as torch
-    >>> text = torch.cuda.memory_summary() if torch.cuda.is_available() else ""
+    Args:
+        device: The device. Default: the current one.
+        abbreviated: Whether small and large blocks are left out. Default: ``False``.
+
+    Raises:
+        RuntimeError: There is no such device.
+
+    Example:
+        >>> text = torch.cuda.memory_summary() if torch.cuda.is_available() else ""
     """
     index = cuda.index(device)
     cuda.runtime(index)

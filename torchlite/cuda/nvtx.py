@@ -34,13 +34,18 @@ _started: dict[int, Any] = {}
 
 
 def range_push(msg: str) -> int:
-    """Begin a range of the calling thread; returns the number of enclosing ranges.
+    """Begins a range of this thread, and returns the number of ranges around it.
 
-    >>> import torchlite as torch
-    >>> torch.cuda.nvtx.range_push("step"), torch.cuda.nvtx.range_push("forward")
-    (0, 1)
-    >>> torch.cuda.nvtx.range_pop(), torch.cuda.nvtx.range_pop()
-    (1, 0)
+    Without the package ``nvtx`` the ranges are counted only.
+
+    Args:
+        msg: The range's name.
+
+    Example:
+        >>> torch.cuda.nvtx.range_push("step"), torch.cuda.nvtx.range_push("forward")
+        (0, 1)
+        >>> torch.cuda.nvtx.range_pop(), torch.cuda.nvtx.range_pop()
+        (1, 0)
     """
     if _load_nvtx() is not None:
         _load_nvtx().push_range(msg)
@@ -49,7 +54,12 @@ def range_push(msg: str) -> int:
 
 
 def range_pop() -> int:
-    """End the calling thread's innermost range; returns how many are around it, -1 when there was none to end."""
+    """Ends this thread's innermost range, and returns the number of ranges around it; -1 if there was none.
+
+    Example:
+        >>> torch.cuda.nvtx.range_pop()
+        -1
+    """
     if _depth.value == 0:
         return -1
     if _load_nvtx() is not None:
@@ -59,32 +69,62 @@ def range_pop() -> int:
 
 
 def range_start(msg: str) -> int:
-    """Begin a range that any thread may end; returns its id."""
+    """Begins a range that any thread may end, and returns its number.
+
+    Args:
+        msg: The range's name.
+
+    Example:
+        >>> number = torch.cuda.nvtx.range_start("copy")
+        >>> torch.cuda.nvtx.range_end(number)
+    """
     number = next(_numbers)
     _started[number] = _load_nvtx().start_range(msg) if _load_nvtx() is not None else None
     return number
 
 
 def range_end(range_id: int) -> None:
-    """End a range that `range_start` began."""
+    """Ends a range that `range_start` began.
+
+    Args:
+        range_id: The range's number.
+
+    Raises:
+        KeyError: There is no such range.
+
+    Example:
+        >>> torch.cuda.nvtx.range_end(torch.cuda.nvtx.range_start("copy"))
+    """
     handle = _started.pop(range_id)
     if handle is not None:
         _load_nvtx().end_range(handle)
 
 
 def mark(msg: str) -> None:
-    """Mark a moment."""
+    """Marks a moment in the profile.
+
+    Args:
+        msg: Its name.
+
+    Example:
+        >>> torch.cuda.nvtx.mark("loaded")
+    """
     if _load_nvtx() is not None:
         _load_nvtx().mark(msg)
 
 
 @contextlib.contextmanager
 def range(msg: str, *args: Any, **kwargs: Any):
-    """A range around a `with` block or, as a decorator, around a function. `msg` is formatted with the arguments.
+    """Names a block, or as a decorator a function, in the profile.
 
-    >>> import torchlite as torch
-    >>> with torch.cuda.nvtx.range("step {}", 3):
-    ...     y = torch.ones(2) + 1
+    Args:
+        msg: The name, a format string.
+        args: Its positional values.
+        kwargs: Its keyword values.
+
+    Example:
+        >>> with torch.cuda.nvtx.range("step {}", 3):
+        ...     y = torch.ones(2) + 1
     """
     range_push(msg.format(*args, **kwargs))
     try:

@@ -12,23 +12,44 @@ __all__ = ["profile", "start", "stop"]
 
 
 def start() -> None:
-    """Start collection by the profiler. RuntimeError without a device."""
+    """Starts the collection of a profiler that waits for it, such as ``nsys profile --capture-range=cudaProfilerApi``.
+
+    Raises:
+        RuntimeError: There is no device.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     torch.cuda.profiler.start()
+        ...     torch.cuda.profiler.stop()
+    """
     runtime_of(None, "profiler", "profile").profile(True)
 
 
 def stop() -> None:
-    """Stop collection by the profiler."""
+    """Stops the collection that `start` started.
+
+    Raises:
+        RuntimeError: There is no device.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     torch.cuda.profiler.start()
+        ...     torch.cuda.profiler.stop()
+    """
     runtime_of(None, "profiler", "profile").profile(False)
 
 
 @contextlib.contextmanager
 def profile():
-    """Context manager: the profiler collects in the block.
+    """Collects a block for a profiler that waits for it.
 
-    >>> import torchlite as torch
-    >>> if torch.cuda.is_available():
-    ...     with torch.cuda.profiler.profile():
-    ...         y = torch.ones(2, device="cuda") + 1
+    Raises:
+        RuntimeError: There is no device.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     with torch.cuda.profiler.profile():
+        ...         y = torch.ones(2, device="cuda") + 1
     """
     start()
     try:

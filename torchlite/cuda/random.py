@@ -29,10 +29,30 @@ get_rng_state_all, set_rng_state_all = cuda.get_rng_state_all, cuda.set_rng_stat
 
 
 def get_rng_state(device: Any = "cuda"):
-    """The state of a device's generator as a uint8 tensor (on the CPU)."""
+    """Returns the state of a device's generator, a uint8 tensor on the CPU.
+
+    Args:
+        device: The device. Default: the current one.
+
+    Raises:
+        RuntimeError: There is no such device.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     state = torch.cuda.get_rng_state()
+    """
     return cuda.get_rng_state(device)
 
 
 def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
-    """Set the state of a device's generator; nothing happens without a device."""
+    """Sets the state of a device's generator; does nothing without a device.
+
+    Args:
+        new_state: The state, as `get_rng_state` returns it.
+        device: The device. Default: the current one.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     torch.cuda.set_rng_state(torch.cuda.get_rng_state())
+    """
     cuda.set_rng_state(new_state, device)

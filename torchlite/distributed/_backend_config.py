@@ -17,11 +17,20 @@ class _Plugin(NamedTuple):
 class Backend(str):
     """Lower-case name of a communication backend.
 
-    "mpi" and "gloo" are one transport, over host memory; "nccl" is for CUDA; `register_backend` adds others.
+    ``"mpi"`` and ``"gloo"`` are one transport, over host memory. ``"nccl"`` is for CUDA devices. `register_backend`
+    adds
+    others.
 
-    >>> import torchlite.distributed as dist
-    >>> dist.Backend("GLOO")
-    'gloo'
+    Args:
+        name: The name, in any case.
+
+    Raises:
+        ValueError: ``name`` is not a string.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.Backend("GLOO")
+        'gloo'
     """
 
     UNDEFINED = "undefined"
@@ -41,8 +50,18 @@ class Backend(str):
     def register_backend(
         cls, name: str, func: Callable[..., Any], extended_api: bool = False, devices: str | list[str] | None = None
     ) -> None:
-        """Register a backend: `func(store, rank, size, timeout)` returns an object with ProcessGroup's methods for one
-        group.
+        """Registers a backend of another package.
+
+        Args:
+            name: Its name.
+            func: Called as ``func(store, rank, size, timeout)`` for each group; returns an object with the methods of
+                `ProcessGroup`.
+            extended_api: Whether ``func`` takes an object with these values, and the group's options. Default:
+                ``False``.
+            devices: The device types that it serves. Default: ``["cpu", "cuda"]``, with a warning.
+
+        Raises:
+            RuntimeError: There is a backend of that name.
         """
         if name == Backend.NCCL or (name.upper() in cls._plugins):
             raise RuntimeError(f"{name} c10d backend already exist")
@@ -64,7 +83,16 @@ class Backend(str):
 
 
 class BackendConfig:
-    """Backend of each device type, parsed from "gloo" or "cpu:gloo,cuda:nccl"."""
+    """Backend of each device type.
+
+    Args:
+        backend: A backend's name, or text such as ``"cpu:gloo,cuda:nccl"``.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.BackendConfig("cpu:gloo,cuda:nccl").get_device_backend_map()
+        {'cpu': 'gloo', 'cuda': 'nccl'}
+    """
 
     def __init__(self, backend: str) -> None:
         self.device_backend_map: dict[str, str] = _parse_device_backends(str(backend))
@@ -107,32 +135,65 @@ def _parse_device_backends(backend: str) -> dict[str, str]:
 
 
 def is_mpi_available() -> bool:
-    """True if mpi4py is installed."""
+    """Returns whether mpi4py is installed, which a world of several processes needs.
+
+    Example:
+        >>> isinstance(torch.distributed.is_mpi_available(), bool)
+        True
+    """
     return is_installed("mpi")
 
 
 def is_gloo_available() -> bool:
-    """True if the "gloo" backend is available: its transport is that of "mpi". A world of one process needs none."""
+    """Returns ``True``: "gloo" uses the transport of "mpi", and a world of one process needs none.
+
+    Example:
+        >>> torch.distributed.is_gloo_available()
+        True
+    """
     return True
 
 
 def is_nccl_available() -> bool:
-    """True if CuPy finds NCCL, for messages between CUDA devices."""
+    """Returns whether CuPy finds NCCL, which sends between CUDA devices.
+
+    Example:
+        >>> isinstance(torch.distributed.is_nccl_available(), bool)
+        True
+    """
     return is_installed("nccl") and not find_transport("nccl").why_not()
 
 
 def is_ucc_available() -> bool:
-    """False: UCC is not supported."""
+    """Returns ``False``: UCC is not supported.
+
+    Example:
+        >>> torch.distributed.is_ucc_available()
+        False
+    """
     return False
 
 
 def is_xccl_available() -> bool:
-    """False: XCCL is not supported."""
+    """Returns ``False``: XCCL is not supported.
+
+    Example:
+        >>> torch.distributed.is_xccl_available()
+        False
+    """
     return False
 
 
 def is_backend_available(backend: str) -> bool:
-    """True if a backend of this name is available: built in, or registered."""
+    """Returns whether a backend is built in and usable, or registered.
+
+    Args:
+        backend: Its name, in any case.
+
+    Example:
+        >>> torch.distributed.is_backend_available("gloo"), torch.distributed.is_backend_available("ucc")
+        (True, False)
+    """
     known = {"mpi": is_mpi_available, "gloo": is_gloo_available, "nccl": is_nccl_available}
     found = known.get(backend.lower())
     return found() if found is not None else backend.lower() in Backend.backend_capability

@@ -75,7 +75,16 @@ def resolve_rank(group: ProcessGroup, of_world: int | None, in_group: int | None
 
 
 def supports_complex(reduceOp: ReduceOp) -> bool:
-    """True if a reduction supports complex tensors."""
+    """Returns whether a reduction supports complex tensors.
+
+    Args:
+        reduceOp: The reduction.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.supports_complex(dist.ReduceOp.SUM), dist.supports_complex(dist.ReduceOp.MAX)
+        (True, False)
+    """
     return reduceOp not in _FIXED
 
 
@@ -103,7 +112,32 @@ def broadcast(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
-    """Copy the tensor of the rank `src` (of the world; `group_src` counts in the group) to every member."""
+    """Copies the tensor of one rank to the tensors of all.
+
+    Args:
+        tensor: On the source, the data; on the others, a tensor of the same size and dtype that receives them.
+        src: The source's rank in the world.
+        group: The group. Default: the default group.
+        async_op: Whether to return at once, with a `Work` to wait for. Default: ``False``.
+        group_src: The source's rank in the group, in place of ``src``.
+
+    Returns:
+        A `Work` if ``async_op`` is set, else ``None``. ``None`` also if this process is not in the group.
+
+    Raises:
+        ValueError: Both or none of ``src`` and ``group_src`` are given.
+        TypeError: ``tensor`` is not a tensor.
+        DistBackendError: The group's timeout passes.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = torch.arange(3)
+        >>> dist.broadcast(x, src=0)
+        >>> x
+        tensor([0, 1, 2])
+        >>> dist.destroy_process_group()
+    """
     found = _group_or_default(group)
     if is_not_member(found, "broadcast"):
         return None
@@ -117,7 +151,33 @@ def broadcast(
 def all_reduce(
     tensor: torch.Tensor, op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
-    """Reduce every member's tensor to the reduction of all. With `async_op` return a Work to wait for."""
+    """Reduces the tensors of all ranks, in place, to the same result on each.
+
+    Args:
+        tensor: The tensor, of the same size and dtype on each rank.
+        op: The reduction, one of `ReduceOp`. Default: ``ReduceOp.SUM``.
+        group: The group. Default: the default group.
+        async_op: Whether to return at once, with a `Work` to wait for. Default: ``False``.
+
+    Returns:
+        A `Work` if ``async_op`` is set, else ``None``. ``None`` also if this process is not in the group.
+
+    Raises:
+        ValueError: ``op`` does not support complex tensors.
+        TypeError: ``tensor`` is not a tensor.
+        DistBackendError: The group's timeout passes.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> work = dist.all_reduce(x, async_op=True)
+        >>> work.wait()
+        True
+        >>> x  # the sum of all ranks' tensors: here of one
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     check_tensor(tensor, "tensor")
     if is_not_member(group, "all_reduce"):
         return None
@@ -131,7 +191,27 @@ def all_reduce(
 def all_reduce_coalesced(
     tensors: list[torch.Tensor], op: Any = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Any:
-    """`all_reduce` of several tensors of one dtype; with `async_op` return a future."""
+    """Reduces several tensors of one dtype as `all_reduce` does, in one call.
+
+    Args:
+        tensors: The tensors.
+        op: The reduction, one of `ReduceOp`. Default: ``ReduceOp.SUM``.
+        group: The group. Default: the default group.
+        async_op: Whether to return at once, with a future. Default: ``False``.
+
+    Returns:
+        A `torch.futures.Future` if ``async_op`` is set, else ``None``.
+
+    Raises:
+        TypeError: An argument is not a tensor, or not a list of tensors.
+        DistBackendError: The group's timeout passes. Raised where the call or its `Work` waits.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.all_reduce_coalesced([torch.ones(2), torch.zeros(3)])
+        >>> dist.destroy_process_group()
+    """
     tensors = [tensors] if isinstance(tensors, torch.Tensor) else tensors
     check_tensors(tensors, "tensor")
     check_dtypes(tensors)
@@ -154,7 +234,35 @@ def reduce(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Reduce the tensors of all members to the rank `dst`."""
+    """Reduces the tensors of all ranks to the tensor of one.
+
+    The tensors of the other ranks keep no defined value.
+
+    Args:
+        tensor: The tensor, of the same size and dtype on each rank.
+        dst: The destination's rank in the world.
+        op: The reduction, one of `ReduceOp`. Default: ``ReduceOp.SUM``.
+        group: The group. Default: the default group.
+        async_op: Whether to return at once, with a `Work` to wait for. Default: ``False``.
+        group_dst: The destination's rank in the group, in place of ``dst``.
+
+    Returns:
+        A `Work` if ``async_op`` is set, else ``None``. ``None`` also if this process is not in the group.
+
+    Raises:
+        ValueError: Both or none of ``dst`` and ``group_dst`` are given, or ``op`` does not support complex tensors.
+        TypeError: ``tensor`` is not a tensor.
+        DistBackendError: The group's timeout passes.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> dist.reduce(x, dst=0)
+        >>> x
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     found = _group_or_default(group)
     if is_not_member(found, "reduce"):
         return None
@@ -167,7 +275,30 @@ def reduce(
 def all_gather(
     tensor_list: list[torch.Tensor], tensor: torch.Tensor, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
-    """Gather the tensors of all, of equal size, in every member's list."""
+    """Gathers the tensors of all ranks in a list, on each.
+
+    Args:
+        tensor_list: A tensor for each rank, of the size and dtype of ``tensor``; receives the results.
+        tensor: This rank's tensor, of the same size on each rank.
+        group: The group. Default: the default group.
+        async_op: Whether to return at once, with a `Work` to wait for. Default: ``False``.
+
+    Returns:
+        A `Work` if ``async_op`` is set, else ``None``. ``None`` also if this process is not in the group.
+
+    Raises:
+        TypeError: An argument is not a tensor, or not a list of tensors.
+        DistBackendError: The group's timeout passes. Raised where the call or its `Work` waits.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> every = [torch.empty(2) for _ in range(dist.get_world_size())]
+        >>> dist.all_gather(every, torch.tensor([1.0, 2.0]))
+        >>> every
+        [tensor([1., 2.])]
+        >>> dist.destroy_process_group()
+    """
     check_tensors(tensor_list, "tensor_list")
     check_tensor(tensor, "tensor")
     check_dtypes(tensor_list, tensor)
@@ -180,7 +311,30 @@ def all_gather(
 def all_gather_into_tensor(
     output_tensor: torch.Tensor, input_tensor: torch.Tensor, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
-    """Gather the inputs of all in every member's output, concatenated (or stacked)."""
+    """Gathers the tensors of all ranks in one tensor, on each.
+
+    Args:
+        output_tensor: Receives the results: concatenated or stacked along dimension 0, as its shape says.
+        input_tensor: This rank's tensor, of the same size on each rank.
+        group: The group. Default: the default group.
+        async_op: Whether to return at once, with a `Work` to wait for. Default: ``False``.
+
+    Returns:
+        A `Work` if ``async_op`` is set, else ``None``. ``None`` also if this process is not in the group.
+
+    Raises:
+        TypeError: An argument is not a tensor, or not a list of tensors.
+        DistBackendError: The group's timeout passes. Raised where the call or its `Work` waits.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> out = torch.empty(dist.get_world_size() * 2)
+        >>> dist.all_gather_into_tensor(out, torch.tensor([1.0, 2.0]))
+        >>> out
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     check_tensor(input_tensor, "input_tensor")
     check_tensor(output_tensor, "output_tensor")
     if is_not_member(group, "all_gather_into_tensor"):
@@ -209,7 +363,30 @@ def all_gather_coalesced(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Any:
-    """`all_gather` of several tensors: `output_tensor_lists[r]` receives rank r's; with `async_op` return a future."""
+    """Gathers several tensors as `all_gather` does, in one call.
+
+    Args:
+        output_tensor_lists: For each rank, a list of tensors that receive that rank's.
+        input_tensor_list: This rank's tensors.
+        group: The group. Default: the default group.
+        async_op: Whether to return at once, with a future. Default: ``False``.
+
+    Returns:
+        A `torch.futures.Future` if ``async_op`` is set, else ``None``.
+
+    Raises:
+        TypeError: An argument is not a tensor, or not a list of tensors.
+        DistBackendError: The group's timeout passes. Raised where the call or its `Work` waits.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> every = [[torch.empty(2), torch.empty(1)]]
+        >>> dist.all_gather_coalesced(every, [torch.tensor([1.0, 2.0]), torch.tensor([3.0])])
+        >>> every
+        [[tensor([1., 2.]), tensor([3.])]]
+        >>> dist.destroy_process_group()
+    """
     if is_not_member(group, "all_gather_coalesced"):
         return None
     check_tensors(input_tensor_list, "input_tensor_list")
@@ -243,7 +420,33 @@ def gather(
     async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Gather the tensors of all in the list of the rank `dst` (default 0); other ranks pass no list."""
+    """Gathers the tensors of all ranks in a list on one.
+
+    Args:
+        tensor: This rank's tensor, of the same size on each rank.
+        gather_list: On the destination, a tensor for each rank; ``None`` on the others.
+        dst: The destination's rank in the world. Default: 0.
+        group: The group. Default: the default group.
+        async_op: Whether to return at once, with a `Work` to wait for. Default: ``False``.
+        group_dst: The destination's rank in the group, in place of ``dst``.
+
+    Returns:
+        A `Work` if ``async_op`` is set, else ``None``. ``None`` also if this process is not in the group.
+
+    Raises:
+        ValueError: The destination has no list, another rank has one, or both ranks are given.
+        TypeError: An argument is not a tensor, or not a list of tensors.
+        DistBackendError: The group's timeout passes.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> every = [torch.empty(2)] if dist.get_rank() == 0 else None
+        >>> dist.gather(torch.tensor([1.0, 2.0]), every, dst=0)
+        >>> every
+        [tensor([1., 2.])]
+        >>> dist.destroy_process_group()
+    """
     check_tensor(tensor, "tensor")
     if gather_list:
         check_tensors(gather_list, "gather_list")
@@ -268,7 +471,33 @@ def scatter(
     async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:
-    """Scatter the list of the rank `src` (default 0) over the members' tensors."""
+    """Sends each rank one tensor of a list that one rank has.
+
+    Args:
+        tensor: Receives this rank's tensor, of the same size on each rank.
+        scatter_list: On the source, a tensor for each rank; ``None`` on the others.
+        src: The source's rank in the world. Default: 0.
+        group: The group. Default: the default group.
+        async_op: Whether to return at once, with a `Work` to wait for. Default: ``False``.
+        group_src: The source's rank in the group, in place of ``src``.
+
+    Returns:
+        A `Work` if ``async_op`` is set, else ``None``. ``None`` also if this process is not in the group.
+
+    Raises:
+        ValueError: The source has no list, another rank has one, or both ranks are given.
+        TypeError: An argument is not a tensor, or not a list of tensors.
+        DistBackendError: The group's timeout passes.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> out = torch.empty(2)
+        >>> dist.scatter(out, [torch.tensor([1.0, 2.0])], src=0)
+        >>> out
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     check_tensor(tensor, "tensor")
     if scatter_list:
         check_tensors(scatter_list, "scatter_list")
@@ -292,7 +521,31 @@ def reduce_scatter(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Reduce the lists of all members, and scatter the result over their outputs."""
+    """Reduces the lists of all ranks, and gives rank ``r`` the result at position ``r``.
+
+    Args:
+        output: Receives this rank's result.
+        input_list: A tensor for each rank, of the size of ``output``.
+        op: The reduction, one of `ReduceOp`. Default: ``ReduceOp.SUM``.
+        group: The group. Default: the default group.
+        async_op: Whether to return at once, with a `Work` to wait for. Default: ``False``.
+
+    Returns:
+        A `Work` if ``async_op`` is set, else ``None``. ``None`` also if this process is not in the group.
+
+    Raises:
+        TypeError: An argument is not a tensor, or not a list of tensors.
+        DistBackendError: The group's timeout passes. Raised where the call or its `Work` waits.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> out = torch.empty(2)
+        >>> dist.reduce_scatter(out, [torch.tensor([1.0, 2.0])])
+        >>> out
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     check_tensor(output, "output")
     check_tensors(input_list, "input_list")
     check_dtypes(output, input_list)
@@ -310,7 +563,31 @@ def reduce_scatter_tensor(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Reduce the inputs of all members, and scatter the result over their outputs."""
+    """Reduces the inputs of all ranks, and gives rank ``r`` part ``r`` of the result.
+
+    Args:
+        output: Receives this rank's part.
+        input: The parts of all ranks, concatenated or stacked along dimension 0.
+        op: The reduction, one of `ReduceOp`. Default: ``ReduceOp.SUM``.
+        group: The group. Default: the default group.
+        async_op: Whether to return at once, with a `Work` to wait for. Default: ``False``.
+
+    Returns:
+        A `Work` if ``async_op`` is set, else ``None``. ``None`` also if this process is not in the group.
+
+    Raises:
+        TypeError: An argument is not a tensor, or not a list of tensors.
+        DistBackendError: The group's timeout passes. Raised where the call or its `Work` waits.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> out = torch.empty(2)
+        >>> dist.reduce_scatter_tensor(out, torch.tensor([1.0, 2.0]))
+        >>> out
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     check_tensor(output, "output")
     check_tensor(input, "input")
     if is_not_member(group, "reduce_scatter_tensor"):
@@ -341,7 +618,32 @@ def all_to_all_single(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Exchange rows: split the input over the members and concatenate their parts, evenly or by the split sizes."""
+    """Sends part ``r`` of each rank's input to rank ``r``, which concatenates what it receives.
+
+    Args:
+        output: Receives the parts, along dimension 0.
+        input: The parts to send, along dimension 0.
+        output_split_sizes: Rows that come from each rank. Default: equal parts.
+        input_split_sizes: Rows that go to each rank. Default: equal parts.
+        group: The group. Default: the default group.
+        async_op: Whether to return at once, with a `Work` to wait for. Default: ``False``.
+
+    Returns:
+        A `Work` if ``async_op`` is set, else ``None``. ``None`` also if this process is not in the group.
+
+    Raises:
+        TypeError: An argument is not a tensor, or not a list of tensors.
+        DistBackendError: The group's timeout passes. Raised where the call or its `Work` waits.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> out = torch.empty(2)
+        >>> dist.all_to_all_single(out, torch.tensor([1.0, 2.0]))
+        >>> out
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     if is_not_member(group, "all_to_all_single"):
         return None
     check_tensor(output, "output")
@@ -364,7 +666,30 @@ def all_to_all(
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Exchange tensors: `output_tensor_list[r]` receives rank r's input for this rank."""
+    """Sends tensor ``r`` of each rank's list to rank ``r``.
+
+    Args:
+        output_tensor_list: A tensor for each rank; receives what that rank sends.
+        input_tensor_list: A tensor for each rank, to send.
+        group: The group. Default: the default group.
+        async_op: Whether to return at once, with a `Work` to wait for. Default: ``False``.
+
+    Returns:
+        A `Work` if ``async_op`` is set, else ``None``. ``None`` also if this process is not in the group.
+
+    Raises:
+        TypeError: An argument is not a tensor, or not a list of tensors.
+        DistBackendError: The group's timeout passes. Raised where the call or its `Work` waits.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> out = [torch.empty(2)]
+        >>> dist.all_to_all(out, [torch.tensor([1.0, 2.0])])
+        >>> out
+        [tensor([1., 2.])]
+        >>> dist.destroy_process_group()
+    """
     if is_not_member(group, "all_to_all"):
         return None
     check_tensors(output_tensor_list, "output_tensor_list")
@@ -382,7 +707,27 @@ def barrier(
     device_ids: list[int] | None = None,
     timeout: timedelta | None = None,
 ) -> Work | None:
-    """Wait until all members have called it."""
+    """Waits until all ranks have called it.
+
+    Args:
+        group: The group. Default: the default group.
+        async_op: Whether to return at once, with a `Work` to wait for. Default: ``False``.
+        device_ids: Devices of the ranks, for backends of devices. Default: ``None``.
+        timeout: The limit. Default: the group's.
+
+    Returns:
+        A `Work` if ``async_op`` is set, else ``None``. ``None`` also if this process is not in the group.
+
+    Raises:
+        TypeError: ``device_ids`` is not a list.
+        DistBackendError: The time passes.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.barrier()
+        >>> dist.destroy_process_group()
+    """
     if is_not_member(group, "barrier"):
         return None
     if device_ids is not None and not isinstance(device_ids, list):
@@ -394,7 +739,23 @@ def barrier(
 def monitored_barrier(
     group: ProcessGroup | None = None, timeout: timedelta | None = None, wait_all_ranks: bool = False
 ) -> None:
-    """Barrier whose error, on rank 0, names a rank that did not arrive in time (with `wait_all_ranks` all of them)."""
+    """Waits until all ranks have called it; on an error, rank 0 names a rank that did not.
+
+    Args:
+        group: The group. Default: the default group.
+        timeout: The limit. Default: the group's.
+        wait_all_ranks: Whether the error names all of them. Default: ``False``.
+
+    Raises:
+        ValueError: The backend is neither "gloo" nor "mpi".
+        RuntimeError: A rank does not come in time.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.monitored_barrier()
+        >>> dist.destroy_process_group()
+    """
     if is_not_member(group, "monitored_barrier"):
         return
     if isinstance(timeout, float | int):

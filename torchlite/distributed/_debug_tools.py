@@ -16,11 +16,21 @@ _calls = 0  # of `breakpoint`
 
 @contextlib.contextmanager
 def record_comm(name: str) -> Iterator[None]:
-    """Context manager that groups collectives in a profiler range of this name.
+    """Groups the collectives of a block in a region of the profiler.
 
-    >>> import torchlite.distributed as dist
-    >>> with dist.record_comm("gradients"):
-    ...     pass
+    Args:
+        name: The region's name.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> with torch.profiler.profile() as prof:
+        ...     with dist.record_comm("gradients"):
+        ...         pass
+        >>> [event.name for event in prof.events()]
+        ['gradients']
+
+    See also:
+        `torch.profiler.record_function`.
     """
     from torchlite.profiler import record_function
 
@@ -29,9 +39,23 @@ def record_comm(name: str) -> Iterator[None]:
 
 
 def breakpoint(rank: int = 0, skip: int = 0, timeout_s: float = 3600) -> None:
-    """Stop in the debugger on one rank; the others wait for it, at most `timeout_s` seconds.
+    """Stops in the debugger on one rank, while the others wait.
 
-    The first `skip` calls are ignored. In the debugger, `up` leads to the caller.
+    In the debugger, ``up`` leads to the caller.
+
+    Args:
+        rank: The rank that stops. Default: 0.
+        skip: The number of calls that return at once, before the first stop. Default: 0.
+        timeout_s: The seconds that the others wait. Default: 3600.
+
+    Raises:
+        DistBackendError: The time passes on a waiting rank.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.breakpoint(skip=1000)
+        >>> dist.destroy_process_group()
     """
     global _calls
     _calls += 1

@@ -6,7 +6,21 @@ from typing import Any
 
 
 class GradBucket:
-    """Gradients that are reduced in one message. `buffer()` is flat; a hook returns a future of its replacement."""
+    """Gradients that `DistributedDataParallel` reduces in one message, as its communication hooks receive them.
+
+    Args:
+        index: The bucket's number.
+        buffer: The concatenated gradients, a 1-d tensor.
+        views: Views of the buffer with the shapes of the parameters.
+        parameters: The parameters.
+        is_last: Whether it is the last bucket of the backward pass.
+
+    Example:
+        >>> buffer, weight = torch.arange(4.0), torch.nn.Parameter(torch.zeros(2, 2))
+        >>> bucket = torch.distributed.GradBucket(0, buffer, [buffer.view(2, 2)], [weight], True)
+        >>> bucket.gradients()[0].shape
+        torch.Size([2, 2])
+    """
 
     __module__ = "torch.distributed"
 
@@ -35,7 +49,11 @@ class GradBucket:
         return self._is_last
 
     def set_buffer(self, buffer: Any) -> None:
-        """Replace the buffer by a tensor of the same size."""
+        """Replaces the buffer.
+
+        Args:
+            buffer: A tensor of the same size.
+        """
         self._buffer = buffer
 
 

@@ -39,7 +39,18 @@ _DEVICE_BACKENDS = ("nccl",)
 
 
 def get_default_backend_for_device(device: str | torch.device) -> str:
-    """Return the default backend of a device."""
+    """Returns the name of a device's default backend.
+
+    Args:
+        device: The device.
+
+    Raises:
+        ValueError: The device type has none.
+
+    Example:
+        >>> torch.distributed.get_default_backend_for_device("cpu")
+        'gloo'
+    """
     kind = (device if isinstance(device, torch.device) else torch.device(device)).type
     if kind not in Backend.default_device_backend_map:
         raise ValueError(f"Default backend not registered for device : {device}")
@@ -47,7 +58,18 @@ def get_default_backend_for_device(device: str | torch.device) -> str:
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """Return this process's rank on its machine, from LOCAL_RANK."""
+    """Returns this process's rank on its machine, from the variable LOCAL_RANK.
+
+    Args:
+        fallback_rank: The result if the variable is unset. Default: ``None``.
+
+    Raises:
+        RuntimeError: The variable is unset and there is no fallback.
+
+    Example:
+        >>> torch.distributed.get_node_local_rank(fallback_rank=0)
+        0
+    """
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is not None:
@@ -85,21 +107,44 @@ def init_process_group(
     device_id: torch.device | int | None = None,
     _ranks: list[int] | None = None,
 ) -> None:
-    """Initialise the default process group of all processes that `mpiexec` (or `torchlite-run`) started.
+    """Creates the default group, of all processes that the launcher started.
 
-    A world of one process needs no launcher. Rank and size come from the arguments, from `init_method`, from the
-    variables RANK and WORLD_SIZE, or from the launcher; all given sources must agree.
+    `torchlite-run` or ``mpiexec`` starts several processes; a world of one process needs no launcher. Rank and size
+    come
+    from the arguments, from ``init_method``, from the variables RANK and WORLD_SIZE, or from the launcher. All given
+    sources must agree.
 
-    `group_name` has no effect: PyTorch ignores it too.
+    Args:
+        backend: The backend's name, or names by device type such as ``"cpu:gloo,cuda:nccl"``. Default: one for each
+            device type.
+        init_method: Address of the rendezvous: ``env://``, ``tcp://host:port`` or ``file:///path``. Default:
+            ``env://``,
+            or the launcher's.
+        timeout: Limit of the group's calls. Default: 30 minutes.
+        world_size: The number of processes. Default: -1, from the other sources.
+        rank: This process's rank. Default: -1, from the other sources.
+        store: A store to find the others by; excludes ``init_method``. Default: ``None``.
+        group_name: Has no effect, as in PyTorch.
+        pg_options: Options for the backends of other packages. Default: ``None``.
+        device_id: The device that the group is bound to. Default: ``None``.
 
-    >>> import torchlite as torch
-    >>> import torchlite.distributed as dist
-    >>> dist.init_process_group("gloo", rank=0, world_size=1)
-    >>> x = torch.ones(2)
-    >>> dist.all_reduce(x)
-    >>> x, dist.get_backend()
-    (tensor([1., 1.]), 'gloo')
-    >>> dist.destroy_process_group()
+    Raises:
+        ValueError: There is a default group, or the sources disagree.
+        AssertionError: ``store`` is given with ``init_method``, or without rank and size; or the backend is unknown.
+        TypeError: ``timeout`` is not a `timedelta`.
+        RuntimeError: The backend is not available.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = torch.ones(2)
+        >>> dist.all_reduce(x)
+        >>> x, dist.get_backend()
+        (tensor([1., 1.]), 'gloo')
+        >>> dist.destroy_process_group()
+
+    See also:
+        `destroy_process_group`, `new_group`.
     """
     from ._default_store import create_default_store
     from ._rank_discovery import find_rank
@@ -265,7 +310,22 @@ class _ExceptHook:
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
-    """Destroy a group, by default all."""
+    """Destroys a group and its backends; without an argument, all groups.
+
+    Args:
+        group: The group. Default: the default group, and with it all others.
+
+    Raises:
+        AssertionError: There is no default group.
+        ValueError: The group is not registered.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.destroy_process_group()
+        >>> dist.is_initialized()
+        False
+    """
     if _rank_not_in_group(group):
         return
     found = _world.default_pg if group is None else group
@@ -302,9 +362,32 @@ def new_group(
     device_id: torch.device | None = None,
     sort_ranks: bool = True,
 ) -> Any:
-    """Create a group of some ranks of the world. All processes call it, in the same order.
+    """Creates a group of some ranks of the world. All processes call it, in the same order.
 
-    With `use_local_synchronization` only members call it. Others get `GroupMember.NON_GROUP_MEMBER`.
+    Args:
+        ranks: The ranks. Default: all.
+        timeout: Limit of the group's calls. Default: 30 minutes.
+        backend: The backend's name. Default: the default group's.
+        pg_options: Options for the backends of other packages. Default: ``None``.
+        use_local_synchronization: Whether only the members call it. Default: ``False``.
+        group_desc: A description. Default: ``None``.
+        device_id: The device that the group is bound to. Default: ``None``.
+        sort_ranks: Whether the members are in the order of their ranks; otherwise in that of ``ranks``. Default:
+            ``True``.
+
+    Returns:
+        The group; on other ranks ``GroupMember.NON_GROUP_MEMBER``.
+
+    Raises:
+        ValueError: A rank is not in the world, or there is no default group.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> group = dist.new_group([0])
+        >>> dist.get_process_group_ranks(group)
+        [0]
+        >>> dist.destroy_process_group()
     """
     return _new_group_with_tag(
         ranks, timeout, backend, pg_options, None, use_local_synchronization, group_desc, device_id, sort_ranks
@@ -369,7 +452,30 @@ def new_subgroups(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
-    """Create groups of `group_size` consecutive ranks of `group`; return this process's, and all."""
+    """Creates groups of equal size, of consecutive ranks of a group.
+
+    Args:
+        group_size: The size of each. Default: the number of processes on this machine.
+        group: The group to divide. Default: the default group.
+        timeout: Limit of the group's calls. Default: 30 minutes.
+        backend: The backend's name. Default: the default group's.
+        pg_options: Options for the backends of other packages. Default: ``None``.
+        group_desc: A description. Default: ``None``.
+
+    Returns:
+        A pair: this process's group, and the list of all.
+
+    Raises:
+        ValueError: The size is not positive, or does not divide the group's.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> mine, every = dist.new_subgroups(1)
+        >>> dist.get_process_group_ranks(mine), len(every)
+        ([0], 1)
+        >>> dist.destroy_process_group()
+    """
     size = get_world_size(group)
     if group_size is None:
         group_size = int(os.environ.get("LOCAL_WORLD_SIZE", "0")) or _neighbour_ranks()
@@ -395,7 +501,29 @@ def new_subgroups_by_enumeration(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
-    """Create disjoint groups of these ranks; return this process's, and all."""
+    """Creates groups of given ranks, which share none.
+
+    Args:
+        ranks_per_subgroup_list: The ranks of each group.
+        timeout: Limit of the group's calls. Default: 30 minutes.
+        backend: The backend's name. Default: the default group's.
+        pg_options: Options for the backends of other packages. Default: ``None``.
+        group_desc: A description. Default: ``None``.
+
+    Returns:
+        A pair: this process's group, or ``None``, and the list of all.
+
+    Raises:
+        ValueError: The list is empty, or a rank appears twice.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> mine, every = dist.new_subgroups_by_enumeration([[0]])
+        >>> mine is every[0]
+        True
+        >>> dist.destroy_process_group()
+    """
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
     seen: dict[int, list[int]] = {}
@@ -421,7 +549,29 @@ def split_group(
     group_desc: str | None = None,
     backend: str | None = None,
 ) -> ProcessGroup | None:
-    """Split a group by lists of its ranks; return this process's part, or None. All members call it."""
+    """Splits a group into parts. All of its members call it.
+
+    Args:
+        parent_pg: The group. Default: the default group.
+        split_ranks: The ranks of each part, counted in the group.
+        timeout: Limit of the parts' calls. Default: the group's.
+        pg_options: Options for the backends of other packages. Default: ``None``.
+        group_desc: A description. Default: made from the group's.
+        backend: The backend's name. Default: the group's.
+
+    Returns:
+        This process's part, or ``None``.
+
+    Raises:
+        ValueError: A part is empty, too long, or names a rank twice.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.split_group(split_ranks=[[0]]).size()
+        1
+        >>> dist.destroy_process_group()
+    """
     if not split_ranks:
         raise ValueError("split_ranks cannot be None or empty")
     parent = _group_or_default(parent_pg)

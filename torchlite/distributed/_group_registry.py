@@ -50,17 +50,34 @@ class _WorldMeta(type):
 
 
 class group(metaclass=_WorldMeta):
-    """`group.WORLD` is the default group, None before `init_process_group`."""
+    """Namespace of the default group: `group.WORLD`, which is ``None`` before `init_process_group`.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.group.WORLD is None
+        True
+    """
 
 
 class GroupMember(metaclass=_WorldMeta):
-    """`NON_GROUP_MEMBER` is the result of `new_group` on a rank outside the group."""
+    """Namespace of `NON_GROUP_MEMBER`, which `new_group` returns on a rank outside the group.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.GroupMember.NON_GROUP_MEMBER is None
+        False
+    """
 
     NON_GROUP_MEMBER = -100
 
 
 def is_initialized() -> bool:
-    """True if there is a default process group."""
+    """Returns whether the default group exists.
+
+    Example:
+        >>> torch.distributed.is_initialized()
+        False
+    """
     return _world.default_pg is not None
 
 
@@ -79,13 +96,24 @@ def _rank_not_in_group(of: Any) -> bool:
 
 
 def get_rank(group: ProcessGroup | None = None) -> int:
-    """Return this process's rank in a group (default: the world), -1 if it is not a member.
+    """Returns this process's rank in a group, or -1 if it is not in the group.
 
-    >>> import torchlite.distributed as dist
-    >>> dist.get_rank()
-    Traceback (most recent call last):
-        ...
-    ValueError: Default process group has not been initialized, please make sure to call init_process_group.
+    Args:
+        group: The group. Default: the default group.
+
+    Raises:
+        ValueError: There is no default group.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.get_rank()
+        Traceback (most recent call last):
+            ...
+        ValueError: Default process group has not been initialized, please make sure to call init_process_group.
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.get_rank()
+        0
+        >>> dist.destroy_process_group()
     """
     if _rank_not_in_group(group):
         return -1
@@ -94,7 +122,21 @@ def get_rank(group: ProcessGroup | None = None) -> int:
 
 
 def get_world_size(group: ProcessGroup | None = None) -> int:
-    """Return the size of a group (default: the world), -1 if this process is not a member."""
+    """Returns the number of processes in a group, or -1 if this process is not in the group.
+
+    Args:
+        group: The group. Default: the default group.
+
+    Raises:
+        ValueError: There is no default group.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.get_world_size()
+        1
+        >>> dist.destroy_process_group()
+    """
     if _rank_not_in_group(group):
         return -1
     default = _get_default_group()
@@ -108,7 +150,22 @@ def _check_registered(of: ProcessGroup) -> ProcessGroup:
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
-    """Return the rank in a group of a rank of the world."""
+    """Returns the rank in a group of a rank of the world.
+
+    Args:
+        group: The group.
+        global_rank: The rank in the world.
+
+    Raises:
+        ValueError: The rank is not in the group, or the group is not registered.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.get_group_rank(dist.new_group([0]), 0)
+        0
+        >>> dist.destroy_process_group()
+    """
     if group is _world.default_pg:
         return global_rank
     ranks = _check_registered(group)._ranks
@@ -118,7 +175,22 @@ def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
-    """Return the rank in the world of a rank of a group."""
+    """Returns the rank in the world of a rank of a group.
+
+    Args:
+        group: The group.
+        group_rank: The rank in the group.
+
+    Raises:
+        ValueError: The group has no such rank, or is not registered.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.get_global_rank(dist.new_group([0]), 0)
+        0
+        >>> dist.destroy_process_group()
+    """
     if group is _world.default_pg:
         return group_rank
     ranks = _check_registered(group)._ranks
@@ -128,17 +200,47 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
 
 
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
-    """Return the world ranks of a group's members, in the group's order."""
+    """Returns the world ranks of a group's members, in the group's order.
+
+    Args:
+        group: The group; ``None`` for the default group.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.get_process_group_ranks(None)
+        [0]
+        >>> dist.destroy_process_group()
+    """
     return list(_check_registered(_group_or_default(group))._ranks)
 
 
 def get_pg_count() -> int:
-    """Return the number of groups."""
+    """Returns the number of groups that were created since `init_process_group`.
+
+    Example:
+        >>> torch.distributed.get_pg_count()
+        0
+    """
     return _world.group_count
 
 
 def get_backend(group: ProcessGroup | None = None) -> str:
-    """Return the name of a group's backend."""
+    """Returns the name of a group's backend.
+
+    Args:
+        group: The group. Default: the default group.
+
+    Raises:
+        ValueError: This process is not in the group, or the group is not registered.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.get_backend()
+        'gloo'
+        >>> dist.destroy_process_group()
+    """
     found = _group_or_default(group)
     if _rank_not_in_group(found):
         raise ValueError("Invalid process group specified")
@@ -150,7 +252,21 @@ def get_backend(group: ProcessGroup | None = None) -> str:
 
 
 def get_backend_config(group: ProcessGroup | None = None) -> str:
-    """Return a group's backends by device, as "cpu:gloo,cuda:nccl"."""
+    """Returns a group's backends by device type.
+
+    Args:
+        group: The group. Default: the default group.
+
+    Raises:
+        ValueError: This process is not in the group.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("cpu:gloo", rank=0, world_size=1)
+        >>> dist.get_backend_config()
+        'cpu:gloo'
+        >>> dist.destroy_process_group()
+    """
     found = _group_or_default(group)
     if _rank_not_in_group(found):
         raise ValueError("Invalid process group specified")

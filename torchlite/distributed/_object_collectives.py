@@ -75,9 +75,26 @@ def _split_pickles(data: torch.Tensor, sizes: torch.Tensor, objects: list[Any]) 
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | None = None) -> None:
-    """Gather the objects of all in every member's list.
+    """Gathers the objects of all ranks in a list, on each.
 
-    Objects are pickled: communicate only with trusted processes.
+    The objects are pickled, and unpickling runs code: use it among trusted processes only.
+
+    Args:
+        object_list: A list with a place for each rank; receives the objects.
+        obj: This rank's object.
+        group: The group. Default: the default group.
+
+    Raises:
+        RuntimeError: A rank announces more bytes than the machine has.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> every = [None] * dist.get_world_size()
+        >>> dist.all_gather_object(every, {"rank": dist.get_rank()})
+        >>> every
+        [{'rank': 0}]
+        >>> dist.destroy_process_group()
     """
     if is_not_member(group, "all_gather_object"):
         return
@@ -101,7 +118,29 @@ def gather_object(
     group: ProcessGroup | None = None,
     group_dst: int | None = None,
 ) -> None:
-    """Gather the objects of all in the list of the rank `dst` (default 0); others pass None."""
+    """Gathers the objects of all ranks in a list on one.
+
+    The objects are pickled, and unpickling runs code: use it among trusted processes only.
+
+    Args:
+        obj: This rank's object.
+        object_gather_list: On the destination, a list with a place for each rank; ``None`` on the others.
+        dst: The destination's rank in the world. Default: 0.
+        group: The group. Default: the default group.
+        group_dst: The destination's rank in the group, in place of ``dst``.
+
+    Raises:
+        ValueError: The destination has no list, or another rank has one.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> every = [None]
+        >>> dist.gather_object("model", every, dst=0)
+        >>> every
+        ['model']
+        >>> dist.destroy_process_group()
+    """
     found = _group_or_default(group)
     if is_not_member(found, "gather_object"):
         return
@@ -136,9 +175,28 @@ def broadcast_object_list(
     device: Any = None,
     group_src: int | None = None,
 ) -> None:
-    """Copy the list of the rank `src` (default 0) to every member's list of the same length.
+    """Copies a list of objects of one rank to the lists of all.
 
-    `device` has no effect: pickles travel through host memory.
+    The objects are pickled, and unpickling runs code: use it among trusted processes only.
+
+    Args:
+        object_list: On the source, the objects; on the others, a list of the same length that receives them.
+        src: The source's rank in the world. Default: 0.
+        group: The group. Default: the default group.
+        device: Has no effect: pickles travel through host memory.
+        group_src: The source's rank in the group, in place of ``src``.
+
+    Raises:
+        ValueError: Both ranks are given.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> objects = ["model", 3]
+        >>> dist.broadcast_object_list(objects, src=0)
+        >>> objects
+        ['model', 3]
+        >>> dist.destroy_process_group()
     """
     found = _group_or_default(group)
     if is_not_member(found, "broadcast_object_list"):
@@ -161,7 +219,29 @@ def scatter_object_list(
     group: ProcessGroup | None = None,
     group_src: int | None = None,
 ) -> None:
-    """Scatter the input list of the rank `src` (default 0) over the first element of every member's output list."""
+    """Sends each rank one object of a list that one rank has.
+
+    The objects are pickled, and unpickling runs code: use it among trusted processes only.
+
+    Args:
+        scatter_object_output_list: A list whose first place receives this rank's object.
+        scatter_object_input_list: On the source, an object for each rank; ``None`` on the others.
+        src: The source's rank in the world. Default: 0.
+        group: The group. Default: the default group.
+        group_src: The source's rank in the group, in place of ``src``.
+
+    Raises:
+        ValueError: The output list is empty, or the source has no input list.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> out = [None]
+        >>> dist.scatter_object_list(out, [{"part": 0}], src=0)
+        >>> out
+        [{'part': 0}]
+        >>> dist.destroy_process_group()
+    """
     found = _group_or_default(group)
     if is_not_member(found, "scatter_object_list"):
         return
@@ -193,8 +273,34 @@ def send_object_list(
     group_dst: int | None = None,
     use_batch: bool = False,
 ) -> None:
-    """Send a list of objects to a rank. `device` and `use_batch` have no effect: pickles travel through host memory, in
-    two messages.
+    """Sends a list of objects to a rank, which calls `recv_object_list`.
+
+    The objects are pickled, and unpickling runs code: use it among trusted processes only. With two processes::
+
+        if dist.get_rank() == 0:
+            dist.send_object_list(["model", 3], dst=1)
+        else:
+            objects = [None, None]
+            dist.recv_object_list(objects, src=0)
+
+    Args:
+        object_list: The objects.
+        dst: The destination's rank in the world.
+        group: The group. Default: the default group.
+        device: Has no effect: pickles travel through host memory.
+        group_dst: The destination's rank in the group, in place of ``dst``.
+        use_batch: Has no effect: there are two messages.
+
+    Raises:
+        ValueError: The destination is this rank.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.send_object_list(["model"], dst=0)
+        Traceback (most recent call last):
+        ValueError: Invalid destination rank: destination rank should not be the same ...
+        >>> dist.destroy_process_group()
     """
     found = _group_or_default(group)
     to = resolve_rank(found, dst, group_dst)
@@ -215,9 +321,21 @@ def recv_object_list(
     group_src: int | None = None,
     use_batch: bool = False,
 ) -> int:
-    """Receive a list of objects of this length from a rank, by default from any; return the sender.
+    """Receives a list of objects from a rank, which calls `send_object_list`.
 
-    `device` and `use_batch` have no effect: pickles travel through host memory, in two messages.
+    The objects are pickled, and unpickling runs code: use it among trusted processes only. `send_object_list` has an
+    example.
+
+    Args:
+        object_list: A list of the same length as the sender's; receives the objects.
+        src: The source's rank in the world. Default: any rank.
+        group: The group. Default: the default group.
+        device: Has no effect: pickles travel through host memory.
+        group_src: The source's rank in the group, in place of ``src``.
+        use_batch: Has no effect: there are two messages.
+
+    Returns:
+        The sender's rank.
     """
     found = _group_or_default(group)
     sizes = torch.empty(len(object_list), dtype=torch.int64)

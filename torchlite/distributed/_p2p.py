@@ -26,7 +26,28 @@ def isend(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> Work | None:
-    """Start sending a tensor to the rank `dst` (of the world; `group_dst` counts in the group)."""
+    """Starts to send a tensor to a rank.
+
+    Do not change the tensor before the `Work` is complete. With two processes::
+
+        x = torch.ones(2)
+        work = dist.isend(x, dst=1) if dist.get_rank() == 0 else dist.irecv(x, src=0)
+        work.wait()
+
+    Args:
+        tensor: The tensor.
+        dst: The destination's rank in the world.
+        group: The group. Default: the default group.
+        tag: Number that the receiver gives too. Default: 0.
+        group_dst: The destination's rank in the group, in place of ``dst``.
+
+    Returns:
+        A `Work`; ``None`` if this process is not in the group.
+
+    Raises:
+        ValueError: The destination is this rank, or both or none of the ranks are given.
+        TypeError: ``tensor`` is not a tensor.
+    """
     found = _group_or_default(group)
     if is_not_member(found, "isend"):
         return None
@@ -47,7 +68,22 @@ def irecv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> Work | None:
-    """Start receiving a tensor from the rank `src`, by default from any."""
+    """Starts to receive a tensor from a rank; `isend` has an example.
+
+    Args:
+        tensor: Receives the data; of the size and dtype that were sent.
+        src: The source's rank in the world. Default: any rank.
+        group: The group. Default: the default group.
+        tag: Number that the sender gives too. Default: 0.
+        group_src: The source's rank in the group, in place of ``src``.
+
+    Returns:
+        A `Work`; ``None`` if this process is not in the group.
+
+    Raises:
+        ValueError: The source is this rank, or both ranks are given.
+        TypeError: ``tensor`` is not a tensor.
+    """
     check_tensor(tensor, "tensor")
     found = _group_or_default(group)
     if is_not_member(found, "irecv"):
@@ -70,7 +106,36 @@ def send(
     tag: int = 0,
     group_dst: int | None = None,
 ) -> None:
-    """Send a tensor to the rank `dst`; it may be changed afterwards."""
+    """Sends a tensor to a rank. Afterwards the tensor may be changed.
+
+    With two processes::
+
+        x = torch.ones(2)
+        if dist.get_rank() == 0:
+            dist.send(x, dst=1)
+        else:
+            dist.recv(x, src=0)
+
+    Args:
+        tensor: The tensor.
+        dst: The destination's rank in the world.
+        group: The group. Default: the default group.
+        tag: Number that the receiver gives too. Default: 0.
+        group_dst: The destination's rank in the group, in place of ``dst``.
+
+    Raises:
+        ValueError: The destination is this rank, or both or none of the ranks are given.
+        TypeError: ``tensor`` is not a tensor.
+        DistBackendError: The group's timeout passes.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.send(torch.ones(2), dst=0)
+        Traceback (most recent call last):
+        ValueError: Invalid destination rank: destination rank should not be the same ...
+        >>> dist.destroy_process_group()
+    """
     found = _group_or_default(group)
     if is_not_member(found, "isend"):
         return
@@ -89,7 +154,23 @@ def recv(
     tag: int = 0,
     group_src: int | None = None,
 ) -> int:
-    """Receive a tensor of the sent size and dtype from the rank `src`, by default from any; return the sender."""
+    """Receives a tensor from a rank, and returns the sender's rank; `send` has an example.
+
+    Args:
+        tensor: Receives the data; of the size and dtype that were sent.
+        src: The source's rank in the world. Default: any rank.
+        group: The group. Default: the default group.
+        tag: Number that the sender gives too. Default: 0.
+        group_src: The source's rank in the group, in place of ``src``.
+
+    Returns:
+        The sender's rank in the world; -1 if this process is not in the group.
+
+    Raises:
+        ValueError: The source is this rank, or both ranks are given.
+        TypeError: ``tensor`` is not a tensor.
+        DistBackendError: The group's timeout passes.
+    """
     check_tensor(tensor, "tensor")
     found = _group_or_default(group)
     if is_not_member(found, "irecv"):
@@ -107,7 +188,20 @@ def recv(
 
 
 class P2POp:
-    """A message of `batch_isend_irecv`: `isend` or `irecv`, its tensor, and the peer's rank."""
+    """Message of `batch_isend_irecv`, which has an example.
+
+    Args:
+        op: `isend` or `irecv`.
+        tensor: The tensor.
+        peer: The other rank, in the world.
+        group: The group. Default: the default group.
+        tag: Number that both ranks give. Default: 0.
+        group_peer: The other rank, in the group, in place of ``peer``.
+
+    Raises:
+        ValueError: ``op`` is another function, the peer is this rank, or both or none of the ranks are given.
+        TypeError: ``tensor`` is not a tensor.
+    """
 
     def __init__(
         self,
@@ -140,7 +234,29 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
-    """Start all messages, of one group; return their works."""
+    """Starts several messages of one group.
+
+    Each of several processes sends to the next one and receives from the one before::
+
+        rank, size = dist.get_rank(), dist.get_world_size()
+        sent, received = torch.full((2,), float(rank)), torch.empty(2)
+        messages = [
+            dist.P2POp(dist.isend, sent, (rank + 1) % size),
+            dist.P2POp(dist.irecv, received, (rank - 1) % size),
+        ]
+        for work in dist.batch_isend_irecv(messages):
+            work.wait()
+
+    Args:
+        p2p_op_list: The messages, `P2POp` objects.
+
+    Returns:
+        A `Work` for each message.
+
+    Raises:
+        ValueError: An item is not a `P2POp`, or the groups differ.
+        IndexError: The list is empty.
+    """
     if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
         raise ValueError("Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``.")
     if not p2p_op_list:

@@ -45,9 +45,21 @@ def _make_delegating_method(name: str) -> Callable[..., Any]:
 
 
 class ProcessGroup:
-    """Group of communicating processes, created by `init_process_group` and `new_group`.
+    """Group of processes that communicate; `init_process_group` and `new_group` create it.
 
-    Third-party backends derive from it.
+    Its methods, such as `allreduce`, call the backend of the tensors' device. Programs call the functions of
+    `torch.distributed`. Backends of other packages derive from the class.
+
+    Args:
+        args: A store, the rank and the size; for derived classes. Default: rank 0 of 1.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> group = dist.group.WORLD
+        >>> group.rank(), group.size(), group.name()
+        (0, 1, 'gloo')
+        >>> dist.destroy_process_group()
     """
 
     __module__ = "torch.distributed.distributed_c10d"
@@ -146,13 +158,21 @@ class ProcessGroup:
         self._sequence = 0
 
     def get_group_store(self) -> Any:
-        """Return the store that the group's members share."""
+        """Returns the store that the group's members share.
+
+        Raises:
+            RuntimeError: The group has no store.
+        """
         if self._store is None:
             raise RuntimeError("the process group has no store")
         return self._store() if callable(self._store) else self._store
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Set the timeout of calls."""
+        """Sets the timeout of calls.
+
+        Args:
+            timeout: The timeout.
+        """
         self._timeout = timeout
         for backend in self._distinct_backends():
             backend.set_timeout(timeout)
@@ -185,7 +205,12 @@ class ProcessGroup:
     unbox = staticmethod(lambda group: group)
 
     def barrier(self, *args: Any, **kwargs: Any) -> Work:
-        """Complete when all members have called it."""
+        """Waits until all members called it, and returns a `Work`.
+
+        Args:
+            args: A `BarrierOptions`.
+            kwargs: The same by keyword, ``opts``.
+        """
         return self._get_backend().barrier(*args, **kwargs)
 
     def __reduce__(self) -> Any:
@@ -206,5 +231,10 @@ for _name in (
 
 
 def process_is_launched() -> bool:
-    """True if `torchlite-run` (or a torchrun-like launcher) started this process."""
+    """Returns whether `torchlite-run`, or a launcher like it, started this process.
+
+    Example:
+        >>> isinstance(torch.distributed.is_torchelastic_launched(), bool)
+        True
+    """
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None

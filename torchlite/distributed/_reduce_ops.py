@@ -28,11 +28,19 @@ class _ReduceOpMeta(type):
 
 
 class ReduceOp(metaclass=_ReduceOpMeta):
-    """Reduction: SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, and PREMUL_SUM with a factor.
+    """Reduction of a collective: SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, or PREMUL_SUM with a factor.
 
-    >>> from torchlite.distributed import ReduceOp
-    >>> ReduceOp.SUM == ReduceOp(ReduceOp.SUM)
-    True
+    Args:
+        op: One of the kinds.
+        factor: The factor of PREMUL_SUM. Default: ``None``.
+
+    Raises:
+        TypeError: ``op`` is no kind of reduction.
+
+    Example:
+        >>> from torchlite.distributed import ReduceOp
+        >>> ReduceOp.SUM == ReduceOp(ReduceOp.SUM)
+        True
     """
 
     SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = RedOpType

@@ -13,8 +13,20 @@ from ._stores import FileStore, Store, TCPStore
 
 
 def register_rendezvous_handler(scheme: str, handler: Callable[..., Iterator[tuple[Store, int, int]]]) -> None:
-    """Register `handler(url, rank=..., world_size=...)` for `init_method="scheme://..."`; it yields store, rank,
-    size.
+    """Registers a function for ``init_method="scheme://..."``.
+
+    Args:
+        scheme: The scheme.
+        handler: Called as ``handler(url, rank=..., world_size=...)``; yields a store, the rank and the size.
+
+    Raises:
+        RuntimeError: The scheme has a handler.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.register_rendezvous_handler("env", lambda url, **words: None)
+        Traceback (most recent call last):
+        RuntimeError: Rendezvous handler for env:// already registered
     """
     if scheme in handlers or scheme in ("env", "tcp", "file"):
         raise RuntimeError(f"Rendezvous handler for {scheme}:// already registered")
@@ -22,7 +34,27 @@ def register_rendezvous_handler(scheme: str, handler: Callable[..., Iterator[tup
 
 
 def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) -> Iterator[tuple[Store, int, int]]:
-    """Yield a store at an address, with rank and size: `tcp://`, `file://` or `env://`."""
+    """Yields the store at an address, with this process's rank and the size of the world.
+
+    Args:
+        url: ``tcp://host:port``, ``file:///path`` or ``env://``, with ``?rank=`` and ``&world_size=`` if needed.
+        rank: The rank. Default: -1, from the address or the environment.
+        world_size: The size. Default: -1, from the address or the environment.
+        kwargs: ``timeout``, 5 minutes by default; others go to a registered handler.
+
+    Yields:
+        A store, the rank and the size.
+
+    Raises:
+        RuntimeError: ``url`` is not a string.
+        ValueError: Rank or size is missing or wrong.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> store, rank, size = next(dist.rendezvous("tcp://localhost:0?rank=0&world_size=1"))
+        >>> rank, size
+        (0, 1)
+    """
     if not isinstance(url, str):
         raise RuntimeError(f"`url` must be a string. {type(url)}: {url}")
     parsed = urlparse(url)

@@ -37,7 +37,17 @@ _MOMENT = 0.01  # seconds that the last question of a wait has at least
 
 
 class Store:
-    """Base class of stores. Names and values are str or bytes, answers are bytes."""
+    """Base class of the key-value stores through which processes find each other.
+
+    Keys and values are ``str`` or ``bytes``; the values that calls return are ``bytes``. `HashStore`, `FileStore`,
+    `TCPStore` and `PrefixStore` implement it.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> store.set("a", "1")
+        >>> store.add("a", 2), store.get("a")
+        (3, b'3')
+    """
 
     __module__ = "torch.distributed"
     _timeout = _DEFAULT_TIMEOUT
@@ -59,47 +69,84 @@ class Store:
         return [self._table_name(key) for key in as_list(call, keys)]
 
     def set(self, key: str, value: Any) -> None:
-        """Set the value of a key.
+        """Sets the value of a key.
 
-        >>> import torchlite.distributed as dist
-        >>> store = dist.HashStore()
-        >>> store.set("a", "1")
-        >>> store.add("a", 2), store.get("a")
-        (3, b'3')
+        Args:
+            key: The key.
+            value: The value.
         """
         self._run_command("set", self._table_key("set", key), as_bytes("set", value))
 
     def get(self, key: str) -> bytes:
-        """Return the value of a key, after waiting for it. DistStoreError after the store's `timeout`."""
+        """Returns the value of a key, after waiting for it.
+
+        Args:
+            key: The key.
+
+        Raises:
+            DistStoreError: There is no value within `timeout`.
+        """
         return self._wait_for("get", [self._table_key("get", key)], self.timeout)[0]
 
     def add(self, key: str, value: int) -> int:
-        """Add to the number of a key (0 if unset) and return the sum."""
+        """Adds to the number of a key, 0 if it has no value, and returns the sum.
+
+        Args:
+            key: The key.
+            value: The integer to add.
+        """
         return int(self._run_command("add", self._table_key("add", key), b"%d" % as_int("add", value))[0])
 
     def append(self, key: str, value: Any) -> None:
-        """Append to the value of a key."""
+        """Appends to the value of a key.
+
+        Args:
+            key: The key.
+            value: The bytes to append.
+        """
         self._run_command("append", self._table_key("append", key), as_bytes("append", value))
 
     def compare_set(self, key: str, expected_value: Any, desired_value: Any) -> bytes:
-        """Set a key if it has the expected value ("" for none); return its value afterwards."""
+        """Sets a key if it has the expected value, and returns its value afterwards.
+
+        Args:
+            key: The key.
+            expected_value: The value it must have; ``""`` for none.
+            desired_value: The new value.
+        """
         expected, desired = (as_bytes("compare_set", value) for value in (expected_value, desired_value))
         return self._run_command("compare_set", self._table_key("compare_set", key), expected, desired)[0]
 
     def check(self, keys: list[str]) -> bool:
-        """True if all keys have values."""
+        """Returns whether all keys have values.
+
+        Args:
+            keys: The keys.
+        """
         return all(
             self._run_command("check", *some) == [b"1"]
             for some in self._split_into_batches(self._table_keys("check", keys))
         )
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
-        """Wait until all keys have values. DistStoreError after a timeout."""
+        """Waits until all keys have values.
+
+        Args:
+            keys: The keys.
+            timeout: The limit. Default: the store's.
+
+        Raises:
+            DistStoreError: The time passes.
+        """
         limit = self.timeout if timeout is None else as_timedelta("wait", timeout)
         self._wait_for("present", self._table_keys("wait", keys), limit)
 
     def delete_key(self, key: str) -> bool:
-        """Delete a key; return True if it existed."""
+        """Deletes a key, and returns whether it existed.
+
+        Args:
+            key: The key.
+        """
         return self._run_command("delete", self._table_key("delete_key", key)) == [b"1"]
 
     def num_keys(self) -> int:
@@ -111,11 +158,26 @@ class Store:
         return [key.decode() for key in self._run_command("keys") if key.startswith(self._prefix)]
 
     def multi_get(self, keys: list[str]) -> list[bytes]:
-        """Return the values of several keys, after waiting for them."""
+        """Returns the values of several keys, after waiting for them.
+
+        Args:
+            keys: The keys.
+
+        Raises:
+            DistStoreError: The time passes.
+        """
         return self._wait_for("get", self._table_keys("multi_get", keys), self.timeout)
 
     def multi_set(self, keys: list[str], values: list[Any]) -> None:
-        """Set the values of several keys."""
+        """Sets the values of several keys.
+
+        Args:
+            keys: The keys.
+            values: A value for each.
+
+        Raises:
+            ValueError: The two differ in length.
+        """
         names, given = self._table_keys("multi_set", keys), as_list("multi_set", values)
         if len(names) != len(given):
             raise ValueError("multi_set: as many values as keys are expected")
@@ -123,13 +185,24 @@ class Store:
             self._run_command("set", name, value)
 
     def queue_push(self, key: str, value: Any) -> None:
-        """Append a value to a queue."""
+        """Appends a value to a queue.
+
+        Args:
+            key: The queue's name.
+            value: The value.
+        """
         self._run_command("push", self._table_key("queue_push", key), as_bytes("queue_push", value))
 
     def queue_pop(self, key: str, block: bool = True) -> bytes:
-        """Remove and return the first value of a queue, after waiting for it. QueueEmptyError without `block`.
+        """Removes the first value of a queue and returns it. After an error the value is still in the queue.
 
-        After an error the value is still in the queue.
+        Args:
+            key: The queue's name.
+            block: Whether to wait for a value. Default: ``True``.
+
+        Raises:
+            QueueEmptyError: The queue is empty and ``block`` is ``False``.
+            DistStoreError: The time passes.
         """
         if not isinstance(block, bool):
             raise wrong_type_error("queue_pop", "a bool", block)
@@ -142,7 +215,11 @@ class Store:
         return found[0]
 
     def queue_len(self, key: str) -> int:
-        """Return the length of a queue."""
+        """Returns the length of a queue.
+
+        Args:
+            key: The queue's name.
+        """
         return int(self._run_command("length", self._table_key("queue_len", key))[0])
 
     def has_extended_api(self) -> bool:
@@ -155,7 +232,11 @@ class Store:
         return self._timeout
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Set the timeout of waits."""
+        """Sets the timeout of waits.
+
+        Args:
+            timeout: The timeout.
+        """
         self._timeout = as_timedelta("set_timeout", timeout)
 
     def clone(self) -> Store:
@@ -163,7 +244,16 @@ class Store:
         return self
 
     def barrier(self, key: str, world_size: int, timeout: timedelta | None = None) -> None:
-        """Wait until `world_size` processes have called it with this name."""
+        """Waits until a number of processes have called it with the same name.
+
+        Args:
+            key: The name.
+            world_size: The number.
+            timeout: The limit. Default: the store's.
+
+        Raises:
+            DistStoreError: The time passes.
+        """
         if self.add(f"{key}/came", 1) == world_size:
             self.set(f"{key}/all", "1")
         self.wait([f"{key}/all"], timeout)
@@ -228,7 +318,14 @@ def _as_if_before(call: Callable[..., list[bytes]], *arguments: Any) -> list[byt
 
 
 class HashStore(Store):
-    """Store in this process, for its threads."""
+    """Store in the memory of this process, which its threads share.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> store.set("a", "1")
+        >>> store.get("a")
+        b'1'
+    """
 
     def __init__(self) -> None:
         # The lock serialises threads. Signal handlers, and forks in other threads, see a consistent table.
@@ -243,7 +340,20 @@ class HashStore(Store):
 
 
 class FileStore(Store):
-    """Store in a file that all processes share, locked during a command."""
+    """Store in a file that all processes open; a lock on the file orders their commands.
+
+    Args:
+        file_name: The file's path. It is created if needed.
+        world_size: The number of processes. Default: -1, unknown.
+
+    Example:
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     store = torch.distributed.FileStore(os.path.join(folder, "store"), 1)
+        ...     store.set("a", "1")
+        ...     store.get("a")
+        b'1'
+    """
 
     def __init__(self, file_name: str, world_size: int = -1) -> None:
         self._path, self._size = os.fspath(file_name), as_int("FileStore", world_size)
@@ -365,7 +475,22 @@ if hasattr(os, "register_at_fork"):
 
 
 class PrefixStore(Store):
-    """Another store with keys prefixed by `prefix/`."""
+    """Another store, with a prefix and "/" before each key.
+
+    Args:
+        prefix: The prefix.
+        store: The store.
+
+    Raises:
+        ValueError: ``store`` is ``None``.
+        TypeError: ``store`` is not a store.
+
+    Example:
+        >>> store = torch.distributed.HashStore()
+        >>> torch.distributed.PrefixStore("group", store).set("a", "1")
+        >>> store.get("group/a")
+        b'1'
+    """
 
     def __init__(self, prefix: str, store: Store) -> None:
         if store is None:
@@ -377,7 +502,7 @@ class PrefixStore(Store):
 
     @property
     def underlying_store(self) -> Store:
-        """Return the wrapped store."""
+        """The store inside."""
         return self._inner
 
     @property
@@ -391,7 +516,11 @@ class PrefixStore(Store):
         return self._inner.timeout
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Set the timeout of the inner store."""
+        """Sets the timeout of the store inside.
+
+        Args:
+            timeout: The timeout.
+        """
         self._inner.set_timeout(timeout)
 
     @property
@@ -406,13 +535,34 @@ class PrefixStore(Store):
 
 
 class TCPStore(Store):
-    """Store in the master process, at a host and port (0 picks a free one: `port`).
+    """Store in the memory of one process, the master, that others reach over TCP.
 
-    The master listens only on the addresses of `host_name`; "0.0.0.0" and "::" mean all. If the variable
-    TORCHLITE_STORE_SECRET is set, as by `torchlite-run`, master and clients prove to each other that they know it.
-    Every call ends within `timeout`.
+    If the variable TORCHLITE_STORE_SECRET is set, as `torchlite-run` does, master and clients prove to each other that
+    they know it. Every call ends within ``timeout``.
 
-    `use_libuv` has no effect: the server is written in Python.
+    Args:
+        host_name: The master's host. The master listens on its addresses only; ``"0.0.0.0"`` and ``"::"`` mean all.
+        port: The port; 0 lets the master pick a free one, which `port` returns.
+        world_size: The number of processes. Default: ``None``, unknown.
+        is_master: Whether this process is the master. Default: ``False``.
+        timeout: Limit of each call. Default: 5 minutes.
+        wait_for_workers: Whether the master waits for ``world_size`` processes. Default: ``True``.
+        multi_tenant: Whether stores of this process share a server on the same port. Default: ``False``.
+        master_listen_fd: Descriptor of a socket that listens already. Default: ``None``.
+        use_libuv: Has no effect: the server is written in Python.
+
+    Raises:
+        TypeError: ``timeout`` is not a `timedelta`.
+        ValueError: ``world_size`` is 0, or ``port`` is out of range.
+        DistNetworkError: The master does not answer, or cannot listen.
+        DistStoreError: The workers do not come in time.
+
+    Example:
+        >>> from datetime import timedelta
+        >>> store = torch.distributed.TCPStore("localhost", 0, 1, is_master=True, timeout=timedelta(seconds=30))
+        >>> store.set("a", "1")
+        >>> store.get("a")
+        b'1'
     """
 
     _max_keys = MAX_NAMED

@@ -13,62 +13,85 @@ from ._transports import Request
 
 
 class DistError(RuntimeError):
-    """Error of a distributed operation."""
+    """Base class of the errors of `torch.distributed`; a RuntimeError."""
 
     __module__ = "torch.distributed"
 
 
 class DistBackendError(DistError):
-    """Error of a communication backend."""
+    """Error of a communication backend, such as a timeout or a lost process."""
 
     __module__ = "torch.distributed"
 
 
 class DistNetworkError(DistError):
-    """Error of a connection."""
+    """Error of a store's connection."""
 
     __module__ = "torch.distributed"
 
 
 class DistStoreError(DistError):
-    """Error of a store."""
+    """Error of a store, such as a wait that times out."""
 
     __module__ = "torch.distributed"
 
 
 class QueueEmptyError(DistStoreError):
-    """A store's queue is empty."""
+    """Error of `Store.queue_pop` with ``block=False`` on an empty queue."""
 
     __module__ = "torch.distributed"
 
 
 class Work:
-    """Result of a call with `async_op=True`. Third-party backends derive from it."""
+    """Handle of an asynchronous call, as collectives return it with ``async_op=True``.
+
+    Backends of other packages derive from it.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = torch.ones(2)
+        >>> work = dist.all_reduce(x, async_op=True)
+        >>> work.wait()
+        True
+        >>> dist.destroy_process_group()
+    """
 
     __module__ = "torch.distributed"
 
     def wait(self, timeout: timedelta | None = None) -> bool:
-        """Wait until the results are complete."""
+        """Waits until the results are complete, and returns ``True``.
+
+        Args:
+            timeout: The limit. Default: the group's.
+
+        Raises:
+            DistBackendError: The time passes, or the call failed.
+        """
         raise NotImplementedError("Work.wait")
 
     def is_completed(self) -> bool:
-        """True if the results are complete; polls the messages."""
+        """Returns whether the results are complete. It polls the messages and does not wait."""
         raise NotImplementedError("Work.is_completed")
 
     def is_success(self) -> bool:
-        """True if the work is complete without an error."""
+        """Returns whether the work is complete without an error."""
         return self.is_completed() and self.exception() is None
 
     def exception(self) -> BaseException | None:
-        """Return the error."""
+        """Returns the error of the work, or ``None``."""
         return None
 
     def result(self) -> Any:
-        """Return the tensors that the work wrote."""
+        """Returns the tensors that the work wrote."""
         raise NotImplementedError("Work.result")
 
     def source_rank(self) -> int:
-        """Return the sender of a `recv` from any source."""
+        """Returns the rank of the sender, for a `recv` from any source.
+
+        Raises:
+            RuntimeError: The work belongs to another call.
+        """
         raise RuntimeError(
             "sourceRank() may only be called on work objects that correspond to a recv or recv-from-any call."
         )
@@ -76,11 +99,11 @@ class Work:
     _source_rank = source_rank
 
     def get_future(self) -> Future:
-        """Return a future of the results."""
+        """Returns a `torch.futures.Future` of the results."""
         raise NotImplementedError("Work.get_future")
 
     def synchronize(self) -> None:
-        """Wait, without a result."""
+        """Waits until the results are complete."""
         self.wait()
 
     block_current_stream = synchronize

@@ -13,7 +13,12 @@ backward, get_gradients = (make_unavailable_function(name, _HERE) for name in ("
 
 
 def is_available() -> bool:
-    """False: distributed autograd is not supported."""
+    """Returns ``False``: distributed autograd is not supported.
+
+    Example:
+        >>> torch.distributed.autograd.is_available()
+        False
+    """
     return False
 
 

@@ -44,9 +44,30 @@ _mesh_resources = _MeshStack()
 
 
 class DeviceMesh:
-    """Array of ranks of the world: `DeviceMesh("cpu", [[0, 1], [2, 3]], mesh_dim_names=("dp", "tp"))`.
+    """Array of ranks with named dimensions, and a group along each of them.
 
-    All ranks of the world create it. `mesh["tp"]` is the 1-d submesh of this rank, `mesh.get_group("tp")` its group.
+    All ranks of the world create it. ``mesh["tp"]`` is this rank's 1-d submesh along that dimension, and
+    ``mesh.get_group("tp")`` its group.
+
+    Args:
+        device_type: Type of the devices, such as ``"cpu"``.
+        mesh: The ranks, as nested lists, an array or a tensor.
+        mesh_dim_names: A name for each dimension. Default: none.
+        backend_override: A backend for each dimension. Default: that of the default group.
+
+    Raises:
+        ValueError: The names or the backends do not match the dimensions.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> mesh = dist.DeviceMesh("cpu", [[0]], mesh_dim_names=("dp", "tp"))
+        >>> mesh.shape, mesh["tp"].size(), mesh.get_local_rank("tp")
+        ((1, 1), 1, 0)
+        >>> dist.destroy_process_group()
+
+    See also:
+        `init_device_mesh`.
     """
 
     _array: np.ndarray
@@ -139,7 +160,11 @@ class DeviceMesh:
         return tuple(int(np.prod([self._array.shape[axis] for axis in dim.axes])) for dim in self._dims)
 
     def size(self, mesh_dim: int | None = None) -> int:
-        """Return the number of ranks, or the size of a dimension."""
+        """Returns the number of ranks, or the size of a dimension.
+
+        Args:
+            mesh_dim: The dimension's number. Default: all.
+        """
         return int(np.prod(self.shape)) if mesh_dim is None else self.shape[mesh_dim]
 
     def get_rank(self) -> int:
@@ -155,7 +180,14 @@ class DeviceMesh:
         return self.get_coordinate() is not None
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
-        """Return this rank's coordinate in a dimension."""
+        """Returns this rank's coordinate in a dimension.
+
+        Args:
+            mesh_dim: The dimension's name or number. Optional for a mesh of one dimension.
+
+        Raises:
+            RuntimeError: There are several dimensions and none is given.
+        """
         if self.ndim > 1 and mesh_dim is None:
             raise RuntimeError(
                 f"Found the DeviceMesh have {self.ndim} dimensions",
@@ -166,7 +198,14 @@ class DeviceMesh:
     # Groups.
 
     def get_group(self, mesh_dim: int | str | None = None) -> ProcessGroup:
-        """Return this rank's group along a dimension."""
+        """Returns this rank's group along a dimension.
+
+        Args:
+            mesh_dim: The dimension's name or number. Optional for a mesh of one dimension.
+
+        Raises:
+            RuntimeError: There are several dimensions and none is given, or the mesh has no groups.
+        """
         if self.ndim > 1 and mesh_dim is None:
             raise RuntimeError(
                 f"Found the DeviceMesh have {self.ndim} dimensions",
@@ -300,7 +339,20 @@ class DeviceMesh:
         *,
         mesh_dim_names: tuple[str, ...] | None = None,
     ) -> DeviceMesh:
-        """Create a mesh from existing groups: one, or one for each dimension of `mesh`."""
+        """Creates a mesh from groups that exist.
+
+        Args:
+            group: A group, or a list with one for each dimension of ``mesh``.
+            device_type: Type of the devices.
+            mesh: The ranks; optional for one group.
+            mesh_dim_names: A name for each dimension; optional for one group.
+
+        Returns:
+            A `DeviceMesh`.
+
+        Raises:
+            ValueError: The ranks do not match the group, the list is empty, or an argument that it needs is missing.
+        """
         if isinstance(group, ProcessGroup):
             ranks = get_process_group_ranks(group)
             if mesh is not None and _as_array(mesh).tolist() != ranks:
@@ -408,13 +460,26 @@ def init_device_mesh(
     mesh_dim_names: tuple[str, ...] | None = None,
     backend_override: dict[int | str, Any] | None = None,
 ) -> DeviceMesh:
-    """Create a mesh of the first ranks of the world in row-major order; initialise the default group if needed.
+    """Creates a mesh of the first ranks of the world, in row-major order, and the default group if there is none.
 
-    >>> import torchlite.distributed as dist
-    >>> dist.init_process_group("gloo", rank=0, world_size=1)
-    >>> dist.init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp"))["tp"]
-    DeviceMesh((tp=1), 'cpu', stride=(1,))
-    >>> dist.destroy_process_group()
+    Args:
+        device_type: Type of the devices, without an index.
+        mesh_shape: The sizes of the dimensions.
+        mesh_dim_names: A name for each dimension. Default: none.
+        backend_override: Backends by the name or number of a dimension. Default: that of the default group.
+
+    Returns:
+        A `DeviceMesh`.
+
+    Raises:
+        RuntimeError: Names repeat or do not match the shape, or ``device_type`` has an index.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp"))["tp"]
+        DeviceMesh((tp=1), 'cpu', stride=(1,))
+        >>> dist.destroy_process_group()
     """
     if mesh_dim_names is not None:
         if len(set(mesh_dim_names)) != len(mesh_dim_names):

@@ -130,10 +130,27 @@ GroupName = NewType("GroupName", str)  # registered name of a group
 def shrink_group(
     ranks_to_exclude: list[int], group: ProcessGroup | None = None, shrink_flags: int = 0, pg_options: Any = None
 ) -> NoReturn:
-    """Raise: no backend can remove ranks from a group.
+    """Raises TypeError: no backend can remove ranks from a group.
 
-    `new_group` with `use_local_synchronization` creates one of live processes. TypeError, and ValueError for wrong
-    ranks.
+    `new_group` with ``use_local_synchronization`` creates a group of the remaining processes.
+
+    Args:
+        ranks_to_exclude: The ranks to remove.
+        group: The group. Default: the default group.
+        shrink_flags: Not used.
+        pg_options: Not used.
+
+    Raises:
+        TypeError: Always, for valid arguments.
+        ValueError: The list is empty, or the group has one member.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> dist.shrink_group([0])
+        Traceback (most recent call last):
+        ValueError: Cannot shrink a process group with size 1. Group must have at least 2 ranks to support shrinking.
+        >>> dist.destroy_process_group()
     """
     if not isinstance(ranks_to_exclude, list):
         raise TypeError(

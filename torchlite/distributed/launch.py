@@ -13,7 +13,13 @@ __all__ = ["main"]
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the command line; return the exit code."""
+    """Runs the command line of `torchlite.distributed.launch`, and returns the exit code.
+
+    It is `torchlite-run`, except that the program gets ``--local-rank`` unless ``--use-env`` is given.
+
+    Args:
+        args: The arguments. Default: those of the process.
+    """
     parser = get_args_parser()
     parser.add_argument("--use-env", "--use_env", action="store_true", help="the program reads LOCAL_RANK itself")
     parsed = parser.parse_args(args)

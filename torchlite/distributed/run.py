@@ -36,7 +36,13 @@ __all__ = ["get_args_parser", "main", "run"]
 
 
 def get_args_parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
+    """Returns the parser of the command line of `torchlite-run`.
+
+    Example:
+        >>> from torchlite.distributed.run import get_args_parser
+        >>> get_args_parser().parse_args(["--nproc-per-node", "4", "train.py"]).nproc_per_node
+        '4'
+    """
     parser = argparse.ArgumentParser("torchlite-run", description="Start a program in several processes.")
 
     def flag(name: str, *others: str, **options: Any) -> None:
@@ -168,7 +174,15 @@ class _Signals:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run parsed arguments; return the exit code."""
+    """Starts the processes that parsed arguments describe, and returns the exit code.
+
+    A script is started with its arguments::
+
+        torchlite.distributed.run.run(get_args_parser().parse_args(["--nproc-per-node", "4", "train.py"]))
+
+    Args:
+        args: What the parser of `get_args_parser` returns.
+    """
     per_node = _parse_processes_per_node(args.nproc_per_node)
     hosts, nodes = _parse_hosts(args, per_node)
     if args.node_rank:
@@ -235,7 +249,15 @@ def run_or_say(args: argparse.Namespace) -> int:
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the command line; return the exit code."""
+    """Runs the command line of `torchlite-run`, and returns the exit code.
+
+    The command line is equal to this call::
+
+        torchlite.distributed.run.main(["--nproc-per-node", "4", "train.py"])
+
+    Args:
+        args: The arguments. Default: those of the process.
+    """
     return run_or_say(get_args_parser().parse_args(args))
 
 

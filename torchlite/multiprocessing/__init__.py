@@ -42,7 +42,18 @@ __all__ += multiprocessing.__all__  # type: ignore[attr-defined]
 
 
 def get_context(method: str | None = None) -> Any:  # type: ignore[no-redef]
-    """Python's context of a start method."""
+    """Returns the context of a start method, as `multiprocessing.get_context` does.
+
+    Args:
+        method: ``"fork"``, ``"spawn"`` or ``"forkserver"``. Default: the current one.
+
+    Raises:
+        ValueError: The start method does not exist on this system.
+
+    Example:
+        >>> torch.multiprocessing.get_context("spawn").get_start_method()
+        'spawn'
+    """
     if method == "forkserver":
         use_for_multiprocessing()
     return multiprocessing.get_context(method)

@@ -29,9 +29,26 @@ _lock = fork_locks.acquire_before_fork(threading.RLock())
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Set the sharing strategy: "file_descriptor" (the default; nothing is left behind) or "file_system" (a named file
-    in shared memory, which takes no descriptor and is removed when its process ends). If a quarter of a process's
-    descriptors are in use, both strategies use named files.
+    """Sets how the memory of CPU tensors is passed to other processes.
+
+    With ``"file_descriptor"``, the strategy at the start, nothing is left behind. ``"file_system"`` names a file in
+    shared
+    memory, which takes no descriptor and is removed when its process ends. If a quarter of a process's descriptors are
+    in
+    use, both name files.
+
+    Args:
+        new_strategy: The strategy.
+
+    Raises:
+        AssertionError: There is no such strategy.
+
+    Example:
+        >>> before = torch.multiprocessing.get_sharing_strategy()
+        >>> torch.multiprocessing.set_sharing_strategy("file_system")
+        >>> torch.multiprocessing.get_sharing_strategy()
+        'file_system'
+        >>> torch.multiprocessing.set_sharing_strategy(before)
     """
     if new_strategy not in _STRATEGIES:
         raise AssertionError(f"invalid sharing strategy {new_strategy!r}, expected one of {_STRATEGIES}")
@@ -39,12 +56,22 @@ def set_sharing_strategy(new_strategy: str) -> None:
 
 
 def get_sharing_strategy() -> str:
-    """Return the strategy set by `set_sharing_strategy`."""
+    """Returns the strategy that `set_sharing_strategy` set.
+
+    Example:
+        >>> torch.multiprocessing.get_sharing_strategy() in torch.multiprocessing.get_all_sharing_strategies()
+        True
+    """
     return SharingStrategy.strategy
 
 
 def get_all_sharing_strategies() -> set[str]:
-    """The strategies there are."""
+    """Returns the sharing strategies, a set.
+
+    Example:
+        >>> sorted(torch.multiprocessing.get_all_sharing_strategies())
+        ['file_descriptor', 'file_system']
+    """
     return set(_STRATEGIES)
 
 

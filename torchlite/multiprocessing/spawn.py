@@ -26,7 +26,17 @@ log = logging.getLogger(__name__)
 
 
 class ProcessException(Exception):
-    """A process failed: its number (`error_index`) and its `error_pid`."""
+    """Base class of the errors of `ProcessContext.join`.
+
+    Args:
+        msg: The text.
+        error_index: The number of the process.
+        error_pid: The system's number of the process.
+
+    Example:
+        >>> torch.multiprocessing.ProcessException("failed", 0, 1234).error_index
+        0
+    """
 
     def __init__(self, msg: str, error_index: int, error_pid: int) -> None:
         super().__init__(msg)
@@ -37,11 +47,33 @@ class ProcessException(Exception):
 
 
 class ProcessRaisedException(ProcessException):
-    """A process ended with an exception; the message has its traceback."""
+    """Error of a process that ended with an exception; the text has its traceback.
+
+    Args:
+        msg: The text.
+        error_index: The number of the process.
+        error_pid: The system's number of the process.
+
+    Example:
+        >>> torch.multiprocessing.ProcessRaisedException("failed", 0, 1234).error_pid
+        1234
+    """
 
 
 class ProcessExitedException(ProcessException):
-    """A process ended with an exit code or by a signal (`exit_code`, `signal_name`)."""
+    """Error of a process that ended with an exit code, or by a signal.
+
+    Args:
+        msg: The text.
+        error_index: The number of the process.
+        error_pid: The system's number of the process.
+        exit_code: The exit code; negative for a signal.
+        signal_name: The signal's name. Default: ``None``.
+
+    Example:
+        >>> torch.multiprocessing.ProcessExitedException("failed", 0, 1234, -9, "SIGKILL").signal_name
+        'SIGKILL'
+    """
 
     def __init__(
         self, msg: str, error_index: int, error_pid: int, exit_code: int, signal_name: str | None = None
@@ -85,20 +117,38 @@ def _run_process(fn: Callable[..., Any], number: int, args: tuple[Any, ...], err
 
 
 class ProcessContext:
-    """A group of spawned processes. `join()` waits for one of them to end."""
+    """Processes that `start_processes` started.
+
+    Args:
+        processes: The processes.
+        error_files: For each, the file that its error is written to.
+
+    Example:
+        >>> torch.multiprocessing.ProcessContext([], []).join()
+        True
+    """
 
     def __init__(self, processes: list[Any], error_files: list[str]) -> None:
         self.processes, self.error_files = processes, error_files
         self.sentinels = {process.sentinel: number for number, process in enumerate(processes)}
 
     def pids(self) -> list[int]:
-        """The numbers that the system gave the processes."""
+        """Returns the system's numbers of the processes."""
         return [int(process.pid) for process in self.processes]
 
     def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
-        """Wait until a process ends, `timeout` seconds at most; True if all have ended without an error. If one fails,
-        the others are terminated (after `grace_period` seconds) and its error is raised here: ProcessRaisedException or
-        ProcessExitedException.
+        """Waits until a process ends. If it failed, the others are terminated.
+
+        Args:
+            timeout: The limit in seconds. Default: none.
+            grace_period: Seconds that the others have to end by themselves. Default: 0.
+
+        Returns:
+            Whether all processes have ended without an error.
+
+        Raises:
+            ProcessRaisedException: A process ended with an exception.
+            ProcessExitedException: A process ended with an exit code other than 0, or by a signal.
         """
         if not self.sentinels:
             return True
@@ -154,7 +204,16 @@ class ProcessContext:
 
 
 class SpawnContext(ProcessContext):
-    """ProcessContext by the name that it had before other start methods were possible. Warns."""
+    """Older name of `ProcessContext`; warns.
+
+    Args:
+        processes: The processes.
+        error_files: For each, the file that its error is written to.
+
+    Example:
+        >>> issubclass(torch.multiprocessing.SpawnContext, torch.multiprocessing.ProcessContext)
+        True
+    """
 
     def __init__(self, processes: list[Any], error_files: list[str]) -> None:
         warnings.warn("SpawnContext is renamed to ProcessContext since 1.4 release.", stacklevel=2)
@@ -169,10 +228,31 @@ def start_processes(
     daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:
-    """Run `fn(i, *args)` in `nprocs` processes, i from 0. With `join` wait for all of them, and raise
-    ProcessRaisedException or ProcessExitedException when one fails; otherwise return their ProcessContext. They get
-    SIGINT when this process ends. With the start method "forkserver" and TORCH_MP_PARALLEL_START=1 in the environment
-    they are started side by side.
+    """Runs a function in several processes.
+
+    The processes get SIGINT when this process ends.
+
+    Args:
+        fn: Called as ``fn(i, *args)`` in process ``i``.
+        args: Its other arguments.
+        nprocs: The number of processes. Default: 1.
+        join: Whether to wait for all of them. Default: ``True``.
+        daemon: Whether they are daemons, which may not start processes. Default: ``False``.
+        start_method: ``"spawn"`` (default), ``"fork"`` or ``"forkserver"``. With the last one and the variable
+            TORCH_MP_PARALLEL_START=1, the processes start at the same time.
+
+    Returns:
+        ``None`` with ``join``, else a `ProcessContext`.
+
+    Raises:
+        ProcessRaisedException: A process ended with an exception. Raised here with ``join``.
+        ProcessExitedException: A process ended with an exit code other than 0, or by a signal.
+
+    Example:
+        >>> import math
+        >>> context = torch.multiprocessing.start_processes(math.pow, (2.0,), nprocs=2, join=False, start_method="fork")
+        >>> while not context.join():
+        ...     pass
     """
     context: Any = multiprocessing.get_context(start_method)
     if start_method == "forkserver":
@@ -209,7 +289,28 @@ def spawn(
     daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:
-    """`start_processes` with new interpreters; another `start_method` is ignored with a warning."""
+    """Runs a function in several new interpreters; `start_processes` with the start method "spawn".
+
+    Args:
+        fn: Called as ``fn(i, *args)`` in process ``i``. The new interpreters import it, so it is a function of a
+            module.
+        args: Its other arguments.
+        nprocs: The number of processes. Default: 1.
+        join: Whether to wait for all of them. Default: ``True``.
+        daemon: Whether they are daemons, which may not start processes. Default: ``False``.
+        start_method: Another value than ``"spawn"`` warns and has no effect.
+
+    Returns:
+        ``None`` with ``join``, else a `ProcessContext`.
+
+    Raises:
+        ProcessRaisedException: A process ended with an exception. Raised here with ``join``.
+        ProcessExitedException: A process ended with an exit code other than 0, or by a signal.
+
+    Example:
+        >>> import math
+        >>> torch.multiprocessing.spawn(math.pow, args=(2.0,), nprocs=1)
+    """
     if start_method != "spawn":
         warnings.warn(
             f"This method only supports start_method=spawn (got: {start_method}).\nTo use a different start_method "

@@ -10,7 +10,7 @@ __all__ = ["is_available", "mark", "range", "range_pop", "range_push"]
 
 
 def is_available() -> bool:
-    """Return False: torchlite has no ITT support."""
+    """Returns ``False``: Intel's ITT is not supported."""
     return False
 
 

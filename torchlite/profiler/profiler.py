@@ -22,7 +22,12 @@ PROFILER_STEP_NAME = "ProfilerStep"
 
 
 class ProfilerActivity(enum.Enum):
-    """The profiled activity: the CPU, or a kind of device."""
+    """What a profile records: the CPU, or a type of device.
+
+    Example:
+        >>> torch.profiler.ProfilerActivity.CPU in torch.profiler.supported_activities()
+        True
+    """
 
     CPU = 0
     XPU = 1
@@ -34,7 +39,12 @@ class ProfilerActivity(enum.Enum):
 
 
 class DeviceType(enum.Enum):
-    """Kinds of devices, by PyTorch's numbers."""
+    """Types of devices, by PyTorch's numbers.
+
+    Example:
+        >>> torch.profiler.DeviceType.CUDA.value
+        1
+    """
 
     CPU = 0
     CUDA = 1
@@ -44,7 +54,12 @@ class DeviceType(enum.Enum):
 
 
 class ProfilerAction(enum.Enum):
-    """The profiler's action in a step."""
+    """What a profile does in a step; a schedule returns it.
+
+    Example:
+        >>> [action.name for action in torch.profiler.ProfilerAction]
+        ['NONE', 'WARMUP', 'RECORD', 'RECORD_AND_SAVE']
+    """
 
     NONE = 0
     WARMUP = 1
@@ -53,12 +68,22 @@ class ProfilerAction(enum.Enum):
 
 
 def kineto_available() -> bool:
-    """Return False: Kineto, PyTorch's tracing library, is not used."""
+    """Returns ``False``: Kineto, PyTorch's tracing library, is not used.
+
+    Example:
+        >>> torch.profiler.kineto_available()
+        False
+    """
     return False
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """Return the activities that can be profiled here: the CPU and the available devices."""
+    """Returns the activities that can be recorded here: the CPU, and the devices that can be used.
+
+    Example:
+        >>> torch.profiler.ProfilerActivity.CPU in torch.profiler.supported_activities()
+        True
+    """
     found = {ProfilerActivity.CPU}
     if torch.cuda.is_available():
         found.add(ProfilerActivity.CUDA)
@@ -70,14 +95,26 @@ def supported_activities() -> set[ProfilerActivity]:
 def schedule(
     *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
 ) -> Callable[[int], ProfilerAction]:
-    """Return a schedule: after `skip_first` steps, cycles of `wait` idle steps, `warmup` steps whose record is
-    discarded, and `active` steps; `repeat` cycles, 0 for any number. With `skip_first_wait` the first cycle does not
-    wait.
+    """Returns a schedule for `profile`: a function from the step number to a `ProfilerAction`.
 
-    >>> import torchlite as torch
-    >>> plan = torch.profiler.schedule(wait=1, warmup=1, active=2)
-    >>> [plan(step).name for step in range(5)]
-    ['NONE', 'WARMUP', 'RECORD', 'RECORD_AND_SAVE', 'NONE']
+    A cycle has ``wait`` steps without recording, ``warmup`` steps whose record is dropped, and ``active`` recorded
+    steps.
+
+    Args:
+        wait: Number of steps without recording.
+        warmup: Number of steps whose record is dropped.
+        active: Number of recorded steps, at least 1.
+        repeat: Number of cycles; 0 for any number. Default: 0.
+        skip_first: Number of steps before the first cycle. Default: 0.
+        skip_first_wait: Another value than 0 leaves out the first cycle's ``wait``. Default: 0.
+
+    Raises:
+        AssertionError: A number is out of range.
+
+    Example:
+        >>> plan = torch.profiler.schedule(wait=1, warmup=1, active=2)
+        >>> [plan(step).name for step in range(5)]
+        ['NONE', 'WARMUP', 'RECORD', 'RECORD_AND_SAVE', 'NONE']
     """
     if not (wait >= 0 and warmup >= 0 and active > 0 and repeat >= 0 and skip_first >= 0):
         raise AssertionError(
@@ -115,8 +152,25 @@ def _record_always(step: int) -> ProfilerAction:
 def tensorboard_trace_handler(
     dir_name: str, worker_name: str | None = None, use_gzip: bool = False, use_python_export: bool = False
 ) -> Callable[[Any], None]:
-    """Return an `on_trace_ready` function that writes each trace into a folder in the layout of TensorBoard's plugin.
-    `use_python_export` has no effect: Python always writes the file.
+    """Returns an ``on_trace_ready`` function that writes each trace to a folder, as TensorBoard's plugin reads it.
+
+    Args:
+        dir_name: The folder.
+        worker_name: The beginning of the file's name. Default: the host and the process.
+        use_gzip: Whether the file is compressed. Default: ``False``.
+        use_python_export: Has no effect: Python always writes the file.
+
+    Raises:
+        RuntimeError: The folder cannot be created. Raised by the function.
+
+    Example:
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     handler = torch.profiler.tensorboard_trace_handler(folder, "worker0")
+        ...     with torch.profiler.profile(on_trace_ready=handler):
+        ...         y = torch.ones(2) * 2
+        ...     [name.split(".")[0] for name in os.listdir(folder)]
+        ['worker0']
     """
 
     def handler(prof: Any) -> None:
@@ -132,7 +186,13 @@ def tensorboard_trace_handler(
 
 
 class ExecutionTraceObserver:
-    """The constructor raises NotImplementedError: torchlite writes no execution traces."""
+    """Raises NotImplementedError when it is created: execution traces are not written.
+
+    Example:
+        >>> torch.profiler.ExecutionTraceObserver()
+        Traceback (most recent call last):
+        NotImplementedError: torchlite writes no execution traces; export_chrome_trace has the events of a profile
+    """
 
     def __init__(self) -> None:
         raise NotImplementedError(
@@ -167,25 +227,43 @@ class _Steps:
 
 
 class profile:
-    """Profiles the ops of this thread, in a block or in the steps that a schedule selects.
+    """Records the times of the ops that this thread runs, in a block or in the steps that a schedule selects.
 
-    activities: the profiled activities, by default all of `supported_activities()`. schedule: a function from the step
-    number to an action, such as `schedule(...)` returns; then the program calls `step()` after each step.
-    on_trace_ready: called with the profile when a trace is complete. record_shapes, profile_memory, with_stack,
-    with_flops: as in `torch.autograd.profiler.profile`.
+    Args:
+        activities: What to record. Default: `supported_activities`.
+        schedule: A function from the step number to a `ProfilerAction`, as `torch.profiler.schedule` returns. The
+            program
+            then calls `step` after each step. Default: every step is recorded.
+        on_trace_ready: Called with the profile when a trace is complete. Default: none.
+        record_shapes: Whether to record the shapes of inputs. Default: ``False``.
+        profile_memory: Whether to record the bytes of results. Default: ``False``.
+        with_stack: Whether to record the lines of the program that called the ops. Default: ``False``.
+        with_flops: Whether to estimate the floating point operations of products and convolutions; also records shapes.
+            Default: ``False``.
+        with_modules: Stored, has no other effect. Default: ``False``.
+        experimental_config: Has no effect.
+        execution_trace_observer: Must be ``None``.
+        acc_events: Whether a later trace keeps the events of the earlier ones. Default: ``False``.
+        use_cuda: Whether to record CUDA devices too, in addition to ``activities``. Default: ``None``.
+        custom_trace_id_callback: Returns the identifiers of traces. Default: random ones.
+        post_processing_timeout_s: Has no effect.
 
-    acc_events: a later trace adds its events. custom_trace_id_callback: returns the traces' identifiers.
-    `experimental_config` and `post_processing_timeout_s` have no effect: they configure Kineto.
+    Raises:
+        NotImplementedError: ``execution_trace_observer`` is given.
+        AssertionError: ``activities`` is empty, or the events are read before a trace is complete.
 
-    >>> import torchlite as torch
-    >>> traces, x = [], torch.ones(2)
-    >>> plan = torch.profiler.schedule(wait=1, warmup=1, active=1, repeat=1)
-    >>> with torch.profiler.profile(schedule=plan, on_trace_ready=lambda p: traces.append(p.events())) as prof:
-    ...     for _ in range(4):
-    ...         y = x * 2
-    ...         prof.step()
-    >>> [event.name for event in traces[0]]
-    ['ProfilerStep#2', 'aten::mul']
+    Example:
+        >>> traces, x = [], torch.ones(2)
+        >>> plan = torch.profiler.schedule(wait=1, warmup=1, active=1, repeat=1)
+        >>> with torch.profiler.profile(schedule=plan, on_trace_ready=lambda p: traces.append(p.events())) as prof:
+        ...     for _ in range(4):
+        ...         y = x * 2
+        ...         prof.step()
+        >>> [event.name for event in traces[0]]
+        ['ProfilerStep#2', 'aten::mul']
+
+    See also:
+        `record_function`, `torch.autograd.profiler.profile`.
     """
 
     def __init__(
@@ -228,6 +306,7 @@ class profile:
 
     @property
     def use_device(self) -> str | None:
+        """The type of device that is recorded: ``"cuda"``, ``"opencl"`` or ``None``."""
         if ProfilerActivity.CUDA in self.activities:
             return "cuda"
         return "opencl" if ProfilerActivity.OPENCL in self.activities else None
@@ -240,18 +319,18 @@ class profile:
         self.stop()
 
     def start(self) -> None:
-        """Start with the first step."""
+        """Starts with the first step."""
         self._change_action(None, self.current_action)
         self._name_step()
 
     def stop(self) -> None:
-        """End; a trace that is open is ready."""
+        """Ends the profile; a trace that is open is complete."""
         self._end_step()
         self._change_action(self.current_action, None)
         KinetoStepTracker.erase_step_count(PROFILER_STEP_NAME)
 
     def step(self) -> None:
-        """Signal the start of the next step."""
+        """Begins the next step."""
         self._end_step()
         before = self.current_action
         self.step_num += 1
@@ -282,10 +361,10 @@ class profile:
             self.start_trace()
 
     def prepare_trace(self) -> None:
-        """Get ready to record: nothing has to be done."""
+        """Does nothing: recording needs no preparation."""
 
     def start_trace(self) -> None:
-        """Start recording."""
+        """Starts to record."""
         before = self.profiler.function_events if self.profiler is not None and self.acc_events else None
         self.profiler = _autograd.profile(
             use_device=self.use_device, record_shapes=self.record_shapes, with_flops=self.with_flops,
@@ -299,7 +378,11 @@ class profile:
         self._recording = True
 
     def stop_trace(self) -> None:
-        """End the record."""
+        """Stops recording.
+
+        Raises:
+            RuntimeError: Nothing is recorded.
+        """
         if self.profiler is None or not self._recording:
             raise RuntimeError("Profiler must be started before it is stopped")
         self._recording = False
@@ -312,7 +395,7 @@ class profile:
         return self.profiler
 
     def events(self) -> EventList:
-        """The events of the last record."""
+        """Returns the events of the last trace, an `EventList`."""
         events = self._check_finished().function_events
         assert events is not None
         return events
@@ -320,25 +403,55 @@ class profile:
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
-        """Return the events grouped by name, with a `table` method."""
+        """Returns one average for all events of a name, as an `EventList`, which has a ``table`` method.
+
+        Args:
+            group_by_input_shape: Whether events of other input shapes count apart. Default: ``False``.
+            group_by_stack_n: The number of innermost stack lines by which events count apart. Default: 0.
+            group_by_overload_name: Whether events of other overloads count apart. Default: ``False``.
+        """
         return self._check_finished().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
     def export_chrome_trace(self, path: str, use_python_export: bool = False) -> None:
-        """Write the events for chrome://tracing and Perfetto, compressed if the name ends in ".gz". `use_python_export`
-        has no effect: Python always writes the file.
+        """Writes the events as JSON for chrome://tracing and Perfetto.
+
+        Args:
+            path: The name of the file; one that ends in ``.gz`` is compressed.
+            use_python_export: Has no effect: Python always writes the file.
         """
         self._check_finished().export_chrome_trace(path)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """Write source lines and times for flame graphs; requires `with_stack`."""
+        """Writes a line for each event, with its stack and its time, for flame graphs.
+
+        Args:
+            path: The name of the file.
+            metric: The time to write. Default: ``"self_cpu_time_total"``.
+
+        Raises:
+            RuntimeError: ``with_stack`` is ``False``.
+        """
         self._check_finished().export_stacks(path, metric)
 
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
-        """Refuses: allocations are noted by op, not by time."""
+        """Raises NotImplementedError: memory is recorded by op, not by time.
+
+        Args:
+            path: The name of the file.
+            device: The device.
+        """
         raise NotImplementedError("torchlite draws no timeline of memory; profile_memory notes bytes by op")
 
     def toggle_collection_dynamic(self, enable: bool, activities: Iterable[ProfilerActivity]) -> None:
-        """Resume or pause recording within a trace."""
+        """Pauses recording within a trace, or resumes it.
+
+        Args:
+            enable: Whether to resume.
+            activities: The activities; must contain ``ProfilerActivity.CPU``.
+
+        Raises:
+            NotImplementedError: ``activities`` does not contain it.
+        """
         if ProfilerActivity.CPU not in set(activities):
             raise NotImplementedError(
                 "toggle_collection_dynamic(): a device's work is recorded with the ops of the CPU"
@@ -353,23 +466,42 @@ class profile:
             recorder.__exit__(None, None, None)
 
     def add_metadata(self, key: str, value: str) -> None:
-        """Add a string to the trace file."""
+        """Adds a string to trace files.
+
+        Args:
+            key: Its name.
+            value: The string.
+        """
         self._metadata[key] = value
 
     def add_metadata_json(self, key: str, value: str) -> None:
-        """Add a value, as JSON, to the trace file."""
+        """Adds a JSON value to trace files; other text is added as a string.
+
+        Args:
+            key: Its name.
+            value: The JSON text.
+        """
         with contextlib.suppress(json.JSONDecodeError):
             value = json.loads(value)
         self._metadata[key] = value
 
     def preset_metadata_json(self, key: str, value: str) -> None:
-        """As `add_metadata_json`."""
+        """Does the same as `add_metadata_json`.
+
+        Args:
+            key: The name.
+            value: The JSON text.
+        """
         self.add_metadata_json(key, value)
 
     def set_custom_trace_id_callback(self, callback: Callable[[], str]) -> None:
-        """Set the function that returns the identifiers of later traces."""
+        """Sets the function that returns the identifiers of later traces.
+
+        Args:
+            callback: The function.
+        """
         self.custom_trace_id_callback = callback
 
     def get_trace_id(self) -> str | None:
-        """The identifier of the current trace, None before the first."""
+        """Returns the identifier of the current trace; ``None`` before the first."""
         return None if self.profiler is None else self.profiler.trace_id

@@ -55,27 +55,51 @@ class _DDPJoinHook(JoinHook):
 
 
 class DistributedDataParallel(Module, Joinable):
-    """Model replicated over a group, with gradients averaged over all processes.
+    """Wraps a model that each process of a group has, and averages the gradients over the processes.
 
-    The constructor broadcasts rank 0's parameters and buffers. Backward reduces gradients in buckets of `bucket_cap_mb`
-    (25) MiB while it runs, so that `.grad` is the same on all ranks afterwards: the gradient of the mean of the ranks'
-    losses. The names in its `state_dict` begin with "module.".
+    The constructor sends rank 0's parameters and buffers to the others. Backward reduces the gradients in buckets while
+    it
+    runs. Afterwards `.grad` is the same on all ranks: the gradient of the mean of the ranks' losses. The names in the
+    `state_dict` begin with "module.".
 
-    forward_sync_buffers (old name: `broadcast_buffers`): broadcast rank 0's buffers before a forward.
-    find_unused_parameters: some parameters may not affect a loss, possibly others on each rank. static_graph: the used
-    parameters, and how often each is used, are the same in every iteration. gradient_as_bucket_view: `.grad` is a view
-    of the bucket.
+    Args:
+        module: The model.
+        device_ids: A list of at most one device, to which inputs are moved. Default: none.
+        output_device: The device of the output. Default: that of ``device_ids``.
+        dim: The batch dimension. Default: 0.
+        broadcast_buffers: Older name of ``forward_sync_buffers``.
+        init_sync: Whether the constructor compares the models and sends rank 0's. Default: ``True``.
+        process_group: The group. Default: the default group.
+        bucket_cap_mb: Size of a bucket in MiB. Default: 25.
+        find_unused_parameters: Whether some parameters may not affect a loss. They may differ between ranks. Default:
+            ``False``.
+        check_reduction: Deprecated; warns.
+        gradient_as_bucket_view: Whether `.grad` is a view of the bucket. Default: ``False``.
+        static_graph: Whether each iteration uses the same parameters equally often. Default: ``False``.
+        delay_all_reduce_named_params: Names and parameters that are reduced after all others. Default: none.
+        param_to_hook_all_reduce: The parameter whose gradient starts that reduction; goes with the argument before.
+        mixed_precision: Dtypes of parameters, reduction and buffers. Default: those of the model.
+        device_mesh: A mesh of one dimension, in place of a group. Default: none.
+        skip_all_reduce_unused_params: Whether parameters that no rank uses are not reduced. Default: ``False``.
+        bucket_cap_mb_list: Sizes of the buckets in MiB, one by one. Default: none.
+        batched_grad_copy: Has no effect.
+        forward_sync_buffers: Whether rank 0 sends its buffers before a forward. Default: ``True``.
 
-    ValueError without process groups; RuntimeError if the ranks' models differ, if no parameter requires gradients, and
-    in the forward after a backward that left parameters without one.
+    Raises:
+        ValueError: There is no process group.
+        RuntimeError: The ranks' models differ, or no parameter requires grad. Forward raises it too, if backward left
+            parameters without a gradient.
 
-    >>> import torchlite as torch
-    >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
-    >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
-    >>> model(torch.ones(3, 2)).sum().backward()
-    >>> model.module.weight.grad, list(model.state_dict())
-    (tensor([[3., 3.]]), ['module.weight', 'module.bias'])
-    >>> torch.distributed.destroy_process_group()
+    Example:
+        >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
+        >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+        >>> model(torch.ones(3, 2)).sum().backward()
+        >>> model.module.weight.grad, list(model.state_dict())
+        (tensor([[3., 3.]]), ['module.weight', 'module.bias'])
+        >>> torch.distributed.destroy_process_group()
+
+    References:
+        - S. Li et al. PyTorch distributed: experiences on accelerating data parallel training. 2020.
     """
 
     module: Module
@@ -332,18 +356,39 @@ class DistributedDataParallel(Module, Joinable):
             self.require_backward_grad_sync = before
 
     def train(self, mode: bool = True) -> Any:
-        """Set the mode of this module and of the model."""
+        """Sets the mode of this module and of the model.
+
+        Args:
+            mode: Whether it is training mode. Default: ``True``.
+
+        Returns:
+            The module.
+        """
         super().train(mode)
         return self
 
     def scatter(self, inputs: Any, kwargs: Any, device_ids: Any) -> Any:
-        """Return arguments for each device."""
+        """Splits arguments over devices.
+
+        Args:
+            inputs: The positional arguments.
+            kwargs: The keyword arguments.
+            device_ids: The devices.
+
+        Returns:
+            The positional arguments and the keyword arguments of each device.
+        """
         from ...nn.parallel.scatter_gather import scatter_kwargs
 
         return scatter_kwargs(inputs, kwargs, device_ids, dim=self.dim)
 
     def gather(self, outputs: Any, output_device: Any) -> Any:
-        """Merge the results of several devices."""
+        """Merges the outputs of several devices; see `torch.nn.parallel.gather`.
+
+        Args:
+            outputs: The outputs.
+            output_device: The device of the result.
+        """
         from ...nn.parallel.scatter_gather import gather
 
         return gather(outputs, output_device, dim=self.dim)
@@ -378,17 +423,28 @@ class DistributedDataParallel(Module, Joinable):
     def join(
         self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
     ) -> Join:
-        """Context manager for training with uneven inputs: a finished process shadows the others with zero gradients.
+        """Trains with inputs of different length in a block: a finished process adds zero gradients for the others.
 
-        The sum is divided by the number of all processes, or, without `divide_by_initial_world_size`, of those with
-        inputs left.
+        Args:
+            divide_by_initial_world_size: Whether gradients are divided by the number of all processes; otherwise of
+                those
+                that have inputs left. Default: ``True``.
+            enable: Whether the block does this. Default: ``True``.
+            throw_on_early_termination: Whether all processes raise as soon as one is finished. Default: ``False``.
+
+        Returns:
+            A `torch.distributed.algorithms.Join`.
         """
         return Join(
             [self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size
         )
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """Return the hook that shadows this model's collectives."""
+        """Returns the hook that repeats this model's collectives, for `Join`.
+
+        Args:
+            kwargs: ``divide_by_initial_world_size``, as for `join`.
+        """
         return _DDPJoinHook(self, kwargs.get("divide_by_initial_world_size", True))
 
     @property
@@ -404,7 +460,17 @@ class DistributedDataParallel(Module, Joinable):
     # -- hooks and logging
 
     def register_comm_hook(self, state: object, hook: Callable[[Any, GradBucket], Any]) -> None:
-        """Register `hook(state, bucket)`, which returns a future of a bucket's reduced gradients, already divided."""
+        """Registers a function that reduces the gradients of a bucket, in place of the mean.
+
+        Args:
+            state: The function's first argument.
+            hook: Called as ``hook(state, bucket)`` with a `GradBucket`; returns a future of the reduced gradients,
+                already
+                divided.
+
+        Raises:
+            RuntimeError: There is a hook.
+        """
         _check_hook(hook)
         if self.reducer.hook is not None:
             raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")

@@ -16,13 +16,22 @@ _MANY = 1000  # iterations beyond this process's own that cause a warning
 
 
 class JoinHook:
-    """Actions of a process without inputs in place of an object's collectives."""
+    """What a process without inputs does in place of an object's collectives.
+
+    Example:
+        >>> from torchlite.distributed.algorithms import JoinHook
+        >>> JoinHook().main_hook()
+    """
 
     def main_hook(self) -> None:
         """Shadow one iteration of the others: the same collectives in the same order."""
 
     def post_hook(self, is_last_joiner: bool) -> None:
-        """Run after all processes have finished; `is_last_joiner` is True if this one was among the last."""
+        """Runs after all processes have finished.
+
+        Args:
+            is_last_joiner: Whether this process was among the last.
+        """
 
 
 class _JoinConfig(NamedTuple):
@@ -37,7 +46,13 @@ class _JoinConfig(NamedTuple):
 
 
 class Joinable(ABC):
-    """Base class of objects with collectives in each iteration, and a `join_hook` that shadows them."""
+    """Base class of objects that run collectives in each iteration, and have a `join_hook` that repeats them.
+
+    Example:
+        >>> from torchlite.distributed.algorithms import Joinable
+        >>> issubclass(torch.nn.parallel.DistributedDataParallel, Joinable)
+        True
+    """
 
     @abstractmethod
     def __init__(self) -> None:
@@ -46,7 +61,11 @@ class Joinable(ABC):
 
     @abstractmethod
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """Return the JoinHook of this object, from the context's keyword arguments."""
+        """Returns the `JoinHook` of this object.
+
+        Args:
+            kwargs: The keyword arguments of `Join`.
+        """
 
     @property
     @abstractmethod
@@ -60,15 +79,32 @@ class Joinable(ABC):
 
 
 class Join:
-    """Context manager for training with uneven inputs.
+    """Trains in a block with a number of inputs that differs between ranks.
 
-        with Join([model, optimizer]):
-            for x in inputs:          # not as many on every rank
-                model(x).sum().backward()
-                optimizer.step()
+    A rank without inputs repeats the collectives of the others until all have finished.
 
-    With `throw_on_early_termination` all ranks raise RuntimeError when one has no inputs left. Further keyword
-    arguments are passed to the objects' `join_hook`. ValueError without objects, and for objects of different groups.
+    Args:
+        joinables: The objects that run collectives, such as a `DistributedDataParallel`.
+        enable: Whether the block does this. Default: ``True``.
+        throw_on_early_termination: Whether all ranks raise RuntimeError once one has no inputs left. Default:
+            ``False``.
+        kwargs: Passed to the objects' `join_hook`.
+
+    Raises:
+        ValueError: There are no objects, or they belong to different groups.
+        RuntimeError: A rank has no inputs left and ``throw_on_early_termination`` is set.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.algorithms import Join
+        >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+        >>> with Join([model]):
+        ...     for x in torch.ones(3, 4, 2):  # the number of inputs may differ between ranks
+        ...         model(x).sum().backward()
+        >>> model.module.bias.grad
+        tensor([12.])
+        >>> dist.destroy_process_group()
     """
 
     def __init__(
@@ -118,9 +154,17 @@ class Join:
 
     @staticmethod
     def notify_join_context(joinable: Joinable) -> Any:
-        """Announce, before an object's collectives, that this process has inputs left.
+        """Announces, before an object's collectives, that this process has inputs left.
 
-        Returns the work of the announcing reduction for the first object of a context, else None.
+        Args:
+            joinable: The object.
+
+        Returns:
+            The `Work` of the announcement for the first object of a context, else ``None``.
+
+        Raises:
+            AssertionError: The object's class does not call the constructor of `Joinable`.
+            RuntimeError: A rank has no inputs left and ``throw_on_early_termination`` is set.
         """
         if not hasattr(joinable, "_join_config"):
             raise AssertionError(f"Check that the {type(joinable)} constructor calls the ``Joinable`` constructor")

@@ -25,7 +25,19 @@ def _is_wrapped_exception(obj: Any) -> bool:
 
 
 class CheckpointException(BaseException):
-    """Saving or loading failed on some ranks; `failures` has their errors by rank."""
+    """Error of a save or load that failed on some ranks; all ranks raise it.
+
+    Args:
+        msg: The step that failed.
+        failures: The errors by rank, with their tracebacks.
+
+    Example:
+        >>> import traceback
+        >>> from torchlite.distributed.checkpoint import CheckpointException
+        >>> error = CheckpointException("read", {1: (KeyError("weight"), traceback.StackSummary.from_list([]))})
+        >>> list(error.failures)
+        [1]
+    """
 
     def __init__(self, msg: str, failures: dict[int, WRAPPED_EXCEPTION]) -> None:
         super().__init__(msg, failures)
@@ -33,7 +45,7 @@ class CheckpointException(BaseException):
 
     @property
     def failures(self) -> dict[int, WRAPPED_EXCEPTION]:
-        """Return the errors and their tracebacks, by rank."""
+        """The errors and their tracebacks, by rank."""
         return self._failures
 
     def __str__(self) -> str:

@@ -42,10 +42,26 @@ VERSION = "1.0.0"  # of the metadata
 
 
 class DefaultSavePlanner(SavePlanner):
-    """Writes a state dict by flat names; one rank writes a replicated value.
+    """Writes a state dict under flat names; one rank writes a replicated value.
 
-    It is the rank with the least to write or, with `dedup_save_to_lowest_rank`, the lowest. `lookup_object` and
-    `transform_object` can be overridden.
+    That is the rank with the least to write. Subclasses may override `lookup_object` and `transform_object`.
+
+    Args:
+        flatten_state_dict: Whether nested dictionaries and lists become flat names. Default: ``True``.
+        flatten_sharded_tensors: Has no effect.
+        dedup_replicated_tensors: Deprecated; warns.
+        dedup_save_to_lowest_rank: Whether the lowest rank writes a replicated value. Default: ``False``.
+        enable_plan_caching: Has no effect: each save makes its plan.
+
+    Example:
+        >>> import tempfile
+        >>> import torchlite.distributed.checkpoint as dcp
+        >>> planner = dcp.DefaultSavePlanner(dedup_save_to_lowest_rank=True)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     state = {"model": {"bias": torch.ones(1)}}
+        ...     metadata = dcp.save(state, checkpoint_id=folder, planner=planner, no_dist=True)
+        >>> list(metadata.state_dict_metadata)
+        ['model.bias']
     """
 
     mappings: FLATTEN_MAPPING
@@ -107,19 +123,43 @@ class DefaultSavePlanner(SavePlanner):
         return self.transform_object(write_item, self.lookup_object(write_item.index))
 
     def lookup_object(self, index: MetadataIndex) -> Any:
-        """Return the object of the state dict at an index."""
+        """Returns the state dict's object at an index.
+
+        Args:
+            index: The index.
+        """
         return find_state_dict_object(self.state_dict, index)
 
     def transform_object(self, write_item: WriteItem, object: Any) -> Any:
-        """Return the object to write."""
+        """Returns what is written for an object.
+
+        Args:
+            write_item: The item.
+            object: The object.
+        """
         return as_bytes(object) if write_item.type == WriteItemType.BYTE_IO else object
 
 
 class DefaultLoadPlanner(LoadPlanner):
-    """Reads into the tensors of a state dict, from any sharding; other values are replaced.
+    """Reads into the tensors of a state dict, whatever the sharding of the checkpoint; replaces other values.
 
-    allow_partial_load: names missing in the checkpoint are unchanged. `lookup_tensor` and `transform_tensor` can be
-    overridden.
+    Subclasses may override `lookup_tensor` and `transform_tensor`.
+
+    Args:
+        flatten_state_dict: Whether nested dictionaries and lists have flat names. Default: ``True``.
+        flatten_sharded_tensors: Has no effect.
+        allow_partial_load: Whether a value that the checkpoint lacks stays as it is. Default: ``False``.
+
+    Example:
+        >>> import tempfile
+        >>> import torchlite.distributed.checkpoint as dcp
+        >>> state = {"weight": torch.zeros(2), "more": torch.zeros(1)}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = dcp.save({"weight": torch.ones(2)}, checkpoint_id=folder, no_dist=True)
+        ...     planner = dcp.DefaultLoadPlanner(allow_partial_load=True)
+        ...     dcp.load(state, checkpoint_id=folder, planner=planner, no_dist=True)
+        >>> state
+        {'weight': tensor([1., 1.]), 'more': tensor([0.])}
     """
 
     original_state_dict: dict[str, Any]
@@ -156,7 +196,12 @@ class DefaultLoadPlanner(LoadPlanner):
         return new_plan
 
     def load_bytes(self, read_item: ReadItem, value: io.BytesIO) -> None:
-        """Load an object, restricted to classes allowed by `torch.serialization.add_safe_globals`."""
+        """Loads an object; only classes that `torch.serialization.add_safe_globals` allows.
+
+        Args:
+            read_item: The item.
+            value: The bytes.
+        """
         found = torch.load(value, weights_only=True)
         name = read_item.dest_index.fqn
         if self.flatten_state_dict:
@@ -168,14 +213,28 @@ class DefaultLoadPlanner(LoadPlanner):
         return self.transform_tensor(read_item, self.lookup_tensor(read_item.dest_index))
 
     def commit_tensor(self, read_item: ReadItem, tensor: torch.Tensor) -> None:
-        """Do nothing: the tensor is the state dict's own."""
+        """Does nothing: the tensor is the state dict's own.
+
+        Args:
+            read_item: The item.
+            tensor: The tensor.
+        """
 
     def lookup_tensor(self, index: MetadataIndex) -> torch.Tensor:
-        """Return the tensor at an index."""
+        """Returns the state dict's tensor at an index.
+
+        Args:
+            index: The index.
+        """
         return find_state_dict_object(self.state_dict, index)  # type: ignore[no-any-return]
 
     def transform_tensor(self, read_item: ReadItem, tensor: torch.Tensor) -> torch.Tensor:
-        """Return the box of it that is read."""
+        """Returns the box of a tensor that an item is read into.
+
+        Args:
+            read_item: The item.
+            tensor: The tensor.
+        """
         return narrow_to_box(tensor, read_item.dest_offsets, read_item.lengths)
 
 

@@ -325,10 +325,32 @@ class _FileSystemWriter(_FolderStorage, StorageWriter):
 
 
 class FileSystemWriter(_FileSystemWriter, BlockingAsyncStager):
-    """Writes a checkpoint to the folder `path`, and makes copies for `async_save`.
+    """Writes a checkpoint to a folder, and copies state dicts for `async_save`.
 
-    single_file_per_rank: `thread_count` files per rank; otherwise one per tensor. sync_files: fsync. overwrite: allow
-    an existing checkpoint, which is replaced when the new one is complete; RuntimeError otherwise.
+    Args:
+        path: The folder.
+        single_file_per_rank: Whether a rank writes ``thread_count`` files; otherwise one for each tensor. Default:
+            ``True``.
+        sync_files: Whether the files are flushed to the disk. Default: ``True``.
+        thread_count: Number of threads that write. Default: 1.
+        per_thread_copy_ahead: Has no effect.
+        cache_staged_state_dict: Whether the copies for `async_save` keep their memory. Default: ``False``.
+        overwrite: Whether a checkpoint in the folder is replaced, once the new one is complete. Default: ``True``.
+        serialization_format: The format of the tensors. Default: that of `torch.save`.
+
+    Raises:
+        RuntimeError: There is a checkpoint and ``overwrite`` is ``False``. Raised by the save.
+
+    Example:
+        >>> import tempfile
+        >>> import torchlite.distributed.checkpoint as dcp
+        >>> state = {"weight": torch.zeros(2)}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     writer = dcp.FileSystemWriter(folder, thread_count=2)
+        ...     _ = dcp.save({"weight": torch.ones(2)}, storage_writer=writer, no_dist=True)
+        ...     dcp.load(state, storage_reader=dcp.FileSystemReader(folder), no_dist=True)
+        >>> state["weight"]
+        tensor([1., 1.])
     """
 
     def __init__(
@@ -408,9 +430,19 @@ class _Slice(io.RawIOBase):
 
 
 class FileSystemReader(_FolderStorage, StorageReader):
-    """Reads a checkpoint from the folder `path`.
+    """Reads a checkpoint from a folder. Only PyTorch's classes are read: no code of a checkpoint runs.
 
-    `.metadata` and the parts are restricted to PyTorch's classes: no code of a checkpoint runs.
+    Args:
+        path: The folder.
+
+    Example:
+        >>> import tempfile
+        >>> import torchlite.distributed.checkpoint as dcp
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = dcp.save({"weight": torch.ones(2)}, checkpoint_id=folder, no_dist=True)
+        ...     metadata = dcp.FileSystemReader(folder).read_metadata()
+        >>> metadata.state_dict_metadata["weight"].size
+        torch.Size([2])
     """
 
     def __init__(self, path: str | os.PathLike[str], _extension_registry: Any = None) -> None:
@@ -428,9 +460,14 @@ class FileSystemReader(_FolderStorage, StorageReader):
         self.load_id = str(uuid.uuid4())
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
-        """Return the checkpoint's metadata; with `rank=` that of one rank.
+        """Returns the checkpoint's metadata.
 
-        UnpicklingError if the file is damaged or contains other classes.
+        Args:
+            args: Ignored.
+            kwargs: ``rank``, for the metadata of one rank.
+
+        Raises:
+            pickle.UnpicklingError: The file is damaged, or contains other classes.
         """
         with self.fs.create_stream(self._get_metadata_path(kwargs.get("rank")), "rb") as stream:
             metadata = _metadata_file.parse_metadata(stream.read(), _OWN)

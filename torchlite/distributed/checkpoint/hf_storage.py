@@ -49,22 +49,30 @@ def _file_name(number: int, count: int, shard: int | None = None) -> str:
 
 
 class HuggingFaceStorageWriter(FileSystemWriter):
-    """Writes the tensors of a state dict to the folder `path` as safetensors: in one process, or sharded by all ranks.
+    """Writes the tensors of a state dict to a folder as safetensors files.
 
-    `save_distributed` selects the latter. fqn_to_index_mapping: the number of the file, from 1, for each name; one file
-    by default. enable_consolidation: the ranks' files go to `path/sharded`, and are merged to files of full tensors.
-    Other values than tensors raise TypeError.
+    Args:
+        path: The folder.
+        fqn_to_index_mapping: The number of the file, from 1, of each name. Default: one file.
+        thread_count: Has no effect.
+        save_distributed: Whether all ranks write their shards; otherwise one process writes. Default: ``False``.
+        enable_consolidation: Whether the ranks' files, which go to the folder "sharded", are merged to files of full
+            tensors. Default: ``False``.
+        thread_count_consolidation: Has no effect.
 
-    >>> import tempfile
-    >>> import torchlite as torch
-    >>> import torchlite.distributed.checkpoint as dcp
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     writer = dcp.HuggingFaceStorageWriter(folder)
-    ...     _ = dcp.save({"weight": torch.arange(3.0)}, storage_writer=writer, no_dist=True)
-    ...     state = {"weight": torch.zeros(3)}
-    ...     dcp.load(state, storage_reader=dcp.HuggingFaceStorageReader(folder), no_dist=True)
-    >>> state["weight"]
-    tensor([0., 1., 2.])
+    Raises:
+        TypeError: A value is not a tensor. Raised by the save.
+
+    Example:
+        >>> import tempfile
+        >>> import torchlite.distributed.checkpoint as dcp
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     writer = dcp.HuggingFaceStorageWriter(folder)
+        ...     _ = dcp.save({"weight": torch.arange(3.0)}, storage_writer=writer, no_dist=True)
+        ...     state = {"weight": torch.zeros(3)}
+        ...     dcp.load(state, storage_reader=dcp.HuggingFaceStorageReader(folder), no_dist=True)
+        >>> state["weight"]
+        tensor([0., 1., 2.])
     """
 
     def __init__(
@@ -175,7 +183,22 @@ def _shard_offsets(offsets: Any, key: str, rank: int, name: str) -> tuple[int, .
 
 
 class HuggingFaceStorageReader(FileSystemReader):
-    """Reads safetensors files in the folder `path`: a model's, or those that ranks wrote."""
+    """Reads the safetensors files of a folder: a model's, or those that ranks wrote.
+
+    Args:
+        path: The folder.
+        thread_count: Has no effect.
+
+    Example:
+        >>> import tempfile
+        >>> import torchlite.distributed.checkpoint as dcp
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     writer = dcp.HuggingFaceStorageWriter(folder)
+        ...     _ = dcp.save({"weight": torch.arange(3.0)}, storage_writer=writer, no_dist=True)
+        ...     metadata = dcp.HuggingFaceStorageReader(folder).read_metadata()
+        >>> list(metadata.state_dict_metadata)
+        ['weight']
+    """
 
     def __init__(self, path: str, thread_count: int = 1) -> None:
         super().__init__(path)
@@ -202,7 +225,15 @@ class HuggingFaceStorageReader(FileSystemReader):
                 )
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
-        """Return the metadata from the files' headers. ValueError if one is damaged, or a part is missing."""
+        """Returns the metadata, from the headers of the files.
+
+        Args:
+            args: Ignored.
+            kwargs: Ignored.
+
+        Raises:
+            ValueError: A file is damaged, or a part is missing.
+        """
         tensors: dict[str, Any] = {}
         places: dict[MetadataIndex, Any] = {}
         for name, begins, info in self._iterate_parts():
@@ -232,7 +263,12 @@ class HuggingFaceStorageReader(FileSystemReader):
         return future
 
     def whole(self, name: str, metadata: Metadata) -> torch.Tensor:
-        """Return a tensor assembled from all its parts."""
+        """Returns a tensor, assembled from all of its parts.
+
+        Args:
+            name: The tensor's name.
+            metadata: The checkpoint's metadata.
+        """
         about = metadata.state_dict_metadata[name]
         assert isinstance(about, TensorStorageMetadata)
         made = torch.empty(about.size, dtype=about.properties.dtype)

@@ -18,7 +18,17 @@ __all__ = [
 
 @dataclass
 class ChunkStorageMetadata:
-    """A part of a tensor, a box: its offsets and sizes."""
+    """A stored part of a tensor: a box.
+
+    Args:
+        offsets: Where it begins in the tensor.
+        sizes: Its shape.
+
+    Example:
+        >>> from torchlite.distributed.checkpoint import ChunkStorageMetadata
+        >>> ChunkStorageMetadata(torch.Size([2, 0]), torch.Size([2, 4])).sizes
+        torch.Size([2, 4])
+    """
 
     offsets: torch.Size
     sizes: torch.Size
@@ -68,7 +78,19 @@ class TensorProperties:
 
 @dataclass
 class TensorStorageMetadata:
-    """A tensor: its properties, its size, and its stored parts."""
+    """A stored tensor.
+
+    Args:
+        properties: Its dtype, layout and other properties.
+        size: Its shape.
+        chunks: Its parts.
+
+    Example:
+        >>> from torchlite.distributed.checkpoint import TensorStorageMetadata
+        >>> from torchlite.distributed.checkpoint.metadata import TensorProperties
+        >>> TensorStorageMetadata(TensorProperties(torch.float32), torch.Size([4]), []).size
+        torch.Size([4])
+    """
 
     properties: TensorProperties
     size: torch.Size
@@ -77,7 +99,12 @@ class TensorStorageMetadata:
 
 @dataclass
 class BytesStorageMetadata:
-    """A non-tensor value stored as bytes."""
+    """A stored value that is not a tensor.
+
+    Example:
+        >>> torch.distributed.checkpoint.BytesStorageMetadata()
+        BytesStorageMetadata()
+    """
 
 
 STORAGE_TYPES = TensorStorageMetadata | BytesStorageMetadata
@@ -96,7 +123,23 @@ class StorageMeta:
 
 @dataclass
 class Metadata:
-    """Metadata: the state dict by flat names, their paths, and each part's location."""
+    """Metadata of a checkpoint.
+
+    Args:
+        state_dict_metadata: What is stored under each flat name.
+        planner_data: The path in the state dict of each flat name. Default: ``None``.
+        storage_data: The place of each part in the storage. Default: ``None``.
+        storage_meta: Values of the storage. Default: ``None``.
+        version: The format's version. Default: ``None``.
+
+    Example:
+        >>> import tempfile
+        >>> import torchlite.distributed.checkpoint as dcp
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     metadata = dcp.save({"weight": torch.arange(3.0)}, checkpoint_id=folder, no_dist=True)
+        >>> metadata.state_dict_metadata["weight"].size
+        torch.Size([3])
+    """
 
     state_dict_metadata: dict[str, STORAGE_TYPES]
     planner_data: Any = None

@@ -22,10 +22,30 @@ def load_sharded_optimizer_state_dict(
     storage_reader: StorageReader,
     planner: LoadPlanner | None = None,
 ) -> dict[str, Any]:
-    """Return `{optimizer_key: state}` from a checkpoint saved with such an entry.
+    """Loads an optimizer's state from a checkpoint, sharded as the model is. All ranks call it.
 
-    A tensor with a parameter's name in its path, and its size, becomes a DTensor if `model_state_dict` has one; others
-    are full tensors. All ranks call it; `load` with the state dict of `get_optimizer_state_dict` does the same.
+    A tensor whose path has a parameter's name, and whose size is the parameter's, becomes a DTensor if the parameter is
+    one. Others are full tensors. `load` with the result of `get_optimizer_state_dict` does the same.
+
+    Args:
+        model_state_dict: The model's state dict.
+        optimizer_key: The entry of the checkpoint.
+        storage_reader: The reader.
+        planner: The planner. Default: a `DefaultLoadPlanner`.
+
+    Returns:
+        A dictionary ``{optimizer_key: state}``.
+
+    Example:
+        >>> import tempfile
+        >>> import torchlite.distributed.checkpoint as dcp
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     torch.distributed.init_process_group("gloo", rank=0, world_size=1)
+        ...     _ = dcp.save({"optim": {"state": {"weight": torch.ones(2)}}}, checkpoint_id=folder)
+        ...     model = {"weight": torch.zeros(2)}
+        ...     dcp.load_sharded_optimizer_state_dict(model, "optim", dcp.FileSystemReader(folder))
+        ...     torch.distributed.destroy_process_group()
+        {'optim': {'state': {'weight': tensor([1., 1.])}}}
     """
     metadata = storage_reader.read_metadata()
     paths = {name: path for name, path in (metadata.planner_data or {}).items() if path[0] == optimizer_key}

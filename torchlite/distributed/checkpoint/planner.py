@@ -53,7 +53,20 @@ class TensorWriteData:
 
 @dataclass(frozen=True)
 class WriteItem:
-    """Item to write."""
+    """An item to write: a part of a tensor, or another value.
+
+    Args:
+        index: Its name and offsets.
+        type: Its kind.
+        bytes_io_data: The size of a value that is not a tensor. Default: ``None``.
+        tensor_data: The part of a tensor. Default: ``None``.
+
+    Example:
+        >>> from torchlite.distributed.checkpoint.metadata import MetadataIndex
+        >>> from torchlite.distributed.checkpoint.planner import WriteItem, WriteItemType
+        >>> WriteItem(MetadataIndex("step"), WriteItemType.BYTE_IO).tensor_storage_size() is None
+        True
+    """
 
     index: MetadataIndex
     type: WriteItemType
@@ -69,7 +82,23 @@ class WriteItem:
 
 @dataclass(frozen=True)
 class ReadItem:
-    """Item to read: a box of `lengths` at `storage_offsets` of a stored part, copied to `dest_offsets`."""
+    """An item to read: a box of a stored part, and its place in the state dict's value.
+
+    Args:
+        type: Its kind.
+        dest_index: The name and offsets of the state dict's value.
+        dest_offsets: Where the box begins in that value.
+        storage_index: The name and offsets of the stored part.
+        storage_offsets: Where the box begins in that part.
+        lengths: The shape of the box.
+
+    Example:
+        >>> from torchlite.distributed.checkpoint.metadata import MetadataIndex
+        >>> from torchlite.distributed.checkpoint.planner import LoadItemType, ReadItem
+        >>> index, zero = MetadataIndex("weight", [0]), torch.Size([0])
+        >>> ReadItem(LoadItemType.TENSOR, index, zero, index, zero, torch.Size([3])).lengths
+        torch.Size([3])
+    """
 
     type: LoadItemType
     dest_index: MetadataIndex
@@ -81,7 +110,18 @@ class ReadItem:
 
 @dataclass(frozen=True)
 class SavePlan:
-    """Write items of a rank."""
+    """What a rank writes.
+
+    Args:
+        items: The items.
+        storage_data: Values of the storage. Default: ``None``.
+        planner_data: Values of the planner. Default: ``None``.
+        usable: Whether the plan is complete; a cached plan is not. Default: ``True``.
+
+    Example:
+        >>> torch.distributed.checkpoint.SavePlan([]).usable
+        True
+    """
 
     items: list[WriteItem]
     storage_data: Any = None
@@ -91,7 +131,17 @@ class SavePlan:
 
 @dataclass
 class LoadPlan:
-    """Read items of a rank."""
+    """What a rank reads.
+
+    Args:
+        items: The items.
+        storage_data: Values of the storage. Default: ``None``.
+        planner_data: Values of the planner. Default: ``None``.
+
+    Example:
+        >>> torch.distributed.checkpoint.LoadPlan([]).items
+        []
+    """
 
     items: list[ReadItem]
     storage_data: Any = None
@@ -99,13 +149,27 @@ class LoadPlan:
 
 
 class SavePlanner(abc.ABC):
-    """Plans a save: a local plan on each rank, a global one on the coordinator, then each rank's final plan."""
+    """Base class of planners of a save.
+
+    Each rank makes a local plan, the coordinator the plans of all, and each rank its final plan.
+
+    Example:
+        >>> import torchlite.distributed.checkpoint as dcp
+        >>> issubclass(dcp.DefaultSavePlanner, dcp.SavePlanner)
+        True
+    """
 
     @abc.abstractmethod
     def set_up_planner(
         self, state_dict: dict[str, Any], storage_meta: StorageMeta | None = None, is_coordinator: bool = False
     ) -> None:
-        """Start a save, on all ranks."""
+        """Starts a save, on all ranks.
+
+        Args:
+            state_dict: The state dict.
+            storage_meta: Values of the storage. Default: ``None``.
+            is_coordinator: Whether this rank is the coordinator. Default: ``False``.
+        """
 
     @abc.abstractmethod
     def create_local_plan(self) -> SavePlan:
@@ -113,25 +177,49 @@ class SavePlanner(abc.ABC):
 
     @abc.abstractmethod
     def create_global_plan(self, all_plans: list[SavePlan]) -> tuple[list[SavePlan], Metadata]:
-        """Return the plans of all ranks and the metadata, on the coordinator."""
+        """Returns the plans of all ranks and the metadata, on the coordinator.
+
+        Args:
+            all_plans: The local plans.
+        """
 
     @abc.abstractmethod
     def finish_plan(self, new_plan: SavePlan) -> SavePlan:
-        """Return this rank's final plan, on all ranks."""
+        """Returns this rank's final plan, on all ranks.
+
+        Args:
+            new_plan: The coordinator's plan for this rank.
+        """
 
     @abc.abstractmethod
     def resolve_data(self, write_item: WriteItem) -> torch.Tensor | io.BytesIO:
-        """Return the data to write for an item. Called from several threads."""
+        """Returns the data of an item. Several threads call it.
+
+        Args:
+            write_item: The item.
+        """
 
 
 class LoadPlanner:
-    """Plans a load, like a SavePlanner, and receives the data."""
+    """Base class of planners of a load, which also receive the data.
+
+    Example:
+        >>> import torchlite.distributed.checkpoint as dcp
+        >>> issubclass(dcp.DefaultLoadPlanner, dcp.LoadPlanner)
+        True
+    """
 
     @abc.abstractmethod
     def set_up_planner(
         self, state_dict: dict[str, Any], metadata: Metadata | None = None, is_coordinator: bool = False
     ) -> None:
-        """Start a load, on all ranks."""
+        """Starts a load, on all ranks.
+
+        Args:
+            state_dict: The state dict to load into.
+            metadata: The checkpoint's metadata. Default: ``None``.
+            is_coordinator: Whether this rank is the coordinator. Default: ``False``.
+        """
 
     @abc.abstractmethod
     def create_local_plan(self) -> LoadPlan:
@@ -139,24 +227,53 @@ class LoadPlanner:
 
     @abc.abstractmethod
     def create_global_plan(self, global_plan: list[LoadPlan]) -> list[LoadPlan]:
-        """Return the plans of all ranks, on the coordinator."""
+        """Returns the plans of all ranks, on the coordinator.
+
+        Args:
+            global_plan: The local plans.
+        """
 
     @abc.abstractmethod
     def finish_plan(self, central_plan: LoadPlan) -> LoadPlan:
-        """Return this rank's final plan, on all ranks."""
+        """Returns this rank's final plan, on all ranks.
+
+        Args:
+            central_plan: The coordinator's plan for this rank.
+        """
 
     @abc.abstractmethod
     def load_bytes(self, read_item: ReadItem, value: io.BytesIO) -> None:
-        """Load the bytes of an item."""
+        """Loads the bytes of an item.
+
+        Args:
+            read_item: The item.
+            value: The bytes.
+        """
 
     def resolve_bytes(self, read_item: ReadItem) -> io.BytesIO:
-        """Return a stream for an item's bytes."""
+        """Returns a stream for the bytes of an item; optional.
+
+        Args:
+            read_item: The item.
+
+        Raises:
+            NotImplementedError: The planner does not implement it.
+        """
         raise NotImplementedError("LoadPlanner.resolve_bytes is not implemented")
 
     @abc.abstractmethod
     def resolve_tensor(self, read_item: ReadItem) -> torch.Tensor:
-        """Return the tensor, of the item's `lengths`, to read into."""
+        """Returns the tensor to read an item into, of the item's shape.
+
+        Args:
+            read_item: The item.
+        """
 
     @abc.abstractmethod
     def commit_tensor(self, read_item: ReadItem, tensor: torch.Tensor) -> None:
-        """Finish the tensor of `resolve_tensor` after the read."""
+        """Finishes the tensor of `resolve_tensor` after it was read.
+
+        Args:
+            read_item: The item.
+            tensor: The tensor.
+        """

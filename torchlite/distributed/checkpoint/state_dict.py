@@ -30,12 +30,24 @@ _STATE, _GROUPS, _PARAMS = "state", "param_groups", "params"
 
 @dataclass
 class StateDictOptions:
-    """Options for getting and setting state dicts.
+    """Options of the functions that get and set state dicts.
 
-    full_state_dict: full tensors in place of DTensors; with `cpu_offload` on rank 0 only, others get {}. cpu_offload:
-    in host memory. ignore_frozen_params: without parameters that do not require gradients. keep_submodule_prefixes:
-    names of `submodules` begin with the submodule's. strict: as in `load_state_dict`. broadcast_from_rank0: the state
-    dict to set is on rank 0 only, in full. flatten_optimizer_state_dict: one dict of names like "state.weight.exp_avg".
+    Args:
+        full_state_dict: Whether tensors are full; otherwise DTensors stay. Default: ``False``.
+        cpu_offload: Whether tensors are in host memory; with ``full_state_dict`` only rank 0 gets them. Default:
+            ``False``.
+        ignore_frozen_params: Whether parameters that do not require grad are left out. Default: ``False``.
+        keep_submodule_prefixes: Whether the names of ``submodules`` begin with the submodule's. Default: ``True``.
+        strict: As for `torch.nn.Module.load_state_dict`. Default: ``True``.
+        broadcast_from_rank0: Whether only rank 0 has the state dict to set, in full. Default: ``False``.
+        flatten_optimizer_state_dict: Whether the optimizer's is one dictionary of names such as
+            ``"state.weight.exp_avg"``. Default: ``False``.
+        dsd_fqn_modifiers: Has no effect.
+
+    Example:
+        >>> from torchlite.distributed.checkpoint.state_dict import StateDictOptions
+        >>> StateDictOptions(full_state_dict=True).full_state_dict
+        True
     """
 
     full_state_dict: bool = False
@@ -192,12 +204,17 @@ def _broadcast_from_rank_0(state: dict[str, Any], take: Callable[[str, Any], Any
 def get_model_state_dict(
     model: nn.Module, *, submodules: set[nn.Module] | None = None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
-    """Return the model's state dict, under names without wrappers. All ranks call it.
+    """Returns a model's state dict, with names without wrappers. All ranks call it.
 
-    >>> import torchlite as torch
-    >>> from torchlite.distributed.checkpoint.state_dict import get_model_state_dict
-    >>> list(get_model_state_dict(torch.nn.Linear(2, 1)))
-    ['weight', 'bias']
+    Args:
+        model: The model.
+        submodules: The submodules to include. Default: all.
+        options: The options. Default: those of `StateDictOptions`.
+
+    Example:
+        >>> from torchlite.distributed.checkpoint.state_dict import get_model_state_dict
+        >>> list(get_model_state_dict(torch.nn.Linear(2, 1)))
+        ['weight', 'bias']
     """
     options = _check_options(options)
     prefixes = _wrapper_prefixes(model, submodules)
@@ -226,9 +243,24 @@ def _filter_submodules(state: dict[str, Any], prefixes: list[str], options: Stat
 def set_model_state_dict(
     model: nn.Module, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> Any:
-    """Load a state dict of `get_model_state_dict`; return the missing and unexpected names. All ranks call it.
+    """Loads a state dict of `get_model_state_dict` into a model. All ranks call it.
 
-    RuntimeError for missing or unexpected names with `strict`, and for different shapes.
+    Args:
+        model: The model.
+        model_state_dict: The state dict.
+        options: The options. Default: those of `StateDictOptions`.
+
+    Returns:
+        The missing and the unexpected names.
+
+    Raises:
+        RuntimeError: Names are missing or unexpected and ``strict`` is set, or shapes differ.
+
+    Example:
+        >>> from torchlite.distributed.checkpoint.state_dict import set_model_state_dict
+        >>> model = torch.nn.Linear(2, 1)
+        >>> set_model_state_dict(model, {"weight": torch.ones(1, 2), "bias": torch.zeros(1)})
+        <All keys matched successfully>
     """
     options = _check_options(options)
     if not model_state_dict and not options.broadcast_from_rank0:
@@ -284,9 +316,22 @@ def get_optimizer_state_dict(
     submodules: set[nn.Module] | None = None,
     options: StateDictOptions | None = None,
 ) -> dict[str, Any]:
-    """Return the optimizers' state dict keyed by the model's parameter names. All ranks call it.
+    """Returns the state dict of optimizers, by the names of the model's parameters. All ranks call it.
 
-    An optimizer without a step initialises its state.
+    An optimizer that made no step initializes its state.
+
+    Args:
+        model: The model.
+        optimizers: The optimizer, or several.
+        submodules: The submodules to include. Default: all.
+        options: The options. Default: those of `StateDictOptions`.
+
+    Example:
+        >>> from torchlite.distributed.checkpoint.state_dict import get_optimizer_state_dict
+        >>> model = torch.nn.Linear(2, 1)
+        >>> state = get_optimizer_state_dict(model, torch.optim.Adam(model.parameters()))
+        >>> state["param_groups"][0]["params"]
+        ['weight', 'bias']
     """
     options = _check_options(options)
     prefixes = _wrapper_prefixes(model, submodules)
@@ -385,7 +430,20 @@ def localize_optim_state(model: nn.Module, optimizer: Any, state: dict[str, Any]
 def set_optimizer_state_dict(
     model: nn.Module, optimizers: Any, optim_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> None:
-    """Load a state dict of `get_optimizer_state_dict` into the optimizers. All ranks call it."""
+    """Loads a state dict of `get_optimizer_state_dict` into optimizers. All ranks call it.
+
+    Args:
+        model: The model.
+        optimizers: The optimizer, or several.
+        optim_state_dict: The state dict.
+        options: The options. Default: those of `StateDictOptions`.
+
+    Example:
+        >>> from torchlite.distributed.checkpoint.state_dict import get_optimizer_state_dict, set_optimizer_state_dict
+        >>> model = torch.nn.Linear(2, 1)
+        >>> optimizer = torch.optim.Adam(model.parameters())
+        >>> set_optimizer_state_dict(model, optimizer, get_optimizer_state_dict(model, optimizer))
+    """
     options = _check_options(options)
     names = _parameter_names(model)
     parameters = {name: p for p in model.parameters() for name in [names[id(p)]]}
@@ -412,18 +470,26 @@ def get_state_dict(
     submodules: set[nn.Module] | None = None,
     options: StateDictOptions | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the state dicts of the model and of its optimizers (one, or several), by the model's names. All ranks call
-    it.
+    """Returns the state dicts of a model and of its optimizers, by the model's names. All ranks call it.
 
-    >>> import torchlite as torch
-    >>> from torchlite.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
-    >>> model = torch.nn.Linear(2, 1)
-    >>> optimizer = torch.optim.Adam(model.parameters())
-    >>> states = get_state_dict(model, optimizer)
-    >>> list(states[1]["state"]["weight"]), states[1]["param_groups"][0]["params"]
-    (['step', 'exp_avg', 'exp_avg_sq'], ['weight', 'bias'])
-    >>> set_state_dict(model, optimizer, model_state_dict=states[0], optim_state_dict=states[1])
-    <All keys matched successfully>
+    Args:
+        model: The model.
+        optimizers: The optimizer, or several.
+        submodules: The submodules to include. Default: all.
+        options: The options. Default: those of `StateDictOptions`.
+
+    Returns:
+        A pair: the model's state dict, and the optimizers'.
+
+    Example:
+        >>> from torchlite.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+        >>> model = torch.nn.Linear(2, 1)
+        >>> optimizer = torch.optim.Adam(model.parameters())
+        >>> states = get_state_dict(model, optimizer)
+        >>> list(states[1]["state"]["weight"]), states[1]["param_groups"][0]["params"]
+        (['step', 'exp_avg', 'exp_avg_sq'], ['weight', 'bias'])
+        >>> set_state_dict(model, optimizer, model_state_dict=states[0], optim_state_dict=states[1])
+        <All keys matched successfully>
     """
     return (
         get_model_state_dict(model, submodules=submodules, options=options),
@@ -439,7 +505,29 @@ def set_state_dict(
     optim_state_dict: dict[str, Any],
     options: StateDictOptions | None = None,
 ) -> Any:
-    """Load state dicts of `get_state_dict`; return the model's missing and unexpected names. All ranks call it."""
+    """Loads state dicts of `get_state_dict` into a model and its optimizers. All ranks call it.
+
+    Args:
+        model: The model.
+        optimizers: The optimizer, or several.
+        model_state_dict: The model's state dict.
+        optim_state_dict: The optimizers' state dict.
+        options: The options. Default: those of `StateDictOptions`.
+
+    Returns:
+        The missing and the unexpected names of the model.
+
+    Raises:
+        RuntimeError: Names are missing or unexpected and ``strict`` is set, or shapes differ.
+
+    Example:
+        >>> from torchlite.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+        >>> model = torch.nn.Linear(2, 1)
+        >>> optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        >>> weights, state = get_state_dict(model, optimizer)
+        >>> set_state_dict(model, optimizer, model_state_dict=weights, optim_state_dict=state)
+        <All keys matched successfully>
+    """
     found = set_model_state_dict(model, model_state_dict, options=options)
     set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
     return found

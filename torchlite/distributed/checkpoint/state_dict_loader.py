@@ -26,14 +26,35 @@ def load(
     process_group: Any = None,
     no_dist: bool = False,
 ) -> None:
-    """Load the checkpoint in the folder `checkpoint_id` (or of a `storage_reader`) into a state dict. All ranks of the
-    group call it.
+    """Loads a checkpoint into a state dict. All ranks of the group call it.
 
-    Tensors are loaded in place: a DTensor's local shard from any number of ranks and any sharding. Other values are
-    replaced. An object with a `state_dict` method gets its loaded state through `load_state_dict`. No code of a
-    checkpoint runs: other classes must be allowed by `torch.serialization.add_safe_globals`.
+    Tensors are loaded in place: a DTensor's shard from any number of ranks and any sharding. Other values are replaced.
+    An
+    object with a `state_dict` method gets its state through `load_state_dict`. No code of a checkpoint runs: other
+    classes
+    must be allowed by `torch.serialization.add_safe_globals`.
 
-    CheckpointException on all ranks if any fails: a name is missing, a tensor has another size, a file is damaged.
+    Args:
+        state_dict: The state dict to load into.
+        checkpoint_id: The folder. Default: that of the reader.
+        storage_reader: The reader. Default: a `FileSystemReader`.
+        planner: The planner. Default: a `DefaultLoadPlanner`.
+        process_group: The group. Default: the default group.
+        no_dist: Whether this process loads alone. Default: ``False``.
+
+    Raises:
+        CheckpointException: A rank fails, raised on all: a name is missing, a tensor has another size, or a file is
+            damaged.
+
+    Example:
+        >>> import tempfile
+        >>> import torchlite.distributed.checkpoint as dcp
+        >>> state = {"weight": torch.zeros(2)}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = dcp.save({"weight": torch.ones(2)}, checkpoint_id=folder, no_dist=True)
+        ...     dcp.load(state, checkpoint_id=folder, no_dist=True)
+        >>> state
+        {'weight': tensor([1., 1.])}
     """
     alone = _warn_if_single_process(no_dist)
     keys = sorted(state_dict if alone else _all_gather_keys(state_dict, process_group))
@@ -60,7 +81,27 @@ def load_state_dict(
     no_dist: bool = False,
     planner: LoadPlanner | None = None,
 ) -> None:
-    """Old name of `load`, without support for objects with a `state_dict` method."""
+    """Loads a checkpoint; deprecated name of `load`, without support for objects with a `state_dict` method.
+
+    Args:
+        state_dict: The state dict to load into.
+        storage_reader: The reader.
+        process_group: The group. Default: the default group.
+        coordinator_rank: The rank that coordinates. Default: 0.
+        no_dist: Whether this process loads alone. Default: ``False``.
+        planner: The planner. Default: a `DefaultLoadPlanner`.
+
+    Example:
+        >>> import tempfile, warnings
+        >>> import torchlite.distributed.checkpoint as dcp
+        >>> state = {"weight": torch.zeros(2)}
+        >>> with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     _ = dcp.save({"weight": torch.ones(2)}, checkpoint_id=folder, no_dist=True)
+        ...     dcp.load_state_dict(state, dcp.FileSystemReader(folder), no_dist=True)
+        >>> state
+        {'weight': tensor([1., 1.])}
+    """
     import warnings
 
     warnings.warn("'load_state_dict' is deprecated, use 'load' instead.", FutureWarning, stacklevel=2)

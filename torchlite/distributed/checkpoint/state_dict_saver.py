@@ -48,24 +48,38 @@ def save(
     no_dist: bool = False,
     use_collectives: bool = True,
 ) -> Metadata:
-    """Save a state dict to the folder `checkpoint_id` (or by a `storage_writer`). All ranks of the group call it.
+    """Saves a state dict to a checkpoint. All ranks of the group call it.
 
-    An object with a `state_dict` method is saved through it. Each rank writes its shards of DTensors; one rank writes a
-    replicated value. The checkpoint is valid once the file `.metadata` exists; an existing one stays valid until then.
-    `use_collectives=False`: each rank saves independently, with its own metadata.
+    Each rank writes its shards of DTensors, and one rank a replicated value. An object with a `state_dict` method is
+    saved
+    through it. The checkpoint is valid once the file ``.metadata`` exists; an earlier one is valid until then.
 
-    CheckpointException on all ranks if any fails; RuntimeError if neither a folder nor a writer is given.
+    Args:
+        state_dict: The state dict.
+        checkpoint_id: The folder. Default: that of the writer.
+        storage_writer: The writer. Default: a `FileSystemWriter`.
+        planner: The planner. Default: a `DefaultSavePlanner`.
+        process_group: The group. Default: the default group.
+        no_dist: Whether this process saves alone. Default: ``False``.
+        use_collectives: ``False`` lets each rank save without the others, with its own metadata. Default: ``True``.
 
-    >>> import tempfile
-    >>> import torchlite as torch
-    >>> import torchlite.distributed.checkpoint as dcp
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> _ = dcp.save({"weight": torch.arange(3.0), "step": 7}, checkpoint_id=folder.name, no_dist=True)
-    >>> state = {"weight": torch.zeros(3), "step": 0}
-    >>> dcp.load(state, checkpoint_id=folder.name, no_dist=True)
-    >>> state
-    {'weight': tensor([0., 1., 2.]), 'step': 7}
-    >>> folder.cleanup()
+    Returns:
+        The `Metadata`.
+
+    Raises:
+        CheckpointException: A rank fails; raised on all.
+        RuntimeError: There is neither a folder nor a writer.
+
+    Example:
+        >>> import tempfile
+        >>> import torchlite.distributed.checkpoint as dcp
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> _ = dcp.save({"weight": torch.arange(3.0), "step": 7}, checkpoint_id=folder.name, no_dist=True)
+        >>> state = {"weight": torch.zeros(3), "step": 0}
+        >>> dcp.load(state, checkpoint_id=folder.name, no_dist=True)
+        >>> state
+        {'weight': tensor([0., 1., 2.]), 'step': 7}
+        >>> folder.cleanup()
     """
     alone = _warn_if_single_process(no_dist)
     writer = writer_for(storage_writer, checkpoint_id)
@@ -82,7 +96,28 @@ def save_state_dict(
     no_dist: bool = False,
     planner: SavePlanner | None = None,
 ) -> Metadata:
-    """Old name of `save`, without support for objects with a `state_dict` method."""
+    """Saves a state dict; deprecated name of `save`, without support for objects with a `state_dict` method.
+
+    Args:
+        state_dict: The state dict.
+        storage_writer: The writer.
+        process_group: The group. Default: the default group.
+        coordinator_rank: The rank that coordinates. Default: 0.
+        no_dist: Whether this process saves alone. Default: ``False``.
+        planner: The planner. Default: a `DefaultSavePlanner`.
+
+    Returns:
+        The `Metadata`.
+
+    Example:
+        >>> import tempfile, warnings
+        >>> import torchlite.distributed.checkpoint as dcp
+        >>> with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     metadata = dcp.save_state_dict({"weight": torch.ones(2)}, dcp.FileSystemWriter(folder), no_dist=True)
+        >>> list(metadata.state_dict_metadata)
+        ['weight']
+    """
     import warnings
 
     warnings.warn("'save_state_dict' is deprecated, use 'save' instead.", FutureWarning, stacklevel=2)
@@ -116,11 +151,35 @@ def async_save(
     no_dist: bool = False,
     use_collectives: bool = True,
 ) -> Future[Any] | AsyncSaveResponse:
-    """`save` a copy in the background; return a future. All ranks of the world call it, and wait for it before another
-    save.
+    """Saves a copy of a state dict in a thread of its own. All ranks of the world call it.
 
-    With an `async_stager` that copies in the background, return an AsyncSaveResponse; the state dict must not change
-    until its `staging_completion`. A separate process is not supported: NotImplementedError.
+    Wait for the result before another save.
+
+    Args:
+        state_dict: The state dict.
+        checkpoint_id: The folder. Default: that of the writer.
+        storage_writer: The writer. Default: a `FileSystemWriter`.
+        planner: The planner. Default: a `DefaultSavePlanner`.
+        process_group: The group. Default: the default group.
+        async_checkpointer_type: Must be ``AsyncCheckpointerType.THREAD``.
+        async_stager: Makes the copy. Default: the writer, if it can, else a `BlockingAsyncStager`.
+        no_dist: Whether this process saves alone. Default: ``False``.
+        use_collectives: As for `save`.
+
+    Returns:
+        A future of the `Metadata`. If ``async_stager`` copies in the background, an `AsyncSaveResponse`; the state dict
+        must not change until its ``staging_completion``.
+
+    Raises:
+        NotImplementedError: ``async_checkpointer_type`` is another one.
+
+    Example:
+        >>> import tempfile
+        >>> import torchlite.distributed.checkpoint as dcp
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     future = dcp.async_save({"weight": torch.ones(2)}, checkpoint_id=folder, no_dist=True)
+        ...     list(future.result().state_dict_metadata)
+        ['weight']
     """
     if async_checkpointer_type is not AsyncCheckpointerType.THREAD:
         raise NotImplementedError("async_save: torchlite saves in a thread alone (AsyncCheckpointerType.THREAD)")

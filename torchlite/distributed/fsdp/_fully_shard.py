@@ -47,34 +47,48 @@ def fully_shard(
     ignored_params: set[Any] | None = None,
     dp_mesh_dims: DataParallelMeshDims | None = None,
 ) -> Any:
-    """Shard a module's parameters, gradients and optimizer state over the ranks of a mesh.
+    """Shards a module's parameters, gradients and optimizer state over the ranks of a mesh.
 
-    The module becomes an FSDPModule too; its parameters become DTensors. Apply it to inner modules first and to the
-    full model last, then create the optimizer.
+    The module becomes an `FSDPModule` too, and its parameters become DTensors. Apply it to inner modules first and to
+    the
+    full model last, then create the optimizer. The parameters outside of inner FSDPModules form one group. The group is
+    gathered before the module's forward and backward, while earlier modules still compute, and resharded afterwards.
+    Backward averages the gradients over the ranks.
 
-    All parameters of no inner FSDPModule form one group. It is gathered before the module's forward and backward, while
-    earlier modules still compute, and resharded afterwards; gradients are averaged over the ranks during backward.
+    Args:
+        module: The module, or a list of modules that form one group.
+        mesh: A mesh of one dimension, or of two (replicate, shard). Default: all ranks.
+        reshard_after_forward: Whether to reshard between forward and backward; an integer reshards to that many ranks.
+            Default: ``True``, except for the root.
+        shard_placement_fn: Returns `Shard` for a parameter, or ``None`` for dimension 0. Default: ``None``.
+        mp_policy: The dtypes. Default: those of the parameters.
+        offload_policy: Where shards are. Default: on the mesh's device.
+        ignored_params: Parameters that are not sharded. Default: none.
+        dp_mesh_dims: The names of the mesh's dimensions to shard and replicate over. Default: ``None``.
 
-    module: a Module, or a list that forms one group. mesh: 1-d, or 2-d (replicate, shard); all ranks by default.
-    reshard_after_forward: reshard between forward and backward; None: unless the module is the root; an integer:
-    reshard to that many ranks. shard_placement_fn: returns for a parameter `Shard(dim)`, or None for dimension 0.
-    ignored_params: not sharded.
+    Returns:
+        The module, or the list.
 
-    ValueError for containers (ModuleList, ModuleDict), scalars, and sharded parameters.
+    Raises:
+        ValueError: A module is a ModuleList or ModuleDict, or a parameter is a scalar or sharded already.
 
-    >>> import torchlite as torch
-    >>> from torchlite.distributed.fsdp import fully_shard
-    >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
-    >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 1))
-    >>> for layer in model:
-    ...     _ = fully_shard(layer)
-    >>> _ = fully_shard(model)
-    >>> optimizer = torch.optim.SGD(model.parameters(), 0.1)
-    >>> model(torch.ones(4, 2)).sum().backward()
-    >>> optimizer.step()
-    >>> type(model).__name__, tuple(model[0].weight.to_local().shape)
-    ('FSDPSequential', (3, 2))
-    >>> torch.distributed.destroy_process_group()
+    Example:
+        >>> from torchlite.distributed.fsdp import fully_shard
+        >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
+        >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 1))
+        >>> for layer in model:
+        ...     _ = fully_shard(layer)
+        >>> _ = fully_shard(model)
+        >>> optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        >>> model(torch.ones(4, 2)).sum().backward()
+        >>> optimizer.step()
+        >>> type(model).__name__, tuple(model[0].weight.to_local().shape)
+        ('FSDPSequential', (3, 2))
+        >>> torch.distributed.destroy_process_group()
+
+    References:
+        - S. Rajbhandari, J. Rasley, O. Ruwase, Y. He. ZeRO: memory optimizations toward training trillion parameter
+          models. 2020.
     """
     listed = (module,) if isinstance(module, nn.Module) else tuple(module)
     _check_modules(listed)
@@ -215,7 +229,17 @@ def _run_in_stream(hook: Callable[[torch.Tensor], None], stream: Any) -> Callabl
 
 
 class FSDPModule:
-    """Mixin of modules after `fully_shard`."""
+    """Methods of a module after `fully_shard`.
+
+    Example:
+        >>> from torchlite.distributed.fsdp import FSDPModule, fully_shard
+        >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
+        >>> model = fully_shard(torch.nn.Linear(2, 1))
+        >>> model.set_requires_gradient_sync(False)
+        >>> isinstance(model, FSDPModule)
+        True
+        >>> torch.distributed.destroy_process_group()
+    """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         # A sharded module's class constructs objects of the original class, since programs call type(m).
@@ -243,7 +267,11 @@ class FSDPModule:
         self._get_fsdp_state().reshard()
 
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:
-        """Unshard the module's parameters; with `async_op` start it, and return a handle to wait for."""
+        """Gathers the module's parameters.
+
+        Args:
+            async_op: Whether to return at once, with a handle that has ``wait()``. Default: ``False``.
+        """
         state = self._get_fsdp_state()
         if state.group is not None:
             for parameter in state.group.parameters:
@@ -261,44 +289,89 @@ class FSDPModule:
             state.forget()
 
     def set_is_last_backward(self, is_last_backward: bool) -> None:
-        """Set whether the next backward is the last one over the same forwards."""
+        """Sets whether the next backward is the last one over the same forward passes.
+
+        Args:
+            is_last_backward: Whether it is.
+        """
         passing = self._get_fsdp_state().begin()
         passing.is_last = is_last_backward
 
     def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
-        """Set whether backward reduces gradients; otherwise they accumulate unsharded on each rank."""
+        """Sets whether backward reduces gradients; without, they add up unsharded on each rank.
+
+        Args:
+            requires_gradient_sync: Whether it does.
+            recurse: Whether inner FSDPModules are set too. Default: ``True``.
+        """
         for group in self._groups(recurse):
             group.reduces = group.reduces_copies = requires_gradient_sync
 
     def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
-        """On a 2-d mesh: set whether backward all-reduces gradients over the replicas."""
+        """Sets whether backward reduces gradients over the replicas of a mesh of two dimensions.
+
+        Args:
+            requires_all_reduce: Whether it does.
+            recurse: Whether inner FSDPModules are set too. Default: ``True``.
+        """
         for group in self._groups(recurse):
             group.reduces_copies = requires_all_reduce
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
-        """Set whether forward reshards afterwards."""
+        """Sets whether forward reshards the parameters at its end.
+
+        Args:
+            reshard_after_forward: Whether it does.
+            recurse: Whether inner FSDPModules are set too. Default: ``True``.
+
+        Raises:
+            ValueError: ``reshard_after_forward`` is not a bool.
+        """
         if not isinstance(reshard_after_forward, bool):
             raise ValueError(f"reshard_after_forward should be a bool, got {type(reshard_after_forward)}")
         for state in self._states(recurse):
             state.reshards_after_forward = reshard_after_forward
 
     def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
-        """Set whether backward reshards afterwards."""
+        """Sets whether backward reshards the parameters at its end.
+
+        Args:
+            reshard_after_backward: Whether it does.
+            recurse: Whether inner FSDPModules are set too. Default: ``True``.
+        """
         for state in self._states(recurse):
             state.reshards_after_backward = reshard_after_backward
 
     def set_modules_to_forward_prefetch(self, modules: list[FSDPModule]) -> None:
-        """Set the modules to prefetch at the start of this one's forward."""
+        """Sets the modules whose parameters are gathered at the start of this module's forward.
+
+        Args:
+            modules: The modules.
+
+        Raises:
+            ValueError: One is not an FSDPModule.
+        """
         self._get_fsdp_state().forward_prefetch = [_check_fsdp_module(module)._get_fsdp_state() for module in modules]
 
     def set_modules_to_backward_prefetch(self, modules: list[FSDPModule]) -> None:
-        """Set the modules to prefetch at the start of this one's backward, instead of the previous one."""
+        """Sets the modules whose parameters are gathered at the start of this module's backward.
+
+        Without a call it is the previous module.
+
+        Args:
+            modules: The modules.
+
+        Raises:
+            ValueError: One is not an FSDPModule.
+        """
         self._get_fsdp_state().backward_prefetch = [_check_fsdp_module(module)._get_fsdp_state() for module in modules]
 
     def set_all_reduce_hook(self, hook: Callable[[torch.Tensor], None], *, stream: Any = None) -> None:
-        """Have `hook(gradient)` called with each of the module's averaged parts of gradients, which it may change.
+        """Sets a function that is called with each averaged part of the module's gradients.
 
-        stream: the stream in which the hook runs.
+        Args:
+            hook: Called as ``hook(gradient)``; may change it.
+            stream: The stream in which it runs. Default: the current one.
         """
         if stream is not None:
             hook = _run_in_stream(hook, stream)
@@ -306,16 +379,28 @@ class FSDPModule:
             group.hook = hook
 
     def set_gradient_divide_factor(self, factor: float) -> None:
-        """Set the divisor of summed gradients, by default the number of ranks."""
+        """Sets the divisor of summed gradients.
+
+        Args:
+            factor: The divisor; without a call, the number of ranks.
+        """
         for group in self._groups(False):
             group.divisor = factor
 
     def set_reduce_scatter_divide_factor(self, factor: float) -> None:
-        """Old name of `set_gradient_divide_factor`."""
+        """Calls `set_gradient_divide_factor`, its newer name.
+
+        Args:
+            factor: The divisor.
+        """
         self.set_gradient_divide_factor(factor)
 
     def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
-        """Set whether backward unshards the module's parameters."""
+        """Sets whether backward gathers the module's parameters.
+
+        Args:
+            unshard_in_backward: Whether it does.
+        """
         self._get_fsdp_state().unshards_in_backward = unshard_in_backward
 
     def _apply(self, *args: Any, **kwargs: Any) -> Any:
@@ -330,7 +415,27 @@ def _check_fsdp_module(module: Any) -> FSDPModule:
 
 
 def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
-    """Make a method unshard parameters as `forward` does. No effect on modules that are not sharded."""
+    """Makes a method of a sharded module gather parameters as `forward` does; other modules do not change.
+
+    Args:
+        module: The module.
+        method_name: The method's name.
+
+    Raises:
+        ValueError: There is no such method.
+
+    Example:
+        >>> from torchlite.distributed.fsdp import fully_shard, register_fsdp_forward_method
+        >>> class Model(torch.nn.Linear):
+        ...     def generate(self, x):
+        ...         return torch.nn.functional.linear(x, self.weight)
+        >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
+        >>> model = fully_shard(Model(2, 1))
+        >>> register_fsdp_forward_method(model, "generate")
+        >>> model.generate(torch.ones(3, 2)).shape
+        torch.Size([3, 1])
+        >>> torch.distributed.destroy_process_group()
+    """
     state = state_of(module)
     if state is None:
         return
@@ -347,7 +452,20 @@ def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
 
 
 def share_comm_ctx(modules: list[FSDPModule]) -> None:
-    """Share one communication context among several roots, whose backwards follow one another."""
+    """Makes several roots share one communication context, if their backward passes follow one another.
+
+    Args:
+        modules: The roots.
+
+    Raises:
+        ValueError: One is not an FSDPModule.
+
+    Example:
+        >>> from torchlite.distributed.fsdp import fully_shard, share_comm_ctx
+        >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
+        >>> share_comm_ctx([fully_shard(torch.nn.Linear(2, 2)), fully_shard(torch.nn.Linear(2, 1))])
+        >>> torch.distributed.destroy_process_group()
+    """
     passings = [_check_fsdp_module(module)._get_fsdp_state().begin() for module in modules]
     for passing in passings[1:]:
         for state in passing.states:

@@ -10,11 +10,17 @@ import torchlite as torch
 
 @dataclass(frozen=True)
 class MixedPrecisionPolicy:
-    """Dtypes of a parameter group.
+    """Dtypes of the parameters that one call of `fully_shard` shards.
 
-    param_dtype: dtype of gathered parameters and computation; None: the shards'. reduce_dtype: dtype of the gradient
-    reduction; None: that of the computation. output_dtype: floating outputs of forward are cast to it.
-    cast_forward_inputs: cast floating inputs to param_dtype.
+    Args:
+        param_dtype: Dtype of the gathered parameters and of computation. Default: that of the shards.
+        reduce_dtype: Dtype of the reduction of gradients. Default: that of computation.
+        output_dtype: Dtype that floating outputs of forward are cast to. Default: none.
+        cast_forward_inputs: Whether floating inputs are cast to ``param_dtype``. Default: ``True``.
+
+    Example:
+        >>> torch.distributed.fsdp.MixedPrecisionPolicy(torch.bfloat16).param_dtype
+        torch.bfloat16
     """
 
     param_dtype: torch.dtype | None = None
@@ -25,15 +31,26 @@ class MixedPrecisionPolicy:
 
 @dataclass
 class OffloadPolicy:
-    """Shards stay on the device of the mesh."""
+    """Policy of `fully_shard` that keeps shards on the device of the mesh.
+
+    Example:
+        >>> torch.distributed.fsdp.OffloadPolicy()
+        OffloadPolicy()
+    """
 
 
 @dataclass
 class CPUOffloadPolicy(OffloadPolicy):
-    """Shards, their gradients and the optimizer's state are in host memory, and copied to the device for the
-    all-gather.
+    """Policy of `fully_shard` that keeps shards, their gradients and the optimizer's state in host memory.
 
-    pin_memory: page-locked memory, which a CUDA device reads directly.
+    The all-gather copies the shards to the device.
+
+    Args:
+        pin_memory: Whether the memory is page-locked, so that a CUDA device reads it directly. Default: ``True``.
+
+    Example:
+        >>> torch.distributed.fsdp.CPUOffloadPolicy(pin_memory=False)
+        CPUOffloadPolicy(pin_memory=False)
     """
 
     pin_memory: bool = True
@@ -41,7 +58,16 @@ class CPUOffloadPolicy(OffloadPolicy):
 
 @dataclass
 class DataParallelMeshDims:
-    """Names of the mesh dimensions that shard and replicate."""
+    """Names of the mesh dimensions over which `fully_shard` shards and replicates.
+
+    Args:
+        shard: The name, or names, of the sharding dimensions. Default: ``None``.
+        replicate: The name, or names, of the replicating dimensions. Default: ``None``.
+
+    Example:
+        >>> torch.distributed.fsdp.DataParallelMeshDims(shard="fsdp")
+        DataParallelMeshDims(shard='fsdp', replicate=None)
+    """
 
     shard: Any = None
     replicate: Any = None

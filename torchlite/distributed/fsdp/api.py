@@ -19,10 +19,14 @@ __all__ = [
 
 
 class ShardingStrategy(Enum):
-    """Sharding strategies.
+    """Sharding strategy of `FullyShardedDataParallel`.
 
-    FULL_SHARD: reshard between forward and backward. SHARD_GRAD_OP: stay unsharded in between. NO_SHARD: replicate.
-    HYBRID_SHARD: shard over some ranks, replicate over the others.
+    ``FULL_SHARD`` reshards parameters between forward and backward. ``SHARD_GRAD_OP`` keeps them unsharded in between.
+    ``NO_SHARD`` replicates them. ``HYBRID_SHARD`` shards over some ranks and replicates over the others.
+
+    Example:
+        >>> torch.distributed.fsdp.ShardingStrategy.FULL_SHARD.name
+        'FULL_SHARD'
     """
 
     FULL_SHARD = auto()
@@ -33,14 +37,24 @@ class ShardingStrategy(Enum):
 
 
 class BackwardPrefetch(Enum):
-    """Time of the next module's all-gather in backward: before this module's gradients, or after."""
+    """Time of the next module's all-gather in backward; accepted by `FullyShardedDataParallel`, without effect.
+
+    Example:
+        >>> [kind.name for kind in torch.distributed.fsdp.BackwardPrefetch]
+        ['BACKWARD_PRE', 'BACKWARD_POST']
+    """
 
     BACKWARD_PRE = auto()
     BACKWARD_POST = auto()
 
 
 class StateDictType(Enum):
-    """Full tensors, local shards, or DTensors."""
+    """Form of a sharded module's state dict: full tensors, local shards, or DTensors.
+
+    Example:
+        >>> [kind.name for kind in torch.distributed.fsdp.StateDictType]
+        ['FULL_STATE_DICT', 'LOCAL_STATE_DICT', 'SHARDED_STATE_DICT']
+    """
 
     FULL_STATE_DICT = auto()
     LOCAL_STATE_DICT = auto()
@@ -48,7 +62,12 @@ class StateDictType(Enum):
 
 
 class OptimStateKeyType(Enum):
-    """Key of an optimizer's state: parameter names or numbers."""
+    """Keys of an optimizer's state: names or numbers of parameters.
+
+    Example:
+        >>> [kind.name for kind in torch.distributed.fsdp.OptimStateKeyType]
+        ['PARAM_NAME', 'PARAM_ID']
+    """
 
     PARAM_NAME = auto()
     PARAM_ID = auto()
@@ -56,10 +75,19 @@ class OptimStateKeyType(Enum):
 
 @dataclass
 class MixedPrecision:
-    """Dtypes of computation, gradient reduction and buffers; None: unchanged.
+    """Dtypes of a `FullyShardedDataParallel` module; ``None`` keeps the parameters' dtype.
 
-    keep_low_precision_grads: has no effect, gradients have the shards' dtype. cast_forward_inputs: of every wrapped
-    module; cast_root_forward_inputs: of the outermost one.
+    Args:
+        param_dtype: Dtype of the gathered parameters and of computation. Default: ``None``.
+        reduce_dtype: Dtype of the reduction of gradients. Default: that of computation.
+        buffer_dtype: Dtype of buffers. Default: ``None``.
+        keep_low_precision_grads: Has no effect: gradients have the dtype of the shards.
+        cast_forward_inputs: Whether the inputs of every wrapped module are cast. Default: ``False``.
+        cast_root_forward_inputs: Whether the inputs of the outermost module are cast. Default: ``True``.
+
+    Example:
+        >>> torch.distributed.fsdp.MixedPrecision(param_dtype=torch.bfloat16).param_dtype
+        torch.bfloat16
     """
 
     param_dtype: torch.dtype | None = None
@@ -73,68 +101,156 @@ class MixedPrecision:
 
 @dataclass
 class CPUOffload:
-    """Whether shards are in host memory."""
+    """Option of `FullyShardedDataParallel` that keeps shards in host memory.
+
+    Args:
+        offload_params: Whether they are there. Default: ``False``.
+
+    Example:
+        >>> torch.distributed.fsdp.CPUOffload(offload_params=True)
+        CPUOffload(offload_params=True)
+    """
 
     offload_params: bool = False
 
 
 @dataclass
 class StateDictConfig:
-    """Whether state dicts are in host memory."""
+    """Base class of the options of a state dict.
+
+    Args:
+        offload_to_cpu: Whether its tensors are in host memory. Default: ``False``.
+
+    Example:
+        >>> torch.distributed.fsdp.StateDictConfig()
+        StateDictConfig(offload_to_cpu=False)
+    """
 
     offload_to_cpu: bool = False
 
 
 @dataclass
 class FullStateDictConfig(StateDictConfig):
-    """Full tensors, on rank 0 only with `rank0_only`."""
+    """Options of a state dict of full tensors.
+
+    Args:
+        offload_to_cpu: Whether they are in host memory. Default: ``False``.
+        rank0_only: Whether only rank 0 gets them. Default: ``False``.
+
+    Example:
+        >>> torch.distributed.fsdp.FullStateDictConfig(rank0_only=True).rank0_only
+        True
+    """
 
     rank0_only: bool = False
 
 
 @dataclass
 class LocalStateDictConfig(StateDictConfig):
-    """Local shards."""
+    """Options of a state dict of local shards.
+
+    Args:
+        offload_to_cpu: Whether they are in host memory. Default: ``False``.
+
+    Example:
+        >>> torch.distributed.fsdp.LocalStateDictConfig().offload_to_cpu
+        False
+    """
 
 
 @dataclass
 class ShardedStateDictConfig(StateDictConfig):
-    """DTensors."""
+    """Options of a state dict of DTensors.
+
+    Args:
+        offload_to_cpu: Whether they are in host memory. Default: ``False``.
+
+    Example:
+        >>> torch.distributed.fsdp.ShardedStateDictConfig().offload_to_cpu
+        False
+    """
 
     _use_dtensor: bool = False
 
 
 @dataclass
 class OptimStateDictConfig:
-    """Whether an optimizer's state is in host memory."""
+    """Base class of the options of an optimizer's state dict.
+
+    Args:
+        offload_to_cpu: Whether its tensors are in host memory. Default: ``True``.
+
+    Example:
+        >>> torch.distributed.fsdp.OptimStateDictConfig()
+        OptimStateDictConfig(offload_to_cpu=True)
+    """
 
     offload_to_cpu: bool = True
 
 
 @dataclass
 class FullOptimStateDictConfig(OptimStateDictConfig):
-    """Full tensors, on rank 0 only with `rank0_only`."""
+    """Options of an optimizer's state dict of full tensors.
+
+    Args:
+        offload_to_cpu: Whether they are in host memory. Default: ``True``.
+        rank0_only: Whether only rank 0 gets them. Default: ``False``.
+
+    Example:
+        >>> torch.distributed.fsdp.FullOptimStateDictConfig(rank0_only=True).rank0_only
+        True
+    """
 
     rank0_only: bool = False
 
 
 @dataclass
 class LocalOptimStateDictConfig(OptimStateDictConfig):
-    """Local shards."""
+    """Options of an optimizer's state dict of local shards.
+
+    Args:
+        offload_to_cpu: Whether they are in host memory. Default: ``False``.
+
+    Example:
+        >>> torch.distributed.fsdp.LocalOptimStateDictConfig()
+        LocalOptimStateDictConfig(offload_to_cpu=False)
+    """
 
     offload_to_cpu: bool = False
 
 
 @dataclass
 class ShardedOptimStateDictConfig(OptimStateDictConfig):
-    """DTensors."""
+    """Options of an optimizer's state dict of DTensors.
+
+    Args:
+        offload_to_cpu: Whether they are in host memory. Default: ``True``.
+
+    Example:
+        >>> torch.distributed.fsdp.ShardedOptimStateDictConfig().offload_to_cpu
+        True
+    """
 
     _use_dtensor: bool = False
 
 
 @dataclass
 class StateDictSettings:
-    """State dict type with its options."""
+    """Form of the state dicts of a module and its optimizer.
+
+    `FullyShardedDataParallel.get_state_dict_type` returns it.
+
+    Args:
+        state_dict_type: The form.
+        state_dict_config: Options of the module's state dict.
+        optim_state_dict_config: Options of the optimizer's state dict.
+
+    Example:
+        >>> from torchlite.distributed import fsdp
+        >>> settings = fsdp.FullyShardedDataParallel.get_state_dict_type(torch.nn.Linear(2, 1))
+        >>> settings.state_dict_type.name
+        'FULL_STATE_DICT'
+    """
 
     state_dict_type: StateDictType
     state_dict_config: StateDictConfig

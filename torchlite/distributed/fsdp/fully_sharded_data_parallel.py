@@ -50,25 +50,40 @@ _KEEPS = (ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy.NO_SHARD, ShardingStr
 
 
 class FullyShardedDataParallel(nn.Module, OptimStateDictMixin, StateDictTypeMixin):
-    """Module with parameters sharded over the ranks of a group, by `fully_shard`.
+    """Wraps a module and shards its parameters over the ranks of a group; `fully_shard` as a module.
 
-    Create the optimizer afterwards, or with `use_orig_params` before. Parameters are separate DTensors, not flattened.
-    With `use_orig_params` they keep the identity of the module's parameters.
+    Create the optimizer afterwards. The parameters are separate DTensors, not one flat tensor. With ``use_orig_params``
+    they are the module's own objects, and the optimizer may be created before.
 
-    auto_wrap_policy: submodules to wrap (see `torch.distributed.fsdp.wrap`). sharding_strategy: FULL_SHARD by default.
-    sync_module_states: broadcast rank 0's parameters and buffers. param_init_fn: initialises modules on the device
-    "meta"; `to_empty` and `reset_parameters` otherwise. ignored_modules, ignored_states: not sharded. process_group: a
-    group, or for the hybrid strategies a pair (shard, replicate). limit_all_gathers and backward_prefetch have no
-    effect: one group is prefetched.
+    Args:
+        module: The module.
+        process_group: The group; for the hybrid strategies a pair (shard, replicate). Default: the default group.
+        sharding_strategy: A `ShardingStrategy`. Default: ``FULL_SHARD``.
+        cpu_offload: Whether shards are in host memory. Default: no.
+        auto_wrap_policy: Chooses the submodules to wrap; see `torch.distributed.fsdp.wrap`. Default: none.
+        backward_prefetch: Has no effect: one group is gathered ahead.
+        mixed_precision: The dtypes. Default: those of the parameters.
+        ignored_modules: Modules that are not sharded. Default: none.
+        param_init_fn: Initializes a module on the device "meta". Default: ``to_empty`` and ``reset_parameters``.
+        device_id: The device to move the module to. Default: ``None``.
+        sync_module_states: Whether rank 0 sends its parameters and buffers to the others. Default: ``False``.
+        forward_prefetch: Has no effect: one group is gathered ahead.
+        limit_all_gathers: Has no effect: one group is gathered ahead.
+        use_orig_params: Whether the parameters keep their identity. Default: ``False``.
+        ignored_states: Parameters or modules that are not sharded. Default: none.
+        device_mesh: The mesh, in place of a group. Default: ``None``.
 
-    >>> import torchlite as torch
-    >>> from torchlite.distributed.fsdp import FullyShardedDataParallel as FSDP
-    >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
-    >>> model = FSDP(torch.nn.Linear(2, 1))
-    >>> model(torch.ones(3, 2)).sum().backward()
-    >>> list(model.state_dict())
-    ['weight', 'bias']
-    >>> torch.distributed.destroy_process_group()
+    Raises:
+        ValueError: ``module`` is a `FullyShardedDataParallel`.
+
+    Example:
+        >>> from torchlite.distributed.fsdp import FullyShardedDataParallel as FSDP
+        >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
+        >>> model = FSDP(torch.nn.Linear(2, 1))
+        >>> model(torch.ones(3, 2)).sum().backward()
+        >>> list(model.state_dict())
+        ['weight', 'bias']
+        >>> torch.distributed.destroy_process_group()
     """
 
     def __init__(
@@ -161,7 +176,12 @@ class FullyShardedDataParallel(nn.Module, OptimStateDictMixin, StateDictTypeMixi
 
     @staticmethod
     def fsdp_modules(module: nn.Module, root_only: bool = False) -> list[FullyShardedDataParallel]:
-        """Return the wrappers in a module; with `root_only` the outermost ones."""
+        """Returns the wrappers in a module.
+
+        Args:
+            module: The module.
+            root_only: Whether only the outermost ones count. Default: ``False``.
+        """
         found = [one for one in module.modules() if isinstance(one, FullyShardedDataParallel)]
         if not root_only:
             return found
@@ -169,17 +189,34 @@ class FullyShardedDataParallel(nn.Module, OptimStateDictMixin, StateDictTypeMixi
         return [one for one in found if id(one) not in inner]
 
     def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
-        """Yield parameters; inside `summon_full_params` under unwrapped names."""
+        """Yields names and parameters; inside `summon_full_params` the names are those of the wrapped module.
+
+        Args:
+            args: As for `torch.nn.Module.named_parameters`.
+            kwargs: As for `torch.nn.Module.named_parameters`.
+        """
         for name, parameter in super().named_parameters(*args, **kwargs):
             yield (name.replace(PREFIX, "") if self._state().summoned else name), parameter
 
     def named_buffers(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
-        """Yield buffers; inside `summon_full_params` under unwrapped names."""
+        """Yields names and buffers; inside `summon_full_params` the names are those of the wrapped module.
+
+        Args:
+            args: As for `torch.nn.Module.named_buffers`.
+            kwargs: As for `torch.nn.Module.named_buffers`.
+        """
         for name, buffer in super().named_buffers(*args, **kwargs):
             yield (name.replace(PREFIX, "") if self._state().summoned else name), buffer
 
     def apply(self, fn: Callable[[nn.Module], None]) -> FullyShardedDataParallel:
-        """`Module.apply`, with unsharded parameters that are written back."""
+        """Calls a function with each module, with full parameters whose changes are kept.
+
+        Args:
+            fn: The function.
+
+        Returns:
+            The module.
+        """
         if self._state().summoned:
             return super().apply(fn)  # type: ignore[return-value]
         with self.summon_full_params(self):
@@ -197,9 +234,18 @@ class FullyShardedDataParallel(nn.Module, OptimStateDictMixin, StateDictTypeMixi
         offload_to_cpu: bool = False,
         with_grads: bool = False,
     ) -> Iterator[None]:
-        """Context manager that unshards parameters; with `writeback` changes are kept.
+        """Gathers the parameters for a block.
 
-        With `with_grads` their gradients are unsharded too. rank0_only: other ranks stay sharded.
+        Args:
+            module: The module.
+            recurse: Whether inner wrappers are gathered too. Default: ``True``.
+            writeback: Whether changes are kept. Default: ``True``.
+            rank0_only: Whether other ranks stay sharded. Default: ``False``.
+            offload_to_cpu: Whether the parameters are in host memory; not supported for a device. Default: ``False``.
+            with_grads: Whether the gradients are gathered too. Default: ``False``.
+
+        Raises:
+            NotImplementedError: ``offload_to_cpu`` is set and parameters are on a device.
         """
         if offload_to_cpu and any(not p.is_cpu for p in module.parameters()):
             raise NotImplementedError("summon_full_params(): offload_to_cpu of parameters on a device")
@@ -223,17 +269,35 @@ class FullyShardedDataParallel(nn.Module, OptimStateDictMixin, StateDictTypeMixi
                 group.reduces, group.reduces_copies = reduces, copies
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> torch.Tensor:
-        """Clip the gradients' total norm to `max_norm`; return the norm before."""
+        """Scales the gradients so that their total norm is at most ``max_norm``.
+
+        Args:
+            max_norm: The greatest norm.
+            norm_type: The order of the norm. Default: 2.
+
+        Returns:
+            The norm before.
+
+        Raises:
+            RuntimeError: The module is not the outermost one.
+        """
         if not self.check_is_root():
             raise RuntimeError("`clip_grad_norm_()` should only be called on the root FSDP instance")
         return clip_sharded_grad_norm(self._state(), list(self.parameters()), float(max_norm), float(norm_type))
 
     def register_comm_hook(self, state: object, hook: Callable[..., Any]) -> None:
-        """Register `hook(state, gradient, part)`, which writes this rank's shard of the mean of a flat, padded
-        gradient.
+        """Registers a function that reduces gradients, in place of the mean over the ranks.
 
-        With NO_SHARD `hook(state, gradient)` writes the mean in place. It is called per parameter.
-        `torch.distributed.algorithms._comm_hooks.default_hooks` has some hooks.
+        `torch.distributed.algorithms._comm_hooks.default_hooks` has some.
+
+        Args:
+            state: The function's first argument.
+            hook: Called as ``hook(state, gradient, part)``; writes this rank's part of the flat, padded gradient. With
+                ``NO_SHARD`` called as ``hook(state, gradient)`` for each parameter; writes the mean in place.
+
+        Raises:
+            AssertionError: The module is not the outermost one, a strategy is hybrid, or there is a hook.
+            ValueError: ``hook`` is not callable.
         """
         if not self.check_is_root():
             raise AssertionError("register_comm_hook can only be called on a root instance.")

@@ -18,9 +18,15 @@ __all__ = [
 
 
 def always_wrap_policy(*args: Any, **kwargs: Any) -> bool:
-    """True for every module.
+    """Returns ``True``: wraps every module.
 
-    `args` and `kwargs` have no effect.
+    Args:
+        args: Have no effect.
+        kwargs: Have no effect.
+
+    Example:
+        >>> torch.distributed.fsdp.wrap.always_wrap_policy()
+        True
     """
     return True
 
@@ -36,7 +42,22 @@ class _Policy(ABC):
 
 
 class ModuleWrapPolicy(_Policy):
-    """Wraps modules of some classes: `ModuleWrapPolicy({TransformerBlock})`."""
+    """Policy that wraps modules of some classes.
+
+    Args:
+        module_classes: The classes.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.fsdp import FullyShardedDataParallel as FSDP
+        >>> from torchlite.distributed.fsdp.wrap import ModuleWrapPolicy
+        >>> model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU(), torch.nn.Linear(2, 1))
+        >>> model = FSDP(model, auto_wrap_policy=ModuleWrapPolicy({torch.nn.Linear}))
+        >>> len(FSDP.fsdp_modules(model))
+        3
+        >>> dist.destroy_process_group()
+    """
 
     def __init__(self, module_classes: Iterable[type[nn.Module]]) -> None:
         self._module_classes = set(module_classes)
@@ -59,7 +80,15 @@ class ModuleWrapPolicy(_Policy):
 
 
 class CustomPolicy(_Policy):
-    """Wraps modules for which a function returns True, or a dict of arguments in place of the root's."""
+    """Policy that asks a function which modules to wrap.
+
+    Args:
+        lambda_fn: Returns for a module whether to wrap it, or a dictionary of arguments in place of the root's.
+
+    Example:
+        >>> from torchlite.distributed.fsdp.wrap import CustomPolicy
+        >>> policy = CustomPolicy(lambda module: isinstance(module, torch.nn.Linear))
+    """
 
     def __init__(self, lambda_fn: Callable[[nn.Module], bool | dict[str, Any]]) -> None:
         self._lambda_fn = lambda_fn
@@ -85,9 +114,18 @@ class CustomPolicy(_Policy):
 def lambda_auto_wrap_policy(
     module: nn.Module, recurse: bool, nonwrapped_numel: int, lambda_fn: Callable[[nn.Module], bool]
 ) -> bool:
-    """True for modules for which a function returns True.
+    """Returns whether a function says that a module is to be wrapped.
 
-    `nonwrapped_numel` has no effect.
+    Args:
+        module: The module.
+        recurse: ``True`` asks whether to go into the module; the result is then ``True``.
+        nonwrapped_numel: Has no effect.
+        lambda_fn: The function.
+
+    Example:
+        >>> from torchlite.distributed.fsdp.wrap import lambda_auto_wrap_policy
+        >>> lambda_auto_wrap_policy(torch.nn.ReLU(), False, 0, lambda module: isinstance(module, torch.nn.Linear))
+        False
     """
     return recurse or lambda_fn(module)
 
@@ -102,7 +140,20 @@ def _module_wrap_policy(
 def transformer_auto_wrap_policy(
     module: nn.Module, recurse: bool, nonwrapped_numel: int, transformer_layer_cls: Collection[type[nn.Module]]
 ) -> bool:
-    """True for modules of a transformer's layer classes."""
+    """Returns whether a module is a layer of a transformer.
+
+    Args:
+        module: The module.
+        recurse: ``True`` asks whether to go into the module; the result is then ``True``.
+        nonwrapped_numel: Has no effect.
+        transformer_layer_cls: The classes of the layers.
+
+    Example:
+        >>> from torchlite.distributed.fsdp.wrap import transformer_auto_wrap_policy
+        >>> layer = torch.nn.TransformerEncoderLayer(4, 2, 8)
+        >>> transformer_auto_wrap_policy(layer, False, 0, {torch.nn.TransformerEncoderLayer})
+        True
+    """
     return _module_wrap_policy(module, recurse, nonwrapped_numel, transformer_layer_cls)
 
 
@@ -121,7 +172,21 @@ def size_based_auto_wrap_policy(
     force_leaf_modules: Collection[type[nn.Module]] | None = None,
     exclude_wrap_modules: Collection[type[nn.Module]] | None = None,
 ) -> bool:
-    """True for modules with at least so many parameters that are not in a wrapped submodule."""
+    """Returns whether a module has enough parameters outside of wrapped submodules.
+
+    Args:
+        module: The module.
+        recurse: ``True`` asks whether to go into the module.
+        nonwrapped_numel: The number of elements of these parameters.
+        min_num_params: The least number. Default: 100000000.
+        force_leaf_modules: Classes whose submodules are not wrapped. Default: a set of the library's.
+        exclude_wrap_modules: Classes that are not wrapped. Default: a set of the library's.
+
+    Example:
+        >>> from torchlite.distributed.fsdp.wrap import size_based_auto_wrap_policy
+        >>> size_based_auto_wrap_policy(torch.nn.Linear(2, 1), False, 3, min_num_params=3)
+        True
+    """
     leaves = _default_module_classes("FORCE_LEAF_MODULES") if force_leaf_modules is None else force_leaf_modules
     excluded = _default_module_classes("EXCLUDE_WRAP_MODULES") if exclude_wrap_modules is None else exclude_wrap_modules
     large = nonwrapped_numel >= min_num_params
@@ -148,7 +213,26 @@ class _ConfigAutoWrap:
 
 @contextlib.contextmanager
 def enable_wrap(*, wrapper_cls: Any, **wrapper_kwargs: Any) -> Iterator[None]:
-    """Context manager in which `wrap` wraps, in that class with these arguments."""
+    """Makes `wrap` wrap modules in a block.
+
+    Args:
+        wrapper_cls: The class of the wrappers.
+        wrapper_kwargs: Its arguments.
+
+    Raises:
+        NotImplementedError: The block is inside another one.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.fsdp import FullyShardedDataParallel as FSDP
+        >>> from torchlite.distributed.fsdp.wrap import enable_wrap, wrap
+        >>> with enable_wrap(wrapper_cls=FSDP):
+        ...     layer = wrap(torch.nn.Linear(2, 1))
+        >>> isinstance(layer, FSDP)
+        True
+        >>> dist.destroy_process_group()
+    """
     if _ConfigAutoWrap.enabled:
         raise NotImplementedError(
             "You are already within an autowrap context and we currently do not supported nested autowrap."
@@ -161,7 +245,16 @@ def enable_wrap(*, wrapper_cls: Any, **wrapper_kwargs: Any) -> Iterator[None]:
 
 
 def wrap(module: nn.Module, **wrap_overrides: Any) -> nn.Module:
-    """Return the module, wrapped inside `enable_wrap` and unchanged outside."""
+    """Wraps a module inside `enable_wrap`; returns it unchanged outside.
+
+    Args:
+        module: The module.
+        wrap_overrides: Arguments in place of those of `enable_wrap`.
+
+    Example:
+        >>> torch.distributed.fsdp.wrap.wrap(torch.nn.Linear(2, 1))
+        Linear(in_features=2, out_features=1, bias=True)
+    """
     if not _ConfigAutoWrap.enabled:
         return module
     return _wrap(module, _ConfigAutoWrap.wrapper, **{**_ConfigAutoWrap.kwargs, **wrap_overrides})

@@ -160,34 +160,137 @@ class _AllReduce(Function):
 
 
 def broadcast(tensor: torch.Tensor, src: int, group: Any = None) -> torch.Tensor:
-    """Return the tensor of the rank `src`, whose gradient is the sum of all gradients."""
+    """Returns the tensor of one rank, differentiably: its gradient is the sum of all ranks' gradients.
+
+    Args:
+        tensor: The tensor.
+        src: The source's rank in the world.
+        group: The group. Default: the default group.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> from torchlite.distributed.nn import functional
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> y = functional.broadcast(x, 0)
+        >>> y.sum().backward(); x.grad
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     return _Broadcast.apply(src, _group_or_world(group), tensor)
 
 
 def gather(tensor: torch.Tensor, dst: int = 0, group: Any = None) -> tuple[torch.Tensor, ...]:
-    """Return the tensors of all on the rank `dst`, zeros on others."""
+    """Gathers the tensors of all ranks on one, differentiably.
+
+    Args:
+        tensor: This rank's tensor.
+        dst: The destination's rank in the world. Default: 0.
+        group: The group. Default: the default group.
+
+    Returns:
+        A tuple of tensors; zeros on the other ranks.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> from torchlite.distributed.nn import functional
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> y = functional.gather(x)
+        >>> y[0].sum().backward(); x.grad
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     return _Gather.apply(dst, _group_or_world(group), tensor)
 
 
 def scatter(tensors: list[torch.Tensor], src: int = 0, group: Any = None) -> torch.Tensor:
-    """Return this rank's part of the list of the rank `src`."""
+    """Returns this rank's part of a list that one rank has, differentiably.
+
+    Args:
+        tensors: The tensors, one for each rank.
+        src: The source's rank in the world. Default: 0.
+        group: The group. Default: the default group.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> from torchlite.distributed.nn import functional
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> y = functional.scatter([x])
+        >>> y.sum().backward(); x.grad
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     return _Scatter.apply(src, _group_or_world(group), *tensors)
 
 
 def reduce(tensor: torch.Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None) -> torch.Tensor:
-    """Return the reduction of all on the rank `dst`."""
+    """Returns the reduction of the tensors of all ranks on one, differentiably.
+
+    Args:
+        tensor: This rank's tensor.
+        dst: The destination's rank in the world.
+        op: The reduction, one of `ReduceOp`. Default: ``ReduceOp.SUM``.
+        group: The group. Default: the default group.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> from torchlite.distributed.nn import functional
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> y = functional.reduce(x, 0)
+        >>> y.sum().backward(); x.grad
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     return _Reduce.apply(dst, op, _group_or_world(group), tensor)
 
 
 def reduce_scatter(
     output: torch.Tensor, input_list: list[torch.Tensor], op: Any = ReduceOp.SUM, group: Any = None
 ) -> torch.Tensor:
-    """Return this rank's part of the reduction of all lists."""
+    """Returns this rank's part of the reduction of all ranks' lists, differentiably.
+
+    Args:
+        output: A tensor of the part's size and dtype.
+        input_list: A tensor for each rank.
+        op: The reduction, one of `ReduceOp`. Default: ``ReduceOp.SUM``.
+        group: The group. Default: the default group.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> from torchlite.distributed.nn import functional
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> y = functional.reduce_scatter(torch.empty(2), [x])
+        >>> y.sum().backward(); x.grad
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     return _ReduceScatter.apply(op, _group_or_world(group), output, *input_list)
 
 
 def all_gather(tensor: torch.Tensor, group: Any = None) -> tuple[torch.Tensor, ...]:
-    """Return the tensors of all."""
+    """Gathers the tensors of all ranks on each, differentiably.
+
+    Args:
+        tensor: This rank's tensor.
+        group: The group. Default: the default group.
+
+    Returns:
+        A tuple of tensors.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> from torchlite.distributed.nn import functional
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> y = functional.all_gather(x)
+        >>> y[0].sum().backward(); x.grad
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     return _AllGather.apply(_group_or_world(group), tensor)
 
 
@@ -199,7 +302,26 @@ def _all_gather_base(output_tensor: torch.Tensor, input_tensor: torch.Tensor, gr
 def all_to_all(
     output_tensor_list: list[torch.Tensor], input_tensor_list: list[torch.Tensor], group: Any = None
 ) -> tuple[torch.Tensor, ...]:
-    """Return each rank's tensor for this one."""
+    """Sends tensor ``r`` of each rank's list to rank ``r``, differentiably.
+
+    Args:
+        output_tensor_list: Tensors of the results' sizes and dtypes.
+        input_tensor_list: A tensor for each rank.
+        group: The group. Default: the default group.
+
+    Returns:
+        A tuple of the received tensors.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> from torchlite.distributed.nn import functional
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> y = functional.all_to_all([torch.empty(2)], [x])
+        >>> y[0].sum().backward(); x.grad
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     return _AllToAll.apply(_group_or_world(group), output_tensor_list, *input_tensor_list)
 
 
@@ -210,12 +332,46 @@ def all_to_all_single(
     input_split_sizes: list[int] | None = None,
     group: Any = None,
 ) -> torch.Tensor:
-    """Return each rank's rows for this one."""
+    """Sends part ``r`` of each rank's input to rank ``r``, differentiably.
+
+    Args:
+        output: A tensor of the result's size and dtype.
+        input: The parts, along dimension 0.
+        output_split_sizes: Rows that come from each rank. Default: equal parts.
+        input_split_sizes: Rows that go to each rank. Default: equal parts.
+        group: The group. Default: the default group.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> from torchlite.distributed.nn import functional
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> y = functional.all_to_all_single(torch.empty(2), x)
+        >>> y.sum().backward(); x.grad
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     return _AllToAllSingle.apply(_group_or_world(group), output, output_split_sizes, input_split_sizes, input)
 
 
 def all_reduce(tensor: torch.Tensor, op: Any = ReduceOp.SUM, group: Any = None) -> torch.Tensor:
-    """Return the reduction of all; its gradient is the reduction of all gradients."""
+    """Returns the reduction of the tensors of all ranks; its gradient is the reduction of all gradients.
+
+    Args:
+        tensor: This rank's tensor.
+        op: The reduction, one of `ReduceOp`. Default: ``ReduceOp.SUM``.
+        group: The group. Default: the default group.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> from torchlite.distributed.nn import functional
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> y = functional.all_reduce(x)
+        >>> y.sum().backward(); x.grad
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
     return _AllReduce.apply(op, _group_or_world(group), tensor)
 
 

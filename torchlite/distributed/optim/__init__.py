@@ -15,7 +15,26 @@ __all__ = ["DistributedOptimizer", "PostLocalSGDOptimizer", "ZeroRedundancyOptim
 
 
 class DistributedOptimizer:
-    """Unsupported: optimizes remote parameters, which need `torch.distributed.rpc`."""
+    """Optimizer of remote parameters in PyTorch; not supported: the constructor raises NotImplementedError.
+
+    It needs `torch.distributed.rpc`, which does not exist here.
+
+    Args:
+        args: Ignored.
+        kwargs: Ignored.
+
+    Raises:
+        ValueError: There is no default group.
+        NotImplementedError: Always, if there is one.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> torch.distributed.optim.DistributedOptimizer(torch.optim.SGD, [])
+        Traceback (most recent call last):
+        NotImplementedError: ...
+        >>> dist.destroy_process_group()
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         _get_default_group()

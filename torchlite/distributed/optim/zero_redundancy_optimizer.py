@@ -22,25 +22,39 @@ class _ZeROJoinHook(JoinHook):
 
 
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
-    """`optimizer_class(params, **defaults)` with its state partitioned: one rank steps each parameter, and sends it to
-    the others.
+    """Partitions an optimizer's state: one rank steps each parameter, and sends it to the others.
 
-    All ranks must have the same parameters in the same order, with the same gradients. The ranks' partitions are about
-    equal in elements. With `parameters_as_bucket_view` a rank's parameters of a dtype are views of one flat tensor, so
-    that a step sends fewer messages. A checkpoint needs `consolidate_state_dict(to=rank)` on all ranks before that
-    rank's `state_dict()`; `load_state_dict` takes the full state on every rank.
+    All ranks have the same parameters in the same order, with the same gradients. The ranks' parts have about the same
+    number of elements. Before a checkpoint, all ranks call ``consolidate_state_dict(to=rank)``; then that rank's
+    `state_dict` has the full state. `load_state_dict` takes the full state on every rank.
 
-    >>> import torchlite as torch
-    >>> from torchlite.distributed.optim import ZeroRedundancyOptimizer
-    >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
-    >>> model = torch.nn.Linear(2, 1)
-    >>> optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam, lr=0.1)
-    >>> model(torch.ones(1, 2)).sum().backward()
-    >>> optimizer.step()
-    >>> optimizer.consolidate_state_dict()
-    >>> len(optimizer.state_dict()["state"])
-    2
-    >>> torch.distributed.destroy_process_group()
+    Args:
+        params: The parameters, or groups of them.
+        optimizer_class: The optimizer's class.
+        process_group: The group. Default: the default group.
+        parameters_as_bucket_view: Whether a rank's parameters of a dtype are views of one flat tensor, so that a step
+            sends fewer messages. Default: ``False``.
+        overlap_with_ddp: Not supported.
+        defaults: Keyword arguments of the optimizer.
+
+    Raises:
+        NotImplementedError: ``overlap_with_ddp`` is set.
+
+    Example:
+        >>> from torchlite.distributed.optim import ZeroRedundancyOptimizer
+        >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
+        >>> model = torch.nn.Linear(2, 1)
+        >>> optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam, lr=0.1)
+        >>> model(torch.ones(1, 2)).sum().backward()
+        >>> optimizer.step()
+        >>> optimizer.consolidate_state_dict()
+        >>> len(optimizer.state_dict()["state"])
+        2
+        >>> torch.distributed.destroy_process_group()
+
+    References:
+        - S. Rajbhandari, J. Rasley, O. Ruwase, Y. He. ZeRO: memory optimizations toward training trillion parameter
+          models. 2020.
     """
 
     def __init__(
@@ -127,7 +141,11 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
                     self._buckets[rank].append(flat)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Partition the parameters of a new group. RuntimeError while the optimizer steps with DDP's hooks."""
+        """Adds a group of parameters, and partitions them.
+
+        Args:
+            param_group: The group.
+        """
         super().add_param_group(param_group)
         if not self._initialized:
             return
@@ -147,7 +165,15 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     # -- steps
 
     def step(self, closure: Any = None, **kwargs: Any) -> Any:
-        """Step this rank's parameters, and exchange all. Return the closure's result, if there is one."""
+        """Steps this rank's parameters, and exchanges all.
+
+        Args:
+            closure: As for the optimizer. Default: ``None``.
+            kwargs: As for the optimizer.
+
+        Returns:
+            What the optimizer's step returns.
+        """
         Join.notify_join_context(self)
         self._sync_groups(self.param_groups, self.optim.param_groups)
         loss = self.optim.step(**kwargs) if closure is None else self.optim.step(closure=closure, **kwargs)
@@ -173,7 +199,11 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     # -- states
 
     def consolidate_state_dict(self, to: int = 0) -> None:
-        """Send all states to rank `to`, for its `state_dict()`. All ranks call it."""
+        """Sends the state of all ranks to one, for its `state_dict`. All ranks call it.
+
+        Args:
+            to: The rank in the group. Default: 0.
+        """
         self._sync_groups(self.param_groups, self.optim.param_groups)
         told: list[Any] | None = [None] * self.world_size if self.rank == to else None
         own = self.optim.state_dict()
@@ -200,7 +230,14 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return whole
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load a full state; keep this rank's partition."""
+        """Loads a full state, and keeps this rank's part.
+
+        Args:
+            state_dict: The state.
+
+        Raises:
+            ValueError: Its parameters do not match in number.
+        """
         numbers = {id(parameter): number for number, parameter in enumerate(self._parameters())}
         if sum(len(group["params"]) for group in state_dict["param_groups"]) != len(numbers) or len(
             state_dict["param_groups"]
@@ -223,7 +260,11 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     # -- joining
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """Return the hook that shadows the others' steps: a step of this rank's partition."""
+        """Returns the hook that steps this rank's parameters when the others step, for `Join`.
+
+        Args:
+            kwargs: Ignored.
+        """
         return _ZeROJoinHook(self)
 
     @property

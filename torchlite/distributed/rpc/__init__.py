@@ -17,7 +17,12 @@ get_worker_info, init_rpc, remote, rpc_async, rpc_sync, shutdown = (
 
 
 def is_available() -> bool:
-    """False: RPC is not supported."""
+    """Returns ``False``: RPC is not supported.
+
+    Example:
+        >>> torch.distributed.rpc.is_available()
+        False
+    """
     return False
 
 

@@ -4,7 +4,8 @@ from torchlite._settings.module_dir import make_module_dir
 
 from ..device_mesh import DeviceMesh as DeviceMesh
 from ..device_mesh import init_device_mesh as init_device_mesh
-from ._api import DTensor, distribute_module, distribute_tensor, empty, full, ones, rand, randn, zeros
+from ._api import DTensor, distribute_module, distribute_tensor
+from ._creation import empty, full, ones, rand, randn, zeros
 from .placement_types import Partial, Placement, Replicate, Shard
 from .placement_types import _StridedShard as _StridedShard
 

@@ -19,35 +19,38 @@ from ._collective_utils import mesh_broadcast
 from ._dispatch import run_record
 from ._dtensor_factory import FACTORY, replicate_tensor
 from ._dtensor_spec import DTensorSpec, TensorMeta
-from ._random import draw_dtensor
 from ._redistribute import partial_gradient, redistribute_local_tensor, sum_gradients
-from ._utils import compute_global_tensor_info, compute_local_shape, normalize_to_torch_size
+from ._utils import compute_global_tensor_info, compute_local_shape
 from .placement_types import Partial, Placement, Replicate, Shard, concat_ranges
 
-__all__ = [
-    "DTensor", "distribute_module", "distribute_tensor", "empty", "full", "ones", "rand", "randn", "zeros",
-]  # fmt: skip
+__all__ = ["DTensor", "distribute_module", "distribute_tensor"]
 
 _new = object.__new__
 _DATA, _TABLE = torch.Tensor.__dict__["_tl_array"], torch.Tensor.__dict__["_tl_kernels"]
 
 
 class DTensor(torch.Tensor):
-    """Tensor distributed over a mesh of processes: shape, strides and dtype are global, `to_local()` is the local
-    shard.
+    """Tensor that is distributed over a mesh of processes.
 
-    Ops on DTensors return DTensors, and so does backward. Create one with `distribute_tensor`, `DTensor.from_local`, or
-    factory functions like `torch.distributed.tensor.zeros`.
+    Shape, strides and dtype are those of the full tensor; `to_local` returns this process's part. Ops on DTensors
+    return
+    DTensors, and so does backward. Create one with `distribute_tensor`, `DTensor.from_local`, or functions such as
+    `torch.distributed.tensor.zeros`.
 
-    >>> import torchlite as torch
-    >>> import torchlite.distributed as dist
-    >>> from torchlite.distributed.tensor import DTensor, Shard, distribute_tensor
-    >>> dist.init_process_group("gloo", rank=0, world_size=1)
-    >>> mesh = dist.init_device_mesh("cpu", (1,))
-    >>> x = distribute_tensor(torch.arange(4.0), mesh, [Shard(0)])
-    >>> (x * 2).sum().full_tensor()
-    tensor(12.)
-    >>> dist.destroy_process_group()
+    Args:
+        local_tensor: This process's part.
+        spec: The mesh, the placements and the global shape.
+        requires_grad: Whether the tensor requires grad.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> from torchlite.distributed.tensor import DTensor, Shard, distribute_tensor
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> mesh = dist.init_device_mesh("cpu", (1,))
+        >>> x = distribute_tensor(torch.arange(4.0), mesh, [Shard(0)])
+        >>> (x * 2).sum().full_tensor()
+        tensor(12.)
+        >>> dist.destroy_process_group()
     """
 
     __slots__ = ()
@@ -178,7 +181,14 @@ class DTensor(torch.Tensor):
     def backward(
         self, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False, inputs: Any = None
     ) -> Any:
-        """Accumulate the gradients of leaves. See `torch.autograd.backward`."""
+        """Adds the gradients to the leaves; see `torch.autograd.backward`.
+
+        Args:
+            gradient: As for `torch.autograd.backward`.
+            retain_graph: As for `torch.autograd.backward`.
+            create_graph: As for `torch.autograd.backward`.
+            inputs: As for `torch.autograd.backward`.
+        """
         torch.autograd.backward((self,), (gradient,), retain_graph, create_graph, inputs=inputs)
 
     def detach(self) -> Any:
@@ -226,7 +236,11 @@ class DTensor(torch.Tensor):
         return self
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
-        """Set whether a leaf requires gradients; return the tensor."""
+        """Sets whether a leaf requires grad, and returns the tensor.
+
+        Args:
+            requires_grad: Whether it does. Default: ``True``.
+        """
         self._local_tensor.requires_grad_(requires_grad)
         return self
 
@@ -235,7 +249,14 @@ class DTensor(torch.Tensor):
         self._local_tensor.retain_grad()
 
     def register_hook(self, hook: Any) -> Any:
-        """Call `hook(grad)` with each computed gradient, a DTensor; its result replaces the gradient."""
+        """Registers a hook on the tensor's gradient.
+
+        Args:
+            hook: Called as ``hook(grad)`` with a DTensor; a result replaces the gradient.
+
+        Returns:
+            A handle with ``remove()``.
+        """
 
         def call_hook_on_dtensor(gradient: torch.Tensor) -> Any:
             answer = hook(self._gradient_from_local(gradient))
@@ -244,7 +265,14 @@ class DTensor(torch.Tensor):
         return self._local_tensor.register_hook(call_hook_on_dtensor)
 
     def register_post_accumulate_grad_hook(self, hook: Any) -> Any:
-        """Call `hook(self)` after a gradient was accumulated into this leaf."""
+        """Registers a hook that runs after a gradient was added to this leaf.
+
+        Args:
+            hook: Called as ``hook(tensor)``.
+
+        Returns:
+            A handle with ``remove()``.
+        """
         return self._local_tensor.register_post_accumulate_grad_hook(lambda part: hook(self))
 
     # Attributes.
@@ -388,12 +416,22 @@ class DTensor(torch.Tensor):
         stride: tuple[int, ...] | None = None,
         grad_placements: Sequence[Placement] | None = None,
     ) -> DTensor:
-        """Create a DTensor from this process's `local_tensor`, differentiably.
+        """Creates a DTensor from this process's part, differentiably.
 
-        placements: of the local tensors, replicated by default. run_check: broadcast replicated parts from the first
-        process. shape, stride: global ones, needed if local tensors differ in size; by default all are assumed to be as
-        large as this one. grad_placements: placements of the gradient of `local_tensor`; by default `placements`, with
-        Replicate for Partial.
+        Args:
+            local_tensor: The part.
+            device_mesh: The mesh. Default: the mesh of the enclosing ``with`` block.
+            placements: The placements of the parts. Default: `Replicate`.
+            run_check: Whether the first process sends its replicated parts to the others. Default: ``False``.
+            shape: The global shape; needed if the parts differ in size. Default: all parts have this one's size.
+            stride: The global strides; goes with ``shape``.
+            grad_placements: The placements of the gradient. Default: ``placements``, with `Replicate` for `Partial`.
+
+        Returns:
+            A `DTensor`.
+
+        Raises:
+            RuntimeError: ``local_tensor`` is a DTensor.
         """
         mesh = device_mesh or _mesh_resources.get_current_mesh()
         if isinstance(local_tensor, DTensor):
@@ -424,9 +462,10 @@ class DTensor(torch.Tensor):
         return wrap_local(local, DTensorSpec(mesh, places, whole))
 
     def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> torch.Tensor:
-        """Return this process's local tensor, differentiably.
+        """Returns this process's part, differentiably.
 
-        grad_placements: placements of the incoming gradient; by default the DTensor's, with Replicate for Partial.
+        Args:
+            grad_placements: The placements of its gradient. Default: the tensor's, with `Replicate` for `Partial`.
         """
         local = self._local_tensor
         if not torch.is_grad_enabled() or not local.requires_grad:
@@ -447,10 +486,21 @@ class DTensor(torch.Tensor):
         forward_dtype: torch.dtype | None = None,
         backward_dtype: torch.dtype | None = None,
     ) -> DTensor:
-        """Return the tensor with other placements, differentiably. RuntimeError for a Partial placement that it does
-        not have.
+        """Returns the tensor with other placements, differentiably.
 
-        `async_op` has no effect: the result is complete on return.
+        Args:
+            device_mesh: The tensor's mesh; another one is not supported.
+            placements: The placements.
+            async_op: Has no effect: the result is complete on return.
+            forward_dtype: Dtype of the communication in forward. Default: the tensor's.
+            backward_dtype: Dtype of the communication in backward. Default: the gradient's.
+
+        Returns:
+            A `DTensor`.
+
+        Raises:
+            RuntimeError: ``placements`` is missing, or has a `Partial` that the tensor does not have.
+            NotImplementedError: ``device_mesh`` is another mesh.
         """
         mesh = device_mesh or self._spec.mesh
         if placements is None:
@@ -473,7 +523,11 @@ class DTensor(torch.Tensor):
         return wrap_local(local, DTensorSpec(mesh, target, TensorMeta(self.shape, self._spec.stride, local.dtype)))
 
     def full_tensor(self, *, grad_placements: Sequence[Placement] | None = None) -> torch.Tensor:
-        """Return the full tensor, the same on all processes, differentiably."""
+        """Returns the full tensor, the same on all processes, differentiably.
+
+        Args:
+            grad_placements: The placements of its gradient. Default: `Replicate`.
+        """
         whole = self.redistribute(placements=[Replicate()] * self.device_mesh.ndim)
         return whole.to_local(grad_placements=grad_placements)
 
@@ -556,11 +610,31 @@ def distribute_tensor(
     *,
     src_data_rank: int | None = 0,
 ) -> DTensor:
-    """Create a leaf DTensor from a full tensor that each process of the mesh has.
+    """Distributes a tensor that each process of a mesh has; the result is a leaf.
 
-    src_data_rank: the source's coordinate in each dimension of the mesh, 0 by default; with None each process takes its
-    own elements, without communication. RuntimeError for a non-leaf tensor, ValueError for a wrong number of
-    placements.
+    Args:
+        tensor: The full tensor, a leaf.
+        device_mesh: The mesh. Default: the mesh of the enclosing ``with`` block.
+        placements: A placement for each dimension of the mesh. Default: `Replicate`.
+        src_data_rank: Coordinate of the process whose data counts, in each dimension. ``None``: each process takes its
+            part of its own tensor, without communication. Default: 0.
+
+    Returns:
+        A `DTensor`.
+
+    Raises:
+        RuntimeError: The tensor is not a leaf.
+        ValueError: The tensor is a DTensor of another mesh or other placements, or the number of placements is wrong.
+        AssertionError: A `Shard` names a dimension that the tensor does not have.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.tensor import Shard, distribute_tensor
+        >>> mesh = dist.init_device_mesh("cpu", (1,))
+        >>> distribute_tensor(torch.arange(4.0), mesh, [Shard(0)]).placements
+        (Shard(dim=0),)
+        >>> dist.destroy_process_group()
     """
     mesh = device_mesh or _mesh_resources.get_current_mesh()
     if isinstance(tensor, DTensor):
@@ -631,10 +705,30 @@ def distribute_module(
     input_fn: Callable[[torch.nn.Module, Any, DeviceMesh], Any] | None = None,
     output_fn: Callable[[torch.nn.Module, Any, DeviceMesh], Any] | None = None,
 ) -> torch.nn.Module:
-    """Convert a module's parameters and buffers to DTensors in place.
+    """Replaces the parameters and buffers of a module by DTensors, in place.
 
-    partition_fn(name, submodule, mesh) replaces a submodule's parameters by DTensors; the rest is replicated.
-    input_fn(module, inputs, mesh) and output_fn(module, outputs, mesh) are called before and after forward.
+    Args:
+        module: The module.
+        device_mesh: The mesh. Default: the mesh of the enclosing ``with`` block.
+        partition_fn: Called as ``partition_fn(name, submodule, mesh)``; replaces parameters by DTensors. Those that it
+            leaves are replicated. Default: ``None``.
+        input_fn: Called as ``input_fn(module, inputs, mesh)`` before forward. Default: ``None``.
+        output_fn: Called as ``output_fn(module, outputs, mesh)`` after forward. Default: ``None``.
+
+    Returns:
+        The module.
+
+    Raises:
+        RuntimeError: The module is distributed already.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.tensor import distribute_module
+        >>> layer = distribute_module(torch.nn.Linear(2, 1), dist.init_device_mesh("cpu", (1,)))
+        >>> layer.weight.placements
+        (Replicate(),)
+        >>> dist.destroy_process_group()
     """
     mesh = device_mesh or _mesh_resources.get_current_mesh()
     if getattr(module, "_distribute_module_applied", False):
@@ -680,95 +774,5 @@ def _warn_of_two(name: str, before: str, after: str) -> None:
     )
 
 
-def _make_dtensor(
-    size: Any, mesh: Any, placements: Any, make: Callable[[torch.Size], torch.Tensor], requires_grad: bool
-) -> DTensor:
-    """Return a DTensor whose local tensors `make` creates from their sizes."""
-    found = mesh or _mesh_resources.get_current_mesh()
-    shape = normalize_to_torch_size(size)
-    places = _normalize_placements(placements, found, len(shape))
-    own = torch.Size(compute_local_shape(shape, found, places))
-    local = make(own)
-    whole = torch.empty(shape, device="meta")
-    made = wrap_local(local, DTensorSpec(found, places, TensorMeta(shape, whole.stride(), local.dtype)))
-    return made.requires_grad_() if requires_grad else made
-
-
-def _fill_factory(name: str) -> Callable[..., DTensor]:
-    fill = getattr(torch, name)
-
-    def function(
-        *size: Any,
-        dtype: torch.dtype | None = None,
-        layout: Any = torch.strided,
-        requires_grad: bool = False,
-        device_mesh: DeviceMesh | None = None,
-        placements: Sequence[Placement] | None = None,
-    ) -> DTensor:
-        mesh = device_mesh or _mesh_resources.get_current_mesh()
-        _check_layout(layout)
-        return _make_dtensor(
-            size, mesh, placements, lambda own: fill(own, dtype=dtype, device=mesh.device_type), requires_grad
-        )
-
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = "torchlite.distributed.tensor"
-    function.__doc__ = f"`torch.{name}` as a DTensor, replicated by default: each process creates its shard."
-    return function
-
-
-def _check_layout(layout: Any) -> None:
-    if layout is not torch.strided:
-        raise AssertionError("layout value not supported!")
-
-
-ones, empty, zeros = _fill_factory("ones"), _fill_factory("empty"), _fill_factory("zeros")
-
-
-def full(
-    size: Any,
-    fill_value: Any,
-    *,
-    dtype: torch.dtype | None = None,
-    layout: Any = torch.strided,
-    requires_grad: bool = False,
-    device_mesh: DeviceMesh | None = None,
-    placements: Sequence[Placement] | None = None,
-) -> DTensor:
-    """`torch.full` as a DTensor, replicated by default: each process fills its shard."""
-    mesh = device_mesh or _mesh_resources.get_current_mesh()
-    _check_layout(layout)
-
-    def make(own: torch.Size) -> torch.Tensor:
-        return torch.full(own, fill_value, dtype=dtype, device=mesh.device_type)
-
-    return _make_dtensor(size, mesh, placements, make, requires_grad)
-
-
-def _make_random_factory(name: str) -> Callable[..., DTensor]:
-    draw = getattr(torch, name)
-
-    def function(
-        *size: Any,
-        requires_grad: bool = False,
-        dtype: torch.dtype | None = None,
-        layout: Any = torch.strided,
-        device_mesh: DeviceMesh | None = None,
-        placements: Sequence[Placement] | None = None,
-    ) -> DTensor:
-        mesh = device_mesh or _mesh_resources.get_current_mesh()
-        _check_layout(layout)
-        shape = normalize_to_torch_size(size)
-        places = _normalize_placements(placements, mesh, len(shape))
-        made = draw_dtensor(lambda: draw(shape, dtype=dtype, device=mesh.device_type), mesh, places)
-        return made.requires_grad_() if requires_grad else made
-
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = "torchlite.distributed.tensor"
-    function.__doc__ = f"`torch.{name}` as a DTensor, replicated by default, independent of the placements."
-    return function
-
-
-rand, randn = _make_random_factory("rand"), _make_random_factory("randn")
 FACTORY[:] = [wrap_local]
 _ = _sharding_rules

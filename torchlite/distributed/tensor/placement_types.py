@@ -10,7 +10,13 @@ __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 
 
 class Placement:
-    """Base of placements, which are values: equal if they have equal fields."""
+    """Base class of the placements `Shard`, `Replicate` and `Partial`, which are equal if their fields are.
+
+    Example:
+        >>> from torchlite.distributed.tensor import Placement, Shard
+        >>> isinstance(Shard(0), Placement), Shard(0).is_replicate()
+        (True, False)
+    """
 
     __slots__ = ()
 
@@ -30,7 +36,11 @@ class Placement:
         return type(self), self._key()
 
     def is_shard(self, dim: int | None = None) -> bool:
-        """True for a Shard, of dimension `dim` if given."""
+        """Returns whether it is a `Shard`.
+
+        Args:
+            dim: The dimension that it must have. Default: any.
+        """
         return False
 
     def is_replicate(self) -> bool:
@@ -38,16 +48,25 @@ class Placement:
         return False
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
-        """True for a Partial, with `reduce_op` if given."""
+        """Returns whether it is a `Partial`.
+
+        Args:
+            reduce_op: The reduction that it must have. Default: any.
+        """
         return False
 
 
 class Shard(Placement):
-    """Each process has a chunk of dimension `dim`, as `torch.chunk` splits it: the last ones may be shorter, or empty.
+    """Placement in which each process has a chunk of one dimension.
 
-    >>> import torchlite as torch
-    >>> torch.distributed.tensor.Shard(0)
-    Shard(dim=0)
+    The chunks are those of `torch.chunk`: the last ones may be shorter, or empty.
+
+    Args:
+        dim: The dimension.
+
+    Example:
+        >>> torch.distributed.tensor.Shard(0)
+        Shard(dim=0)
     """
 
     __slots__ = ("dim",)
@@ -60,24 +79,48 @@ class Shard(Placement):
         return (self.dim,)
 
     def is_shard(self, dim: int | None = None) -> bool:
-        """True for a Shard, of dimension `dim` if given."""
+        """Returns ``True``, or whether the dimension is ``dim``.
+
+        Args:
+            dim: The dimension. Default: any.
+        """
         return dim is None or dim == self.dim
 
     def at(self, dim: int) -> Shard:
-        """Return the same placement of another dimension."""
+        """Returns the same placement of another dimension.
+
+        Args:
+            dim: The dimension.
+        """
         return Shard(dim)
 
     def pieces(self, size: int, count: int) -> list[list[tuple[int, int]]]:
-        """Return for each of `count` processes its ranges (start, stop) of a dimension of `size`, in local order."""
+        """Returns the ranges ``(start, stop)`` of a dimension that each process has, in local order.
+
+        Args:
+            size: The size of the dimension.
+            count: The number of processes.
+        """
         return [[part] for part in _chunk_ranges(size, count)]
 
     def sizes(self, size: int, count: int) -> list[int]:
-        """Return the local size of a dimension of `size` for each of `count` processes."""
+        """Returns the size of each process's part of a dimension.
+
+        Args:
+            size: The size of the dimension.
+            count: The number of processes.
+        """
         return [sum(stop - start for start, stop in part) for part in self.pieces(size, count)]
 
     @staticmethod
     def local_shard_size_and_offset(curr_local_size: int, num_chunks: int, rank: int) -> tuple[int, int]:
-        """Return local size and offset of a dimension on process `rank`."""
+        """Returns the size and the offset of a process's chunk.
+
+        Args:
+            curr_local_size: The size of the dimension.
+            num_chunks: The number of processes.
+            rank: The process.
+        """
         start, stop = _chunk_ranges(curr_local_size, num_chunks)[rank]
         return stop - start, start
 
@@ -152,7 +195,12 @@ def _make_strided_shard(dim: int, split_factor: int) -> _StridedShard:
 
 
 class Replicate(Placement):
-    """Each process has the full tensor."""
+    """Placement in which each process has the full tensor.
+
+    Example:
+        >>> torch.distributed.tensor.Replicate().is_replicate()
+        True
+    """
 
     __slots__ = ()
 
@@ -168,9 +216,16 @@ class Replicate(Placement):
 
 
 class Partial(Placement):
-    """Each process has a tensor of the full shape; their reduction by `reduce_op` is the value.
+    """Placement in which each process has a tensor of the full shape.
 
-    `reduce_op` is "sum", "avg", "product", "max" or "min".
+    The reduction of these tensors over the processes is the value.
+
+    Args:
+        reduce_op: The reduction: ``"sum"`` (default), ``"avg"``, ``"product"``, ``"max"`` or ``"min"``.
+
+    Example:
+        >>> torch.distributed.tensor.Partial("max").is_partial("max")
+        True
     """
 
     __slots__ = ("reduce_op",)
@@ -185,7 +240,11 @@ class Partial(Placement):
         return (self.reduce_op,)
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
-        """True for a Partial, with `reduce_op` if given."""
+        """Returns ``True``, or whether the reduction is ``reduce_op``.
+
+        Args:
+            reduce_op: The reduction. Default: any.
+        """
         return reduce_op is None or reduce_op == self.reduce_op
 
     def __repr__(self) -> str:

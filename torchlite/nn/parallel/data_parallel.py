@@ -14,9 +14,26 @@ __all__ = ["DataParallel", "data_parallel"]
 
 
 class DataParallel(Module):
-    """Wraps a model as `module` and calls it, so that programs and checkpoints for several devices run on one.
+    """Wraps a model as `module` and calls it on one device.
 
-    More than one device in device_ids raises NotImplementedError: batches are not split.
+    Programs and checkpoints written for several devices run with it. A batch is not split over devices.
+
+    Args:
+        module: The model.
+        device_ids: A list of at most one device. Default: none.
+        output_device: The device of the output. Default: that of ``device_ids``.
+        dim: The batch dimension. Default: 0.
+
+    Raises:
+        NotImplementedError: ``device_ids`` has several devices.
+
+    Example:
+        >>> model = torch.nn.DataParallel(torch.nn.Linear(2, 1))
+        >>> list(model.state_dict()), model(torch.ones(3, 2)).shape
+        (['module.weight', 'module.bias'], torch.Size([3, 1]))
+
+    See also:
+        `DistributedDataParallel`, which uses several devices.
     """
 
     def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0) -> None:
@@ -44,6 +61,22 @@ def data_parallel(
     dim: int = 0,
     module_kwargs: dict[str, Any] | None = None,
 ) -> Tensor:
-    """Return the output of `DataParallel(module, device_ids, output_device, dim)` for inputs (one, or a tuple)."""
+    """Returns the output of a model on one device, as `DataParallel` computes it.
+
+    Args:
+        module: The model.
+        inputs: Its input, or a tuple of inputs.
+        device_ids: A list of at most one device. Default: none.
+        output_device: The device of the output. Default: that of ``device_ids``.
+        dim: The batch dimension. Default: 0.
+        module_kwargs: Keyword arguments of the model. Default: none.
+
+    Raises:
+        NotImplementedError: ``device_ids`` has several devices.
+
+    Example:
+        >>> torch.nn.parallel.data_parallel(torch.nn.Linear(2, 1), torch.ones(3, 2)).shape
+        torch.Size([3, 1])
+    """
     given = inputs if isinstance(inputs, tuple) else (inputs,)
     return DataParallel(module, device_ids, output_device, dim)(*given, **(module_kwargs or {}))

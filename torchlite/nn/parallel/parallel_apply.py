@@ -16,9 +16,23 @@ def parallel_apply(
     kwargs_tup: Sequence[dict[str, Any]] | None = None,
     devices: Sequence[Any] | None = None,
 ) -> list[Any]:
-    """Return the output of each module for its inputs (a tuple of arguments, or one) and its keyword arguments. The
-    calls run in sequence, while the devices work asynchronously. AssertionError if the numbers of modules and inputs
-    differ.
+    """Returns the outputs of several modules, each for its own inputs.
+
+    The calls run one after the other, while the devices work asynchronously.
+
+    Args:
+        modules: The modules.
+        inputs: For each module an input, or a tuple of inputs.
+        kwargs_tup: For each module its keyword arguments. Default: none.
+        devices: The modules' devices; only the number is checked. Default: none.
+
+    Raises:
+        AssertionError: The numbers of modules, inputs, keyword arguments and devices differ.
+
+    Example:
+        >>> modules = [torch.nn.Identity(), torch.nn.ReLU()]
+        >>> torch.nn.parallel.parallel_apply(modules, [torch.tensor([-1.0]), torch.tensor([-1.0])])
+        [tensor([-1.]), tensor([0.])]
     """
     named = kwargs_tup or [{}] * len(modules)
     if not len(modules) == len(inputs) == len(named) == len(devices or modules):

@@ -12,8 +12,21 @@ __all__ = ["replicate"]
 
 
 def replicate(network: Module, devices: Sequence[Any], detach: bool = False) -> list[Module]:
-    """Return copies of a model, one for each device. Gradients flow through their non-leaf parameters to the model's
-    parameters, unless `detach`.
+    """Returns copies of a model, one for each device.
+
+    Gradients of a copy's parameters flow to the model's parameters.
+
+    Args:
+        network: The model.
+        devices: The devices.
+        detach: Whether the copies' parameters are without history. Default: ``False``.
+
+    Example:
+        >>> layer = torch.nn.Linear(2, 1, bias=False)
+        >>> for copy in torch.nn.parallel.replicate(layer, ["cpu", "cpu"]):
+        ...     copy(torch.ones(1, 2)).sum().backward()
+        >>> layer.weight.grad
+        tensor([[2., 2.]])
     """
     return [_replicate_module(network, device, detach, {}) for device in devices]
 

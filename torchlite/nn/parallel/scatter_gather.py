@@ -17,12 +17,23 @@ def is_namedtuple(obj: Any) -> bool:
 
 
 def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
-    """Split `inputs` over several devices. Tensors, also in tuples, lists and dicts, are cut along `dim` as in `chunk`,
-    and moved. Other values are passed to each device unchanged. Gradients flow back to the tensors.
+    """Splits inputs over several devices, differentiably.
 
-    >>> import torchlite as torch
-    >>> [list(part.shape) for part in torch.nn.parallel.scatter(torch.ones(5, 2), ["cpu", "cpu"])]
-    [[3, 2], [2, 2]]
+    Tensors, also those in tuples, lists and dicts, are split as `torch.chunk` does, and moved. Each device gets other
+    values
+    unchanged.
+
+    Args:
+        inputs: The inputs.
+        target_gpus: The devices.
+        dim: The dimension to split. Default: 0.
+
+    Returns:
+        The inputs of each device, as a tuple or list.
+
+    Example:
+        >>> [list(part.shape) for part in torch.nn.parallel.scatter(torch.ones(5, 2), ["cpu", "cpu"])]
+        [[3, 2], [2, 2]]
     """
     if isinstance(inputs, Tensor):
         parts = inputs.chunk(len(target_gpus), dim)
@@ -50,8 +61,21 @@ def scatter_kwargs(
 
 
 def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
-    """Gather the results of several devices: tensors are concatenated along `dim` on `target_device`, 0-d tensors form
-    a vector; dicts and tuples are gathered item by item.
+    """Merges the outputs of several devices on one, differentiably.
+
+    Tensors are concatenated, and scalars form a vector. Dicts and tuples are merged item by item.
+
+    Args:
+        outputs: The outputs.
+        target_device: The device of the result.
+        dim: The dimension to concatenate along. Default: 0.
+
+    Raises:
+        ValueError: Dicts differ in length.
+
+    Example:
+        >>> torch.nn.parallel.gather([torch.ones(3, 2), torch.ones(2, 2)], "cpu").shape
+        torch.Size([5, 2])
     """
     first = outputs[0]
     if isinstance(first, Tensor):

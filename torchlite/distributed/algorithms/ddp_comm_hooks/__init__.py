@@ -26,7 +26,13 @@ class _HookRegistration:
 
 
 class DDPCommHookType(enum.Enum):
-    """The hooks by name. `DDPCommHookType.FP16_COMPRESS.value(model=model, state=group)` registers one."""
+    """Communication hooks of `DistributedDataParallel`, by name.
+
+    Example:
+        >>> from torchlite.distributed.algorithms.ddp_comm_hooks import DDPCommHookType
+        >>> DDPCommHookType["FP16_COMPRESS"].name
+        'FP16_COMPRESS'
+    """
 
     ALLREDUCE = _HookRegistration(default_hooks.allreduce_hook)
     FP16_COMPRESS = _HookRegistration(default_hooks.fp16_compress_hook)
@@ -41,7 +47,24 @@ class DDPCommHookType(enum.Enum):
 
 
 def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: Any = None) -> None:
-    """Register a hook by name; `state` is a process group, or None."""
+    """Registers a communication hook by name.
+
+    Args:
+        comm_hook_type: The name.
+        model: The `DistributedDataParallel`.
+        state: The group, or the hook's state. Default: ``None``.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.algorithms.ddp_comm_hooks import DDPCommHookType, register_ddp_comm_hook
+        >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+        >>> register_ddp_comm_hook(DDPCommHookType.FP16_COMPRESS, model)
+        >>> model(torch.ones(3, 2)).sum().backward()
+        >>> model.module.bias.grad
+        tensor([3.])
+        >>> dist.destroy_process_group()
+    """
     comm_hook_type.value(model=model, state=state)
 
 

@@ -15,7 +15,16 @@ __all__ = ["ModelAverager", "PeriodicModelAverager"]
 
 
 class ModelAverager(ABC):
-    """Averages over a group (None: all processes); `step` counts its calls."""
+    """Base class of averagers of parameters; ``step`` counts the calls.
+
+    Args:
+        process_group: The group. Default: the default group.
+
+    Example:
+        >>> from torchlite.distributed.algorithms.model_averaging import averagers
+        >>> issubclass(averagers.PeriodicModelAverager, averagers.ModelAverager)
+        True
+    """
 
     def __init__(self, process_group: Any = None) -> None:
         self.process_group: Any = dist.group.WORLD if process_group is None else process_group
@@ -23,11 +32,35 @@ class ModelAverager(ABC):
 
     @abstractmethod
     def average_parameters(self, params: Iterable[Any]) -> None:
-        """Average these parameters, or groups of parameters, if due."""
+        """Averages parameters, if it is due.
+
+        Args:
+            params: The parameters, or groups of them.
+        """
 
 
 class PeriodicModelAverager(ModelAverager):
-    """Averages after each `period` steps, from `warmup_steps` on."""
+    """Averages the parameters of all ranks after every ``period`` steps.
+
+    Args:
+        period: The number of steps.
+        warmup_steps: The number of steps before the first average. Default: 0.
+        process_group: The group. Default: the default group.
+
+    Raises:
+        ValueError: A number is out of range.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
+        >>> averager, weight = PeriodicModelAverager(period=4), torch.nn.Parameter(torch.ones(2))
+        >>> weight.sum().backward()
+        >>> averager.average_parameters([weight])
+        >>> averager.step
+        1
+        >>> dist.destroy_process_group()
+    """
 
     def __init__(self, period: int, warmup_steps: int = 0, process_group: Any = None) -> None:
         super().__init__(process_group)
@@ -45,7 +78,11 @@ class PeriodicModelAverager(ModelAverager):
         self.period, self.warmup_steps = period, warmup_steps
 
     def average_parameters(self, params: Iterable[Any]) -> None:
-        """Count a step, and average if due."""
+        """Counts a step, and averages the parameters that have a gradient if it is due.
+
+        Args:
+            params: The parameters, or groups of them.
+        """
         since = self.step - self.warmup_steps
         if since >= 0 and since % self.period == 0:
             average_parameters_or_parameter_groups(params, self.process_group)

@@ -15,10 +15,29 @@ __all__ = ["HierarchicalModelAverager"]
 
 
 class HierarchicalModelAverager(ModelAverager):
-    """Averages over groups of `size` consecutive ranks after each `period` steps, per `period_group_size_dict`.
+    """Averages parameters over groups of several sizes, each after its own number of steps.
 
-    Periods and sizes must increase, and the last size is the world's, else ValueError. If several periods end at a
-    step, the largest group is averaged.
+    If several periods end at a step, the largest group is averaged.
+
+    Args:
+        period_group_size_dict: The size of the groups of consecutive ranks, by the period. Periods and sizes increase,
+            and
+            the last size is that of the group.
+        warmup_steps: The number of steps before the first average. Default: 0.
+        process_group: The group. Default: the default group.
+
+    Raises:
+        ValueError: The dictionary is empty, or a number is out of range.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from collections import OrderedDict
+        >>> from torchlite.distributed.algorithms.model_averaging import hierarchical_model_averager
+        >>> averager = hierarchical_model_averager.HierarchicalModelAverager(OrderedDict({4: 1}))
+        >>> list(averager.period_process_group_dict)
+        [4]
+        >>> dist.destroy_process_group()
     """
 
     def __init__(
@@ -48,7 +67,11 @@ class HierarchicalModelAverager(ModelAverager):
         )
 
     def average_parameters(self, params: Iterable[Any]) -> None:
-        """Count a step, and average if due."""
+        """Counts a step, and averages the parameters that have a gradient if it is due.
+
+        Args:
+            params: The parameters, or groups of them.
+        """
         if self.step >= self.warmup_steps:
             for period in reversed(self._periods):
                 if (self.step - self.warmup_steps) % period == 0:

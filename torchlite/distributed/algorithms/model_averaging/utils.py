@@ -12,7 +12,20 @@ __all__ = ["average_parameters", "average_parameters_or_parameter_groups", "get_
 
 
 def average_parameters(params: Iterable[Any], process_group: Any) -> None:
-    """Replace every member's parameters by the mean over the group; a process outside it keeps its own."""
+    """Replaces the parameters of each rank by their mean over the group; other processes keep their own.
+
+    Args:
+        params: The parameters.
+        process_group: The group; ``None`` for the default group.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.algorithms.model_averaging import utils
+        >>> weight = torch.nn.Parameter(torch.ones(2))
+        >>> utils.average_parameters([weight], None)
+        >>> dist.destroy_process_group()
+    """
     if dist.distributed_c10d._rank_not_in_group(process_group):
         return
     group: Any = dist.group.WORLD if process_group is None else process_group
@@ -27,7 +40,19 @@ def average_parameters(params: Iterable[Any], process_group: Any) -> None:
 
 
 def get_params_to_average(params: Iterable[Any]) -> list[Any]:
-    """Return the parameters, or those of an optimizer's groups, that have a gradient."""
+    """Returns the parameters that have a gradient.
+
+    Args:
+        params: The parameters, or an optimizer's groups.
+
+    Raises:
+        NotImplementedError: An item is neither.
+
+    Example:
+        >>> from torchlite.distributed.algorithms.model_averaging import utils
+        >>> utils.get_params_to_average([torch.nn.Parameter(torch.ones(2))])
+        []
+    """
     found = []
     for item in params:
         if isinstance(item, torch.nn.Parameter):
@@ -40,5 +65,19 @@ def get_params_to_average(params: Iterable[Any]) -> list[Any]:
 
 
 def average_parameters_or_parameter_groups(params: Iterable[Any], process_group: Any) -> None:
-    """`average_parameters` of those that have a gradient."""
+    """Averages the parameters that have a gradient over a group.
+
+    Args:
+        params: The parameters, or an optimizer's groups.
+        process_group: The group; ``None`` for the default group.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.algorithms.model_averaging import utils
+        >>> weight = torch.nn.Parameter(torch.ones(2))
+        >>> weight.sum().backward()
+        >>> utils.average_parameters_or_parameter_groups([weight], None)
+        >>> dist.destroy_process_group()
+    """
     average_parameters(get_params_to_average(params), process_group)

@@ -14,11 +14,33 @@ __all__ = ["ChildFailedError", "record"]
 
 
 class ChildFailedError(Exception):
-    """A launched process failed. `torchlite-run` reports that itself, and does not raise it."""
+    """Error of a started process in PyTorch; `torchlite-run` reports the failure itself and does not raise it.
+
+    Example:
+        >>> from torchlite.distributed.elastic.multiprocessing.errors import ChildFailedError
+        >>> issubclass(ChildFailedError, Exception)
+        True
+    """
 
 
 def record(fn: Callable[..., Any], error_handler: Any = None) -> Callable[..., Any]:
-    """Decorate a program's main function: its error is written to `torchlite-run`'s error file, and raised."""
+    """Decorates a program's main function: its error is written to the error file of `torchlite-run`, and raised.
+
+    Args:
+        fn: The function.
+        error_handler: Writes the error, by ``record_exception(error)``, after ``initialize()``. Default: the file.
+
+    Returns:
+        The wrapped function.
+
+    Example:
+        >>> from torchlite.distributed.elastic.multiprocessing.errors import record
+        >>> @record
+        ... def main():
+        ...     return 0
+        >>> main()
+        0
+    """
 
     @functools.wraps(fn)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
