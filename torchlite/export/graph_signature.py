@@ -132,7 +132,17 @@ class OutputSpec:
 
 @dataclasses.dataclass
 class ExportBackwardSignature:
-    """Outputs of a joint graph with backward pass."""
+    """Outputs of a graph that has a forward and a backward pass.
+
+    Args:
+        gradients_to_parameters: Parameter names by the output names of their gradients.
+        gradients_to_user_inputs: Input names by the output names of their gradients.
+        loss_output: Name of the output that is differentiated.
+
+    Example:
+        >>> torch.export.ExportBackwardSignature({"grad": "weight"}, {}, "loss").loss_output
+        'loss'
+    """
 
     gradients_to_parameters: dict[str, str]
     gradients_to_user_inputs: dict[str, str]
@@ -143,10 +153,15 @@ class ExportBackwardSignature:
 class ExportGraphSignature:
     """Specs of an exported graph's inputs and outputs, in order.
 
-    >>> from torchlite.export.graph_signature import *
-    >>> spec = InputSpec(InputKind.PARAMETER, TensorArgument("p_weight"), "weight")
-    >>> ExportGraphSignature([spec], []).inputs_to_parameters
-    {'p_weight': 'weight'}
+    Args:
+        input_specs: List of `InputSpec`.
+        output_specs: List of `OutputSpec`.
+
+    Example:
+        >>> from torchlite.export.graph_signature import *
+        >>> spec = InputSpec(InputKind.PARAMETER, TensorArgument("p_weight"), "weight")
+        >>> ExportGraphSignature([spec], []).inputs_to_parameters
+        {'p_weight': 'weight'}
     """
 
     input_specs: list[InputSpec]
@@ -259,14 +274,23 @@ class ExportGraphSignature:
         return tuple(s.arg.name for s in self.output_specs if s.kind is OutputKind.TOKEN)
 
     def replace_all_uses(self, old: str, new: str) -> None:
-        """Rename a node in all specs."""
+        """Renames a node in all specs.
+
+        Args:
+            old: Its name.
+            new: Its new name.
+        """
         specs: list[Any] = [*self.input_specs, *self.output_specs]
         for spec in specs:
             if not isinstance(spec.arg, ConstantArgument) and spec.arg.name == old:
                 spec.arg.name = new
 
     def get_replace_hook(self, replace_inputs: bool = False) -> Callable:
-        """Return a graph module hook that updates the signature when nodes are replaced."""
+        """Returns a hook of graph modules that updates the specs where nodes are replaced.
+
+        Args:
+            replace_inputs: Whether specs of inputs are updated too. Default: ``False``.
+        """
 
         def replaced(old: Any, new: str, user: Any) -> None:
             if user.op == "output" or (replace_inputs and old.op == "placeholder"):

@@ -13,7 +13,12 @@ class OnnxExporterWarning(UserWarning):
 
 
 class OnnxExporterError(RuntimeError):
-    """The model cannot be exported."""
+    """Raised where a model cannot be exported.
+
+    Example:
+        >>> issubclass(torch.onnx.OnnxExporterError, RuntimeError)
+        True
+    """
 
 
 class WrittenViewError(OnnxExporterError):
@@ -40,7 +45,18 @@ class CheckerError(OnnxExporterError):
 
 
 class OnnxFileError(RuntimeError):
-    """The file is no ONNX model, or needs unsupported features. The message names the part and is short."""
+    """Raised where a file is no ONNX model, or needs features that torchlite lacks.
+
+    The message names the part of the file.
+
+    Args:
+        text: The message; of long ones the first 2,000 characters are kept.
+
+    Example:
+        >>> torch.onnx.load(b"junk")
+        Traceback (most recent call last):
+        torchlite.onnx.errors.OnnxFileError: ...
+    """
 
     def __init__(self, text: str = "") -> None:
         super().__init__(text if len(text) <= 2000 else f"{text[:2000]} ...")
