@@ -15,7 +15,12 @@ IS_HIP_EXTENSION = False
 
 
 def is_ninja_available() -> bool:
-    """True if the build tool ninja is found."""
+    """Returns whether the build tool ninja is found.
+
+    Example:
+        >>> torch.utils.cpp_extension.is_ninja_available() in (True, False)
+        True
+    """
     return shutil.which("ninja") is not None
 
 
