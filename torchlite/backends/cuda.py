@@ -165,8 +165,12 @@ def _make_sdp_switch(name: str, words: str) -> tuple[Any, Any]:
     def enable(enabled: bool) -> None:
         FLAGS.sdp[name] = bool(enabled)
 
-    is_enabled.__doc__ = f"Whether scaled dot-product attention may use {words}."
-    enable.__doc__ = f"Let scaled dot-product attention use {words}, or not."
+    is_enabled.__doc__ = f"Returns whether scaled dot-product attention may use {words}."
+    enable.__doc__ = f"""Sets whether scaled dot-product attention may use {words}.
+
+Args:
+    enabled: Whether it may.
+"""
     is_enabled.__name__, enable.__name__ = f"{name}_sdp_enabled", f"enable_{name}_sdp"
     return is_enabled, enable
 

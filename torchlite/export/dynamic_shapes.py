@@ -15,7 +15,17 @@ __all__ = ["AdditionalInputs", "Constraint", "Dim", "ShapesCollection", "ValueRa
 
 
 class ValueRanges(NamedTuple):
-    """Minimum and maximum of a size."""
+    """Smallest and largest value of a size.
+
+    Args:
+        lower: The smallest.
+        upper: The largest; ``math.inf`` for no limit.
+
+    Example:
+        >>> from torchlite.export.dynamic_shapes import ValueRanges
+        >>> ValueRanges(2, float("inf"))
+        VR[2, int_oo]
+    """
 
     lower: Any
     upper: Any

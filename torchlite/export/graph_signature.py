@@ -16,42 +16,68 @@ __all__ = [
 
 @dataclasses.dataclass
 class TensorArgument:
-    """A tensor, by node name."""
+    """A tensor of the graph.
+
+    Args:
+        name: Name of its node.
+    """
 
     name: str
 
 
 @dataclasses.dataclass
 class TokenArgument:
-    """A token that orders calls with side effects."""
+    """A token that orders calls with side effects.
+
+    Args:
+        name: Name of its node.
+    """
 
     name: str
 
 
 @dataclasses.dataclass
 class SymIntArgument:
-    """A dynamic integer, by node name."""
+    """An integer that is computed from sizes.
+
+    Args:
+        name: Name of its node.
+    """
 
     name: str
 
 
 @dataclasses.dataclass
 class SymFloatArgument:
-    """A dynamic float."""
+    """A float that is computed from sizes.
+
+    Args:
+        name: Name of its node.
+    """
 
     name: str
 
 
 @dataclasses.dataclass
 class SymBoolArgument:
-    """A dynamic bool."""
+    """A bool that is computed from sizes.
+
+    Args:
+        name: Name of its node.
+    """
 
     name: str
 
 
 @dataclasses.dataclass
 class CustomObjArgument:
-    """An object of a TorchScript class."""
+    """An object of a TorchScript class.
+
+    Args:
+        name: Name of its node.
+        class_fqn: Full name of the class.
+        fake_val: An object that stands for it. Default: ``None``.
+    """
 
     name: str
     class_fqn: str
@@ -60,7 +86,12 @@ class CustomObjArgument:
 
 @dataclasses.dataclass
 class ConstantArgument:
-    """A constant argument of the program."""
+    """A constant of the program.
+
+    Args:
+        name: Name of the argument.
+        value: The value.
+    """
 
     name: str
     value: int | float | bool | str | None
@@ -73,7 +104,14 @@ ArgumentSpec: TypeAlias = Union[
 
 
 class InputKind(Enum):
-    """Kind of a graph input."""
+    """What an input of the graph is: the user's, a parameter, a buffer, a constant, a custom object or a token.
+
+    Example:
+        >>> from torchlite.export.graph_signature import InputKind
+        >>> program = torch.export.export(torch.nn.Linear(3, 2), (torch.ones(4, 3),))
+        >>> [spec.kind.name for spec in program.graph_signature.input_specs]
+        ['PARAMETER', 'PARAMETER', 'USER_INPUT']
+    """
 
     USER_INPUT = auto()
     PARAMETER = auto()
@@ -85,8 +123,21 @@ class InputKind(Enum):
 
 @dataclasses.dataclass
 class InputSpec:
-    """Spec of a graph input; `target` names the parameter, buffer or constant. Raise ValueError for a buffer without
-    `persistent`.
+    """What an input of the graph is, and where its value comes from.
+
+    Args:
+        kind: An `InputKind`.
+        arg: The node, such as a `TensorArgument`.
+        target: Name of the parameter, buffer or constant; ``None`` for the user's inputs.
+        persistent: Whether a buffer belongs to the state. Default: ``None``, for other kinds.
+
+    Raises:
+        AssertionError: ``persistent`` is not given for a buffer.
+
+    Example:
+        >>> from torchlite.export.graph_signature import *
+        >>> print(InputSpec(InputKind.PARAMETER, TensorArgument("p_weight"), "weight"))
+        p_weight: PARAMETER target='weight'
     """
 
     kind: InputKind
@@ -105,7 +156,15 @@ class InputSpec:
 
 
 class OutputKind(Enum):
-    """Kind of a graph output."""
+    """What an output of the graph is: a result of the user, a loss, a gradient, a token, or a new value of a buffer,
+    parameter or input.
+
+    Example:
+        >>> from torchlite.export.graph_signature import OutputKind
+        >>> program = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
+        >>> [spec.kind.name for spec in program.graph_signature.output_specs]
+        ['USER_OUTPUT']
+    """
 
     USER_OUTPUT = auto()
     LOSS_OUTPUT = auto()
@@ -119,7 +178,18 @@ class OutputKind(Enum):
 
 @dataclasses.dataclass
 class OutputSpec:
-    """Spec of a graph output; `target` names what it updates or is the gradient of."""
+    """What an output of the graph is, and where its value goes.
+
+    Args:
+        kind: An `OutputKind`.
+        arg: The node, such as a `TensorArgument`.
+        target: Name of what it updates or is the gradient of; ``None`` for results of the user.
+
+    Example:
+        >>> from torchlite.export.graph_signature import *
+        >>> print(OutputSpec(OutputKind.BUFFER_MUTATION, TensorArgument("add"), "count"))
+        add: BUFFER_MUTATION target='count'
+    """
 
     kind: OutputKind
     arg: ArgumentSpec

@@ -58,19 +58,42 @@ class _RunnableGraph(Module):
 
 
 class InterpreterModule(_RunnableGraph):
-    """Submodule of an unflattened program, with its `graph` and parameters."""
+    """Submodule of an unflattened program, with its `graph` and parameters.
+
+    Args:
+        graph: The graph.
+        ty: Name of the original module's class. Default: ``None``.
+
+    Example:
+        >>> program = torch.export.export(torch.nn.Sequential(torch.nn.ReLU()), (torch.ones(2),))
+        >>> torch.export.unflatten(program).get_submodule("0")
+        InterpreterModule()
+    """
 
     def __init__(self, graph: Graph, ty: str | None = None) -> None:
         super().__init__()
         self.graph, self._ty = graph, ty
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the graph."""
+        """Runs the graph.
+
+        Args:
+            *args: Inputs of the graph.
+            **kwargs: Further inputs by name.
+        """
         return self._run_graph(args, kwargs)
 
 
 class InterpreterModuleDispatcher(Module):
-    """Module called several times with different graphs; its calls use them in turn."""
+    """Module that is called several times with different graphs; its calls use them in turn.
+
+    Args:
+        attrs: Names of attributes that it takes from the first module.
+        call_modules: A module for each call.
+
+    Raises:
+        AssertionError: There are no modules.
+    """
 
     def __init__(self, attrs: set[str], call_modules: list[InterpreterModule]) -> None:
         super().__init__()
@@ -92,7 +115,12 @@ class InterpreterModuleDispatcher(Module):
         return self.__dict__["_call_modules"]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the module of the current call."""
+        """Runs the module of the current call.
+
+        Args:
+            *args: Inputs of the graph.
+            **kwargs: Further inputs by name.
+        """
         calls = self.call_modules()
         chosen = calls[self._num_calls]
         self._num_calls = (self._num_calls + 1) % len(calls)
@@ -103,7 +131,12 @@ class InterpreterModuleDispatcher(Module):
             raise
 
     def print_readable(self, *args: Any, **kwargs: Any) -> str:
-        """Return or print the code of every call."""
+        """Returns the code of every call, and prints it.
+
+        Args:
+            *args: Arguments of `torch.fx.GraphModule.print_readable`.
+            **kwargs: Further ones by name.
+        """
         return "\n".join(module.print_readable(*args, **kwargs) for module in self.call_modules())
 
 

@@ -10,20 +10,31 @@ __all__ = ["SobolEngine"]
 
 
 class SobolEngine:
-    """Points of a (scrambled) Sobol' sequence, which fill the unit cube evenly: of each 2**k in a row every binary box
-    of volume 2**-k has about one.
+    """Points of a Sobol' sequence, possibly scrambled, which fill the unit cube evenly.
 
-    ``dimension`` is from 1 to 21201, else ValueError. With ``scramble=True`` the points are mixed by a random linear
-    map and a random shift, drawn with ``seed`` (or by the global generator), which keeps the evenness; the stream is
-    PyTorch's. Direction numbers are those of Joe and Kuo. There are 2**30 points.
+    Of each 2**k points in a row every binary box of volume 2**-k has about one. Scrambling mixes the points by a random
+    linear map and a random shift, which keep the evenness; the stream is PyTorch's. There are 2**30 points.
 
-    >>> engine = torch.quasirandom.SobolEngine(2)
-    >>> engine.draw(3)
-    tensor([[0.0000, 0.0000],
-            [0.5000, 0.5000],
-            [0.7500, 0.2500]])
-    >>> engine.draw()
-    tensor([[0.2500, 0.7500]])
+    Args:
+        dimension: Number of dimensions, 1 to 21201.
+        scramble: Whether the points are scrambled. Default: ``False``.
+        seed: Seed of the scrambling. Default: drawn by the global generator.
+
+    Raises:
+        ValueError: ``dimension`` is out of range.
+
+    Example:
+        >>> engine = torch.quasirandom.SobolEngine(2)
+        >>> engine.draw(3)
+        tensor([[0.0000, 0.0000],
+                [0.5000, 0.5000],
+                [0.7500, 0.2500]])
+        >>> engine.draw()
+        tensor([[0.2500, 0.7500]])
+
+    References:
+        - S. Joe, F. Y. Kuo. Constructing Sobol' sequences with better two-dimensional projections. 2008.
+        - A. B. Owen. Scrambling Sobol' and Niederreiter-Xing points. 1998.
     """
 
     MAXBIT = MAX_BIT
@@ -44,14 +55,22 @@ class SobolEngine:
         self.num_generated = 0
 
     def draw(self, n: int = 1, out: torch.Tensor | None = None, dtype: torch.dtype | None = None) -> torch.Tensor:
-        """The next ``n`` points, of shape ``(n, dimension)``, in ``dtype`` (float32 or float64; None is the default
-        dtype). ``out`` takes them as well; it is resized.
+        """Returns the next points, of shape ``(n, dimension)``.
 
-        >>> torch.quasirandom.SobolEngine(1).draw(4, dtype=torch.float64)
-        tensor([[0.0000],
-                [0.5000],
-                [0.7500],
-                [0.2500]], dtype=torch.float64)
+        Args:
+            n: Number of points. Default: 1.
+            out: Tensor that takes them too; it is resized. Default: none.
+            dtype: float32 or float64. Default: the default dtype.
+
+        Raises:
+            NotImplementedError: The dtype is another one.
+
+        Example:
+            >>> torch.quasirandom.SobolEngine(1).draw(4, dtype=torch.float64)
+            tensor([[0.0000],
+                    [0.5000],
+                    [0.7500],
+                    [0.2500]], dtype=torch.float64)
         """
         dtype = torch.get_default_dtype() if dtype is None else dtype
         if self.num_generated:
@@ -67,10 +86,19 @@ class SobolEngine:
         return out
 
     def draw_base2(self, m: int, out: torch.Tensor | None = None, dtype: torch.dtype | None = None) -> torch.Tensor:
-        """The next ``2**m`` points. ValueError if there are not a power of two of them altogether then.
+        """Returns the next ``2**m`` points.
 
-        >>> torch.quasirandom.SobolEngine(3).draw_base2(4).shape
-        torch.Size([16, 3])
+        Args:
+            m: Binary logarithm of the number of points.
+            out: Tensor that takes them too; it is resized. Default: none.
+            dtype: float32 or float64. Default: the default dtype.
+
+        Raises:
+            ValueError: The number of all points so far would not be a power of two.
+
+        Example:
+            >>> torch.quasirandom.SobolEngine(3).draw_base2(4).shape
+            torch.Size([16, 3])
         """
         n = 2**m
         total = self.num_generated + n
@@ -89,10 +117,14 @@ class SobolEngine:
         return self
 
     def fast_forward(self, n: int) -> SobolEngine:
-        """Leaves out ``n`` points, and returns the engine.
+        """Leaves out points, and returns the engine.
 
-        >>> torch.quasirandom.SobolEngine(1).fast_forward(2).draw()
-        tensor([[0.7500]])
+        Args:
+            n: Number of points.
+
+        Example:
+            >>> torch.quasirandom.SobolEngine(1).fast_forward(2).draw()
+            tensor([[0.7500]])
         """
         last = self.num_generated - 1 if self.num_generated else 0
         steps = n if self.num_generated else n - 1
