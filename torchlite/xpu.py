@@ -22,16 +22,38 @@ __all__ = [*_ANSWERED.split(), *_WANTED.split(), "device", "empty_cache", "is_cu
 
 
 def empty_cache() -> None:
-    """Give cached memory back: there is none."""
+    """Has no effect: there is no cached memory.
+
+    Example:
+        >>> torch.xpu.empty_cache()
+    """
 
 
 def is_current_stream_capturing() -> bool:
-    """RuntimeError: a graph is recorded on such a device alone."""
+    """Raises RuntimeError: there is no such device.
+
+    Raises:
+        RuntimeError: Always.
+
+    Example:
+        >>> torch.xpu.is_current_stream_capturing()
+        Traceback (most recent call last):
+        RuntimeError: Tried to instantiate dummy base class _xpu_isCurrentStreamCapturing
+    """
     raise RuntimeError("Tried to instantiate dummy base class _xpu_isCurrentStreamCapturing")
 
 
 class device:
-    """Within this the device with that index is the current one; without devices nothing changes."""
+    """Context manager of the current device, which has no effect: there are none.
+
+    Args:
+        device: No effect.
+
+    Example:
+        >>> with torch.xpu.device(0):
+        ...     torch.xpu.device_count()
+        0
+    """
 
     def __init__(self, device: Any) -> None: ...
 

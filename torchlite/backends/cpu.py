@@ -19,7 +19,12 @@ def get_kernel_engine() -> str:
 
 
 def get_cpu_capability() -> str:
-    """The widest vector instructions that NumPy finds: "AVX512", "AVX2", "NEON" … or "DEFAULT"."""
+    """Returns the widest vector instructions that NumPy finds: "AVX512", "AVX2", "NEON", … or "DEFAULT".
+
+    Example:
+        >>> torch.backends.cpu.get_cpu_capability() in ("AVX512", "AVX2", "NEON", "ALTIVEC", "VECTOR", "DEFAULT")
+        True
+    """
     from numpy._core._multiarray_umath import __cpu_features__ as features
 
     names = {

@@ -6,12 +6,21 @@ enabled, strategy = False, None
 
 
 def is_available() -> bool:
-    """Return False: `torch.einsum` does not use it."""
+    """Returns False: `torch.einsum` chooses the order of contractions itself.
+
+    Example:
+        >>> torch.backends.opt_einsum.is_available()
+        False
+    """
     return False
 
 
 def get_opt_einsum() -> None:
-    """Return None: `torch.einsum` does not use it."""
+    """Returns None: `torch.einsum` does not use the package opt_einsum.
+
+    Example:
+        >>> torch.backends.opt_einsum.get_opt_einsum()
+    """
     return None
 
 

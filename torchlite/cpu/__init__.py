@@ -16,93 +16,170 @@ __all__ = [
 
 
 class Stream:
-    """A queue of work: the only one, which is empty whenever a call returns."""
+    """A queue of work of the CPU: the only one, which is empty whenever a call returns.
+
+    Args:
+        priority: No effect.
+
+    Example:
+        >>> torch.cpu.Stream().query()
+        True
+    """
 
     def __init__(self, priority: int = -1):
         pass
 
     def synchronize(self) -> None:
-        """Nothing to wait for."""
+        """Returns at once: nothing is pending."""
 
     def query(self) -> bool:
         """True: everything has run."""
         return True
 
     def record_event(self, event: Event | None = None) -> Event:
-        """Return the event, by default a new one."""
+        """Returns the event.
+
+        Args:
+            event: An event. Default: a new one.
+        """
         return event or Event()
 
     def wait_event(self, event: Event) -> None:
-        """Nothing to wait for."""
+        """Returns at once: nothing is pending.
+
+        Args:
+            event: No effect.
+        """
 
     def wait_stream(self, stream: Stream) -> None:
-        """Nothing to wait for."""
+        """Returns at once: nothing is pending.
+
+        Args:
+            stream: No effect.
+        """
 
 
 class Event:
-    """A point in the stream's work, which is always complete."""
+    """A point in the work of the CPU's stream, which is always complete.
+
+    Example:
+        >>> torch.cpu.Event().query()
+        True
+    """
 
     def query(self) -> bool:
         """True: everything has run."""
         return True
 
     def record(self, stream: Stream | None = None) -> None:
-        """Accepted."""
+        """Returns at once.
+
+        Args:
+            stream: No effect.
+        """
 
     def synchronize(self) -> None:
-        """Nothing to wait for."""
+        """Returns at once: nothing is pending."""
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Nothing to wait for."""
+        """Returns at once: nothing is pending.
+
+        Args:
+            stream: No effect.
+        """
 
 
 _stream = Stream()
 
 
 def is_available() -> bool:
-    """True."""
+    """Returns True.
+
+    Example:
+        >>> torch.cpu.is_available()
+        True
+    """
     return True
 
 
 def is_initialized() -> bool:
-    """True."""
+    """Returns True.
+
+    Example:
+        >>> torch.cpu.is_initialized()
+        True
+    """
     return True
 
 
 def device_count() -> int:
-    """1."""
+    """Returns 1.
+
+    Example:
+        >>> torch.cpu.device_count()
+        1
+    """
     return 1
 
 
 def current_device() -> str:
-    """ "cpu"."""
+    """Returns "cpu".
+
+    Example:
+        >>> torch.cpu.current_device()
+        'cpu'
+    """
     return "cpu"
 
 
 def set_device(device: Any) -> None:
-    """Accepted without effect: there is one device."""
+    """Has no effect: there is one device.
+
+    Args:
+        device: Has no effect.
+
+    Example:
+        >>> torch.cpu.set_device("cpu")
+    """
 
 
 def current_stream(device: Any = None) -> Stream:
-    """Return the only stream. `device` has no effect: the CPU has one stream."""
+    """Returns the only stream of the CPU.
+
+    Args:
+        device: Has no effect.
+
+    Example:
+        >>> torch.cpu.current_stream().query()
+        True
+    """
     return _stream
 
 
 def stream(stream: Stream | None) -> contextlib.AbstractContextManager:
-    """A context manager without effect.
+    """Returns a context manager that has no effect.
 
-    `stream` has no effect: the CPU has one stream.
+    Args:
+        stream: No effect: the CPU has one stream.
 
-    >>> import torchlite as torch
-    >>> with torch.cpu.stream(torch.cpu.Stream()):
-    ...     torch.cpu.current_stream().query()
-    True
+    Example:
+        >>> import torchlite as torch
+        >>> with torch.cpu.stream(torch.cpu.Stream()):
+        ...     torch.cpu.current_stream().query()
+        True
     """
     return contextlib.nullcontext()
 
 
 def synchronize(device: Any = None) -> None:
-    """Nothing to wait for."""
+    """Returns at once: nothing is pending.
+
+    Args:
+        device: Has no effect.
+
+    Example:
+        >>> torch.cpu.synchronize()
+    """
 
 
 __dir__ = make_module_dir(globals())

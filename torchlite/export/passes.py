@@ -15,8 +15,20 @@ __all__ = ["move_to_device_pass"]
 
 
 def move_to_device_pass(ep: Any, location: Any) -> Any:
-    """Return the program on another device: tensors and device arguments in the graph. `location` is a device, or a
-    dictionary of devices.
+    """Returns an exported program on another device: its tensors, and the device arguments of its graph.
+
+    Args:
+        ep: An `ExportedProgram`.
+        location: A device, or a dict from devices to devices.
+
+    Returns:
+        The new program.
+
+    Example:
+        >>> from torchlite.export.passes import move_to_device_pass
+        >>> program = torch.export.export(torch.nn.Linear(3, 2), (torch.ones(4, 3),))
+        >>> move_to_device_pass(program, "meta").state_dict["weight"].device
+        device(type='meta')
     """
     goes = location if isinstance(location, dict) else None
 

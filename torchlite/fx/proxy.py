@@ -236,12 +236,17 @@ class Proxy:
 
     During tracing, tensors are Proxies. Outside tracing, `Proxy(node)` creates nodes at its graph's insert point.
 
-    >>> import torchlite as torch
-    >>> graph = torch.fx.Graph()
-    >>> x = torch.fx.Proxy(graph.placeholder("x"))
-    >>> y = torch.relu(x) + 1
-    >>> y, y.node.args
-    (Proxy(add), (relu, 1))
+    Args:
+        node: A node.
+        tracer: The tracer that creates nodes. Default: one that appends to the node's graph.
+
+    Example:
+        >>> import torchlite as torch
+        >>> graph = torch.fx.Graph()
+        >>> x = torch.fx.Proxy(graph.placeholder("x"))
+        >>> y = torch.relu(x) + 1
+        >>> y, y.node.args
+        (Proxy(add), (relu, 1))
     """
 
     @compatibility(is_backward_compatible=True)

@@ -17,7 +17,12 @@ IS_HIP_EXTENSION = False
 
 
 def is_ninja_available() -> bool:
-    """True if the build tool ninja is found."""
+    """Returns whether the build tool ninja is found.
+
+    Example:
+        >>> torch.utils.cpp_extension.is_ninja_available() in (True, False)
+        True
+    """
     return shutil.which("ninja") is not None
 
 
@@ -29,7 +34,15 @@ def _make_unsupported_function(name: str) -> Any:
         )
 
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = "NotImplementedError: there are no C++ libraries to build against."
+    refuse.__doc__ = """Raises NotImplementedError: there are no C++ libraries to build against.
+
+Args:
+    *args: No effect.
+    **kwargs: No effect.
+
+Raises:
+    NotImplementedError: Always.
+"""
     return refuse
 
 
@@ -39,7 +52,15 @@ load, load_inline, CppExtension, CUDAExtension, include_paths = map(
 
 
 class BuildExtension:
-    """A command for setup scripts; the constructor raises NotImplementedError."""
+    """Command of setup scripts, which raises NotImplementedError: there are no C++ libraries to build against.
+
+    Args:
+        *args: No effect.
+        **kwargs: No effect.
+
+    Raises:
+        NotImplementedError: Always.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         _make_unsupported_function("BuildExtension")()

@@ -14,11 +14,18 @@ __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
 
 
 def to_dlpack(tensor: Tensor) -> Any:
-    """A capsule on the tensor's memory, to be taken over once.
+    """Returns a DLPack capsule on a tensor's memory, which one consumer takes over.
 
-    >>> import torchlite as torch
-    >>> torch.utils.dlpack.to_dlpack(torch.ones(2)).__class__.__name__
-    'PyCapsule'
+    Args:
+        tensor: A tensor. It is detached.
+
+    Example:
+        >>> import torchlite as torch
+        >>> torch.utils.dlpack.to_dlpack(torch.ones(2)).__class__.__name__
+        'PyCapsule'
+
+    See also:
+        `torch.from_dlpack`.
     """
     return tensor.detach().__dlpack__()
 
