@@ -73,9 +73,17 @@ class PythonProtocols(AutogradMethods):
         return self._tl_kernels.to_numpy(self._tl_array).tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The tensor as a NumPy array on the same memory (a copy when on another device with `force=True`).
+        """Returns a NumPy array on the same memory.
 
-        RuntimeError when it requires grad; TypeError on another device, unless `force`.
+        Args:
+            force: Whether a tensor that requires a gradient, or is on another device, is copied. Default: ``False``.
+
+        Raises:
+            RuntimeError: The tensor requires a gradient.
+            TypeError: The tensor is not on the CPU.
+
+        See also:
+            `torch.from_numpy`.
         """
         if TRACES and (found := trace_method("numpy", self, force=force)) is not NotImplemented:
             return found
@@ -135,10 +143,15 @@ class PythonProtocols(AutogradMethods):
         return CALLBACKS.array_namespace()
 
     def to_device(self, device, /, *, stream=None):
-        """The tensor on a device, as the Array API has it: itself if it is there.
+        """Returns the tensor on a device, as the Array API defines it: itself if it is there.
 
-        stream: the stream that the copy is queued in, in the place of the current one. ValueError for a device that has
-        no streams.
+        Args:
+            device: The device.
+            stream: The stream in which the copy is queued. Default: the current one.
+
+        Raises:
+            TypeError: `stream` is not a stream.
+            ValueError: The device has no streams.
         """
         if stream is None:
             return self.to(device)
