@@ -110,10 +110,10 @@ def _set_by_other_classes(cls: type, name: str, parameter: str) -> bool:
 
 def _is_documented(parameter: str, *texts: str | None) -> bool:
     """True if a docstring contains "`x` has no effect", alone or in a list ("`x` and `y` have no effect"), or an item
-    "x: Has no effect" or "x, y: Have no effect" of its Args section.
+    "x: Has no effect" or "x, y: No effect" of its Args section.
     """
     sentence = r"((?:`\*{0,2}\w+`(?:, and |, | and )?)+) (?:has|have) no effect"
-    item = r"(?<!\S)((?:\*{0,2}\w+, )*\*{0,2}\w+): (?:Has|Have) no effect"
+    item = r"(?<!\S)((?:\*{0,2}\w+, )*\*{0,2}\w+): (?:Has no|Have no|No) effect"
     for text in texts:
         plain = " ".join((text or "").split())
         for names in re.findall(sentence, plain) + re.findall(item, plain):

@@ -199,13 +199,12 @@ def gaussian_nll_loss(
     r"""Computes the negative log-likelihood under normal distributions (Nix and Weigend, 1994)."""
 
 def gelu(input: Tensor, *, approximate: _b.str = "none", out: Tensor | None = None) -> Tensor:
-    """``input`` times the standard normal distribution function of ``input`` (Hendrycks and Gimpel, 2016).
-
-    ``approximate="tanh"`` uses ``0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))``.
-    """
+    """`input` times the standard normal distribution function of `input` (Hendrycks and Gimpel, 2016)."""
 
 def glu(input: Tensor, dim: _b.int = -1) -> Tensor:
-    """The first half of ``input`` along ``dim`` times the sigmoid of the second half (Dauphin et al., 2016)."""
+    """The gated linear unit: the first half of `input` along `dim` times the sigmoid of the second (Dauphin et
+    al., 2016).
+    """
 
 def grid_sample(
     input: Tensor,
@@ -219,13 +218,12 @@ def grid_sample(
 def gumbel_softmax(
     logits: Tensor, tau: _b.float = 1, hard: _b.bool = False, eps: _b.float = 1e-10, dim: _b.int = -1
 ) -> Tensor:
-    """A sample from the Gumbel-softmax distribution (Jang et al., 2016): nearly one-hot for a small ``tau``.
-
-    With ``hard=True`` the value is one-hot and the gradient is the soft sample's.
+    """A sample from the Gumbel-softmax distribution along `dim` (Jang et al., 2016): ``softmax((logits + g) /
+    tau)`` with Gumbel noise `g`.
     """
 
 def hardshrink(input: Tensor, lambd: _b.float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """Zero within ``[-lambd, lambd]``, ``input`` elsewhere."""
+    """Zero where the absolute value is at most `lambd`, and `input` elsewhere."""
 
 def hinge_embedding_loss(
     input: Tensor,
@@ -310,7 +308,7 @@ def local_response_norm(
     r"""Divides each channel by a power of the squares of its neighbors (Krizhevsky et al., 2012)."""
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``log(1 / (1 + exp(-input)))``, without overflow for any input."""
+    """``log(1 / (1 + exp(-input)))``, computed without overflow."""
 
 def margin_ranking_loss(
     input1: Tensor,
@@ -422,9 +420,7 @@ def poisson_nll_loss(
     r"""Computes the negative log-likelihood of counts under Poisson distributions."""
 
 def prelu(input: Tensor, weight: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``input`` where positive, ``weight * input`` elsewhere; ``weight`` has one element or one for each channel
-    (dimension 1).
-    """
+    """`input` where it is positive, and ``weight * input`` elsewhere (He et al., 2015)."""
 
 def rms_norm(
     input: Tensor,
@@ -469,16 +465,32 @@ def soft_margin_loss(
     r"""Computes the logistic loss for targets of -1 and 1."""
 
 def softplus(input: Tensor, beta: _b.float = 1.0, threshold: _b.float = 20.0, *, out: Tensor | None = None) -> Tensor:
-    """``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` is above ``threshold``."""
+    """``log(1 + exp(beta * input)) / beta``: a smooth ReLU."""
 
 def softshrink(input: Tensor, lambd: _b.float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """``input`` moved towards zero by ``lambd``; zero within ``[-lambd, lambd]``."""
+    """`input` moved towards zero by `lambd`; zero where the absolute value is at most `lambd`."""
 
 def softsign(input: Tensor) -> Tensor:
-    """``input / (1 + |input|)``."""
+    """``input / (1 + abs(input))``, elementwise.
+
+    Example:
+        >>> torch.nn.functional.softsign(torch.tensor([-1.0, 3.0]))
+        tensor([-0.5000,  0.7500])
+
+    See also:
+        `torch.nn.Softsign`.
+    """
 
 def tanhshrink(input: Tensor) -> Tensor:
-    """``input - tanh(input)``."""
+    """``input - tanh(input)``, elementwise.
+
+    Example:
+        >>> torch.nn.functional.tanhshrink(torch.tensor([-1.0, 2.0]))
+        tensor([-0.2384,  1.0360])
+
+    See also:
+        `torch.nn.Tanhshrink`.
+    """
 
 def triplet_margin_loss(
     anchor: Tensor,
@@ -529,10 +541,23 @@ def upsample_nearest(
     """Resamples by the nearest elements. Deprecated: use `torch.nn.functional.interpolate`."""
 
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``1 / (1 + exp(-input))``."""
+    """The logistic function ``1 / (1 + exp(-input))``; integers become the default float dtype.
+
+    Example:
+        >>> torch.sigmoid(torch.tensor([0.0, 1.0]))
+        tensor([0.5000, 0.7311])
+
+    See also:
+        `torch.logit`, its inverse.
+    """
 
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent; integers become the default float dtype.
+
+    Example:
+        >>> torch.tanh(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.7616])
+    """
 
 def celu_(input: Tensor, alpha: Number = 1.0) -> Tensor:
     """In-place version of `celu`: writes the result into the tensor and returns it."""

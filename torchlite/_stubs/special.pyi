@@ -77,13 +77,31 @@ def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Computes the inverse of the error function on (-1, 1)."""
 
 def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """2 to the power of ``input``."""
+    """``2 ** input``; integers become the default float dtype.
+
+    Example:
+        >>> torch.exp2(torch.tensor([0.0, 3.0]))
+        tensor([1., 8.])
+    """
 
 def expit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``1 / (1 + exp(-input))``."""
+    """The logistic function ``1 / (1 + exp(-input))``; integers become the default float dtype.
+
+    Example:
+        >>> torch.sigmoid(torch.tensor([0.0, 1.0]))
+        tensor([0.5000, 0.7311])
+
+    See also:
+        `torch.logit`, its inverse.
+    """
 
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``exp(input) - 1``, precise for small ``input``."""
+    """``exp(input) - 1``, precise for small `input`; integers become the default float dtype.
+
+    Example:
+        >>> torch.expm1(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 1.7183])
+    """
 
 def gammainc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""Computes the regularized lower incomplete gamma function."""
@@ -119,7 +137,12 @@ def legendre_polynomial_p(input: Tensor | Number, n: Tensor | Number, *, out: Te
     """Computes the Legendre polynomial, of each element."""
 
 def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``log(1 + input)``, precise for small ``input``."""
+    """``log(1 + input)``, precise for small `input`; integers become the default float dtype.
+
+    Example:
+        >>> torch.log1p(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.6931])
+    """
 
 def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Computes the logarithm of `ndtr`, precise for very negative elements.
@@ -197,7 +220,7 @@ def psi(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""Computes the derivative of `lgamma`."""
 
 def round(input: Tensor, *, decimals: _b.int = 0, out: Tensor | None = None) -> Tensor:
-    """To the nearest integer, or to ``decimals`` decimal places (negative: to tens, hundreds ...); ties go to even."""
+    """Each element rounded to the nearest integer, or to `decimals` decimal places; ties go to even."""
 
 def scaled_modified_bessel_k0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Computes ``exp(x)`` times the modified Bessel function of the second kind of order 0 of each element.

@@ -443,7 +443,7 @@ class CorrCholeskyTransform(Transform):
         Args:
             x: The vectors.
             y: The factors, ``t(x)``.
-            intermediates: Ignored: the forward call saves nothing. Default: ``None``.
+            intermediates: Has no effect: the forward call saves nothing. Default: ``None``.
 
         Returns:
             The logarithms, of the shape of ``x`` without its last dimension.

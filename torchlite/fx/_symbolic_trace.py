@@ -336,7 +336,7 @@ class Tracer(TracerBase):
 
         Args:
             m: The module.
-            module_qualified_name: Its dotted name. No effect here; subclasses may decide by it.
+            module_qualified_name: Has no effect: the module's dotted name, by which subclasses may decide.
         """
         parts = type(m).__module__.split(".")
         ours = is_torchlite_object(type(m)) and (parts[1:2] == ["nn"] or parts[1:3] == ["ao", "nn"])
@@ -390,7 +390,7 @@ class Tracer(TracerBase):
         Parameters become nodes, each once; so do buffers with `proxy_buffer_attributes`.
 
         Args:
-            attr: Name of the attribute. No effect here; subclasses may decide by it.
+            attr: Has no effect: the attribute's name, by which subclasses may decide.
             attr_val: Its value.
             parameter_proxy_cache: Proxies by name.
         """

@@ -70,7 +70,7 @@ def annotate(the_type: Any, the_value: Any) -> Any:
     """Returns a value; TorchScript reads its type.
 
     Args:
-        the_type: The type, as an annotation. No effect in Python.
+        the_type: Has no effect in Python: the type, as an annotation.
         the_value: The value.
 
     Example:
@@ -380,7 +380,7 @@ def optimized_execution(should_optimize: bool) -> Iterator[None]:
     """Context manager that sets TorchScript's optimization flag, which has no effect: Python runs the programs.
 
     Args:
-        should_optimize: The flag.
+        should_optimize: Has no effect.
 
     Example:
         >>> with torch.jit.optimized_execution(True):

@@ -65,7 +65,14 @@ class BuildExtension:
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         _make_unsupported_function("BuildExtension")()
 
-    with_options = classmethod(lambda cls, **options: cls)
+    @classmethod
+    def with_options(cls, **options: Any) -> type[BuildExtension]:
+        """Returns the class itself.
+
+        Args:
+            **options: No effect.
+        """
+        return cls
 
 
 __dir__ = make_module_dir(globals(), "CUDA_HOME IS_HIP_EXTENSION ROCM_HOME")
