@@ -38,10 +38,12 @@ class _DataPipeBase:
     ) -> None:
         """Registers the class of a pipe as a method of pipes of this kind.
 
+        `enable_df_api_tracing` has no effect: data frames are not traced.
+
         Args:
             function_name: Name of the method.
             cls_to_register: The class, called with the pipe and the method's arguments.
-            enable_df_api_tracing: No effect: data frames are not traced. Default: ``False``.
+            enable_df_api_tracing: Accepted for PyTorch's signature. Default: ``False``.
 
         Raises:
             Exception: The name is registered already.
@@ -61,7 +63,7 @@ class _DataPipeBase:
 
 
 class IterDataPipe(_DataPipeBase, IterableDataset[Item]):
-    """The base class of pipes that are iterated over; steps such as ``map`` and ``batch`` are methods.
+    """The base class of pipes that are iterated over; registered steps such as ``map`` and ``batch`` are methods.
 
     Example:
         >>> from torchlite.utils.data.datapipes.iter import IterableWrapper
@@ -88,7 +90,7 @@ class DFIterDataPipe(IterDataPipe[Item]):
 
 
 class MapDataPipe(_DataPipeBase, Dataset[Item]):
-    """The base class of pipes that are indexed; steps such as ``map`` and ``batch`` are methods.
+    """The base class of pipes that are indexed; registered steps such as ``map`` are methods.
 
     Example:
         >>> from torchlite.utils.data.datapipes.map import SequenceWrapper
@@ -132,9 +134,11 @@ class DataChunk(list):
 class functional_datapipe:
     """Class decorator that registers a pipe as a method of all pipes of its kind.
 
+    `enable_df_api_tracing` has no effect: data frames are not traced.
+
     Args:
         name: Name of the method. It constructs the pipe, with the pipe that it is called on as the first argument.
-        enable_df_api_tracing: No effect: data frames are not traced. Default: ``False``.
+        enable_df_api_tracing: Accepted for PyTorch's signature. Default: ``False``.
 
     Raises:
         TypeError: The decorated class is not a pipe.
