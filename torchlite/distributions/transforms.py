@@ -439,10 +439,12 @@ class CorrCholeskyTransform(Transform):
     def log_abs_det_jacobian(self, x, y, intermediates=None):
         """Compute the logarithm of the Jacobian determinant.
 
+        `intermediates` has no effect: the forward call saves nothing.
+
         Args:
             x: The vectors.
             y: The factors, ``t(x)``.
-            intermediates: Ignored: the forward call saves nothing. Default: ``None``.
+            intermediates: Not used. Default: ``None``.
 
         Returns:
             The logarithms, of the shape of ``x`` without its last dimension.
