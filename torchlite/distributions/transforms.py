@@ -440,6 +440,8 @@ class CorrCholeskyTransform(Transform):
     def log_abs_det_jacobian(self, x, y, intermediates=None):
         """Compute the logarithm of the Jacobian determinant.
 
+        `intermediates` has no effect: the forward call saves nothing.
+
         Args:
             x: The vectors.
             y: The factors, ``t(x)``.
