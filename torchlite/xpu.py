@@ -15,21 +15,41 @@ _WANTED = (
     "init current_device set_device current_stream set_stream synchronize get_device_name get_device_properties "
     "get_device_capability mem_get_info get_rng_state set_rng_state initial_seed"
 )
-globals().update(make_functions(_ANSWERED, _WANTED, lambda name: AssertionError("Torch not compiled with XPU enabled")))
+globals().update(
+    make_functions("xpu", _ANSWERED, _WANTED, lambda name: AssertionError("Torch not compiled with XPU enabled"))
+)
 __all__ = [*_ANSWERED.split(), *_WANTED.split(), "device", "empty_cache", "is_current_stream_capturing"]  # noqa: PLE0604
 
 
 def empty_cache() -> None:
-    """Give cached memory back: there is none."""
+    """Does nothing: there is no such device.
+
+    Example:
+        >>> torch.xpu.empty_cache()
+    """
 
 
 def is_current_stream_capturing() -> bool:
-    """RuntimeError: a graph is recorded on such a device alone."""
+    """Raises RuntimeError: there is no such device.
+
+    Example:
+        >>> torch.xpu.is_current_stream_capturing()
+        Traceback (most recent call last):
+        RuntimeError: Tried to instantiate dummy base class _xpu_isCurrentStreamCapturing
+    """
     raise RuntimeError("Tried to instantiate dummy base class _xpu_isCurrentStreamCapturing")
 
 
 class device:
-    """Within this the device with that index is the current one; without devices nothing changes."""
+    """Sets the current device of a block in PyTorch; does nothing here, since there are no devices.
+
+    Args:
+        device: Has no effect.
+
+    Example:
+        >>> with torch.xpu.device(0):
+        ...     y = torch.ones(2) + 1
+    """
 
     def __init__(self, device: Any) -> None: ...
 

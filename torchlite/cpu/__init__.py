@@ -14,90 +14,166 @@ __all__ = [
 
 
 class Stream:
-    """A queue of work: the only one, which is empty whenever a call returns."""
+    """Queue of work of the CPU: there is one, and it is empty whenever a call returns.
+
+    Args:
+        priority: Has no effect.
+
+    Example:
+        >>> torch.cpu.Stream().query()
+        True
+    """
 
     def __init__(self, priority: int = -1):
         pass
 
     def synchronize(self) -> None:
-        """Nothing to wait for."""
+        """Does nothing: all work is complete."""
 
     def query(self) -> bool:
-        """True: everything has run."""
+        """Returns ``True``: all work is complete."""
         return True
 
     def record_event(self, event: Event | None = None) -> Event:
-        """Return the event, by default a new one."""
+        """Returns an event.
+
+        Args:
+            event: The event. Default: a new one.
+        """
         return event or Event()
 
     def wait_event(self, event: Event) -> None:
-        """Nothing to wait for."""
+        """Does nothing: all work is complete.
+
+        Args:
+            event: Has no effect.
+        """
 
     def wait_stream(self, stream: Stream) -> None:
-        """Nothing to wait for."""
+        """Does nothing: all work is complete.
+
+        Args:
+            stream: Has no effect.
+        """
 
 
 class Event:
-    """A point in the stream's work, which is always complete."""
+    """Point in the work of a CPU stream, which is always complete.
+
+    Example:
+        >>> torch.cpu.Event().query()
+        True
+    """
 
     def query(self) -> bool:
-        """True: everything has run."""
+        """Returns ``True``: all work is complete."""
         return True
 
     def record(self, stream: Stream | None = None) -> None:
-        """Accepted."""
+        """Does nothing: all work is complete.
+
+        Args:
+            stream: Has no effect.
+        """
 
     def synchronize(self) -> None:
-        """Nothing to wait for."""
+        """Does nothing: all work is complete."""
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Nothing to wait for."""
+        """Does nothing: all work is complete.
+
+        Args:
+            stream: Has no effect.
+        """
 
 
 _stream = Stream()
 
 
 def is_available() -> bool:
-    """True."""
+    """Returns ``True``: there is a CPU.
+
+    Example:
+        >>> torch.cpu.is_available()
+        True
+    """
     return True
 
 
 def is_initialized() -> bool:
-    """True."""
+    """Returns ``True``: the CPU needs no initialization.
+
+    Example:
+        >>> torch.cpu.is_initialized()
+        True
+    """
     return True
 
 
 def device_count() -> int:
-    """1."""
+    """Returns 1: the CPU is one device.
+
+    Example:
+        >>> torch.cpu.device_count()
+        1
+    """
     return 1
 
 
 def current_device() -> str:
-    """ "cpu"."""
+    """Returns ``"cpu"``.
+
+    Example:
+        >>> torch.cpu.current_device()
+        'cpu'
+    """
     return "cpu"
 
 
 def set_device(device: Any) -> None:
-    """Accepted without effect: there is one device."""
+    """Does nothing: there is one device.
+
+    Args:
+        device: Has no effect.
+
+    Example:
+        >>> torch.cpu.set_device("cpu")
+    """
 
 
 def current_stream(device: Any = None) -> Stream:
-    """Return the only stream. `device` has no effect: the CPU has one stream."""
+    """Returns the stream of the CPU.
+
+    Args:
+        device: Has no effect.
+
+    Example:
+        >>> torch.cpu.current_stream().query()
+        True
+    """
     return _stream
 
 
 def stream(stream: Stream | None) -> contextlib.AbstractContextManager:
-    """A context manager without effect.
+    """Returns a context manager that does nothing: there is one stream.
 
-    `stream` has no effect: the CPU has one stream.
+    Args:
+        stream: Has no effect.
 
-    >>> import torchlite as torch
-    >>> with torch.cpu.stream(torch.cpu.Stream()):
-    ...     torch.cpu.current_stream().query()
-    True
+    Example:
+        >>> with torch.cpu.stream(torch.cpu.Stream()):
+        ...     torch.cpu.current_stream().query()
+        True
     """
     return contextlib.nullcontext()
 
 
 def synchronize(device: Any = None) -> None:
-    """Nothing to wait for."""
+    """Does nothing: all work is complete.
+
+    Args:
+        device: Has no effect.
+
+    Example:
+        >>> torch.cpu.synchronize()
+    """

@@ -357,7 +357,7 @@ class ScheduleInterleaved1F1B(_WithSpecs):
         kwargs_chunk_spec: A `TensorChunkSpec` for each keyword argument. Default: dimension 0.
         output_merge_spec: How the outputs are merged. Default: along dimension 0.
         scale_grads: Whether gradients are divided by the number of microbatches. Default: ``True``.
-        backward_requires_autograd: Whether backward runs by autograd. Default: ``True``.
+        backward_requires_autograd: Must be ``True``.
         defer_pp_recv: Has no effect: a receive waits where its value is used.
 
     Raises:
@@ -392,7 +392,7 @@ class ScheduleLoopedBFS(PipelineScheduleMulti):
             none.
         output_merge_spec: How the outputs are merged. Default: along dimension 0.
         scale_grads: Whether gradients are divided by the number of microbatches. Default: ``True``.
-        backward_requires_autograd: Whether backward runs by autograd. Default: ``True``.
+        backward_requires_autograd: Must be ``True``.
         defer_pp_recv: Has no effect: a receive waits where its value is used.
 
     Raises:
@@ -446,7 +446,7 @@ class ScheduleInterleavedZeroBubble(_WithSpecs):
         kwargs_chunk_spec: A `TensorChunkSpec` for each keyword argument. Default: dimension 0.
         output_merge_spec: How the outputs are merged. Default: along dimension 0.
         scale_grads: Whether gradients are divided by the number of microbatches. Default: ``True``.
-        backward_requires_autograd: Whether backward runs by autograd. Default: ``True``.
+        backward_requires_autograd: Must be ``True``.
         defer_pp_recv: Has no effect: a receive waits where its value is used.
 
     Raises:
