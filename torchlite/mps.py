@@ -13,6 +13,7 @@ _CALLED = {
 }  # fmt: skip
 globals().update(
     make_functions(
+        "mps",
         _ANSWERED,
         " ".join(_CALLED),
         lambda name: RuntimeError(f"Cannot execute {_CALLED[name]}() without MPS backend."),

@@ -16,6 +16,7 @@ _CALLED = {
 }  # fmt: skip
 globals().update(
     make_functions(
+        "mtia",
         _ANSWERED,
         " ".join(_CALLED),
         lambda name: RuntimeError(f"Cannot execute {_CALLED[name]}() without MTIA backend."),

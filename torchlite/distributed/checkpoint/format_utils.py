@@ -22,9 +22,29 @@ __all__ = ["BroadcastingTorchSaveReader", "DynamicMetaLoadPlanner", "dcp_to_torc
 
 
 class BroadcastingTorchSaveReader(StorageReader):
-    """Reads a `torch.save` file on the coordinator, which broadcasts its tensors.
+    """Reads a `torch.save` file on one rank, which sends its tensors to the others.
 
-    Use it with `DynamicMetaLoadPlanner`, since such a file has no metadata.
+    Such a file has no metadata, so it goes with `DynamicMetaLoadPlanner`.
+
+    Args:
+        checkpoint_id: The file. Default: that of the load.
+        coordinator_rank: The rank that reads. Default: 0.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> import tempfile
+        >>> from torchlite.distributed import checkpoint
+        >>> from torchlite.distributed.checkpoint import format_utils
+        >>> state = {"weight": torch.zeros(2)}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     torch.save({"weight": torch.ones(2)}, f"{folder}/model.pt")
+        ...     reader = format_utils.BroadcastingTorchSaveReader(f"{folder}/model.pt")
+        ...     planner = format_utils.DynamicMetaLoadPlanner()
+        ...     checkpoint.load(state, storage_reader=reader, planner=planner)
+        >>> state
+        {'weight': tensor([1., 1.])}
+        >>> dist.destroy_process_group()
     """
 
     def __init__(self, checkpoint_id: str | os.PathLike[str] | None = None, coordinator_rank: int = 0) -> None:
@@ -84,7 +104,19 @@ def _broadcast_tensor(tensor: Any, source: int) -> torch.Tensor:
 
 
 class DynamicMetaLoadPlanner(DefaultLoadPlanner):
-    """Load planner that uses the state dict to fill as the metadata."""
+    """Load planner that takes the metadata from the state dict to load into.
+
+    Args:
+        flatten_state_dict: As for `DefaultLoadPlanner`.
+        flatten_sharded_tensors: As for `DefaultLoadPlanner`.
+        allow_partial_load: As for `DefaultLoadPlanner`.
+
+    Example:
+        >>> from torchlite.distributed.checkpoint import DefaultLoadPlanner
+        >>> from torchlite.distributed.checkpoint.format_utils import DynamicMetaLoadPlanner
+        >>> issubclass(DynamicMetaLoadPlanner, DefaultLoadPlanner)
+        True
+    """
 
     def set_up_planner(
         self, state_dict: dict[str, Any], metadata: Metadata | None = None, is_coordinator: bool = False
@@ -100,9 +132,24 @@ class DynamicMetaLoadPlanner(DefaultLoadPlanner):
 
 
 def dcp_to_torch_save(dcp_checkpoint_dir: str | os.PathLike[str], torch_save_path: str | os.PathLike[str]) -> None:
-    """Convert the checkpoint in a folder to a `torch.save` file, in one process.
+    """Converts a checkpoint to a `torch.save` file, in one process.
 
-    CheckpointException if it cannot be read.
+    Args:
+        dcp_checkpoint_dir: The checkpoint's folder.
+        torch_save_path: The name of the file.
+
+    Raises:
+        CheckpointException: The checkpoint cannot be read.
+
+    Example:
+        >>> import tempfile
+        >>> from torchlite.distributed import checkpoint
+        >>> from torchlite.distributed.checkpoint import format_utils
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = checkpoint.save({"weight": torch.ones(2)}, checkpoint_id=f"{folder}/parts", no_dist=True)
+        ...     format_utils.dcp_to_torch_save(f"{folder}/parts", f"{folder}/model.pt")
+        ...     torch.load(f"{folder}/model.pt")
+        {'weight': tensor([1., 1.])}
     """
     state: dict[str, Any] = {}
     _load_state_dict(state, FileSystemReader(dcp_checkpoint_dir), None, 0, True, _EmptyStateDictLoadPlanner())
@@ -110,17 +157,24 @@ def dcp_to_torch_save(dcp_checkpoint_dir: str | os.PathLike[str], torch_save_pat
 
 
 def torch_save_to_dcp(torch_save_path: str | os.PathLike[str], dcp_checkpoint_dir: str | os.PathLike[str]) -> None:
-    """Convert a `torch.save` file to a checkpoint in a folder, in one process. No code of the file runs.
+    """Converts a `torch.save` file to a checkpoint, in one process. No code of the file runs.
 
-    >>> import os, tempfile
-    >>> import torchlite as torch
-    >>> from torchlite.distributed.checkpoint import format_utils
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     torch.save({"weight": torch.ones(2)}, f"{folder}/one.pt")
-    ...     format_utils.torch_save_to_dcp(f"{folder}/one.pt", f"{folder}/parts")
-    ...     format_utils.dcp_to_torch_save(f"{folder}/parts", f"{folder}/two.pt")
-    ...     torch.load(f"{folder}/two.pt")
-    {'weight': tensor([1., 1.])}
+    Args:
+        torch_save_path: The name of the file.
+        dcp_checkpoint_dir: The checkpoint's folder.
+
+    Raises:
+        RuntimeError: No checkpoint can be written to the folder.
+
+    Example:
+        >>> import tempfile
+        >>> from torchlite.distributed.checkpoint import format_utils
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     torch.save({"weight": torch.ones(2)}, f"{folder}/one.pt")
+        ...     format_utils.torch_save_to_dcp(f"{folder}/one.pt", f"{folder}/parts")
+        ...     format_utils.dcp_to_torch_save(f"{folder}/parts", f"{folder}/two.pt")
+        ...     torch.load(f"{folder}/two.pt")
+        {'weight': tensor([1., 1.])}
     """
     state = torch.load(torch_save_path, map_location="cpu", weights_only=True)
     if not FileSystem.validate_checkpoint_id(dcp_checkpoint_dir):

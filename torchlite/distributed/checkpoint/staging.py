@@ -15,7 +15,13 @@ __all__ = ["AsyncStager", "BlockingAsyncStager", "DefaultStager", "StagingOption
 
 @runtime_checkable
 class AsyncStager(Protocol):
-    """Protocol of state dict copies for `async_save`."""
+    """Protocol of objects that copy a state dict for `async_save`.
+
+    Example:
+        >>> from torchlite.distributed.checkpoint.staging import AsyncStager, BlockingAsyncStager
+        >>> isinstance(BlockingAsyncStager(), AsyncStager)
+        True
+    """
 
     _synchronize_after_execute: bool = True
 
@@ -25,7 +31,11 @@ class AsyncStager(Protocol):
         return self._synchronize_after_execute
 
     def stage(self, state_dict: dict[str, Any]) -> Any:
-        """Return a copy of a state dict, or a future of one."""
+        """Returns a copy of a state dict, or a future of one.
+
+        Args:
+            state_dict: The state dict.
+        """
 
     def synchronize_staging(self) -> None:
         """Wait until the copy is complete."""
@@ -59,7 +69,17 @@ def _copy_to_host(value: Any, kept: Any = None) -> Any:
 
 
 class BlockingAsyncStager(AsyncStager):
-    """Copies synchronously. cache_staged_state_dict: reuse the memory for the next copy."""
+    """Copies a state dict before the call returns.
+
+    Args:
+        cache_staged_state_dict: Whether the next copy uses the same memory. Default: ``False``.
+        type_check: Has no effect.
+
+    Example:
+        >>> from torchlite.distributed.checkpoint.staging import BlockingAsyncStager
+        >>> BlockingAsyncStager().stage({"weight": torch.ones(2)})
+        {'weight': tensor([1., 1.])}
+    """
 
     _synchronize_after_execute: bool = False
 
@@ -68,7 +88,11 @@ class BlockingAsyncStager(AsyncStager):
         self.state_dict_cache: dict[str, Any] | None = None
 
     def stage(self, state_dict: dict[str, Any]) -> dict[str, Any]:
-        """Return the copy."""
+        """Returns the copy.
+
+        Args:
+            state_dict: The state dict.
+        """
         made = _copy_to_host(state_dict, self.state_dict_cache)
         if self.cache_staged_state_dict:
             self.state_dict_cache = made
@@ -84,7 +108,19 @@ class BlockingAsyncStager(AsyncStager):
 
 @dataclass
 class StagingOptions:
-    """Options of copies; on the host they only choose the caller's thread or, with `use_async_staging`, another."""
+    """Options of `DefaultStager`.
+
+    Args:
+        use_pinned_memory: Has no effect.
+        use_shared_memory: Has no effect.
+        use_async_staging: Whether a thread of its own makes the copy. Default: ``True``.
+        use_non_blocking_copy: Has no effect.
+
+    Example:
+        >>> from torchlite.distributed.checkpoint.staging import StagingOptions
+        >>> StagingOptions(use_async_staging=False).use_async_staging
+        False
+    """
 
     use_pinned_memory: bool = True
     use_shared_memory: bool = True
@@ -96,7 +132,18 @@ _DEFAULTS = StagingOptions()
 
 
 class DefaultStager(AsyncStager):
-    """Copies in a separate thread, per its options. The state dict must not change until the copy is complete."""
+    """Copies a state dict in a thread of its own; the state dict must not change until the copy is complete.
+
+    Args:
+        config: The options. Default: those of `StagingOptions`.
+
+    Example:
+        >>> from torchlite.distributed.checkpoint.staging import DefaultStager
+        >>> stager = DefaultStager()
+        >>> stager.stage({"weight": torch.ones(2)}).result()
+        {'weight': tensor([1., 1.])}
+        >>> stager.close()
+    """
 
     def __init__(self, config: StagingOptions = _DEFAULTS) -> None:
         self._config = config
@@ -104,7 +151,12 @@ class DefaultStager(AsyncStager):
         self._last: ConcurrentFuture[dict[str, Any]] | None = None
 
     def stage(self, state_dict: dict[str, Any], **kwargs: Any) -> Any:
-        """Return the copy, or a future of it."""
+        """Returns a future of the copy; the copy itself without ``use_async_staging``.
+
+        Args:
+            state_dict: The state dict.
+            kwargs: Ignored.
+        """
         if self._pool is None:
             return _copy_to_host(state_dict)
         self._last = self._pool.submit(_copy_to_host, state_dict)

@@ -41,7 +41,13 @@ def pipe_split() -> None:
 
 
 class SplitPoint(Enum):
-    """Split before or after a module."""
+    """Place of a split: before a module or after it.
+
+    Example:
+        >>> from torchlite.distributed.pipelining import SplitPoint
+        >>> [point.name for point in SplitPoint]
+        ['BEGINNING', 'END']
+    """
 
     BEGINNING = 1
     END = 2
@@ -126,9 +132,22 @@ class _GraphSplitter:
 
 
 class Pipe(Module):
-    """A model in stages, created by `pipeline`. A call runs all of them in this process.
+    """Model in stages, as `pipeline` returns it; a call runs all of them in this process.
 
-    `num_stages` is their number, and the modules `submod_pp_0`, `submod_pp_1` ... of `split_gm` are the stages.
+    The stages are the modules ``submod_pp_0``, ``submod_pp_1`` and so on of ``split_gm``.
+
+    Args:
+        split_gm: The graph of the stages.
+        num_stages: The number of stages.
+        has_loss_and_backward: Whether the graph contains them.
+        loss_spec: Where the loss is among the results.
+
+    Example:
+        >>> from torchlite.distributed.pipelining import SplitPoint, pipeline
+        >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 1))
+        >>> pipe = pipeline(model, (torch.ones(4, 2),), split_spec={"1": SplitPoint.BEGINNING})
+        >>> list(dict(pipe.split_gm.named_children()))
+        ['submod_pp_0', 'submod_pp_1']
     """
 
     def __init__(self, split_gm: GraphModule, num_stages: int, has_loss_and_backward: bool, loss_spec: Any) -> None:
@@ -137,12 +156,24 @@ class Pipe(Module):
         self.has_loss_and_backward, self.loss_spec = has_loss_and_backward, loss_spec
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the model's results, as a tuple."""
+        """Returns the model's results, as a tuple.
+
+        Args:
+            args: The model's arguments.
+            kwargs: The model's keyword arguments.
+        """
         found = self.split_gm(*args, **kwargs)
         return tuple(found) if isinstance(found, list | tuple) else (found,)
 
     def get_stage_module(self, stage_idx: int) -> Module:
-        """Return the module of a stage. ValueError if there is none."""
+        """Returns the module of a stage.
+
+        Args:
+            stage_idx: The stage's number.
+
+        Raises:
+            ValueError: There is no such stage.
+        """
         if not 0 <= stage_idx < self.num_stages:
             raise ValueError(f"Invalid stage index {stage_idx}!")
         return getattr(self.split_gm, f"submod_pp_{stage_idx}")
@@ -152,7 +183,13 @@ class Pipe(Module):
         return PipeInfo(self.split_gm.graph, self.num_stages, self.has_loss_and_backward)
 
     def build_stage(self, stage_index: int, device: Any, group: Any = None) -> PipelineStage:
-        """Return a stage on a device, for a schedule."""
+        """Returns a stage on a device, for a schedule.
+
+        Args:
+            stage_index: The stage's number.
+            device: The device.
+            group: The group. Default: the default group.
+        """
         module = self.get_stage_module(stage_index)
         module.to(device)
         return build_stage(module, stage_index, self.info(), device, group)
@@ -169,7 +206,17 @@ class Pipe(Module):
         example_kwargs: dict[str, Any] | None = None,
         split_policy: Callable[[GraphModule], GraphModule] | None = None,
     ) -> Pipe:
-        """Split a model at the marks reached in its trace, or those that `split_policy` adds to its graph."""
+        """Splits a model at the marks that its trace reaches.
+
+        Args:
+            mod: The model.
+            example_args: Arguments to trace it with.
+            example_kwargs: Keyword arguments to trace it with. Default: none.
+            split_policy: Adds marks to the graph and returns it. Default: none.
+
+        Raises:
+            RuntimeError: `torch.export` cannot capture the model.
+        """
         try:
             program = torch.export.export(mod, example_args, example_kwargs).module(check_guards=False)
         except Exception as error:  # the user's model may raise anything
@@ -203,21 +250,32 @@ def pipeline(
     split_spec: dict[str, SplitPoint] | None = None,
     split_policy: Callable[[GraphModule], GraphModule] | None = None,
 ) -> Pipe:
-    """Split a model into stages: it is traced with microbatch-sized arguments, and split at `pipe_split` or
-    `split_spec`.
+    """Splits a model into stages: traces it with the arguments of a microbatch, and splits the graph.
 
-    Parameters keep their names of the model. One used in several stages is in each of them: each gets its part of the
-    gradient, and the program has to add these up. Values for a later stage pass through all stages in between.
+    Parameters keep their names. A parameter that several stages use is in each of them; each gets its part of the
+    gradient,
+    and the program adds the parts up. A value for a later stage passes through all stages in between.
 
-    ValueError for both a `split_spec` and a `split_policy`, a function that adds marks to the model's graph;
-    RuntimeError for a model that `torch.export` cannot capture.
+    Args:
+        module: The model. Its code may call `pipe_split`.
+        mb_args: Arguments of the size of a microbatch.
+        mb_kwargs: Keyword arguments of the size of a microbatch. Default: none.
+        split_spec: A `SplitPoint` for the names of submodules. Default: none.
+        split_policy: Adds marks to the graph and returns it; excludes ``split_spec``. Default: none.
 
-    >>> import torchlite as torch
-    >>> from torchlite.distributed.pipelining import SplitPoint, pipeline
-    >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1))
-    >>> pipe = pipeline(model, (torch.ones(4, 2),), split_spec={"2": SplitPoint.BEGINNING})
-    >>> pipe.num_stages, pipe(torch.ones(4, 2))[0].shape
-    (2, torch.Size([4, 1]))
+    Returns:
+        A `Pipe`.
+
+    Raises:
+        ValueError: Both ``split_spec`` and ``split_policy`` are given.
+        RuntimeError: `torch.export` cannot capture the model.
+
+    Example:
+        >>> from torchlite.distributed.pipelining import SplitPoint, pipeline
+        >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1))
+        >>> pipe = pipeline(model, (torch.ones(4, 2),), split_spec={"2": SplitPoint.BEGINNING})
+        >>> pipe.num_stages, pipe(torch.ones(4, 2))[0].shape
+        (2, torch.Size([4, 1]))
     """
     if split_spec is not None and split_policy is not None:
         raise ValueError("Cannot specify both `split_spec` and `split_policy`. Please use only one of them.")

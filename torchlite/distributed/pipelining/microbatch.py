@@ -14,11 +14,15 @@ __all__ = ["TensorChunkSpec", "merge_chunks", "split_args_kwargs_into_chunks"]
 
 
 class TensorChunkSpec:
-    """Dimension along which a tensor is split.
+    """Dimension along which a tensor is split into microbatches.
 
-    >>> from torchlite.distributed.pipelining.microbatch import TensorChunkSpec
-    >>> TensorChunkSpec.from_dict({"mask": 1})["mask"].split_dim
-    1
+    Args:
+        split_dim: The dimension.
+
+    Example:
+        >>> from torchlite.distributed.pipelining.microbatch import TensorChunkSpec
+        >>> TensorChunkSpec.from_dict({"mask": 1})["mask"].split_dim
+        1
     """
 
     def __init__(self, split_dim: int) -> None:
@@ -32,12 +36,20 @@ class TensorChunkSpec:
 
     @staticmethod
     def from_tuple(chunk_dims: tuple[int, ...]) -> Any:
-        """Return a specification for each positional argument."""
+        """Returns a specification for each positional argument.
+
+        Args:
+            chunk_dims: The dimensions.
+        """
         return tuple(TensorChunkSpec(dim) for dim in chunk_dims)
 
     @staticmethod
     def from_dict(chunk_dims: dict[str, int]) -> Any:
-        """Return a specification for each keyword argument."""
+        """Returns a specification for each keyword argument.
+
+        Args:
+            chunk_dims: The dimensions by name.
+        """
         return {name: TensorChunkSpec(dim) for name, dim in chunk_dims.items()}
 
 
@@ -115,15 +127,27 @@ def split_args_kwargs_into_chunks(
     args_chunk_spec: tuple[TensorChunkSpec, ...] | None = None,
     kwargs_chunk_spec: dict[str, TensorChunkSpec] | None = None,
 ) -> tuple[list[tuple], list[dict]]:
-    """Split arguments into microbatches: tensors along their first dimension, or by the specifications.
+    """Splits arguments into microbatches.
 
-    Other values go to all microbatches. A first tensor shorter than `chunks` reduces their number. AssertionError if
-    specifications and arguments differ in number or names.
+    Tensors are split; other values go to all microbatches. A first tensor shorter than ``chunks`` reduces their number.
 
-    >>> import torchlite as torch
-    >>> from torchlite.distributed.pipelining.microbatch import split_args_kwargs_into_chunks
-    >>> split_args_kwargs_into_chunks((torch.arange(4), 7), {}, 2)
-    ([(tensor([0, 1]), 7), (tensor([2, 3]), 7)], [{}, {}])
+    Args:
+        args: The positional arguments.
+        kwargs: The keyword arguments.
+        chunks: The number of microbatches.
+        args_chunk_spec: A `TensorChunkSpec` for each positional argument. Default: dimension 0.
+        kwargs_chunk_spec: A `TensorChunkSpec` for each keyword argument. Default: dimension 0.
+
+    Returns:
+        The positional arguments and the keyword arguments of each microbatch, as two lists.
+
+    Raises:
+        AssertionError: Specifications and arguments differ in number or names.
+
+    Example:
+        >>> from torchlite.distributed.pipelining.microbatch import split_args_kwargs_into_chunks
+        >>> split_args_kwargs_into_chunks((torch.arange(4), 7), {}, 2)
+        ([(tensor([0, 1]), 7), (tensor([2, 3]), 7)], [{}, {}])
     """
     kwargs = {} if kwargs is None else kwargs
     for given, chunk_spec in ((dict(enumerate(args)), args_chunk_spec), (kwargs, kwargs_chunk_spec)):
@@ -144,15 +168,23 @@ def split_args_kwargs_into_chunks(
 
 
 def merge_chunks(chunks: list[Any], chunk_spec: Any) -> Any:
-    """Merge the results of microbatches: tensors are concatenated along their first dimension, or by `chunk_spec`.
+    """Merges the results of microbatches: concatenates tensors.
 
-    That has a TensorChunkSpec for each leaf, or None for a common value. ValueError if a chunk has another tree
-    structure.
+    Args:
+        chunks: The results.
+        chunk_spec: A `TensorChunkSpec` for each leaf, or ``None`` for a value that all have. Default with ``None``:
+            dimension 0.
 
-    >>> import torchlite as torch
-    >>> from torchlite.distributed.pipelining.microbatch import merge_chunks
-    >>> merge_chunks([torch.zeros(1), torch.ones(2)], None)
-    tensor([0., 1., 1.])
+    Returns:
+        The merged result.
+
+    Raises:
+        ValueError: A result has another structure.
+
+    Example:
+        >>> from torchlite.distributed.pipelining.microbatch import merge_chunks
+        >>> merge_chunks([torch.zeros(1), torch.ones(2)], None)
+        tensor([0., 1., 1.])
     """
     if chunk_spec is not None:
         kinds, tree = tree_flatten(chunk_spec)

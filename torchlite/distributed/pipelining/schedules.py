@@ -179,11 +179,35 @@ class PipelineScheduleSingle(_PipelineSchedule):
 
 
 class ScheduleGPipe(PipelineScheduleSingle):
-    """GPipe (Huang and others, 2018): all microbatches forward, then all backward.
+    """Schedule that runs all microbatches forward, then all backward.
 
-    loss_fn: `loss_fn(output, target)`, computed on the last stage; all ranks pass one, or none for inference.
-    args_chunk_spec, kwargs_chunk_spec: a TensorChunkSpec for each argument that is not split along its first dimension.
-    output_merge_spec: how outputs are merged. scale_grads: see `step`.
+    Args:
+        stage: The rank's stage.
+        n_microbatches: The number of microbatches of a batch.
+        loss_fn: Called as ``loss_fn(output, target)`` on the last stage. All ranks pass one, or none for inference.
+            Default:
+            none.
+        args_chunk_spec: A `TensorChunkSpec` for each positional argument. Default: dimension 0.
+        kwargs_chunk_spec: A `TensorChunkSpec` for each keyword argument. Default: dimension 0.
+        output_merge_spec: How the outputs are merged. Default: along dimension 0.
+        scale_grads: Whether gradients are divided by the number of microbatches. Default: ``True``.
+
+    Raises:
+        ValueError: There is more than one stage for each rank.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.pipelining import PipelineStage, ScheduleGPipe
+        >>> stage = PipelineStage(torch.nn.Linear(2, 1), 0, 1, "cpu")
+        >>> schedule = ScheduleGPipe(stage, 2, loss_fn=torch.nn.functional.mse_loss)
+        >>> losses = []
+        >>> schedule.step(torch.ones(4, 2), target=torch.zeros(4, 1), losses=losses).shape, len(losses)
+        (torch.Size([4, 1]), 2)
+        >>> dist.destroy_process_group()
+
+    References:
+        - Y. Huang et al. GPipe: efficient training of giant neural networks using pipeline parallelism. 2018.
     """
 
     def _make_order(self, ranks: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
@@ -191,10 +215,37 @@ class ScheduleGPipe(PipelineScheduleSingle):
 
 
 class Schedule1F1B(PipelineScheduleSingle):
-    """1F1B (Narayanan and others, "PipeDream-Flush", 2020): after the first forwards, backwards and forwards alternate.
+    """Schedule in which backward and forward passes alternate, after the first forward passes.
 
-    A rank stores no more microbatches than there are stages. Arguments as for ScheduleGPipe. ValueError for fewer
-    microbatches than stages.
+    A rank stores no more microbatches than there are stages.
+
+    Args:
+        stage: The rank's stage.
+        n_microbatches: The number of microbatches of a batch.
+        loss_fn: Called as ``loss_fn(output, target)`` on the last stage. All ranks pass one, or none for inference.
+            Default:
+            none.
+        args_chunk_spec: A `TensorChunkSpec` for each positional argument. Default: dimension 0.
+        kwargs_chunk_spec: A `TensorChunkSpec` for each keyword argument. Default: dimension 0.
+        output_merge_spec: How the outputs are merged. Default: along dimension 0.
+        scale_grads: Whether gradients are divided by the number of microbatches. Default: ``True``.
+
+    Raises:
+        ValueError: There is more than one stage for each rank, or there are fewer microbatches than stages.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.pipelining import PipelineStage, Schedule1F1B
+        >>> stage = PipelineStage(torch.nn.Linear(2, 1), 0, 1, "cpu")
+        >>> schedule = Schedule1F1B(stage, 2, loss_fn=torch.nn.functional.mse_loss)
+        >>> losses = []
+        >>> schedule.step(torch.ones(4, 2), target=torch.zeros(4, 1), losses=losses).shape, len(losses)
+        (torch.Size([4, 1]), 2)
+        >>> dist.destroy_process_group()
+
+    References:
+        - D. Narayanan et al. Memory-efficient pipeline-parallel DNN training. 2020.
     """
 
     def _make_order(self, ranks: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
@@ -292,12 +343,38 @@ class _WithSpecs(PipelineScheduleMulti):
 
 
 class ScheduleInterleaved1F1B(_WithSpecs):
-    """Interleaved 1F1B over several stages per rank, with a smaller pipeline bubble (Narayanan and others, 2021).
+    """1F1B with several stages on each rank, which leaves the ranks less idle.
 
-    Rank r of n has the stages r, r + n, r + 2n ... ValueError if the microbatches are not a multiple of the rounds,
-    `max(1, microbatches // ranks)`.
+    Rank ``r`` of ``n`` has the stages ``r``, ``r + n``, ``r + 2n`` and so on.
 
-    `defer_pp_recv` has no effect: a receive waits where its value is used.
+    Args:
+        stages: The rank's stages, in ascending order.
+        n_microbatches: The number of microbatches of a batch.
+        loss_fn: Called as ``loss_fn(output, target)`` on the last stage. All ranks pass one, or none for inference.
+            Default:
+            none.
+        args_chunk_spec: A `TensorChunkSpec` for each positional argument. Default: dimension 0.
+        kwargs_chunk_spec: A `TensorChunkSpec` for each keyword argument. Default: dimension 0.
+        output_merge_spec: How the outputs are merged. Default: along dimension 0.
+        scale_grads: Whether gradients are divided by the number of microbatches. Default: ``True``.
+        backward_requires_autograd: Must be ``True``.
+        defer_pp_recv: Has no effect: a receive waits where its value is used.
+
+    Raises:
+        ValueError: The microbatches are not a multiple of the rounds, ``max(1, microbatches // ranks)``.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.pipelining import PipelineStage, ScheduleInterleaved1F1B
+        >>> stages = [PipelineStage(torch.nn.Linear(2, 2), i, 2, "cpu") for i in range(2)]
+        >>> schedule = ScheduleInterleaved1F1B(stages, 2, loss_fn=torch.nn.functional.mse_loss)
+        >>> schedule.step(torch.ones(4, 2), target=torch.zeros(4, 2)).shape
+        torch.Size([4, 2])
+        >>> dist.destroy_process_group()
+
+    References:
+        - D. Narayanan et al. Efficient large-scale language model training on GPU clusters using Megatron-LM. 2021.
     """
 
     def _make_order(self, ranks: int, each: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
@@ -305,9 +382,34 @@ class ScheduleInterleaved1F1B(_WithSpecs):
 
 
 class ScheduleLoopedBFS(PipelineScheduleMulti):
-    """Breadth-first: all microbatches through a stage before the rank's next stage (Lamy-Poirier, 2022).
+    """Breadth-first schedule: all microbatches go through a stage before the rank's next stage.
 
-    `defer_pp_recv` has no effect: a receive waits where its value is used.
+    Args:
+        stages: The rank's stages, in ascending order.
+        n_microbatches: The number of microbatches of a batch.
+        loss_fn: Called as ``loss_fn(output, target)`` on the last stage. All ranks pass one, or none for inference.
+            Default:
+            none.
+        output_merge_spec: How the outputs are merged. Default: along dimension 0.
+        scale_grads: Whether gradients are divided by the number of microbatches. Default: ``True``.
+        backward_requires_autograd: Must be ``True``.
+        defer_pp_recv: Has no effect: a receive waits where its value is used.
+
+    Raises:
+        ValueError: The stages or the microbatches do not match.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.pipelining import PipelineStage, ScheduleLoopedBFS
+        >>> stages = [PipelineStage(torch.nn.Linear(2, 2), i, 2, "cpu") for i in range(2)]
+        >>> schedule = ScheduleLoopedBFS(stages, 2, loss_fn=torch.nn.functional.mse_loss)
+        >>> schedule.step(torch.ones(4, 2), target=torch.zeros(4, 2)).shape
+        torch.Size([4, 2])
+        >>> dist.destroy_process_group()
+
+    References:
+        - J. Lamy-Poirier. Breadth-first pipeline parallelism. 2022.
     """
 
     def __init__(
@@ -330,9 +432,38 @@ class ScheduleLoopedBFS(PipelineScheduleMulti):
 
 
 class ScheduleInterleavedZeroBubble(_WithSpecs):
-    """Interleaved 1F1B with split backwards: weight gradients fill a rank's idle time (Qi and others, 2023: ZB1P).
+    """Interleaved 1F1B with split backward passes: gradients of weights fill a rank's idle time.
 
-    DistributedDataParallel modules reduce their gradients with the last microbatch's weight gradients.
+    `DistributedDataParallel` modules reduce their gradients with the last microbatch's gradients of weights.
+
+    Args:
+        stages: The rank's stages, in ascending order.
+        n_microbatches: The number of microbatches of a batch.
+        loss_fn: Called as ``loss_fn(output, target)`` on the last stage. All ranks pass one, or none for inference.
+            Default:
+            none.
+        args_chunk_spec: A `TensorChunkSpec` for each positional argument. Default: dimension 0.
+        kwargs_chunk_spec: A `TensorChunkSpec` for each keyword argument. Default: dimension 0.
+        output_merge_spec: How the outputs are merged. Default: along dimension 0.
+        scale_grads: Whether gradients are divided by the number of microbatches. Default: ``True``.
+        backward_requires_autograd: Must be ``True``.
+        defer_pp_recv: Has no effect: a receive waits where its value is used.
+
+    Raises:
+        ValueError: The stages or the microbatches do not match.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.pipelining import PipelineStage, ScheduleInterleavedZeroBubble
+        >>> stages = [PipelineStage(torch.nn.Linear(2, 2), i, 2, "cpu") for i in range(2)]
+        >>> schedule = ScheduleInterleavedZeroBubble(stages, 2, loss_fn=torch.nn.functional.mse_loss)
+        >>> schedule.step(torch.ones(4, 2), target=torch.zeros(4, 2)).shape
+        torch.Size([4, 2])
+        >>> dist.destroy_process_group()
+
+    References:
+        - P. Qi, X. Wan, G. Huang, M. Lin. Zero bubble pipeline parallelism. 2023.
     """
 
     def _make_order(self, ranks: int, each: int, microbatches: int) -> _pipeline_orders.PipelineOrder:
@@ -340,9 +471,30 @@ class ScheduleInterleavedZeroBubble(_WithSpecs):
 
 
 class ScheduleZBVZeroBubble(_WithSpecs):
-    """Zero bubble over two stages per rank in a V: of n ranks, rank r has the stages r and 2n - 1 - r.
+    """Schedule without idle time over two stages on each rank, in the shape of a V.
 
-    Qi and others, 2023, section 6. ValueError unless each rank has two stages.
+    Of ``n`` ranks, rank ``r`` has the stages ``r`` and ``2n - 1 - r``.
+
+    Args:
+        stages: The rank's two stages.
+        args: Other arguments of `ScheduleInterleavedZeroBubble`.
+        kwargs: Other arguments of `ScheduleInterleavedZeroBubble`.
+
+    Raises:
+        ValueError: A rank does not have two stages.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.pipelining import PipelineStage, ScheduleZBVZeroBubble
+        >>> stages = [PipelineStage(torch.nn.Linear(2, 2), i, 2, "cpu") for i in range(2)]
+        >>> schedule = ScheduleZBVZeroBubble(stages, 2, loss_fn=torch.nn.functional.mse_loss)
+        >>> schedule.step(torch.ones(4, 2), target=torch.zeros(4, 2)).shape
+        torch.Size([4, 2])
+        >>> dist.destroy_process_group()
+
+    References:
+        - P. Qi, X. Wan, G. Huang, M. Lin. Zero bubble pipeline parallelism. 2023.
     """
 
     _style = "v"
@@ -357,7 +509,20 @@ class ScheduleZBVZeroBubble(_WithSpecs):
 
 
 class ScheduleDualPipeV(_WithSpecs):
-    """Unsupported: overlaps a forward with a backward in one rank, which needs two GPU streams."""
+    """Schedule of PyTorch that overlaps a forward pass with a backward pass; not supported.
+
+    Args:
+        args: Ignored.
+        kwargs: Ignored.
+
+    Raises:
+        NotImplementedError: Always.
+
+    Example:
+        >>> torch.distributed.pipelining.ScheduleDualPipeV([], 2)
+        Traceback (most recent call last):
+        NotImplementedError: ...
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         unsupported_function("torch.distributed.pipelining.ScheduleDualPipeV")()

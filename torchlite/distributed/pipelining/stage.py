@@ -175,27 +175,41 @@ def _run_stage_backward(roots: list[_split_backward.Root]) -> None:
 
 
 class PipelineStage(_PipelineStageBase):
-    """Stage `stage_index` of `num_stages` with the module `submodule`.
+    """Stage of a pipeline.
 
-    Its inputs are the previous stage's result: a tensor, or a tuple. Stages are assigned round-robin to the ranks of
-    `group` (all, if None). The first microbatch determines shapes and dtypes between them; `input_args` and
-    `output_args`, example tensors, are checked against it; `output_grads`, `input_grads` and `get_mesh` describe
-    DTensors, which stages do not exchange here. dw_builder: called for each microbatch, returns a function that
-    computes the weight gradients of a module whose backward omits them.
+    Its inputs are the result of the stage before, a tensor or a tuple. The first microbatch determines the shapes and
+    dtypes
+    between stages. The stages are assigned to the ranks in turn.
 
-    ValueError for an invalid stage, RuntimeError for more ranks than stages.
+    Args:
+        submodule: The stage's module.
+        stage_index: Its number.
+        num_stages: The number of all stages.
+        device: The device.
+        input_args: Example inputs, which the first microbatch is checked against. Default: none.
+        output_args: Example outputs, which the first microbatch is checked against. Default: none.
+        output_grads: Has no effect: a gradient has its tensor's shape.
+        input_grads: Has no effect: a gradient has its tensor's shape.
+        group: The group. Default: the default group.
+        dw_builder: Called for each microbatch; returns a function that computes the gradients of the weights, for a
+            module
+            whose backward leaves them out. Default: none.
+        get_mesh: Not supported: stages do not exchange DTensors.
 
-    `output_grads` and `input_grads` have no effect: a gradient has its tensor's shape.
+    Raises:
+        ValueError: There is no such stage.
+        RuntimeError: There are more ranks than stages.
+        NotImplementedError: ``get_mesh`` is given.
 
-    >>> import torchlite as torch
-    >>> from torchlite.distributed.pipelining import PipelineStage, ScheduleGPipe
-    >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
-    >>> model = torch.nn.Linear(2, 1)
-    >>> schedule = ScheduleGPipe(PipelineStage(model, 0, 1, "cpu"), 2, loss_fn=torch.nn.functional.mse_loss)
-    >>> losses = []
-    >>> schedule.step(torch.ones(4, 2), target=torch.zeros(4, 1), losses=losses).shape, len(losses)
-    (torch.Size([4, 1]), 2)
-    >>> torch.distributed.destroy_process_group()
+    Example:
+        >>> from torchlite.distributed.pipelining import PipelineStage, ScheduleGPipe
+        >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
+        >>> model = torch.nn.Linear(2, 1)
+        >>> schedule = ScheduleGPipe(PipelineStage(model, 0, 1, "cpu"), 2, loss_fn=torch.nn.functional.mse_loss)
+        >>> losses = []
+        >>> schedule.step(torch.ones(4, 2), target=torch.zeros(4, 1), losses=losses).shape, len(losses)
+        (torch.Size([4, 1]), 2)
+        >>> torch.distributed.destroy_process_group()
     """
 
     def __init__(
@@ -221,7 +235,15 @@ class PipelineStage(_PipelineStageBase):
         }
 
     def check(self, kind: str, values: Tensors) -> None:
-        """Raise PipeliningMetadataError if tensors differ from the stage's examples."""
+        """Compares tensors with the stage's examples.
+
+        Args:
+            kind: ``"input"`` or ``"output"``.
+            values: The tensors.
+
+        Raises:
+            PipeliningMetadataError: Numbers, shapes or dtypes differ.
+        """
         expected = self._expected[kind]
         if expected is None:
             return
@@ -243,5 +265,22 @@ class PipelineStage(_PipelineStageBase):
 def build_stage(
     stage_module: Module, stage_index: int, pipe_info: PipeInfo, device: Any, group: Any = None
 ) -> PipelineStage:
-    """Create a stage of a model that `pipeline` split: `pipe_info` is `pipe.info()`."""
+    """Returns a stage of a model that `pipeline` split.
+
+    Args:
+        stage_module: The stage's module.
+        stage_index: Its number.
+        pipe_info: What ``pipe.info()`` returns.
+        device: The device.
+        group: The group. Default: the default group.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.pipelining import build_stage, pipeline
+        >>> pipe = pipeline(torch.nn.Linear(2, 1), (torch.ones(4, 2),))
+        >>> build_stage(pipe.get_stage_module(0), 0, pipe.info(), "cpu").is_last
+        True
+        >>> dist.destroy_process_group()
+    """
     return PipelineStage(stage_module, stage_index, pipe_info.num_stages, device, group=group)

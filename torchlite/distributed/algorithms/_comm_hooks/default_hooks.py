@@ -14,15 +14,21 @@ __all__ = [
 
 
 class DefaultState:
-    """Group of a hook, and the divisors before and after a sum.
+    """State of the hooks: the group, and the divisors before and after the sum.
 
-    Their product is the group's size, so that neither small nor large gradients of low precision are lost.
+    The product of the two is the group's size, so that neither small nor large gradients of low precision are lost.
 
-    >>> import torchlite as torch
-    >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
-    >>> DefaultState(torch.distributed.group.WORLD).gradient_predivide_factor
-    1.0
-    >>> torch.distributed.destroy_process_group()
+    Args:
+        process_group: The group.
+
+    Raises:
+        ValueError: ``process_group`` is ``None``.
+
+    Example:
+        >>> torch.distributed.init_process_group("gloo", rank=0, world_size=1)
+        >>> DefaultState(torch.distributed.group.WORLD).gradient_predivide_factor
+        1.0
+        >>> torch.distributed.destroy_process_group()
     """
 
     __slots__ = ["gradient_postdivide_factor", "gradient_predivide_factor", "process_group", "world_size"]
@@ -44,7 +50,22 @@ class DefaultState:
 
 
 class LowPrecisionState(DefaultState):
-    """State of hooks that send gradients in another dtype: `parameter_type` is that of the result."""
+    """State of the hooks that send gradients in another dtype.
+
+    Args:
+        process_group: The group.
+        parameter_type: The dtype of the result. Default: ``torch.float32``.
+
+    Raises:
+        ValueError: ``process_group`` is ``None``.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> LowPrecisionState(dist.group.WORLD).parameter_type
+        torch.float32
+        >>> dist.destroy_process_group()
+    """
 
     __slots__ = ["parameter_type"]
 
@@ -59,14 +80,43 @@ def _divide_by_group_size(tensor: torch.Tensor, factor: float) -> None:
 
 
 def allreduce_hook(state: DefaultState, grad: torch.Tensor) -> None:
-    """Replace `grad` by the mean over the group."""
+    """Averages a gradient over a group, in place.
+
+    Args:
+        state: The state.
+        grad: The gradient.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> g = torch.tensor([1.0, 2.0])
+        >>> allreduce_hook(DefaultState(dist.group.WORLD), g)
+        >>> g
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     _divide_by_group_size(grad, state.gradient_predivide_factor)
     dist.all_reduce(grad, group=state.process_group)
     _divide_by_group_size(grad, state.gradient_postdivide_factor)
 
 
 def reduce_scatter_hook(state: DefaultState, grad: torch.Tensor, output: torch.Tensor) -> None:
-    """Write this rank's part of the mean over the group to `output`."""
+    """Averages a flat gradient over a group, and writes this rank's part.
+
+    Args:
+        state: The state.
+        grad: The gradient; it changes.
+        output: Receives the part.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> part = torch.empty(2)
+        >>> reduce_scatter_hook(DefaultState(dist.group.WORLD), torch.tensor([1.0, 2.0]), part)
+        >>> part
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     _divide_by_group_size(grad, state.gradient_predivide_factor)
     dist.reduce_scatter_tensor(output, grad, group=state.process_group)
     _divide_by_group_size(output, state.gradient_postdivide_factor)
@@ -86,10 +136,40 @@ def _reduce_in_dtype(
 
 
 def fp16_compress_hook(state: LowPrecisionState, grad: torch.Tensor, output: torch.Tensor | None = None) -> None:
-    """Compute the mean, sent in float16: `allreduce_hook` without `output`."""
+    """Averages a gradient over a group, and sends it in float16.
+
+    Args:
+        state: The state.
+        grad: The gradient; it changes.
+        output: Receives this rank's part. Default: ``grad`` receives the mean.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> g = torch.tensor([1.0, 2.0])
+        >>> fp16_compress_hook(LowPrecisionState(dist.group.WORLD), g)
+        >>> g
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     _reduce_in_dtype(torch.float16, state, grad, output)
 
 
 def bf16_compress_hook(state: LowPrecisionState, grad: torch.Tensor, output: torch.Tensor | None = None) -> None:
-    """Compute the mean, sent in bfloat16: `allreduce_hook` without `output`."""
+    """Averages a gradient over a group, and sends it in bfloat16.
+
+    Args:
+        state: The state.
+        grad: The gradient; it changes.
+        output: Receives this rank's part. Default: ``grad`` receives the mean.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> g = torch.tensor([1.0, 2.0])
+        >>> bf16_compress_hook(LowPrecisionState(dist.group.WORLD), g)
+        >>> g
+        tensor([1., 2.])
+        >>> dist.destroy_process_group()
+    """
     _reduce_in_dtype(torch.bfloat16, state, grad, output)

@@ -27,7 +27,26 @@ def _allreduce_fut(process_group: Any, tensor: Any) -> Any:
 
 
 def allreduce_hook(process_group: Any, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """Return the mean of the gradients, as DistributedDataParallel does without a hook."""
+    """Averages the gradients over a group, as `DistributedDataParallel` does without a hook.
+
+    Args:
+        process_group: The group; ``None`` for the default group.
+        bucket: The gradients, a `GradBucket`.
+
+    Returns:
+        A future of the reduced gradients.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.algorithms.ddp_comm_hooks import default_hooks
+        >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+        >>> model.register_comm_hook(None, default_hooks.allreduce_hook)
+        >>> model(torch.ones(3, 2)).sum().backward()
+        >>> model.module.bias.grad
+        tensor([3.])
+        >>> dist.destroy_process_group()
+    """
     return _allreduce_fut(process_group, bucket.buffer())
 
 
@@ -39,12 +58,50 @@ def _compress_hook(dtype: Any, process_group: Any, bucket: GradBucket) -> Any:
 
 
 def fp16_compress_hook(process_group: Any, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """Return the mean of the gradients, sent in float16."""
+    """Averages the gradients over a group, and sends them in float16.
+
+    Args:
+        process_group: The group; ``None`` for the default group.
+        bucket: The gradients, a `GradBucket`.
+
+    Returns:
+        A future of the reduced gradients.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.algorithms.ddp_comm_hooks import default_hooks
+        >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+        >>> model.register_comm_hook(None, default_hooks.fp16_compress_hook)
+        >>> model(torch.ones(3, 2)).sum().backward()
+        >>> model.module.bias.grad
+        tensor([3.])
+        >>> dist.destroy_process_group()
+    """
     return _compress_hook(torch.float16, process_group, bucket)
 
 
 def bf16_compress_hook(process_group: Any, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """Return the mean of the gradients, sent in bfloat16."""
+    """Averages the gradients over a group, and sends them in bfloat16.
+
+    Args:
+        process_group: The group; ``None`` for the default group.
+        bucket: The gradients, a `GradBucket`.
+
+    Returns:
+        A future of the reduced gradients.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.algorithms.ddp_comm_hooks import default_hooks
+        >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+        >>> model.register_comm_hook(None, default_hooks.bf16_compress_hook)
+        >>> model(torch.ones(3, 2)).sum().backward()
+        >>> model.module.bias.grad
+        tensor([3.])
+        >>> dist.destroy_process_group()
+    """
     return _compress_hook(torch.bfloat16, process_group, bucket)
 
 
@@ -58,10 +115,46 @@ def _wrap_compressing_hook(dtype: Any, hook: Callable[[Any, GradBucket], Any]) -
 
 
 def fp16_compress_wrapper(hook: Callable[[Any, GradBucket], Any]) -> Callable[[Any, GradBucket], Any]:
-    """Wrap a hook to get its bucket in float16; its result is cast back to the gradients' dtype."""
+    """Wraps a hook so that it gets the gradients in float16; its result has the gradients' dtype again.
+
+    Args:
+        hook: The hook.
+
+    Returns:
+        The wrapped hook.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.algorithms.ddp_comm_hooks import default_hooks
+        >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+        >>> model.register_comm_hook(None, default_hooks.fp16_compress_wrapper(default_hooks.allreduce_hook))
+        >>> model(torch.ones(3, 2)).sum().backward()
+        >>> model.module.bias.grad
+        tensor([3.])
+        >>> dist.destroy_process_group()
+    """
     return _wrap_compressing_hook(torch.float16, hook)
 
 
 def bf16_compress_wrapper(hook: Callable[[Any, GradBucket], Any]) -> Callable[[Any, GradBucket], Any]:
-    """Wrap a hook to get its bucket in bfloat16; its result is cast back to the gradients' dtype."""
+    """Wraps a hook so that it gets the gradients in bfloat16; its result has the gradients' dtype again.
+
+    Args:
+        hook: The hook.
+
+    Returns:
+        The wrapped hook.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.algorithms.ddp_comm_hooks import default_hooks
+        >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+        >>> model.register_comm_hook(None, default_hooks.bf16_compress_wrapper(default_hooks.allreduce_hook))
+        >>> model(torch.ones(3, 2)).sum().backward()
+        >>> model.module.bias.grad
+        tensor([3.])
+        >>> dist.destroy_process_group()
+    """
     return _wrap_compressing_hook(torch.bfloat16, hook)

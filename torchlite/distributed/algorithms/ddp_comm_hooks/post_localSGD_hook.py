@@ -15,9 +15,18 @@ logger = logging.getLogger(__name__)
 
 
 class PostLocalSGDState:
-    """Groups and iteration count: until `start_localSGD_iter` the `process_group` (None: all) reduces, then `subgroup`.
+    """State of `post_localSGD_hook`.
 
-    A `subgroup` of None means the processes of a machine; without `post_local_gradient_allreduce` nobody reduces.
+    Args:
+        process_group: The group that averages at first; ``None`` for the default group.
+        subgroup: The group that averages later; ``None`` for the processes of a machine.
+        start_localSGD_iter: The number of iterations before ``subgroup`` averages.
+        post_local_gradient_allreduce: Whether ``subgroup`` averages; otherwise gradients stay local. Default: ``True``.
+
+    Example:
+        >>> from torchlite.distributed.algorithms.ddp_comm_hooks.post_localSGD_hook import PostLocalSGDState
+        >>> PostLocalSGDState(None, None, start_localSGD_iter=100).iter
+        0
     """
 
     def __init__(
@@ -29,14 +38,41 @@ class PostLocalSGDState:
         self.iter = 0
 
     def maybe_increase_iter(self, bucket: GradBucket) -> None:
-        """Count an iteration at its last bucket."""
+        """Counts an iteration, at its last bucket.
+
+        Args:
+            bucket: The bucket.
+        """
         self.iter += bucket.is_last()
         if self.iter == self.start_localSGD_iter:
             logger.info("Start to apply local SGD after %s iterations.", self.iter)
 
 
 def post_localSGD_hook(state: PostLocalSGDState, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """Return the mean of the gradients over all processes, or later over the subgroup."""
+    """Averages the gradients over a group, and after some iterations over a subgroup.
+
+    Args:
+        state: The state.
+        bucket: The gradients, a `GradBucket`.
+
+    Returns:
+        A future of the reduced gradients.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.algorithms.ddp_comm_hooks import post_localSGD_hook
+        >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+        >>> state = post_localSGD_hook.PostLocalSGDState(None, None, 100)
+        >>> model.register_comm_hook(state, post_localSGD_hook.post_localSGD_hook)
+        >>> model(torch.ones(3, 2)).sum().backward()
+        >>> model.module.bias.grad
+        tensor([3.])
+        >>> dist.destroy_process_group()
+
+    References:
+        - T. Lin, S. U. Stich, K. K. Patel, M. Jaggi. Don't use large mini-batches, use local SGD. 2020.
+    """
     if state.iter < state.start_localSGD_iter:
         state.maybe_increase_iter(bucket)
         return _allreduce_fut(state.process_group, bucket.buffer())

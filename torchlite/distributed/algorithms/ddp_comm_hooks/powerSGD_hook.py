@@ -40,12 +40,33 @@ def _should_compress(rows: int, columns: int, rank: int, least: float) -> tuple[
 
 
 class PowerSGDState:
-    """State of the hooks between iterations.
+    """State of the PowerSGD hooks between iterations.
 
-    `matrix_approximation_rank` is the rank. Until `start_powerSGD_iter` gradients are reduced uncompressed; matrices
-    that would not become `min_compression_rate` times smaller always are. `use_error_feedback` adds the compression
-    error to the next gradients, `warm_start` begins with the last iteration's matrices: either requires
-    `start_powerSGD_iter` above 1 (else ValueError), because buckets are rebuilt after the first iteration.
+    Args:
+        process_group: The group; ``None`` for the default group.
+        matrix_approximation_rank: The rank of the products that approximate matrices. Default: 1.
+        start_powerSGD_iter: The number of iterations without compression. Default: 1000.
+        min_compression_rate: A matrix that does not become that many times smaller is not compressed. Default: 2.
+        use_error_feedback: Whether the error of the compression is added to the next gradients. Default: ``True``.
+        warm_start: Whether an iteration begins with the last one's matrices. Default: ``True``.
+        orthogonalization_epsilon: Added to norms when matrices are made orthogonal. Default: 0.
+        random_seed: The seed of the first matrices. Default: 0.
+        compression_stats_logging_frequency: Iterations between two log messages. Default: 10000.
+        batch_tensors_with_same_shape: Whether matrices of one shape are multiplied together. Default: ``False``.
+
+    Raises:
+        ValueError: ``start_powerSGD_iter`` is at most 1, with error feedback or warm start: the buckets change after
+            the
+            first iteration.
+
+    Example:
+        >>> from torchlite.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState
+        >>> PowerSGDState(None, matrix_approximation_rank=2, start_powerSGD_iter=10).compression_stats()
+        (0, 0, 0)
+
+    References:
+        - T. Vogels, S. P. Karimireddy, M. Jaggi. PowerSGD: practical low-rank gradient compression for distributed
+          optimization. 2019.
     """
 
     def __init__(
@@ -90,13 +111,17 @@ class PowerSGDState:
         self.__dict__.update(state)
 
     def maybe_increase_iter(self, bucket: GradBucket) -> None:
-        """Count an iteration at its last bucket."""
+        """Counts an iteration, at its last bucket.
+
+        Args:
+            bucket: The bucket.
+        """
         self.iter += bucket.is_last()
         if self.iter == self.start_powerSGD_iter:
             logger.info("Start to apply PowerSGD after %s iterations.", self.iter)
 
     def compression_stats(self) -> tuple[float, int, int]:
-        """Return the compression rate, and the elements before and after."""
+        """Returns the rate of compression, and the numbers of elements before and after."""
         before, after = self.total_numel_before_compression, self.total_numel_after_compression
         return before / after if after else 0, before, after
 
@@ -182,7 +207,30 @@ def _allreduce_compressed(
 
 
 def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """Return the mean of the gradients, with each large enough matrix sent as a low-rank product."""
+    """Averages the gradients over a group, and sends each large matrix as a product of low rank.
+
+    Args:
+        state: The state.
+        bucket: The gradients, a `GradBucket`.
+
+    Returns:
+        A future of the reduced gradients.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+        >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+        >>> model.register_comm_hook(powerSGD_hook.PowerSGDState(None), powerSGD_hook.powerSGD_hook)
+        >>> model(torch.ones(3, 2)).sum().backward()
+        >>> model.module.bias.grad
+        tensor([3.])
+        >>> dist.destroy_process_group()
+
+    References:
+        - T. Vogels, S. P. Karimireddy, M. Jaggi. PowerSGD: practical low-rank gradient compression for distributed
+          optimization. 2019.
+    """
     buffer = bucket.buffer()
     if state.iter < state.start_powerSGD_iter:
         state.maybe_increase_iter(bucket)
@@ -217,7 +265,32 @@ def powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> torch.futures.Fut
 
 
 def batched_powerSGD_hook(state: PowerSGDState, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """Return the mean of the gradients, with the bucket sent as a low-rank square matrix: faster, and less exact."""
+    """Averages the gradients over a group, and sends the bucket as one square matrix of low rank.
+
+    It is faster than `powerSGD_hook`, and less exact.
+
+    Args:
+        state: The state.
+        bucket: The gradients, a `GradBucket`.
+
+    Returns:
+        A future of the reduced gradients.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+        >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+        >>> model.register_comm_hook(powerSGD_hook.PowerSGDState(None), powerSGD_hook.batched_powerSGD_hook)
+        >>> model(torch.ones(3, 2)).sum().backward()
+        >>> model.module.bias.grad
+        tensor([3.])
+        >>> dist.destroy_process_group()
+
+    References:
+        - T. Vogels, S. P. Karimireddy, M. Jaggi. PowerSGD: practical low-rank gradient compression for distributed
+          optimization. 2019.
+    """
     buffer = bucket.buffer()
     if state.iter < state.start_powerSGD_iter:
         state.maybe_increase_iter(bucket)

@@ -39,7 +39,26 @@ def _completed_future(buffer: Any, value: Any) -> Any:
 
 
 def quantization_pertensor_hook(process_group: Any, bucket: GradBucket) -> torch.futures.Future[torch.Tensor]:
-    """Return the mean of the gradients, sent as bytes with one scale per bucket."""
+    """Averages the gradients over a group, and sends them as bytes with one scale for the bucket.
+
+    Args:
+        process_group: The group; ``None`` for the default group.
+        bucket: The gradients, a `GradBucket`.
+
+    Returns:
+        A future of the reduced gradients.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.algorithms.ddp_comm_hooks import quantization_hooks
+        >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+        >>> model.register_comm_hook(None, quantization_hooks.quantization_pertensor_hook)
+        >>> model(torch.ones(3, 2)).sum().backward()
+        >>> model.module.bias.grad
+        tensor([3.])
+        >>> dist.destroy_process_group()
+    """
     buffer = bucket.buffer()
     return _completed_future(
         buffer, _compute_quantized_mean(_default_group(process_group), buffer.view(1, -1)).view(-1)
@@ -49,7 +68,27 @@ def quantization_pertensor_hook(process_group: Any, bucket: GradBucket) -> torch
 def quantization_perchannel_hook(
     process_group: Any, bucket: GradBucket, bucket_size: int = 512
 ) -> torch.futures.Future[torch.Tensor]:
-    """Return the mean of the gradients, sent as bytes with a scale for each `bucket_size` elements."""
+    """Averages the gradients over a group, and sends them as bytes with a scale for each part.
+
+    Args:
+        process_group: The group; ``None`` for the default group.
+        bucket: The gradients, a `GradBucket`.
+        bucket_size: The number of elements of a part. Default: 512.
+
+    Returns:
+        A future of the reduced gradients.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.algorithms.ddp_comm_hooks import quantization_hooks
+        >>> model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+        >>> model.register_comm_hook(None, quantization_hooks.quantization_perchannel_hook)
+        >>> model(torch.ones(3, 2)).sum().backward()
+        >>> model.module.bias.grad
+        tensor([3.])
+        >>> dist.destroy_process_group()
+    """
     buffer = bucket.buffer()
     rows = torch.nn.functional.pad(buffer, (0, -len(buffer) % bucket_size)).view(-1, bucket_size)
     return _completed_future(

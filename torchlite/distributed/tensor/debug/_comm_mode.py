@@ -117,9 +117,10 @@ class CommDebugMode:
             handle.remove()
 
     def generate_comm_debug_tracing_table(self, noise_level: int = 3) -> str:
-        """Return the counts of each module as text.
+        """Returns the counts of each module as text.
 
-        `noise_level` has no effect: the table has counts of collectives alone.
+        Args:
+            noise_level: Has no effect: the table has counts of collectives alone.
         """
         lines = []
         for module, phases in sorted(self.comm_module_counts.items(), key=lambda item: (item[0] != "Global", item[0])):
@@ -129,6 +130,11 @@ class CommDebugMode:
         return "\n".join(lines)
 
     def log_comm_debug_tracing_table_to_file(self, file_name: str = "comm_mode_log.txt", noise_level: int = 3) -> None:
-        """Append that text to a file."""
+        """Appends the counts of each module to a file.
+
+        Args:
+            file_name: The name of the file. Default: ``"comm_mode_log.txt"``.
+            noise_level: Has no effect.
+        """
         with open(file_name, "a") as file:
             file.write(self.generate_comm_debug_tracing_table(noise_level) + "\n")

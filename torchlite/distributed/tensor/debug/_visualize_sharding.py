@@ -15,19 +15,26 @@ def _format_ranges(ranges: list[tuple[int, int]]) -> str:
 
 
 def visualize_sharding(dtensor: Any, header: str = "", use_rich: bool = False) -> None:
-    """Print each process's rows and columns of a 1-d or 2-d DTensor, on the first process.
+    """Prints the rows and columns of a DTensor that each process has, on the first process.
 
-    RuntimeError for more dimensions.
+    Args:
+        dtensor: A DTensor of one or two dimensions.
+        header: A line above the table. Default: none.
+        use_rich: Not supported.
 
-    >>> import torchlite as torch
-    >>> import torchlite.distributed as dist
-    >>> from torchlite.distributed.tensor import Shard, distribute_tensor
-    >>> from torchlite.distributed.tensor.debug import visualize_sharding
-    >>> dist.init_process_group("gloo", rank=0, world_size=1)
-    >>> visualize_sharding(distribute_tensor(torch.ones(4, 2), dist.init_device_mesh("cpu", (1,)), [Shard(0)]))
-             Col 0-1
-    Row 0-3  cpu:0
-    >>> dist.destroy_process_group()
+    Raises:
+        RuntimeError: The DTensor has more dimensions, or none.
+        NotImplementedError: ``use_rich`` is set.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> from torchlite.distributed.tensor import Shard, distribute_tensor
+        >>> from torchlite.distributed.tensor.debug import visualize_sharding
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> visualize_sharding(distribute_tensor(torch.ones(4, 2), dist.init_device_mesh("cpu", (1,)), [Shard(0)]))
+                 Col 0-1
+        Row 0-3  cpu:0
+        >>> dist.destroy_process_group()
     """
     if use_rich:
         raise NotImplementedError("visualize_sharding(): use_rich=True; the table is plain text")

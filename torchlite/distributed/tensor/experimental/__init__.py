@@ -15,6 +15,18 @@ __all__ = ["context_parallel", "implicit_replication", "local_map", "register_sh
 
 @contextlib.contextmanager
 def implicit_replication() -> Iterator[None]:
-    """Context manager: ops of DTensors treat plain tensors as replicated."""
+    """Lets ops of DTensors treat plain tensors as replicated, in a block.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.tensor import Shard, distribute_tensor
+        >>> from torchlite.distributed.tensor.experimental import implicit_replication
+        >>> x = distribute_tensor(torch.ones(2), dist.init_device_mesh("cpu", (1,)), [Shard(0)])
+        >>> with implicit_replication():
+        ...     (x + torch.ones(2)).full_tensor()
+        tensor([2., 2.])
+        >>> dist.destroy_process_group()
+    """
     with ImplicitReplication():
         yield

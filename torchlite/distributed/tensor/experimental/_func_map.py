@@ -27,23 +27,37 @@ def local_map(
     *,
     redistribute_inputs: bool = False,
 ) -> Callable:
-    """Return a function of DTensors that calls `func` with local tensors, and wraps the results in DTensors.
+    """Returns a function of DTensors that calls another function with their local tensors.
 
-    out_placements: of the results: one list for all, or a tuple with a list for each; None for unchanged results.
-    in_placements: of the arguments, None for non-tensors or any placement; with `redistribute_inputs` arguments are
-    redistributed, else a mismatch is a ValueError. in_grad_placements: of the local tensors' gradients. device_mesh:
-    the results' mesh, if no argument is a DTensor. Without `func` it is a decorator.
+    Args:
+        func: The function. Default: none; the call then returns a decorator.
+        out_placements: The placements of the results: a list for all, or a tuple with a list for each; ``None`` for a
+            result
+            that is not wrapped.
+        in_placements: The placements of the arguments; ``None`` for any placement and for an argument that is not a
+            tensor.
+            Default: any.
+        in_grad_placements: The placements of the gradients of the local tensors. Default: none.
+        device_mesh: The mesh of the results, if no argument is a DTensor. Default: none.
+        redistribute_inputs: Whether arguments of other placements are redistributed. Default: ``False``.
 
-    >>> import torchlite as torch
-    >>> import torchlite.distributed as dist
-    >>> from torchlite.distributed.tensor import Partial, Shard, distribute_tensor
-    >>> from torchlite.distributed.tensor.experimental import local_map
-    >>> dist.init_process_group("gloo", rank=0, world_size=1)
-    >>> mesh = dist.init_device_mesh("cpu", (1,))
-    >>> total = local_map(lambda x: x.sum(), out_placements=[Partial()], in_placements=([Shard(0)],))
-    >>> total(distribute_tensor(torch.ones(4), mesh, [Shard(0)])).full_tensor()
-    tensor(4.)
-    >>> dist.destroy_process_group()
+    Returns:
+        The function.
+
+    Raises:
+        ValueError: An argument has another placement, and ``redistribute_inputs`` is not set. Raised by the function.
+        AssertionError: The numbers of placements and arguments differ. Raised by the function.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> from torchlite.distributed.tensor import Partial, Shard, distribute_tensor
+        >>> from torchlite.distributed.tensor.experimental import local_map
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> mesh = dist.init_device_mesh("cpu", (1,))
+        >>> total = local_map(lambda x: x.sum(), out_placements=[Partial()], in_placements=([Shard(0)],))
+        >>> total(distribute_tensor(torch.ones(4), mesh, [Shard(0)])).full_tensor()
+        tensor(4.)
+        >>> dist.destroy_process_group()
     """
     if func is None:
         return functools.partial(

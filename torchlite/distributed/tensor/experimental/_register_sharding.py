@@ -13,18 +13,27 @@ __all__ = ["register_sharding"]
 
 
 def register_sharding(op: Any) -> Callable:
-    """Register the decorated function as the sharding strategies of ops.
+    """Registers the decorated function as the sharding strategies of ops.
 
-    op: an ATen overload, or several. The function gets the op's arguments, with specs for DTensors, and returns pairs
-    of lists: placements of the results, and of the arguments, None for non-tensors. NotImplementedError for an op
-    without a torchlite record.
+    The function gets the op's arguments, with specifications in place of DTensors. It returns pairs of lists:
+    placements of
+    the results, and of the arguments, with ``None`` for one that is not a tensor.
 
-    >>> import torchlite as torch
-    >>> from torchlite.distributed.tensor import Replicate, Shard
-    >>> from torchlite.distributed.tensor.experimental import register_sharding
-    >>> @register_sharding(torch.ops.aten.erfinv.default)
-    ... def rows(x):
-    ...     return [([Replicate()], [Replicate()]), ([Shard(0)], [Shard(0)])]
+    Args:
+        op: An ATen overload, or a list of them.
+
+    Returns:
+        A decorator.
+
+    Raises:
+        NotImplementedError: The library computes the op from others. Raised by the decorator.
+
+    Example:
+        >>> from torchlite.distributed.tensor import Replicate, Shard
+        >>> from torchlite.distributed.tensor.experimental import register_sharding
+        >>> @register_sharding(torch.ops.aten.erfinv.default)
+        ... def rows(x):
+        ...     return [([Replicate()], [Replicate()]), ([Shard(0)], [Shard(0)])]
     """
     overloads = op if isinstance(op, list) else [op]
 

@@ -21,24 +21,38 @@ def parallelize_module(
     *,
     src_data_rank: int | None = 0,
 ) -> nn.Module:
-    """Make a module tensor-parallel, in place.
+    """Makes a module tensor-parallel, in place.
 
-    parallelize_plan: a style for the module itself, or styles by submodule names ("layers.*.attention.q"), with
-    wildcards in each component. src_data_rank: the source of the parameters, see `distribute_tensor`. Warns about a key
-    without a match. ValueError for a mesh of several dimensions.
+    Args:
+        module: The module.
+        device_mesh: A mesh of one dimension. Default: the mesh of the enclosing ``with`` block.
+        parallelize_plan: A style for the module, or styles by the names of submodules. A part of a name may have
+            wildcards:
+            ``"layers.*.attention.q"``. A name without a match warns.
+        src_data_rank: The process whose parameters count; see `distribute_tensor`. Default: 0.
 
-    >>> import torchlite as torch
-    >>> import torchlite.distributed as dist
-    >>> from torchlite.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
-    >>> dist.init_process_group("gloo", rank=0, world_size=1)
-    >>> mesh = dist.init_device_mesh("cpu", (1,))
-    >>> net = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
-    >>> net = parallelize_module(net, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
-    >>> net[0].weight.placements, net[2].weight.placements
-    ((Shard(dim=0),), (Shard(dim=1),))
-    >>> net(torch.ones(3, 2)).shape
-    torch.Size([3, 2])
-    >>> dist.destroy_process_group()
+    Returns:
+        The module.
+
+    Raises:
+        ValueError: The mesh has several dimensions.
+        TypeError: ``parallelize_plan`` is neither a style nor a dictionary.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> from torchlite.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> mesh = dist.init_device_mesh("cpu", (1,))
+        >>> net = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+        >>> net = parallelize_module(net, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+        >>> net[0].weight.placements, net[2].weight.placements
+        ((Shard(dim=0),), (Shard(dim=1),))
+        >>> net(torch.ones(3, 2)).shape
+        torch.Size([3, 2])
+        >>> dist.destroy_process_group()
+
+    References:
+        - M. Shoeybi et al. Megatron-LM: training multi-billion parameter language models using model parallelism. 2019.
     """
     mesh = device_mesh or _mesh_resources.get_current_mesh()
     if mesh.ndim > 1:

@@ -22,7 +22,13 @@ Layouts = Placement | tuple[Placement | None, ...] | None
 
 
 class ParallelStyle(ABC):
-    """Style of `parallelize_module`: override `_apply(module, device_mesh)`."""
+    """Base class of the styles of `parallelize_module`; a subclass implements ``_apply(module, device_mesh)``.
+
+    Example:
+        >>> from torchlite.distributed.tensor.parallel import ColwiseParallel, ParallelStyle
+        >>> isinstance(ColwiseParallel(), ParallelStyle)
+        True
+    """
 
     src_data_rank: int | None = 0
 
@@ -85,10 +91,23 @@ def _set_parameter(
 
 
 class ColwiseParallel(_LayerStyle):
-    """Linear layer sharded by output features, or embedding sharded by embedding dimension.
+    """Style of a linear layer that is sharded by output features, or of an embedding by its columns.
 
-    input_layouts: placement of a plain input, replicated by default. output_layouts: placement of the output, by
-    default sharded in its last dimension. use_local_output: return the local tensor instead of a DTensor.
+    Args:
+        input_layouts: The placement of a plain input. Default: `Replicate`.
+        output_layouts: The placement of the output. Default: `Shard` of the last dimension.
+        use_local_output: Whether the output is a local tensor; otherwise a DTensor. Default: ``True``.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.tensor import Replicate, Shard
+        >>> from torchlite.distributed.tensor.parallel import ColwiseParallel, parallelize_module
+        >>> mesh = dist.init_device_mesh("cpu", (1,))
+        >>> layer = parallelize_module(torch.nn.Linear(2, 4), mesh, ColwiseParallel())
+        >>> layer.weight.placements
+        (Shard(dim=0),)
+        >>> dist.destroy_process_group()
     """
 
     def __init__(
@@ -120,10 +139,23 @@ class ColwiseParallel(_LayerStyle):
 
 
 class RowwiseParallel(_LayerStyle):
-    """Linear layer sharded by input features, or embedding sharded by rows.
+    """Style of a linear layer that is sharded by input features, or of an embedding by its rows.
 
-    input_layouts: placement of a plain input, by default sharded in its last dimension. output_layouts: placement of
-    the output, replicated by default. use_local_output: return the local tensor instead of a DTensor.
+    Args:
+        input_layouts: The placement of a plain input. Default: `Shard` of the last dimension.
+        output_layouts: The placement of the output. Default: `Replicate`.
+        use_local_output: Whether the output is a local tensor; otherwise a DTensor. Default: ``True``.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.tensor import Replicate, Shard
+        >>> from torchlite.distributed.tensor.parallel import RowwiseParallel, parallelize_module
+        >>> mesh = dist.init_device_mesh("cpu", (1,))
+        >>> layer = parallelize_module(torch.nn.Linear(2, 4), mesh, RowwiseParallel())
+        >>> layer.weight.placements
+        (Shard(dim=1),)
+        >>> dist.destroy_process_group()
     """
 
     def __init__(
@@ -154,7 +186,23 @@ class RowwiseParallel(_LayerStyle):
 
 
 class SequenceParallel(ParallelStyle):
-    """Norm or dropout on sequence shards: replicated parameters, input and output sharded in `sequence_dim`."""
+    """Style of a norm or dropout on shards of the sequence; its parameters are replicated.
+
+    Args:
+        sequence_dim: The dimension in which input and output are sharded. Default: 1.
+        use_local_output: Whether the output is a local tensor; otherwise a DTensor. Default: ``False``.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.tensor import Replicate, Shard
+        >>> from torchlite.distributed.tensor.parallel import SequenceParallel, parallelize_module
+        >>> mesh = dist.init_device_mesh("cpu", (1,))
+        >>> norm = parallelize_module(torch.nn.LayerNorm(4), mesh, SequenceParallel())
+        >>> norm(torch.ones(2, 3, 4)).placements
+        (Shard(dim=1),)
+        >>> dist.destroy_process_group()
+    """
 
     def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False) -> None:
         self.sequence_sharding = (Shard(sequence_dim),)
@@ -188,11 +236,26 @@ def _to_tuple(layouts: Any) -> tuple[Placement | None, ...]:
 
 
 class PrepareModuleInput(ParallelStyle):
-    """Redistributes a module's inputs.
+    """Style that redistributes the inputs of a module.
 
-    input_layouts: placements of plain positional inputs; None for unchanged ones. desired_input_layouts: their
-    placements in the module. input_kwarg_layouts, desired_input_kwarg_layouts: the same by keyword. use_local_output:
-    pass local tensors instead of DTensors.
+    Args:
+        input_layouts: The placements of plain positional inputs; ``None`` for one that stays as it is. Default: none.
+        desired_input_layouts: Their placements in the module.
+        input_kwarg_layouts: The placements of plain keyword inputs. Default: none.
+        desired_input_kwarg_layouts: Their placements in the module.
+        use_local_output: Whether the module gets local tensors; otherwise DTensors. Default: ``False``.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.tensor import Replicate, Shard
+        >>> from torchlite.distributed.tensor.parallel import PrepareModuleInput, parallelize_module
+        >>> mesh = dist.init_device_mesh("cpu", (1,))
+        >>> style = PrepareModuleInput(input_layouts=Shard(0), desired_input_layouts=Replicate())
+        >>> module = parallelize_module(torch.nn.Identity(), mesh, style)
+        >>> module(torch.ones(2)).placements
+        (Replicate(),)
+        >>> dist.destroy_process_group()
     """
 
     def __init__(
@@ -265,10 +328,24 @@ class PrepareModuleInput(ParallelStyle):
 
 
 class PrepareModuleOutput(ParallelStyle):
-    """Redistributes a module's outputs.
+    """Style that redistributes the outputs of a module.
 
-    output_layouts: placements of plain outputs; None for unchanged ones. desired_output_layouts: their placements
-    afterwards. use_local_output: return local tensors instead of DTensors.
+    Args:
+        output_layouts: The placements of plain outputs; ``None`` for one that stays as it is.
+        desired_output_layouts: Their placements afterwards.
+        use_local_output: Whether the results are local tensors; otherwise DTensors. Default: ``True``.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.tensor import Replicate, Shard
+        >>> from torchlite.distributed.tensor.parallel import PrepareModuleOutput, parallelize_module
+        >>> mesh = dist.init_device_mesh("cpu", (1,))
+        >>> style = PrepareModuleOutput(output_layouts=Shard(0), desired_output_layouts=Replicate())
+        >>> module = parallelize_module(torch.nn.Identity(), mesh, style)
+        >>> module(torch.ones(2))
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
     """
 
     def __init__(self, *, output_layouts: Layouts, desired_output_layouts: Any, use_local_output: bool = True) -> None:
@@ -302,7 +379,33 @@ class PrepareModuleOutput(ParallelStyle):
 
 
 class PrepareModuleInputOutput(ParallelStyle):
-    """Combination of `PrepareModuleInput` and `PrepareModuleOutput`."""
+    """Style that redistributes the inputs and the outputs of a module.
+
+    Args:
+        input_layouts: The placements of plain positional inputs; ``None`` for one that stays as it is. Default: none.
+        desired_input_layouts: Their placements in the module.
+        input_kwarg_layouts: The placements of plain keyword inputs. Default: none.
+        desired_input_kwarg_layouts: Their placements in the module.
+        use_local_input: Whether the module gets local tensors; otherwise DTensors. Default: ``False``.
+        output_layouts: The placements of plain outputs; ``None`` for one that stays as it is.
+        desired_output_layouts: Their placements afterwards.
+        use_local_output: Whether the results are local tensors; otherwise DTensors. Default: ``True``.
+
+    Example:
+        >>> import torchlite.distributed as dist
+        >>> dist.init_process_group("gloo", rank=0, world_size=1)
+        >>> from torchlite.distributed.tensor import Replicate, Shard
+        >>> from torchlite.distributed.tensor.parallel import PrepareModuleInputOutput, parallelize_module
+        >>> mesh = dist.init_device_mesh("cpu", (1,))
+        >>> style = PrepareModuleInputOutput(
+        ...     input_layouts=Shard(0), desired_input_layouts=Replicate(),
+        ...     output_layouts=Replicate(), desired_output_layouts=Shard(0),
+        ... )
+        >>> module = parallelize_module(torch.nn.Identity(), mesh, style)
+        >>> module(torch.ones(2))
+        tensor([1., 1.])
+        >>> dist.destroy_process_group()
+    """
 
     def __init__(
         self,
