@@ -39,7 +39,7 @@ SUBJECTS = {
     "backends/numpy": "fork",
     "backends/opencl": "processes",
     "cuda": "backend_flags devices interop on_simulator unavailable",
-    "dispatch": "large_array_kernels python_scalars signatures subclass_attributes",
+    "dispatch": "large_array_kernels python_scalars signatures beginners_mistakes subclass_attributes",
     "distributed": "faults hosts_page missing_ranks signals",
     "distributed/fsdp": "gradient_reduction",
     "distributions": "recorded_answers",

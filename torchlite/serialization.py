@@ -14,6 +14,7 @@ from typing import IO, Any, TypeAlias
 from torchlite._settings.module_dir import make_module_dir
 
 from ._dispatch import table_of
+from ._dispatch.error_translation import filter_traceback
 from ._serialization import atomic_files, checkpoint_writer, save_load_options, weights_only_unpickler
 from ._serialization.atomic_files import replace_file
 from ._serialization.checkpoint_reader import UNSAFE, LoadRequest, SourceChangeWarning, load_archive, load_legacy
@@ -776,15 +777,20 @@ def load(
         map_location, pickle_module or pickle, weights_only, _get_restore_location(map_location), pickle_load_args
     )
     shared = mapped and _is_shared(save_load_options.load.mmap_flags)
-    with _open_file_like(f, "r+b" if shared else "rb") as stream:
-        if _is_zipfile(stream):
-            return load_archive(stream, how, ("shared" if shared else "private") if mapped else "")
-        if mapped:
-            raise RuntimeError(
-                f"mmap can only be used with files saved with `torch.save({f}, _use_new_zipfile_serialization=True), "
-                "please torch.save your checkpoint with this option in order to use mmap."
-            )
-        return load_legacy(stream, how)
+    try:
+        with _open_file_like(f, "r+b" if shared else "rb") as stream:
+            if _is_zipfile(stream):
+                return load_archive(stream, how, ("shared" if shared else "private") if mapped else "")
+            if mapped:
+                raise RuntimeError(
+                    f"mmap can only be used with files saved with `torch.save({f}, "
+                    "_use_new_zipfile_serialization=True), please torch.save your checkpoint with this option in order "
+                    "to use mmap."
+                )
+            return load_legacy(stream, how)
+    except Exception:
+        filter_traceback()
+        raise
 
 
 def _load_part(data: bytes, budget: Budget, map_location: Any = None) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from .._dispatch import call
 from .._dispatch.autograd_graph import AutogradMeta, root_meta_of
 from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.error_translation import filter_traceback
 from .._dispatch.tracing import TRACES, trace_method
 from .._types import dtypes
 from .autograd_methods import AutogradMethods
@@ -198,7 +199,11 @@ class PythonProtocols(AutogradMethods):
     def __float__(self) -> float:
         if TRACES and (found := trace_method("__float__", self)) is not NotImplemented:
             return found
-        return float(_to_python_number(self, "double"))
+        try:
+            return float(_to_python_number(self, "double"))
+        except Exception:
+            filter_traceback()
+            raise
 
     def __complex__(self) -> complex:
         if TRACES and (found := trace_method("__complex__", self)) is not NotImplemented:
