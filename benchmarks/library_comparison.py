@@ -230,37 +230,54 @@ def fill_page(page: Path, sections: dict[str, str]) -> None:
     page.write_text(_SECTION.sub(lambda m: f"{m[1]}\n{sections[m[2]]}\n\n{m[3]}", text))
 
 
-def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Run the rounds; return the report."""
-    pythons = dict(word.split("=", 1) for word in options.python)
-    load = os.getloadavg()[0]
-    with tempfile.TemporaryDirectory() as folder:
-        write_models(folder)
-        measurement = Measurement(pythons, options.threads, options.seconds, folder)
-        for number in range(options.rounds):
-            print(f"round {number + 1} of {options.rounds}", flush=True)
-            measurement.run_round()
-    versions = {}
-    for library, python, environment in measurement.contestants.values():
+def sizes_of(contestants: dict[str, tuple[str, str, dict[str, str]]]) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return each library's version, and the rows of its sizes."""
+    versions, rows = {}, {}
+    for library, python, environment in contestants.values():
         code = f"from importlib.metadata import version; print(version({LIBRARIES[library][0]!r}))"
         done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True, env=environment)
         versions[library] = done.stdout.strip()
         sizes = installed_sizes(python, LIBRARIES[library][0])
         print(f"{library}: " + ", ".join(f"{name} {size:.0f} MB" for name, size in sizes.items()))
-        measurement.rows[library] |= {
+        rows[library] = {
             "alone": next(iter(sizes.values())) + sum(sizes.get(name, 0) for name in OWN_PARTS),
             "installed": sum(sizes.values()),
         }
-    return {
-        "date": datetime.date.today().isoformat(),
-        "processor": processor(),
-        "threads": options.threads,
-        "load": load,
-        "python": platform.python_version(),
-        "rounds": options.rounds,
-        "versions": versions,
-        "rows": measurement.rows,
-    }
+    return versions, rows
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Run the rounds; return the report, which is written after each round. With --add an earlier report of the same
+    versions on the same machine counts as earlier rounds.
+    """
+    pythons = dict(word.split("=", 1) for word in options.python)
+    report: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        write_models(folder)
+        measurement = Measurement(pythons, options.threads, options.seconds, folder)
+        versions, sizes = sizes_of(measurement.contestants)
+        about = {"processor": processor(), "threads": options.threads, "python": platform.python_version()}
+        about["versions"] = versions
+        report = {
+            "date": datetime.date.today().isoformat(),
+            **about,
+            "load": os.getloadavg()[0],
+            "rounds": 0,
+            "rows": {},
+        }
+        if options.add and options.json.exists():
+            earlier = json.loads(options.json.read_text())
+            if any(earlier[name] != value for name, value in about.items()):
+                sys.exit(f"{options.json} is of another machine, or of other versions")
+            report, measurement.rows = earlier, earlier["rows"]
+        for number in range(options.rounds):
+            print(f"round {number + 1} of {options.rounds}", flush=True)
+            measurement.run_round()
+            rows = {name: {**found, **sizes.get(name, {})} for name, found in measurement.rows.items()}
+            report |= {"rounds": report["rounds"] + 1, "rows": rows}
+            if options.json:
+                options.json.write_text(json.dumps(report, indent=1) + "\n")
+    return report
 
 
 def main() -> None:
@@ -270,15 +287,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.5, help="for each workload of each round")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--json", type=Path, help="the report's file; with --from-json it is read, nothing is measured")
+    parser.add_argument("--add", action="store_true", help="rounds in addition to those of the report")
     parser.add_argument("--from-json", action="store_true")
     parser.add_argument("--write-docs", type=Path, help="fill a page's generated sections")
     parser.add_argument("--picture", type=Path, help="draw README's bars as SVG")
     options = parser.parse_args()
-    if options.from_json and not options.json:
-        parser.error("--from-json needs --json FILE")
+    if (options.from_json or options.add) and not options.json:
+        parser.error("--from-json and --add need --json FILE")
     report = json.loads(options.json.read_text()) if options.from_json else measure(options)
-    if options.json and not options.from_json:
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
     sections = to_markdown(report)
     print(f"{sections['table']}\n\n{sections['machine']}")
     if options.write_docs:

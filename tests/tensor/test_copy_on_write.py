@@ -47,7 +47,7 @@ WRITES = {
     "scatter": lambda x: x.scatter_(0, torch.zeros(1, 3, dtype=torch.int64), 9.0),
     "a view's view": lambda x: x[1].view(-1)[1:].add_(1),
     "numpy": lambda x: x.numpy().fill(3),
-    "dlpack": lambda x: np.from_dlpack(x).fill(3),
+    "dlpack": lambda x: torch.from_dlpack(x).fill_(3),
     "storage": lambda x: x.untyped_storage().fill_(1),
     "storage's item": lambda x: x.untyped_storage().__setitem__(2, 200),
     "resize": lambda x: x.resize_(9).fill_(1),
