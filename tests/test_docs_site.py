@@ -119,3 +119,14 @@ def test_widths_are_not_taken_for_checked_without_a_browser(tmp_path):
     )
     assert run.returncode == 1
     assert "the widths of pages were not checked" in run.stderr
+
+
+def test_initials_of_authors_begin_no_list():
+    sys.path.insert(0, str(DOCS / "_ext"))
+    try:
+        from docstrings import converted
+    finally:
+        sys.path.remove(str(DOCS / "_ext"))
+    assert converted(["References:", "    - J. L. Ba. A title.", "    - A title. B. C."]) == [
+        "References:", r"    - J\. L. Ba. A title.", "    - A title. B. C.",
+    ]  # fmt: skip

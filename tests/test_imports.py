@@ -30,8 +30,8 @@ RUNTIMES = {"cupy", "pyopencl", "torch", "scipy", "jax", "mpi4py"}
 # The rooms of torchlite from the ground up. A room imports those of lower floors alone: by statements, by
 # `import_module`, by strings, and by attributes of the root, such as `torch.nn.Linear`.
 FLOORS = (
-    ("_settings", "__future__", "futures", "torch_version", "version"),
-    ("_types",),
+    ("_settings", "__future__", "version"),
+    ("_types", "futures", "torch_version"),
     ("_dispatch", "_symbolic_shapes"),
     ("_device", "fft", "masked", "return_types", "special"),
     ("_tensor", "mps", "mtia", "opencl", "random", "xpu"),

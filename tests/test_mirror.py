@@ -29,8 +29,8 @@ CROSS_CUTTING = {
 }
 # Files directly in tests/ that are not named for a module of torchlite/.
 ABOUT_THE_REPOSITORY = {
-    "arguments", "broad_excepts", "case_names", "docs", "docs_call_paths", "docs_names", "docs_site", "imports",
-    "mirror", "packaging", "recorded_files", "toy_backend", "unused_parameters",
+    "arguments", "broad_excepts", "case_names", "docs", "docs_call_paths", "docs_names", "docs_site", "docs_words",
+    "docstrings", "gallery", "imports", "mirror", "packaging", "recorded_files", "toy_backend", "unused_parameters",
 }  # fmt: skip
 # Files named for a subject of their room that no module of it is named for.
 SUBJECTS = {
@@ -39,7 +39,7 @@ SUBJECTS = {
     "backends/numpy": "fork",
     "backends/opencl": "processes",
     "cuda": "backend_flags devices interop on_simulator unavailable",
-    "dispatch": "large_array_kernels python_scalars signatures subclass_attributes",
+    "dispatch": "large_array_kernels python_scalars signatures beginners_mistakes subclass_attributes",
     "distributed": "faults hosts_page missing_ranks signals",
     "distributed/fsdp": "gradient_reduction",
     "distributions": "recorded_answers",

@@ -16,7 +16,7 @@ DOCUMENTED = """
     dq_kv_order*3 dq_kv_order_spt dq_write_order*2 dq_write_order_full*2 enable_df_api_tracing*2 example_inputs
     experimental_config*2 external fast_sympy_print fwd_chunk_id graph_module*2 group*5 group_name head
     input_grads intermediates is_coordinator is_embedded_type keep_graph kernel_options kwargs*5 module
-    module_qualified_name noise_level non_blocking*3 nonwrapped_numel optimize options output_grads pairs
+    module_qualified_name noise_level non_blocking*3 nonwrapped_numel optimize options*2 output_grads pairs
     pass_name pickle_protocol post_processing_timeout_s*2 prefer_deferred_runtime_asserts_over_guards
     quantize_output record_stack_traces return_indices*3 root_m run_lambda*3 scale set_priority should_optimize
     skip_guard_eval_unsafe sort sorted stream strict target target_version the_type token_kv token_q types
@@ -64,6 +64,8 @@ def test_the_finder(text, unread):
         ("`a`, `b` and `c` have no effect", "abc"),
         ("`a` and\n    `b` have no effect", "ab"),
         ("`a` is read. `b` has no effect", "b"),
+        ("Adds.\n\nArgs:\n    a: Has no effect.\n    b, *c: No effect.", "abc"),
+        ("Args:\n    a: The device. Has no effect", ""),
         (None, ""),
     ],
 )

@@ -109,12 +109,15 @@ def _set_by_other_classes(cls: type, name: str, parameter: str) -> bool:
 
 
 def _is_documented(parameter: str, *texts: str | None) -> bool:
-    """True if a docstring contains "`x` has no effect", alone or in a list: "`x` and `y` have no effect"."""
+    """True if a docstring contains "`x` has no effect", alone or in a list ("`x` and `y` have no effect"), or an item
+    "x: Has no effect" or "x, y: No effect" of its Args section.
+    """
+    sentence = r"((?:`\*{0,2}\w+`(?:, and |, | and )?)+) (?:has|have) no effect"
+    item = r"(?<!\S)((?:\*{0,2}\w+, )*\*{0,2}\w+): (?:Has no|Have no|No) effect"
     for text in texts:
-        for names in re.findall(
-            r"((?:`\*{0,2}\w+`(?:, and |, | and )?)+) (?:has|have) no effect", " ".join((text or "").split())
-        ):
-            if f"`{parameter}`" in names.replace("*", ""):
+        plain = " ".join((text or "").split())
+        for names in re.findall(sentence, plain) + re.findall(item, plain):
+            if parameter in re.findall(r"\w+", names):
                 return True
     return False
 

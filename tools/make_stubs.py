@@ -288,13 +288,15 @@ def namespace(space: str, leave_out: Iterable[str] = ()) -> str:
 
 def functional(pooling: bool) -> str:
     """The functions of nn.functional that nn/functional.py does not have by hand: those of pooling, or the others."""
-    path = ROOT / "torchlite" / "nn" / "functional.py"
-    tree = ast.parse(path.read_text())
-    own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    lines = sorted(name for name in set(NAMESPACES["nn.functional"]) - own if ("pool" in name) is pooling)
-    from torchlite.nn.functional import _TORCH_FUNCTIONS
+    from torchlite.nn import functional as module
 
-    more = sorted(n for n in _TORCH_FUNCTIONS - own - set(NAMESPACES["nn.functional"]) if ("pool" in n) is pooling)
+    own = {
+        n for n, f in vars(module).items() if getattr(f, "__module__", "") == module.__name__ and not hasattr(f, "op")
+    }
+    lines = sorted(name for name in set(NAMESPACES["nn.functional"]) - own if ("pool" in name) is pooling)
+    more = sorted(
+        n for n in module._TORCH_FUNCTIONS - own - set(NAMESPACES["nn.functional"]) if ("pool" in n) is pooling
+    )
     body = functions("nn.functional", lines) + functions("torch", more)
     if not pooling:
         body += "".join(define(f"{n}_", p, "Tensor", doc=in_place_doc(n)) for n, p in in_place_activations())

@@ -108,7 +108,8 @@ def _documented(body: Sequence[ast.stmt], owners: Sequence[Any]) -> Iterator[tup
             overloaded |= {node.name} if "overload" in marks else set()
             found = _find(node.name, owners)
             found = found.fget if isinstance(found, property) else getattr(found, "__func__", found)
-            if doc := _own_doc(found, getattr(found, "__doc__", None)):
+            op = getattr(found, "op", None)  # the record's text has neither signature nor place
+            if doc := op.doc if op else _own_doc(found, getattr(found, "__doc__", None)):
                 yield node, doc
 
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 # The stubs in torchlite/_stubs, and the op families (files of torchlite/_ops) whose functions and methods each has.
 ROOMS = {
     "elementwise": ("activation", "binary", "unary", "pointwise", "special", "grad_scaling"),
-    "reductions": ("reduce", "segment_reduce", "statistics", "scan", "sort", "softmax"),
+    "reductions": ("reduce", "segment_reduce", "statistics", "histogram", "scan", "sort", "softmax"),
     "layers": (
-        "conv", "ctc_loss", "dropout", "embedding", "linear", "loss", "normalization", "pad", "pooling", "resample",
-        "rnn", "vision", "attention", "cross_entropy",
+        "conv", "ctc_loss", "dropout", "embedding", "linear", "loss", "margin_loss", "normalization", "pad", "pooling",
+        "resample", "rnn", "vision", "attention", "cross_entropy",
     ),
     "linear": (
-        "matmul", "einsum", "fft", "linalg_decomp", "linalg_norm", "linalg_solve", "linalg_spectral",
+        "matmul", "einsum", "fft", "stft", "linalg_decomp", "linalg_lu", "linalg_norm", "linalg_solve",
+        "linalg_spectral",
     ),
-    "arrangement": ("internal_view_ops", "inplace", "manipulation", "gather_scatter", "views"),
-    "making": ("creation", "random", "gamma_sampling", "window_functions"),
+    "arrangement": (
+        "internal_view_ops", "inplace", "joining_and_splitting", "manipulation", "view_copies", "gather_scatter",
+        "views",
+    ),
+    "making": ("creation", "creation_ranges", "random", "random_fill", "gamma_sampling", "window_functions"),
 }  # fmt: skip
 
 TENSORS = {

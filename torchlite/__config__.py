@@ -8,11 +8,12 @@ import numpy as np
 
 
 def show() -> str:
-    """The versions of torchlite, Python, NumPy and the BLAS under it.
+    """Returns the versions of torchlite, Python, NumPy and its BLAS.
 
-    >>> import torchlite as torch
-    >>> print(torch.__config__.show().splitlines()[0])
-    torchlite built with:
+    Example:
+        >>> import torchlite as torch
+        >>> print(torch.__config__.show().splitlines()[0])
+        torchlite built with:
     """
     from . import __version__
 
@@ -27,7 +28,12 @@ def show() -> str:
 
 
 def parallel_info() -> str:
-    """How many threads CPU kernels use."""
+    """Returns how many threads CPU kernels use, as text.
+
+    Example:
+        >>> "at::get_num_threads()" in torch.__config__.parallel_info()
+        True
+    """
     from . import get_num_interop_threads, get_num_threads
 
     return f"at::get_num_threads() : {get_num_threads()}\nat::get_num_interop_threads() : {get_num_interop_threads()}\n"

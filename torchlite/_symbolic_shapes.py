@@ -6,14 +6,11 @@ comparisons return bool.
 
 from __future__ import annotations
 
-import ast
 import collections
 import math
 import operator
 from collections.abc import Iterable, Mapping
 from typing import Any
-
-from ._types.python_source import literal, parse
 
 
 class Atom(tuple):
@@ -240,81 +237,6 @@ def _format_srepr(atom: Atom) -> str:
     return f"Symbol('{atom[0]}', {'positive=True, ' * atom[0].startswith('s')}integer=True)"
 
 
-def parse_srepr(text: str, budget: Any = None) -> Expr | None:
-    """Parse an expression from `srepr`. Return None for unsupported forms, and for powers and products of long sums.
-    `budget`: work limit of the file.
-
-    >>> from torchlite._symbolic_shapes import parse_srepr
-    >>> parse_srepr("Mul(Integer(2), Symbol('s39', positive=True, integer=True))")
-    2*s39
-    """
-    if len(text) > 10_000:
-        return None
-    try:
-        return _parse_srepr_node(parse(text, mode="eval").body, 0, budget)
-    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError, ZeroDivisionError):
-        return None
-
-
-_FORMS = (ast.Expression, ast.Call, ast.Name, ast.Load, ast.Constant, ast.keyword, ast.UnaryOp, ast.USub)
-
-
-def make_opaque_symbol(text: str) -> Expr | None:
-    """Return an unsupported expression as one symbol named by its text, None for text that is no `srepr`.
-
-    >>> from torchlite._symbolic_shapes import make_opaque_symbol
-    >>> make_opaque_symbol("TruncToInt(Symbol('zuf0'))").srepr()
-    "TruncToInt(Symbol('zuf0'))"
-    """
-    if len(text) > 10_000 or "(" not in text:
-        return None
-    try:
-        nodes = list(ast.walk(parse(text, mode="eval")))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    return Expr.symbol(text) if all(isinstance(node, _FORMS) for node in nodes) else None
-
-
-def _parse_srepr_node(node: Any, depth: int, budget: Any) -> Expr:
-    if depth > _DEEPEST or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-        raise ValueError
-    name = node.func.id
-    if name in ("Integer", "Symbol"):
-        value = literal(node.args[0])
-        if name == "Symbol" and isinstance(value, str) and value.isidentifier():
-            return Expr.symbol(value)
-        if name == "Integer" and type(value) is int:
-            return Expr.of(value)
-        raise ValueError
-    parts = [_parse_srepr_node(part, depth + 1, budget) for part in node.args]
-    if name == "Add":
-        return Expr.sum(parts)
-    if name == "Mul":
-        return _expand_product(parts, budget)
-    if name == "Pow" and len(parts) == 2 and parts[1].is_number and 0 <= int(parts[1]) <= 8:
-        return _expand_product([parts[0]] * int(parts[1]), budget)
-    if name in _FUNCTIONS and len(parts) == 2:
-        return Expr.function(name, *parts)
-    raise ValueError
-
-
-# Limits of a product in a text: PyTorch's exports have few terms of few symbols.
-_LARGEST_PRODUCT, _STEPS_OF_A_PART = 1_000, 10
-
-
-def _expand_product(parts: Iterable[Expr], budget: Any) -> Expr:
-    """Return an expanded product. Raise OverflowError for long sums."""
-    found = Expr.of(1)
-    for part in parts:
-        size = len(found.terms) * part.parts + len(part.terms) * found.parts
-        if size > _LARGEST_PRODUCT:
-            raise OverflowError(f"a product of {len(found.terms)} by {len(part.terms)} terms is too large")
-        if budget is not None:
-            budget.spend(_STEPS_OF_A_PART * size)
-        found = found * part
-    return found
-
-
 def _multiply_expressions(parts: Iterable[Expr]) -> Expr:
     found = Expr.of(1)
     for part in parts:
@@ -427,8 +349,14 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
 
 
 class SymFloat(float):
-    """Float computed from input sizes or elements. `parts` has the function and its arguments, `trace` the node.
-    Without them it is a plain float.
+    """A float computed from input sizes or elements of a traced program.
+
+    `parts` has the function and its arguments, `trace` the program that is being captured. Without them it is a plain
+    float.
+
+    Example:
+        >>> torch.SymFloat(1.5) + 1
+        2.5
     """
 
     parts: tuple = ()
@@ -566,7 +494,20 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
 
 
 class SymBool:
-    """Data-dependent condition. `torch._check` takes it; `bool` raises an error."""
+    """A data-dependent condition of a traced program.
+
+    `torch._check` takes it, and `bool` of it raises an error where the data decide. Comparisons of sizes make it.
+
+    Args:
+        node: No value is accepted.
+
+    Raises:
+        NotImplementedError: The class is called.
+
+    Example:
+        >>> isinstance(True, torch.SymBool)
+        False
+    """
 
     name: str
     a: Any
@@ -690,29 +631,71 @@ _NEGATED = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "e
 
 
 def sym_int(a: Any) -> int:
-    """Return the integer part, rounded towards zero."""
+    """Returns the integer part of a number, rounded towards zero.
+
+    Args:
+        a: An int, float, `SymInt` or `SymFloat`.
+
+    Example:
+        >>> torch.sym_int(-2.7)
+        -2
+    """
     return a if isinstance(a, SymInt) else math.trunc(a) if isinstance(a, SymFloat) else int(a)
 
 
 def sym_float(a: Any) -> float:
-    """Return `float(a)`."""
+    """Returns `float(a)`, and of a traced size a `SymFloat`.
+
+    Args:
+        a: An int, float, `SymInt` or `SymFloat`.
+
+    Example:
+        >>> torch.sym_float(2)
+        2.0
+    """
     if isinstance(a, SymFloat):
         return a
     return float(a) if _trace_of(a) is None else SymFloat.by(sym_float, a)
 
 
 def sym_not(a: Any) -> Any:
-    """Return `not a`."""
+    """Returns `not a`, and of a traced condition its negation.
+
+    Args:
+        a: A bool or `SymBool`.
+
+    Example:
+        >>> torch.sym_not(3 > 4)
+        True
+    """
     return a.negated() if isinstance(a, SymBool) else not a
 
 
 def sym_max(a: Any, b: Any) -> Any:
-    """Return the larger number, a float if either is one."""
+    """Returns the larger number, a float if either is one.
+
+    Args:
+        a: A number, possibly symbolic.
+        b: The other number.
+
+    Example:
+        >>> torch.sym_max(2, 3), torch.sym_max(2.0, 3)
+        (3, 3.0)
+    """
     return _max_or_min("Max", max, a, b)
 
 
 def sym_min(a: Any, b: Any) -> Any:
-    """Return the smaller number, a float if either is one."""
+    """Returns the smaller number, a float if either is one.
+
+    Args:
+        a: A number, possibly symbolic.
+        b: The other number.
+
+    Example:
+        >>> torch.sym_min(2, 3)
+        2
+    """
     return _max_or_min("Min", min, a, b)
 
 
@@ -726,20 +709,61 @@ def _max_or_min(name: str, run: Any, a: Any, b: Any) -> Any:
 
 
 def sym_ite(b: Any, t: Any, f: Any) -> Any:
-    """Return `t if b else f`."""
+    """Returns `t if b else f`; a graph that is being captured keeps both values.
+
+    Args:
+        b: A bool or `SymBool`.
+        t: The value where the condition holds.
+        f: The value where it does not.
+
+    Example:
+        >>> torch.sym_ite(3 > 4, 1, 0)
+        0
+    """
     return b.trace.chosen(b, t, f) if isinstance(b, SymBool) and b.trace is not None and b.trace.open else t if b else f
 
 
 def sym_sqrt(a: Any) -> float:
-    """Return `math.sqrt(a)`."""
+    """Returns the square root of a number as a float.
+
+    Args:
+        a: A non-negative number, possibly symbolic.
+
+    Raises:
+        ValueError: The number is negative.
+
+    Example:
+        >>> torch.sym_sqrt(9)
+        3.0
+    """
     return math.sqrt(a) if _trace_of(a) is None else SymFloat.by(sym_sqrt, sym_float(a))
 
 
 def sym_sum(args: Any) -> Any:
-    """Return `sum(args)`."""
+    """Returns the sum of numbers.
+
+    Args:
+        args: A sequence of numbers, possibly symbolic.
+
+    Example:
+        >>> torch.sym_sum([2, 3, 4])
+        9
+    """
     return sum(args)
 
 
 def sym_fresh_size(expr: Any) -> Any:
-    """Raise NotImplementedError: sizes outside a trace are plain numbers."""
+    """Raises NotImplementedError: only a trace makes sizes that are not known.
+
+    Args:
+        expr: No effect.
+
+    Raises:
+        NotImplementedError: Always.
+
+    Example:
+        >>> torch.sym_fresh_size(None)
+        Traceback (most recent call last):
+        NotImplementedError: sym_fresh_size: a size that is not known is made by a trace alone
+    """
     raise NotImplementedError("sym_fresh_size: a size that is not known is made by a trace alone")

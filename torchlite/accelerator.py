@@ -8,6 +8,8 @@ import importlib
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ._device import accelerators  # noqa: F401 fills the table that the next line's functions read
 from ._device.streams import accelerator_for, accelerator_of, first_available_accelerator
 
@@ -349,3 +351,6 @@ def get_device_module(device=None):
     """
     where = current_accelerator() if device is None else device_type(device)
     return importlib.import_module(f"torchlite.{'cpu' if where is None else where.type}")
+
+
+__dir__ = make_module_dir(globals())

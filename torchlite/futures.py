@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from torchlite._settings.module_dir import make_module_dir
+
 __all__ = ["Future", "collect_all", "wait_all"]
 
 _T = TypeVar("_T")
@@ -180,3 +182,6 @@ def wait_all(futures: list[Future]) -> list[Any]:
         [1]
     """
     return [future.wait() for future in collect_all(futures).wait()]
+
+
+__dir__ = make_module_dir(globals())

@@ -18,6 +18,8 @@ import zipfile
 from typing import Any
 from urllib.parse import urlparse
 
+from torchlite._settings.module_dir import make_module_dir
+
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
 ENV_TORCH_HOME = "TORCH_HOME"
@@ -32,8 +34,13 @@ def _get_torch_home() -> str:  # imported by packages under this name
 
 
 def get_dir() -> str:
-    """Return the cache folder of repositories and weights: the one of `set_dir`, else `$TORCH_HOME/hub`, else
-    `$XDG_CACHE_HOME/torch/hub`, else `~/.cache/torch/hub`.
+    """Returns the folder in which repositories and weights are cached.
+
+    It is the folder of `set_dir`, else `$TORCH_HOME/hub`, else `$XDG_CACHE_HOME/torch/hub`, else `~/.cache/torch/hub`.
+
+    Example:
+        >>> torch.hub.get_dir().endswith("hub")
+        True
     """
     if os.getenv("TORCH_HUB"):
         warnings.warn("TORCH_HUB is deprecated, please use env TORCH_HOME instead", stacklevel=2)
@@ -41,7 +48,18 @@ def get_dir() -> str:
 
 
 def set_dir(d: str | os.PathLike) -> None:
-    """Set the cache folder of repositories and weights."""
+    """Sets the folder in which repositories and weights are cached.
+
+    Args:
+        d: Path of the folder; ``~`` is the home folder.
+
+    Example:
+        >>> before = torch.hub.get_dir()
+        >>> torch.hub.set_dir("weights")
+        >>> torch.hub.get_dir()
+        'weights'
+        >>> torch.hub.set_dir(before)
+    """
     global _hub_dir
     _hub_dir = os.path.expanduser(d)
 
@@ -170,7 +188,25 @@ def list(
     trust_repo: Any = "check",
     verbose: bool = True,
 ) -> Any:
-    """Return the names of the entry points in a repository's hubconf.py."""
+    """Returns the names of the entry points in a repository's hubconf.py.
+
+    The repository is downloaded if it is not cached, and its hubconf.py is run.
+
+        torch.hub.list("pytorch/vision:main")
+
+    Args:
+        github: Repository, ``"owner/name[:ref]"``. Default of ``ref``: ``main``.
+        force_reload: Whether to download it again. Default: ``False``.
+        skip_validation: Whether to download a ref without asking GitHub that the repository has it. Default: ``False``.
+        trust_repo: ``"check"`` asks before the first download of a repository; ``True`` adds it to the trusted ones;
+            ``False`` asks. Default: ``"check"``.
+        verbose: Whether to say that the cache is used. Default: ``True``.
+
+    Raises:
+        RuntimeError: The repository is not trusted, or a package that it needs is missing.
+        ValueError: The name has another form, or the repository lacks the ref.
+        FileNotFoundError: There is no hubconf.py.
+    """
     module = _import_hubconf(_download_repo(github, force_reload, trust_repo, verbose, skip_validation))
     return [name for name in dir(module) if callable(getattr(module, name)) and not name.startswith("_")]
 
@@ -178,7 +214,20 @@ def list(
 def help(
     github: str, model: str, force_reload: bool = False, skip_validation: bool = False, trust_repo: Any = "check"
 ) -> Any:
-    """Return the docstring of an entry point in a repository's hubconf.py."""
+    """Returns the docstring of an entry point in a repository's hubconf.py.
+
+        print(torch.hub.help("pytorch/vision", "resnet18"))
+
+    Args:
+        github: Repository, ``"owner/name[:ref]"``.
+        model: Name of the entry point.
+        force_reload: Whether to download it again. Default: ``False``.
+        skip_validation: Whether to download a ref without asking GitHub that the repository has it. Default: ``False``.
+        trust_repo: As in `list`. Default: ``"check"``.
+
+    Raises:
+        RuntimeError: There is no such entry point, the repository is not trusted, or a package is missing.
+    """
     return _load_entrypoint(
         _import_hubconf(_download_repo(github, force_reload, trust_repo, True, skip_validation)), model
     ).__doc__
@@ -195,17 +244,31 @@ def load(
     skip_validation: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Call an entry point of a repository's hubconf.py with the further arguments, and return its result.
+    r"""Calls an entry point of a repository's hubconf.py and returns its result.
 
-    repo_or_dir: "owner/name[:ref]" on GitHub, or with source="local" a folder. ValueError for another source,
-    FileNotFoundError without hubconf.py, RuntimeError for a missing entry point, and for missing dependencies.
+    Args:
+        repo_or_dir: ``"owner/name[:ref]"`` on GitHub, or a folder with ``source="local"``.
+        model: Name of the entry point.
+        *args: Its positional arguments.
+        source: ``"github"`` or ``"local"``. Default: ``"github"``.
+        trust_repo: As in `list`. Default: ``"check"``.
+        force_reload: Whether to download the repository again. Default: ``False``.
+        verbose: Whether to say that the cache is used. Default: ``True``.
+        skip_validation: Whether to download a ref without asking GitHub that the repository has it. Default: ``False``.
+        **kwargs: Keyword arguments of the entry point.
 
-    >>> import pathlib, tempfile, torchlite as torch
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = pathlib.Path(folder, "hubconf.py").write_text("def ones(n):\\n    import torchlite\\n"
-    ...                                                       "    return torchlite.ones(n)\\n")
-    ...     torch.hub.load(folder, "ones", 2, source="local")
-    tensor([1., 1.])
+    Raises:
+        ValueError: The source is another one.
+        FileNotFoundError: There is no hubconf.py.
+        RuntimeError: There is no such entry point, the repository is not trusted, or a package is missing.
+
+    Example:
+        >>> import pathlib, tempfile, torchlite as torch
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = pathlib.Path(folder, "hubconf.py").write_text("def ones(n):\n    import torchlite\n"
+        ...                                                       "    return torchlite.ones(n)\n")
+        ...     torch.hub.load(folder, "ones", 2, source="local")
+        tensor([1., 1.])
     """
     source = source.lower()
     folder = _find_repo_folder(repo_or_dir, source, force_reload, trust_repo, verbose, skip_validation)
@@ -224,9 +287,28 @@ def _make_progress_bar(length: str | None, progress: bool) -> Any:
 
 
 def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
-    """Download a file. RuntimeError if the digest (SHA-256) does not begin with `hash_prefix`.
+    """Downloads a file.
 
-    progress: show a tqdm bar if tqdm is installed and stderr is a terminal, else plain lines.
+    A bar of tqdm shows the progress if tqdm is installed and stderr is a terminal, else plain lines do. The file
+    appears at its path when it is complete.
+
+    Args:
+        url: The URL.
+        dst: Path of the file.
+        hash_prefix: First digits of the file's SHA-256 digest. Default: not checked.
+        progress: Whether to show the progress. Default: ``True``.
+
+    Raises:
+        RuntimeError: The digest has other first digits.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     source, copy = pathlib.Path(folder, "a.txt"), pathlib.Path(folder, "b.txt")
+        ...     _ = source.write_text("weights")
+        ...     torch.hub.download_url_to_file(source.as_uri(), str(copy), progress=False)
+        ...     copy.read_text()
+        'weights'
     """
     request = urllib.request.Request(url, headers={"User-Agent": "torch.hub"})
     with urllib.request.urlopen(request) as answer:
@@ -258,10 +340,31 @@ def load_state_dict_from_url(
     file_name: str | None = None,
     weights_only: bool = False,
 ) -> Any:
-    """Load a file written by `torch.save` from a URL, cached in `model_dir` (default: `get_dir()/checkpoints`).
+    """Loads a file written by `torch.save` from a URL, and caches it.
 
-    check_hash: the file name ends with the start of the digest, as in "net-0a1b2c.pth"; RuntimeError if it does not
-    match.
+    Args:
+        url: The URL.
+        model_dir: Folder of the cache. Default: ``checkpoints`` in `get_dir`.
+        map_location: Where the tensors go, as in `torch.load`. Default: ``None``.
+        progress: Whether to show the download's progress. Default: ``True``.
+        check_hash: Whether the file's name ends with the first digits of its SHA-256 digest, as in ``net-0a1b2c.pth``,
+            which are checked. Default: ``False``.
+        file_name: Name of the file in the cache. Default: that of the URL.
+        weights_only: As in `torch.load`. Default: ``False``, which can run code of the file.
+
+    Returns:
+        The object.
+
+    Raises:
+        RuntimeError: The digest does not match.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "net.pth")
+        ...     torch.save({"weight": torch.ones(2)}, path)
+        ...     torch.hub.load_state_dict_from_url(path.as_uri(), folder, weights_only=True)
+        {'weight': tensor([1., 1.])}
     """
     from .serialization import load as load_file
 
@@ -291,3 +394,6 @@ def __getattr__(name: str) -> Any:
         except ImportError:
             return PlainProgress
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+__dir__ = make_module_dir(globals(), "ENV_TORCH_HOME READ_DATA_CHUNK _hub_dir")

@@ -11,6 +11,8 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ._aten import ops as _ops
 from ._aten.kernel_overrides import check_key, find_overriding_kernels, set_overrides_active
 from ._library import library_op
@@ -33,7 +35,20 @@ _DEFINING: dict[str, object] = {"aten": None}  # namespaces, each with a mark of
 
 
 def fallthrough_kernel(*args: Any, **kwargs: Any) -> Any:
-    """As a kernel: fall through to the next key. Calling it raises NotImplementedError."""
+    """Stands as a kernel for "none here, take the next key"; a call of it is an error.
+
+    Args:
+        *args: No effect.
+        **kwargs: No effect.
+
+    Raises:
+        NotImplementedError: It is called.
+
+    Example:
+        >>> lib = torch.library.Library("docs_fallthrough", "DEF")
+        >>> _ = lib.define("same(Tensor x) -> Tensor")
+        >>> lib.impl("same", torch.library.fallthrough_kernel, "CPU")
+    """
     raise NotImplementedError("fallthrough_kernel() should never be called.")
 
 
@@ -43,17 +58,25 @@ def _check_alias_analysis(kind: str) -> None:
 
 
 class Library:
-    """A library of ops, by its name `ns`.
+    """A library of ops; what is added with the object goes when the object does.
 
-    kind: "DEF" makes it, "FRAGMENT" adds ops to it, "IMPL" only kernels. What was added goes when the object does.
+    Args:
+        ns: Name of the library.
+        kind: ``"DEF"`` makes the library, ``"FRAGMENT"`` adds ops to it, ``"IMPL"`` adds kernels only.
+        dispatch_key: Key of kernels for which `impl` gets none. Default: none.
 
-    >>> import torchlite as torch
-    >>> lib = torch.library.Library("docs_lib", "DEF")
-    >>> lib.define("plus(Tensor x, Tensor y) -> Tensor")
-    'plus'
-    >>> lib.impl("plus", lambda x, y: x + y, "CPU")
-    >>> torch.ops.docs_lib.plus(torch.ones(2), torch.ones(2))
-    tensor([2., 2.])
+    Raises:
+        ValueError: The kind is unknown, or the name is reserved.
+        RuntimeError: The library exists, and the kind is ``"DEF"``.
+
+    Example:
+        >>> import torchlite as torch
+        >>> lib = torch.library.Library("docs_lib", "DEF")
+        >>> lib.define("plus(Tensor x, Tensor y) -> Tensor")
+        'plus'
+        >>> lib.impl("plus", lambda x, y: x + y, "CPU")
+        >>> torch.ops.docs_lib.plus(torch.ones(2), torch.ones(2))
+        tensor([2., 2.])
     """
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
@@ -80,8 +103,18 @@ class Library:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
-        """Add an op by its schema, such as "op(Tensor x, float s=2.0) -> Tensor"; returns its name. RuntimeError for a
-        schema that cannot be read or an op that is there.
+        """Adds an op by its schema.
+
+        Args:
+            schema: Text such as ``"op(Tensor x, float s=2.0) -> Tensor"``.
+            alias_analysis: ``""``, ``"FROM_SCHEMA"`` or ``"CONSERVATIVE"``; no effect.
+            tags: Tags of the op. Default: none.
+
+        Returns:
+            Name of the op.
+
+        Raises:
+            RuntimeError: The schema cannot be read, the op exists, or the library is of the kind ``"IMPL"``.
         """
         _check_alias_analysis(alias_analysis)
         if self.kind == "IMPL":
@@ -114,21 +147,33 @@ class Library:
         with_keyset: bool = False,
         allow_override: bool = True,
     ) -> None:
-        """Add a kernel under a key: "CPU", "CUDA", "OpenCL", "Meta", "CompositeExplicitAutograd" (any device),
-        "CompositeImplicitAutograd" (any device, differentiated through) or "Autograd". RuntimeError for other keys,
-        and without `allow_override` where there is a kernel.
+        """Adds a kernel of an op.
 
-        A kernel of one of PyTorch's own ops, in a library "aten", is called in its place by the thread that adds it;
-        every op is slower while there is one.
+        A kernel of one of PyTorch's own ops, in a library "aten", is called in its place by the thread that adds it.
+        Every op is slower while there is one.
 
-        >>> import torchlite as torch
-        >>> lib = torch.library.Library("aten", "IMPL")
-        >>> lib.impl("neg", lambda x: x + 100, "CPU")
-        >>> -torch.ones(2)
-        tensor([101., 101.])
-        >>> lib._destroy()
-        >>> -torch.ones(2)
-        tensor([-1., -1.])
+        Args:
+            op_name: Name of the op, or an op of `torch.ops`.
+            fn: The kernel, or `fallthrough_kernel`.
+            dispatch_key: ``"CPU"``, ``"CUDA"``, ``"OpenCL"``, ``"Meta"``, ``"CompositeExplicitAutograd"`` (any device),
+                ``"CompositeImplicitAutograd"`` (any device, differentiated through) or ``"Autograd"``. Default: that of
+                the library, or ``"CompositeImplicitAutograd"``.
+            with_keyset: Whether the kernel gets ``None`` as an additional first argument. Default: ``False``.
+            allow_override: Whether the kernel may replace another one. Default: ``True``.
+
+        Raises:
+            TypeError: ``fn`` is not callable.
+            RuntimeError: The key is unknown, or there is a kernel and ``allow_override=False``.
+
+        Example:
+            >>> import torchlite as torch
+            >>> lib = torch.library.Library("aten", "IMPL")
+            >>> lib.impl("neg", lambda x: x + 100, "CPU")
+            >>> -torch.ones(2)
+            tensor([101., 101.])
+            >>> lib._destroy()
+            >>> -torch.ones(2)
+            tensor([-1., -1.])
         """
         key = str(getattr(dispatch_key, "name", dispatch_key)) or self.dispatch_key or "CompositeImplicitAutograd"
         if not callable(fn):
@@ -155,7 +200,16 @@ class Library:
             set_overrides_active()
 
     def fallback(self, fn: Callable, dispatch_key: str = "", *, with_keyset: bool = False) -> None:
-        """Always raises NotImplementedError: torchlite has no fallback kernels for all ops."""
+        """Raises NotImplementedError: there are no kernels for all ops of a key. Use a TorchDispatchMode.
+
+        Args:
+            fn: No effect.
+            dispatch_key: No effect.
+            with_keyset: No effect.
+
+        Raises:
+            NotImplementedError: Always.
+        """
         raise NotImplementedError("torchlite has no fallback for all ops of a key; use a TorchDispatchMode")
 
     def _destroy(self) -> None:
@@ -200,15 +254,26 @@ def _library_or_new_fragment(namespace: str, lib: Library | None) -> Library:
 
 
 def define(qualname: Any, schema: str, alias_analysis: str = "", *, lib: Library | None = None, tags: Any = ()) -> Any:
-    """Add an op: `define("lib::op", "(Tensor x) -> Tensor")`. ValueError for a name without a library.
+    """Adds an op by its name and schema.
 
-    >>> import torchlite as torch
-    >>> torch.library.define("docs_define::plus_one", "(Tensor x) -> Tensor")
-    >>> @torch.library.impl("docs_define::plus_one", "default")
-    ... def plus_one(x):
-    ...     return x + 1
-    >>> torch.ops.docs_define.plus_one(torch.zeros(2))
-    tensor([1., 1.])
+    Args:
+        qualname: ``"library::op"``. In the older form a `Library`, which returns a decorator.
+        schema: Arguments and results, such as ``"(Tensor x) -> Tensor"``.
+        alias_analysis: No effect.
+        lib: The `Library` with which the op goes. Default: the op stays.
+        tags: Tags of the op. Default: none.
+
+    Raises:
+        ValueError: The name has no library, or the schema has another form.
+
+    Example:
+        >>> import torchlite as torch
+        >>> torch.library.define("docs_define::plus_one", "(Tensor x) -> Tensor")
+        >>> @torch.library.impl("docs_define::plus_one", "default")
+        ... def plus_one(x):
+        ...     return x + 1
+        >>> torch.ops.docs_define.plus_one(torch.zeros(2))
+        tensor([1., 1.])
     """
     _check_alias_analysis(alias_analysis)
     if isinstance(qualname, Library):  # the older form: a decorator
@@ -232,8 +297,22 @@ def define(qualname: Any, schema: str, alias_analysis: str = "", *, lib: Library
 
 
 def impl(qualname: Any, types: Any, func: Callable | None = None, *, lib: Library | None = None) -> Any:
-    """Add a kernel of an op: for device types ("cpu", "cuda", "opencl"), or "default" for all. It waits where the op is
-    not defined yet. A decorator without `func`.
+    """Adds a kernel of an op, which may be defined later.
+
+    Args:
+        qualname: ``"library::op"``, or an op. In the older form a `Library`.
+        types: ``"cpu"``, ``"cuda"``, ``"opencl"``, ``"default"`` (all), or a list of these.
+        func: The kernel. Default: none, which returns a decorator.
+        lib: The `Library` with which the kernel goes. Default: it stays.
+
+    Returns:
+        The kernel, or a decorator.
+
+    Example:
+        >>> torch.library.define("docs_impl::minus_one", "(Tensor x) -> Tensor")
+        >>> _ = torch.library.impl("docs_impl::minus_one", "cpu", lambda x: x - 1)
+        >>> torch.ops.docs_impl.minus_one(torch.ones(2))
+        tensor([0., 0.])
     """
     if isinstance(qualname, Library):  # the older form
 
@@ -277,7 +356,23 @@ def _restore_item(table: dict, key: Any, value: Any) -> None:
 
 
 def register_kernel(op: Any, device_types: Any, func: Callable | None = None, /, *, lib: Library | None = None) -> Any:
-    """Add the kernel of an op for device types, None for all. A decorator without `func`."""
+    """Adds the kernel of an op for device types.
+
+    Args:
+        op: A `CustomOpDef`, an op of `torch.ops`, or its name.
+        device_types: ``"cpu"``, ``"cuda"``, ``"opencl"``, a list of these, or ``None`` for all.
+        func: The kernel. Default: none, which returns a decorator.
+        lib: The `Library` with which the kernel goes. Default: it stays.
+
+    Returns:
+        The kernel, or a decorator.
+
+    Example:
+        >>> torch.library.define("docs_kernel::triple", "(Tensor x) -> Tensor")
+        >>> _ = torch.library.register_kernel("docs_kernel::triple", "cpu", lambda x: 3 * x)
+        >>> torch.ops.docs_kernel.triple(torch.ones(2))
+        tensor([3., 3.])
+    """
     found = _op_of(op)
 
     def register(function: Callable) -> Callable:
@@ -301,16 +396,31 @@ def register_fake(
     _stacklevel: int = 1,
     allow_override: bool = True,
 ) -> Any:
-    """Register the function that computes the shapes and dtypes of an op's results, its meta kernel. A decorator
-    without `func`.
+    """Registers the function that computes the shapes and dtypes of an op's results.
 
-    >>> import torchlite as torch
-    >>> torch.library.define("docs_fake::rows", "(Tensor x) -> Tensor")
-    >>> @torch.library.register_fake("docs_fake::rows")
-    ... def rows(x):
-    ...     return x.new_empty(x.shape[0])
-    >>> torch.ops.docs_fake.rows(torch.ones(3, 2, device="meta")).shape
-    torch.Size([3])
+    It is the op's kernel on the meta device, which captures use.
+
+    Args:
+        op: A `CustomOpDef`, an op of `torch.ops`, or its name.
+        func: Function of the op's arguments that returns tensors without values. Default: none, which returns a
+            decorator.
+        lib: The `Library` with which it goes. Default: it stays.
+        allow_override: Whether it may replace another one. Default: ``True``.
+
+    Returns:
+        The function, or a decorator.
+
+    Raises:
+        RuntimeError: There is no such op, or it has such a function and ``allow_override=False``.
+
+    Example:
+        >>> import torchlite as torch
+        >>> torch.library.define("docs_fake::rows", "(Tensor x) -> Tensor")
+        >>> @torch.library.register_fake("docs_fake::rows")
+        ... def rows(x):
+        ...     return x.new_empty(x.shape[0])
+        >>> torch.ops.docs_fake.rows(torch.ones(3, 2, device="meta")).shape
+        torch.Size([3])
     """
     found: Any
     try:
@@ -335,15 +445,44 @@ def register_fake(
 def impl_abstract(
     qualname: str, func: Callable | None = None, *, lib: Library | None = None, _stacklevel: int = 1
 ) -> Any:
-    """The older name of `register_fake`."""
+    """Registers the function that computes shapes; the older name of `register_fake`.
+
+    Args:
+        qualname: Name of the op.
+        func: The function. Default: none, which returns a decorator.
+        lib: The `Library` with which it goes. Default: it stays.
+
+    Example:
+        >>> torch.library.define("docs_abstract::same", "(Tensor x) -> Tensor")
+        >>> _ = torch.library.impl_abstract("docs_abstract::same", torch.empty_like)
+        >>> torch.ops.docs_abstract.same(torch.ones(3, device="meta")).shape
+        torch.Size([3])
+    """
     return register_fake(qualname, func, lib=lib)
 
 
 def register_autograd(
     op: Any, backward: Callable, /, *, setup_context: Callable | None = None, lib: Library | None = None
 ) -> None:
-    """Give an op's derivative: `backward(ctx, *grads)` returns a gradient for each argument;
-    `setup_context(ctx, inputs, output)` keeps what it needs. RuntimeError for an op that writes to its arguments.
+    """Registers an op's derivative.
+
+    Args:
+        op: A `CustomOpDef`, an op of `torch.ops`, or its name.
+        backward: Function ``(ctx, *grads)`` that returns a gradient, or ``None``, for each argument.
+        setup_context: Function ``(ctx, inputs, output)`` that saves values in the forward pass. Default: none.
+        lib: The `Library` with which it goes. Default: it stays.
+
+    Raises:
+        RuntimeError: The op writes to its arguments.
+
+    Example:
+        >>> torch.library.define("docs_autograd::triple", "(Tensor x) -> Tensor")
+        >>> _ = torch.library.register_kernel("docs_autograd::triple", "cpu", lambda x: 3 * x)
+        >>> torch.library.register_autograd("docs_autograd::triple", lambda ctx, grad: 3 * grad)
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> torch.ops.docs_autograd.triple(x).sum().backward()
+        >>> x.grad
+        tensor([3., 3.])
     """
     definition = _definition_of(op)
     if definition is not None:
@@ -362,7 +501,25 @@ def register_autograd(
 
 
 def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Library | None = None) -> None:
-    """Cast an op's floating-point inputs to `cast_inputs` where autocast is on for the device type."""
+    """Casts an op's floating-point inputs where autocast is on for a device type.
+
+    Args:
+        op: A `CustomOpDef`, an op of `torch.ops`, or its name.
+        device_type: ``"cpu"``, ``"cuda"`` or ``"opencl"``.
+        cast_inputs: The dtype.
+        lib: The `Library` with which the rule goes. Default: it stays.
+
+    Raises:
+        ValueError: The device type is another one.
+
+    Example:
+        >>> torch.library.define("docs_autocast::double", "(Tensor x) -> Tensor")
+        >>> _ = torch.library.register_kernel("docs_autocast::double", "cpu", lambda x: 2 * x)
+        >>> torch.library.register_autocast("docs_autocast::double", "cpu", torch.float16)
+        >>> with torch.autocast("cpu", dtype=torch.float16):
+        ...     torch.ops.docs_autocast.double(torch.ones(2)).dtype
+        torch.float16
+    """
     if device_type not in ("cpu", "cuda", "opencl"):
         raise ValueError(f"Unknown device type: {device_type}")
     casts = _op_of(op).cast
@@ -371,7 +528,24 @@ def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Li
 
 
 def register_vmap(op: Any, func: Callable | None = None, /, *, lib: Library | None = None) -> Any:
-    """Give an op's rule under `vmap`: `func(info, in_dims, *args)` returns (results, out_dims)."""
+    """Registers an op's rule under `vmap`.
+
+    Args:
+        op: A `CustomOpDef`, an op of `torch.ops`, or its name.
+        func: Function ``(info, in_dims, *args)`` that returns ``(results, out_dims)``. Default: none, which returns a
+            decorator.
+        lib: The `Library` with which it goes. Default: it stays.
+
+    Returns:
+        The function, or a decorator.
+
+    Example:
+        >>> torch.library.define("docs_vmap::double", "(Tensor x) -> Tensor")
+        >>> _ = torch.library.register_kernel("docs_vmap::double", "cpu", lambda x: 2 * x)
+        >>> _ = torch.library.register_vmap("docs_vmap::double", lambda info, dims, x: (2 * x, dims[0]))
+        >>> torch.vmap(torch.ops.docs_vmap.double)(torch.ones(2))
+        tensor([2., 2.])
+    """
     found = _op_of(op)
     _no_keyword_tensors(found.schema)
 
@@ -386,8 +560,31 @@ def register_vmap(op: Any, func: Callable | None = None, /, *, lib: Library | No
 def register_torch_dispatch(
     op: Any, torch_dispatch_class: Any, func: Callable | None = None, /, *, lib: Library | None = None
 ) -> Any:
-    """Register an op's implementation for a subclass with `__torch_dispatch__`, or within a TorchDispatchMode of that
-    class.
+    """Registers what an op does for a class with `__torch_dispatch__`.
+
+    Args:
+        op: A `CustomOpDef`, an op of `torch.ops`, or its name.
+        torch_dispatch_class: A subclass of tensors, or of TorchDispatchMode.
+        func: The function. Default: none, which returns a decorator.
+        lib: The `Library` with which it goes. Default: it stays.
+
+    Returns:
+        The function, or a decorator.
+
+    Example:
+        >>> from torchlite.utils._python_dispatch import TorchDispatchMode
+        >>> class Recording(TorchDispatchMode):
+        ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        ...         return func(*args, **(kwargs or {}))
+        >>> torch.library.define("docs_dispatch::double", "(Tensor x) -> Tensor")
+        >>> _ = torch.library.register_kernel("docs_dispatch::double", "cpu", lambda x: 2 * x)
+        >>> @torch.library.register_torch_dispatch("docs_dispatch::double", Recording)
+        ... def record(mode, func, types, args, kwargs):
+        ...     print("double")
+        ...     return 2 * args[0]
+        >>> with Recording():
+        ...     _ = torch.ops.docs_dispatch.double(torch.ones(2))
+        double
     """
     found = _op_of(op)
 
@@ -410,7 +607,12 @@ class FakeImplCtx:
 
 
 def get_ctx() -> FakeImplCtx:
-    """The context of the function of `register_fake` that runs."""
+    """Returns the context of the function of `register_fake` that runs.
+
+    Example:
+        >>> type(torch.library.get_ctx()).__name__
+        'FakeImplCtx'
+    """
     return FakeImplCtx()
 
 
@@ -425,7 +627,24 @@ class _Kernel:
 
 
 def get_kernel(op: Any, dispatch_key: Any) -> _Kernel:
-    """The kernel of an op under a key. RuntimeError where there is none."""
+    """Returns the kernel of an op under a key.
+
+    Args:
+        op: An op of `torch.ops`, or its name.
+        dispatch_key: The key, such as ``"CPU"``.
+
+    Returns:
+        An object whose ``call_boxed(keys, *args)`` calls the kernel; ``keys`` has no effect.
+
+    Raises:
+        RuntimeError: The key is unknown, or there is no kernel under it.
+
+    Example:
+        >>> torch.library.define("docs_get::double", "(Tensor x) -> Tensor")
+        >>> _ = torch.library.register_kernel("docs_get::double", "cpu", lambda x: 2 * x)
+        >>> torch.library.get_kernel("docs_get::double", "CPU").call_boxed(None, torch.ones(2))
+        tensor([2., 2.])
+    """
     key = str(getattr(dispatch_key, "name", dispatch_key))
     if key not in library_op.KEYS:
         raise RuntimeError(f"could not parse dispatch key: {key}")
@@ -436,10 +655,40 @@ def get_kernel(op: Any, dispatch_key: Any) -> _Kernel:
 
 
 def triton_op(name: str, fn: Callable | None = None, /, *, mutates_args: Any, schema: str | None = None) -> Any:
-    """Refuses: Triton's kernels want PyTorch's CUDA tensors and compiler."""
+    """Raises NotImplementedError: Triton's kernels need PyTorch's CUDA tensors and compiler.
+
+    Args:
+        name: No effect.
+        fn: No effect.
+        mutates_args: No effect.
+        schema: No effect.
+
+    Raises:
+        NotImplementedError: Always.
+
+    Example:
+        >>> torch.library.triton_op("docs::scale", mutates_args=())
+        Traceback (most recent call last):
+        NotImplementedError: torchlite runs no Triton kernels; use torch.library.custom_op
+    """
     raise NotImplementedError("torchlite runs no Triton kernels; use torch.library.custom_op")
 
 
 def wrap_triton(triton_kernel: Callable, /) -> Any:
-    """Refuses, as `triton_op`."""
+    """Raises NotImplementedError, as `triton_op` does.
+
+    Args:
+        triton_kernel: No effect.
+
+    Raises:
+        NotImplementedError: Always.
+
+    Example:
+        >>> torch.library.wrap_triton(None)
+        Traceback (most recent call last):
+        NotImplementedError: torchlite runs no Triton kernels; use torch.library.custom_op
+    """
     raise NotImplementedError("torchlite runs no Triton kernels; use torch.library.custom_op")
+
+
+__dir__ = make_module_dir(globals(), hidden="FakeImplCtx")

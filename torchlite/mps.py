@@ -1,5 +1,7 @@
 """Apple's GPUs by PyTorch's name: there are none here."""
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ._device.unavailable_devices import make_functions
 
 _ANSWERED = "is_available device_count manual_seed"
@@ -18,3 +20,6 @@ globals().update(
     )
 )
 __all__ = [*_ANSWERED.split(), *_CALLED]  # noqa: PLE0604
+
+
+__dir__ = make_module_dir(globals())

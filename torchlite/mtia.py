@@ -1,5 +1,7 @@
 """Meta's accelerators by PyTorch's name: there are none here."""
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ._device.unavailable_devices import make_functions
 
 _ANSWERED = (
@@ -21,3 +23,6 @@ globals().update(
     )
 )
 __all__ = [*_ANSWERED.split(), *_CALLED]  # noqa: PLE0604
+
+
+__dir__ = make_module_dir(globals())

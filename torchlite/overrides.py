@@ -8,6 +8,8 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ._dispatch.interceptors import (
     InPlaceCall,
     Interceptor,
@@ -53,19 +55,22 @@ def _public_function_of(op: Any, writes: bool) -> Any:
 
 
 class TorchFunctionMode(Interceptor):
-    """While entered, every op goes to `__torch_function__(func, types, args, kwargs)` of this object; `func(*args,
-    **kwargs)` in it goes to the next one below.
+    """Base class of context managers that see every op.
 
-    >>> import torchlite as torch
-    >>> class Counting(torch.overrides.TorchFunctionMode):
-    ...     count = 0
-    ...     def __torch_function__(self, func, types, args=(), kwargs=None):
-    ...         self.count += 1
-    ...         return func(*args, **(kwargs or {}))
-    >>> with Counting() as mode:
-    ...     y = torch.ones(2).exp() + 1
-    >>> mode.count
-    3
+    While it is entered, every op goes to the object's `__torch_function__(func, types, args, kwargs)`. A call of `func`
+    there goes to the next mode below.
+
+    Example:
+        >>> import torchlite as torch
+        >>> class Counting(torch.overrides.TorchFunctionMode):
+        ...     count = 0
+        ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+        ...         self.count += 1
+        ...         return func(*args, **(kwargs or {}))
+        >>> with Counting() as mode:
+        ...     y = torch.ones(2).exp() + 1
+        >>> mode.count
+        3
     """
 
     inner: TorchFunctionMode
@@ -75,6 +80,14 @@ class TorchFunctionMode(Interceptor):
         raise NotImplementedError
 
     def intercept(self, op: Any, function: Any, args: Any, kwargs: Any) -> Any:
+        """Passes an op's call to `__torch_function__`, under the function's public name.
+
+        Args:
+            op: Record of the op.
+            function: The function.
+            args: Tuple of positional arguments.
+            kwargs: Dict of keyword arguments.
+        """
         if kwargs.get("out", 0) is None:
             kwargs = {name: value for name, value in kwargs.items() if name != "out"}
         if isinstance(op, LibraryOp):
@@ -85,7 +98,13 @@ class TorchFunctionMode(Interceptor):
         return self.called(function, args, kwargs)
 
     def called(self, function: Any, args: Any, kwargs: Any) -> Any:
-        """A call of a function that programs name."""
+        """Passes a function's call to `__torch_function__`.
+
+        Args:
+            function: The function.
+            args: Tuple of positional arguments.
+            kwargs: Dict of keyword arguments.
+        """
         types = tuple(
             dict.fromkeys(
                 type(v)
@@ -98,12 +117,23 @@ class TorchFunctionMode(Interceptor):
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:
-        """An object of the class, to be entered."""
+        """Returns an object of the class, to be entered.
+
+        Args:
+            *args: Positional arguments of the class.
+            **kwargs: Keyword arguments of the class.
+        """
         return cls(*args, **kwargs)
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
-    """A mode that leaves every op as it is."""
+    """A mode that leaves every op as it is.
+
+    Example:
+        >>> with torch.overrides.BaseTorchFunctionMode():
+        ...     torch.ones(2) + 1
+        tensor([2., 2.])
+    """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return func(*args, **(kwargs or {}))
@@ -128,16 +158,28 @@ def _pop_mode_temporarily() -> Iterator[TorchFunctionMode]:
 
 
 def is_tensor_like(value: Any) -> bool:
-    """True if a value is a Tensor or has `__torch_function__`."""
+    """Returns whether a value is a tensor or has `__torch_function__`.
+
+    Args:
+        value: Any object.
+
+    Example:
+        >>> torch.overrides.is_tensor_like(torch.ones(2)), torch.overrides.is_tensor_like(2)
+        (True, False)
+    """
     return hasattr(type(value), "__torch_function__")
 
 
 def has_torch_function(relevant_args: Any) -> bool:
-    """True if any of the values overrides `__torch_function__`, or a mode sees all calls.
+    """Returns whether one of the values overrides `__torch_function__`, or a mode sees all calls.
 
-    >>> import torchlite as torch
-    >>> torch.overrides.has_torch_function((torch.ones(1), 2))
-    False
+    Args:
+        relevant_args: The values.
+
+    Example:
+        >>> import torchlite as torch
+        >>> torch.overrides.has_torch_function((torch.ones(1), 2))
+        False
     """
     return find_torch_function_override(tuple(relevant_args)) is not None or bool(_get_current_function_mode_stack())
 
@@ -153,8 +195,31 @@ def has_torch_function_variadic(*values: Any) -> bool:
 
 
 def handle_torch_function(public_api: Callable, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
-    """Dispatch a call of `public_api` to the innermost mode, else to those of `relevant_args` that override
-    `__torch_function__`. TypeError if all return NotImplemented.
+    """Passes a function's call to the innermost mode, else to the arguments that override `__torch_function__`.
+
+    Args:
+        public_api: The function.
+        relevant_args: The arguments that may override it.
+        *args: Positional arguments of the call.
+        **kwargs: Keyword arguments of the call.
+
+    Returns:
+        The result of `__torch_function__`.
+
+    Raises:
+        TypeError: All overrides return NotImplemented.
+
+    Example:
+        >>> class Logged(torch.Tensor):
+        ...     @classmethod
+        ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+        ...         return f"{func.__name__} is called"
+        >>> def double(x):
+        ...     if torch.overrides.has_torch_function((x,)):
+        ...         return torch.overrides.handle_torch_function(double, (x,), x)
+        ...     return 2 * x
+        >>> double(torch.ones(1).as_subclass(Logged))
+        'double is called'
     """
     relevant = tuple(relevant_args)
     types = tuple(dict.fromkeys(type(v) for v in relevant if find_torch_function_override((v,)) is not None))
@@ -167,15 +232,18 @@ def handle_torch_function(public_api: Callable, relevant_args: Any, *args: Any, 
 
 
 def wrap_torch_function(dispatcher: Callable) -> Callable:
-    """A decorator that gives a function the `__torch_function__` protocol: `dispatcher(*args, **kwargs)` returns the
-    arguments that may override it.
+    """Returns a decorator that gives a function the `__torch_function__` protocol.
 
-    >>> import torchlite as torch
-    >>> @torch.overrides.wrap_torch_function(lambda x: (x,))
-    ... def double(x):
-    ...     return x + x
-    >>> double(torch.ones(1))
-    tensor([2.])
+    Args:
+        dispatcher: Function of the call's arguments that returns those that may override it.
+
+    Example:
+        >>> import torchlite as torch
+        >>> @torch.overrides.wrap_torch_function(lambda x: (x,))
+        ... def double(x):
+        ...     return x + x
+        >>> double(torch.ones(1))
+        tensor([2.])
     """
 
     def wrap(function: Callable) -> Callable:
@@ -193,12 +261,29 @@ def wrap_torch_function(dispatcher: Callable) -> Callable:
 
 @contextlib.contextmanager
 def enable_reentrant_dispatch() -> Iterator[None]:
-    """Context manager in which modes intercept the ops that `__torch_dispatch__` calls."""
+    """Context manager in which modes see the ops that `__torch_dispatch__` calls.
+
+    Example:
+        >>> with torch.overrides.enable_reentrant_dispatch():
+        ...     torch.ones(2) + 1
+        tensor([2., 2.])
+    """
     yield
 
 
 def redispatch_function(func: Callable, types: Any, args: Any, kwargs: Any) -> Any:
-    """Call `func` without `__torch_function__`. `types` has no effect: no override is looked for."""
+    """Calls a function without `__torch_function__`.
+
+    Args:
+        func: The function.
+        types: No effect: no override is looked for.
+        args: Tuple of positional arguments.
+        kwargs: Dict of keyword arguments, or ``None``.
+
+    Example:
+        >>> torch.overrides.redispatch_function(torch.add, (), (torch.ones(1), 1), None)
+        tensor([2.])
+    """
     with torch_function_disabled():
         return func(*args, **(kwargs or {}))
 
@@ -255,7 +340,14 @@ def _collect_overridable() -> tuple[dict[Any, list], dict[Any, str]]:
 
 
 def get_ignored_functions() -> set[Callable]:
-    """Functions of torch that `__torch_function__` never sees: those that make tensors of other data, and settings."""
+    """Returns the functions of torch that `__torch_function__` never sees.
+
+    They make tensors of other data, or are settings.
+
+    Example:
+        >>> torch.from_numpy in torch.overrides.get_ignored_functions()
+        True
+    """
     import torchlite as torch
 
     names = (
@@ -279,22 +371,25 @@ def get_ignored_functions() -> set[Callable]:
 
 
 def get_overridable_functions() -> dict[Any, list[Callable]]:
-    """The functions that `__torch_function__` sees, by the module or class that has them; getters of attributes stand
-    under their property.
+    """Returns the functions that `__torch_function__` sees, by the module or class that has them.
 
-    >>> import torchlite as torch
-    >>> torch.add in torch.overrides.get_overridable_functions()[torch]
-    True
+    Getters of attributes stand under their property.
+
+    Example:
+        >>> import torchlite as torch
+        >>> torch.add in torch.overrides.get_overridable_functions()[torch]
+        True
     """
     return {owner: list(functions) for owner, functions in _collect_overridable()[0].items()}
 
 
 def get_testing_overrides() -> dict[Callable, Callable]:
-    """A dict from each overridable function to one with the same parameters that returns -1.
+    """Returns a dict from each overridable function to one with the same parameters that returns -1.
 
-    >>> import torchlite as torch
-    >>> torch.overrides.get_testing_overrides()[torch.add](1, 2)
-    -1
+    Example:
+        >>> import torchlite as torch
+        >>> torch.overrides.get_testing_overrides()[torch.add](1, 2)
+        -1
     """
     return {f: _make_dummy_override(f) for functions in _collect_overridable()[0].values() for f in functions}
 
@@ -309,11 +404,15 @@ def _make_dummy_override(function: Any) -> Callable:
 
 
 def is_tensor_method_or_property(func: Callable) -> bool:
-    """True if a function is a method of Tensor or the getter of one of its attributes.
+    """Returns whether a function is a method of Tensor or the getter of one of its attributes.
 
-    >>> import torchlite as torch
-    >>> torch.overrides.is_tensor_method_or_property(torch.Tensor.exp_)
-    True
+    Args:
+        func: The function.
+
+    Example:
+        >>> import torchlite as torch
+        >>> torch.overrides.is_tensor_method_or_property(torch.Tensor.exp_)
+        True
     """
     functions, _ = _collect_overridable()
     shared = _module_of("torch")
@@ -325,7 +424,15 @@ def is_tensor_method_or_property(func: Callable) -> bool:
 
 
 def resolve_name(f: Any) -> str | None:
-    """The name under which a function or method of torch is public, such as "torch.sum"; None for others."""
+    """Returns the name under which a function or method of torch is public, or None.
+
+    Args:
+        f: The function or method.
+
+    Example:
+        >>> torch.overrides.resolve_name(torch.Tensor.exp_)
+        'torch.Tensor.exp_'
+    """
     if hasattr(f, "overloadpacket") or hasattr(f, "_qualified_op_name"):
         return str(f)
     try:
@@ -335,7 +442,13 @@ def resolve_name(f: Any) -> str | None:
 
 
 class DisableTorchFunction(torch_function_disabled):
-    """Context manager that disables `__torch_function__` of subclasses and modes in this thread."""
+    """Context manager that switches off `__torch_function__` of subclasses and modes in the calling thread.
+
+    Example:
+        >>> with torch.overrides.BaseTorchFunctionMode(), torch.DisableTorchFunction():
+        ...     torch.ones(2) + 1
+        tensor([2., 2.])
+    """
 
     def __enter__(self) -> None:
         super().__enter__()
@@ -344,3 +457,6 @@ class DisableTorchFunction(torch_function_disabled):
     def __exit__(self, *error: Any) -> None:
         put_back(self._view)
         super().__exit__(*error)
+
+
+__dir__ = make_module_dir(globals())

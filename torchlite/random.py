@@ -15,8 +15,17 @@ __all__ = [
 
 
 def thread_safe_generator():
-    """The generator of the DataLoader worker that the calling thread is. None: DataLoader's workers are processes here,
-    and random functions use the default generator.
+    """Return ``None``: no thread has a generator of its own here.
+
+    In PyTorch it is the generator of the DataLoader worker that the calling thread is. Here DataLoader's workers are
+    processes, and random functions use the default generator.
+
+    Returns:
+        ``None``.
+
+    Example:
+        >>> torch.random.thread_safe_generator() is None
+        True
     """
 
 

@@ -20,7 +20,4 @@ def fork_rng(
     _devices_kw: str = "devices",
     device_type: str = "cuda",
 ) -> AbstractContextManager[None]:
-    """Context manager that restores the states of the generators at exit.
-
-    devices: those whose default generators are restored beside the CPU's; None: every device used so far.
-    """
+    """Context manager that restores the states of the default generators at its end."""

@@ -11,7 +11,10 @@ import warnings
 from collections.abc import Callable
 from typing import IO, Any, TypeAlias
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ._dispatch import table_of
+from ._dispatch.error_translation import filter_traceback
 from ._serialization import atomic_files, checkpoint_writer, save_load_options, weights_only_unpickler
 from ._serialization.atomic_files import replace_file
 from ._serialization.checkpoint_reader import UNSAFE, LoadRequest, SourceChangeWarning, load_archive, load_legacy
@@ -47,24 +50,42 @@ _package_registry: list[tuple[int, Callable, Callable]] = []
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
-    """Set whether `save` computes the checksums of records (zip tools need them; `load` verifies existing ones)."""
+    """Sets whether `save` computes the checksums of records.
+
+    Other programs that read zip files need them. `load` verifies the checksums that a file has.
+
+    Args:
+        compute_crc32: Whether they are computed. Default of the process: ``True``.
+
+    Example:
+        >>> torch.serialization.set_crc32_options(False)
+        >>> torch.serialization.get_crc32_options()
+        False
+        >>> torch.serialization.set_crc32_options(True)
+    """
     save_load_options.save.compute_crc32 = bool(compute_crc32)
 
 
 def get_crc32_options() -> bool:
-    """True if `save` computes the checksums of records."""
+    """Returns whether `save` computes the checksums of records; see `set_crc32_options`."""
     return save_load_options.save.compute_crc32
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
-    """Set the byte order of files without a byteorder record in `load`; None for little. TypeError for anything but a
-    LoadEndianness.
+    """Sets the byte order that `load` assumes for files without a record of it.
 
-    >>> import torchlite as torch
-    >>> torch.serialization.set_default_load_endianness(torch.serialization.LoadEndianness.NATIVE)
-    >>> torch.serialization.get_default_load_endianness()
-    <LoadEndianness.NATIVE: 1>
-    >>> torch.serialization.set_default_load_endianness(None)
+    Args:
+        endianness: A `LoadEndianness`, or ``None`` for little endian.
+
+    Raises:
+        TypeError: The argument is another object.
+
+    Example:
+        >>> import torchlite as torch
+        >>> torch.serialization.set_default_load_endianness(torch.serialization.LoadEndianness.NATIVE)
+        >>> torch.serialization.get_default_load_endianness()
+        <LoadEndianness.NATIVE: 1>
+        >>> torch.serialization.set_default_load_endianness(None)
     """
     if not isinstance(endianness, LoadEndianness) and endianness is not None:
         raise TypeError("Invalid argument type in function set_default_load_endianness")
@@ -72,18 +93,45 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """Return the byte order of files without a byteorder record in `load`."""
+    """Returns the byte order that `load` assumes for files without a record of it.
+
+    Example:
+        >>> torch.serialization.get_default_load_endianness() is None
+        True
+    """
     return save_load_options.load.endianness
 
 
 def get_default_mmap_options() -> int | None:
-    """Return the flags with which `load(mmap=True)` maps files: `mmap.MAP_PRIVATE` or `mmap.MAP_SHARED`."""
+    """Returns the flag with which `load(mmap=True)` maps files: `mmap.MAP_PRIVATE` or `mmap.MAP_SHARED`.
+
+    Example:
+        >>> import mmap
+        >>> torch.serialization.get_default_mmap_options() == getattr(mmap, "MAP_PRIVATE", None)
+        True
+    """
     return save_load_options.load.mmap_flags
 
 
 class set_default_mmap_options:
-    """Set the flags of `load(mmap=True)`, permanently or in a `with` block. With `mmap.MAP_PRIVATE` writes to tensors
-    stay in this process, with `mmap.MAP_SHARED` they go to the file. ValueError for other flags.
+    """Sets the flag of `load(mmap=True)`, permanently or in a `with` block.
+
+    With `mmap.MAP_PRIVATE` writes to tensors stay in this process. With `mmap.MAP_SHARED` they go to the file.
+
+    Args:
+        flags: `mmap.MAP_PRIVATE` or `mmap.MAP_SHARED`.
+
+    Raises:
+        ValueError: Another flag is given.
+        RuntimeError: The system is Windows, whose files are always mapped privately.
+
+    Example:
+        >>> import sys
+        >>> if sys.platform != "win32":
+        ...     import mmap
+        ...
+        ...     with torch.serialization.set_default_mmap_options(mmap.MAP_SHARED):
+        ...         assert torch.serialization.get_default_mmap_options() == mmap.MAP_SHARED
     """
 
     def __init__(self, flags: int):
@@ -107,16 +155,22 @@ class set_default_mmap_options:
 
 
 class skip_data:
-    """Context manager: `save` reserves the space of storages without writing their bytes, and `load` creates storages
-    without reading them. For checkpoints whose bytes are written or read in another way.
+    """Context manager that leaves out the bytes of storages.
 
-    >>> import torchlite as torch, io
-    >>> file = io.BytesIO()
-    >>> with torch.serialization.skip_data():
-    ...     torch.save(torch.ones(2), file)
-    >>> _ = file.seek(0)
-    >>> torch.load(file)
-    tensor([0., 0.])
+    `save` reserves their space in the file without writing them, and `load` creates storages without reading them. It
+    serves checkpoints whose bytes are written or read in another way.
+
+    Args:
+        materialize_fake_tensors: No effect: there are no fake tensors.
+
+    Example:
+        >>> import torchlite as torch, io
+        >>> file = io.BytesIO()
+        >>> with torch.serialization.skip_data():
+        ...     torch.save(torch.ones(2), file)
+        >>> _ = file.seek(0)
+        >>> torch.load(file)
+        tensor([0., 0.])
     """
 
     def __init__(self, materialize_fake_tensors: bool = False):
@@ -135,25 +189,63 @@ class skip_data:
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Allow these classes and functions in `load(weights_only=True)`. An item is a class or function, or a pair
-    (object, "full.name").
+    """Allows classes and functions in files that `load(weights_only=True)` reads.
+
+    Args:
+        safe_globals: List of classes and functions. An item is one, or a pair ``(object, "full.name")`` with the name
+            that files have.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> torch.serialization.add_safe_globals([Fraction])
+        >>> torch.serialization.get_safe_globals()
+        [<class 'fractions.Fraction'>]
+        >>> torch.serialization.clear_safe_globals()
+
+    See also:
+        `safe_globals`, `get_unsafe_globals_in_checkpoint`.
     """
     known = weights_only_unpickler.user_globals()
     known.extend(item for item in safe_globals if item not in known)
 
 
 def get_safe_globals() -> list[Any]:
-    """Return the globals added with `add_safe_globals`."""
+    """Returns the list of the globals added with `add_safe_globals`.
+
+    Example:
+        >>> torch.serialization.get_safe_globals()
+        []
+    """
     return list(weights_only_unpickler.user_globals())
 
 
 def clear_safe_globals() -> None:
-    """Remove the globals added with `add_safe_globals`."""
+    """Removes the globals added with `add_safe_globals`.
+
+    Example:
+        >>> torch.serialization.clear_safe_globals()
+        >>> torch.serialization.get_safe_globals()
+        []
+    """
     weights_only_unpickler.user_globals().clear()
 
 
 class safe_globals:
-    """`with safe_globals([...]):` is `add_safe_globals` for the time of the block."""
+    """Context manager that allows classes and functions as `add_safe_globals` does, inside the block only.
+
+    Args:
+        safe_globals: List of classes, functions and pairs ``(object, "full.name")``.
+
+    Example:
+        >>> import io
+        >>> from fractions import Fraction
+        >>> file = io.BytesIO()
+        >>> torch.save(Fraction(1, 2), file)
+        >>> _ = file.seek(0)
+        >>> with torch.serialization.safe_globals([Fraction]):
+        ...     torch.load(file)
+        Fraction(1, 2)
+    """
 
     def __init__(self, safe_globals: list[Any]):
         self._items = safe_globals
@@ -167,9 +259,28 @@ class safe_globals:
 
 
 def get_unsafe_globals_in_checkpoint(f) -> list[str]:
-    """Return the names in a checkpoint that `load(weights_only=True)` would refuse, as "module.name"; "?" for a name
-    that the pickle computes. The pickle is not run. ValueError for a file that is not a zip checkpoint, UnpicklingError
-    for a damaged one.
+    """Returns the names in a checkpoint that `load(weights_only=True)` refuses.
+
+    The pickle is read and not run.
+
+    Args:
+        f: Path or seekable binary file of a zip checkpoint.
+
+    Returns:
+        Sorted list of ``"module.name"``; ``"?"`` for a name that the pickle computes.
+
+    Raises:
+        ValueError: The file is not a checkpoint in the zip format.
+        pickle.UnpicklingError: The pickle is damaged.
+
+    Example:
+        >>> import io
+        >>> from fractions import Fraction
+        >>> file = io.BytesIO()
+        >>> torch.save(Fraction(1, 2), file)
+        >>> _ = file.seek(0)
+        >>> torch.serialization.get_unsafe_globals_in_checkpoint(file)
+        ['fractions.Fraction']
     """
     with _open_file_like(f, "rb") as stream:
         if not _is_zipfile(stream):
@@ -298,7 +409,19 @@ def _check_seekable(f: Any) -> bool:
 
 @contextlib.contextmanager
 def mkdtemp():
-    """A folder for the time of a block."""
+    """Context manager that makes a temporary folder and removes it with its files at the end.
+
+    Yields:
+        Path of the folder.
+
+    Example:
+        >>> import os
+        >>> with torch.serialization.mkdtemp() as folder:
+        ...     os.path.isdir(folder)
+        True
+        >>> os.path.isdir(folder)
+        False
+    """
     import tempfile
 
     with tempfile.TemporaryDirectory() as path:
@@ -308,8 +431,24 @@ def mkdtemp():
 def check_module_version_greater_or_equal(
     module: Any, req_version_tuple: tuple, error_if_malformed: bool = True
 ) -> bool:
-    """True if a module's `__version__` is a version or a later one. RuntimeError (or a warning, and True) for a version
-    that is not numbers with dots between them.
+    """Returns whether a module has a version or a later one.
+
+    Args:
+        module: A module with ``__version__``.
+        req_version_tuple: The version as a tuple of ints, such as ``(0, 3, 1)``.
+        error_if_malformed: Whether a version that is not numbers with dots between them is an error. Otherwise a
+            warning is given and the result is ``True``. Default: ``True``.
+
+    Returns:
+        bool.
+
+    Raises:
+        RuntimeError: The module's version is malformed.
+
+    Example:
+        >>> import numpy
+        >>> torch.serialization.check_module_version_greater_or_equal(numpy, (1, 0))
+        True
     """
     try:
         pairs = zip(req_version_tuple, module.__version__.split("."), strict=False)
@@ -339,7 +478,15 @@ def _check_dill_version(pickle_module: Any) -> None:
 
 
 def location_tag(storage) -> str:
-    """The name of the device in a checkpoint: "cpu", "cuda:0" …"""
+    """Returns the name that a checkpoint has for a storage's device: "cpu", "cuda:0", ….
+
+    Args:
+        storage: A storage.
+
+    Example:
+        >>> torch.serialization.location_tag(torch.zeros(2).untyped_storage())
+        'cpu'
+    """
     for _, tagger, _ in _package_registry:
         tag = tagger(storage)
         if tag:
@@ -349,17 +496,40 @@ def location_tag(storage) -> str:
 
 
 def register_package(priority: int, tagger: Callable, deserializer: Callable) -> None:
-    """Register a device with `save` and `load`: `tagger(storage)` returns its name in the file or None,
-    `deserializer(storage, name)` a storage on it or None.
+    """Registers a kind of device with `save` and `load`.
 
-    Entries of lower priority come first.
+    Args:
+        priority: An int; functions of lower priority are asked first.
+        tagger: Function of a storage. Returns the name of its device in the file, or ``None``.
+        deserializer: Function of a storage and a name. Returns a storage on that device, or ``None``.
+
+    Example:
+        >>> def restore(storage, location):
+        ...     return storage.cpu() if location == "abacus" else None
+        >>> torch.serialization.register_package(50, lambda storage: None, restore)
+        >>> storage = torch.zeros(2).untyped_storage()
+        >>> torch.serialization.default_restore_location(storage, "abacus").device
+        device(type='cpu')
     """
     _package_registry.append((priority, tagger, deserializer))
     _package_registry.sort(key=lambda entry: entry[0])
 
 
 def default_restore_location(storage, location: str):
-    """Return the storage moved to the device that a file names. RuntimeError if there is no such device."""
+    """Returns a storage moved to the device that a file names.
+
+    Args:
+        storage: A storage on the CPU.
+        location: Name of a device, such as ``"cuda:0"``.
+
+    Raises:
+        RuntimeError: There is no such device here, or the name is unknown.
+
+    Example:
+        >>> storage = torch.zeros(2).untyped_storage()
+        >>> torch.serialization.default_restore_location(storage, "cpu").device
+        device(type='cpu')
+    """
     for _, _, deserializer in _package_registry:
         out = deserializer(storage, location)
         if out is not None:
@@ -389,20 +559,52 @@ def default_restore_location(storage, location: str):
 
 
 def validate_cuda_device(location: str) -> int:
-    """Return the index of the CUDA device that a checkpoint names. RuntimeError if there is no such device."""
+    """Returns the index of the CUDA device that a checkpoint names.
+
+    Args:
+        location: ``"cuda"`` or ``"cuda:N"``.
+
+    Raises:
+        RuntimeError: There is no such device here.
+
+    Example:
+        >>> torch.serialization.validate_cuda_device("cuda:1000")
+        Traceback (most recent call last):
+        RuntimeError: Attempting to deserialize object on a CUDA device ...
+    """
     default_restore_location(UntypedStorage(0), location)
     return device_type(location).index or 0
 
 
 def normalize_storage_type(storage_type: type) -> type:
-    """The class of that name in `torch`."""
+    """Returns the class of `torch` with the name of a storage class.
+
+    Args:
+        storage_type: A storage class.
+
+    Example:
+        >>> torch.serialization.normalize_storage_type(torch.FloatStorage) is torch.FloatStorage
+        True
+    """
     from ._tensor import typed_storage
 
     return getattr(typed_storage, storage_type.__name__)
 
 
 def storage_to_tensor_type(storage: Any) -> Any:
-    """The old class of tensors over a storage of a class: `torch.FloatTensor` for a `torch.FloatStorage`."""
+    """Returns the old tensor class named as a storage's class, with "Tensor" for "Storage".
+
+    Args:
+        storage: A storage.
+
+    Raises:
+        AttributeError: There is no such class, as for the storages of today.
+
+    Example:
+        >>> torch.serialization.storage_to_tensor_type(torch.zeros(2).untyped_storage())
+        Traceback (most recent call last):
+        AttributeError: ...
+    """
     from ._tensor import legacy_types
 
     return getattr(legacy_types, type(storage).__name__.replace("Storage", "Tensor"))
@@ -434,19 +636,32 @@ def save(
     _use_new_zipfile_serialization: bool = True,
     _disable_byteorder_record: bool = False,
 ) -> None:
-    """Write an object with its tensors to a file that torchlite and PyTorch can load.
+    """Writes an object with its tensors to a file that torchlite and PyTorch can load.
 
-    obj: any picklable object; tensors that share memory are stored once and share it again after loading. f: a path, or
-    a binary file open for writing. A path is replaced only on completion, so a failure leaves the old file.
-    `_use_new_zipfile_serialization=False` writes the legacy format (before PyTorch 1.6). RuntimeError if the folder
-    does not exist; pickle's errors for objects that cannot be pickled.
+    Tensors that share memory are stored once and share it again after loading. A file at a path is replaced only on
+    completion, so a failure leaves the old file.
 
-    >>> import torchlite as torch, io
-    >>> file = io.BytesIO()
-    >>> torch.save({"weight": torch.ones(2)}, file)
-    >>> _ = file.seek(0)
-    >>> torch.load(file)
-    {'weight': tensor([1., 1.])}
+    Args:
+        obj: Any picklable object: a tensor, a `state_dict`, containers of these, ….
+        f: A path, or a binary file open for writing.
+        pickle_module: Module that pickles the object. Default: ``pickle``.
+        pickle_protocol: Protocol of the pickle. Default: 2.
+
+    Raises:
+        AttributeError: ``f`` is neither a path nor a file.
+        RuntimeError: The folder does not exist.
+        pickle.PicklingError: The object cannot be pickled. Pickle raises other types too.
+
+    Example:
+        >>> import torchlite as torch, io
+        >>> file = io.BytesIO()
+        >>> torch.save({"weight": torch.ones(2)}, file)
+        >>> _ = file.seek(0)
+        >>> torch.load(file)
+        {'weight': tensor([1., 1.])}
+
+    See also:
+        `torch.load`, `torch.nn.Module.state_dict`.
     """
     _check_dill_version(pickle_module)
     if not _is_path(f) and not hasattr(f, "write"):
@@ -512,14 +727,39 @@ def load(
     mmap: bool | None = None,
     **pickle_load_args,
 ):
-    """Read a file written by `save`, of torchlite or PyTorch.
+    """Reads a file written by `torch.save`, of torchlite or PyTorch.
 
-    f: a path, or a seekable binary file. map_location: the device for the tensors (a device or its name, a dict of
-    names, or a function `(storage, name) -> storage`); by default the one they were saved from. weights_only: True (the
-    default) loads only tensors, plain containers and the globals of `torch.serialization.add_safe_globals`, with time
-    and memory limits by the file's size; False runs the pickle, which can execute any code: only for files you trust.
-    mmap: True maps the file into memory (path only); tensors are then read when used. UnpicklingError for names that
-    are not allowed, RuntimeError for damaged files, FileNotFoundError.
+    Args:
+        f: A path, or a seekable binary file.
+        map_location: Where the tensors go: a device or its name, a dict from names in the file to names here, or a
+            function ``(storage, name) -> storage``. Default: the devices from which they were saved.
+        pickle_module: Module that unpickles, for ``weights_only=False``. Default: ``pickle``.
+        weights_only: ``True`` loads only tensors, plain containers and the globals of
+            `torch.serialization.add_safe_globals`, with limits of time and memory by the file's size. ``False`` runs
+            the pickle, which can execute any code: use it only for files you trust. Default: ``True``.
+        mmap: Whether to map the file into memory, so that tensors are read when used. ``f`` must be a path. Default:
+            ``False``.
+        **pickle_load_args: Arguments of the unpickler, such as ``encoding``, for ``weights_only=False``.
+
+    Returns:
+        The object.
+
+    Raises:
+        pickle.UnpicklingError: The file has names that are not allowed.
+        RuntimeError: The file is damaged, or is for a device that is not here.
+        FileNotFoundError: There is no file at the path.
+        ValueError: ``mmap`` is given with a file that is not a path.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> torch.save([torch.ones(2), "text"], file)
+        >>> _ = file.seek(0)
+        >>> torch.load(file, map_location="cpu")
+        [tensor([1., 1.]), 'text']
+
+    See also:
+        `torch.save`, `torch.nn.Module.load_state_dict`.
     """
     weights_only = _resolve_weights_only(weights_only, pickle_module)
     if weights_only and pickle_module is not None:
@@ -537,15 +777,20 @@ def load(
         map_location, pickle_module or pickle, weights_only, _get_restore_location(map_location), pickle_load_args
     )
     shared = mapped and _is_shared(save_load_options.load.mmap_flags)
-    with _open_file_like(f, "r+b" if shared else "rb") as stream:
-        if _is_zipfile(stream):
-            return load_archive(stream, how, ("shared" if shared else "private") if mapped else "")
-        if mapped:
-            raise RuntimeError(
-                f"mmap can only be used with files saved with `torch.save({f}, _use_new_zipfile_serialization=True), "
-                "please torch.save your checkpoint with this option in order to use mmap."
-            )
-        return load_legacy(stream, how)
+    try:
+        with _open_file_like(f, "r+b" if shared else "rb") as stream:
+            if _is_zipfile(stream):
+                return load_archive(stream, how, ("shared" if shared else "private") if mapped else "")
+            if mapped:
+                raise RuntimeError(
+                    f"mmap can only be used with files saved with `torch.save({f}, "
+                    "_use_new_zipfile_serialization=True), please torch.save your checkpoint with this option in order "
+                    "to use mmap."
+                )
+            return load_legacy(stream, how)
+    except Exception:
+        filter_traceback()
+        raise
 
 
 def _load_part(data: bytes, budget: Budget, map_location: Any = None) -> Any:
@@ -559,3 +804,12 @@ def _is_shared(flags: int | None) -> bool:
     import mmap
 
     return flags is not None and flags == getattr(mmap, "MAP_SHARED", None)
+
+
+__dir__ = make_module_dir(
+    globals(),
+    (
+        "DEFAULT_PROTOCOL MAGIC_NUMBER PROTOCOL_VERSION STORAGE_KEY_SEPARATOR UNSAFE_MESSAGE _get_layout "
+        "_package_registry _serialization_tls"
+    ),
+)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 __all__ = ["TorchVersion"]
 
 _FORM = re.compile(
@@ -85,3 +87,6 @@ class TorchVersion(str):
 
 
 __version__ = TorchVersion("2.13.0+torchlite")
+
+
+__dir__ = make_module_dir(globals())

@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import IO, Any, TypeAlias, Union
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ._tensor import Tensor
 from ._tensor.typed_storage import TypedStorage, UntypedStorage
 from ._types.devices import device as _device
@@ -26,3 +28,6 @@ _symsize = _size
 _TensorOrTensors: TypeAlias = Union[Tensor, Sequence[Tensor]]
 _TensorOrOptionalTensors: TypeAlias = Any
 IntLikeType, FloatLikeType, BoolLikeType = int, float, bool
+
+
+__dir__ = make_module_dir(globals())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ._device.unavailable_devices import make_functions
 
 _ANSWERED = (
@@ -22,7 +24,7 @@ __all__ = [*_ANSWERED.split(), *_WANTED.split(), "device", "empty_cache", "is_cu
 
 
 def empty_cache() -> None:
-    """Does nothing: there is no such device.
+    """Has no effect: there is no cached memory.
 
     Example:
         >>> torch.xpu.empty_cache()
@@ -31,6 +33,9 @@ def empty_cache() -> None:
 
 def is_current_stream_capturing() -> bool:
     """Raises RuntimeError: there is no such device.
+
+    Raises:
+        RuntimeError: Always.
 
     Example:
         >>> torch.xpu.is_current_stream_capturing()
@@ -41,14 +46,15 @@ def is_current_stream_capturing() -> bool:
 
 
 class device:
-    """Sets the current device of a block in PyTorch; does nothing here, since there are no devices.
+    """Context manager of the current device, which has no effect: there are none.
 
     Args:
-        device: Has no effect.
+        device: No effect.
 
     Example:
         >>> with torch.xpu.device(0):
-        ...     y = torch.ones(2) + 1
+        ...     torch.xpu.device_count()
+        0
     """
 
     def __init__(self, device: Any) -> None: ...
@@ -56,3 +62,6 @@ class device:
     def __enter__(self) -> None: ...
 
     def __exit__(self, type: Any, value: Any, traceback: Any) -> None: ...
+
+
+__dir__ = make_module_dir(globals())

@@ -12,6 +12,8 @@ _SIGNATURE = re.compile(r"[\w.]+\(.*\)(?: -> .*)?$")
 _DECLARED = re.compile(r"Declared at (\S+?)\.?$")
 _SPANS = re.compile(r"(``.+?``|:[\w:+-]+:`[^`]+`|`[^`]+`__?|`[^`]+`)")
 _SECTION = re.compile(r"[A-Z][A-Za-z ]*:$")
+# An author's initial at the start of a line or of a list item, which would begin an enumerated list.
+_INITIAL = re.compile(r"^(\s*(?:- )?[A-Z])\. ")
 _INDENT = re.compile(r"\s*")
 
 
@@ -28,7 +30,7 @@ def escape_line(line: str) -> str:
             parts[i] = escape(part)
         elif part.startswith("`") and not part.startswith("``") and not part.endswith("_"):
             parts[i] = f"``{part[1:-1].strip()}``" + ("\\ " if parts[i + 1][:1].isalnum() else "")
-    return "".join(parts)
+    return _INITIAL.sub(r"\1\\. ", "".join(parts))
 
 
 def indent_of(line: str) -> int:

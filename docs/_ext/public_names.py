@@ -54,16 +54,17 @@ OTHERS = "Others"
 FAMILIES = {
     family: title
     for title, families in {
-        "Making tensors": "creation window_functions",
-        "Random numbers": "random gamma_sampling",
-        "Shapes, views, joining": "views manipulation inplace pad",
+        "Making tensors": "creation creation_ranges window_functions",
+        "Random numbers": "random random_fill gamma_sampling",
+        "Shapes, views, joining": "views manipulation joining_and_splitting view_copies inplace pad",
         "Indices": "gather_scatter",
         "Elementwise": "pointwise unary binary activation special",
-        "Reductions, statistics, sorting": "reduce statistics scan sort segment_reduce softmax",
-        "Linear algebra": "matmul einsum linear linalg_decomp linalg_norm linalg_solve linalg_spectral",
-        "Signals": "fft",
+        "Reductions, statistics, sorting": "reduce statistics histogram scan sort segment_reduce softmax",
+        "Linear algebra": "matmul einsum linear linalg_decomp linalg_lu linalg_norm linalg_solve linalg_spectral",
+        "Signals": "fft stft",
         "Networks": (
-            "conv pooling normalization dropout embedding attention rnn loss cross_entropy ctc_loss vision resample"
+            "conv pooling normalization dropout embedding attention rnn loss margin_loss cross_entropy ctc_loss vision "
+            "resample"
         ),
     }.items()
     for family in families.split()

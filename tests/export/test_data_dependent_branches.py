@@ -9,7 +9,7 @@ import pytest
 import torchlite as torch
 from torchlite._dispatch import interceptors
 from torchlite._dispatch.dispatch_state import GLOBALS
-from torchlite._symbolic_shapes import parse_srepr
+from torchlite._symbolic_expression_text import parse_srepr
 from torchlite.export import Dim, export
 from torchlite.func import _predispatch
 from torchlite.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode

@@ -67,6 +67,13 @@ def test_script_modules_that_are_written():
     assert again(module)(torch.ones(2)).tolist() == [9, 9] == module(torch.ones(2)).tolist()
 
 
+def test_define_gives_forward_to_a_script_module():
+    module = torch.jit.ScriptModule()
+    module.define("def forward(self, x):\n    return x + 1")
+    assert module(torch.ones(2)).tolist() == [2, 2] and "x + 1" in module.code
+    assert again(module)(torch.ones(2)).tolist() == [2, 2]
+
+
 @torch.jit.interface
 class Adds(torch.nn.Module):
     def forward(self, x: torch.Tensor, k: int = 2) -> torch.Tensor:

@@ -10,6 +10,7 @@ import warnings
 import pytest
 
 import torchlite
+from torchlite._dispatch.op_docstrings import sections
 from torchlite.nn import modules
 
 LAYERS = sorted(modules.__all__)
@@ -35,14 +36,7 @@ _OPTIONS = {
     "InstanceNorm1d": {"affine": True}, "InstanceNorm2d": {"affine": True}, "InstanceNorm3d": {"affine": True},
     "LSTM": {"proj_size": 2}, "MultiheadAttention": {"add_bias_kv": True}, "RNNBase": {"proj_size": 2},
 }  # fmt: skip
-_HEADER = re.compile(r"^([A-Z][a-z]+(?: [a-z]+)?):$", re.MULTILINE)
 _ITEM = re.compile(r"^    \*{0,2}(\w+)(?: \([^)]*\))?: \S", re.MULTILINE)
-
-
-def sections(docstring: str) -> dict[str, str]:
-    """The text of each section of a Google-style docstring, by its title; "" has what precedes the first."""
-    parts = _HEADER.split(docstring)
-    return {"": parts[0], **dict(zip(parts[1::2], parts[2::2], strict=True))}
 
 
 def constructor_parameters(kind: type) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 import torchlite as torch
 from tests.graph_models import MODELS
 from torchlite.nn import functional as F
+from torchlite.onnx._export import graph_builder
 from torchlite.onnx._protobuf import parse_message
 
 SAMPLE = ("mlp", "resnet", "gru", "gpt", "detection")
@@ -137,6 +138,17 @@ def test_nodes_of_older_opsets():
         for got, want in zip(torch.onnx.load(program.to_bytes())(x), f(x), strict=True):
             torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
     assert program.model.ir_version == 8 and torch.onnx.export(Calls(f), (x,), opset_version=11).model.ir_version == 6
+
+
+@pytest.mark.parametrize("version, kind", [(17, "Max"), (18, "Max"), (19, "Max"), (20, "Relu"), (21, "Relu")])
+def test_a_rule_for_an_opset_after_18(monkeypatch, version, kind):
+    def rule(w, kind, inputs, outputs, attributes):
+        return w.op("Max", inputs[0], w.constant([0.0], "float32"))
+
+    monkeypatch.setitem(graph_builder.OLDER, "Relu", (20, rule))
+    x = torch.tensor([-1.0, 2.0])
+    program = torch.onnx.export(Calls(torch.relu), (x,), opset_version=version)
+    assert kinds(program) == [kind] and torch.equal(torch.onnx.load(program.to_bytes())(x), torch.relu(x))
 
 
 def test_a_recurrent_layer_is_one_node():

@@ -437,6 +437,13 @@ def test_triangles_in_rows_are_solved(device):
         torch.triangular_solve(b, A.to_sparse_csc())
 
 
+def test_addmm_of_dense_matrices(device):
+    a, b, c = (torch.arange(n, dtype=torch.float32, device=device).reshape(shape) for n, shape in (
+        (4, (2, 2)), (6, (2, 3)), (6, (3, 2)),
+    ))  # fmt: skip
+    assert torch.equal(torch.sparse.addmm(a, b, c, beta=2, alpha=3), torch.addmm(a, b, c, beta=2, alpha=3))
+
+
 def test_autocast_has_sparse_products(device):
     csr, d = matrix(device).to_sparse_csr(), torch.ones(3, 2, device=device)
     with torch.autocast(torch.device(device).type, dtype=torch.bfloat16):

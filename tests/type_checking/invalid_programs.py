@@ -56,7 +56,12 @@ torch.optim.SGD(x.shape, lr=0.1)  # type: ignore[arg-type]  # pyright: ignore[re
 torch.optim.Adam([x], learning_rate=0.1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 torch.optim.lr_scheduler.StepLR("optimizer", 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 torch.manual_seed("0")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-DataLoader(TensorDataset(x), batch_size="8")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+DataLoader(TensorDataset(x), batch_size="8")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+nn.Linear(2, 3)("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+nn.Linear(2, 3)(x, x)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+nn.LSTM(2, 3)(x).shape  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+for batch in DataLoader(TensorDataset(x)):
+    batch.shape  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 TensorDataset([1, 2])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 # Results that are taken for something else.

@@ -27,13 +27,19 @@ _HERE, _THERE = "torchlite", "torch"
 
 
 def as_torch() -> ModuleType:
-    """Make `import torch` mean torchlite in this process, and in processes that `multiprocessing` starts.
+    """Makes `import torch` mean torchlite in this process, and in processes that `multiprocessing` starts.
 
-    Call it before anything imports `torch`. Returns torchlite. RuntimeError where PyTorch itself is imported already.
+    Call it before anything imports `torch`.
 
         import torchlite
         torchlite.as_torch()
         import torch, einops
+
+    Returns:
+        The module torchlite.
+
+    Raises:
+        RuntimeError: PyTorch itself is imported already.
     """
     ours = sys.modules.get(_HERE) or importlib.import_module(_HERE)
     present = sys.modules.get(_THERE)

@@ -10,10 +10,11 @@ from typing import Any
 
 import torchlite as torch
 
-from .command_line import CommandError, check_output, parse_positive_int, parse_seed
+from .command_line import CommandError, check_output, parse_positive_int, parse_seed, program_name
 from .device_argument import check_device
 
 TARGET = 0.97
+EPOCHS = 7  # with fewer, a network that computes right may stay below the target
 TRAINING_ROWS = 1437  # of 1797: four fifths
 
 
@@ -183,12 +184,13 @@ def add_parser(commands: Any) -> None:
         help="train a small convolutional network on handwritten digits",
         description="Trains a small convolutional network on scikit-learn's handwritten digits on each usable device,\n"
         "prints time and accuracy, and draws training curves and predictions. A device takes some seconds.\n"
-        f"The exit status is 1 if a device stays below {TARGET:.0%}. Needs scikit-learn and matplotlib.",
+        f"The exit status is 1 if a device stays below {TARGET:.0%} in {EPOCHS} epochs or more.\n"
+        "Needs scikit-learn and matplotlib.",
         epilog="examples:\n  torchlite demo\n  torchlite demo --device cpu --epochs 3 --output digits.png",
     )
     parser.add_argument("--device", action="append", help="only this device (may be given several times)")
     parser.add_argument(
-        "--epochs", type=parse_positive_int, default=7, help="passes over the training data (default: %(default)s)"
+        "--epochs", type=parse_positive_int, default=EPOCHS, help="passes over the training data (default: %(default)s)"
     )
     parser.add_argument(
         "--seed", type=parse_seed, default=0, help="seed of initialisation, order and dropout (default: %(default)s)"
@@ -200,7 +202,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; return 0 if every device reached the accuracy, else 1."""
+    """Run the command; return 0, or raise CommandError if a device trained for long enough and missed the accuracy."""
     check_output("--output", options.output, (".png",))
     for name in options.device or ():
         check_device(name, with_data=True)
@@ -221,7 +223,18 @@ def run(options: argparse.Namespace) -> int:
     results = [train(name, options.epochs, options.seed, images, labels) for name in names]
     save_picture(results, options.output)
     print(f"\n{format_results_table(results)}\n\ntraining curves and predictions: {options.output}")
-    short = [r.device for r in results if r.accuracy < TARGET]
-    if short:
-        raise CommandError(f"the accuracy is below {TARGET:.0%} on {', '.join(short)}")
+    _check_accuracy(results, options.epochs)
     return 0
+
+
+def _check_accuracy(results: list[Result], epochs: int) -> None:
+    below = ", ".join(f"{100 * r.accuracy:.2f}% on {r.device}" for r in results if r.accuracy < TARGET)
+    if below and epochs < EPOCHS:
+        print(
+            f"{below}: fewer than {EPOCHS} epochs may stay below {TARGET:.0%}; run without --epochs to check a device"
+        )
+    elif below:
+        raise CommandError(
+            f"{below} after {epochs} epochs, below {TARGET:.0%}; if another --seed gives the same, "
+            f"report it with the output of `{program_name()} info`"
+        )

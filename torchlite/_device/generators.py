@@ -34,14 +34,22 @@ def _to_unsigned_seed(seed: int) -> int:
 
 
 class Generator:
-    """A source of random numbers on one device: `torch.Generator(device="cpu")`.
+    """A source of random numbers on one device.
 
-    On "cpu" the stream for a seed is PyTorch's own (MT19937), and so is the layout of the state.
+    On the CPU the stream of a seed is PyTorch's own (MT19937), and so is the layout of the state.
 
-    >>> import torchlite as torch
-    >>> g = torch.Generator().manual_seed(0)
-    >>> torch.rand(2, generator=g)
-    tensor([0.4963, 0.7682])
+    Args:
+        device: Device on which it draws. Default: ``"cpu"``.
+
+    Raises:
+        NotImplementedError: The device's backend has no random numbers.
+        RuntimeError: There is no such device.
+
+    Example:
+        >>> import torchlite as torch
+        >>> g = torch.Generator().manual_seed(0)
+        >>> torch.rand(2, generator=g)
+        tensor([0.4963, 0.7682])
     """
 
     __slots__ = ("__weakref__", "_device", "_engine")
@@ -63,33 +71,47 @@ class Generator:
 
     @property
     def device(self) -> device_type:
+        """Device on which it draws."""
         return self._device
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start the stream of `seed` (64 bits; negative seeds count from 2**64); returns the generator."""
+        """Starts the stream of a seed, and returns the generator.
+
+        Args:
+            seed: An int of 64 bits; negative ones count from 2**64.
+
+        Raises:
+            RuntimeError: ``seed`` is no int.
+            ValueError: It has more bits.
+        """
         if type(seed) is not int:
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         self._engine.manual_seed(_to_unsigned_seed(seed))
         return self
 
     def seed(self) -> int:
-        """Start an unforeseeable stream; returns the seed."""
+        """Starts a stream that cannot be foreseen, and returns its seed."""
         return self._engine.seed()
 
     def initial_seed(self) -> int:
-        """The seed that the stream began with."""
+        """Returns the seed with which the stream began."""
         return self._engine.initial_seed
 
     def get_state(self):
-        """The state as a uint8 tensor; on "cpu" in PyTorch's layout of 5056 bytes."""
+        """Returns the state as a uint8 tensor; on the CPU in PyTorch's layout of 5056 bytes."""
         table = table_of(device_type("cpu"))
         raw = call_recorded("get_state", _state_of, self)
         return call.wrap_array(table, raw, uint8)
 
     def set_state(self, new_state) -> Generator:
-        """Go back to a state that `get_state` gave, here or (on "cpu") in PyTorch. Returns the generator.
+        """Goes back to a state, and returns the generator.
 
-        TypeError unless it is a uint8 tensor, RuntimeError for a wrong size.
+        Args:
+            new_state: Tensor that `get_state` returned, here or (on the CPU) in PyTorch.
+
+        Raises:
+            TypeError: It is no uint8 tensor.
+            RuntimeError: It has another size.
         """
         if not isinstance(new_state, call.Tensor) or new_state.dtype is not uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
@@ -97,7 +119,7 @@ class Generator:
         return self
 
     def clone_state(self) -> Generator:
-        """A new generator at the same place of the same stream."""
+        """Returns a new generator at the same place of the same stream."""
         other = Generator(self._device)
         other._engine.set_state(self._engine.get_state())
         return other
@@ -105,14 +127,30 @@ class Generator:
     graphsafe_get_state = clone_state
 
     def graphsafe_set_state(self, new_state: Generator) -> None:
+        """Goes to the place of another generator.
+
+        Args:
+            new_state: The other generator.
+        """
         self._engine.set_state(new_state._engine.get_state())
 
     def get_offset(self) -> int:
-        """Offset of a counter-based random stream (on a GPU). RuntimeError on "cpu"."""
+        """Returns the place in a counter-based stream, such as that of a GPU.
+
+        Raises:
+            RuntimeError: The generator is one of the CPU.
+        """
         return self._engine_with_offset().get_offset()
 
     def set_offset(self, offset: int) -> None:
-        """Go to another place of a counter-based stream. RuntimeError on "cpu"."""
+        """Goes to another place of a counter-based stream.
+
+        Args:
+            offset: The place.
+
+        Raises:
+            RuntimeError: The generator is one of the CPU.
+        """
         self._engine_with_offset().set_offset(offset)
 
     def _engine_with_offset(self):
@@ -307,7 +345,22 @@ def write_random_values(record, tensor, values):
 
 
 def manual_seed(seed) -> Generator:
-    """Seed the default generators of all devices; returns the CPU's."""
+    """Seeds the default generators of all devices, and returns the CPU's.
+
+    Args:
+        seed: An int of 64 bits; negative ones count from 2**64.
+
+    Returns:
+        The CPU's default `torch.Generator`.
+
+    Raises:
+        ValueError: ``seed`` has more bits.
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.rand(2)
+        tensor([0.4963, 0.7682])
+    """
     global _seed_of_later_devices
     value = _to_unsigned_seed(int(seed))
     first = _find_default_generator(table_of(device_type("cpu")))
@@ -338,32 +391,72 @@ def _cpu_generator() -> Generator:
 
 
 def seed() -> int:
-    """Seed the default generators from the operating system; returns the seed."""
+    """Seeds the default generators from the operating system, and returns the seed.
+
+    Example:
+        >>> torch.seed() == torch.initial_seed()
+        True
+    """
     value = _cpu_generator().seed()
     manual_seed(value)
     return value
 
 
 def initial_seed() -> int:
-    """The seed of the CPU's default generator."""
+    """Returns the seed of the CPU's default generator.
+
+    Example:
+        >>> _ = torch.manual_seed(3)
+        >>> torch.initial_seed()
+        3
+    """
     return _cpu_generator().initial_seed()
 
 
 def get_rng_state():
-    """The state of the CPU's default generator as a uint8 tensor."""
+    """Returns the state of the CPU's default generator as a uint8 tensor.
+
+    Example:
+        >>> state = torch.get_rng_state()
+        >>> x = torch.rand(2)
+        >>> torch.set_rng_state(state)
+        >>> torch.equal(x, torch.rand(2))
+        True
+    """
     return _cpu_generator().get_state()
 
 
 def set_rng_state(new_state) -> None:
-    """Set the state of the CPU's default generator."""
+    """Sets the state of the CPU's default generator.
+
+    Args:
+        new_state: Tensor that `get_rng_state` returned.
+
+    Raises:
+        TypeError: It is no uint8 tensor.
+        RuntimeError: It has another size.
+
+    Example:
+        >>> torch.set_rng_state(torch.get_rng_state())
+    """
     _cpu_generator().set_state(new_state)
 
 
 @contextlib.contextmanager
 def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="devices", device_type=None):
-    """Context manager that restores the states of the generators at exit.
+    """Context manager that restores the states of the default generators at its end.
 
-    devices: those whose default generators are restored beside the CPU's; None: every device used so far.
+    Args:
+        devices: Devices whose generators are restored beside the CPU's. Default: every device used so far.
+        enabled: Whether states are restored. Default: ``True``.
+        device_type: Device type of the ints among ``devices``. Default: CUDA.
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> with torch.random.fork_rng():
+        ...     x = torch.rand(2)
+        >>> torch.equal(x, torch.rand(2))
+        True
     """
     if not enabled:
         yield

@@ -150,9 +150,26 @@ def _package_name() -> str:
 
 
 def _make_docstring(op: Op) -> str:
+    from .op_docstrings import with_common_arguments
+
     place = f"{op.file.rpartition('/torchlite/')[2]}:{op.line}"
-    text = inspect.cleandoc(op.doc) if op.doc else f"PyTorch's `{_public_name(op)}`."
-    return f"{_public_name(op)}{signature_of(op)}\n\n{text}\n\nDeclared at torchlite/{place}."
+    signature = signature_of(op)
+    text = with_common_arguments(op.doc or f"PyTorch's `{_public_name(op)}`.", signature.parameters)
+    return f"{_public_name(op)}{signature}\n\n{text}\n\nDeclared at torchlite/{place}."
+
+
+def _in_place_docstring(op: Op) -> str:
+    from .op_docstrings import sections, with_common_arguments
+
+    name = _public_name(op)
+    of_self, *others = (p for p in signature_of(op).parameters.values() if p.name != "out")
+    signature = inspect.Signature([of_self.replace(name="self"), *others])
+    own = sections(inspect.cleandoc(op.doc))
+    summary = own[""].partition("\n\n")[0].strip()
+    text = f"In-place version of `{name}`: writes the result into the tensor and returns it.\n\n`{name}`: {summary}"
+    if "Args" in own:
+        text += f"\n\nArgs:{own['Args']}"
+    return f"{name}_{signature}\n\n{with_common_arguments(text, [p.name for p in others])}"
 
 
 # -- operators and in-place methods ---------------------------------------------------
@@ -195,7 +212,7 @@ def in_place_method(op: Op):
 
     method.__name__ = method.__qualname__ = _public_name(op) + "_"
     method.__module__ = _package_name()
-    method.__doc__ = f"In-place version of `{_public_name(op)}`: writes the result into the tensor and returns it."
+    method.__doc__ = _in_place_docstring(op)
     method.op = op  # type: ignore[attr-defined]
     method.__annotations__ = {"self": GLOBALS["Tensor"]}
     return method

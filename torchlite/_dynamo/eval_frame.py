@@ -102,20 +102,43 @@ def compile(
     isolate_recompiles: bool = False,
     shapes_spec: Any = None,
 ) -> Any:
-    """Compile a function or module.
+    """Compiles a function or module.
 
     The first two calls with arguments of one kind run eagerly and are recorded. From the third call on, the recorded
     kernels are replayed, forward and backward, without the Python code between them. Code that cannot be replayed
-    (printing, reading tensors after writes, changing objects) runs eagerly, after one warning. With `fullgraph` it
-    raises `torch._dynamo.exc.Unsupported`.
+    (printing, reading tensors after writes, changing objects) runs eagerly, after one warning.
 
-    backend: "inductor"; "eager", the function itself; a function of (graph module, example inputs) that returns a
-    callable replacing the graph; or a name registered by `torch._dynamo.register_backend`. Without `model`, return a
-    decorator. Raise RuntimeError if both `mode` and `options` are given, and for unknown ones.
+    Args:
+        model: A function or module. Default: none, which returns a decorator.
+        fullgraph: Whether code that cannot be replayed raises an error. Default: ``False``.
+        dynamic: ``True`` lets all sizes of arguments vary, ``False`` none. Default: ``None``, which follows
+            `torch._dynamo.config` and `torch._dynamo.mark_dynamic`.
+        backend: ``"inductor"``; ``"eager"``, the function itself; a name registered with
+            `torch._dynamo.register_backend`; or a function ``(graph_module, example_inputs)`` that returns a callable.
+            Default: ``"inductor"``.
+        mode: A name of a set of options, such as ``"reduce-overhead"`` or ``"max-autotune"``. Default:
+            ``None``.
+        options: Dict of options of the backend. Not together with ``mode``.
+        name: No effect.
+        disable: Whether to return ``model`` unchanged. Default: ``False``.
+        recompile_limit: Number of recordings that are kept. Default: that of `torch._dynamo.config`.
+        isolate_recompiles: No effect.
+        shapes_spec: No effect.
 
-    >>> double = torchlite.compile(lambda x: 2 * x)
-    >>> double(4)
-    8
+    Returns:
+        The compiled function, or an `OptimizedModule` for a module; a decorator without ``model``.
+
+    Raises:
+        RuntimeError: ``mode`` and ``options`` are both given, or one is unknown.
+        torch._dynamo.exc.Unsupported: With ``fullgraph``, on a call whose code cannot be replayed.
+
+    Example:
+        >>> double = torchlite.compile(lambda x: 2 * x)
+        >>> double(4)
+        8
+
+    See also:
+        `torch.compiler`.
     """
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")

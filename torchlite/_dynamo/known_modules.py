@@ -17,9 +17,11 @@ COMPUTING_MODULES = (GENERATED_MODULE, *(f"torchlite.{name}" for name in (
 # Parts of those that read elements without a kernel table, or keep state.
 REFUSED_MODULES = tuple(f"torchlite.{name}" for name in (
     "_tensor.interop", "_tensor.storage", "_tensor.typed_storage", "_tensor.dlpack", "_tensor.pickling",
-    "_tensor.shared_memory", "_tensor.printing", "optim.lr_scheduler", "optim._lr_scheduler_base", "optim.swa_utils",
-    "autograd.profiler", "autograd.anomaly_mode", "_device.accelerators", "_device.streams", "autograd.gradcheck",
-    "nn.parallel", "nn.utils.prune", "nn.utils.memory_format",
+    "_tensor.shared_memory", "_tensor.printing", "optim.lr_scheduler", "optim._cyclic_schedulers",
+    "optim._lr_scheduler_base",
+    "optim._composed_schedulers", "optim._reduce_on_plateau", "optim.swa_utils", "autograd.profiler",
+    "autograd.anomaly_mode", "_device.accelerators", "_device.streams", "autograd.gradcheck", "nn.parallel",
+    "nn.utils.prune", "nn.utils._pruning_methods", "nn.utils.memory_format",
 ))  # fmt: skip
 # Top-level modules whose functions are not examined before a capture: `side_effect_monitor` judges each call.
 JUDGED_AT_CALL = frozenset((

@@ -11,12 +11,31 @@ from . import control_flow_capture
 
 
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
-    """Return `true_fn(*operands)` if `pred` (a bool or one-element tensor) is True, else `false_fn(*operands)`. Raise
-    RuntimeError for another `pred`, for non-callables, and for operands that are no tuple or list.
+    """Calls one of two functions, depending on a predicate.
 
-    >>> import torchlite as torch
-    >>> torch.cond(torch.tensor(True), lambda x: x + 1, lambda x: x - 1, (torch.tensor(2),))
-    tensor(3)
+    In a program that is being captured (`torch.export`) the graph keeps both branches.
+
+    Args:
+        pred: A bool, an int, a `SymBool` or a tensor of one element.
+        true_fn: Function called where ``pred`` is True.
+        false_fn: Function called otherwise. In a captured program its results have the shapes and dtypes of
+            ``true_fn``'s.
+        operands: Tuple or list of the arguments of both functions. Default: none.
+
+    Returns:
+        The result of the function that was called.
+
+    Raises:
+        RuntimeError: ``pred`` is another object or has several elements, a branch is not callable, or ``operands`` is
+            not a tuple or list.
+
+    Example:
+        >>> import torchlite as torch
+        >>> torch.cond(torch.tensor(True), lambda x: x + 1, lambda x: x - 1, (torch.tensor(2),))
+        tensor(3)
+
+    See also:
+        `torch.while_loop`.
     """
     if not isinstance(pred, (bool, int, Tensor, SymBool)):
         raise RuntimeError(f"Expected pred to be bool or tensor, but got {pred}.")

@@ -9,12 +9,29 @@ from . import control_flow_capture
 
 
 def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Any:
-    """Repeat `carried_inputs = body_fn(*carried_inputs)` while `cond_fn(*carried_inputs)` is True; return the last
-    values. Raise RuntimeError if `body_fn` returns no tuple or one of another length.
+    """Repeats `values = body_fn(*values)` while `cond_fn(*values)` is True.
 
-    >>> import torchlite as torch
-    >>> torch.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (torch.tensor(0), torch.tensor(1)))
-    (tensor(3), tensor(8))
+    In a program that is being captured (`torch.export`) the graph keeps the loop.
+
+    Args:
+        cond_fn: Function of the values that returns a bool or a one-element tensor.
+        body_fn: Function of the values that returns a tuple of as many new values.
+        carried_inputs: Tuple or list of the first values.
+
+    Returns:
+        Tuple of the last values.
+
+    Raises:
+        RuntimeError: A function is not callable, ``carried_inputs`` is not a tuple or list, or ``body_fn`` returns
+            another number of values.
+
+    Example:
+        >>> import torchlite as torch
+        >>> torch.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (torch.tensor(0), torch.tensor(1)))
+        (tensor(3), tensor(8))
+
+    See also:
+        `torch.cond`.
     """
     if not callable(cond_fn) or not callable(body_fn):
         raise RuntimeError("cond_fn and body_fn must be callable.")

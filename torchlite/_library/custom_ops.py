@@ -25,7 +25,22 @@ def reject_keyword_only_tensors(schema: FunctionSchema) -> None:
 
 
 class CustomOpDef:
-    """Op made from a Python function by `torch.library.custom_op`; callable."""
+    """Op that `torch.library.custom_op` makes from a Python function; a call runs it.
+
+    Args:
+        namespace: Name of the library.
+        name: Name of the op.
+        schema: Its arguments and results, such as ``"(Tensor x) -> Tensor"``.
+        fn: The function.
+        tags: Tags of the op. Default: none.
+
+    Example:
+        >>> @torch.library.custom_op("docs::halve", mutates_args=())
+        ... def halve(x: torch.Tensor) -> torch.Tensor:
+        ...     return x / 2
+        >>> halve, halve(torch.ones(1))
+        (<CustomOpDef(docs::halve)>, tensor([0.5000]))
+    """
 
     def __init__(self, namespace: str, name: str, schema: str, fn: Callable, tags: Any = None) -> None:
         self._namespace, self._name, self._schema, self._init_fn = namespace, name, schema, fn
@@ -55,16 +70,23 @@ class CustomOpDef:
         return self._op(*args, **kwargs)
 
     def register_kernel(self, device_types: str | Iterable[str] | None, fn: Callable | None = None, /) -> Any:
-        """Register the kernel for device types ("cpu", "cuda", "opencl"), None for all. Without `fn`, return a
-        decorator.
+        """Registers the kernel for device types.
 
-        >>> import torchlite as torch
-        >>> @torch.library.custom_op("docs::double", mutates_args=(), device_types="cpu")
-        ... def double(x: torch.Tensor) -> torch.Tensor:
-        ...     return x * 2
-        >>> @double.register_kernel("opencl")
-        ... def _(x):
-        ...     return x + x
+        Args:
+            device_types: ``"cpu"``, ``"cuda"``, ``"opencl"``, a list of these, or ``None`` for all.
+            fn: The kernel. Default: none, which returns a decorator.
+
+        Returns:
+            The kernel, or a decorator.
+
+        Example:
+            >>> import torchlite as torch
+            >>> @torch.library.custom_op("docs::double", mutates_args=(), device_types="cpu")
+            ... def double(x: torch.Tensor) -> torch.Tensor:
+            ...     return x * 2
+            >>> @double.register_kernel("opencl")
+            ... def _(x):
+            ...     return x + x
         """
 
         def register(function: Callable) -> Callable:
@@ -77,13 +99,26 @@ class CustomOpDef:
         return register if fn is None else register(fn)
 
     def register_fake(self, fn: Callable, /) -> Callable:
-        """Register the shape function: computes result shapes, dtypes and devices on the meta device."""
+        """Registers the function that computes shapes, dtypes and devices of results on the meta device.
+
+        Args:
+            fn: Function of the op's arguments that returns tensors without values.
+
+        Returns:
+            The function.
+        """
         self._op.fake = fn
         return fn
 
     def register_autograd(self, backward: Callable, /, *, setup_context: Callable | None = None) -> None:
-        """Register the derivative: `backward(ctx, *grads)` returns a gradient for each argument; `setup_context(ctx,
-        inputs, output)` saves values. Raise RuntimeError for an op that mutates its arguments.
+        """Registers the derivative.
+
+        Args:
+            backward: Function ``(ctx, *grads)`` that returns a gradient, or ``None``, for each argument.
+            setup_context: Function ``(ctx, inputs, output)`` that saves values in the forward pass. Default: none.
+
+        Raises:
+            RuntimeError: The op mutates its arguments.
         """
         if not self._op.schema.is_functional:
             raise RuntimeError(
@@ -93,19 +128,32 @@ class CustomOpDef:
         self._op.backward, self._op.setup_context = backward, setup_context
 
     def register_vmap(self, func: Callable | None = None) -> Any:
-        """Register the `vmap` rule: `func(info, in_dims, *args)` returns (results, out_dims)."""
+        """Registers the rule of `vmap`.
+
+        Args:
+            func: Function ``(info, in_dims, *args)`` that returns ``(results, out_dims)``. Default: none, which returns
+                a decorator.
+        """
         if func is None:
             return self.register_vmap
         self._op.vmap_rule = func
         return func
 
     def register_autocast(self, device_type: str, cast_inputs: Any) -> None:
-        """Cast floating-point inputs to `cast_inputs` under autocast for the device type."""
+        """Casts floating-point inputs under autocast.
+
+        Args:
+            device_type: Device type of autocast.
+            cast_inputs: The dtype.
+        """
         self._op.cast[device_type] = cast_inputs
 
     def register_torch_dispatch(self, torch_dispatch_class: Any, fn: Callable | None = None, /) -> Any:
-        """Register the op's behaviour for a subclass with `__torch_dispatch__`, or under a TorchDispatchMode of that
-        class.
+        """Registers what the op does for a class with `__torch_dispatch__`.
+
+        Args:
+            torch_dispatch_class: A subclass of tensors, or of TorchDispatchMode.
+            fn: The function. Default: none, which returns a decorator.
         """
 
         def register(function: Callable) -> Callable:
@@ -116,7 +164,12 @@ class CustomOpDef:
 
     @contextlib.contextmanager
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
-        """Enable or disable a device type's kernel in a context; if disabled, the original function runs."""
+        """Context manager that switches a device type's kernel on or off. Where it is off, the original function runs.
+
+        Args:
+            device_type: The device type.
+            enabled: Whether the kernel is on. Default: ``True``.
+        """
         key, op = dispatch_key_of(device_type), self._op
         off, kernels = set(op.off), dict(op.kernels)
         (op.off.discard if enabled else op.off.add)(key)
@@ -138,24 +191,40 @@ def custom_op(
     schema: str | None = None,
     tags: Any = None,
 ) -> Any:
-    """Make an op from a Python function. `torch.ops` has it, modes see it as one op, and `register_autograd` sets its
-    derivative. Without `fn`, return a decorator.
+    """Makes an op from a Python function.
 
-    name: "library::op". mutates_args: names of mutated arguments. device_types: devices of the function's kernel, by
-    default all. schema: inferred from annotations by default.
+    `torch.ops` has the op, modes see it as one op, and `register_autograd` sets its derivative.
 
-    >>> import torchlite as torch
-    >>> @torch.library.custom_op("docs::cube", mutates_args=())
-    ... def cube(x: torch.Tensor) -> torch.Tensor:
-    ...     return x**3
-    >>> cube.register_autograd(
-    ...     lambda ctx, g: 3 * g * ctx.saved_tensors[0] ** 2,
-    ...     setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
-    ... )
-    >>> x = torch.tensor(2.0, requires_grad=True)
-    >>> torch.ops.docs.cube(x).backward()
-    >>> x.grad
-    tensor(12.)
+    Args:
+        name: ``"library::op"``.
+        fn: The function. Default: none, which returns a decorator.
+        mutates_args: Names of the arguments that the function changes in place, or ``"unknown"``.
+        device_types: Device types of the function, or a list of them. Default: all.
+        schema: Arguments and results, such as ``"(Tensor x) -> Tensor"``. Default: made from the annotations.
+        tags: Tags of the op. Default: none.
+
+    Returns:
+        A `CustomOpDef`, or a decorator.
+
+    Raises:
+        ValueError: The annotations are missing or unsupported, or ``schema`` and ``mutates_args`` disagree.
+
+    Example:
+        >>> import torchlite as torch
+        >>> @torch.library.custom_op("docs::cube", mutates_args=())
+        ... def cube(x: torch.Tensor) -> torch.Tensor:
+        ...     return x**3
+        >>> cube.register_autograd(
+        ...     lambda ctx, g: 3 * g * ctx.saved_tensors[0] ** 2,
+        ...     setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+        ... )
+        >>> x = torch.tensor(2.0, requires_grad=True)
+        >>> torch.ops.docs.cube(x).backward()
+        >>> x.grad
+        tensor(12.)
+
+    See also:
+        `opcheck`, `register_fake`, `register_vmap`.
     """
 
     def define(function: Callable) -> CustomOpDef:

@@ -356,16 +356,23 @@ def _schema_type_name(annotation: Any, result: bool = False) -> str | None:
 def infer_schema(
     prototype_function: Callable, /, *, mutates_args: str | Iterable[str], op_name: str | None = None, tags: Any = ()
 ) -> str:
-    """Return a function's schema inferred from its annotations.
+    """Returns a function's schema, made from its annotations.
 
-    mutates_args: names of mutated arguments, or "unknown" for all tensors. Raise ValueError for missing or unsupported
-    annotations.
+    Args:
+        prototype_function: The function.
+        mutates_args: Names of the arguments that it changes in place, or ``"unknown"`` for all tensors.
+        op_name: Name of the op that the text begins with. Default: none.
+        tags: Tags of the op. Default: none.
 
-    >>> import torchlite as torch
-    >>> def scaled(x: torch.Tensor, factor: float = 2.0) -> torch.Tensor:
-    ...     return x * factor
-    >>> torch.library.infer_schema(scaled, mutates_args=())
-    '(Tensor x, float factor=2.0) -> Tensor'
+    Raises:
+        ValueError: An annotation is missing or unsupported, or ``mutates_args`` has another form.
+
+    Example:
+        >>> import torchlite as torch
+        >>> def scaled(x: torch.Tensor, factor: float = 2.0) -> torch.Tensor:
+        ...     return x * factor
+        >>> torch.library.infer_schema(scaled, mutates_args=())
+        '(Tensor x, float factor=2.0) -> Tensor'
     """
     signature = inspect.signature(prototype_function)
     if any(getattr(tag, "name", tag) in ("inplace", "out") for tag in (tags if isinstance(tags, Iterable) else [tags])):

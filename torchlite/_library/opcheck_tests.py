@@ -12,7 +12,13 @@ from .library_op import LibraryOp, find_tensors_in
 
 
 class OpCheckError(Exception):
-    """A test of `opcheck` failed."""
+    """Raised where a test of `opcheck` fails.
+
+    Example:
+        >>> from torchlite.library import OpCheckError
+        >>> issubclass(OpCheckError, Exception)
+        True
+    """
 
 
 def _tree_map(function: Callable, value: Any) -> Any:
@@ -125,18 +131,32 @@ def opcheck(
     atol: float | None = None,
     rtol: float | None = None,
 ) -> dict[str, Any]:
-    """Test a custom op on these arguments: schema, derivative and meta kernel.
+    """Tests a custom op on arguments: schema, derivative and meta kernel.
 
-    Returns "SUCCESS", or without raise_exception the error, by test name. Raise OpCheckError for a failed test,
-    ValueError for an unknown test.
+    Args:
+        op: A `CustomOpDef`, an op of `torch.ops`, or its name.
+        args: Tuple of positional arguments.
+        kwargs: Dict of keyword arguments. Default: none.
+        test_utils: Names of the tests. Default: all.
+        raise_exception: Whether a failed test raises an error. Default: ``True``.
+        atol: Absolute tolerance of comparisons. Default: by the dtype.
+        rtol: Relative tolerance of comparisons. Default: by the dtype.
 
-    >>> import torchlite as torch
-    >>> @torch.library.custom_op("docs::twice", mutates_args=())
-    ... def twice(x: torch.Tensor) -> torch.Tensor:
-    ...     return x * 2
-    >>> _ = twice.register_fake(torch.empty_like)
-    >>> torch.library.opcheck(twice, (torch.ones(3),))["test_faketensor"]
-    'SUCCESS'
+    Returns:
+        Dict from the name of each test to ``"SUCCESS"`` or, with ``raise_exception=False``, its error.
+
+    Raises:
+        OpCheckError: A test fails.
+        ValueError: A name of a test is unknown.
+
+    Example:
+        >>> import torchlite as torch
+        >>> @torch.library.custom_op("docs::twice", mutates_args=())
+        ... def twice(x: torch.Tensor) -> torch.Tensor:
+        ...     return x * 2
+        >>> _ = twice.register_fake(torch.empty_like)
+        >>> torch.library.opcheck(twice, (torch.ones(3),))["test_faketensor"]
+        'SUCCESS'
     """
     from .op_lookup import resolve_op
 

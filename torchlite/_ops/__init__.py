@@ -10,12 +10,13 @@ from .._dispatch.callbacks import CALLBACKS
 # Named, since looking through the folder takes as long as loading three of them.
 FAMILIES = (
     "_gradient_helpers", "_linalg_common", "activation", "attention", "binary", "conv", "creation",
-    "cross_entropy", "ctc_loss", "dropout", "einsum", "embedding", "fft", "fused_inference", "fused_optim",
-    "gamma_sampling", "gather_scatter", "grad_scaling", "indexing", "inplace", "internal_view_ops", "linalg_decomp",
-    "linalg_norm", "linalg_solve", "linalg_spectral", "linear", "loss", "manipulation", "matmul", "multi_tensor_clip",
-    "normalization", "pad", "pointwise", "pooling", "pooling_kernels", "random", "reduce", "resample", "rnn", "scan",
-    "segment_reduce", "softmax", "sort", "sparse_matmul", "special", "statistics", "unary", "views", "vision",
-    "window_functions",
+    "creation_ranges", "cross_entropy", "ctc_loss", "dropout", "einsum", "embedding", "fft", "fused_inference",
+    "fused_optim", "gamma_sampling", "gather_scatter", "grad_scaling", "histogram", "indexing", "inplace",
+    "internal_view_ops", "joining_and_splitting", "linalg_decomp", "linalg_lu", "linalg_norm", "linalg_solve",
+    "linalg_spectral", "linear", "loss", "manipulation", "margin_loss", "matmul", "multi_tensor_clip",
+    "normalization", "pad", "pointwise", "pooling", "pooling_kernels", "random", "random_fill", "reduce",
+    "resample", "rnn", "scan", "segment_reduce", "softmax", "sort", "sparse_matmul", "special", "statistics",
+    "stft", "unary", "view_copies", "views", "vision", "window_functions",
 )  # fmt: skip
 
 

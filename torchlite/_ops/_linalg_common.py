@@ -134,6 +134,16 @@ def swap_last_dims(F, a):
     return F.transpose(a, -1, -2)
 
 
+def batch_shape(a):
+    """The leading dimensions of a batch of matrices."""
+    return tuple(a.shape[:-2])
+
+
+def min_matrix_dim(a):
+    """The smaller side of a batch of matrices."""
+    return min(a.shape[-2], a.shape[-1])
+
+
 def adjoint(F, a):
     """The conjugate transpose of the last two dimensions."""
     return F.conj(F.transpose(a, -1, -2))

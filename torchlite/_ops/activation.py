@@ -50,10 +50,20 @@ op(
     composite=_relu,
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, out: F._relu_backward(g, out)},
-    doc="""The positive part, ``max(input, 0)``, elementwise; NaN stays NaN.
+    doc="""The positive part ``max(input, 0)``, elementwise; NaN stays NaN.
 
-    >>> torch.relu(torch.tensor([-1.0, 2.0]))
-    tensor([0., 2.])
+    The gradient at 0 is 0.
+
+    Raises:
+        RuntimeError: `input` is a bool tensor.
+        NotImplementedError: `input` is complex.
+
+    Example:
+        >>> torch.relu(torch.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
+
+    See also:
+        `torch.nn.ReLU`.
     """,
 )
 
@@ -80,7 +90,23 @@ op(
     composite=_leaky_relu,
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input, negative_slope: F._leaky_relu_backward(g, input, negative_slope)},
-    doc="``input`` where it is positive, ``negative_slope * input`` elsewhere.",
+    doc="""`input` where it is positive, and ``negative_slope * input`` elsewhere.
+
+    The gradient at 0 is `negative_slope`.
+
+    Args:
+        negative_slope: The slope for negative numbers. Default: 0.01.
+
+    Raises:
+        NotImplementedError: `input` is not floating point.
+
+    Example:
+        >>> torch.nn.functional.leaky_relu(torch.tensor([-1.0, 2.0]), 0.1)
+        tensor([-0.1000,  2.0000])
+
+    See also:
+        `torch.nn.LeakyReLU`.
+    """,
     layout=memory_layout.pointwise,
 )
 
@@ -112,7 +138,25 @@ op(
     composite=_hardtanh,
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input, min_val, max_val: F._hardtanh_backward(g, input, min_val, max_val)},
-    doc="``input`` limited to ``[min_val, max_val]``; the gradient is zero at and beyond the limits.",
+    doc="""`input` limited to the range from `min_val` to `max_val`.
+
+    The gradient is zero at and beyond the limits.
+
+    Args:
+        min_val: The lower limit. Default: -1.0.
+        max_val: The upper limit. Default: 1.0.
+
+    Raises:
+        ValueError: ``min_val > max_val``.
+        RuntimeError: `input` is a bool tensor.
+
+    Example:
+        >>> torch.nn.functional.hardtanh(torch.tensor([-2.0, 0.5, 2.0]))
+        tensor([-1.0000,  0.5000,  1.0000])
+
+    See also:
+        `torch.nn.Hardtanh`.
+    """,
     layout=memory_layout.like_first,
     numbers={"min_val": False, "max_val": False},
 )
@@ -123,7 +167,17 @@ op(
     composite=lambda F, input: F.hardtanh(input, 0, 6),
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input: F._hardtanh_backward(g, input, 0, 6)},
-    doc="``min(max(input, 0), 6)``, elementwise.",
+    doc="""``min(max(input, 0), 6)``, elementwise.
+
+    The gradient is zero at and beyond the limits.
+
+    Example:
+        >>> torch.nn.functional.relu6(torch.tensor([-1.0, 3.0, 8.0]))
+        tensor([0., 3., 6.])
+
+    See also:
+        `torch.nn.ReLU6`.
+    """,
     layout=memory_layout.like_first,
     node_name="HardtanhBackward0",
 )
@@ -139,7 +193,19 @@ op(
     composite=_threshold,
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input, threshold: F.where(F.le(input, threshold), F._zeros_like(g), g)},
-    doc="``input`` where it is above ``threshold``, ``value`` elsewhere.",
+    doc="""`input` where it is above `threshold`, and `value` elsewhere.
+
+    Args:
+        threshold: Elements above it are kept.
+        value: Replaces the other elements.
+
+    Example:
+        >>> torch.threshold(torch.tensor([-1.0, 0.5, 2.0]), 1.0, 0.0)
+        tensor([0., 0., 2.])
+
+    See also:
+        `torch.nn.Threshold`.
+    """,
     layout=memory_layout.like_first,
     overlap=Overlap("allowed"),
     numbers={"threshold": True, "value": False},
@@ -163,7 +229,21 @@ op(
     composite=_hardshrink,
     tags=POINTWISE,
     vjp={"input": _hardshrink_vjp},
-    doc="Zero within ``[-lambd, lambd]``, ``input`` elsewhere.",
+    doc="""Zero where the absolute value is at most `lambd`, and `input` elsewhere.
+
+    Args:
+        lambd: The half width of the interval that becomes zero. Default: 0.5.
+
+    Raises:
+        NotImplementedError: `input` is not floating point.
+
+    Example:
+        >>> torch.hardshrink(torch.tensor([-1.0, 0.3, 2.0]))
+        tensor([-1.,  0.,  2.])
+
+    See also:
+        `torch.nn.Hardshrink`.
+    """,
     layout=memory_layout.pointwise,
     numbers={"lambd": False},
 )
@@ -186,7 +266,21 @@ op(
     composite=_softshrink,
     tags=POINTWISE,
     vjp={"input": _hardshrink_vjp},
-    doc="``input`` moved towards zero by ``lambd``; zero within ``[-lambd, lambd]``.",
+    doc="""`input` moved towards zero by `lambd`; zero where the absolute value is at most `lambd`.
+
+    Args:
+        lambd: The distance, not negative. Default: 0.5.
+
+    Raises:
+        RuntimeError: `lambd` is negative.
+
+    Example:
+        >>> torch.nn.functional.softshrink(torch.tensor([-1.0, 0.3, 2.0]))
+        tensor([-0.5000,  0.0000,  1.5000])
+
+    See also:
+        `torch.nn.Softshrink`.
+    """,
     layout=memory_layout.pointwise,
     out=Out(supported=True),
 )
@@ -213,8 +307,20 @@ op(
 
 @composite("prelu(Tensor input, Tensor weight)", where="torch Tensor nn.functional")
 def prelu(F, input, weight):
-    """``input`` where positive, ``weight * input`` elsewhere; ``weight`` has one element or one for each channel
-    (dimension 1).
+    """`input` where it is positive, and ``weight * input`` elsewhere (He et al., 2015).
+
+    Args:
+        weight: The slope: one element, or a vector with one for each channel (dimension 1 of `input`).
+
+    Raises:
+        RuntimeError: The dtypes differ, `weight` has several dimensions, or its length is not the number of channels.
+
+    Example:
+        >>> torch.nn.functional.prelu(torch.tensor([-1.0, 2.0]), torch.tensor([0.25]))
+        tensor([-0.2500,  2.0000])
+
+    See also:
+        `torch.nn.PReLU`.
     """
     if weight.dtype is not input.dtype:
         raise RuntimeError(
@@ -241,8 +347,24 @@ def prelu(F, input, weight):
     tags=RANDOM | INPLACE,
 )
 def rrelu(F, input, lower, upper, training, generator=None):
-    """Leaky relu whose slope is drawn from ``[lower, upper)`` for each negative element in training, and is the middle
-    of the range otherwise. RuntimeError for bounds that are not finite, or not in order.
+    """Leaky ReLU with a random slope for each negative element (Xu et al., 2015).
+
+    In training the slope is uniform in ``[lower, upper)``; otherwise it is ``(lower + upper) / 2``.
+
+    Args:
+        lower: The least slope. Default: 1/8.
+        upper: The greatest slope. Default: 1/3.
+        training: Whether the slopes are random. Default: False.
+
+    Raises:
+        RuntimeError: A bound is not finite, or ``lower > upper``.
+
+    Example:
+        >>> torch.nn.functional.rrelu(torch.tensor([-1.0, 2.0]), 0.1, 0.3)
+        tensor([-0.2000,  2.0000])
+
+    See also:
+        `torch.nn.RReLU`.
     """
     for name, bound in (("lower", lower), ("upper", upper)):
         if not math.isfinite(bound):
@@ -290,7 +412,21 @@ op(
     composite=lambda F, input, alpha: F._elu(input, alpha, 1.0, 1.0),
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input, alpha: F._elu_backward(g, input, alpha, 1.0, 1.0)},
-    doc="``input`` where positive, ``alpha * (exp(input) - 1)`` elsewhere (Clevert et al., 2015).",
+    doc="""`input` where it is positive, and ``alpha * (exp(input) - 1)`` elsewhere (Clevert et al., 2015).
+
+    Args:
+        alpha: The negative of the limit at minus infinity. Default: 1.0.
+
+    Raises:
+        NotImplementedError: `input` is not floating point.
+
+    Example:
+        >>> torch.nn.functional.elu(torch.tensor([-1.0, 2.0]))
+        tensor([-0.6321,  2.0000])
+
+    See also:
+        `torch.nn.ELU`.
+    """,
     layout=memory_layout.pointwise,
 )
 op(
@@ -299,7 +435,21 @@ op(
     composite=lambda F, input: F._elu(input, SELU_ALPHA, SELU_SCALE, 1.0),
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input: F._elu_backward(g, input, SELU_ALPHA, SELU_SCALE, 1.0)},
-    doc="``elu`` scaled so that activations keep mean 0 and variance 1 from layer to layer (Klambauer et al., 2017).",
+    doc="""The scaled ELU: ``scale * (max(0, input) + min(0, alpha * (exp(input) - 1)))``.
+
+    `alpha` is 1.6732632 and `scale` 1.0507010, so that activations keep mean 0 and variance 1 from layer to layer
+    (Klambauer et al., 2017).
+
+    Raises:
+        NotImplementedError: `input` is not floating point.
+
+    Example:
+        >>> torch.selu(torch.tensor([-1.0, 2.0]))
+        tensor([-1.1113,  2.1014])
+
+    See also:
+        `torch.nn.SELU`.
+    """,
     layout=memory_layout.pointwise,
     node_name="EluBackward0",
 )
@@ -317,7 +467,22 @@ op(
     composite=_celu,
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input, alpha: F._elu_backward(g, input, alpha, 1.0, 1.0 / alpha)},
-    doc="``max(0, input) + min(0, alpha * (exp(input / alpha) - 1))`` (Barron, 2017).",
+    doc="""``max(0, input) + min(0, alpha * (exp(input / alpha) - 1))`` (Barron, 2017).
+
+    Args:
+        alpha: The negative of the limit at minus infinity; not 0. Default: 1.0.
+
+    Raises:
+        RuntimeError: `alpha` is 0.
+        NotImplementedError: `input` is not floating point.
+
+    Example:
+        >>> torch.celu(torch.tensor([-1.0, 2.0]), 0.5)
+        tensor([-0.4323,  2.0000])
+
+    See also:
+        `torch.nn.CELU`.
+    """,
     layout=memory_layout.pointwise,
 )
 
@@ -357,9 +522,22 @@ op(
     composite=_gelu,
     tags=POINTWISE,
     vjp={"input": lambda F, g, input, approximate: F._gelu_backward(g, input, approximate)},
-    doc="""``input`` times the standard normal distribution function of ``input`` (Hendrycks and Gimpel, 2016).
+    doc="""`input` times the standard normal distribution function of `input` (Hendrycks and Gimpel, 2016).
 
-    ``approximate="tanh"`` uses ``0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))``.
+    Args:
+        approximate: `"none"` for ``x * (1 + erf(x / sqrt(2))) / 2``; `"tanh"` for ``x * (1 + tanh(sqrt(2 / pi) * (x +
+            0.044715 * x**3))) / 2``. Default: `"none"`.
+
+    Raises:
+        RuntimeError: `approximate` is another value.
+        NotImplementedError: `input` is not floating point.
+
+    Example:
+        >>> torch.nn.functional.gelu(torch.tensor([-1.0, 2.0]))
+        tensor([-0.1587,  1.9545])
+
+    See also:
+        `torch.nn.GELU`.
     """,
     layout=memory_layout.pointwise,
     out=Out(supported=True),
@@ -384,7 +562,18 @@ op(
     composite=_silu,
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input: F._silu_backward(g, input)},
-    doc="``input * sigmoid(input)``, also called swish.",
+    doc="""``input * sigmoid(input)``, also called swish.
+
+    Raises:
+        NotImplementedError: `input` is an integer or bool tensor.
+
+    Example:
+        >>> torch.nn.functional.silu(torch.tensor([-1.0, 2.0]))
+        tensor([-0.2689,  1.7616])
+
+    See also:
+        `torch.nn.SiLU`.
+    """,
     layout=memory_layout.pointwise,
 )
 
@@ -407,7 +596,18 @@ op(
     composite=_mish,
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input: F._mish_backward(g, input)},
-    doc="``input * tanh(softplus(input))`` (Misra, 2019).",
+    doc="""``input * tanh(softplus(input))`` (Misra, 2019).
+
+    Raises:
+        NotImplementedError: `input` is not floating point.
+
+    Example:
+        >>> torch.nn.functional.mish(torch.tensor([-1.0, 2.0]))
+        tensor([-0.3034,  1.9440])
+
+    See also:
+        `torch.nn.Mish`.
+    """,
     layout=memory_layout.pointwise,
 )
 
@@ -437,7 +637,22 @@ op(
     composite=_softplus,
     tags=POINTWISE,
     vjp={"input": lambda F, g, input, beta, threshold: F._softplus_backward(g, input, beta, threshold)},
-    doc="``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` is above ``threshold``.",
+    doc="""``log(1 + exp(beta * input)) / beta``: a smooth ReLU.
+
+    Args:
+        beta: The sharpness. Default: 1.0.
+        threshold: Where ``beta * input`` is above it, the result is `input` itself. Default: 20.0.
+
+    Raises:
+        NotImplementedError: `input` is not floating point.
+
+    Example:
+        >>> torch.nn.functional.softplus(torch.tensor([-1.0, 2.0]))
+        tensor([0.3133, 2.1269])
+
+    See also:
+        `torch.nn.Softplus`.
+    """,
     layout=memory_layout.pointwise,
     out=Out(supported=True),
 )
@@ -455,7 +670,18 @@ op(
     composite=_logsigmoid,
     tags=POINTWISE,
     vjp={"input": lambda F, g, input: F.mul(g, F.sigmoid(F.neg(input)))},
-    doc="``log(1 / (1 + exp(-input)))``, without overflow for any input.",
+    doc="""``log(1 / (1 + exp(-input)))``, computed without overflow.
+
+    Raises:
+        NotImplementedError: `input` is an integer or bool tensor.
+
+    Example:
+        >>> torch.nn.functional.logsigmoid(torch.tensor([-100.0, 0.0]))
+        tensor([-100.0000,   -0.6931])
+
+    See also:
+        `torch.nn.LogSigmoid`.
+    """,
     layout=memory_layout.pointwise,
     out=Out(supported=True),
     node_name="LogSigmoidBackward0",
@@ -473,7 +699,18 @@ op(
     composite=_hardsigmoid,
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input: F.mul(F._hardtanh_backward(g, input, -3.0, 3.0), 1.0 / 6.0)},
-    doc="``min(max(input + 3, 0), 6) / 6``, a piecewise linear sigmoid.",
+    doc="""``min(max(input + 3, 0), 6) / 6``: a piecewise linear sigmoid.
+
+    Raises:
+        NotImplementedError: `input` is not floating point.
+
+    Example:
+        >>> torch.nn.functional.hardsigmoid(torch.tensor([-4.0, 0.0, 1.5]))
+        tensor([0.0000, 0.5000, 0.7500])
+
+    See also:
+        `torch.nn.Hardsigmoid`.
+    """,
     layout=memory_layout.pointwise,
 )
 
@@ -496,26 +733,72 @@ op(
     composite=_hardswish,
     tags=POINTWISE | INPLACE,
     vjp={"input": lambda F, g, input: F._hardswish_backward(g, input)},
-    doc="``input * hardsigmoid(input)`` (Howard et al., 2019).",
+    doc="""``input * min(max(input + 3, 0), 6) / 6`` (Howard et al., 2019).
+
+    Raises:
+        NotImplementedError: `input` is not floating point.
+
+    Example:
+        >>> torch.nn.functional.hardswish(torch.tensor([-4.0, 1.0, 4.0]))
+        tensor([-0.0000, 0.6667, 4.0000])
+
+    See also:
+        `torch.nn.Hardswish`.
+    """,
     layout=memory_layout.pointwise,
 )
 
 
 @composite("tanhshrink(Tensor input)", where="nn.functional")
 def tanhshrink(F, input):
-    """``input - tanh(input)``."""
+    """``input - tanh(input)``, elementwise.
+
+    Example:
+        >>> torch.nn.functional.tanhshrink(torch.tensor([-1.0, 2.0]))
+        tensor([-0.2384,  1.0360])
+
+    See also:
+        `torch.nn.Tanhshrink`.
+    """
     return input - F.tanh(input)
 
 
 @composite("softsign(Tensor input)", where="nn.functional")
 def softsign(F, input):
-    """``input / (1 + |input|)``."""
+    """``input / (1 + abs(input))``, elementwise.
+
+    Example:
+        >>> torch.nn.functional.softsign(torch.tensor([-1.0, 3.0]))
+        tensor([-0.5000,  0.7500])
+
+    See also:
+        `torch.nn.Softsign`.
+    """
     return input / (F.abs(input) + 1)
 
 
 @composite("glu(Tensor input, dim=-1)", where="nn.functional")
 def glu(F, input, dim):
-    """The first half of ``input`` along ``dim`` times the sigmoid of the second half (Dauphin et al., 2016)."""
+    """The gated linear unit: the first half of `input` along `dim` times the sigmoid of the second (Dauphin et
+    al., 2016).
+
+    Args:
+        dim: The dimension that is halved. Default: -1, the last.
+
+    Returns:
+        A tensor of half the size along `dim`.
+
+    Raises:
+        RuntimeError: The size along `dim` is odd, or `input` has no dimensions.
+        IndexError: `dim` is out of range.
+
+    Example:
+        >>> torch.nn.functional.glu(torch.tensor([1.0, 2.0, 0.0, 0.0]))
+        tensor([0.5000, 1.0000])
+
+    See also:
+        `torch.nn.GLU`.
+    """
     if input.ndim == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
     if not -input.ndim <= dim < input.ndim:
@@ -532,9 +815,20 @@ def glu(F, input, dim):
 
 @composite("gumbel_softmax(Tensor logits, tau=1, hard=False, eps=1e-10, dim=-1)", where="nn.functional", tags=RANDOM)
 def gumbel_softmax(F, logits, tau, hard, eps, dim, generator=None):
-    """A sample from the Gumbel-softmax distribution (Jang et al., 2016): nearly one-hot for a small ``tau``.
+    """A sample from the Gumbel-softmax distribution along `dim` (Jang et al., 2016): ``softmax((logits + g) /
+    tau)`` with Gumbel noise `g`.
 
-    With ``hard=True`` the value is one-hot and the gradient is the soft sample's.
+    Args:
+        logits: The unnormalised log probabilities.
+        tau: The temperature, positive; the sample is nearly one-hot for a small one. Default: 1.
+        hard: Whether the result is one-hot, with the gradient of the soft sample. Default: False.
+        eps: Deprecated: it has no effect.
+        dim: The dimension of the categories. Default: -1.
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.nn.functional.gumbel_softmax(torch.zeros(2, 3), hard=True).sum(-1)
+        tensor([1., 1.])
     """
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=3)

@@ -143,11 +143,40 @@ def _check_sdpa_arguments(query, key, value, attn_mask, is_causal):
     where="nn.functional",
 )
 def scaled_dot_product_attention(F, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
-    """``softmax(query @ key^T * scale + mask) @ value``: (..., L, E), (..., S, E), (..., S, V) -> (..., L, V).
+    r"""Computes attention: ``softmax(query @ key^T * scale + mask) @ value``.
 
-    ``attn_mask`` broadcasts to (..., L, S): booleans say what takes part, floats are added. ``is_causal`` lets position
-    i see keys 0 to i. ``scale`` is ``1 / sqrt(E)`` by default. With ``enable_gqa`` each key head serves several query
-    heads.
+    .. math::
+
+        \mathrm{softmax} \left( \frac{Q K^{\mathsf{T}}}{\sqrt{E}} + M \right) V
+
+    Args:
+        query: The queries, of shape ``(*, L, E)``.
+        key: The keys, of shape ``(*, S, E)``.
+        value: The values, of shape ``(*, S, E_v)``.
+        attn_mask: A mask that broadcasts to ``(*, L, S)``: bool, true for pairs that take part, or floats that are
+            added.
+        dropout_p: The probability to drop an attention weight. Default: 0.
+        is_causal: Whether query ``i`` sees keys 0 to ``i`` alone. Default: ``False``.
+        scale: The factor of the products. Default: ``1 / sqrt(E)``.
+        enable_gqa: Whether each head of `key` and `value` serves several heads of `query`. Default: ``False``.
+
+    Returns:
+        A tensor of shape ``(*, L, E_v)``.
+
+    Raises:
+        RuntimeError: Shapes or dtypes do not fit, or both `attn_mask` and `is_causal` are given.
+
+    Source:
+        Vaswani et al., Attention is all you need (2017).
+
+    Example:
+        >>> x = torch.tensor([[[1.0], [3.0]]])
+        >>> F.scaled_dot_product_attention(x, x, x, is_causal=True).round(decimals=3)
+        tensor([[[1.0000],
+                 [2.9950]]])
+
+    See also:
+        `torch.nn.MultiheadAttention`.
     """
     if attn_mask is not None and find_torch_function_override((attn_mask,)) is not None:
         options = {"scale": scale, "enable_gqa": enable_gqa}

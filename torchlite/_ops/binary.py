@@ -26,7 +26,18 @@ op(
     promote=DEFAULT,
     tags=BINARY,
     vjp={"input": lambda F, g: g, "other": lambda F, g, input, other: F.neg(F.mul(g, F.trunc(F.div(input, other))))},
-    doc="The remainder of ``input / other`` with the sign of ``input``.",
+    doc="""The remainder of ``input / other`` with the sign of `input`, with broadcasting, as C's `fmod`.
+
+    Raises:
+        RuntimeError: An integer is divided by zero.
+
+    Example:
+        >>> torch.fmod(torch.tensor([-3.0, 3.0]), 2)
+        tensor([-1.,  1.])
+
+    See also:
+        `torch.remainder`, whose result has the sign of `other`.
+    """,
     node_name=scalar_or_tensor_name("Fmod"),
     scalar_rounding="always",
 )
@@ -35,7 +46,18 @@ op(
     promote=DEFAULT,
     tags=BINARY,
     vjp={"input": lambda F, g: g, "other": lambda F, g, input, other: F.neg(F.mul(g, F.floor(F.div(input, other))))},
-    doc="The remainder of ``input / other`` with the sign of ``other``, as Python's ``%``.",
+    doc="""The remainder of ``input / other`` with the sign of `other`, with broadcasting, as Python's ``%``.
+
+    Raises:
+        RuntimeError: An integer is divided by zero.
+
+    Example:
+        >>> torch.remainder(torch.tensor([-3.0, 3.0]), 2)
+        tensor([1., 1.])
+
+    See also:
+        `torch.fmod`, whose result has the sign of `input`.
+    """,
     node_name=scalar_or_tensor_name("Remainder"),
     scalar_rounding="always",
 )
@@ -56,7 +78,18 @@ op(
         "input": lambda F, g, input, other: F.mul(g, F.div(other, square_sum(F, input, other))),
         "other": lambda F, g, input, other: F.neg(F.mul(g, F.div(input, square_sum(F, input, other)))),
     },
-    doc="The angle of the point (other, input), in radians from -pi to pi.",
+    doc="""The angle of the points with abscissa `other` and ordinate `input`, in radians from -pi to pi.
+
+    The operands broadcast. Integers become the default float dtype.
+
+    Args:
+        input: The ordinates.
+        other: The abscissas: a tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.atan2(torch.tensor([1.0, -1.0]), torch.tensor([0.0, -1.0]))
+        tensor([ 1.5708, -2.3562])
+    """,
 )
 
 
@@ -70,7 +103,14 @@ op(
     promote=INT_TO_FLOAT,
     tags=BINARY,
     vjp={"input": copysign_vjp, "other": lambda F, g: F._zeros_like(g)},
-    doc="The size of ``input`` with the sign of ``other``.",
+    doc="""The magnitude of `input` with the sign of `other`, with broadcasting.
+
+    Integers become the default float dtype. The gradient at 0 is 0.
+
+    Example:
+        >>> torch.copysign(torch.tensor([1.0, -2.0]), -0.0)
+        tensor([-1., -2.])
+    """,
     layout=memory_layout.pointwise,
 )
 op(
@@ -81,7 +121,15 @@ op(
         "input": lambda F, g, input, out: F.mul(g, F.div(input, out)),
         "other": lambda F, g, other, out: F.mul(g, F.div(other, out)),
     },
-    doc="``sqrt(input**2 + other**2)`` without overflow.",
+    doc="""The hypotenuse ``sqrt(input**2 + other**2)``, with broadcasting, computed without overflow.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.hypot(torch.tensor([3.0]), torch.tensor([4.0]))
+        tensor([5.])
+    """,
     layout=memory_layout.pointwise,
 )
 op(
@@ -89,7 +137,15 @@ op(
     promote=DEFAULT,
     tags=BINARY,
     vjp={"input": lambda F, g, input, other: F.where(F.eq(input, other), 0, g), "other": lambda F, g: F._zeros_like(g)},
-    doc="The next number after ``input`` towards ``other``.",
+    doc="""The next number of the dtype after `input` towards `other`, with broadcasting.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.nextafter(torch.tensor([1.0]), torch.tensor([2.0])) - 1
+        tensor([1.1921e-07])
+    """,
     layout=memory_layout.pointwise,
 )
 op(
@@ -100,7 +156,15 @@ op(
         "input": lambda F, g, input, other: F.div(g, F.conj(F.add(F.exp(F.sub(other, input)), 1))),
         "other": lambda F, g, input, other: F.div(g, F.conj(F.add(F.exp(F.sub(input, other)), 1))),
     },
-    doc="``log(exp(input) + exp(other))``.",
+    doc="""``log(exp(input) + exp(other))``, with broadcasting, computed without overflow.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.logaddexp(torch.tensor([0.0, 1000.0]), torch.tensor([0.0, 1000.0]))
+        tensor([6.9315e-01, 1.0007e+03])
+    """,
     layout=memory_layout.pointwise,
 )
 op(
@@ -111,7 +175,15 @@ op(
         "input": lambda F, g, input, other: F.div(g, F.add(F.exp2(F.sub(other, input)), 1)),
         "other": lambda F, g, input, other: F.div(g, F.add(F.exp2(F.sub(input, other)), 1)),
     },
-    doc="``log2(2**input + 2**other)``.",
+    doc="""``log2(2**input + 2**other)``, with broadcasting, computed without overflow.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.logaddexp2(torch.tensor([0.0, 1000.0]), torch.tensor([0.0, 1000.0]))
+        tensor([1.0000e+00, 1.0010e+03])
+    """,
 )
 
 
@@ -136,13 +208,60 @@ def make_extreme_vjps(name, comparison, doc):
     )
 
 
-make_extreme_vjps("fmax", "ge", "The larger of two elements; a number rather than a NaN.")
-make_extreme_vjps("fmin", "le", "The smaller of two elements; a number rather than a NaN.")
+make_extreme_vjps(
+    "fmax",
+    "ge",
+    """The larger of two elements, with broadcasting; a number rather than a NaN.
+
+    Where they are equal, `input` gets the gradient.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.fmax(torch.tensor([1.0, float("nan")]), torch.tensor([2.0, 3.0]))
+        tensor([2., 3.])
+
+    See also:
+        `torch.maximum`, which returns NaN where either is.
+    """,
+)
+make_extreme_vjps(
+    "fmin",
+    "le",
+    """The smaller of two elements, with broadcasting; a number rather than a NaN.
+
+    Where they are equal, `input` gets the gradient.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.fmin(torch.tensor([1.0, float("nan")]), torch.tensor([2.0, 3.0]))
+        tensor([1., 3.])
+
+    See also:
+        `torch.minimum`, which returns NaN where either is.
+    """,
+)
 op(
     "heaviside(Tensor input, Tensor values)",
     tags=BINARY,
     vjp=dict.fromkeys(("input", "values"), make_missing_derivative_formula("heaviside")),
-    doc="0 below zero, 1 above, ``values`` at zero.",
+    doc="""The Heaviside step function: 0 below zero, 1 above, `values` at zero.
+
+    The op has no derivative.
+
+    Args:
+        values: The values at zero: a tensor of the dtype of `input` that broadcasts with it.
+
+    Raises:
+        RuntimeError: The dtypes differ.
+
+    Example:
+        >>> torch.heaviside(torch.tensor([-1.5, 0.0, 2.0]), torch.tensor(0.5))
+        tensor([0.0000, 0.5000, 1.0000])
+    """,
     layout=memory_layout.pointwise,
     out=Out("same", "heaviside is not yet implemented for tensors with different dtypes."),
     node_name="NotImplemented",
@@ -151,13 +270,29 @@ op(
     "gcd(Tensor input, Tensor other)",
     promote=DEFAULT,
     tags=BINARY | NONDIFF,
-    doc="The greatest common divisor of integers.",
+    doc="""The greatest common divisor of two integers, with broadcasting; not negative.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.gcd(torch.tensor([12, -5]), torch.tensor([18, 10]))
+        tensor([6, 5])
+    """,
 )
 op(
     "lcm(Tensor input, Tensor other)",
     promote=DEFAULT,
     tags=BINARY | NONDIFF,
-    doc="The least common multiple of integers.",
+    doc="""The least common multiple of two integers, with broadcasting; not negative.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.lcm(torch.tensor([4, -5]), torch.tensor([6, 10]))
+        tensor([12, 10])
+    """,
 )
 
 # --- clamping -------------------------------------------------------------------------------------
@@ -211,10 +346,22 @@ op(
     out=Out("same", FOUND_DTYPE),
 )
 def clamp(F, input, min, max):
-    """``input`` between ``min`` and ``max`` (numbers or tensors; either may be absent). Where ``min > max`` the result
-    is ``max``.
+    """`input` limited to the range from `min` to `max`, elementwise: ``min(max(input, min), max)``.
 
-    RuntimeError when both are absent.
+    Where ``min > max`` the result is `max`. NaN stays NaN. The gradient of `input` is
+    zero outside the limits and passes at them.
+
+    Args:
+        min: The lower limit: a number or a tensor that broadcasts with `input`. Default: no limit.
+        max: The upper limit: a number or a tensor that broadcasts with `input`. Default: no limit.
+
+    Raises:
+        RuntimeError: Both limits are absent.
+        NotImplementedError: `input` is a bool tensor and no limit promotes it.
+
+    Example:
+        >>> torch.clamp(torch.tensor([-2.0, 0.5, 3.0]), min=-1, max=1)
+        tensor([-1.0000,  0.5000,  1.0000])
     """
     dtype = F.dtype_of(input)
     if dtype is bool_ and all(bound is None or bound.__class__ is bool for bound in (min, max)):
@@ -243,7 +390,15 @@ op(
         "input": lambda F, g, input, min: zero_where_not(F, F.ge(input, min), g),
         "min": lambda F, g, input, min: zero_where_not(F, F.lt(input, min), g),
     },
-    doc="``input``, at least ``min``.",
+    doc="""The larger of `input` and the limit `min`, elementwise; NaN stays NaN.
+
+    Args:
+        min: The lower limit: a number or a tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.clamp_min(torch.tensor([-2.0, 0.5]), 0)
+        tensor([0.0000, 0.5000])
+    """,
     node_name=scalar_or_tensor_name("ClampMin", "min"),
     numbers={"min": False},
 )
@@ -255,7 +410,15 @@ op(
         "input": lambda F, g, input, max: zero_where_not(F, F.le(input, max), g),
         "max": lambda F, g, input, max: zero_where_not(F, F.gt(input, max), g),
     },
-    doc="``input``, at most ``max``.",
+    doc="""The smaller of `input` and the limit `max`, elementwise; NaN stays NaN.
+
+    Args:
+        max: The upper limit: a number or a tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.clamp_max(torch.tensor([-2.0, 0.5]), 0)
+        tensor([-2.,  0.])
+    """,
     node_name=scalar_or_tensor_name("ClampMax", "max"),
     numbers={"max": False},
 )
@@ -290,10 +453,17 @@ op(
 
 @composite("lerp(Tensor input, Tensor end, Tensor|Number weight)", tags=INPLACE)
 def lerp(F, input, end, weight):
-    """``input + weight * (end - input)``. The three have one dtype.
+    """The linear interpolation ``input + weight * (end - input)``, with broadcasting.
 
-    >>> torch.lerp(torch.tensor([0.0, 10.0]), torch.tensor([10.0, 20.0]), 0.5)
-    tensor([ 5., 15.])
+    The tensors have one dtype.
+
+    Args:
+        end: The value at weight 1: a tensor that broadcasts with `input`.
+        weight: The position between `input` (0) and `end` (1): a number or a tensor that broadcasts.
+
+    Example:
+        >>> torch.lerp(torch.tensor([0.0, 10.0]), torch.tensor([10.0, 20.0]), 0.5)
+        tensor([ 5., 15.])
     """
     return F._lerp_tensor(input, end, weight) if hasattr(weight, "shape") else F._lerp_scalar(input, end, weight)
 
@@ -307,7 +477,16 @@ op(
         "tensor1": lambda F, g, tensor2, value: F.mul(g, F.conj(F.mul(tensor2, value))),
         "tensor2": lambda F, g, tensor1, value: F.mul(g, F.conj(F.mul(tensor1, value))),
     },
-    doc="``input + value * tensor1 * tensor2``.",
+    doc="""``input + value * tensor1 * tensor2``, elementwise with broadcasting.
+
+    Args:
+        tensor1, tensor2: The factors.
+        value: The number that multiplies the product. Default: 1.
+
+    Example:
+        >>> torch.addcmul(torch.tensor([1.0, 1.0]), torch.tensor([2.0, 3.0]), torch.tensor([4.0, 5.0]), value=0.5)
+        tensor([5.0000, 8.5000])
+    """,
     layout=memory_layout.pointwise,
     numbers={"value": True},
 )
@@ -322,7 +501,20 @@ op(
             F.mul(g, F.conj(F.div(F.mul(tensor1, value), F.mul(tensor2, tensor2))))
         ),
     },
-    doc="``input + value * tensor1 / tensor2``. RuntimeError for integers.",
+    doc="""``input + value * tensor1 / tensor2``, elementwise with broadcasting.
+
+    Args:
+        tensor1: The numerator.
+        tensor2: The denominator.
+        value: The number that multiplies the quotient. Default: 1.
+
+    Raises:
+        RuntimeError: All three are integer tensors.
+
+    Example:
+        >>> torch.addcdiv(torch.tensor([1.0, 1.0]), torch.tensor([2.0, 3.0]), torch.tensor([4.0, 6.0]), value=2)
+        tensor([2., 2.])
+    """,
     layout=memory_layout.pointwise,
     numbers={"value": True},
 )
@@ -354,7 +546,22 @@ op(
     where="torch",
     shape_fn=_frexp_parts_rule,
     vjp={"real": lambda F, g: F.real(g), "imag": lambda F, g: F.imag(g)},
-    doc="A complex tensor from its real and imaginary parts, of one floating dtype.",
+    doc="""The complex tensor ``real + 1j * imag``, with broadcasting.
+
+    Args:
+        real: The real part, of dtype float16, float32 or float64.
+        imag: The imaginary part, of the same dtype.
+
+    Returns:
+        A tensor of the complex dtype whose parts have this dtype.
+
+    Raises:
+        RuntimeError: A part has another dtype, or the two dtypes differ.
+
+    Example:
+        >>> torch.complex(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
+        tensor([1.+3.j, 2.+4.j])
+    """,
     layout=memory_layout.pointwise,
     out=Out("same", "Expected object of scalar type {want} but got scalar type {got} for argument 'out'"),
     check=_check_parts,
@@ -368,7 +575,22 @@ op(
         "abs": lambda F, g, out: F.real(F.mul(F.conj(g), F.sgn(out))),
         "angle": lambda F, g, out: F.real(F.mul(F.conj(g), F.mul(out, 1j))),
     },
-    doc="A complex tensor from its absolute values and angles.",
+    doc="""The complex tensor ``abs * exp(1j * angle)``, with broadcasting.
+
+    Args:
+        abs: The absolute values, of dtype float16, float32 or float64.
+        angle: The angles in radians, of the same dtype.
+
+    Returns:
+        A tensor of the complex dtype whose parts have this dtype.
+
+    Raises:
+        RuntimeError: An operand has another dtype, or the two dtypes differ.
+
+    Example:
+        >>> torch.polar(torch.tensor([1.0, 2.0]), torch.tensor([0.0, 0.0]))
+        tensor([1.+0.j, 2.+0.j])
+    """,
     layout=memory_layout.pointwise,
     out=Out("same", "Expected object of scalar type {want} but got scalar type {got} for argument 'out'"),
     check=_check_parts,
@@ -382,7 +604,22 @@ op(
     nondiff=(1,),
     vjp={"input": lambda F, g, out1: frexp_vjp(F, g[0], out1)},
     shape_fn=lambda input: [(input.shape, input.dtype), (input.shape, int32)],
-    doc="``input = mantissa * 2**exponent`` with 0.5 <= |mantissa| < 1.",
+    doc="""The mantissa and the exponent of each element: ``input = mantissa * 2**exponent``.
+
+    The absolute value of the mantissa is at least 0.5 and less than 1; 0 has mantissa 0.
+
+    Returns:
+        A named tuple `(mantissa, exponent)`: a tensor of the dtype of `input`, and an int32 tensor without a gradient.
+
+    Example:
+        >>> torch.frexp(torch.tensor([3.0, -0.25]))
+        torch.return_types.frexp(
+        mantissa=tensor([ 0.7500, -0.5000]),
+        exponent=tensor([ 2, -1], dtype=torch.int32))
+
+    See also:
+        `torch.ldexp`, its inverse.
+    """,
     layout=memory_layout.like_first,
     out=Out(
         "same",
@@ -402,15 +639,50 @@ op(
     "isclose(Tensor input, Tensor other, rtol=1e-05, atol=1e-08, equal_nan=False)",
     tags=POINTWISE | NONDIFF,
     shape_fn=lambda input, other: (broadcast_shapes(input.shape, other.shape), bool_),
-    doc="Whether ``|input - other| <= atol + rtol * |other|``, elementwise; equal infinities are close, and NaNs if "
-    "``equal_nan``.",
+    doc="""Whether ``abs(input - other) <= atol + rtol * abs(other)``, with broadcasting: a bool tensor.
+
+    Infinities are close to infinities of the same sign.
+
+    Args:
+        other: The second operand: a tensor of the dtype of `input` that broadcasts with it.
+        rtol: The relative tolerance. Default: 1e-5.
+        atol: The absolute tolerance. Default: 1e-8.
+        equal_nan: Whether NaN is close to NaN. Default: False.
+
+    Raises:
+        RuntimeError: The dtypes differ.
+
+    Example:
+        >>> torch.isclose(torch.tensor([1.0, 2.0]), torch.tensor([1.000001, 2.1]))
+        tensor([ True, False])
+    """,
     layout=memory_layout.pointwise,
 )
 
 
 @composite("allclose(Tensor input, Tensor other, rtol=1e-05, atol=1e-08, equal_nan=False)")
 def allclose(F, input, other, rtol, atol, equal_nan):
-    """True if all elements are close (see ``isclose``): a Python bool."""
+    """Whether all elements are close: ``abs(input - other) <= atol + rtol * abs(other)``.
+
+    Args:
+        other: The second operand: a tensor of the dtype of `input` that broadcasts with it.
+        rtol: The relative tolerance. Default: 1e-5.
+        atol: The absolute tolerance. Default: 1e-8.
+        equal_nan: Whether NaN is close to NaN. Default: False.
+
+    Returns:
+        A Python bool.
+
+    Raises:
+        RuntimeError: The dtypes differ.
+
+    Example:
+        >>> torch.allclose(torch.tensor([1.0, 2.0]), torch.tensor([1.000001, 2.000001]))
+        True
+
+    See also:
+        `torch.isclose`, `torch.testing.assert_close`.
+    """
     return bool(F.isclose(input, other, rtol, atol, equal_nan).all())
 
 
@@ -442,7 +714,20 @@ op(
 
 @composite("ldexp(Tensor input, Tensor other)", tags=INPLACE)
 def ldexp(F, input, other):
-    """``input * 2**other``; of the dtype of a floating-point ``input`` where ``other`` is an integer."""
+    """``input * 2**other``, with broadcasting.
+
+    The result has the dtype of a floating-point `input` where `other` is an integer.
+
+    Args:
+        other: The exponent: a tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.ldexp(torch.tensor([0.75, 1.0]), torch.tensor([2, -1]))
+        tensor([3.0000, 0.5000])
+
+    See also:
+        `torch.frexp`, its inverse.
+    """
     kinds = F.dtype_of(input).category, F.dtype_of(other).category
     if kinds == (FLOAT, 1) or kinds == (FLOAT, FLOAT) and F.dtype_of(input) is F.dtype_of(other):
         return F._ldexp(input, other)
@@ -461,7 +746,18 @@ def ldexp(F, input, other):
     ),
 )
 def float_power(F, input, exponent):
-    """``input ** exponent`` in double precision (complex if either is)."""
+    """``input ** exponent`` in double precision, with broadcasting.
+
+    Args:
+        exponent: The exponent: a tensor that broadcasts with `input`, or a number.
+
+    Returns:
+        A float64 tensor; a complex128 one where an operand is complex.
+
+    Example:
+        >>> torch.float_power(torch.tensor([2, 3]), -1)
+        tensor([0.5000, 0.3333], dtype=torch.float64)
+    """
 
     def is_complex(value):
         return isinstance(value, complex) or getattr(getattr(value, "dtype", None), "is_complex", False)

@@ -332,18 +332,33 @@ op(
     composite=_convolution,
     shape_fn=convolution_shape_fn,
     vjp={("input", "weight", "bias"): _conv_gradients},
-    doc="""The convolution behind `conv1d` ... `conv_transpose3d`.
+    doc="""Applies a convolution or a transposed convolution over one to three spatial dimensions.
 
-   `input` is (N, C, *size) with one to three spatial dimensions. `weight` is (O, C / groups, *kernel), or (C, O /
-   groups, *kernel) when `transposed`. `stride`, `padding`, `dilation` and `output_padding` have one number for each
-   spatial dimension. All tensors have one dtype. The result is (N, O, *out).
+    Args:
+        input: The input, of shape ``(N, C, *)``.
+        weight: The kernels, of shape ``(O, C / groups, *)``, or ``(C, O / groups, *)`` if `transposed`.
+        bias: The offsets, of shape ``(O,)``, or ``None``.
+        stride: The strides, one a dimension.
+        padding: The borders of zeros, one a dimension.
+        dilation: The distances of the elements of the kernel, one a dimension.
+        transposed: Whether the convolution is transposed.
+        output_padding: The elements that a transposed convolution adds at one side, one a dimension.
+        groups: The number of groups of channels that do not mix.
 
-   Raises RuntimeError where the sizes do not fit each other.
+    Returns:
+        A tensor of shape ``(N, O, *)``.
 
-   >>> x, w = torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2)
-   >>> torch.convolution(x, w, None, (1, 1), (0, 0), (1, 1), False, (0, 0), 1)
-   tensor([[[[4., 4.],
-             [4., 4.]]]])
+    Raises:
+        RuntimeError: Shapes or dtypes do not fit.
+
+    Example:
+        >>> x, w = torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2)
+        >>> torch.convolution(x, w, None, (1, 1), (0, 0), (1, 1), False, (0, 0), 1)
+        tensor([[[[4., 4.],
+                  [4., 4.]]]])
+
+    See also:
+        `torch.nn.functional.conv2d`.
     """,
     layout=memory_layout.convolution,
 )
@@ -414,28 +429,59 @@ def _conv_transpose(F, spatial, input, weight, bias, stride, padding, output_pad
     return F.squeeze(out, 0) if single else out
 
 
-_CONV_DOC = """A {n}-D convolution (cross-correlation) of `input` (N, C, {size}) or (C, {size}) with `weight` (O, C /
-groups, {kernel}).
+_CONV_DOC = r"""Applies a convolution over {n} spatial dimension(s), as networks define it: a cross-correlation.
 
-`stride`, `padding` and `dilation` are numbers or tuples of {n}; `padding` may be 'valid' (none) or 'same' (the output
-has the input's size; needs stride 1). The result is (N, O, {out}), where an output size is (size + 2 * padding -
-dilation * (kernel - 1) - 1) // stride + 1.
+The kernel is not flipped. An output size is ``(size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1``.
 
-Raises RuntimeError where the sizes or dtypes do not fit each other.
+Args:
+    input: The input, of shape ``(N, C, {size})`` or ``(C, {size})``.
+    weight: The kernels, of shape ``(O, C / groups, {kernel})``.
+    bias: The offsets, of shape ``(O,)``. Default: none.
+    stride: The distance of the positions of the kernel, a number or one a dimension. Default: 1.
+    padding: The border of zeros on both sides, ``"valid"`` (none), or ``"same"`` (the output has the input's size; it
+        needs stride 1). Default: 0.
+    dilation: The distance of the elements of the kernel. Default: 1.
+    groups: The number of groups of channels that do not mix; it divides ``C`` and ``O``. Default: 1.
 
->>> torch.nn.functional.conv{n}d(torch.ones(1, 1{ones}), torch.ones(2, 1{twos})).shape
-torch.Size([1, 2{expected}])"""
-_TRANSPOSE_DOC = """A {n}-D transposed convolution of `input` (N, C, {size}) or (C, {size}) with `weight` (C, O /
-groups, {kernel}): the gradient of `conv{n}d` with respect to its input.
+Returns:
+    A tensor of shape ``(N, O, {out})`` or ``(O, {out})``.
 
-The result is (N, O, {out}), where an output size is (size - 1) * stride - 2 * padding + dilation * (kernel - 1) +
-output_padding + 1.
+Raises:
+    RuntimeError: Shapes or dtypes do not fit.
 
-Raises RuntimeError where the sizes or dtypes do not fit each other, and for an output padding that is smaller neither
-than the stride nor than the dilation.
+Example:
+    >>> F.conv{n}d(torch.ones(1, 1{ones}), torch.ones(2, 1{twos})).shape
+    torch.Size([1, 2{expected}])
 
->>> torch.nn.functional.conv_transpose{n}d(torch.ones(1, 2{ones}), torch.ones(2, 1{twos})).shape
-torch.Size([1, 1{expected}])"""
+See also:
+    `torch.nn.Conv{n}d`."""
+_TRANSPOSE_DOC = r"""Applies a transposed convolution over {n} spatial dimension(s).
+
+It is the gradient of `conv{n}d` with respect to its input. An output size is ``(size - 1) * stride - 2 * padding +
+dilation * (kernel - 1) + output_padding + 1``.
+
+Args:
+    input: The input, of shape ``(N, C, {size})`` or ``(C, {size})``.
+    weight: The kernels, of shape ``(C, O / groups, {kernel})``.
+    bias: The offsets, of shape ``(O,)``. Default: none.
+    stride: The stride of the convolution, a number or one a dimension. Default: 1.
+    padding: The border that is removed on both sides. Default: 0.
+    output_padding: The elements that are added at one side. Default: 0.
+    groups: The number of groups of channels that do not mix; it divides ``C`` and ``O``. Default: 1.
+    dilation: The distance of the elements of the kernel. Default: 1.
+
+Returns:
+    A tensor of shape ``(N, O, {out})`` or ``(O, {out})``.
+
+Raises:
+    RuntimeError: Shapes or dtypes do not fit, or an output padding is below neither the stride nor the dilation.
+
+Example:
+    >>> F.conv_transpose{n}d(torch.ones(1, 2{ones}), torch.ones(2, 1{twos})).shape
+    torch.Size([1, 1{expected}])
+
+See also:
+    `torch.nn.ConvTranspose{n}d`."""
 
 
 def _document_conv(text, n, grows):
@@ -477,7 +523,24 @@ for _n in (1, 2, 3):
 
 @composite("conv_tbc(Tensor input, Tensor weight, Tensor bias, pad=0)", where="torch nn.functional")
 def conv_tbc(F, input, weight, bias, pad):
-    """A 1-D convolution of `input` (time, batch, C) with `weight` (kernel, C, O): the result is (time, batch, O)."""
+    """Applies a one-dimensional convolution to an input with the time first.
+
+    Args:
+        input: The input, of shape ``(time, batch, C)``.
+        weight: The kernels, of shape ``(kernel, C, O)``.
+        bias: The offsets, of shape ``(O,)``.
+        pad: The border of zeros on both sides. Default: 0.
+
+    Returns:
+        A tensor of shape ``(time + 2 * pad - kernel + 1, batch, O)``.
+
+    Example:
+        >>> F.conv_tbc(torch.ones(4, 1, 1), torch.ones(2, 1, 3), torch.zeros(3)).shape
+        torch.Size([3, 1, 3])
+
+    See also:
+        `torch.nn.functional.conv1d`.
+    """
     if input.ndim != 3:
         raise RuntimeError("Input must have 3 dims: time, batch, in_channel")
     if weight.ndim != 3:

@@ -6,15 +6,12 @@ finds by device.
 
 from __future__ import annotations
 
-import itertools
 import math
-import warnings
 
 import numpy as np
 
-from .._dispatch import NONDIFF, REGISTRY, Out, Overlap, call, composite, op
+from .._dispatch import NONDIFF, REGISTRY, call, composite, op
 from .._dispatch.callbacks import CALLBACKS
-from .._dispatch.kernel_recorder import record_constant
 from .._dispatch.memory_layout import (
     apply_rule_to_ufuncs,
     channels_last_strides,
@@ -22,11 +19,9 @@ from .._dispatch.memory_layout import (
     strides_from_dim_order,
     with_strides,
 )
-from .._dispatch.public_functions import torch
-from .._dispatch.shape_and_value_checks import check_new_size, set_requires_grad, storage_nbytes_for
-from .._dispatch.shapes import tril_size
-from .._dispatch.type_promotion import cast_scalar, check_int64
-from .._types.dtypes import as_argument, bool_, complex128, float64, get_default_dtype, int32, int64, promote_types
+from .._dispatch.shape_and_value_checks import set_requires_grad, storage_nbytes_for
+from .._dispatch.type_promotion import cast_scalar
+from .._types.dtypes import as_argument, bool_, get_default_dtype, int64, promote_types
 from .._types.dtypes import dtype as dtype_type
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format, strided
 
@@ -165,7 +160,19 @@ def _write_into_out(record, made, out):
 
 @composite(f"zeros(*size, out=None, {_TAIL})", where="torch", kwarg_aliases={"shape": "size"}, array_api_first=True)
 def zeros(F, size, out, dtype, layout, device, requires_grad):
-    """Zeros: `zeros(2, 3)` or `zeros((2, 3))`, of the default dtype or `dtype`."""
+    """Returns a tensor of zeros.
+
+    Args:
+        size: The sizes, as integers or as one sequence.
+
+    Example:
+        >>> torch.zeros(2, 3)
+        tensor([[0., 0., 0.],
+                [0., 0., 0.]])
+
+    See also:
+        `torch.zeros_like`, `torch.Tensor.new_zeros`.
+    """
     dtype = _resolve_dtype("zeros", dtype, None)
     if _is_sparse(layout, out):
         return CALLBACKS.sparse("empty")(_check_size("zeros", size), dtype, device, layout, requires_grad)
@@ -182,7 +189,19 @@ def zeros(F, size, out, dtype, layout, device, requires_grad):
 
 @composite(f"ones(*size, out=None, {_TAIL})", where="torch", kwarg_aliases={"shape": "size"}, array_api_first=True)
 def ones(F, size, out, dtype, layout, device, requires_grad):
-    """Ones: `ones(2, 3)` or `ones((2, 3))`, of the default dtype or `dtype`."""
+    """Returns a tensor of ones.
+
+    Args:
+        size: The sizes, as integers or as one sequence.
+
+    Example:
+        >>> torch.ones(2, 3)
+        tensor([[1., 1., 1.],
+                [1., 1., 1.]])
+
+    See also:
+        `torch.ones_like`, `torch.Tensor.new_ones`.
+    """
     _reject_sparse_layout(layout, out)
     dtype = _resolve_dtype("ones", dtype, None)
     return _create_by_kernel(
@@ -203,7 +222,19 @@ def ones(F, size, out, dtype, layout, device, requires_grad):
     array_api_first=True,
 )
 def empty(F, size, out, dtype, layout, device, requires_grad, memory_format):
-    """A tensor with uninitialised values."""
+    """Returns a tensor whose elements are not initialized.
+
+    Args:
+        size: The sizes, as integers or as one sequence.
+        memory_format: The order of the elements in memory. Default: `torch.contiguous_format`.
+
+    Example:
+        >>> torch.empty(2, 3).shape
+        torch.Size([2, 3])
+
+    See also:
+        `torch.empty_like`.
+    """
     dtype = _resolve_dtype("empty", dtype, None)
     size = _check_size("empty", size)
     if _is_sparse(layout, out):
@@ -231,7 +262,21 @@ def _fill_value(value, dtype, size=()):
     array_api_first=True,
 )
 def full(F, size, fill_value, out, dtype, layout, device, requires_grad):
-    """A tensor filled with `fill_value`, whose type determines the dtype (int64 for ints) unless `dtype` is given."""
+    """Returns a tensor filled with a value.
+
+    Args:
+        size: The sizes.
+        fill_value: The value, a number or a 0-d tensor.
+        dtype: The dtype of the result. Default: by the value: bool, int64, or the default dtype.
+
+    Example:
+        >>> torch.full((2, 2), 7)
+        tensor([[7, 7],
+                [7, 7]])
+
+    See also:
+        `torch.full_like`.
+    """
     _reject_sparse_layout(layout, out)
     if isinstance(size, int):
         raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not int")
@@ -247,7 +292,19 @@ def full(F, size, fill_value, out, dtype, layout, device, requires_grad):
 
 @composite(f"scalar_tensor(s, *, {_TAIL})", where="torch")
 def scalar_tensor(F, s, dtype, device, requires_grad):
-    """A tensor without dimensions of the default dtype or `dtype`."""
+    """Returns a 0-d tensor with a value.
+
+    Args:
+        s: The number.
+        dtype: The dtype of the result. Default: the default dtype.
+
+    Example:
+        >>> torch.scalar_tensor(2)
+        tensor(2.)
+
+    See also:
+        `torch.tensor`.
+    """
     dtype = dtype or get_default_dtype()
     return _create_by_kernel("_full", (), _fill_value(s, dtype), dtype, device=device, requires_grad=requires_grad)
 
@@ -271,7 +328,19 @@ def _with_strides(size, stride, dtype, device, requires_grad):
 
 @composite(f"empty_strided(size, stride, *, {_TAIL})", where="torch")
 def empty_strided(F, size, stride, dtype, device, requires_grad):
-    """An uninitialised tensor of the given strides (in elements)."""
+    """Returns a tensor of given strides whose elements are not initialized.
+
+    Args:
+        size: The sizes.
+        stride: The strides, in elements.
+
+    Example:
+        >>> torch.empty_strided((2, 3), (1, 2)).stride()
+        (1, 2)
+
+    See also:
+        `torch.as_strided`.
+    """
     return _with_strides(
         _check_size("empty_strided", size),
         stride,
@@ -283,7 +352,19 @@ def empty_strided(F, size, stride, dtype, device, requires_grad):
 
 @composite(f"empty_permuted(size, physical_layout, *, {_TAIL})", where="torch")
 def empty_permuted(F, size, physical_layout, dtype, device, requires_grad):
-    """An uninitialised dense tensor whose dimensions lie in memory in the order `physical_layout`."""
+    """Returns a dense tensor of a given order in memory whose elements are not initialized.
+
+    Args:
+        size: The sizes.
+        physical_layout: The dimensions from the outermost to the innermost in memory.
+
+    Raises:
+        RuntimeError: A dimension is repeated or absent.
+
+    Example:
+        >>> torch.empty_permuted((2, 3), (1, 0)).stride()
+        (1, 2)
+    """
     size = _check_size("empty_permuted", size)
     order = tuple(physical_layout)
     if len(order) != len(size):
@@ -341,22 +422,79 @@ _declare_like(
     "empty_like",
     "_empty",
     None,
-    "An uninitialised tensor with the shape, dtype, device and order in memory of `input`, unless said otherwise.",
+    """Returns a tensor whose elements are not initialized, with the shape, dtype, device and order in memory of
+    another.
+
+    Args:
+        input: The other tensor.
+        dtype: The dtype of the result. Default: the input's.
+        layout: The layout of the result. Default: the input's.
+
+    Example:
+        >>> torch.empty_like(torch.tensor([1, 2])).shape
+        torch.Size([2])
+
+    See also:
+        `torch.empty`.
+    """,
 )
 _declare_like(
     "zeros_like",
     "_full",
     0,
-    "Zeros with the shape, dtype, device and order in memory of `input`, unless said otherwise.",
+    """Returns a tensor of zeros, with the shape, dtype, device and order in memory of another.
+
+    Args:
+        input: The other tensor.
+        dtype: The dtype of the result. Default: the input's.
+        layout: The layout of the result. Default: the input's.
+
+    Example:
+        >>> torch.zeros_like(torch.tensor([1, 2]))
+        tensor([0, 0])
+
+    See also:
+        `torch.zeros`.
+    """,
 )
 _declare_like(
-    "ones_like", "_full", 1, "Ones with the shape, dtype, device and order in memory of `input`, unless said otherwise."
+    "ones_like",
+    "_full",
+    1,
+    """Returns a tensor of ones, with the shape, dtype, device and order in memory of another.
+
+    Args:
+        input: The other tensor.
+        dtype: The dtype of the result. Default: the input's.
+        layout: The layout of the result. Default: the input's.
+
+    Example:
+        >>> torch.ones_like(torch.tensor([1, 2]))
+        tensor([1, 1])
+
+    See also:
+        `torch.ones`.
+    """,
 )
 
 
 @composite(f"full_like(Tensor input, fill_value, *, {_LIKE})", where="torch")
 def full_like(F, input, fill_value, dtype, layout, device, requires_grad, memory_format):
-    """A tensor filled with `fill_value`, by default with the shape, dtype, device and memory layout of `input`."""
+    """Returns a tensor filled with a value, with the shape, dtype, device and order in memory of another.
+
+    Args:
+        input: The other tensor.
+        fill_value: The value, a number or a 0-d tensor.
+        dtype: The dtype of the result. Default: the input's.
+        layout: The layout of the result. Default: the input's.
+
+    Example:
+        >>> torch.full_like(torch.tensor([1, 2]), 7)
+        tensor([7, 7])
+
+    See also:
+        `torch.full`.
+    """
     return _create_like(
         input, "_full", _to_python_number(fill_value), dtype, layout, device, requires_grad, memory_format
     )
@@ -386,19 +524,78 @@ _declare_new(
     "new_empty",
     "_empty",
     None,
-    "An uninitialised tensor of the given size with this tensor's dtype and device, unless said otherwise.",
+    """Returns a tensor whose elements are not initialized, with the dtype and device of this tensor.
+
+    Args:
+        input: The tensor whose dtype and device the result has by default.
+        size: The sizes, as integers or as one sequence.
+        dtype: The dtype of the result. Default: this tensor's.
+
+    Example:
+        >>> torch.tensor(1.0, dtype=torch.float64).new_empty(2).dtype
+        torch.float64
+
+    See also:
+        `torch.empty`.
+    """,
 )
 _declare_new(
-    "new_zeros", "_full", 0, "Zeros of the given size with this tensor's dtype and device, unless said otherwise."
+    "new_zeros",
+    "_full",
+    0,
+    """Returns a tensor of zeros, with the dtype and device of this tensor.
+
+    Args:
+        input: The tensor whose dtype and device the result has by default.
+        size: The sizes, as integers or as one sequence.
+        dtype: The dtype of the result. Default: this tensor's.
+
+    Example:
+        >>> torch.tensor(1.0, dtype=torch.float64).new_zeros(2)
+        tensor([0., 0.], dtype=torch.float64)
+
+    See also:
+        `torch.zeros`.
+    """,
 )
 _declare_new(
-    "new_ones", "_full", 1, "Ones of the given size with this tensor's dtype and device, unless said otherwise."
+    "new_ones",
+    "_full",
+    1,
+    """Returns a tensor of ones, with the dtype and device of this tensor.
+
+    Args:
+        input: The tensor whose dtype and device the result has by default.
+        size: The sizes, as integers or as one sequence.
+        dtype: The dtype of the result. Default: this tensor's.
+
+    Example:
+        >>> torch.tensor(1.0, dtype=torch.float64).new_ones(2)
+        tensor([1., 1.], dtype=torch.float64)
+
+    See also:
+        `torch.ones`.
+    """,
 )
 
 
 @composite(f"new_full(Tensor input, size, fill_value, *, {_NEW})", where="Tensor")
 def new_full(F, input, size, fill_value, dtype, device, requires_grad):
-    """A tensor of the given size filled with `fill_value`, by default with this tensor's dtype and device."""
+    """Returns a tensor filled with a value, with the dtype and device of this tensor.
+
+    Args:
+        input: The tensor whose dtype and device the result has by default.
+        size: The sizes.
+        fill_value: The value, a number or a 0-d tensor.
+        dtype: The dtype of the result. Default: this tensor's.
+
+    Example:
+        >>> torch.tensor([1.0]).new_full((2,), 7)
+        tensor([7., 7.])
+
+    See also:
+        `torch.full`.
+    """
     dtype = _resolve_dtype("new_full", dtype, input.dtype)
     size = _check_size("new_full", tuple(size))
     return _create_by_kernel(
@@ -413,7 +610,21 @@ def new_full(F, input, size, fill_value, dtype, device, requires_grad):
 
 @composite(f"new_empty_strided(Tensor input, size, stride, *, {_NEW})", where="Tensor")
 def new_empty_strided(F, input, size, stride, dtype, device, requires_grad):
-    """An uninitialised tensor of the given size and strides, by default with this tensor's dtype and device."""
+    """Returns a tensor of given strides whose elements are not initialized, with the dtype and device of this tensor.
+
+    Args:
+        input: The tensor whose dtype and device the result has by default.
+        size: The sizes.
+        stride: The strides, in elements.
+        dtype: The dtype of the result. Default: this tensor's.
+
+    Example:
+        >>> torch.tensor([1.0]).new_empty_strided((2, 3), (1, 2)).stride()
+        (1, 2)
+
+    See also:
+        `torch.empty_strided`.
+    """
     where = input._tl_kernels.device if device is None else device
     return _with_strides(
         _check_size("new_empty_strided", size),
@@ -426,7 +637,20 @@ def new_empty_strided(F, input, size, stride, dtype, device, requires_grad):
 
 @composite(f"new_tensor(Tensor input, data, *, {_NEW})", where="Tensor")
 def new_tensor(F, input, data, dtype, device, requires_grad):
-    """A copy of the data, by default with this tensor's dtype and device."""
+    """Returns a copy of data, with the dtype and device of this tensor.
+
+    Args:
+        input: The tensor whose dtype and device the result has by default.
+        data: A sequence, a number, an array or a tensor.
+        dtype: The dtype of the result. Default: this tensor's.
+
+    Example:
+        >>> torch.tensor([1.0]).new_tensor([1, 2])
+        tensor([1., 2.])
+
+    See also:
+        `torch.tensor`.
+    """
     from .._tensor.creation import tensor
 
     return tensor(
@@ -435,302 +659,3 @@ def new_tensor(F, input, data, dtype, device, requires_grad):
         device=input._tl_kernels.device if device is None else device,
         requires_grad=requires_grad,
     )
-
-
-# --- ranges ---------------------------------------------------------------------------------------
-
-
-def _check_range(start, end, step):
-    start, end, step = (check_int64(_to_python_number(value)) for value in (start, end, step))
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if not (math.isfinite(start) and math.isfinite(end)):
-        raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
-    if (step > 0 and end < start) or (step < 0 and end > start):
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    return start, end, step
-
-
-@composite(
-    f"arange(start=0, end=None, step=1, *, out=None, {_TAIL})",
-    where="torch",
-    out=Out(resize="rounding"),
-    kwarg_aliases={"stop": "end"},
-    array_api_first=True,
-)
-def arange(F, start, end, step, out, dtype, device, requires_grad):
-    """`arange(end)`, `arange(start, end, step)`: from `start` in steps of `step` up to but without `end`.
-
-    int64 for ints, else the default dtype, unless `dtype` is given.
-    """
-    if end is None:
-        start, end = 0, start
-    dtype = _resolve_dtype("arange", dtype, None)
-    dtype = _out_dtype(
-        out, dtype, dtype or (int64 if _infer_dtype(start, end, step).category < 2 else get_default_dtype())
-    )
-    if dtype is bool_ or dtype.category == 3:
-        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtype.scalar_name}'")
-    start, end, step = _check_range(start, end, step)
-    if dtype is int64:
-        start, end, step = int(start), int(end), int(step)
-        if step == 0:
-            raise ValueError("step must be nonzero")
-    elif dtype.category == 1:
-        count = max(0, math.ceil((end - start) / step))
-        start, step = int(start), int(step)
-        if step == 0:
-            return _create_by_kernel("_full", (count,), start, dtype, device=device, out=out)
-        end = start + count * step
-    made = call.create_tensor(
-        "_arange", start, end, step, dtype, device=_resolve_device(device, out), requires_grad=requires_grad
-    )
-    return made if out is None else _write_into_out(REGISTRY["arange"], made, out)
-
-
-@composite(
-    f"range(start=0, end=None, step=1, *, out=None, {_TAIL})", where="torch", out=Out("unchecked", resize="silent")
-)
-def range_(F, start, end, step, out, dtype, device, requires_grad):
-    """Like `arange`, but includes `end` and has the default dtype; PyTorch has deprecated it."""
-    warnings.warn(
-        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
-        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
-        UserWarning,
-        stacklevel=3,
-    )
-    if end is None:
-        start, end = 0, start
-    start, end, step = _check_range(start, end, step)
-    count = math.floor((end - start) / step) + 1
-    dtype = _out_dtype(out, dtype, dtype or get_default_dtype())
-    made = F.add_alpha(F.mul(F.arange(count, dtype=dtype, device=_resolve_device(device, out)), step), start)
-    if out is not None:
-        return _write_into_out(REGISTRY["range"], made, out)
-    return set_requires_grad(made, requires_grad)
-
-
-def _check_endpoints(name: str, start, end, dtype):
-    ends = [(n, v.ndim) for n, v in (("start", start), ("end", end)) if isinstance(v, call.Tensor)]
-    if any(ndim for _, ndim in ends):
-        got = " and ".join(f"{label} with {ndim} dimension(s)" for label, ndim in ends)
-        raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got {got}.")
-    start, end = check_int64(_to_python_number(start)), check_int64(_to_python_number(end))
-    complex_ends = isinstance(start, complex) or isinstance(end, complex)
-    if complex_ends and dtype is not None and dtype.category < 3:
-        raise RuntimeError(
-            f"torch.{name}(): inferred dtype c10::complex<float> can't be safely cast to passed dtype "
-            f"{dtype.scalar_name}"
-        )
-    return start, end, dtype or (get_default_dtype().to_complex() if complex_ends else get_default_dtype())
-
-
-def _create_spaced(name: str, kernel: str, start, end, steps, more, out, dtype, device, requires_grad):
-    if steps is None:
-        raise TypeError(f'{name}() missing 1 required positional arguments: "steps"')
-    if not isinstance(steps, (int, np.integer)):
-        raise TypeError(f"{name}(): argument 'steps' must be int, not {type(steps).__name__}")
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
-    asked = _resolve_dtype(name, dtype, None) if out is None else out.dtype
-    if any(isinstance(v, call.Tensor) and v._tl_level is not None for v in (start, end, *more)):
-        return _create_spaced_batch(name, start, end, int(steps), more, asked)
-    start, end, dtype = _check_endpoints(name, start, end, asked)
-    more = [_to_python_number(v) for v in more]
-    place = _resolve_device(device, out)
-    made = call.create_tensor(kernel, start, end, int(steps), *more, dtype, device=place, requires_grad=requires_grad)
-    return made if out is None else _write_into_out(REGISTRY[name], made, out)
-
-
-def _create_spaced_batch(name: str, start, end, steps: int, more, dtype):
-    """`linspace` and `logspace` for batched start, end or base inside `vmap`."""
-    device = next(v.device for v in (start, end, *more) if isinstance(v, call.Tensor))
-    complex_ends = any(getattr(v, "dtype", None) and v.dtype.is_complex for v in (start, end))
-    dtype = dtype or (get_default_dtype().to_complex() if complex_ends else get_default_dtype())
-    wide = complex128 if dtype.is_complex else float64
-    F = call.CALLBACKS.F
-    start, end, *more = (F.to(v.detach(), wide) if isinstance(v, call.Tensor) else v for v in (start, end, *more))
-    if dtype.category < 2 and steps > 1:  # ends are integers too
-        start, end = (F.trunc(v) if isinstance(v, call.Tensor) else int(v) for v in (start, end))
-    count = F.arange(steps, dtype=float64, device=device)
-    step = (end - start) / max(steps - 1, 1)
-    made = F.where(count < steps / 2, start + step * count, end - step * (steps - 1 - count))
-    return F.to(F.pow(*more, made) if more else made, dtype)
-
-
-def _linspace_without_endpoint(function, given, endpoint):
-    """`linspace(endpoint=)`: the end left out where it is False."""
-    if endpoint or not given.get("steps"):
-        return function(**given)
-    return torch.clone(function(**{**given, "steps": given["steps"] + 1})[:-1])
-
-
-@composite(
-    f"linspace(start, end, steps=None, *, out=None, {_TAIL})",
-    where="torch",
-    out=Out(resize="silent"),
-    kwarg_aliases={"num": "steps", "endpoint": _linspace_without_endpoint},
-    array_api_first=True,
-)
-def linspace(F, start, end, steps, out, dtype, device, requires_grad):
-    """`steps` numbers at equal distances from `start` to `end`, both included."""
-    return _create_spaced("linspace", "_linspace", start, end, steps, (), out, dtype, device, requires_grad)
-
-
-@composite(
-    f"logspace(start, end, steps=None, base=10.0, *, out=None, {_TAIL})", where="torch", out=Out(resize="silent")
-)
-def logspace(F, start, end, steps, base, out, dtype, device, requires_grad):
-    """`base` to the powers `linspace(start, end, steps)`."""
-    return _create_spaced("logspace", "_logspace", start, end, steps, (base,), out, dtype, device, requires_grad)
-
-
-def _eye_on_diagonal(function, given, k):
-    """`eye(k=)`: the ones on another diagonal."""
-    device, rows = given.get("device"), given["n"]
-    columns = given.get("m", rows)
-    k = min(max(k, -rows), columns)
-    place = torch.arange(columns, device=device)
-    return (place == torch.arange(rows, device=device).unsqueeze(1) + k).to(given.get("dtype") or get_default_dtype())
-
-
-@composite(
-    f"eye(n, m=None, *, out=None, {_TAIL})",
-    where="torch",
-    out=Out("unchecked", resize="silent"),
-    overlap=Overlap("allowed"),
-    kwarg_aliases={"k": _eye_on_diagonal},
-)
-def eye(F, n, m, out, dtype, device, requires_grad):
-    """A matrix of n rows and m columns (n when not given) with ones on its diagonal."""
-    for position, (label, value) in enumerate((("n", n), ("m", n if m is None else m))):
-        if not isinstance(value, (int, np.integer)):
-            raise TypeError(
-                f"eye(): argument '{label}' (position {position + 1}) must be int, not {type(value).__name__}"
-            )
-        if value < 0:
-            raise RuntimeError(f"{label} must be greater or equal to 0, got {value}")
-    dtype = _resolve_dtype("eye", dtype, get_default_dtype() if out is None else out.dtype)
-    m = n if m is None else m
-    made = call.create_tensor(
-        "_identity_matrix", n, m, dtype, device=_resolve_device(device, out), requires_grad=requires_grad
-    )
-    return made if out is None else call.write_out(REGISTRY["eye"], made, out)
-
-
-def _declare_indices(name: str, doc: str) -> None:
-    @composite(
-        f"{name}(row, col, offset=0, *, dtype=None, device=None, layout=None, pin_memory=False, requires_grad=False)",
-        where="torch",
-        doc=doc,
-    )
-    def indices(F, row, col, offset, dtype, device, requires_grad):
-        for label, value in (("row", row), ("col", col)):
-            if value < 0:
-                raise RuntimeError(f"{label} must be non-negative, got{value}")
-        kind = dtype or int64
-        if kind not in (int64, int32):
-            raise NotImplementedError(f"\"{name}\" not implemented for '{kind.scalar_name}'")
-        count = tril_size(row, col, offset) if name == "tril_indices" else row * col - tril_size(row, col, offset - 1)
-        check_new_size((2, count), kind.itemsize)
-        return set_requires_grad(call.create_tensor(f"_{name}", row, col, offset, kind, device=device), requires_grad)
-
-
-_declare_indices(
-    "tril_indices",
-    "Row and column indices (2 x count) of the part of a row x col matrix on and below the diagonal `offset`, row by "
-    "row.",
-)
-_declare_indices(
-    "triu_indices",
-    "Row and column indices (2 x count) of the part of a row x col matrix on and above the diagonal `offset`, row by "
-    "row.",
-)
-
-
-# --- grids and products ---------------------------------------------------------------------------
-
-
-def _flatten_tensor_list(tensors) -> list:
-    return list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
-
-
-@composite("meshgrid(*tensors, indexing=None)", where="torch", out=Out(supported=False))
-def meshgrid(F, tensors, indexing):
-    """Coordinates of the grid spanned by vectors: one tensor a vector. With indexing "xy" the first two dimensions
-    change places.
-    """
-    tensors = _flatten_tensor_list(tensors)
-    if not tensors:
-        raise RuntimeError("meshgrid expects a non-empty TensorList")
-    for t in tensors:
-        if t.ndim > 1:
-            raise RuntimeError(
-                "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: "
-                f"{' '.join(str(n) for n in t.shape)}"
-            )
-        if t.dtype is not tensors[0].dtype:
-            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
-    if indexing is None:
-        warnings.warn(
-            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
-            UserWarning,
-            stacklevel=3,
-        )
-    elif indexing not in ("ij", "xy"):
-        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
-    shape = tuple(t.numel() for t in tensors)
-    grids = []
-    for i, t in enumerate(tensors):
-        grid = F.expand(F.reshape(t, tuple(n if i == d else 1 for d, n in enumerate(shape))), shape)
-        grids.append(F.transpose(grid, 0, 1) if indexing == "xy" and len(tensors) > 1 else grid)
-    return tuple(grids)
-
-
-def _check_vectors(tensors) -> None:
-    for t in tensors:
-        if t.ndim != 1:
-            raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
-
-
-@composite("cartesian_prod(*tensors)", where="torch", out=Out(supported=False))
-def cartesian_prod(F, tensors):
-    """The Cartesian product of vectors, one combination a row."""
-    tensors = _flatten_tensor_list(tensors)
-    _check_vectors(tensors)
-    if len(tensors) == 1:
-        return tensors[0]
-    return F.stack([F.reshape(g, (-1,)) for g in F.meshgrid(*tensors, indexing="ij")], 1)
-
-
-@composite("combinations(Tensor input, r=2, with_replacement=False)", where="torch")
-def combinations(F, input, r, with_replacement):
-    """The combinations of `r` entries of a vector, one a row, in the order of itertools."""
-    _check_vectors([input])
-    if r < 0:
-        raise RuntimeError(f"Expect a non-negative number, but got {r}")
-    if r == 0:
-        return call.create_tensor("_empty", (0,), input.dtype, device=input.device)
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    picks = np.array(list(choose(range(input.shape[0]), r)), np.int64).reshape(-1)
-    table = input._tl_kernels
-    places = call.wrap_array(table, record_constant(table.from_numpy(picks)), int64)
-    return F.reshape(F.index_select(input, 0, places), (len(picks) // r, r))
-
-
-@composite("vander(Tensor x, N=None, increasing=False)", where="torch")
-def vander(F, x, N, increasing):
-    """Vandermonde matrix: the powers N - 1 ... 0 of each entry of a vector in a row, or 0 ... N - 1
-    when `increasing`.
-    """
-    if x.ndim != 1:
-        raise RuntimeError("x must be a one-dimensional tensor.")
-    count = x.shape[0] if N is None else N
-    if count < 0:
-        raise RuntimeError("N must be non-negative.")
-    if x.dtype.category < 2:
-        x = F.to(x, int64)
-    powers = call.create_tensor("_full", (x.shape[0], min(count, 1)), 1, x.dtype, device=x.device)
-    if count > 1:
-        powers = F.cat([powers, F.cumprod(F.expand(F.unsqueeze(x, 1), (x.shape[0], count - 1)), 1)], 1)
-    return powers if increasing else F.flip(powers, (1,))

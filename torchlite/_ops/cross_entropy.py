@@ -139,9 +139,33 @@ def _negative_log_likelihood(F, input, target, weight, ignore_index, reduction):
     where="nn.functional",
 )
 def nll_loss(F, input, target, weight, size_average, ignore_index, reduce, reduction):
-    """Minus the log-probability (along dimension 1 of ``input``) of the class that ``target`` names.
+    r"""Computes the negative log-likelihood of classes.
 
-    The mean is weighted by ``weight[target]``; targets equal to ``ignore_index`` do not count.
+    .. math::
+
+        \ell_n = -w_{y_n} x_{n, y_n}
+
+    The mean is divided by the sum of the weights.
+
+    Args:
+        input: Logarithms of probabilities, of shape ``(N, C, *)`` or ``(C,)``.
+        target: Classes, int64, of the input's shape without dimension 1 (0 for a 1-d input).
+        weight: Weights of the classes, of shape ``(C,)``. Default: 1.
+        ignore_index: A target that does not count. Default: ``-100``.
+
+    Returns:
+        The loss: a 0-d tensor, or one value an element with ``reduction="none"``.
+
+    Raises:
+        IndexError: A target is out of range.
+        RuntimeError: The shapes or dtypes do not fit.
+
+    Example:
+        >>> F.nll_loss(torch.tensor([[0.25, 0.75]]).log(), torch.tensor([1]))
+        tensor(0.2877)
+
+    See also:
+        `torch.nn.NLLLoss`.
     """
     reduction = reduction_of(size_average, reduce, reduction)
     _check_target(input, target, weight)
@@ -200,13 +224,35 @@ def _cross_entropy_with_probabilities(F, input, target, weight, reduction, smoot
     where="nn.functional",
 )
 def cross_entropy(F, input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing):
-    """``-log_softmax(input)`` at the target class, averaged; classes are along dimension 1 (0 for a 1-d input).
+    r"""Computes the cross entropy of logits and classes.
 
-    ``target`` holds class indices (int64, shape of ``input`` without the class dimension) or class probabilities (shape
-    of ``input``). See ``nll_loss`` for ``weight``, ``ignore_index`` and ``reduction``.
+    .. math::
 
-    >>> F.cross_entropy(torch.tensor([[2.0, 0.0]]), torch.tensor([0]))
-    tensor(0.1269)
+        \ell_n = -w_{y_n} \log \frac{\exp(x_{n, y_n})}{\sum_c \exp(x_{n, c})}
+
+    The mean over classes is divided by the sum of the weights.
+
+    Args:
+        input: Logits, of shape ``(N, C, *)`` or ``(C,)``.
+        target: Classes (int64, of the input's shape without the class dimension), or probabilities of the classes
+            (of the input's shape).
+        weight: Weights of the classes, of shape ``(C,)``. Default: 1.
+        ignore_index: A target that does not count. Default: ``-100``.
+        label_smoothing: The share of the uniform distribution in the targets, from 0 to 1. Default: 0.
+
+    Returns:
+        The loss: a 0-d tensor, or one value an element with ``reduction="none"``.
+
+    Raises:
+        IndexError: A target is out of range.
+        RuntimeError: The shapes or dtypes do not fit.
+
+    Example:
+        >>> F.cross_entropy(torch.tensor([[2.0, 0.0]]), torch.tensor([0]))
+        tensor(0.1269)
+
+    See also:
+        `torch.nn.CrossEntropyLoss`.
     """
     if (
         label_smoothing == 0.0
@@ -270,10 +316,29 @@ def _check_linear(input, linear_weight, target, linear_bias, ignore_index):
 def linear_cross_entropy(
     F, input, linear_weight, target, linear_bias, weight, reduction, ignore_index, label_smoothing, options
 ):
-    """``cross_entropy(linear(input, linear_weight, linear_bias), target, ...)``.
+    """Computes the cross entropy of a linear layer's output: ``cross_entropy(linear(input, linear_weight,
+    linear_bias), target)``.
 
-    A weight of shape (C, d1, ..., in_features) gives logits of shape (N, C, d1, ...). ``options`` asks PyTorch for a
-    chunked computation, which changes memory use and not the result. `options` has no effect.
+    Args:
+        input: The input of the layer, of shape ``(N, *, in_features)``.
+        linear_weight: The layer's weight, of shape ``(C, in_features)``, or ``(C, d1, ..., in_features)`` for
+            logits of shape ``(N, C, d1, ...)``.
+        target: Classes or probabilities, as for `cross_entropy`.
+        linear_bias: The layer's bias. Default: none.
+        weight: Weights of the classes, of shape ``(C,)``. Default: 1.
+        ignore_index: A target that does not count. Default: ``None``.
+        label_smoothing: The share of the uniform distribution in the targets. Default: 0.
+        options: Has no effect: the logits are computed at once.
+
+    Returns:
+        The loss: a 0-d tensor, or one value an element with ``reduction="none"``.
+
+    Example:
+        >>> F.linear_cross_entropy(torch.tensor([[1.0]]), torch.tensor([[2.0], [0.0]]), torch.tensor([0]))
+        tensor(0.1269)
+
+    See also:
+        `torch.nn.functional.cross_entropy`.
     """
     _check_linear(input, linear_weight, target, linear_bias, ignore_index)
     out_features = linear_weight.shape[:-1]

@@ -111,7 +111,31 @@ def _negative_log_likelihood(F, log_probs, states, may_skip, input_lengths, targ
     alias="nn.functional.ctc_loss",
 )
 def ctc_loss_by_name(F, log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
-    """See `torch.ctc_loss`; `reduction` is a name. ValueError for unknown names."""
+    """Computes the connectionist temporal classification loss (Graves et al., 2006).
+
+    The loss is minus the logarithm of the total probability of all alignments of the targets with the input. As in
+    PyTorch, the gradient assumes that `log_probs` is the output of ``log_softmax``.
+
+    Args:
+        log_probs: Logarithms of probabilities, of shape ``(T, N, C)`` or ``(T, C)``.
+        targets: The labels: ``(N, S)`` padded, or all sequences one after the other.
+        input_lengths: The lengths of the inputs, of shape ``(N,)``.
+        target_lengths: The lengths of the targets, of shape ``(N,)``.
+        blank: The class of the blank. Default: 0.
+        reduction: ``"none"``, ``"mean"`` (each loss divided by its target's length, then averaged) or ``"sum"``.
+        zero_infinity: Whether infinite losses and their gradients are 0. Default: ``False``.
+
+    Raises:
+        ValueError: The reduction is unknown.
+
+    Example:
+        >>> log_probs = torch.tensor([[[0.5, 0.5]]]).log()
+        >>> F.ctc_loss(log_probs, torch.tensor([[1]]), torch.tensor([1]), torch.tensor([1]))
+        tensor(0.6931)
+
+    See also:
+        `torch.nn.CTCLoss`.
+    """
     if reduction not in _REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     number = _REDUCTIONS.index(reduction)
@@ -124,13 +148,28 @@ def ctc_loss_by_name(F, log_probs, targets, input_lengths, target_lengths, blank
     where="torch",
 )
 def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
-    """Minus the log-probability of ``targets`` under all alignments to ``log_probs`` (time, batch, classes), which are
-    log-probabilities.
+    """Computes the connectionist temporal classification loss (Graves et al., 2006).
 
-    ``targets`` is (batch, longest) or all targets one after the other; ``reduction`` 1 or "mean" divides each loss by
-    its target length and then averages. Targets and lengths may lie on the host: lengths on the device are read from
-    it, for what depends on the longest. As in PyTorch the gradient is that of log-probabilities that came from
-    ``log_softmax``.
+    The loss is minus the logarithm of the total probability of all alignments of the targets with the input. As in
+    PyTorch, the gradient assumes that `log_probs` is the output of ``log_softmax``. Lengths on a device are read
+    from it.
+
+    Args:
+        log_probs: Logarithms of probabilities, of shape ``(T, N, C)`` or ``(T, C)``.
+        targets: The labels: ``(N, S)`` padded, or all sequences one after the other.
+        input_lengths: The lengths of the inputs, of shape ``(N,)``.
+        target_lengths: The lengths of the targets, of shape ``(N,)``.
+        blank: The class of the blank. Default: 0.
+        reduction: 0 (none), 1 (each loss divided by its target's length, then averaged), 2 (sum), or the name.
+        zero_infinity: Whether infinite losses and their gradients are 0. Default: ``False``.
+
+    Example:
+        >>> log_probs = torch.tensor([[[0.5, 0.5]]]).log()
+        >>> torch.ctc_loss(log_probs, torch.tensor([[1]]), torch.tensor([1]), torch.tensor([1]))
+        tensor(0.6931)
+
+    See also:
+        `torch.nn.CTCLoss`.
     """
     reduction = {0: "none", 1: "mean", 2: "sum"}.get(reduction, reduction)
     if reduction not in ("none", "mean", "sum"):

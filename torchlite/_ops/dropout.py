@@ -109,6 +109,26 @@ def _write_result_in_place(record, input, result, inplace):
     return call.write_result_in_place(record, input, result, input)
 
 
+_WORDS = {
+    "dropout": "Drops elements with a probability",
+    "alpha_dropout": "Drops elements so that mean and variance stay",
+    "feature_dropout": "Drops whole channels with a probability",
+    "feature_alpha_dropout": "Drops whole channels so that mean and variance stay",
+}
+_TORCH_DOC = """{words}.
+
+Args:
+    p: The probability to drop an element, from 0 to 1.
+    train: Whether dropout applies.
+
+Example:
+    >>> torch.{name}{suffix}(torch.ones(1, 2), 0.5, False)
+    tensor([[1., 1.]])
+
+See also:
+    `torch.nn.functional`, which has functions with defaults."""
+
+
 def _define_torch_functions(name: str, options: dict) -> None:
     """Define torch.<name>(input, p, train) and torch.<name>_, which nn.functional's functions use."""
 
@@ -116,12 +136,17 @@ def _define_torch_functions(name: str, options: dict) -> None:
         f"torch_{name}(Tensor input, p, train)",
         where="",
         alias=f"torch.{name}",
-        doc=f"{name} with probability `p` when `train`: see `nn.functional`.",
+        doc=_TORCH_DOC.format(name=name, words=_WORDS[name], suffix=""),
     )
     def out_of_place(F, input, p, train):
         return _apply_dropout(F, input, p, train, **options)
 
-    @composite(f"torch_{name}_(Tensor input, p, train)", where="", alias=f"torch.{name}_", doc=f"`{name}` in place.")
+    @composite(
+        f"torch_{name}_(Tensor input, p, train)",
+        where="",
+        alias=f"torch.{name}_",
+        doc=_TORCH_DOC.format(name=name, words=f"{_WORDS[name]}, in place", suffix="_"),
+    )
     def in_place(F, input, p, train):
         return _write_result_in_place(
             REGISTRY[f"torch_{name}_"], input, _apply_dropout(F, input, p, train, **options), True
@@ -139,9 +164,23 @@ for _name, _options in (
 
 @composite("dropout(Tensor input, p=0.5, training=True, inplace=False)", where="nn.functional")
 def dropout(F, input, p, training, inplace):
-    """Each entry set to zero with probability `p` while training, the others divided by 1 - p.
+    """Sets elements to zero with a probability, and divides the others by :math:`1 - p` (Hinton et al., 2012).
 
-    ValueError unless 0 <= p <= 1. On "cpu" the same entries as in PyTorch for the same seed.
+    On the CPU the same elements are dropped as in PyTorch with the same seed.
+
+    Args:
+        p: The probability to drop an element, from 0 to 1. Default: ``0.5``.
+        training: Whether dropout applies; otherwise the result is the input. Default: ``True``.
+
+    Raises:
+        ValueError: `p` is not between 0 and 1.
+
+    Example:
+        >>> F.dropout(torch.ones(3), p=0.5, training=False)
+        tensor([1., 1., 1.])
+
+    See also:
+        `torch.nn.Dropout`.
     """
     _check_probability(p, ValueError)
     return _write_result_in_place(REGISTRY["dropout"], input, _apply_dropout(F, input, p, training), inplace)
@@ -149,8 +188,23 @@ def dropout(F, input, p, training, inplace):
 
 @composite("alpha_dropout(Tensor input, p=0.5, training=False, inplace=False)", where="nn.functional")
 def alpha_dropout(F, input, p, training, inplace):
-    """Dropout for self-normalising networks: dropped entries get the value that selu has at minus infinity, and mean
-    and variance stay.
+    """Drops elements so that mean and variance stay (Klambauer et al., 2017).
+
+    A dropped element gets the limit of `selu` at minus infinity; then an affine map restores mean and variance.
+
+    Args:
+        p: The probability to drop an element, from 0 to 1. Default: ``0.5``.
+        training: Whether dropout applies; otherwise the result is the input. Default: ``False``.
+
+    Raises:
+        ValueError: `p` is not between 0 and 1.
+
+    Example:
+        >>> F.alpha_dropout(torch.ones(3))
+        tensor([1., 1., 1.])
+
+    See also:
+        `torch.nn.AlphaDropout`.
     """
     _check_probability(p, ValueError)
     return _write_result_in_place(
@@ -164,7 +218,22 @@ def alpha_dropout(F, input, p, training, inplace):
     layout=memory_layout.like_first,
 )
 def feature_alpha_dropout(F, input, p, training, inplace):
-    """`alpha_dropout` of entire channels (dimension 1)."""
+    """Drops whole channels (dimension 1) so that mean and variance stay.
+
+    Args:
+        p: The probability to drop an element, from 0 to 1. Default: ``0.5``.
+        training: Whether dropout applies; otherwise the result is the input. Default: ``False``.
+
+    Raises:
+        ValueError: `p` is not between 0 and 1.
+
+    Example:
+        >>> F.feature_alpha_dropout(torch.ones(1, 2))
+        tensor([[1., 1.]])
+
+    See also:
+        `torch.nn.FeatureAlphaDropout`.
+    """
     _check_probability(p, ValueError)
     return _write_result_in_place(
         REGISTRY["feature_alpha_dropout"],
@@ -195,14 +264,29 @@ _ONE_DIMENSION = (
 )
 
 
-def _make_channel_dropout(name: str, spatial: int, accepted: tuple[int, ...]) -> None:
-    words = f"with {spatial} spatial dimension{'s' if spatial > 1 else ''}"
+_CHANNELS_DOC = r"""Sets whole channels to zero with a probability, and divides the others by :math:`1 - p`.
 
+Args:
+    input: The input with {n} spatial dimension(s), of shape ``(N, C{shape})`` or ``(C{shape})``.
+    p: The probability to drop a channel, from 0 to 1. Default: ``0.5``.
+    training: Whether dropout applies; otherwise the result is the input. Default: ``True``.
+
+Raises:
+    ValueError: `p` is not between 0 and 1.
+
+Example:
+    >>> F.dropout{n}d(torch.ones(1, 2{ones}), training=False).shape
+    torch.Size([1, 2{ones}])
+
+See also:
+    `torch.nn.Dropout{n}d`."""
+
+
+def _make_channel_dropout(name: str, spatial: int, accepted: tuple[int, ...]) -> None:
     @composite(
         f"{name}(Tensor input, p=0.5, training=True, inplace=False)",
         where="nn.functional",
-        doc=f"Whole channels of an input {words} set to zero with probability `p` while training, the others divided "
-        "by 1 - p.",
+        doc=_CHANNELS_DOC.format(n=spatial, shape=", *" if spatial > 1 else ", L", ones=", 1" * spatial),
         layout=memory_layout.like_first if spatial > 1 else None,
     )
     def drop(F, input, p, training, inplace):
@@ -228,7 +312,22 @@ _make_channel_dropout("dropout3d", 3, (4, 5))
 
 @composite("native_dropout(Tensor input, p, train)", where="torch")
 def native_dropout(F, input, p, train):
-    """(dropout of `input`, the mask of the entries that are not dropped)."""
+    """Drops elements, and returns the mask of those that stay.
+
+    Args:
+        p: The probability to drop an element, from 0 to 1.
+        train: Whether dropout applies.
+
+    Returns:
+        The result and the mask (bool).
+
+    Example:
+        >>> torch.native_dropout(torch.ones(2), 0.5, False)
+        (tensor([1., 1.]), tensor([True, True]))
+
+    See also:
+        `torch.nn.functional.dropout`.
+    """
     if not train:
         return input.clone(), call.create_tensor("_full", tuple(input.shape), True, bool_, device=input.device)
     mask = _draw_noise(input, "_random_bernoulli", 1.0 - p).to(bool_)
@@ -245,5 +344,15 @@ op(
     composite=_apply_dropout_mask,
     shape_fn=lambda grad_output, mask: (grad_output.shape, grad_output.dtype),
     vjp={"grad_output": lambda F, g, mask, scale: F.native_dropout_backward(g, mask, scale)},
-    doc="The gradient of `native_dropout`, and its formula too: what the mask has, times a scale.",
+    doc="""Computes the gradient of `native_dropout`: ``grad_output * mask * scale``.
+
+    Args:
+        grad_output: The gradient of the result.
+        mask: The mask of the elements that stayed.
+        scale: The factor, ``1 / (1 - p)``.
+
+    Example:
+        >>> torch.native_dropout_backward(torch.ones(2), torch.tensor([True, False]), 2.0)
+        tensor([2., 0.])
+    """,
 )

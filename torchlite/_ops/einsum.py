@@ -288,14 +288,27 @@ def _find_cheapest_pair(terms, sizes, output):
 
 @composite("einsum(equation, *operands)", where="torch", out=Out(supported=False))
 def einsum(F, equation, operands):
-    """Sums of products of operands by index labels: "ij,jk->ik" is the matrix product, "ii->i" the diagonal,
-    "...ij->...ji" a transpose.
+    """Computes sums of products of tensors in Einstein's notation.
 
-    Without "->" the output has the labels that come once, in alphabetical order. Also `einsum(x, [0, 1], y, [1, 2], [0,
-    2])`. Three to 32 operands are contracted in a greedy order, and more of them from the left.
+    Each operand has a label a dimension. Labels that are not in the output are summed over: ``"ij,jk->ik"`` is the
+    matrix product, ``"ii->i"`` the diagonal, ``"...ij->...ji"`` a transpose. Without ``"->"`` the output has the
+    labels that occur once, in alphabetical order.
 
-    >>> torch.einsum("ij,j->i", torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
-    tensor([3., 7.])
+    Three to 32 operands are contracted in a greedy order, more of them from the left.
+
+    Args:
+        equation: The labels.
+        operands: The tensors. Also ``einsum(x, [0, 1], y, [1, 2], [0, 2])``, with labels as numbers.
+
+    Raises:
+        RuntimeError: The labels do not fit the dimensions or sizes.
+
+    Example:
+        >>> torch.einsum("ij,j->i", torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0]))
+        tensor([3., 7.])
+
+    See also:
+        `numpy.einsum`.
     """
     terms, output, operands = _parse_equation(equation, operands)
     terms, output, sizes = _expand_ellipses(terms, output, tuple(tuple(x.shape) for x in operands))

@@ -56,8 +56,25 @@ op(
             g, indices, weight_shape[0], padding_idx, scale_grad_by_freq
         )
     },
-    doc="""The rows of ``weight`` that ``indices`` name: (rows, features), (*) -> (*, features). Row ``padding_idx``
-    gets no gradient.
+    doc="""Looks up rows of a matrix by their indices; the argument order is that of PyTorch's operator.
+
+    Args:
+        weight: The matrix, of shape ``(rows, features)``.
+        indices: The indices, int32 or int64, of any shape.
+        padding_idx: A row that receives no gradient. Default: ``-1``, none.
+        scale_grad_by_freq: Whether a row's gradient is divided by the number of its occurrences.
+        sparse: Whether the gradient of `weight` is a sparse tensor.
+
+    Returns:
+        A tensor of shape ``(*indices.shape, features)``.
+
+    Example:
+        >>> torch.embedding(torch.tensor([[1.0], [2.0]]), torch.tensor([1, 0]))
+        tensor([[2.],
+                [1.]])
+
+    See also:
+        `torch.nn.functional.embedding`.
     """,
     sparse_grad_param="sparse",
 )
@@ -65,8 +82,20 @@ op(
 
 @composite("embedding_renorm_(Tensor input, Tensor indices, max_norm, norm_type=2.0)", where="torch")
 def embedding_renorm_(F, input, indices, max_norm, norm_type):
-    """Scale, in place, the rows of ``input`` that ``indices`` name and whose norm is above ``max_norm``, so that it is
-    just below.
+    """Scales rows of a matrix in place to at most a maximal norm.
+
+    Args:
+        input: The matrix, of shape ``(rows, features)``.
+        indices: The rows to look at, int32 or int64.
+        max_norm: The maximal norm.
+        norm_type: The order of the norm. Default: 2.
+
+    Returns:
+        `input`.
+
+    Example:
+        >>> torch.embedding_renorm_(torch.tensor([[3.0, 4.0]]), torch.tensor([0]), 1.0)
+        tensor([[0.6000, 0.8000]])
     """
     weight = input.detach()
     used = F.unique(indices.reshape(-1))
@@ -164,13 +193,30 @@ def _max_of_bags(F, rows, bag, counts):
 def embedding_bag(
     F, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx
 ):
-    """Embeddings of each bag (indices from one offset to the next) reduced by ``mode``: 0 sums, 1 takes the mean, 2 the
-    maximum. Four tensors: the reduced embeddings (bags, features), the bag of each index, the number of indices of each
-    bag, and for maxima the index that gave each.
+    """Reduces bags of rows of a matrix; the argument order is that of PyTorch's operator.
 
-    >>> torch.embedding_bag(torch.tensor([[1.], [2.], [3.]]), torch.tensor([0, 2, 1]), torch.tensor([0, 2]))[0]
-    tensor([[4.],
-            [2.]])
+    Args:
+        weight: The matrix, of shape ``(rows, features)``.
+        indices: The indices, int32 or int64, of one dimension.
+        offsets: The positions where bags begin.
+        scale_grad_by_freq: Whether a row's gradient is divided by the number of its occurrences.
+        mode: 0 (sum), 1 (mean) or 2 (maximum).
+        sparse: Whether the gradient of `weight` is a sparse tensor.
+        per_sample_weights: Factors of the rows, for sums.
+        include_last_offset: Whether the last of `offsets` is the end of the last bag.
+        padding_idx: A row that the bags leave out.
+
+    Returns:
+        Four tensors: the reduced rows of shape ``(bags, features)``, the bag of each index, the number of indices
+        of each bag, and for maxima the index of each.
+
+    Example:
+        >>> torch.embedding_bag(torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([0, 2, 1]), torch.tensor([0, 2]))[0]
+        tensor([[4.],
+                [2.]])
+
+    See also:
+        `torch.nn.functional.embedding_bag`.
     """
     mode = _MODES[mode]
     _check_bags(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx)
@@ -207,11 +253,22 @@ def embedding_bag(
 
 @composite("one_hot(Tensor input, num_classes=-1)", where="nn.functional", tags=0)
 def one_hot(F, input, num_classes):
-    """Class indices as 0/1 rows: (*) -> (*, num_classes), int64; ``num_classes=-1`` is one more than the largest index.
+    """Returns vectors with a 1 at the position of each class and zeros elsewhere.
 
-    >>> F.one_hot(torch.tensor([0, 2]))
-    tensor([[1, 0, 0],
-            [0, 0, 1]])
+    Args:
+        input: The classes, int64, of any shape.
+        num_classes: The number of classes. Default: one more than the greatest.
+
+    Returns:
+        An int64 tensor of shape ``(*input.shape, num_classes)``.
+
+    Raises:
+        RuntimeError: A class is negative or not below `num_classes`.
+
+    Example:
+        >>> F.one_hot(torch.tensor([0, 2]))
+        tensor([[1, 0, 0],
+                [0, 0, 1]])
     """
     if input.dtype is not int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")

@@ -3,12 +3,11 @@ everything else over them.
 """
 
 import math
-import warnings
 
 from .._dispatch import REGISTRY, Out, call, composite, memory_layout, op
-from .._dispatch.shape_and_value_checks import any_true, set_requires_grad
+from .._dispatch.shape_and_value_checks import set_requires_grad
 from .._dispatch.shapes import wrap_dim
-from .._types.dtypes import complex64, complex128, float32, float64, get_default_dtype, int64
+from .._types.dtypes import complex64, complex128, float32, float64, get_default_dtype
 
 _COMPLEX = {float32: complex64, float64: complex128}
 _REAL = {complex64: float32, complex128: float64}
@@ -180,20 +179,51 @@ def _c2c_1d(F, x, n, dim, norm, forward):
 
 @composite("fft_fft(Tensor input, n=None, dim=-1, norm=None)", where="fft", out=_COMPLEX_OUT)
 def fft_fft(F, input, n, dim, norm):
-    """The discrete Fourier transform along `dim` (trimmed or padded with zeros to `n`). Complex; single precision stays
-    single.
+    r"""Computes the discrete Fourier transform along a dimension.
 
-    `norm`: "backward" (no scale, the default), "forward" (1/n) or "ortho" (1/sqrt(n)).
+    .. math::
 
-    >>> torch.fft.fft(torch.tensor([1., 0., 0., 0.])).real
-    tensor([1., 1., 1., 1.])
+        X_k = \sum_{j = 0}^{n - 1} x_j \exp(-2 \pi i j k / n)
+
+    The result is complex; single precision stays single precision.
+
+    Args:
+        n: The length: the input is cut or padded with zeros to it. Default: the size of `dim`.
+        dim: The dimension. Default: the last.
+        norm: ``"backward"`` (default), ``"forward"`` or ``"ortho"``: which of the two transforms is scaled by
+            ``1/n``, or both by ``1/sqrt(n)``.
+
+    Example:
+        >>> torch.fft.fft(torch.tensor([1.0, 0.0, 0.0, 0.0])).real
+        tensor([1., 1., 1., 1.])
+
+    See also:
+        `torch.fft.ifft`, `torch.fft.rfft`.
     """
     return _c2c_1d(F, input, n, dim, norm, True)
 
 
 @composite("fft_ifft(Tensor input, n=None, dim=-1, norm=None)", where="fft", out=_COMPLEX_OUT)
 def fft_ifft(F, input, n, dim, norm):
-    """The inverse of `fft`: scale 1/n ("backward", the default), none ("forward") or 1/sqrt(n) ("ortho")."""
+    r"""Computes the inverse discrete Fourier transform along a dimension.
+
+    .. math::
+
+        x_j = \frac{1}{n} \sum_{k = 0}^{n - 1} X_k \exp(2 \pi i j k / n)
+
+    Args:
+        n: The length: the input is cut or padded with zeros to it. Default: the size of `dim`.
+        dim: The dimension. Default: the last.
+        norm: ``"backward"`` (default), ``"forward"`` or ``"ortho"``: which of the two transforms is scaled by
+            ``1/n``, or both by ``1/sqrt(n)``.
+
+    Example:
+        >>> torch.fft.ifft(torch.tensor([4.0, 0.0, 0.0, 0.0])).real
+        tensor([1., 1., 1., 1.])
+
+    See also:
+        `torch.fft.fft`.
+    """
     return _c2c_1d(F, input, n, dim, norm, False)
 
 
@@ -208,18 +238,46 @@ def _r2c_1d(F, name, x, n, dim, norm, forward):
 
 @composite("fft_rfft(Tensor input, n=None, dim=-1, norm=None)", where="fft", out=_COMPLEX_OUT)
 def fft_rfft(F, input, n, dim, norm):
-    """The first n // 2 + 1 entries of the transform of a real input: the rest are their conjugates. RuntimeError for
-    complex input.
+    """Computes the discrete Fourier transform of a real input: its first ``n // 2 + 1`` entries.
 
-    >>> torch.fft.rfft(torch.ones(4)).real
-    tensor([4., 0., 0.])
+    The other entries are their conjugates.
+
+    Args:
+        n: The length: the input is cut or padded with zeros to it. Default: the size of `dim`.
+        dim: The dimension. Default: the last.
+        norm: ``"backward"`` (default), ``"forward"`` or ``"ortho"``: which of the two transforms is scaled by
+            ``1/n``, or both by ``1/sqrt(n)``.
+
+    Raises:
+        RuntimeError: The input is complex.
+
+    Example:
+        >>> torch.fft.rfft(torch.ones(4)).real
+        tensor([4., 0., 0.])
+
+    See also:
+        `torch.fft.irfft`.
     """
     return _r2c_1d(F, "rfft", input, n, dim, norm, True)
 
 
 @composite("fft_ihfft(Tensor input, n=None, dim=-1, norm=None)", where="fft", out=_COMPLEX_OUT)
 def fft_ihfft(F, input, n, dim, norm):
-    """The inverse of `hfft`: half of the Hermitian signal whose transform is the real input."""
+    """Computes the inverse of `torch.fft.hfft`: the first half of the Hermitian signal of a real spectrum.
+
+    Args:
+        n: The length: the input is cut or padded with zeros to it. Default: the size of `dim`.
+        dim: The dimension. Default: the last.
+        norm: ``"backward"`` (default), ``"forward"`` or ``"ortho"``: which of the two transforms is scaled by
+            ``1/n``, or both by ``1/sqrt(n)``.
+
+    Example:
+        >>> torch.fft.ihfft(torch.tensor([1.0, 1.0, 1.0, 1.0])).real
+        tensor([1., 0., 0.])
+
+    See also:
+        `torch.fft.hfft`.
+    """
     return _r2c_1d(F, "ihfft", input, n, dim, norm, False)
 
 
@@ -233,17 +291,41 @@ def _c2r_1d(F, x, n, dim, norm, forward):
 
 @composite("fft_irfft(Tensor input, n=None, dim=-1, norm=None)", where="fft", out=_REAL_OUT)
 def fft_irfft(F, input, n, dim, norm):
-    """The inverse of `rfft`: a real signal of `n` entries (2 (m - 1) unless given) from half a spectrum.
+    """Computes the inverse of `torch.fft.rfft`: a real signal from half of its spectrum.
 
-    >>> torch.fft.irfft(torch.tensor([4., 0., 0.]))
-    tensor([1., 1., 1., 1.])
+    Args:
+        n: The length of the result. Default: ``2 * (m - 1)`` for a size ``m`` of `dim`.
+        dim: The dimension. Default: the last.
+        norm: ``"backward"`` (default), ``"forward"`` or ``"ortho"``: which of the two transforms is scaled by
+            ``1/n``, or both by ``1/sqrt(n)``.
+
+    Example:
+        >>> torch.fft.irfft(torch.tensor([4.0, 0.0, 0.0]))
+        tensor([1., 1., 1., 1.])
+
+    See also:
+        `torch.fft.rfft`.
     """
     return _c2r_1d(F, input, n, dim, norm, False)
 
 
 @composite("fft_hfft(Tensor input, n=None, dim=-1, norm=None)", where="fft", out=_REAL_OUT)
 def fft_hfft(F, input, n, dim, norm):
-    """The real transform of a Hermitian signal, given by its first half."""
+    """Computes the discrete Fourier transform of a Hermitian signal, given by its first half; the result is real.
+
+    Args:
+        n: The length of the result. Default: ``2 * (m - 1)`` for a size ``m`` of `dim`.
+        dim: The dimension. Default: the last.
+        norm: ``"backward"`` (default), ``"forward"`` or ``"ortho"``: which of the two transforms is scaled by
+            ``1/n``, or both by ``1/sqrt(n)``.
+
+    Example:
+        >>> torch.fft.hfft(torch.tensor([1.0, 0.0, 0.0]))
+        tensor([1., 1., 1., 1.])
+
+    See also:
+        `torch.fft.ihfft`.
+    """
     return _c2r_1d(F, input, n, dim, norm, True)
 
 
@@ -309,12 +391,21 @@ def _ihfft_nd(F, name, x, s, dim, norm):
     "fft_fftn(Tensor input, s=None, dim=None, norm=None)", where="fft", out=_COMPLEX_OUT, kwarg_aliases={"axes": "dim"}
 )
 def fft_fftn(F, input, s, dim, norm):
-    """The transform over several dimensions `dim` (all, or as many last ones as `s` has), trimmed or padded with zeros
-    to the sizes `s`.
+    """Computes the discrete Fourier transform over several dimensions.
 
-    >>> torch.fft.fftn(torch.ones(2, 2)).real
-    tensor([[4., 0.],
-            [0., 0.]])
+    Args:
+        s: The lengths: the input is cut or padded with zeros to them. Default: the sizes.
+        dim: The dimensions. Default: all, or as many last ones as `s` has.
+        norm: ``"backward"`` (default), ``"forward"`` or ``"ortho"``: which of the two transforms is scaled by
+            ``1/n``, or both by ``1/sqrt(n)``.
+
+    Example:
+        >>> torch.fft.fftn(torch.ones(2, 2)).real
+        tensor([[4., 0.],
+                [0., 0.]])
+
+    See also:
+        `torch.fft.ifftn`.
     """
     return _c2c_nd(F, input, s, dim, norm, True)
 
@@ -323,19 +414,64 @@ def fft_fftn(F, input, s, dim, norm):
     "fft_ifftn(Tensor input, s=None, dim=None, norm=None)", where="fft", out=_COMPLEX_OUT, kwarg_aliases={"axes": "dim"}
 )
 def fft_ifftn(F, input, s, dim, norm):
-    """The inverse of `fftn`."""
+    """Computes the inverse discrete Fourier transform over several dimensions.
+
+    Args:
+        s: The lengths: the input is cut or padded with zeros to them. Default: the sizes.
+        dim: The dimensions. Default: all, or as many last ones as `s` has.
+        norm: ``"backward"`` (default), ``"forward"`` or ``"ortho"``: which of the two transforms is scaled by
+            ``1/n``, or both by ``1/sqrt(n)``.
+
+    Example:
+        >>> torch.fft.ifftn(torch.tensor([[4.0, 0.0], [0.0, 0.0]])).real
+        tensor([[1., 1.],
+                [1., 1.]])
+
+    See also:
+        `torch.fft.fftn`.
+    """
     return _c2c_nd(F, input, s, dim, norm, False)
 
 
 @composite("fft_fft2(Tensor input, s=None, dim=(-2, -1), norm=None)", where="fft", out=_COMPLEX_OUT)
 def fft_fft2(F, input, s, dim, norm):
-    """`fftn` over two dimensions."""
+    """Computes the discrete Fourier transform over two dimensions.
+
+    Args:
+        s: The lengths: the input is cut or padded with zeros to them. Default: the sizes.
+        dim: The two dimensions. Default: the last two.
+        norm: ``"backward"`` (default), ``"forward"`` or ``"ortho"``: which of the two transforms is scaled by
+            ``1/n``, or both by ``1/sqrt(n)``.
+
+    Example:
+        >>> torch.fft.fft2(torch.ones(2, 2)).real
+        tensor([[4., 0.],
+                [0., 0.]])
+
+    See also:
+        `torch.fft.fftn`.
+    """
     return _c2c_nd(F, input, s, dim, norm, True)
 
 
 @composite("fft_ifft2(Tensor input, s=None, dim=(-2, -1), norm=None)", where="fft", out=_COMPLEX_OUT)
 def fft_ifft2(F, input, s, dim, norm):
-    """The inverse of `fft2`."""
+    """Computes the inverse discrete Fourier transform over two dimensions.
+
+    Args:
+        s: The lengths: the input is cut or padded with zeros to them. Default: the sizes.
+        dim: The two dimensions. Default: the last two.
+        norm: ``"backward"`` (default), ``"forward"`` or ``"ortho"``: which of the two transforms is scaled by
+            ``1/n``, or both by ``1/sqrt(n)``.
+
+    Example:
+        >>> torch.fft.ifft2(torch.tensor([[4.0, 0.0], [0.0, 0.0]])).real
+        tensor([[1., 1.],
+                [1., 1.]])
+
+    See also:
+        `torch.fft.fft2`.
+    """
     return _c2c_nd(F, input, s, dim, norm, False)
 
 
@@ -343,13 +479,42 @@ def fft_ifft2(F, input, s, dim, norm):
     "fft_rfftn(Tensor input, s=None, dim=None, norm=None)", where="fft", out=_COMPLEX_OUT, kwarg_aliases={"axes": "dim"}
 )
 def fft_rfftn(F, input, s, dim, norm):
-    """`fftn` of a real input, half of the last dimension's spectrum."""
+    """Computes the transform of a real input over several dimensions: half of the last one's spectrum.
+
+    Args:
+        s: The lengths: the input is cut or padded with zeros to them. Default: the sizes.
+        dim: The dimensions. Default: all, or as many last ones as `s` has.
+        norm: ``"backward"`` (default), ``"forward"`` or ``"ortho"``: which of the two transforms is scaled by
+            ``1/n``, or both by ``1/sqrt(n)``.
+
+    Example:
+        >>> torch.fft.rfftn(torch.ones(2, 2)).real
+        tensor([[4., 0.],
+                [0., 0.]])
+
+    See also:
+        `torch.fft.irfftn`.
+    """
     return _r2c_nd(F, "rfftn", input, s, dim, norm)
 
 
 @composite("fft_rfft2(Tensor input, s=None, dim=(-2, -1), norm=None)", where="fft", out=_COMPLEX_OUT)
 def fft_rfft2(F, input, s, dim, norm):
-    """`rfftn` over two dimensions."""
+    """Computes the transform of a real input over two dimensions: half of the last one's spectrum.
+
+    Args:
+        s: The lengths: the input is cut or padded with zeros to them. Default: the sizes.
+        dim: The two dimensions. Default: the last two.
+        norm: ``"backward"`` (default), ``"forward"`` or ``"ortho"``: which of the two transforms is scaled by
+            ``1/n``, or both by ``1/sqrt(n)``.
+
+    Example:
+        >>> torch.fft.rfft2(torch.ones(2, 4)).shape
+        torch.Size([2, 3])
+
+    See also:
+        `torch.fft.rfftn`.
+    """
     return _r2c_nd(F, "rfftn", input, s, dim, norm)
 
 
@@ -357,37 +522,127 @@ def fft_rfft2(F, input, s, dim, norm):
     "fft_irfftn(Tensor input, s=None, dim=None, norm=None)", where="fft", out=_REAL_OUT, kwarg_aliases={"axes": "dim"}
 )
 def fft_irfftn(F, input, s, dim, norm):
-    """The inverse of `rfftn`; the last dimension has 2 (m - 1) entries by default; see `s`."""
+    """Computes the inverse of `torch.fft.rfftn`.
+
+    Args:
+        s: The lengths: the input is cut or padded with zeros to them. Default: the sizes, and ``2 * (m - 1)`` for
+            the last one.
+        dim: The dimensions. Default: all, or as many last ones as `s` has.
+        norm: ``"backward"`` (default), ``"forward"`` or ``"ortho"``: which of the two transforms is scaled by
+            ``1/n``, or both by ``1/sqrt(n)``.
+
+    Example:
+        >>> torch.fft.irfftn(torch.tensor([[4.0, 0.0], [0.0, 0.0]]))
+        tensor([[1., 1.],
+                [1., 1.]])
+
+    See also:
+        `torch.fft.rfftn`.
+    """
     return _c2r_nd(F, "irfftn", input, s, dim, norm)
 
 
 @composite("fft_irfft2(Tensor input, s=None, dim=(-2, -1), norm=None)", where="fft", out=_REAL_OUT)
 def fft_irfft2(F, input, s, dim, norm):
-    """The inverse of `rfft2`."""
+    """Computes the inverse of `torch.fft.rfft2`.
+
+    Args:
+        s: The lengths: the input is cut or padded with zeros to them. Default: the sizes, and ``2 * (m - 1)`` for
+            the last one.
+        dim: The two dimensions. Default: the last two.
+        norm: ``"backward"`` (default), ``"forward"`` or ``"ortho"``: which of the two transforms is scaled by
+            ``1/n``, or both by ``1/sqrt(n)``.
+
+    Example:
+        >>> torch.fft.irfft2(torch.tensor([[4.0, 0.0], [0.0, 0.0]]))
+        tensor([[1., 1.],
+                [1., 1.]])
+
+    See also:
+        `torch.fft.rfft2`.
+    """
     return _c2r_nd(F, "irfftn", input, s, dim, norm)
 
 
 @composite("fft_hfftn(Tensor input, s=None, dim=None, norm=None)", where="fft", out=_REAL_OUT)
 def fft_hfftn(F, input, s, dim, norm):
-    """`hfft` over the last, `fft` over the other dimensions."""
+    """Computes `torch.fft.hfft` over the last dimension and `torch.fft.fft` over the others.
+
+    Args:
+        s: The lengths: the input is cut or padded with zeros to them. Default: the sizes, and ``2 * (m - 1)`` for
+            the last one.
+        dim: The dimensions. Default: all, or as many last ones as `s` has.
+        norm: ``"backward"`` (default), ``"forward"`` or ``"ortho"``: which of the two transforms is scaled by
+            ``1/n``, or both by ``1/sqrt(n)``.
+
+    Example:
+        >>> torch.fft.hfftn(torch.ones(2, 3)).shape
+        torch.Size([2, 4])
+
+    See also:
+        `torch.fft.ihfftn`.
+    """
     return _hfft_nd(F, "hfftn", input, s, dim, norm)
 
 
 @composite("fft_hfft2(Tensor input, s=None, dim=(-2, -1), norm=None)", where="fft", out=_REAL_OUT)
 def fft_hfft2(F, input, s, dim, norm):
-    """`hfftn` over two dimensions."""
+    """Computes `torch.fft.hfftn` over two dimensions.
+
+    Args:
+        s: The lengths: the input is cut or padded with zeros to them. Default: the sizes, and ``2 * (m - 1)`` for
+            the last one.
+        dim: The two dimensions. Default: the last two.
+        norm: ``"backward"`` (default), ``"forward"`` or ``"ortho"``: which of the two transforms is scaled by
+            ``1/n``, or both by ``1/sqrt(n)``.
+
+    Example:
+        >>> torch.fft.hfft2(torch.ones(2, 3)).shape
+        torch.Size([2, 4])
+
+    See also:
+        `torch.fft.ihfft2`.
+    """
     return _hfft_nd(F, "hfftn", input, s, dim, norm)
 
 
 @composite("fft_ihfftn(Tensor input, s=None, dim=None, norm=None)", where="fft", out=_COMPLEX_OUT)
 def fft_ihfftn(F, input, s, dim, norm):
-    """The inverse of `hfftn`."""
+    """Computes the inverse of `torch.fft.hfftn`.
+
+    Args:
+        s: The lengths: the input is cut or padded with zeros to them. Default: the sizes.
+        dim: The dimensions. Default: all, or as many last ones as `s` has.
+        norm: ``"backward"`` (default), ``"forward"`` or ``"ortho"``: which of the two transforms is scaled by
+            ``1/n``, or both by ``1/sqrt(n)``.
+
+    Example:
+        >>> torch.fft.ihfftn(torch.ones(2, 4)).shape
+        torch.Size([2, 3])
+
+    See also:
+        `torch.fft.hfftn`.
+    """
     return _ihfft_nd(F, "ihfftn", input, s, dim, norm)
 
 
 @composite("fft_ihfft2(Tensor input, s=None, dim=(-2, -1), norm=None)", where="fft", out=_COMPLEX_OUT)
 def fft_ihfft2(F, input, s, dim, norm):
-    """The inverse of `hfft2`."""
+    """Computes the inverse of `torch.fft.hfft2`.
+
+    Args:
+        s: The lengths: the input is cut or padded with zeros to them. Default: the sizes.
+        dim: The two dimensions. Default: the last two.
+        norm: ``"backward"`` (default), ``"forward"`` or ``"ortho"``: which of the two transforms is scaled by
+            ``1/n``, or both by ``1/sqrt(n)``.
+
+    Example:
+        >>> torch.fft.ihfft2(torch.ones(2, 4)).shape
+        torch.Size([2, 3])
+
+    See also:
+        `torch.fft.hfft2`.
+    """
     return _ihfft_nd(F, "ihfftn", input, s, dim, norm)
 
 
@@ -415,20 +670,42 @@ def _fft_frequencies(first, count, n, d, out, dtype, device, requires_grad):
 
 @composite("fft_fftfreq(" + _MAKE + ")", where="fft")
 def fft_fftfreq(F, n, d, out, dtype, device, requires_grad):
-    """The frequencies of `fft`'s entries for `n` samples `d` apart: 0 and the positive ones, then the negative ones.
+    """Returns the frequencies of the entries of `torch.fft.fft`: 0 and the positive ones, then the negative ones.
 
-    >>> torch.fft.fftfreq(4)
-    tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    Args:
+        n: The number of samples.
+        d: The distance of samples, in the unit of time. Default: 1.
+
+    Returns:
+        A tensor of shape ``(n,)``, in cycles per unit of time.
+
+    Example:
+        >>> torch.fft.fftfreq(4)
+        tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+
+    See also:
+        `torch.fft.fftshift`.
     """
     return _fft_frequencies((n + 1) // 2, n, n, d, out, dtype, device, requires_grad)
 
 
 @composite("fft_rfftfreq(" + _MAKE + ")", where="fft")
 def fft_rfftfreq(F, n, d, out, dtype, device, requires_grad):
-    """The frequencies of `rfft`'s n // 2 + 1 entries.
+    """Returns the frequencies of the entries of `torch.fft.rfft`.
 
-    >>> torch.fft.rfftfreq(4)
-    tensor([0.0000, 0.2500, 0.5000])
+    Args:
+        n: The number of samples.
+        d: The distance of samples, in the unit of time. Default: 1.
+
+    Returns:
+        A tensor of shape ``(n // 2 + 1,)``, in cycles per unit of time.
+
+    Example:
+        >>> torch.fft.rfftfreq(4)
+        tensor([0.0000, 0.2500, 0.5000])
+
+    See also:
+        `torch.fft.fftfreq`.
     """
     return _fft_frequencies(None, n // 2 + 1, n, d, out, dtype, device, requires_grad)
 
@@ -443,10 +720,17 @@ def _resolve_shift_dims(x, dim):
     "fft_fftshift(Tensor input, dim=None)", where="fft", layout=memory_layout.contiguous, kwarg_aliases={"axes": "dim"}
 )
 def fft_fftshift(F, input, dim):
-    """The entry of frequency 0 moved to the middle of each of `dim` (all unless given).
+    """Moves the entry of frequency 0 to the middle.
 
-    >>> torch.fft.fftshift(torch.fft.fftfreq(4))
-    tensor([-0.5000, -0.2500,  0.0000,  0.2500])
+    Args:
+        dim: The dimensions. Default: all.
+
+    Example:
+        >>> torch.fft.fftshift(torch.fft.fftfreq(4))
+        tensor([-0.5000, -0.2500,  0.0000,  0.2500])
+
+    See also:
+        `torch.fft.ifftshift`.
     """
     dims = _resolve_shift_dims(input, dim)
     return F.roll(input, tuple(input.shape[d] // 2 for d in dims), dims) if dims else F.clone(input)
@@ -456,230 +740,17 @@ def fft_fftshift(F, input, dim):
     "fft_ifftshift(Tensor input, dim=None)", where="fft", layout=memory_layout.contiguous, kwarg_aliases={"axes": "dim"}
 )
 def fft_ifftshift(F, input, dim):
-    """The inverse of `fftshift`."""
+    """Reverses `torch.fft.fftshift`.
+
+    Args:
+        dim: The dimensions. Default: all.
+
+    Example:
+        >>> torch.fft.ifftshift(torch.tensor([-0.5000, -0.2500, 0.0000, 0.2500]))
+        tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+
+    See also:
+        `torch.fft.fftshift`.
+    """
     dims = _resolve_shift_dims(input, dim)
     return F.roll(input, tuple((input.shape[d] + 1) // 2 for d in dims), dims) if dims else F.clone(input)
-
-
-# --- short-time transforms ------------------------------------------------------------------------
-
-
-def _format_stft_call(name, input, n_fft, hop_length, win_length, window, **rest):
-    """The call as PyTorch's errors show it."""
-
-    def type_string(x):
-        return f"torch.{x.dtype.scalar_name}Tensor"
-
-    shown = "None" if window is None else f"{type_string(window)}{{{list(window.shape)}}}"
-    more = ", ".join(f"{k}={'None' if v is None else int(v)}" for k, v in rest.items())
-    shown_type = type_string(input) if name == "stft" else f"CPU{input.dtype.scalar_name}Type"
-    arguments = (
-        f"{list(input.shape)}, n_fft={n_fft}, hop_length={hop_length}, win_length={win_length}, window={shown}, {more}"
-    )
-    return f"{name}({shown_type}{arguments}) "
-
-
-def _warn_window(message):
-    warnings.warn(message + "explicitly set `window=torch.ones(n_fft, device=<device>)`.", UserWarning, stacklevel=4)
-
-
-def _pad_window(F, window, win_length, n_fft, like):
-    """The window padded with zeros on both sides to `n_fft`."""
-    if window is None:
-        window = like.new_ones(win_length, dtype=_REAL.get(like.dtype, like.dtype))
-    if win_length < n_fft:
-        left = (n_fft - win_length) // 2
-        window = F.cat([window.new_zeros(left), window, window.new_zeros(n_fft - win_length - left)], 0)
-    return window
-
-
-def _pad_ends(F, x, amount, mode):
-    """(B, L) extended by `amount` on both sides."""
-    if mode == "constant":
-        zeros = x.new_zeros((x.shape[0], amount))
-        return F.cat([zeros, x, zeros], 1)
-    return F.pad(x.unsqueeze(1), (amount, amount), mode).squeeze(1)
-
-
-def _check_stft(shown, x, n_fft, hop_length, win_length, window):
-    if x.ndim not in (1, 2):
-        raise RuntimeError(f"{shown}: expected a 1D or 2D tensor")
-    length = x.shape[-1]
-    if not 0 < n_fft <= length:
-        raise RuntimeError(f"{shown}: expected 0 < n_fft < {length}, but got n_fft={n_fft}")
-    if hop_length <= 0:
-        raise RuntimeError(f"{shown}: expected hop_length > 0, but got hop_length={hop_length}")
-    if not 0 < win_length <= n_fft:
-        raise RuntimeError(f"{shown}: expected 0 < win_length <= n_fft, but got win_length={win_length}")
-    if window is not None and (window.ndim != 1 or window.shape[0] != win_length):
-        raise RuntimeError(
-            f"{shown}: expected a 1D window tensor of size equal to win_length={win_length}, but got window with "
-            f"size {list(window.shape)}"
-        )
-
-
-@composite(
-    "stft(Tensor input, n_fft, hop_length=None, win_length=None, Tensor? window=None, center=True, "
-    "pad_mode='reflect', normalized=False, onesided=None, return_complex=None, align_to_window=None)",
-    out=Out(supported=False),
-)
-def stft(
-    F,
-    input,
-    n_fft,
-    hop_length,
-    win_length,
-    window,
-    center,
-    pad_mode,
-    normalized,
-    onesided,
-    return_complex,
-    align_to_window,
-):
-    """The transforms of overlapping windowed frames of a signal (L) or (B, L): (..., n_fft // 2 + 1, frames), complex.
-
-    Frames of `n_fft` samples start every `hop_length` (n_fft // 4); `window` has `win_length` (n_fft) entries. With
-    `center` frame t is centred on sample t * hop_length of the signal padded by `pad_mode`. `onesided` (the default for
-    real signals) leaves out the conjugates. `normalized` scales by 1/sqrt(n_fft).
-    """
-    hop_length = n_fft // 4 if hop_length is None else hop_length
-    win_length = n_fft if win_length is None else win_length
-    if window is None:
-        _warn_window(
-            "A window was not provided. A rectangular window will be applied,which is known to cause spectral "
-            "leakage. Other windows such as torch.hann_window or torch.hamming_window are recommended to reduce "
-            "spectral leakage.To suppress this warning and use a rectangular window, "
-        )
-    is_complex = input.dtype.is_complex or (window is not None and window.dtype.is_complex)
-    if return_complex is None:
-        if not is_complex:
-            raise RuntimeError(
-                "stft requires the return_complex parameter be given for real inputs, and will further require that "
-                "return_complex=True in a future PyTorch release."
-            )
-        return_complex = True
-    x = input if input.ndim == 2 else input.unsqueeze(0) if input.ndim == 1 else input
-    if center and x.ndim == 2:
-        x = _pad_ends(F, x, n_fft // 2, pad_mode)
-    shown = _format_stft_call(
-        "stft",
-        x if input.ndim != 1 else x.squeeze(0),
-        n_fft,
-        hop_length,
-        win_length,
-        window,
-        normalized=normalized,
-        onesided=onesided,
-        return_complex=return_complex,
-        align_to_window=align_to_window,
-    )
-    _check_stft(shown, x, n_fft, hop_length, win_length, window)
-    frames = x.unfold(-1, n_fft, hop_length)
-    if window is not None or win_length < n_fft:
-        frames = frames * _pad_window(F, window, win_length, n_fft, x)
-    onesided = not is_complex if onesided is None else onesided
-    if onesided and is_complex:
-        raise RuntimeError("Cannot have onesided output if window or input is complex")
-    transform = F.fft_rfft if onesided else F.fft_fft
-    result = transform(frames, None, -1, "ortho" if normalized else "backward").transpose(1, 2)
-    result = result if input.ndim == 2 else result.squeeze(0)
-    return result if return_complex else F.view_as_real(result.contiguous())
-
-
-def _check_istft(shown, x, n_fft, hop_length, win_length, window, onesided):
-    if not x.numel():
-        raise RuntimeError(f"{shown}: input tensor cannot be empty.")
-    if x.ndim not in (2, 3):
-        raise RuntimeError(f"{shown}: expected a tensor with 2 or 3 dimensions, but got {x.ndim}")
-    bins = n_fft // 2 + 1 if onesided else n_fft
-    if x.shape[-2] != bins:
-        formula = "n_fft / 2 + 1 when onesided=True" if onesided else "n_fft when onesided=False"
-        raise RuntimeError(
-            f"{shown}: expected the frequency dimension (3rd to the last) of the input tensor to match {formula}, "
-            f"but got {x.shape[-2]}"
-        )
-    if not 0 < hop_length <= win_length:
-        raise RuntimeError(f"{shown}: expected 0 < hop_length <= win_length")
-    if not 0 < win_length <= n_fft:
-        raise RuntimeError(f"{shown}: expected 0 < win_length <= n_fft")
-    if window is not None and (window.ndim != 1 or window.shape[0] != win_length):
-        raise RuntimeError(f"{shown}: Invalid window shape. window has to be 1D and length of `win_length`")
-
-
-def _overlap_add(F, frames, hop_length):
-    """The sum of frames (B, T, N), each `hop_length` after the one before: (B, (T - 1) hop_length + N)."""
-    batch, count, width = frames.shape
-    start = F._new_arange(frames, 0, count * hop_length, hop_length, int64).unsqueeze(1)
-    place = (start + F._new_arange(frames, 0, width, 1, int64)).reshape(-1)
-    return F.index_add(
-        frames.new_zeros((batch, (count - 1) * hop_length + width)), 1, place, frames.reshape(batch, count * width)
-    )
-
-
-@composite(
-    "istft(Tensor input, n_fft, hop_length=None, win_length=None, Tensor? window=None, center=True, "
-    "normalized=False, onesided=None, length=None, return_complex=False)"
-)
-def istft(F, input, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex):
-    """The least-squares inverse of `stft` with the same arguments (Griffin and Lim, 1984), `length` samples of it if
-    given.
-
-    RuntimeError where the overlapping windows leave a sample uncovered.
-    """
-    hop_length = n_fft // 4 if hop_length is None else hop_length
-    win_length = n_fft if win_length is None else win_length
-    if window is None:
-        _warn_window(
-            "A window was not provided. A rectangular window will be applied.Please provide the same window used by "
-            "stft to make the inversion lossless.To suppress this warning and use a rectangular window, "
-        )
-    if not input.dtype.is_complex:
-        raise RuntimeError(
-            "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
-        )
-    shown = _format_stft_call(
-        "istft",
-        input,
-        n_fft,
-        hop_length,
-        win_length,
-        window,
-        center=center,
-        normalized=normalized,
-        onesided=onesided,
-        length=length,
-        return_complex=return_complex,
-    )
-    onesided = input.shape[-2] != n_fft if onesided is None and input.ndim >= 2 else onesided
-    _check_istft(shown, input, n_fft, hop_length, win_length, window, onesided)
-    x = (input if input.ndim == 3 else input.unsqueeze(0)).transpose(1, 2)
-    norm = "ortho" if normalized else "backward"
-    if return_complex:
-        if onesided:
-            raise RuntimeError(f"{shown}: complex output is not supported for onesided=True")
-        frames = F.fft_ifft(x, None, -1, norm)
-    else:
-        if window is not None and window.dtype.is_complex:
-            raise RuntimeError("Complex windows are incompatible with return_complex=False")
-        frames = F.fft_irfft(x if onesided else x[..., : n_fft // 2 + 1], n_fft, -1, norm)
-    window = _pad_window(F, window, win_length, n_fft, x)
-    total = _overlap_add(F, frames * window, hop_length)
-    cover = _overlap_add(F, (window * window).expand(1, frames.shape[1], n_fft), hop_length)
-    start = n_fft // 2 if center else 0
-    whole = total.shape[1]
-    end = start + length if length is not None else whole - n_fft // 2 if center else whole
-    stop = min(end, whole)
-    total, cover = total[:, start:stop], cover[:, start:stop]
-    if not cover.is_meta and any_true(cover.detach().abs() < 1e-11):
-        raise RuntimeError(f"{shown}window overlap add min: 1")
-    result = total / cover
-    if end > whole:
-        warnings.warn(
-            "The length of signal is shorter than the length parameter. Result is being padded with zeros in the "
-            "tail. Please check your center and hop_length settings.",
-            UserWarning,
-            stacklevel=3,
-        )
-        result = F.cat([result, result.new_zeros((result.shape[0], end - whole))], 1)
-    return result if input.ndim == 3 else result.squeeze(0)

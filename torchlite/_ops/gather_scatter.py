@@ -27,10 +27,17 @@ def _masked_select_vjp(F, g, input_shape, mask):
 op(
     "masked_select(Tensor input, Tensor mask)",
     vjp={"input": _masked_select_vjp},
-    doc="""The elements of `input` where `mask` (bool, broadcast with `input`) is true, as a vector.
+    doc="""Returns the elements where a mask is true, as a 1-d tensor.
 
-    >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
-    tensor([1, 3])
+    Args:
+        mask: A bool tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.masked_select(torch.tensor([1, 2, 3]), torch.tensor([True, False, True]))
+        tensor([1, 3])
+
+    See also:
+        `torch.masked_fill`, `torch.where`.
     """,
     out=Out("same", "{name}(): self and result must have the same scalar type"),
     overlap=Overlap(operands="none"),
@@ -69,10 +76,18 @@ op(
     overlap=Overlap("deprecated", example="tensor[mask] = scalar"),
 )
 def masked_fill(F, input, mask, value):
-    """`input` with `value` (a number or a 0-d tensor) where `mask` (bool, broadcast with `input`) is true.
+    """Returns the input with a value where a mask is true.
 
-    >>> torch.masked_fill(torch.tensor([1., 2.]), torch.tensor([False, True]), 0)
-    tensor([1., 0.])
+    Args:
+        mask: A bool tensor that broadcasts with `input`.
+        value: A number or a 0-d tensor.
+
+    Raises:
+        RuntimeError: The mask is not bool.
+
+    Example:
+        >>> torch.masked_fill(torch.tensor([1.0, 2.0]), torch.tensor([False, True]), 0)
+        tensor([1., 0.])
     """
     return (
         F._masked_fill_tensor(input, mask, value) if hasattr(value, "_tl_array") else F._masked_fill(input, mask, value)
@@ -92,11 +107,18 @@ op(
     tags=INPLACE,
     shape_fn=lambda input, mask, source: (broadcast_shapes(input.shape, mask.shape), input.dtype),
     vjp={"input": lambda F, g, mask: F._masked_fill(g, mask, 0), "source": _masked_source_vjp},
-    doc="""`input` with the elements of `source`, in order, where `mask` is true. RuntimeError when `source` has too
-    few.
+    doc="""Returns the input with the elements of another tensor, in order, where a mask is true.
 
-    >>> torch.masked_scatter(torch.zeros(3), torch.tensor([True, False, True]), torch.tensor([1., 2.]))
-    tensor([1., 0., 2.])
+    Args:
+        mask: A bool tensor that broadcasts with `input`.
+        source: The elements, at least as many as the mask has true ones; its dtype is the input's.
+
+    Raises:
+        RuntimeError: `source` has too few elements, or the dtypes do not fit.
+
+    Example:
+        >>> torch.masked_scatter(torch.zeros(3), torch.tensor([True, False, True]), torch.tensor([1.0, 2.0]))
+        tensor([1., 0., 2.])
     """,
 )
 
@@ -113,10 +135,23 @@ op(
     "take(Tensor input, Tensor index)",
     shape_fn=lambda input, index: (index.shape, input.dtype),
     vjp={"input": lambda F, g, input_shape, index: F.put(F._new_zeros(g, input_shape), index, g, True)},
-    doc="""The elements of the flattened `input` at `index` (int64): shape of `index`.
+    doc="""Returns the elements of the flattened input at given indices.
 
-    >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, 3]))
-    tensor([1, 4])
+    Args:
+        index: The indices, int64, of any shape; negative ones count from the end.
+
+    Returns:
+        A tensor of the shape of `index`.
+
+    Raises:
+        IndexError: An index is out of range.
+
+    Example:
+        >>> torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([0, 3]))
+        tensor([1, 4])
+
+    See also:
+        `torch.take_along_dim`, `torch.put`.
     """,
     out=Out(
         "same",
@@ -140,7 +175,21 @@ op(
         "input": _put_input_vjp,
         "source": lambda F, g, index, source_shape: F.reshape(F.take(g, index), source_shape),
     },
-    doc="""`input` with `source` written (or added) at `index` into the flattened elements.""",
+    doc="""Returns the input with values at given indices of the flattened elements.
+
+    Args:
+        index: The indices, int64; negative ones count from the end.
+        source: The values, as many as there are indices, of the input's dtype.
+        accumulate: Whether the values are added. Default: ``False``.
+
+    Example:
+        >>> torch.put(torch.zeros(2, 2), torch.tensor([3, 0]), torch.tensor([1.0, 2.0]))
+        tensor([[2., 0.],
+                [0., 1.]])
+
+    See also:
+        `torch.take`.
+    """,
     layout=memory_layout.like_first,
     overlap=Overlap(operands="target"),
 )
@@ -157,11 +206,20 @@ def _from_front(F, index, size):
     overlap=Overlap(operands="none"),
 )
 def take_along_dim(F, input, indices, dim):
-    """The elements of `input` at `indices` along `dim` (of the flattened input without one), as `gather`, but
-    broadcasting the other dimensions.
+    """Returns the elements at given indices along a dimension.
 
-    >>> torch.take_along_dim(torch.tensor([[3, 1, 2]]), torch.tensor([[1, 2]]), 1)
-    tensor([[1, 2]])
+    In contrast to `torch.gather`, the other dimensions broadcast.
+
+    Args:
+        indices: The indices, int64.
+        dim: The dimension. Default: none, the flattened input.
+
+    Example:
+        >>> torch.take_along_dim(torch.tensor([[3, 1, 2]]), torch.tensor([[1, 2]]), 1)
+        tensor([[1, 2]])
+
+    See also:
+        `torch.gather`, `torch.argsort`.
     """
     if indices.dtype is not int64:
         raise RuntimeError(
@@ -193,13 +251,27 @@ op(
     "gather(Tensor input, dim, Tensor index, *, sparse_grad=False)",
     shape_fn=lambda input, index: (index.shape, input.dtype),
     vjp={"input": lambda F, g, input_shape, dim, index: F.scatter_add(F._new_zeros(g, input_shape), dim, index, g)},
-    doc="""For each place of `index` (int64) the element of `input` that it names along `dim`: shape of `index`.
-    RuntimeError for an index out of
-   range.
+    doc="""Returns the elements at given indices along a dimension.
 
-    >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[0], [1]]))
-    tensor([[1],
-            [4]])
+    For three dimensions and ``dim=1``, ``out[i][j][k] = input[i][index[i][j][k]][k]``.
+
+    Args:
+        index: The indices along `dim`, int64, with as many dimensions as `input`.
+        sparse_grad: Whether the gradient of `input` is a sparse tensor. Default: ``False``.
+
+    Returns:
+        A tensor of the shape of `index`.
+
+    Raises:
+        RuntimeError: An index is out of range, or the shapes do not fit.
+
+    Example:
+        >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[0], [1]]))
+        tensor([[1],
+                [4]])
+
+    See also:
+        `torch.scatter`, `torch.take_along_dim`.
     """,
     layout=memory_layout.contiguous,
     out=Out("same"),
@@ -221,12 +293,26 @@ op(
     tags=INPLACE,
     shape_fn=lambda input: (input.shape, input.dtype),
     vjp={"input": _scatter_input_vjp, "src": lambda F, g, dim, index: F.gather(g, dim, index)},
-    doc="""`input` with the elements of `src` (or one number) written at the places that `index` names along `dim`; with
-    `reduce` ("add" or
-   "multiply") combined.
+    doc="""Returns the input with values at given indices along a dimension.
 
-    >>> torch.scatter(torch.zeros(3), 0, torch.tensor([2, 0]), torch.tensor([5., 6.]))
-    tensor([6., 0., 5.])
+    For three dimensions and ``dim=1``, ``out[i][index[i][j][k]][k] = src[i][j][k]``. Where an index is repeated,
+    one of the values stays.
+
+    Args:
+        index: The indices along `dim`, int64, with as many dimensions as `input`.
+        src: The values; its sizes are at least those of `index`.
+        value: A number in place of `src`.
+        reduce: ``"add"`` or ``"multiply"``, to combine the values with the input's. Default: none, replace.
+
+    Raises:
+        RuntimeError: An index is out of range, or the shapes or dtypes do not fit.
+
+    Example:
+        >>> torch.scatter(torch.zeros(3), 0, torch.tensor([2, 0]), torch.tensor([5.0, 6.0]))
+        tensor([6., 0., 5.])
+
+    See also:
+        `torch.gather`, `torch.scatter_add`, `torch.scatter_reduce`.
     """,
     out=Out("same"),
     overlap=Overlap(operands="target"),
@@ -248,11 +334,17 @@ def raw_indices(input, indices):
     overlap=Overlap("deprecated", "target", example="tensor[indices] = tensor"),
 )
 def index_put(F, input, indices, values, accumulate):
-    """`input` with `values` written (or added, if `accumulate`) at `input[indices]`; `indices` is a tuple of tensors,
-    None for an entire dimension.
+    """Returns the input with values at the positions of an indexing expression, as ``input[indices] = values``.
 
-    >>> torch.index_put(torch.zeros(3), (torch.tensor([1]),), torch.tensor(2.))
-    tensor([0., 2., 0.])
+    Args:
+        indices: A tuple of index tensors (int64 or bool) that broadcast with one another; ``None`` is an entire
+            dimension.
+        values: The values, which broadcast to the shape of ``input[indices]``.
+        accumulate: Whether the values are added, those of repeated indices too. Default: ``False``.
+
+    Example:
+        >>> torch.index_put(torch.zeros(3), (torch.tensor([1]),), torch.tensor(2.0))
+        tensor([0., 2., 0.])
     """
     if input.dtype is not values.dtype:
         raise RuntimeError(
@@ -282,10 +374,21 @@ op(
     tags=INPLACE,
     shape_fn=_same_shape_and_dtype,
     vjp={"input": lambda F, g: g, "src": lambda F, g, dim, index: F.gather(g, dim, index)},
-    doc="""`input` with each element of `src` added at the place that `index` names along `dim`; repeated places add up.
+    doc="""Returns the input with values added at given indices along a dimension; repeated indices add up.
 
-    >>> torch.scatter_add(torch.zeros(2), 0, torch.tensor([1, 1]), torch.tensor([2., 3.]))
-    tensor([0., 5.])
+    Args:
+        index: The indices along `dim`, int64, with as many dimensions as `input`.
+        src: The values; its sizes are at least those of `index`.
+
+    Raises:
+        RuntimeError: An index is out of range, or the shapes or dtypes do not fit.
+
+    Example:
+        >>> torch.scatter_add(torch.zeros(2), 0, torch.tensor([1, 1]), torch.tensor([2.0, 3.0]))
+        tensor([0., 5.])
+
+    See also:
+        `torch.scatter`, `torch.scatter_reduce`.
     """,
     out=Out("same"),
     overlap=Overlap(operands="target"),
@@ -382,11 +485,23 @@ op(
         1
     ],
     vjp={("input", "src"): _scatter_reduce_vjp},
-    doc="""`input` with the elements of `src` combined into the places that `index` names along `dim`, by "sum", "prod",
-    "mean", "amax" or "amin"; with `include_self=False` what stood at those places is left out.
+    doc="""Returns the input with values reduced into given indices along a dimension.
 
-    >>> torch.scatter_reduce(torch.zeros(2), 0, torch.tensor([1, 1]), torch.tensor([2., 3.]), "amax")
-    tensor([0., 3.])
+    Args:
+        index: The indices along `dim`, int64, with as many dimensions as `input`.
+        src: The values; its sizes are at least those of `index`.
+        reduce: ``"sum"``, ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``.
+        include_self: Whether the input's elements at these indices are part of the reduction. Default: ``True``.
+
+    Raises:
+        RuntimeError: An index is out of range, or the shapes or dtypes do not fit.
+
+    Example:
+        >>> torch.scatter_reduce(torch.zeros(2), 0, torch.tensor([1, 1]), torch.tensor([2.0, 3.0]), "amax")
+        tensor([0., 3.])
+
+    See also:
+        `torch.scatter_add`, `torch.index_reduce`.
     """,
     out=Out("same"),
     overlap=Overlap(operands="target"),
@@ -407,12 +522,21 @@ op(
     "index_select(Tensor input, dim, Tensor index)",
     shape_fn=_select_rule,
     vjp={"input": lambda F, g, input_shape, dim, index: F.index_add(F._new_zeros(g, input_shape), dim, index, g)},
-    doc="""The slices of `input` at `index` (a vector of int32 or int64) along `dim`. IndexError for an index out of
-    range.
+    doc="""Returns a copy of the slices at given indices along a dimension.
 
-    >>> torch.index_select(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([0]))
-    tensor([[1],
-            [3]])
+    Args:
+        index: The indices along `dim`, int32 or int64, of one dimension.
+
+    Raises:
+        IndexError: An index is out of range.
+
+    Example:
+        >>> torch.index_select(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([0]))
+        tensor([[1],
+                [3]])
+
+    See also:
+        `torch.select`, which takes one index.
     """,
     layout=memory_layout.contiguous,
     out=Out("same", "{name}(): self and result must have the same scalar type"),
@@ -430,10 +554,16 @@ op(
     tags=INPLACE,
     shape_fn=lambda input: (input.shape, input.dtype),
     vjp={"input": lambda F, g: g, "source": _index_add_source_vjp},
-    doc="""`input` with the slices of `source` (times `alpha`) added at `index` along `dim`; repeated indices add up.
+    doc="""Returns the input with slices added at given indices along a dimension; repeated indices add up.
 
-    >>> torch.index_add(torch.zeros(2), 0, torch.tensor([1, 1]), torch.tensor([2., 3.]))
-    tensor([0., 5.])
+    Args:
+        index: The indices along `dim`, int32 or int64, of one dimension.
+        source: The slices: the shape of `input` with ``len(index)`` as the size of `dim`.
+        alpha: A factor of `source`. Default: 1.
+
+    Example:
+        >>> torch.index_add(torch.zeros(2), 0, torch.tensor([1, 1]), torch.tensor([2.0, 3.0]))
+        tensor([0., 5.])
     """,
     out=Out("same"),
     overlap=Overlap(operands="target"),
@@ -448,10 +578,15 @@ op(
         "input": lambda F, g, dim, index: F.index_fill(g, dim, index, 0),
         "source": lambda F, g, dim, index, source_shape: _index_add_source_vjp(F, g, dim, index, source_shape, 1),
     },
-    doc="""`input` with the slices of `source` written at `index` along `dim`.
+    doc="""Returns the input with slices replaced at given indices along a dimension.
 
-    >>> torch.index_copy(torch.zeros(2), 0, torch.tensor([1]), torch.tensor([2.]))
-    tensor([0., 2.])
+    Args:
+        index: The indices along `dim`, int32 or int64, of one dimension.
+        source: The slices: the shape of `input` with ``len(index)`` as the size of `dim`.
+
+    Example:
+        >>> torch.index_copy(torch.zeros(2), 0, torch.tensor([1]), torch.tensor([2.0]))
+        tensor([0., 2.])
     """,
     out=Out("same"),
     overlap=Overlap(operands="target"),
@@ -474,10 +609,15 @@ op(
     tags=INPLACE,
     shape_fn=lambda input: (input.shape, input.dtype),
     vjp={"input": lambda F, g, dim, index: F.index_fill(g, dim, index, 0), "value": _index_fill_value_vjp},
-    doc="""`input` with `value` (a number or a 0-d tensor) in the slices at `index` along `dim`.
+    doc="""Returns the input with a value in the slices at given indices along a dimension.
 
-    >>> torch.index_fill(torch.zeros(2), 0, torch.tensor([1]), 5)
-    tensor([0., 5.])
+    Args:
+        index: The indices along `dim`, int32 or int64, of one dimension.
+        value: A number or a 0-d tensor.
+
+    Example:
+        >>> torch.index_fill(torch.zeros(2), 0, torch.tensor([1]), 5)
+        tensor([0., 5.])
     """,
     layout=memory_layout.like_first,
     overlap=Overlap("deprecated", "target", example="tensor[mask] = scalar"),
@@ -492,8 +632,20 @@ op(
     overlap=Overlap(operands="target"),
 )
 def index_reduce(F, input, dim, index, source, reduce, include_self):
-    """`input` with the slices of `source` combined into the slices at `index` along `dim`, by "prod", "mean", "amax" or
-    "amin".
+    """Returns the input with slices reduced into those at given indices along a dimension.
+
+    Args:
+        index: The indices along `dim`, int32 or int64, of one dimension.
+        source: The slices: the shape of `input` with ``len(index)`` as the size of `dim`.
+        reduce: ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``.
+        include_self: Whether the input's elements at these indices are part of the reduction. Default: ``True``.
+
+    Example:
+        >>> torch.index_reduce(torch.ones(2), 0, torch.tensor([1, 1]), torch.tensor([2.0, 3.0]), "prod")
+        tensor([1., 6.])
+
+    See also:
+        `torch.scatter_reduce`.
     """
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
@@ -524,11 +676,23 @@ op("_repeat_interleave_indices(Tensor repeats)", where="", tags=NONDIFF)
     "repeat_interleave(Tensor input, repeats=None, dim=None, *, output_size=None)", layout=memory_layout.contiguous
 )
 def repeat_interleave(F, input, repeats, dim, output_size):
-    """Each element of `input` (each slice along `dim`) `repeats` times, one after the other; of a vector of counts
-    alone, each index so many times.
+    """Repeats each element, or each slice along a dimension, one after the other.
 
-    >>> torch.repeat_interleave(torch.tensor([1, 2]), 2)
-    tensor([1, 1, 2, 2])
+    ``repeat_interleave(repeats)`` alone returns each index of `repeats` as many times as its count says.
+
+    Args:
+        repeats: The number of repetitions: an integer, or an int64 tensor with one count a slice.
+        dim: The dimension. Default: none, the flattened input.
+        output_size: The size of `dim` in the result, where it is known.
+
+    Example:
+        >>> torch.repeat_interleave(torch.tensor([1, 2]), 2)
+        tensor([1, 1, 2, 2])
+        >>> torch.repeat_interleave(torch.tensor([2, 0, 1]))
+        tensor([0, 0, 2])
+
+    See also:
+        `torch.Tensor.repeat`, `torch.tile`.
     """
     if repeats is None:
         index = F._repeat_interleave_indices(input)
@@ -574,7 +738,18 @@ op(
         ),
         "src": lambda F, g, dim, start, end, step: F._slice(g, dim, start, end, step),
     },
-    doc="""`input` with `src` in place of its slice `start:end:step` along `dim`.""",
+    doc="""Returns a copy of the input with another tensor in place of a slice.
+
+    Args:
+        src: The tensor, of the shape of the slice.
+        start: The first index. Default: 0.
+        end: The index after the last one. Default: the size.
+        step: The distance of the indices. Default: 1.
+
+    Example:
+        >>> torch.slice_scatter(torch.zeros(3), torch.ones(2), start=1)
+        tensor([0., 1., 1.])
+    """,
     layout=memory_layout.like_first,
     out=Out("same"),
     overlap=Overlap(operands="partial"),
@@ -586,7 +761,20 @@ op(
         "input": lambda F, g, src_shape, dim, index: F.select_scatter(g, F._new_zeros(g, src_shape), dim, index),
         "src": lambda F, g, dim, index: F.select(g, dim, index),
     },
-    doc="""`input` with `src` in place of its slice `index` along `dim`.""",
+    doc="""Returns a copy of the input with another tensor in place of the slice at one index.
+
+    Args:
+        src: The tensor, of the shape of the slice.
+        index: The index along `dim`.
+
+    Example:
+        >>> torch.select_scatter(torch.zeros(2, 2), torch.ones(2), 0, 1)
+        tensor([[0., 0.],
+                [1., 1.]])
+
+    See also:
+        `torch.select`.
+    """,
     layout=memory_layout.like_first,
 )
 op(
@@ -598,14 +786,42 @@ op(
         ),
         "src": lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2),
     },
-    doc="""`input` with `src` in place of the diagonal that `diagonal(offset, dim1, dim2)` gives.""",
+    doc="""Returns a copy of the input with another tensor in place of a diagonal.
+
+    Args:
+        src: The tensor, of the shape of the diagonal.
+        offset: The diagonal, counted from the main one upwards. Default: 0.
+        dim1, dim2: The dimensions of the matrices.
+
+    Example:
+        >>> torch.diagonal_scatter(torch.zeros(2, 2), torch.ones(2))
+        tensor([[1., 0.],
+                [0., 1.]])
+
+    See also:
+        `torch.diagonal`.
+    """,
     layout=memory_layout.like_first,
 )
 
 
 @composite("as_strided_scatter(Tensor input, Tensor src, size, stride, storage_offset=None)")
 def as_strided_scatter(F, input, src, size, stride, storage_offset):
-    """A copy of `input` with `src` written into its view `as_strided(size, stride, storage_offset)`."""
+    """Returns a copy of the input with another tensor in place of a strided view.
+
+    Args:
+        src: The tensor, of shape `size`.
+        size: The sizes of the view.
+        stride: Its strides, in elements.
+        storage_offset: The position of its first element. Default: the input's.
+
+    Example:
+        >>> torch.as_strided_scatter(torch.zeros(4), torch.ones(2), (2,), (2,))
+        tensor([1., 0., 1., 0.])
+
+    See also:
+        `torch.as_strided`.
+    """
     out = input.clone()
     part = out.as_strided(size, stride, storage_offset)
     if part.shape != src.shape:
@@ -627,10 +843,18 @@ op(
 
 @composite("unravel_index(Tensor indices, shape)", where="torch", out=Out(supported=False))
 def unravel_index(F, indices, shape):
-    """The coordinates in an array of `shape` of flat `indices`: a tuple of one tensor a dimension.
+    """Converts flat indices to coordinates.
 
-    >>> torch.unravel_index(torch.tensor(5), (2, 3))
-    (tensor(1), tensor(2))
+    Args:
+        indices: The indices, int64, into the flattened array.
+        shape: The shape of the array.
+
+    Returns:
+        A tuple with one tensor a dimension, each of the shape of `indices`.
+
+    Example:
+        >>> torch.unravel_index(torch.tensor(5), (2, 3))
+        (tensor(1), tensor(2))
     """
     if indices.dtype.category != 1:
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")

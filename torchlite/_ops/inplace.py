@@ -78,8 +78,22 @@ def _fill_by_kernel(input, value):
 
 @composite("copy_(Tensor input, src, non_blocking=False)", where="Tensor")
 def copy_(F, input, src, non_blocking):
-    """Write `src` (a tensor or a number), broadcast and cast, into the tensor; returns the tensor. RuntimeError when
-    the shapes do not fit. `non_blocking` has no effect: a copy is complete, or ordered by the stream, on return.
+    """Copies the elements of another tensor into this one, broadcast and converted.
+
+    Args:
+        input: The tensor, which is overwritten.
+        src: A tensor or a number.
+        non_blocking: Has no effect: a copy is complete, or ordered by the stream, on return.
+
+    Returns:
+        The tensor.
+
+    Raises:
+        RuntimeError: The shape does not broadcast.
+
+    Example:
+        >>> torch.zeros(2).copy_(torch.tensor([1, 2]))
+        tensor([1., 2.])
     """
     if not hasattr(src, "_tl_array"):
         return call.run_in_place(_fill, (input, src), {})
@@ -109,7 +123,19 @@ def copy_(F, input, src, non_blocking):
 
 @composite("fill_(Tensor input, value)", where="torch Tensor")
 def fill_(F, input, value):
-    """Write a number (or a 0-d tensor) into every element; returns the tensor."""
+    """Sets all elements to a value.
+
+    Args:
+        input: The tensor, which is overwritten.
+        value: A number or a 0-d tensor.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> torch.zeros(2).fill_(7)
+        tensor([7., 7.])
+    """
     if hasattr(value, "_tl_array"):
         if value.ndim:
             raise RuntimeError(
@@ -130,14 +156,37 @@ def fill_(F, input, value):
 
 @composite("zero_(Tensor input)", where="torch Tensor")
 def zero_(F, input):
-    """Set every element to zero; returns the tensor."""
+    """Sets all elements to zero.
+
+    Args:
+        input: The tensor, which is overwritten.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> torch.ones(2).zero_()
+        tensor([0., 0.])
+    """
     return _fill_by_kernel(input, 0)
 
 
 @composite("fill_diagonal_(Tensor input, fill_value, wrap=False)", where="Tensor")
 def fill_diagonal_(F, input, fill_value, wrap):
-    """Write a number on the main diagonal (of a tall matrix, with `wrap`, again below each empty row); returns the
-    tensor.
+    """Sets the elements of the main diagonal to a value.
+
+    Args:
+        input: The tensor, which is overwritten.
+        fill_value: The number.
+        wrap: Whether the diagonal of a tall matrix begins anew below an empty row. Default: ``False``.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> torch.zeros(2, 2).fill_diagonal_(1)
+        tensor([[1., 0.],
+                [0., 1.]])
     """
     if input.ndim < 2:
         raise RuntimeError("dimensions must larger than 1")
@@ -148,7 +197,23 @@ def fill_diagonal_(F, input, fill_value, wrap):
 
 @composite("resize_(Tensor input, *size, memory_format=None)", where="Tensor")
 def resize_(F, input, size, memory_format):
-    """Resize the tensor. Elements keep their order; new ones are uninitialised. Returns the tensor."""
+    """Changes the shape in place. The elements keep their order, and additional ones are not initialized.
+
+    Args:
+        input: The tensor, which is resized.
+        size: The sizes, as integers or as one sequence.
+        memory_format: The order of the elements in memory. Default: `torch.contiguous_format`.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> torch.tensor([1, 2, 3]).resize_(2)
+        tensor([1, 2])
+
+    See also:
+        `torch.reshape`.
+    """
     if input.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     from .._tensor.storage import set_geometry
@@ -170,7 +235,23 @@ CALLBACKS.resize = lambda tensor, shape: resize_(CALLBACKS.F, tensor, shape, Non
 
 @composite("resize_as_(Tensor input, Tensor the_template, *, memory_format=None)", where="torch Tensor")
 def resize_as_(F, input, the_template, memory_format):
-    """Resize the tensor to the shape of another; see `resize_`."""
+    """Changes the shape in place to that of another tensor.
+
+    Args:
+        input: The tensor, which is resized.
+        the_template: The other tensor.
+        memory_format: The order of the elements in memory. Default: `torch.contiguous_format`.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> torch.tensor([1, 2, 3]).resize_as_(torch.zeros(2))
+        tensor([1, 2])
+
+    See also:
+        `torch.Tensor.resize_`.
+    """
     if getattr(memory_format, "name", "") == "preserve_format":
         channels = [f for f in (channels_last, channels_last_3d) if the_template.is_contiguous(memory_format=f)]
         dense = the_template.is_contiguous() or not channels
@@ -180,8 +261,22 @@ def resize_as_(F, input, the_template, memory_format):
 
 @composite("set_(Tensor input, source=None, storage_offset=0, size=None, stride=None)", where="Tensor")
 def set_(F, input, source, storage_offset, size, stride):
-    """Let the tensor share the memory of `source` (a tensor of the same dtype, or a storage), or hold nothing; returns
-    the tensor. A storage that is too small for the size grows.
+    """Makes the tensor share the memory of another tensor or of a storage.
+
+    Args:
+        input: The tensor, which is changed.
+        source: A tensor of the same dtype, or a storage. Default: none, the tensor becomes empty.
+        storage_offset: The position of the first element, in elements. Default: 0.
+        size: The sizes. Default: the source's.
+        stride: The strides, in elements. Default: contiguous.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> x, y = torch.zeros(1), torch.tensor([1.0, 2.0])
+        >>> x.set_(y)
+        tensor([1., 2.])
     """
     from .._tensor.storage import set_geometry
     from .._tensor.typed_storage import checked_bytes, is_storage
@@ -236,10 +331,20 @@ _set = op(
 
 @composite("equal(Tensor input, Tensor other)")
 def equal(F, input, other):
-    """True if two tensors have the same shape and equal elements: a bool.
+    """Returns whether two tensors have the same shape and equal elements.
 
-    >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
-    True
+    Args:
+        other: The other tensor, on the same device.
+
+    Returns:
+        A bool.
+
+    Example:
+        >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
+        True
+
+    See also:
+        `torch.allclose`, `torch.eq`.
     """
     if not hasattr(other, "_tl_array"):
         raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
@@ -272,17 +377,40 @@ def _make_in_place_view(name, schema, doc, where="Tensor"):
     )
 
 
-_TURNED = "Give the tensor the shape and order that `{}` gives; returns the tensor."
-for _schema in ("transpose(, dim0, dim1)", "squeeze(, dim=None)", "unsqueeze(, dim)"):
+_IN_PLACE_DOC = """Gives the tensor the shape and strides of the view that `{name}` returns.
+
+Args:
+    input: The tensor, which is changed.
+    {arguments}
+
+Returns:
+    The tensor.
+
+Example:
+    >>> torch.zeros(2, 1).{name}_({call}).shape
+    torch.Size({shape})
+
+See also:
+    `torch.{name}`."""
+_TWO_DIMS = "dim0, dim1: The two dimensions."
+for _schema, _words in {
+    "transpose(, dim0, dim1)": {"arguments": _TWO_DIMS, "call": "0, 1", "shape": [1, 2]},
+    "squeeze(, dim=None)": {
+        "arguments": "dim: The dimension, or a tuple of them, to remove where its size is 1. Default: all dimensions.",
+        "call": "1",
+        "shape": [2],
+    },
+    "unsqueeze(, dim)": {"arguments": "dim: The position of the new dimension.", "call": "0", "shape": [1, 2, 1]},
+}.items():
     _name = _schema[: _schema.index("(")]
-    _make_in_place_view(_name, _schema, _TURNED.format(_name))
+    _make_in_place_view(_name, _schema, _IN_PLACE_DOC.format(name=_name, **_words))
 
 
 def _make_in_place_transpose(name):
     def transpose_in_place(F, input, dim0, dim1):
         return F.transpose_(input, dim0, dim1)
 
-    transpose_in_place.__doc__ = _TURNED.format(name)
+    transpose_in_place.__doc__ = _IN_PLACE_DOC.format(name=name, arguments=_TWO_DIMS, call="0, 1", shape=[1, 2])
     composite(f"{name}_(Tensor input, dim0, dim1)", where="Tensor")(transpose_in_place)
 
 
@@ -292,7 +420,25 @@ _make_in_place_transpose("swapdims")
 
 @composite("t_(Tensor input)", where="Tensor")
 def t_(F, input):
-    """Transpose the matrix in place (its memory stays); returns the tensor."""
+    """Transposes the matrix in place; the memory stays as it is.
+
+    Args:
+        input: The tensor, which is transposed.
+
+    Returns:
+        The tensor.
+
+    Raises:
+        RuntimeError: The tensor has more than two dimensions.
+
+    Example:
+        >>> torch.tensor([[1, 2]]).t_()
+        tensor([[1],
+                [2]])
+
+    See also:
+        `torch.t`.
+    """
     if input.ndim > 2:
         raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
     return F.transpose_(input, 0, input.ndim - 1) if input.ndim else input
@@ -300,7 +446,28 @@ def t_(F, input):
 
 @composite("as_strided_(Tensor input, size, stride, storage_offset=None)", where="torch Tensor")
 def as_strided_(F, input, size, stride, storage_offset):
-    """Set the tensor's size, strides and storage offset on its memory; returns the tensor."""
+    """Sets the tensor's sizes, strides and storage offset on its memory.
+
+    Args:
+        input: The tensor, which is changed.
+        size: The sizes.
+        stride: The strides, in elements.
+        storage_offset: The position of the first element in the storage. Default: the input's.
+
+    Returns:
+        The tensor.
+
+    Raises:
+        RuntimeError: An element would be outside the storage.
+
+    Example:
+        >>> torch.tensor([1, 2, 3]).as_strided_((2, 2), (1, 1))
+        tensor([[1, 2],
+                [2, 3]])
+
+    See also:
+        `torch.as_strided`.
+    """
     offset = 0 if storage_offset is None else storage_offset - input.storage_offset()
     return F._restride_(input, tuple(size), tuple(stride), offset, input.stride())
 
@@ -310,37 +477,100 @@ _make_in_place_view("_as_strided", "_restride(, size, stride, offset, input_stri
 
 @composite("detach(Tensor input)", where="torch", tags=VIEW)
 def detach(F, input):
-    """A tensor on the same memory without history."""
+    """Returns a tensor on the same memory that autograd does not follow.
+
+    Example:
+        >>> x = torch.tensor([1.0], requires_grad=True)
+        >>> torch.detach(x).requires_grad
+        False
+
+    See also:
+        `torch.Tensor.detach_`, `torch.no_grad`.
+    """
     return input.detach()
 
 
 @composite("detach_(Tensor input)", where="torch", tags=VIEW)
 def detach_(F, input):
-    """Drop the tensor's history in place; returns the tensor."""
+    """Removes the tensor from the autograd graph in place.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> x = torch.tensor([1.0], requires_grad=True)
+        >>> (2 * x).detach_().requires_grad
+        False
+
+    See also:
+        `torch.detach`.
+    """
     return input.detach_()
 
 
 @composite("detach_copy(Tensor input)", where="torch", layout=memory_layout.contiguous, out=Out("same"))
 def detach_copy(F, input):
-    """A copy of the tensor without history."""
+    """Returns a copy that autograd does not follow.
+
+    Example:
+        >>> torch.detach_copy(torch.tensor([1.0], requires_grad=True))
+        tensor([1.])
+
+    See also:
+        `torch.detach`.
+    """
     return input.detach().clone()
 
 
 @composite("is_nonzero(Tensor input)", where="Tensor", tags=VIEW)
 def is_nonzero(F, input):
-    """True if the one element of the tensor is not zero. RuntimeError for more elements."""
+    """Returns whether the only element of the tensor is not zero.
+
+    Returns:
+        A bool.
+
+    Raises:
+        RuntimeError: The tensor has another number of elements.
+
+    Example:
+        >>> torch.tensor([2.0]).is_nonzero()
+        True
+    """
     return bool(input)
 
 
 @composite("is_same_size(Tensor input, Tensor other)", where="Tensor", tags=VIEW)
 def is_same_size(F, input, other):
-    """True if two tensors have the same shape."""
+    """Returns whether two tensors have the same shape.
+
+    Args:
+        other: The other tensor.
+
+    Returns:
+        A bool.
+
+    Example:
+        >>> torch.zeros(2).is_same_size(torch.ones(2))
+        True
+    """
     return tuple(input.shape) == tuple(other.shape)
 
 
 @composite("is_set_to(Tensor input, Tensor tensor)", where="Tensor", tags=VIEW)
 def is_set_to(F, input, tensor):
-    """True if two tensors have the same memory, offset, shape and strides."""
+    """Returns whether two tensors have the same memory, offset, shape and strides.
+
+    Args:
+        tensor: The other tensor.
+
+    Returns:
+        A bool.
+
+    Example:
+        >>> x = torch.zeros(2)
+        >>> x.is_set_to(x.view(2))
+        True
+    """
     return (
         owner_of(input._tl_array) is owner_of(tensor._tl_array)
         and input.storage_offset() == tensor.storage_offset()
@@ -352,16 +582,39 @@ def is_set_to(F, input, tensor):
 
 @composite("map_(Tensor input, Tensor tensor, callable)", where="Tensor", tags=VIEW)
 def map_(F, input, tensor, callable):
-    """Replace each element a by `callable(a, b)`, b being the element of `tensor` there, in place (slow; CPU only)."""
+    """Replaces each element by a function of it and of another tensor's element. It is slow, and for the CPU alone.
+
+    Args:
+        input: The tensor, which is overwritten.
+        tensor: The other tensor, which broadcasts.
+        callable: A function of two numbers.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> torch.tensor([1.0, 2.0]).map_(torch.tensor([3.0, 4.0]), lambda a, b: a * b)
+        tensor([3., 8.])
+    """
     return _map_elements(F, "map_", callable, input, other=tensor)
 
 
 @composite("map2_(Tensor input, Tensor x, Tensor y, callable)", where="Tensor", tags=VIEW)
 def map2_(F, input, x, y, callable):
-    """Replace each element a by `callable(a, b, c)` of the elements of `x` and `y` there, in place (slow; CPU only).
+    """Replaces each element by a function of it and of two other tensors' elements. It is slow, and for the CPU alone.
 
-    >>> torch.tensor([1., 2.]).map2_(torch.tensor([3., 4.]), torch.tensor(5.), lambda a, b, c: a * b + c)
-    tensor([ 8., 13.])
+    Args:
+        input: The tensor, which is overwritten.
+        x: The first other tensor, which broadcasts.
+        y: The second other tensor, which broadcasts.
+        callable: A function of three numbers.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> torch.tensor([1.0, 2.0]).map2_(torch.tensor([3.0, 4.0]), torch.tensor(5.0), lambda a, b, c: a * b + c)
+        tensor([ 8., 13.])
     """
     return _map_elements(F, "map2_", callable, input, x=x, y=y)
 

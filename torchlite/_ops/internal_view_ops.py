@@ -6,6 +6,7 @@ import math
 
 from .._dispatch import MODE, NONDIFF, UNINITIALIZED, VIEW, Out, Overlap, call, composite, memory_layout, op, table_of
 from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.error_translation import filter_traceback
 from .._dispatch.node_names import saved_argument
 
 # Positions count cells: elements of the base, or real numbers where of base and view one is complex and one is not.
@@ -102,12 +103,21 @@ def move(F, input, where):
 
 
 def move_tensor(tensor, where):
-    return move(CALLBACKS.F, tensor, where)
+    try:
+        return move(CALLBACKS.F, tensor, where)
+    except Exception:
+        filter_traceback()
+        raise
 
 
 @composite("alias(Tensor input)", where="Tensor", tags=VIEW)
 def alias(F, input):
-    """A view of the entire tensor."""
+    """Returns a view of the whole tensor.
+
+    Example:
+        >>> torch.tensor([1, 2]).alias()
+        tensor([1, 2])
+    """
     return F._slice_index(input, (...,))
 
 

@@ -127,13 +127,32 @@ def _vector_norm(F, name, x, ord, dim, keepdim, dtype):
     "linalg_vector_norm(Tensor input, ord=2, dim=None, keepdim=False, *, dtype=None)", where="linalg", out=Out("same")
 )
 def linalg_vector_norm(F, x, ord, dim, keepdim, dtype):
-    """(sum |x|^ord)^(1/ord) over `dim` (all unless given). `ord` may be inf, -inf (greatest and least size) and 0 (how
-    many are not zero).
+    r"""Computes vector norms.
 
-    The result is real. RuntimeError for integers.
+    .. math::
 
-    >>> torch.linalg.vector_norm(torch.tensor([3., 4.]))
-    tensor(5.)
+        \lVert x \rVert_p = \left( \sum_i |x_i|^p \right)^{1 / p}
+
+    The order ``inf`` is the greatest absolute value, ``-inf`` the least one, and 0 the number of elements that are
+    not zero.
+
+    Args:
+        ord: The order :math:`p`. Default: 2.
+        dim: The dimension, or a tuple of them, of the vectors. Default: all elements.
+        dtype: The dtype to which the input is converted first. Default: the input's.
+
+    Returns:
+        A real tensor.
+
+    Raises:
+        RuntimeError: The dtype is an integer.
+
+    Example:
+        >>> torch.linalg.vector_norm(torch.tensor([3.0, 4.0]))
+        tensor(5.)
+
+    See also:
+        `torch.linalg.matrix_norm`, `torch.linalg.norm`.
     """
     if isinstance(ord, complex):
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
@@ -193,11 +212,25 @@ def _largest_or_smallest_magnitude(F, x, ord, dim, keepdim):
     out=Out("same", "linalg.{short} expected out tensor dtype {want} but got: {got}"),
 )
 def linalg_matrix_norm(F, A, ord, dim, keepdim, dtype):
-    """The norm of the matrices in the two dimensions `dim`: "fro", "nuc" (sum of singular values), 2 and -2 (greatest,
-    least singular value), 1 and -1 (column sums of sizes), inf and -inf (row sums).
+    """Computes matrix norms.
 
-    >>> torch.linalg.matrix_norm(torch.tensor([[3., 0.], [0., 4.]]))
-    tensor(5.)
+    Args:
+        input: The matrices, with at least two dimensions.
+        ord: ``"fro"`` (Frobenius), ``"nuc"`` (sum of the singular values), 2 and -2 (greatest and least singular
+            value), 1 and -1 (greatest and least column sum of absolute values), ``inf`` and ``-inf`` (the same of
+            rows). Default: ``"fro"``.
+        dim: The two dimensions of the matrices. Default: the last two.
+        dtype: The dtype to which the input is converted first. Default: the input's.
+
+    Returns:
+        A real tensor.
+
+    Example:
+        >>> torch.linalg.matrix_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+        tensor(5.)
+
+    See also:
+        `torch.linalg.vector_norm`.
     """
     return _matrix_norm(F, "linalg.matrix_norm", A, ord, tuple(dim), keepdim, dtype)
 
@@ -208,8 +241,26 @@ def linalg_matrix_norm(F, A, ord, dim, keepdim, dtype):
     out=Out("same", "linalg.{short} expected out tensor dtype {want} but got: {got}"),
 )
 def linalg_norm(F, A, ord, dim, keepdim, dtype):
-    """A vector norm (`dim` one dimension, or nothing given: of all elements) or a matrix norm (`dim` two dimensions, or
-    a 2-d tensor and `ord` given).
+    """Computes a vector or a matrix norm.
+
+    It is a matrix norm where `dim` has two dimensions, or where `ord` is given without `dim` and the input has two;
+    else a vector norm.
+
+    Args:
+        ord: The order; see `torch.linalg.vector_norm` and `torch.linalg.matrix_norm`. Default: the 2-norm of the
+            elements.
+        dim: One dimension or two. Default: all elements.
+        dtype: The dtype to which the input is converted first. Default: the input's.
+
+    Returns:
+        A real tensor.
+
+    Example:
+        >>> torch.linalg.norm(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), 1)
+        tensor(6.)
+
+    See also:
+        `numpy.linalg.norm`.
     """
     if dim is not None and not hasattr(dim, "__index__"):
         dim = tuple(dim)
@@ -235,8 +286,19 @@ def linalg_norm(F, A, ord, dim, keepdim, dtype):
     keywords_from=1,
 )
 def norm(F, input, p, dim, keepdim, out, dtype):
-    """The `p`-norm of all elements or over `dim`. For older programs; see `linalg.vector_norm` and
-    `linalg.matrix_norm`.
+    """Computes a norm. Deprecated: use `torch.linalg.vector_norm` or `torch.linalg.matrix_norm`.
+
+    Args:
+        p: The order: a number, ``"fro"`` or ``"nuc"``. Default: ``"fro"``.
+        dim: The dimension, or several. Default: all elements.
+        dtype: The dtype to which the input is converted first. Default: the input's.
+
+    Example:
+        >>> torch.norm(torch.tensor([3.0, 4.0]))
+        tensor(5.)
+
+    See also:
+        `torch.linalg.vector_norm`, `torch.linalg.matrix_norm`.
     """
     if p is None or p == "fro":
         result = _vector_norm(F, "linalg.vector_norm", input, 2.0, dim, keepdim, dtype)
@@ -252,7 +314,17 @@ def norm(F, input, p, dim, keepdim, out, dtype):
 
 @composite("renorm(Tensor input, p, dim, maxnorm)", tags=INPLACE, layout=memory_layout.contiguous, out=Out("same"))
 def renorm(F, input, p, dim, maxnorm):
-    """`input` with each slice along `dim` whose `p`-norm exceeds `maxnorm` scaled down to it."""
+    """Scales slices along a dimension down to a maximal norm; shorter ones stay.
+
+    Args:
+        p: The order of the norm.
+        maxnorm: The maximal norm.
+
+    Example:
+        >>> torch.renorm(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1.0)
+        tensor([[0.6000, 0.8000],
+                [0.3000, 0.4000]])
+    """
     if input.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
     if p <= 0:
@@ -269,11 +341,24 @@ def renorm(F, input, p, dim, maxnorm):
 
 @composite("linalg_cond(Tensor input, p=None)", where="linalg", out=CASTABLE_OUT)
 def linalg_cond(F, A, p):
-    """The condition number: the norm of A times the norm of its inverse (p = "fro", "nuc", 1, -1, inf, -inf), or the
-    ratio of the extreme singular values (2, -2).
+    r"""Computes the condition numbers of matrices.
 
-    >>> torch.linalg.cond(torch.tensor([[4., 0.], [0., 2.]]))
-    tensor(2.)
+    .. math::
+
+        \kappa_p(A) = \lVert A \rVert_p \lVert A^{-1} \rVert_p
+
+    Args:
+        input: The matrices, square except for ``p`` 2 and -2.
+        p: ``"fro"`` (Frobenius), ``"nuc"`` (sum of the singular values), 2 and -2 (greatest and least singular
+            value), 1 and -1 (greatest and least column sum of absolute values), ``inf`` and ``-inf`` (the same of
+            rows). Default: 2.
+
+    Returns:
+        A real tensor; infinity for a singular matrix.
+
+    Example:
+        >>> torch.linalg.cond(torch.tensor([[4.0, 0.0], [0.0, 2.0]]))
+        tensor(2.)
     """
     if A.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
@@ -303,8 +388,25 @@ def linalg_cond(F, A, p):
     out=CASTABLE_OUT,
 )
 def linalg_matrix_rank(F, A, tol, atol, rtol, hermitian):
-    """Number of singular values (magnitudes of eigenvalues with `hermitian`) above max(atol, rtol * largest): int64.
-    `tol` replaces both tolerances by an absolute one.
+    """Computes the ranks of matrices.
+
+    The rank is the number of singular values above ``max(atol, rtol * largest)``.
+
+    Args:
+        input: The matrices, of shape ``(*, m, n)``.
+        tol: An absolute tolerance in place of the other two; for older programs.
+        atol: The absolute tolerance. Default: 0.
+        rtol: The tolerance relative to the greatest singular value. Default: ``max(m, n)`` times the machine
+            epsilon, or 0 if `atol` is positive.
+        hermitian: Whether the matrices are Hermitian; their eigenvalues take the place of singular values. Default:
+            ``False``.
+
+    Returns:
+        An int64 tensor of shape ``(*,)``.
+
+    Example:
+        >>> torch.linalg.matrix_rank(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
+        tensor(1)
     """
     if A.ndim < 2:
         raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
@@ -380,11 +482,24 @@ _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "dono
     keywords_from=2,
 )
 def cdist(F, x1, x2, p, compute_mode):
-    """The `p`-norm distance of every row of `x1` (..., n, d) to every row of `x2` (..., m, d): (..., n, m). Batch
-    dimensions broadcast.
+    """Computes the distances between the rows of two matrices in a :math:`p`-norm.
 
-    >>> torch.cdist(torch.tensor([[0., 0.]]), torch.tensor([[3., 4.]]))
-    tensor([[5.]])
+    Args:
+        x1: The first rows, of shape ``(*, n, d)``.
+        x2: The second rows, of shape ``(*, m, d)``; batch dimensions broadcast.
+        p: The order of the norm, at least 0. Default: 2.
+        compute_mode: Whether the Euclidean distance is computed by a matrix product: ``"use_mm_for_euclid_dist"``,
+            ``"donot_use_mm_for_euclid_dist"``, or by the sizes (default).
+
+    Returns:
+        A tensor of shape ``(*, n, m)``.
+
+    Example:
+        >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
+        tensor([[5.]])
+
+    See also:
+        `torch.pdist`, `torch.nn.PairwiseDistance`.
     """
     if compute_mode not in _MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
@@ -405,7 +520,22 @@ def cdist(F, x1, x2, p, compute_mode):
 
 @composite("pdist(Tensor input, p=2.0)", where="torch", alias="nn.functional.pdist")
 def pdist(F, input, p):
-    """The `p`-norm distances of every two rows of `input` (n, d), the pair (0, 1) first: n (n - 1) / 2 of them."""
+    """Computes the distances between all pairs of rows of a matrix in a :math:`p`-norm.
+
+    Args:
+        input: The rows, of shape ``(n, d)``.
+        p: The order of the norm, at least 0. Default: 2.
+
+    Returns:
+        A tensor of shape ``(n * (n - 1) / 2,)``: the pairs ``(0, 1)``, ``(0, 2)`` and so on.
+
+    Example:
+        >>> torch.pdist(torch.tensor([[0.0], [1.0], [3.0]]))
+        tensor([1., 3., 2.])
+
+    See also:
+        `torch.cdist`, `scipy.spatial.distance.pdist`.
+    """
     if input.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
     if input.dtype.category != 2:
@@ -445,14 +575,24 @@ def _check_cov_weights(name, weights, count, integral):
 
 @composite("cov(Tensor input, *, correction=1, Tensor? fweights=None, Tensor? aweights=None)")
 def cov(F, input, correction, fweights, aweights):
-    """The covariance matrix of variables (rows) over observations (columns); the variance, for one variable.
-    `correction` is taken from the count.
+    """Computes the covariance matrix of variables.
 
-    `fweights` say how often each observation counts (integers), `aweights` how much.
+    Args:
+        input: The observations: a variable a row, an observation a column. One dimension is one variable.
+        correction: The number subtracted from the number of observations in the divisor. Default: 1.
+        fweights: The number of times that each observation counts, integers.
+        aweights: The weight of each observation.
 
-    >>> torch.cov(torch.tensor([[0., 2.], [2., 0.]]))
-    tensor([[ 2., -2.],
-            [-2.,  2.]])
+    Returns:
+        A matrix of shape ``(variables, variables)``, or the variance for one variable.
+
+    Example:
+        >>> torch.cov(torch.tensor([[0.0, 2.0], [2.0, 0.0]]))
+        tensor([[ 2., -2.],
+                [-2.,  2.]])
+
+    See also:
+        `torch.corrcoef`, `numpy.cov`.
     """
     if input.ndim > 2:
         raise RuntimeError(
@@ -499,7 +639,22 @@ def cov(F, input, correction, fweights, aweights):
 
 @composite("corrcoef(Tensor input)")
 def corrcoef(F, input):
-    """The correlation coefficients of variables (rows) over observations (columns)."""
+    """Computes the Pearson correlation coefficients of variables.
+
+    Args:
+        input: The observations: a variable a row, an observation a column.
+
+    Returns:
+        A matrix of shape ``(variables, variables)``, or a 0-d tensor for one variable.
+
+    Example:
+        >>> torch.corrcoef(torch.tensor([[0.0, 2.0], [2.0, 0.0]]))
+        tensor([[ 1., -1.],
+                [-1.,  1.]])
+
+    See also:
+        `torch.cov`.
+    """
     if input.ndim > 2:
         raise RuntimeError(
             f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions"
@@ -518,12 +673,22 @@ def corrcoef(F, input):
 
 @composite("linalg_vander(Tensor x, *, N=None)", where="linalg")
 def linalg_vander(F, x, N):
-    """The Vandermonde matrices of vectors (..., n): the powers 0 .. N-1 (N = n unless given) of every element, (..., n,
-    N).
+    """Computes Vandermonde matrices: ``out[..., i, j] = x[..., i] ** j``.
 
-    >>> torch.linalg.vander(torch.tensor([2, 3]), N=3)
-    tensor([[1, 2, 4],
-            [1, 3, 9]])
+    Args:
+        x: The vectors, of shape ``(*, n)``.
+        N: The number of columns. Default: ``n``.
+
+    Returns:
+        A tensor of shape ``(*, n, N)``.
+
+    Example:
+        >>> torch.linalg.vander(torch.tensor([2, 3]), N=3)
+        tensor([[1, 2, 4],
+                [1, 3, 9]])
+
+    See also:
+        `torch.vander`, whose powers descend.
     """
     if x.dtype.name == "bool" or (x.dtype.category == 2 and x.dtype.np.itemsize < 4):
         raise RuntimeError(
@@ -542,7 +707,20 @@ def linalg_vander(F, x, N):
 
 @composite("linalg_diagonal(Tensor A, *, offset=0, dim1=-2, dim2=-1)", where="linalg")
 def linalg_diagonal(F, A, offset, dim1, dim2):
-    """The diagonals of matrices, a view: `torch.diagonal` of the last two dimensions."""
+    """Returns the diagonals of matrices, as a view with the diagonal as the last dimension.
+
+    Args:
+        A: The matrices.
+        offset: The diagonal, counted from the main one upwards. Default: 0.
+        dim1, dim2: The dimensions of the matrices. Default: the last two.
+
+    Example:
+        >>> torch.linalg.diagonal(torch.tensor([[1, 2], [3, 4]]))
+        tensor([1, 4])
+
+    See also:
+        `torch.diagonal`.
+    """
     return F.diagonal(A, offset, dim1, dim2)
 
 
@@ -551,17 +729,33 @@ def linalg_diagonal(F, A, offset, dim1, dim2):
 
 @composite("dist(Tensor input, Tensor other, p=2)")
 def dist(F, input, other, p):
-    """The `p`-norm of `input - other`, broadcast against each other.
+    """Computes the :math:`p`-norm of the difference of two tensors.
 
-    >>> torch.dist(torch.tensor([1., 1.]), torch.tensor([4., 5.]))
-    tensor(5.)
+    Args:
+        other: The second tensor, which broadcasts with `input`.
+        p: The order of the norm. Default: 2.
+
+    Returns:
+        A 0-d tensor.
+
+    Example:
+        >>> torch.dist(torch.tensor([1.0, 1.0]), torch.tensor([4.0, 5.0]))
+        tensor(5.)
     """
     return _vector_norm(F, "linalg.vector_norm", input - other, p, None, False, None)
 
 
 @composite("frobenius_norm(Tensor input, dim, keepdim=False)", where="torch", out=Out("same"))
 def frobenius_norm(F, input, dim, keepdim):
-    """See `linalg.matrix_norm`: the 2-norm over the dimensions `dim` (all for an empty list)."""
+    """Computes the Frobenius norm. For older programs; see `torch.linalg.matrix_norm`.
+
+    Args:
+        dim: The dimensions; an empty list means all.
+
+    Example:
+        >>> torch.frobenius_norm(torch.tensor([[3.0, 4.0]]), (0, 1))
+        tensor(5.)
+    """
     return _vector_norm(F, "linalg.vector_norm", input, 2.0, dim, keepdim, None)
 
 
@@ -571,14 +765,37 @@ def frobenius_norm(F, input, dim, keepdim):
     out=Out("same", "linalg.matrix_norm expected out tensor dtype {want} but got: {got}"),
 )
 def nuclear_norm(F, input, dim, keepdim):
-    """See `linalg.matrix_norm`: the sum of the singular values."""
+    """Computes the sum of the singular values. For older programs; see `torch.linalg.matrix_norm`.
+
+    Args:
+        dim: The two dimensions of the matrices. Default: the last two.
+
+    Example:
+        >>> torch.nuclear_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+        tensor(7.)
+    """
     return _matrix_norm(F, "linalg.matrix_norm", input, "nuc", tuple(dim), keepdim, None)
 
 
 @composite("norm_except_dim(Tensor v, pow=2, dim=0)", where="torch")
 def norm_except_dim(F, v, pow, dim):
-    """The `pow`-norm over all dimensions but `dim`, which keeps size 1; over all for dim -1. The divisor of weight
-    normalisation.
+    """Computes norms over all dimensions but one, as weight normalization divides by.
+
+    Args:
+        v: The tensor.
+        pow: The order of the norm. Default: 2.
+        dim: The dimension that stays. -1 means none. Default: 0.
+
+    Returns:
+        A tensor in which all dimensions but `dim` have size 1; a 0-d tensor for -1.
+
+    Example:
+        >>> torch.norm_except_dim(torch.tensor([[3.0, 4.0], [6.0, 8.0]]))
+        tensor([[ 5.],
+                [10.]])
+
+    See also:
+        `torch.nn.utils.parametrizations.weight_norm`.
     """
     if dim == -1:
         return _vector_norm(F, "linalg.vector_norm", v, pow, None, False, None)

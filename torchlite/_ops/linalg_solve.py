@@ -68,14 +68,29 @@ op(
     out=Out("same", SCALAR_TYPE),
 )
 def linalg_solve_triangular(F, A, B, upper, left, unitriangular):
-    """X with A X = B (X A = B with left=False) for triangular (..., n, n) A, of which only that triangle is read. Batch
-    dimensions broadcast.
+    """Solves linear systems with triangular matrices.
 
-    With `unitriangular` the diagonal counts as ones. A zero on the diagonal gives infinities.
+    .. math::
 
-    >>> torch.linalg.solve_triangular(torch.tensor([[2., 0.], [1., 1.]]), torch.tensor([[2.], [3.]]), upper=False)
-    tensor([[1.],
-            [2.]])
+        A X = B
+
+    A zero on the diagonal gives infinities.
+
+    Args:
+        A: The matrices, of shape ``(*, n, n)``; the other triangle is not read.
+        B: The right-hand sides, of shape ``(*, n, k)``; batch dimensions broadcast.
+        upper: Whether the matrices are upper triangular.
+        left: Whether the system is :math:`A X = B`, else :math:`X A = B`. Default: ``True``.
+        unitriangular: Whether the diagonal counts as ones. Default: ``False``.
+
+    Example:
+        >>> A, B = torch.tensor([[2.0, 0.0], [1.0, 1.0]]), torch.tensor([[2.0], [3.0]])
+        >>> torch.linalg.solve_triangular(A, B, upper=False)
+        tensor([[1.],
+                [2.]])
+
+    See also:
+        `torch.linalg.solve`.
     """
     name = "linalg.solve_triangular"
     check_square(name, A)
@@ -95,7 +110,25 @@ def linalg_solve_triangular(F, A, B, upper, left, unitriangular):
     out=Out("same"),
 )
 def triangular_solve(F, b, A, upper, transpose, unitriangular):
-    """(X, a copy of A) with A X = b. For older programs; see `linalg.solve_triangular`."""
+    """Solves linear systems with triangular matrices. Deprecated: use `torch.linalg.solve_triangular`.
+
+    Args:
+        b: The right-hand sides, of shape ``(*, n, k)``.
+        A: The matrices, of shape ``(*, n, n)``.
+        upper: Whether the matrices are upper triangular. Default: ``True``.
+        transpose: Whether the transpose replaces the matrices. Default: ``False``.
+        unitriangular: Whether the diagonal counts as ones. Default: ``False``.
+
+    Returns:
+        A named tuple ``(solution, cloned_coefficient)``.
+
+    Example:
+        >>> torch.triangular_solve(torch.tensor([[4.0]]), torch.tensor([[2.0]])).solution
+        tensor([[2.]])
+
+    See also:
+        `torch.linalg.solve_triangular`.
+    """
     for x, what in ((b, "b"), (A, "A")):
         if x.ndim < 2:
             raise RuntimeError(
@@ -146,10 +179,23 @@ def _inv_with_checks(F, name, A):
     out=Out("same"),
 )
 def linalg_inv_ex(F, A, check_errors):
-    """The inverse and info: 0, or the place of the first zero pivot. See `linalg.inv`.
+    """Computes the inverses of matrices, and reports singular ones.
 
-    >>> torch.linalg.inv_ex(torch.zeros(1, 1)).info
-    tensor(1, dtype=torch.int32)
+    `info` is 0 for success, else the position of the first zero pivot, counted from 1.
+
+    Args:
+        A: The matrices, of shape ``(*, n, n)``.
+        check_errors: Whether a failure raises an error. Default: ``False``, `info` reports it.
+
+    Returns:
+        A named tuple ``(inverse, info)``.
+
+    Example:
+        >>> torch.linalg.inv_ex(torch.zeros(1, 1)).info
+        tensor(1, dtype=torch.int32)
+
+    See also:
+        `torch.linalg.inv`.
     """
     inverse, info = _inv_with_checks(F, "linalg.inv", A)
     if check_errors:
@@ -159,11 +205,21 @@ def linalg_inv_ex(F, A, check_errors):
 
 @composite("linalg_inv(Tensor A)", where="linalg", layout=memory_layout.f_contiguous, out=Out("same"))
 def linalg_inv(F, A):
-    """The inverse of square (..., n, n) matrices. LinAlgError for a singular one.
+    """Computes the inverses of square matrices.
 
-    >>> torch.linalg.inv(torch.tensor([[2., 0.], [0., 4.]]))
-    tensor([[0.5000, 0.0000],
-            [0.0000, 0.2500]])
+    Args:
+        A: The matrices, of shape ``(*, n, n)``.
+
+    Raises:
+        LinAlgError: A matrix is singular.
+
+    Example:
+        >>> torch.linalg.inv(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.2500]])
+
+    See also:
+        `torch.linalg.solve`, which is faster and more precise where the inverse itself is not needed.
     """
     inverse, info = _inv_with_checks(F, "linalg.inv", A)
     check_singular("linalg.inv", info)
@@ -172,7 +228,18 @@ def linalg_inv(F, A):
 
 @composite("inverse(Tensor input)", layout=memory_layout.f_contiguous, out=Out("same"))
 def inverse(F, input):
-    """See `linalg.inv`."""
+    """Computes the inverses of square matrices; another name of `torch.linalg.inv`.
+
+    Args:
+        input: The matrices, of shape ``(*, n, n)``.
+
+    Raises:
+        LinAlgError: A matrix is singular.
+
+    Example:
+        >>> torch.inverse(torch.tensor([[2.0]]))
+        tensor([[0.5000]])
+    """
     return F.linalg_inv(input)
 
 
@@ -225,7 +292,26 @@ def _solve(F, name, A, B, left):
     out=Out("same"),
 )
 def linalg_solve_ex(F, A, B, left, check_errors):
-    """The solution and info: 0, or the place of the first zero pivot. See `linalg.solve`."""
+    """Solves linear systems, and reports singular matrices.
+
+    `info` is 0 for success, else the position of the first zero pivot, counted from 1.
+
+    Args:
+        A: The matrices, of shape ``(*, n, n)``.
+        B: The right-hand sides, of shape ``(*, n, k)``, or ``(*, n)`` for one vector a matrix.
+        left: Whether the system is :math:`A X = B`, else :math:`X A = B`. Default: ``True``.
+        check_errors: Whether a failure raises an error. Default: ``False``, `info` reports it.
+
+    Returns:
+        A named tuple ``(result, info)``.
+
+    Example:
+        >>> torch.linalg.solve_ex(torch.tensor([[2.0]]), torch.tensor([[4.0]])).result
+        tensor([[2.]])
+
+    See also:
+        `torch.linalg.solve`.
+    """
     result, info = _solve(F, "linalg.solve", A, B, left)
     if check_errors:
         check_solved("torch.linalg.solve_ex", info)
@@ -236,11 +322,25 @@ def linalg_solve_ex(F, A, B, left, check_errors):
     "linalg_solve(Tensor A, Tensor B, *, left=True)", where="linalg", layout=memory_layout.f_contiguous, out=Out("same")
 )
 def linalg_solve(F, A, B, left):
-    """X with A X = B (X A = B with left=False) for square (..., n, n) A; B is (..., n, k) or one vector a matrix.
-    LinAlgError when A is singular.
+    """Solves linear systems with square matrices: :math:`A X = B`.
 
-    >>> torch.linalg.solve(torch.tensor([[2., 0.], [0., 4.]]), torch.tensor([2., 4.]))
-    tensor([1., 1.])
+    Args:
+        A: The matrices, of shape ``(*, n, n)``.
+        B: The right-hand sides, of shape ``(*, n, k)``, or ``(*, n)`` for one vector a matrix.
+        left: Whether the system is :math:`A X = B`, else :math:`X A = B`. Default: ``True``.
+
+    Returns:
+        The solutions, of the shape of `B`.
+
+    Raises:
+        LinAlgError: A matrix is singular.
+
+    Example:
+        >>> torch.linalg.solve(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), torch.tensor([2.0, 4.0]))
+        tensor([1., 1.])
+
+    See also:
+        `torch.linalg.lstsq` for systems that are not square.
     """
     result, info = _solve(F, "linalg.solve", A, B, left)
     check_solved("torch.linalg.solve", info)
@@ -249,11 +349,24 @@ def linalg_solve(F, A, B, left):
 
 @composite("linalg_tensorinv(Tensor input, ind=2)", where="linalg", out=CASTABLE_OUT)
 def linalg_tensorinv(F, A, ind):
-    """The inverse of `tensordot(A, X, dims=A.ndim - ind)`. The product of A's first `ind` sizes must equal the product
-    of its others.
+    """Computes the inverse of a tensor as a linear map: ``tensordot(result, input, ind)`` is the identity.
 
-    >>> torch.linalg.tensorinv(torch.eye(6).reshape(2, 3, 6)).shape
-    torch.Size([6, 2, 3])
+    Args:
+        input: The tensor; the product of its first `ind` sizes is the product of the others.
+        ind: The number of dimensions of the map's range. Default: 2.
+
+    Returns:
+        A tensor of shape ``input.shape[ind:] + input.shape[:ind]``.
+
+    Raises:
+        RuntimeError: The products differ, or the map is singular.
+
+    Example:
+        >>> torch.linalg.tensorinv(torch.eye(6).reshape(2, 3, 6)).shape
+        torch.Size([6, 2, 3])
+
+    See also:
+        `torch.linalg.tensorsolve`.
     """
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
@@ -271,10 +384,22 @@ def linalg_tensorinv(F, A, ind):
 
 @composite("linalg_tensorsolve(Tensor input, Tensor other, dims=None)", where="linalg", out=CASTABLE_OUT)
 def linalg_tensorsolve(F, A, B, dims):
-    """X with tensordot(A, X, X.ndim) = B. `dims` of A are moved to its end first.
+    """Solves ``tensordot(input, X, X.ndim) = other`` for ``X``.
 
-    >>> torch.linalg.tensorsolve(2 * torch.eye(4).reshape(2, 2, 4), torch.ones(2, 2))
-    tensor([0.5000, 0.5000, 0.5000, 0.5000])
+    Args:
+        input: The tensor of the linear map.
+        other: The right-hand side.
+        dims: Dimensions of `input` that are moved to its end first. Default: none.
+
+    Returns:
+        A tensor whose shape is that of the last dimensions of `input`.
+
+    Example:
+        >>> torch.linalg.tensorsolve(2 * torch.eye(4).reshape(2, 2, 4), torch.ones(2, 2))
+        tensor([0.5000, 0.5000, 0.5000, 0.5000])
+
+    See also:
+        `torch.linalg.tensorinv`.
     """
     if dims:
         A = A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
@@ -339,15 +464,29 @@ def _pinv_tolerances(A, atol, rtol):
     out=CASTABLE_OUT,
 )
 def linalg_pinv(F, A, rcond, atol, rtol, hermitian):
-    """The pseudoinverse (..., n, m) of (..., m, n) matrices. Singular values up to max(atol, rtol * the greatest) count
-    as zero.
+    """Computes the Moore-Penrose pseudoinverses of matrices.
 
-    `rtol` is max(m, n) eps unless given, and `rcond` an older name of it. With `hermitian`, eigenvalues serve in place
-    of singular values.
+    Singular values up to ``max(atol, rtol * largest)`` count as zero.
 
-    >>> torch.linalg.pinv(torch.tensor([[2., 0.]]))
-    tensor([[0.5000],
-            [0.0000]])
+    Args:
+        input: The matrices, of shape ``(*, m, n)``.
+        rcond: An older name of `rtol`.
+        atol: The absolute tolerance. Default: 0.
+        rtol: The tolerance relative to the greatest singular value. Default: ``max(m, n)`` times the machine
+            epsilon, or 0 if `atol` is positive.
+        hermitian: Whether the matrices are Hermitian; their eigenvalues take the place of singular values. Default:
+            ``False``.
+
+    Returns:
+        A tensor of shape ``(*, n, m)``.
+
+    Example:
+        >>> torch.linalg.pinv(torch.tensor([[2.0, 0.0]]))
+        tensor([[0.5000],
+                [0.0000]])
+
+    See also:
+        `torch.linalg.lstsq`.
     """
     if A.dtype.category < 2 or is_low(A.dtype) or A.ndim < 2:
         sizes = ", ".join(map(str, A.shape))
@@ -368,7 +507,15 @@ def linalg_pinv(F, A, rcond, atol, rtol, hermitian):
 
 @composite("pinverse(Tensor input, rcond=1e-15)")
 def pinverse(F, input, rcond):
-    """See `linalg.pinv`."""
+    """Computes the pseudoinverses of matrices. For older programs; see `torch.linalg.pinv`.
+
+    Args:
+        rcond: The tolerance relative to the greatest singular value. Default: ``1e-15``.
+
+    Example:
+        >>> torch.pinverse(torch.tensor([[2.0]]))
+        tensor([[0.5000]])
+    """
     return F.linalg_pinv(input, rcond)
 
 
@@ -384,16 +531,28 @@ _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
     layout=memory_layout.f_contiguous_outputs(0),
 )
 def linalg_lstsq(F, A, B, rcond, driver):
-    """X of least norm that minimises |A X - B|: (solution, residuals, rank, singular_values) for A (..., m, n) and B
-    (..., m, k) or (..., m).
+    r"""Solves least-squares problems: the :math:`X` of least norm that minimizes :math:`\lVert A X - B \rVert_F`.
 
-    `residuals` are the squared errors of each column where m > n, the rank is full and the driver is not "gelsy" (the
-    default); else empty. `rank` is empty for the driver "gels", `singular_values` for all but "gelsd" and "gelss". All
-    drivers compute with the pseudoinverse here; singular values up to `rcond` (eps max(m, n)) times the greatest count
-    as 0.
+    All drivers compute with the pseudoinverse. The driver decides which results are returned, as in PyTorch.
 
-    >>> torch.linalg.lstsq(torch.tensor([[1.], [1.]]), torch.tensor([[1.], [3.]])).solution
-    tensor([[2.0000]])
+    Args:
+        input: The matrices :math:`A`, of shape ``(*, m, n)``.
+        b: The right-hand sides, of shape ``(*, m, k)`` or ``(*, m)``.
+        rcond: The tolerance relative to the greatest singular value. Default: ``max(m, n)`` times the machine
+            epsilon.
+        driver: ``"gelsy"`` (default), ``"gels"``, ``"gelsd"`` or ``"gelss"``.
+
+    Returns:
+        A named tuple ``(solution, residuals, rank, singular_values)``. `residuals` are the squared errors of the
+        columns where ``m > n``, the rank is full and the driver is not ``"gelsy"``. `rank` is empty for ``"gels"``,
+        and `singular_values` for all but ``"gelsd"`` and ``"gelss"``.
+
+    Example:
+        >>> torch.linalg.lstsq(torch.tensor([[1.0], [1.0]]), torch.tensor([[1.0], [3.0]])).solution
+        tensor([[2.0000]])
+
+    See also:
+        `torch.linalg.pinv`.
     """
     name = "torch.linalg.lstsq"
     if A.ndim < 2:
@@ -457,10 +616,20 @@ op(
 
 @composite("linalg_det(Tensor A)", where="linalg", out=Out("same"))
 def linalg_det(F, A):
-    """The determinant of square (..., n, n) matrices.
+    """Computes the determinants of square matrices.
 
-    >>> torch.linalg.det(torch.tensor([[2., 1.], [0., 3.]]))
-    tensor(6.)
+    Args:
+        A: The matrices, of shape ``(*, n, n)``.
+
+    Returns:
+        A tensor of shape ``(*,)``.
+
+    Example:
+        >>> torch.linalg.det(torch.tensor([[2.0, 1.0], [0.0, 3.0]]))
+        tensor(6.)
+
+    See also:
+        `torch.linalg.slogdet`, which does not overflow.
     """
     check_square("linalg.det", A)
     check_float("linalg.det", A, low_precision=True)
@@ -470,7 +639,15 @@ def linalg_det(F, A):
 
 @composite("det(Tensor input)")
 def det(F, input):
-    """See `linalg.det`."""
+    """Computes the determinants of square matrices; another name of `torch.linalg.det`.
+
+    Args:
+        input: The matrices, of shape ``(*, n, n)``.
+
+    Example:
+        >>> torch.det(torch.tensor([[2.0]]))
+        tensor(2.)
+    """
     return F.linalg_det(input)
 
 
@@ -500,11 +677,20 @@ op(
 
 @composite("linalg_slogdet(Tensor A)", where="linalg", outputs=("sign", "logabsdet"), out=Out("same"))
 def linalg_slogdet(F, A):
-    """The sign (a phase, for complex ones) of the determinant and the logarithm of its absolute value, for square (...,
-    n, n) matrices.
+    """Computes the signs of determinants and the logarithms of their absolute values.
 
-    >>> torch.linalg.slogdet(torch.tensor([[1., 0.], [0., -1.]])).sign
-    tensor(-1.)
+    Args:
+        A: The matrices, of shape ``(*, n, n)``.
+
+    Returns:
+        A named tuple ``(sign, logabsdet)``; the sign of a complex determinant is a number of absolute value 1.
+
+    Example:
+        >>> torch.linalg.slogdet(torch.tensor([[1.0, 0.0], [0.0, -1.0]])).sign
+        tensor(-1.)
+
+    See also:
+        `torch.linalg.det`, `torch.logdet`.
     """
     check_square("linalg.slogdet", A)
     check_float("linalg.slogdet", A)
@@ -513,16 +699,31 @@ def linalg_slogdet(F, A):
 
 @composite("slogdet(Tensor input)", outputs=("sign", "logabsdet"), out=Out("same"))
 def slogdet(F, input):
-    """See `linalg.slogdet`."""
+    """Computes the signs and logarithms of determinants; another name of `torch.linalg.slogdet`.
+
+    Args:
+        input: The matrices, of shape ``(*, n, n)``.
+
+    Example:
+        >>> torch.slogdet(torch.eye(2)).logabsdet
+        tensor(0.)
+    """
     return to_named_tuple("slogdet", F.linalg_slogdet(input))
 
 
 @composite("logdet(Tensor input)")
 def logdet(F, input):
-    """The logarithm of the determinant: NaN where it is negative, -inf where it is zero.
+    """Computes the logarithms of determinants: NaN for a negative one, ``-inf`` for zero.
 
-    >>> torch.logdet(torch.eye(2))
-    tensor(0.)
+    Args:
+        input: The matrices, of shape ``(*, n, n)``.
+
+    Example:
+        >>> torch.logdet(torch.eye(2))
+        tensor(0.)
+
+    See also:
+        `torch.linalg.slogdet`.
     """
     check_square("logdet", input)
     check_float("logdet", input)
@@ -557,12 +758,17 @@ op(
     alias="linalg.matrix_exp",
     shape_fn=_matrix_exp_rule,
     vjp={"input": _matrix_exp_vjp},
-    doc="""The exponential of square (..., n, n) matrices, by scaling and squaring with a Pade approximant (Higham,
-    2005).
+    doc="""Computes the exponentials of square matrices.
 
-    >>> torch.matrix_exp(torch.zeros(2, 2))
-    tensor([[1., 0.],
-            [0., 1.]])
+    The method is scaling and squaring with a Padé approximant (Higham, 2005).
+
+    Args:
+        input: The matrices, of shape ``(*, n, n)``.
+
+    Example:
+        >>> torch.matrix_exp(torch.zeros(2, 2))
+        tensor([[1., 0.],
+                [0., 1.]])
     """,
     node_name="LinalgMatrixExpBackward0",
 )
@@ -570,12 +776,19 @@ op(
 
 @composite("matrix_power(Tensor input, n)", alias="linalg.matrix_power", out=Out("same"))
 def matrix_power(F, input, n):
-    """The `n`-th power of square (..., m, m) matrices, by repeated squaring; the identity for 0, powers of the inverse
-    for negative `n`.
+    """Computes integer powers of square matrices by repeated squaring.
 
-    >>> torch.matrix_power(torch.tensor([[1., 1.], [0., 1.]]), 3)
-    tensor([[1., 3.],
-            [0., 1.]])
+    Args:
+        input: The matrices, of shape ``(*, m, m)``.
+        n: The exponent. 0 gives the identity; a negative one takes powers of the inverse.
+
+    Raises:
+        LinAlgError: `n` is negative and a matrix is singular.
+
+    Example:
+        >>> torch.matrix_power(torch.tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
+        tensor([[1., 3.],
+                [0., 1.]])
     """
     check_square("linalg.matrix_power", input)
     if n == 0:

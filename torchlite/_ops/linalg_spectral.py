@@ -88,13 +88,27 @@ def _check_eigh(A, UPLO):
     layout=memory_layout.f_contiguous_outputs(1),
 )
 def linalg_eigh(F, A, UPLO):
-    """Real eigenvalues in ascending order and orthonormal eigenvectors (columns) of Hermitian (..., n, n) matrices, of
-    which one triangle is read.
+    r"""Computes the eigenvalues and eigenvectors of Hermitian matrices.
 
-    The gradient of the vectors is finite only for distinct eigenvalues.
+    .. math::
 
-    >>> torch.linalg.eigh(torch.tensor([[2., 0.], [0., 1.]])).eigenvalues
-    tensor([1., 2.])
+        A = Q \, \mathrm{diag}(\Lambda) \, Q^{\mathsf{H}}
+
+    Eigenvectors are unique up to a phase. Their gradient is finite only for distinct eigenvalues.
+
+    Args:
+        input: The matrices, of shape ``(*, n, n)``.
+        UPLO: The triangle that is read: ``"L"`` (default) or ``"U"``.
+
+    Returns:
+        A named tuple ``(eigenvalues, eigenvectors)``: real eigenvalues in ascending order, and orthonormal columns.
+
+    Example:
+        >>> torch.linalg.eigh(torch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
+        tensor([1., 2.])
+
+    See also:
+        `torch.linalg.eig`, `torch.linalg.svd`.
     """
     UPLO = _check_eigh(A, UPLO)
     return to_named_tuple("linalg_eigh", run_until_converged("linalg.eigh", F._eigh_core, A, UPLO))
@@ -102,7 +116,22 @@ def linalg_eigh(F, A, UPLO):
 
 @composite("linalg_eigvalsh(Tensor input, UPLO='L')", where="linalg")
 def linalg_eigvalsh(F, A, UPLO):
-    """The eigenvalues of `linalg.eigh`."""
+    """Computes the eigenvalues of Hermitian matrices, in ascending order.
+
+    Args:
+        input: The matrices, of shape ``(*, n, n)``.
+        UPLO: The triangle that is read: ``"L"`` (default) or ``"U"``.
+
+    Returns:
+        A real tensor of shape ``(*, n)``.
+
+    Example:
+        >>> torch.linalg.eigvalsh(torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
+        tensor([1., 2.])
+
+    See also:
+        `torch.linalg.eigh`.
+    """
     UPLO = _check_eigh(A, UPLO)
     if is_tracked_by_autograd(A):
         return run_until_converged("linalg.eigh", F._eigh_core, A, UPLO)[0]
@@ -155,10 +184,21 @@ def _check_eig(name, A):
     layout=memory_layout.f_contiguous_outputs(1),
 )
 def linalg_eig(F, A):
-    """Complex eigenvalues, in no order, and eigenvectors of length 1 (columns) of square (..., n, n) matrices.
+    """Computes the eigenvalues and eigenvectors of square matrices.
 
-    >>> torch.linalg.eig(torch.tensor([[0., -1.], [1., 0.]])).eigenvalues.real
-    tensor([0., 0.])
+    Args:
+        input: The matrices, of shape ``(*, n, n)``.
+
+    Returns:
+        A named tuple ``(eigenvalues, eigenvectors)``, both complex: eigenvalues in no particular order, and columns
+        of norm 1.
+
+    Example:
+        >>> torch.linalg.eig(torch.tensor([[0.0, -1.0], [1.0, 0.0]])).eigenvalues.real
+        tensor([0., 0.])
+
+    See also:
+        `torch.linalg.eigh` for Hermitian matrices.
     """
     _check_eig("linalg.eig", A)
     return to_named_tuple("linalg_eig", run_until_converged("linalg.eig", F._eig_core, A))
@@ -173,7 +213,21 @@ def linalg_eig(F, A):
     ),
 )
 def linalg_eigvals(F, A):
-    """The eigenvalues of `linalg.eig`."""
+    """Computes the eigenvalues of square matrices, in no particular order.
+
+    Args:
+        input: The matrices, of shape ``(*, n, n)``.
+
+    Returns:
+        A complex tensor of shape ``(*, n)``.
+
+    Example:
+        >>> torch.linalg.eigvals(torch.tensor([[2.0]]))
+        tensor([2.+0.j])
+
+    See also:
+        `torch.linalg.eig`.
+    """
     _check_eig("linalg.eigvals", A)
     if is_tracked_by_autograd(A):
         return run_until_converged("linalg.eig", F._eig_core, A)[0]
@@ -288,14 +342,31 @@ def _check_svd(A):
     out=Out("same"),
 )
 def linalg_svd(F, A, full_matrices, driver):
-    """A = U diag(S) Vh: singular values in descending order and their vectors. With full_matrices=False only the first
-    min(m, n) vectors.
+    r"""Computes the singular value decompositions of matrices.
 
-    `driver` is for CUDA. The gradient of the vectors is finite only for distinct singular values. LinAlgError for NaN
-    or infinity.
+    .. math::
 
-    >>> torch.linalg.svd(torch.tensor([[0., 2.], [1., 0.]])).S
-    tensor([2., 1.])
+        A = U \, \mathrm{diag}(S) \, V^{\mathsf{H}}
+
+    The gradient of the singular vectors is finite only for distinct singular values.
+
+    Args:
+        A: The matrices, of shape ``(*, m, n)``.
+        full_matrices: Whether `U` and `Vh` are square, else they have ``min(m, n)`` vectors. Default: ``True``.
+        driver: The method of cuSOLVER on a CUDA device. Default: chosen by the shape.
+
+    Returns:
+        A named tuple ``(U, S, Vh)``; the singular values `S` are in descending order.
+
+    Raises:
+        LinAlgError: A matrix has NaN or infinity.
+
+    Example:
+        >>> torch.linalg.svd(torch.tensor([[0.0, 2.0], [1.0, 0.0]])).S
+        tensor([2., 1.])
+
+    See also:
+        `torch.linalg.svdvals`, `torch.svd_lowrank`.
     """
     _check_svd(A)
     _check_driver(A, driver)
@@ -304,10 +375,21 @@ def linalg_svd(F, A, full_matrices, driver):
 
 @composite("linalg_svdvals(Tensor A, *, driver=None)", where="linalg", out=Out("same"))
 def linalg_svdvals(F, A, driver):
-    """The singular values of `linalg.svd`.
+    """Computes the singular values of matrices, in descending order.
 
-    >>> torch.linalg.svdvals(torch.tensor([[3., 0.], [0., -2.]]))
-    tensor([3., 2.])
+    Args:
+        A: The matrices, of shape ``(*, m, n)``.
+        driver: The method of cuSOLVER on a CUDA device. Default: chosen by the shape.
+
+    Returns:
+        A real tensor of shape ``(*, min(m, n))``.
+
+    Example:
+        >>> torch.linalg.svdvals(torch.tensor([[3.0, 0.0], [0.0, -2.0]]))
+        tensor([3., 2.])
+
+    See also:
+        `torch.linalg.svd`.
     """
     _check_svd(A)
     _check_driver(A, driver)
@@ -323,7 +405,23 @@ def linalg_svdvals(F, A, driver):
     out=Out("same"),
 )
 def svd(F, input, some, compute_uv):
-    """U, S, V with input = U diag(S) V^H. For older programs; `linalg.svd` returns V^H."""
+    """Computes singular value decompositions. Deprecated: use `torch.linalg.svd`, which returns ``Vh``.
+
+    Args:
+        input: The matrices, of shape ``(*, m, n)``.
+        some: Whether `U` and `V` have ``min(m, n)`` columns, else they are square. Default: ``True``.
+        compute_uv: Whether `U` and `V` are computed, else they are zeros. Default: ``True``.
+
+    Returns:
+        A named tuple ``(U, S, V)``.
+
+    Example:
+        >>> torch.svd(torch.tensor([[3.0, 0.0], [0.0, 2.0]])).S
+        tensor([3., 2.])
+
+    See also:
+        `torch.linalg.svd`.
+    """
     if input.ndim < 2:
         raise RuntimeError(
             f"linalg.svd: input should have at least 2 dimensions, but has {input.ndim} dimensions instead"
@@ -349,8 +447,26 @@ def _range_finder(F, A, q, niter, M):
 
 @composite("svd_lowrank(Tensor A, q=6, niter=2, Tensor? M=None)", where="torch", out=Out(supported=False))
 def svd_lowrank(F, A, q, niter, M):
-    """(U, S, V) of a randomised approximation of rank `q` to A - M, after `niter` subspace iterations (Halko,
-    Martinsson and Tropp, 2009, algorithm 5.1).
+    """Computes approximate singular value decompositions of low rank by a randomized method.
+
+    The method is algorithm 5.1 of Halko, Martinsson and Tropp (2009).
+
+    Args:
+        A: The matrices, of shape ``(*, m, n)``.
+        q: The rank. Default: 6.
+        niter: The number of subspace iterations. Default: 2.
+        M: A tensor that is subtracted from `A`; it broadcasts. Default: none.
+
+    Returns:
+        A tuple ``(U, S, V)``, of shapes ``(*, m, q)``, ``(*, q)`` and ``(*, n, q)``.
+
+    Example:
+        >>> U, S, V = torch.svd_lowrank(torch.eye(4), q=2)
+        >>> U.shape, S.shape, V.shape
+        (torch.Size([4, 2]), torch.Size([2]), torch.Size([4, 2]))
+
+    See also:
+        `torch.pca_lowrank`, `torch.linalg.svd`.
     """
     q = 6 if q is None else q
     m, n = A.shape[-2:]
@@ -367,8 +483,25 @@ def svd_lowrank(F, A, q, niter, M):
 
 @composite("pca_lowrank(Tensor A, q=None, center=True, niter=2)", where="torch", out=Out(supported=False))
 def pca_lowrank(F, A, q, center, niter):
-    """(U, S, V) of the principal components of the rows of A (..., m, n), `q` of them (min(6, m, n)), centred unless
-    `center` is False.
+    """Computes principal components by a randomized singular value decomposition.
+
+    Args:
+        A: The observations, of shape ``(*, m, n)``: an observation a row.
+        q: The number of components. Default: ``min(6, m, n)``.
+        center: Whether the means of the columns are subtracted first. Default: ``True``.
+        niter: The number of subspace iterations. Default: 2.
+
+    Returns:
+        A tuple ``(U, S, V)``; the columns of `V` are the principal directions.
+
+    Example:
+        >>> U, S, V = torch.pca_lowrank(torch.tensor([[0.0, 0.0], [2.0, 2.0]]), q=1)
+        >>> V.abs()
+        tensor([[0.7071],
+                [0.7071]])
+
+    See also:
+        `torch.svd_lowrank`.
     """
     m, n = A.shape[-2:]
     q = min(6, m, n) if q is None else q

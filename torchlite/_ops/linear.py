@@ -135,10 +135,25 @@ op(
     composite=_linear,
     shape_fn=_linear_shape_fn,
     vjp={"input": _linear_input_vjp, "weight": _linear_weight_vjp, "bias": _linear_bias_vjp},
-    doc="""``input @ weight.T + bias``: (..., in), (out, in), (out) -> (..., out).
+    doc="""Applies an affine map to the last dimension: ``y = input @ weight.T + bias``.
 
-    >>> F.linear(torch.ones(1, 2), torch.tensor([[1.0, 2.0]]), torch.tensor([0.5]))
-    tensor([[3.5000]])
+    Args:
+        input: The input, of shape ``(*, in_features)``.
+        weight: The matrix, of shape ``(out_features, in_features)`` or ``(in_features,)``.
+        bias: The offset, of shape ``(out_features,)``. Default: none.
+
+    Returns:
+        A tensor of shape ``(*, out_features)``, or ``(*)`` for a 1-d weight.
+
+    Raises:
+        RuntimeError: Shapes or dtypes do not fit.
+
+    Example:
+        >>> F.linear(torch.ones(1, 2), torch.tensor([[1.0, 2.0]]), torch.tensor([0.5]))
+        tensor([[3.5000]])
+
+    See also:
+        `torch.nn.Linear`.
     """,
     overlap=Overlap(operands="partial"),
     node_name=_linear_node_name,
@@ -147,8 +162,26 @@ op(
 
 @composite("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None)", where="torch nn.functional")
 def bilinear(F, input1, input2, weight, bias):
-    """``input1^T weight[k] input2 + bias[k]`` for each output feature k: (..., in1), (..., in2), (out, in1, in2) ->
-    (..., out).
+    """Applies a bilinear map to the last dimensions of two inputs: ``y[k] = input1^T weight[k] input2 + bias[k]``.
+
+    Args:
+        input1: The first input, of shape ``(*, in1_features)``.
+        input2: The second input, of shape ``(*, in2_features)``, with the same leading dimensions.
+        weight: The matrices, of shape ``(out_features, in1_features, in2_features)``.
+        bias: The offset, of shape ``(out_features,)``. Default: none.
+
+    Returns:
+        A tensor of shape ``(*, out_features)``.
+
+    Raises:
+        RuntimeError: Shapes do not fit.
+
+    Example:
+        >>> F.bilinear(torch.tensor([1.0, 2.0]), torch.tensor([3.0]), torch.tensor([[[1.0], [1.0]]]))
+        tensor([9.])
+
+    See also:
+        `torch.nn.Bilinear`.
     """
     if input1.ndim != input2.ndim:
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}")

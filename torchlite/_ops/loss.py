@@ -9,8 +9,7 @@ import warnings
 
 from torchlite._dispatch import composite, memory_layout
 from torchlite._dispatch.shape_and_value_checks import any_true
-from torchlite._dispatch.shapes import broadcast_shapes
-from torchlite._types.dtypes import FLOAT, int64, promote_types
+from torchlite._types.dtypes import FLOAT, promote_types
 
 LEGACY = "size_average=None, reduce=None, reduction='mean'"
 WRONG_SIZE = (
@@ -70,7 +69,28 @@ def _check_common(input, target, kernel: str) -> None:
 
 @composite(f"mse_loss(Tensor input, Tensor target, {LEGACY}, Tensor? weight=None)", where="nn.functional")
 def mse_loss(F, input, target, size_average, reduce, reduction, weight):
-    """The mean (or sum) of ``(input - target) ** 2``; with ``weight``, the weighted mean."""
+    r"""Computes the squared errors.
+
+    .. math::
+
+        \ell = (x - y)^2
+
+    With `weight` the mean is the weighted mean.
+
+    Args:
+        target: The targets, which broadcast with `input`.
+        weight: Weights of the elements, which broadcast with `input`. Default: 1.
+
+    Returns:
+        The loss: a 0-d tensor, or one value an element with ``reduction="none"``.
+
+    Example:
+        >>> F.mse_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+        tensor(2.)
+
+    See also:
+        `torch.nn.MSELoss`.
+    """
     reduction = reduction_of(size_average, reduce, reduction)
     _warn_of_broadcast(input, target)
     _check_common(input, target, "mse_cpu")
@@ -81,7 +101,28 @@ def mse_loss(F, input, target, size_average, reduce, reduction, weight):
 
 @composite(f"l1_loss(Tensor input, Tensor target, {LEGACY}, Tensor? weight=None)", where="nn.functional")
 def l1_loss(F, input, target, size_average, reduce, reduction, weight):
-    """The mean (or sum) of ``|input - target|``; with ``weight``, the weighted mean."""
+    r"""Computes the absolute errors.
+
+    .. math::
+
+        \ell = |x - y|
+
+    With `weight` the mean is the weighted mean.
+
+    Args:
+        target: The targets, which broadcast with `input`.
+        weight: Weights of the elements, which broadcast with `input`. Default: 1.
+
+    Returns:
+        The loss: a 0-d tensor, or one value an element with ``reduction="none"``.
+
+    Example:
+        >>> F.l1_loss(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
+        tensor(1.)
+
+    See also:
+        `torch.nn.L1Loss`.
+    """
     reduction = reduction_of(size_average, reduce, reduction)
     _warn_of_broadcast(input, target)
     errors = F.abs(input - target)
@@ -95,7 +136,27 @@ def _huber(F, input, target, delta):
 
 @composite(f"smooth_l1_loss(Tensor input, Tensor target, {LEGACY}, beta=1.0)", where="nn.functional")
 def smooth_l1_loss(F, input, target, size_average, reduce, reduction, beta):
-    """``error ** 2 / (2 beta)`` below ``beta`` and ``error - beta / 2`` above (Girshick, 2015)."""
+    r"""Computes absolute errors that are quadratic near 0 (Girshick, 2015).
+
+    .. math::
+
+        \ell = \begin{cases} (x - y)^2 / (2 \beta) & |x - y| < \beta \\ |x - y| - \beta / 2 & \text{otherwise}
+    \end{cases}
+
+    Args:
+        target: The targets, which broadcast with `input`.
+        beta: The bound :math:`\beta` of the quadratic part. Default: 1.
+
+    Returns:
+        The loss: a 0-d tensor, or one value an element with ``reduction="none"``.
+
+    Example:
+        >>> F.smooth_l1_loss(torch.tensor([1.5, 2.0]), torch.tensor([1.0, 4.0]), reduction="none")
+        tensor([0.1250, 1.5000])
+
+    See also:
+        `torch.nn.SmoothL1Loss`.
+    """
     reduction = reduction_of(size_average, reduce, reduction)
     _warn_of_broadcast(input, target)
     if beta < 0:
@@ -110,7 +171,28 @@ def smooth_l1_loss(F, input, target, size_average, reduce, reduction, beta):
     "huber_loss(Tensor input, Tensor target, reduction='mean', delta=1.0, Tensor? weight=None)", where="nn.functional"
 )
 def huber_loss(F, input, target, reduction, delta, weight):
-    """``error ** 2 / 2`` below ``delta`` and ``delta * (error - delta / 2)`` above (Huber, 1964)."""
+    r"""Computes the Huber loss: quadratic near 0, linear beyond (Huber, 1964).
+
+    .. math::
+
+        \ell = \begin{cases} (x - y)^2 / 2 & |x - y| < \delta \\ \delta (|x - y| - \delta / 2) & \text{otherwise}
+    \end{cases}
+
+    Args:
+        target: The targets, which broadcast with `input`.
+        delta: The bound :math:`\delta` of the quadratic part. Default: 1.
+        weight: Weights of the elements, which broadcast with `input`. Default: 1.
+
+    Returns:
+        The loss: a 0-d tensor, or one value an element with ``reduction="none"``.
+
+    Example:
+        >>> F.huber_loss(torch.tensor([1.5, 2.0]), torch.tensor([1.0, 4.0]), reduction="none")
+        tensor([0.1250, 1.5000])
+
+    See also:
+        `torch.nn.HuberLoss`.
+    """
     reduction = reduction_of(None, None, reduction)
     _warn_of_broadcast(input, target)
     if delta <= 0:
@@ -128,10 +210,27 @@ def huber_loss(F, input, target, reduction, delta, weight):
     "reduce=None, reduction='mean')",
            where="nn.functional")  # fmt: skip
 def poisson_nll_loss(F, input, target, log_input, full, size_average, eps, reduce, reduction):
-    """Minus the log-likelihood of ``target`` under a Poisson distribution of rate ``exp(input)``, or ``input`` when
-    ``log_input=False``.
+    r"""Computes the negative log-likelihood of counts under Poisson distributions.
 
-    ``full=True`` adds Stirling's approximation of ``log(target!)`` where ``target > 1``.
+    .. math::
+
+        \ell = \exp(x) - y x \quad \text{or} \quad x - y \log(x + \epsilon)
+
+    Args:
+        target: The targets, which broadcast with `input`.
+        log_input: Whether `input` is the logarithm of the rate, else the rate. Default: ``True``.
+        full: Whether Stirling's approximation of :math:`\log y!` is added where ``target > 1``. Default: ``False``.
+        eps: The term :math:`\epsilon`. Default: ``1e-8``.
+
+    Returns:
+        The loss: a 0-d tensor, or one value an element with ``reduction="none"``.
+
+    Example:
+        >>> F.poisson_nll_loss(torch.tensor([0.0]), torch.tensor([2.0]))
+        tensor(1.)
+
+    See also:
+        `torch.nn.PoissonNLLLoss`.
     """
     reduction = reduction_of(size_average, reduce, reduction)
     loss = F.exp(input) - target * input if log_input else input - target * F.log(input + eps)
@@ -147,7 +246,31 @@ def poisson_nll_loss(F, input, target, log_input, full, size_average, eps, reduc
     where="nn.functional",
 )
 def gaussian_nll_loss(F, input, target, var, full, eps, reduction):
-    """``(log var + (input - target) ** 2 / var) / 2``, with ``var`` at least ``eps`` (Nix and Weigend, 1994)."""
+    r"""Computes the negative log-likelihood under normal distributions (Nix and Weigend, 1994).
+
+    .. math::
+
+        \ell = \frac{1}{2} \left( \log v + \frac{(x - y)^2}{v} \right)
+
+    Args:
+        target: The targets, which broadcast with `input`.
+        var: The variances :math:`v`, raised to at least `eps`.
+        full: Whether the constant :math:`\log(2 \pi) / 2` is added. Default: ``False``.
+        eps: The least variance. Default: ``1e-6``.
+
+    Returns:
+        The loss: a 0-d tensor, or one value an element with ``reduction="none"``.
+
+    Raises:
+        ValueError: A variance is negative, or its shape does not fit.
+
+    Example:
+        >>> F.gaussian_nll_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]))
+        tensor(2.)
+
+    See also:
+        `torch.nn.GaussianNLLLoss`.
+    """
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid")
     if isinstance(var, (int, float)):
@@ -179,10 +302,28 @@ def gaussian_nll_loss(F, input, target, var, full, eps, reduction):
     where="nn.functional",
 )
 def kl_div(F, input, target, size_average, reduce, reduction, log_target):
-    """Kullback-Leibler divergence of ``target`` (probabilities, or their logarithms) from ``input``
-    (log-probabilities), elementwise and then reduced.
+    r"""Computes the Kullback-Leibler divergence of the targets from the input.
 
-    ``reduction="batchmean"`` divides the sum by the size of the first dimension.
+    .. math::
+
+        \ell = y (\log y - x)
+
+    Args:
+        input: Logarithms of probabilities.
+        target: Probabilities, or their logarithms.
+        log_target: Whether `target` has logarithms. Default: ``False``.
+        reduction: ``"none"``, ``"sum"``, ``"mean"`` over all elements, or ``"batchmean"``, the sum divided by the
+            size of the first dimension. Default: ``"mean"``.
+
+    Returns:
+        The loss: a 0-d tensor, or one value an element with ``reduction="none"``.
+
+    Example:
+        >>> F.kl_div(torch.tensor([0.5, 0.5]).log(), torch.tensor([0.5, 0.5]), reduction="sum")
+        tensor(0.)
+
+    See also:
+        `torch.nn.KLDivLoss`.
     """
     if reduction == "batchmean" and size_average is None and reduce is None:
         reduction, per_sample = "sum", True
@@ -207,7 +348,33 @@ def kl_div(F, input, target, size_average, reduce, reduction, log_target):
     layout=memory_layout.pointwise,
 )
 def binary_cross_entropy(F, input, target, weight, size_average, reduce, reduction):
-    """``-(target log(input) + (1 - target) log(1 - input))``; the logarithms are clamped to at least -100."""
+    r"""Computes the binary cross entropy of probabilities.
+
+    .. math::
+
+        \ell = -w \left( y \log x + (1 - y) \log(1 - x) \right)
+
+    The logarithms are at least -100.
+
+    Args:
+        input: Probabilities.
+        target: Targets from 0 to 1, of the input's shape.
+        weight: Weights :math:`w`, which broadcast with `input`. Default: 1.
+
+    Returns:
+        The loss: a 0-d tensor, or one value an element with ``reduction="none"``.
+
+    Raises:
+        ValueError: The shapes differ.
+        RuntimeError: An element of `input` is not between 0 and 1.
+
+    Example:
+        >>> F.binary_cross_entropy(torch.tensor([0.5]), torch.tensor([1.0]))
+        tensor(0.6931)
+
+    See also:
+        `torch.nn.BCELoss`.
+    """
     reduction = reduction_of(size_average, reduce, reduction)
     if target.shape != input.shape:
         raise ValueError(
@@ -251,8 +418,30 @@ composite(
     layout=memory_layout.pointwise,
 )
 def binary_cross_entropy_with_logits(F, input, target, weight, size_average, reduce, reduction, pos_weight):
-    """``binary_cross_entropy(sigmoid(input), target)``, computed without overflow; ``pos_weight`` multiplies the
-    positive term.
+    r"""Computes the binary cross entropy of logits, without overflow.
+
+    .. math::
+
+        \ell = -w \left( p y \log \sigma(x) + (1 - y) \log(1 - \sigma(x)) \right)
+
+    Args:
+        input: Logits.
+        target: Targets from 0 to 1, of the input's shape.
+        weight: Weights :math:`w`, which broadcast with `input`. Default: 1.
+        pos_weight: Weights :math:`p` of the positive term. Default: 1.
+
+    Returns:
+        The loss: a 0-d tensor, or one value an element with ``reduction="none"``.
+
+    Raises:
+        ValueError: The shapes differ.
+
+    Example:
+        >>> F.binary_cross_entropy_with_logits(torch.tensor([0.0]), torch.tensor([1.0]))
+        tensor(0.6931)
+
+    See also:
+        `torch.nn.BCEWithLogitsLoss`.
     """
     reduction = reduction_of(size_average, reduce, reduction)
     if target.shape != input.shape:
@@ -266,7 +455,25 @@ def binary_cross_entropy_with_logits(F, input, target, weight, size_average, red
 
 @composite(f"soft_margin_loss(Tensor input, Tensor target, {LEGACY})", where="nn.functional")
 def soft_margin_loss(F, input, target, size_average, reduce, reduction):
-    """``log(1 + exp(-target * input))`` for targets of -1 and 1."""
+    r"""Computes the logistic loss for targets of -1 and 1.
+
+    .. math::
+
+        \ell = \log(1 + \exp(-y x))
+
+    Args:
+        target: Targets of -1 or 1, of the input's shape.
+
+    Returns:
+        The loss: a 0-d tensor, or one value an element with ``reduction="none"``.
+
+    Example:
+        >>> F.soft_margin_loss(torch.tensor([0.0]), torch.tensor([1.0]))
+        tensor(0.6931)
+
+    See also:
+        `torch.nn.SoftMarginLoss`.
+    """
     reduction = reduction_of(size_average, reduce, reduction)
     return apply_reduction(F.log1p(F.exp(-input * target)), reduction)
 
@@ -275,214 +482,27 @@ def soft_margin_loss(F, input, target, size_average, reduce, reduction):
     f"multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, {LEGACY})", where="nn.functional"
 )
 def multilabel_soft_margin_loss(F, input, target, weight, size_average, reduce, reduction):
-    """Binary cross entropy of ``sigmoid(input)`` against 0/1 targets, averaged over the classes
-    (the last dimension).
+    r"""Computes the binary cross entropy of logits, averaged over the classes.
+
+    .. math::
+
+        \ell = -\frac{1}{C} \sum_c w_c \left( y_c \log \sigma(x_c) + (1 - y_c) \log(1 - \sigma(x_c)) \right)
+
+    Args:
+        input: Logits, of shape ``(*, C)``.
+        target: Targets of 0 or 1, of the input's shape.
+        weight: Weights of the classes. Default: 1.
+
+    Returns:
+        The loss: a 0-d tensor, or one value an element with ``reduction="none"``.
+
+    Example:
+        >>> F.multilabel_soft_margin_loss(torch.tensor([[0.0, 0.0]]), torch.tensor([[1.0, 0.0]]))
+        tensor(0.6931)
+
+    See also:
+        `torch.nn.MultiLabelSoftMarginLoss`.
     """
     reduction = reduction_of(size_average, reduce, reduction)
     loss = -(target * F.logsigmoid(input) + (1 - target) * F.logsigmoid(-input))
     return apply_reduction((loss if weight is None else loss * weight).mean(-1), reduction)
-
-
-# --- margins --------------------------------------------------------------------------------------
-
-# `F.clamp(x, 0)` has the gradient 1 at 0, as PyTorch has there, and needs its input; `F.relu` has 0.
-
-
-@composite(
-    f"hinge_embedding_loss(Tensor input, Tensor target, margin=1.0, {LEGACY})",
-    where="nn.functional",
-    layout=memory_layout.pointwise,
-)
-def hinge_embedding_loss(F, input, target, margin, size_average, reduce, reduction):
-    """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
-    reduction = reduction_of(size_average, reduce, reduction)
-    zero = F._zeros_like(input)
-    far = F.where(target != 1, F.clamp(margin - input, 0), zero)
-    near = F.where(target != -1, input, zero)
-    return apply_reduction(far + near, reduction)
-
-
-@composite(
-    f"margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, margin=0, {LEGACY})", where="nn.functional"
-)
-def margin_ranking_loss(F, input1, input2, target, margin, size_average, reduce, reduction):
-    """``max(0, -target * (input1 - input2) + margin)``: the first should be larger where the target is 1."""
-    reduction = reduction_of(size_average, reduce, reduction)
-    if not input1.ndim == input2.ndim == target.ndim:
-        raise RuntimeError(
-            "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
-            f"{_size_str(input1)}, input2: {_size_str(input2)}, target: {_size_str(target)} "
-        )
-    return apply_reduction(F.clamp(-target * (input1 - input2) + margin, 0), reduction)
-
-
-@composite(
-    f"multi_margin_loss(Tensor input, Tensor target, p=1, margin=1.0, Tensor? weight=None, {LEGACY})",
-    where="nn.functional",
-)
-def multi_margin_loss(F, input, target, p, margin, weight, size_average, reduce, reduction):
-    """``sum over i != y of max(0, margin - x[y] + x[i]) ** p / C``: the multi-class hinge loss."""
-    reduction = reduction_of(size_average, reduce, reduction)
-    if p not in (1, 2):
-        raise ValueError("only p == 1 and p == 2 supported")
-    if weight is not None and weight.ndim != 1:
-        raise ValueError("weight must be one-dimensional")
-    if input.ndim > 2 or (input.numel() == 0 and (input.ndim == 0 or input.shape[-1] == 0)):
-        raise RuntimeError(
-            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
-        )
-    x = input if input.ndim == 2 else input.reshape(1, -1)
-    count, classes = x.shape
-    if weight is not None and weight.numel() != classes:
-        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
-    if target.ndim > 1 or target.numel() != count:
-        raise RuntimeError(
-            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
-            f"size). Expected target size [{count}], but got {list(target.shape)}. Input has shape "
-            f"{list(input.shape)}."
-        )
-    if target.dtype is not int64:
-        raise RuntimeError(f"expected scalar type Long but found {target.dtype.scalar_name}")
-    index = target.reshape(-1, 1)
-    if index.device.type != "meta" and any_true((index < 0) | (index >= classes)):
-        raise RuntimeError("target out of range")
-    right = F.gather(x, 1, index)
-    hinge = F.relu(margin - right + x)
-    if p == 2:
-        hinge = hinge * hinge
-    if weight is not None:
-        hinge = hinge * F.index_select(weight, 0, index.reshape(-1)).unsqueeze(1)
-    others = F._new_arange(index, 0, classes, 1, index.dtype) != index
-    loss = F.where(others, hinge, F._zeros_like(hinge)).sum(1) / classes
-    return apply_reduction(loss if input.ndim == 2 or target.ndim == 1 else loss.reshape(()), reduction)
-
-
-@composite(f"multilabel_margin_loss(Tensor input, Tensor target, {LEGACY})", where="nn.functional")
-def multilabel_margin_loss(F, input, target, size_average, reduce, reduction):
-    """``sum over targets y and other classes i of max(0, 1 - x[y] + x[i]) / C``; each row of ``target`` lists classes,
-    ended by -1.
-    """
-    reduction = reduction_of(size_average, reduce, reduction)
-    if (input.numel() == 0 and (input.ndim < 2 or 0 in input.shape[1:])) or input.ndim > 2:
-        raise RuntimeError(
-            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
-        )
-    if input.shape != target.shape:
-        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-    classes = input.shape[-1] if input.ndim else 1
-    x, labels = input.reshape(-1, classes), target.reshape(-1, classes)
-    listed = F.cumsum((labels < 0).to(labels.dtype), 1) == 0
-    safe = F.where(listed, labels, F._zeros_like(labels))
-    is_target = F.scatter_add(F._zeros_like(labels), 1, safe, listed.to(labels.dtype)) > 0
-    right = F.gather(x, 1, safe)
-    hinge = F.relu(1 - right.unsqueeze(2) + x.unsqueeze(1))
-    counted = listed.unsqueeze(2) & ~is_target.unsqueeze(1)
-    loss = F.where(counted, hinge, F._zeros_like(hinge)).sum((1, 2)) / classes
-    return apply_reduction(loss if input.ndim == 2 else loss.reshape(()), reduction)
-
-
-# --- distances ------------------------------------------------------------------------------------
-
-
-@composite(
-    "cosine_similarity(Tensor x1, Tensor x2, dim=1, eps=1e-08)",
-    where="torch nn.functional",
-    layout=memory_layout.contiguous,
-)
-def cosine_similarity(F, x1, x2, dim, eps):
-    """The dot product of ``x1`` and ``x2`` along ``dim`` divided by their lengths (each at least ``eps``)."""
-    common = promote_types(x1.dtype, x2.dtype)
-    if not (common.is_floating_point or common.is_complex):
-        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common.scalar_name}")
-    x1, x2 = x1.to(common), x2.to(common)
-    shape = broadcast_shapes(x1.shape, x2.shape)
-    x1, x2 = x1.expand(shape), x2.expand(shape)
-    length1, length2 = x1.norm(2, dim, keepdim=True), x2.norm(2, dim, keepdim=True)
-    # The length is limited below without a gradient through the limit.
-    length1 = length1 + (length1.detach().clamp_min(eps) - length1.detach())
-    length2 = length2 + (length2.detach().clamp_min(eps) - length2.detach())
-    return ((x1 / length1) * (x2 / length2)).sum(dim)
-
-
-@composite("pairwise_distance(Tensor x1, Tensor x2, p=2.0, eps=1e-06, keepdim=False)", where="torch nn.functional")
-def pairwise_distance(F, x1, x2, p, eps, keepdim):
-    """The p-norm of ``x1 - x2 + eps`` along the last dimension."""
-    return (x1 - x2 + eps).norm(p, -1, keepdim=keepdim)
-
-
-@composite(
-    f"cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, margin=0, {LEGACY})", where="nn.functional"
-)
-def cosine_embedding_loss(F, input1, input2, target, margin, size_average, reduce, reduction):
-    """``1 - cos(input1, input2)`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
-    reduction = reduction_of(size_average, reduce, reduction)
-    if target.ndim > 1:
-        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    dim = target.ndim
-    if input1.ndim != dim + 1 or input2.ndim != dim + 1:
-        kind = "1D" if dim else "0D"
-        raise RuntimeError(
-            f"{kind} target tensor expects {dim + 1}D input tensors, but found inputs with sizes "
-            f"{list(input1.shape)} and {list(input2.shape)}."
-        )
-    # The squares carry eps, so a zero vector has a finite gradient.
-    dot = (input1 * input2).sum(dim)
-    squares1, squares2 = (input1 * input1).sum(dim) + 1e-12, (input2 * input2).sum(dim) + 1e-12
-    cosine = dot / F.sqrt(squares1 * squares2)
-    zero = F._zeros_like(cosine)
-    near = F.where(target == 1, 1 - cosine, zero)
-    far = F.where(target == -1, F.clamp(cosine - margin, 0), zero)
-    return apply_reduction(near + far, reduction)
-
-
-def _triplet_loss_of_distances(F, near, far, swap_distance, margin, reduction):
-    if swap_distance is not None:
-        far = F.minimum(far, swap_distance())
-    return apply_reduction(F.clamp(near - far + margin, 0), reduction)
-
-
-def _check_triplet(anchor, positive, negative, margin):
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
-    if not anchor.ndim == positive.ndim == negative.ndim:
-        raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
-            f"anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
-        )
-
-
-@composite(
-    "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, margin=1.0, p=2, eps=1e-06, swap=False, "
-    f"{LEGACY})",
-    where="nn.functional",
-)
-def triplet_margin_loss(F, anchor, positive, negative, margin, p, eps, swap, size_average, reduce, reduction):
-    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` with the p-norm distance
-    (Balntas et al., 2016).
-    """
-    reduction = reduction_of(size_average, reduce, reduction)
-    _check_triplet(anchor, positive, negative, margin)
-
-    def distance(a, b):
-        return F.pairwise_distance(a, b, p, eps)
-
-    near, far = distance(anchor, positive), distance(anchor, negative)
-    return _triplet_loss_of_distances(
-        F, near, far, (lambda: distance(positive, negative)) if swap else None, margin, reduction
-    )
-
-
-@composite(
-    "triplet_margin_with_distance_loss(Tensor anchor, Tensor positive, Tensor negative, *, distance_function=None, "
-    "margin=1.0, swap=False, reduction='mean')",
-    where="nn.functional",
-)
-def triplet_margin_with_distance_loss(F, anchor, positive, negative, distance_function, margin, swap, reduction):
-    """The triplet margin loss with a distance of your own (the Euclidean one by default)."""
-    reduction = reduction_of(None, None, reduction)
-    _check_triplet(anchor, positive, negative, margin)
-    distance = distance_function or F.pairwise_distance
-    near, far = distance(anchor, positive), distance(anchor, negative)
-    return _triplet_loss_of_distances(
-        F, near, far, (lambda: distance(positive, negative)) if swap else None, margin, reduction
-    )

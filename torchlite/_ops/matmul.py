@@ -156,13 +156,23 @@ op(
     tags=KEEPS_DTYPE,
     shape_fn=_matmul_shape,
     vjp={"input": _matmul_input_vjp, "other": _matmul_other_vjp},
-    doc="""The matrix product of the last two dimensions, batch dimensions broadcast; a 1-d operand is a row (first) or
-    column (second) whose dimension goes.
+    doc="""Computes the matrix product of the last two dimensions.
 
-    RuntimeError for operands that do not fit or are of different dtypes.
+    Batch dimensions broadcast. A 1-d first operand is a row and a 1-d second operand a column; that dimension is
+    not in the result.
 
-    >>> torch.matmul(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
-    tensor([3., 7.])
+    Args:
+        other: The second operand, of the dtype of `input`.
+
+    Raises:
+        RuntimeError: The shapes do not fit, or the dtypes differ.
+
+    Example:
+        >>> torch.matmul(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0]))
+        tensor([3., 7.])
+
+    See also:
+        `torch.mm`, `torch.bmm`, `torch.einsum`.
     """,
     layout=memory_layout.contiguous,
     out=Out("same"),
@@ -185,7 +195,25 @@ op(
     "mm(Tensor input, Tensor mat2)",
     shape_fn=_mm_rule,
     vjp={"input": _left_operand_vjp, "mat2": _right_operand_vjp},
-    doc="""The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast.""",
+    doc="""Computes the product of two matrices.
+
+    Args:
+        input: The first matrix, of shape ``(n, m)``.
+        mat2: The second matrix, of shape ``(m, p)``.
+
+    Returns:
+        A matrix of shape ``(n, p)``.
+
+    Raises:
+        RuntimeError: An operand does not have two dimensions, or the shapes do not fit.
+
+    Example:
+        >>> torch.mm(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0], [4.0]]))
+        tensor([[11.]])
+
+    See also:
+        `torch.matmul`, which broadcasts.
+    """,
     out=Out("same"),
     overlap=Overlap(operands="partial"),
 )
@@ -193,8 +221,24 @@ op(
     "bmm(Tensor input, Tensor mat2)",
     shape_fn=_bmm_rule,
     vjp={"input": _left_operand_vjp, "mat2": _right_operand_vjp},
-    doc="""The products of two batches of matrices, (b, n, m) and (b, m, p). RuntimeError for other ranks; nothing is
-    broadcast.
+    doc="""Computes the products of two batches of matrices.
+
+    Args:
+        input: The first matrices, of shape ``(b, n, m)``.
+        mat2: The second matrices, of shape ``(b, m, p)``.
+
+    Returns:
+        A tensor of shape ``(b, n, p)``.
+
+    Raises:
+        RuntimeError: An operand does not have three dimensions, or the shapes do not fit.
+
+    Example:
+        >>> torch.bmm(torch.ones(2, 1, 3), torch.ones(2, 3, 1)).flatten()
+        tensor([3., 3.])
+
+    See also:
+        `torch.matmul`, which broadcasts.
     """,
     layout=memory_layout.contiguous,
     out=Out("same"),
@@ -207,7 +251,19 @@ op(
         "input": lambda F, g, vec: F.mul(as_column(F, g), as_row(F, F.conj(vec))),
         "vec": lambda F, g, input: F.matmul(adjoint(F, input), g),
     },
-    doc="""The product of a matrix (n, m) and a vector (m).""",
+    doc="""Computes the product of a matrix and a vector.
+
+    Args:
+        input: The matrix, of shape ``(n, m)``.
+        vec: The vector, of shape ``(m,)``.
+
+    Returns:
+        A tensor of shape ``(n,)``.
+
+    Example:
+        >>> torch.mv(torch.tensor([[1.0, 2.0]]), torch.tensor([3.0, 4.0]))
+        tensor([11.])
+    """,
     out=Out("same", "addmv input tensors must have the same dtype, but got {got}, {want}, and {want}"),
     overlap=Overlap("allowed", "partial"),
 )
@@ -215,10 +271,24 @@ op(
     "dot(Tensor input, Tensor tensor)",
     shape_fn=lambda input, tensor: _dot_rule("dot", input, tensor),
     vjp={"input": lambda F, g, tensor: F.mul(g, F.conj(tensor)), "tensor": lambda F, g, input: F.mul(g, F.conj(input))},
-    doc="""The sum of the products of two vectors' elements.
+    doc="""Computes the sum of the products of two vectors' elements.
 
-    >>> torch.dot(torch.tensor([1., 2.]), torch.tensor([3., 4.]))
-    tensor(11.)
+    Args:
+        input: The first vector, of shape ``(n,)``.
+        tensor: The second vector, of shape ``(n,)``.
+
+    Returns:
+        A 0-d tensor.
+
+    Raises:
+        RuntimeError: The shapes do not fit, or the dtypes differ.
+
+    Example:
+        >>> torch.dot(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
+        tensor(11.)
+
+    See also:
+        `torch.vdot`, `torch.linalg.vecdot`.
     """,
     out=Out("same", "result dtype {got} does not match input dtype {want}"),
     overlap=Overlap(operands="partial"),
@@ -227,7 +297,22 @@ op(
     "vdot(Tensor input, Tensor other)",
     shape_fn=lambda input, other: _dot_rule("vdot", input, other),
     vjp={"input": lambda F, g, other: F.mul(F.conj(g), other), "other": lambda F, g, input: F.mul(g, input)},
-    doc="""The sum of the products of the conjugate of `input`'s elements and `other`'s.""",
+    doc="""Computes the sum of the products of the first vector's conjugate and the second vector.
+
+    Args:
+        input: The first vector, of shape ``(n,)``.
+        other: The second vector, of shape ``(n,)``.
+
+    Returns:
+        A 0-d tensor.
+
+    Example:
+        >>> torch.vdot(torch.tensor([1j]), torch.tensor([1j]))
+        tensor(1.+0.j)
+
+    See also:
+        `torch.dot`.
+    """,
     out=Out("same", "result dtype {got} does not match input dtype {want}"),
     overlap=Overlap(operands="partial"),
 )
@@ -326,7 +411,22 @@ op(
         "mat1": lambda F, g, mat2, alpha: _scaled_product(F, alpha, g, adjoint(F, mat2)),
         "mat2": lambda F, g, mat1, alpha: _scaled_product(F, alpha, adjoint(F, mat1), g),
     },
-    doc="""beta * input + alpha * (mat1 @ mat2), `input` broadcast. With beta=0 `input` is not read.""",
+    doc="""Computes ``beta * input + alpha * (mat1 @ mat2)``.
+
+    Args:
+        input: The tensor that is added; it broadcasts.
+        mat1: The first matrix, of shape ``(n, m)``.
+        mat2: The second matrix, of shape ``(m, p)``.
+        beta: The factor of `input`. With 0, `input` is not read. Default: 1.
+        alpha: The factor of the product. Default: 1.
+
+    Example:
+        >>> torch.addmm(torch.tensor([1.0]), torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0], [4.0]]))
+        tensor([[12.]])
+
+    See also:
+        `torch.nn.functional.linear`.
+    """,
     out=Out("same"),
 )
 op(
@@ -340,7 +440,19 @@ op(
         ),
         "vec": lambda F, g, mat, alpha: _scaled_product(F, alpha, adjoint(F, mat), g),
     },
-    doc="""beta * input + alpha * (mat @ vec), `input` broadcast. With beta=0 `input` is not read.""",
+    doc="""Computes ``beta * input + alpha * (mat @ vec)``.
+
+    Args:
+        input: The tensor that is added; it broadcasts.
+        mat: The matrix, of shape ``(n, m)``.
+        vec: The vector, of shape ``(m,)``.
+        beta: The factor of `input`. With 0, `input` is not read. Default: 1.
+        alpha: The factor of the product. Default: 1.
+
+    Example:
+        >>> torch.addmv(torch.tensor([1.0]), torch.tensor([[1.0, 2.0]]), torch.tensor([3.0, 4.0]))
+        tensor([12.])
+    """,
     out=Out("same"),
     overlap=Overlap("allowed"),
 )
@@ -353,7 +465,19 @@ op(
         "batch1": lambda F, g, batch2, alpha: _scaled_product(F, alpha, g, adjoint(F, batch2)),
         "batch2": lambda F, g, batch1, alpha: _scaled_product(F, alpha, adjoint(F, batch1), g),
     },
-    doc="""beta * input + alpha * bmm(batch1, batch2), `input` broadcast. With beta=0 `input` is not read.""",
+    doc="""Computes ``beta * input + alpha * (batch1 @ batch2)``.
+
+    Args:
+        input: The tensor that is added; it broadcasts.
+        batch1: The first matrices, of shape ``(b, n, m)``.
+        batch2: The second matrices, of shape ``(b, m, p)``.
+        beta: The factor of `input`. With 0, `input` is not read. Default: 1.
+        alpha: The factor of the product. Default: 1.
+
+    Example:
+        >>> torch.baddbmm(torch.ones(1, 1, 1), torch.ones(1, 1, 2), torch.ones(1, 2, 1))
+        tensor([[[3.]]])
+    """,
     out=Out("same"),
     overlap=Overlap("allowed"),
 )
@@ -366,18 +490,38 @@ op(
         "batch1": lambda F, g, batch2, alpha: _scaled_product(F, alpha, F.unsqueeze(g, 0), adjoint(F, batch2)),
         "batch2": lambda F, g, batch1, alpha: _scaled_product(F, alpha, adjoint(F, batch1), F.unsqueeze(g, 0)),
     },
-    doc="""beta * input + alpha * bmm(batch1, batch2).sum(0), `input` broadcast. With beta=0 `input` is not read.""",
+    doc="""Computes ``beta * input + alpha * (batch1 @ batch2).sum(0)``.
+
+    Args:
+        input: The tensor that is added; it broadcasts.
+        batch1: The first matrices, of shape ``(b, n, m)``.
+        batch2: The second matrices, of shape ``(b, m, p)``.
+        beta: The factor of `input`. With 0, `input` is not read. Default: 1.
+        alpha: The factor of the product. Default: 1.
+
+    Example:
+        >>> torch.addbmm(torch.ones(1, 1), torch.ones(3, 1, 2), torch.ones(3, 2, 1))
+        tensor([[7.]])
+    """,
     out=Out("same", "self and mat2 must have the same dtype, but got {got} and {want}"),
 )
 
 
 @composite("outer(Tensor input, Tensor vec2)", alias="ger")
 def outer(F, input, vec2):
-    """Every product of an element of `input` (n) and one of `vec2` (m): (n, m).
+    """Computes the products of each element of a vector with each of another.
 
-    >>> torch.outer(torch.tensor([1., 2.]), torch.tensor([3., 4.]))
-    tensor([[3., 4.],
-            [6., 8.]])
+    Args:
+        input: The first vector, of shape ``(n,)``.
+        vec2: The second vector, of shape ``(m,)``.
+
+    Returns:
+        A tensor of shape ``(n, m)``.
+
+    Example:
+        >>> torch.outer(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
+        tensor([[3., 4.],
+                [6., 8.]])
     """
     for name, x in (("self", input), ("vec2", vec2)):
         if x.ndim != 1:
@@ -399,7 +543,19 @@ def _check_factor(name, factor, to):
     "addr(Tensor input, Tensor vec1, Tensor vec2, *, beta=1, alpha=1)", tags=INPLACE, layout=memory_layout.pointwise
 )
 def addr(F, input, vec1, vec2, beta, alpha):
-    """beta * input + alpha * outer(vec1, vec2), `input` broadcast. With beta=0 `input` is not read."""
+    """Computes ``beta * input + alpha * outer(vec1, vec2)``.
+
+    Args:
+        input: The tensor that is added; it broadcasts.
+        vec1: The first vector, of shape ``(n,)``.
+        vec2: The second vector, of shape ``(m,)``.
+        beta: The factor of `input`. With 0, `input` is not read. Default: 1.
+        alpha: The factor of the product. Default: 1.
+
+    Example:
+        >>> torch.addr(torch.ones(1, 2), torch.tensor([2.0]), torch.tensor([3.0, 4.0]))
+        tensor([[7., 9.]])
+    """
     for name, x in (("vec1", vec1), ("vec2", vec2)):
         if x.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {x.ndim}-D")
@@ -431,11 +587,19 @@ def addr(F, input, vec1, vec2, beta, alpha):
     overlap=Overlap(operands="partial"),
 )
 def inner(F, input, other):
-    """The sums of products along the last dimension of each: shape input.shape[:-1] + other.shape[:-1]. A 0-d operand
-    scales.
+    """Computes the sums of products along the last dimension of each operand.
 
-    >>> torch.inner(torch.tensor([1., 2.]), torch.tensor([[1., 0.], [0., 1.]]))
-    tensor([1., 2.])
+    A 0-d operand multiplies the other one.
+
+    Args:
+        other: The second operand; its last dimension has the size of the input's.
+
+    Returns:
+        A tensor of shape ``input.shape[:-1] + other.shape[:-1]``.
+
+    Example:
+        >>> torch.inner(torch.tensor([1.0, 2.0]), torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
+        tensor([1., 2.])
     """
     if not input.ndim or not other.ndim:
         return input * other
@@ -474,11 +638,20 @@ def _chain_order(sizes):
     out=Out("same", "multi_dot(): expected out tensor to have dtype {c_want} but got {c_got}"),
 )
 def linalg_multi_dot(F, tensors):
-    """The product of two or more matrices in the order that costs least. The first may be a vector (a row) and the last
-    too (a column).
+    """Computes the product of several matrices in the order of least cost.
 
-    >>> torch.linalg.multi_dot([torch.ones(1, 2), torch.ones(2, 3), torch.ones(3, 1)])
-    tensor([[6.]])
+    Args:
+        tensors: At least two matrices. The first may be a vector, a row, and the last one too, a column.
+
+    Raises:
+        RuntimeError: There are fewer than two, or the shapes do not fit.
+
+    Source:
+        The order is found by dynamic programming (Cormen et al., Introduction to Algorithms, section 15.2).
+
+    Example:
+        >>> torch.linalg.multi_dot([torch.ones(1, 2), torch.ones(2, 3), torch.ones(3, 1)])
+        tensor([[6.]])
     """
     tensors = list(tensors)
     n = len(tensors)
@@ -520,7 +693,18 @@ def linalg_multi_dot(F, tensors):
     out=Out("same", "multi_dot(): expected out tensor to have dtype {c_want} but got {c_got}"),
 )
 def chain_matmul(F, matrices):
-    """See `linalg.multi_dot`; of a single matrix a copy."""
+    """Computes the product of several matrices. Deprecated: use `torch.linalg.multi_dot`.
+
+    Args:
+        matrices: The matrices, each an argument; of a single one the result is a copy.
+
+    Example:
+        >>> torch.chain_matmul(torch.ones(1, 2), torch.ones(2, 1))
+        tensor([[2.]])
+
+    See also:
+        `torch.linalg.multi_dot`.
+    """
     return F.clone(matrices[0]) if len(matrices) == 1 else F.linalg_multi_dot(matrices)
 
 
@@ -551,11 +735,23 @@ def _contracted_dims(a, b, dims):
     kwarg_aliases={"axes": "dims"},
 )
 def tensordot(F, a, b, dims):
-    """The sum of products over the given dimensions of each: an int n (the last n of `a` and the first n of `b`) or two
-    lists. The others stay, `a`'s first.
+    """Computes sums of products over dimensions of two tensors.
 
-    >>> torch.tensordot(torch.ones(2, 3), torch.ones(3, 4), 1).shape
-    torch.Size([2, 4])
+    Args:
+        a: The first tensor.
+        b: The second tensor.
+        dims: The number of dimensions: the last ones of `a` and the first ones of `b`. Or two lists of dimensions,
+            of `a` and of `b`. Default: 2.
+
+    Returns:
+        A tensor with the remaining dimensions of `a`, then those of `b`.
+
+    Example:
+        >>> torch.tensordot(torch.ones(2, 3), torch.ones(3, 4), 1).shape
+        torch.Size([2, 4])
+
+    See also:
+        `torch.einsum`, `numpy.tensordot`.
     """
     one, two = _contracted_dims(a, b, dims)
     if a.dtype is not b.dtype:
@@ -585,11 +781,16 @@ def tensordot(F, a, b, dims):
 
 @composite("kron(Tensor input, Tensor other)", layout=memory_layout.pointwise)
 def kron(F, input, other):
-    """The Kronecker product: every element of `input` times all of `other`, as blocks. The shorter shape is padded with
-    leading ones.
+    """Computes the Kronecker product: each element of the first tensor times all of the second, as blocks.
 
-    >>> torch.kron(torch.tensor([1., 2.]), torch.tensor([1., 1.]))
-    tensor([1., 1., 2., 2.])
+    The shorter shape is padded with leading ones.
+
+    Args:
+        other: The second tensor.
+
+    Example:
+        >>> torch.kron(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 1.0]))
+        tensor([1., 1., 2., 2.])
     """
     ndim = max(input.ndim, other.ndim)
     a = (1,) * (ndim - input.ndim) + tuple(input.shape)
@@ -607,10 +808,18 @@ def kron(F, input, other):
     overlap=Overlap(operands="none"),
 )
 def linalg_cross(F, input, other, dim):
-    """The cross product of vectors of length 3 along `dim`; other dimensions broadcast.
+    """Computes the cross products of vectors with three elements.
 
-    >>> torch.linalg.cross(torch.tensor([1., 0., 0.]), torch.tensor([0., 1., 0.]))
-    tensor([0., 0., 1.])
+    Args:
+        other: The second vectors, which broadcast with `input`.
+        dim: The dimension of the vectors, of size 3. Default: the last.
+
+    Raises:
+        RuntimeError: The size of `dim` is not 3.
+
+    Example:
+        >>> torch.linalg.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]))
+        tensor([0., 0., 1.])
     """
     if input.ndim != other.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
@@ -625,7 +834,19 @@ def linalg_cross(F, input, other, dim):
 
 @composite("cross(Tensor input, Tensor other, dim=None)", out=Out("same"), overlap=Overlap(operands="none"))
 def cross(F, input, other, dim):
-    """See `linalg.cross`; `dim` is the first of length 3 unless given."""
+    """Computes the cross products of vectors with three elements.
+
+    Args:
+        other: The second vectors, which broadcast with `input`.
+        dim: The dimension of the vectors. Default: the first one of size 3.
+
+    Example:
+        >>> torch.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]), dim=0)
+        tensor([0., 0., 1.])
+
+    See also:
+        `torch.linalg.cross`.
+    """
     if dim is None:
         shape = tuple(input.shape)
         if 3 not in shape:
@@ -640,7 +861,20 @@ def cross(F, input, other, dim):
     out=Out("same", "linalg.vecdot: Expected out of dtype{want} but found {got}"),
 )
 def linalg_vecdot(F, x, y, dim):
-    """The sum of conj(x) * y along `dim`; other dimensions broadcast."""
+    """Computes the sums of ``conj(x) * y`` along a dimension.
+
+    Args:
+        x: The first vectors.
+        y: The second vectors, which broadcast with `x`.
+        dim: The dimension of the vectors. Default: the last.
+
+    Example:
+        >>> torch.linalg.vecdot(torch.tensor([1j, 2]), torch.tensor([1j, 1]))
+        tensor(3.+0.j)
+
+    See also:
+        `torch.vdot`.
+    """
     if x.dtype is not y.dtype:
         raise RuntimeError(
             f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {x.dtype.scalar_name} and "

@@ -134,8 +134,25 @@ def _check_normalized_shape(input, normalized_shape, weight, bias, star="*, "):
     where="torch nn.functional",
 )
 def layer_norm(F, input, normalized_shape, weight, bias, eps, cudnn_enable):
-    """Mean 0 and variance 1 over the last dimensions ``normalized_shape``, then ``* weight + bias`` (Ba et al., 2016).
-    `cudnn_enable` has no effect: cuDNN is not used.
+    r"""Normalizes the last dimensions (Ba et al., 2016).
+
+    .. math::
+
+        y = \frac{x - \mathrm{E}[x]}{\sqrt{\mathrm{Var}[x] + \epsilon}} \cdot \text{weight} + \text{bias}
+
+    Args:
+        normalized_shape: The sizes of the last dimensions, over which the statistics run.
+        weight: The factors, of shape `normalized_shape`. Default: 1.
+        bias: The offsets, of shape `normalized_shape`. Default: 0.
+        eps: The term :math:`\epsilon` in the denominator. Default: ``1e-5``.
+        cudnn_enable: Has no effect: cuDNN is not used.
+
+    Example:
+        >>> F.layer_norm(torch.tensor([[0.0, 2.0]]), (2,))
+        tensor([[-1.0000,  1.0000]])
+
+    See also:
+        `torch.nn.LayerNorm`.
     """
     n_dims = _check_normalized_shape(input, normalized_shape, weight, bias)
     return F._layer_norm(input, weight, bias, n_dims, eps)
@@ -147,7 +164,24 @@ def layer_norm(F, input, normalized_shape, weight, bias, eps, cudnn_enable):
     layout=memory_layout.contiguous,
 )
 def native_layer_norm(F, input, normalized_shape, weight, bias, eps):
-    """Layer norm, the mean and the reciprocal standard deviation, all three differentiable."""
+    """Normalizes the last dimensions and returns the statistics too; all results are differentiable.
+
+    Args:
+        normalized_shape: The sizes of the last dimensions, over which the statistics run.
+        weight: The factors, of shape `normalized_shape`, or ``None``.
+        bias: The offsets, of shape `normalized_shape`, or ``None``.
+        eps: The term in the denominator.
+
+    Returns:
+        The result, the means and the reciprocal standard deviations.
+
+    Example:
+        >>> torch.native_layer_norm(torch.tensor([[0.0, 2.0]]), (2,), None, None, 0.0)
+        (tensor([[-1.,  1.]]), tensor([[1.]]), tensor([[1.]]))
+
+    See also:
+        `torch.nn.functional.layer_norm`.
+    """
     n_dims = _check_normalized_shape(input, normalized_shape, weight, bias)
     mean, _, rstd, centred = _statistics(F, input, _last_dims(n_dims), eps)
     return _affine(F, F.mul(centred, rstd), weight, bias), mean, rstd
@@ -199,9 +233,24 @@ op(
 
 @composite("rms_norm(Tensor input, normalized_shape, Tensor? weight=None, eps=None)", where="torch nn.functional")
 def rms_norm(F, input, normalized_shape, weight, eps):
-    """``input / sqrt(mean(input**2) + eps) * weight``, the mean over the last dimensions (Zhang and Sennrich, 2019).
+    r"""Divides by the root mean square of the last dimensions (Zhang and Sennrich, 2019).
 
-    ``eps=None`` is the machine epsilon of the dtype that it is computed in: float32's for half precision.
+    .. math::
+
+        y = \frac{x}{\sqrt{\mathrm{mean}(x^2) + \epsilon}} \cdot \text{weight}
+
+    Args:
+        normalized_shape: The sizes of the last dimensions, over which the statistics run.
+        weight: The factors, of shape `normalized_shape`. Default: 1.
+        eps: The term :math:`\epsilon`. Default: the machine epsilon of the dtype of the computation, float32's for
+            half precision.
+
+    Example:
+        >>> F.rms_norm(torch.tensor([[3.0, 4.0]]), (2,))
+        tensor([[0.8485, 1.1314]])
+
+    See also:
+        `torch.nn.RMSNorm`.
     """
     n_dims = _check_normalized_shape(input, normalized_shape, weight, None, "*")
     if eps is None:
@@ -318,11 +367,20 @@ def _update_running(running_mean, running_var, mean, var, momentum, count):
 
 @composite("batch_norm_update_stats(Tensor input, Tensor? running_mean, Tensor? running_var, momentum)", where="torch")
 def batch_norm_update_stats(F, input, running_mean, running_var, momentum):
-    """The mean and the variance (not corrected) of each channel, towards which the running ones are moved in place. All
-    are of the dtype of the running mean.
+    """Computes the statistics of each channel and moves the running ones towards them in place.
 
-    >>> torch.batch_norm_update_stats(torch.tensor([[1.], [3.]]), None, None, 0.1)
-    (tensor([2.]), tensor([1.]))
+    Args:
+        input: The input, of shape ``(N, C, *)``.
+        running_mean: The running means, of shape ``(C,)``, or ``None``.
+        running_var: The running variances, of shape ``(C,)``, or ``None``.
+        momentum: The weight of the batch in the running statistics.
+
+    Returns:
+        The means and the biased variances, of the dtype of the running mean.
+
+    Example:
+        >>> torch.batch_norm_update_stats(torch.tensor([[1.0], [3.0]]), None, None, 0.1)
+        (tensor([2.]), tensor([1.]))
     """
     if input.ndim < 2:
         raise IndexError(
@@ -343,12 +401,26 @@ def batch_norm_update_stats(F, input, running_mean, running_var, momentum):
     where="torch",
 )
 def batch_norm(F, input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled):
-    """Batch norm over every dimension but 1 (Ioffe and Szegedy, 2015).
+    """Normalizes each channel (Ioffe and Szegedy, 2015); the argument order is that of PyTorch's operator.
 
-    In training the batch's statistics are used, and the running ones are moved towards them in place by ``momentum``;
-    otherwise the running ones are used.
+    Args:
+        input: The input, of shape ``(N, C, *)``.
+        weight: The factors, of shape ``(C,)``, or ``None``.
+        bias: The offsets, of shape ``(C,)``, or ``None``.
+        running_mean: The running means, of shape ``(C,)``, or ``None``; updated in place in training.
+        running_var: The running variances, of shape ``(C,)``, or ``None``; updated in place in training.
+        training: Whether to use and record the batch's statistics, else the running ones.
+        momentum: The weight of the batch in the running statistics.
+        eps: The term in the denominator.
+        cudnn_enabled: Has no effect: `torch.backends.cudnn` decides whether cuDNN is used.
 
-    `cudnn_enabled` has no effect: `torch.backends.cudnn` decides whether cuDNN is used.
+    Example:
+        >>> torch.batch_norm(torch.tensor([[0.0], [2.0]]), None, None, None, None, True, 0.1, 0.0)
+        tensor([[-1.],
+                [ 1.]])
+
+    See also:
+        `torch.nn.functional.batch_norm`.
     """
     if input.ndim < 2:
         if input.numel() == 0:
@@ -383,8 +455,28 @@ def _normalize_with(F, input, weight, bias, mean, var, eps):
     out=Out("same", SCALAR_TYPE),
 )
 def native_batch_norm(F, input, weight, bias, running_mean, running_var, training, momentum, eps):
-    """Batch norm that also returns, in training, the batch's mean and reciprocal standard deviation; all are
-    differentiable.
+    """Normalizes each channel and returns the statistics too; all results are differentiable.
+
+    Args:
+        input: The input, of shape ``(N, C, *)``.
+        weight: The factors, of shape ``(C,)``, or ``None``.
+        bias: The offsets, of shape ``(C,)``, or ``None``.
+        running_mean: The running means, of shape ``(C,)``, or ``None``; updated in place in training.
+        running_var: The running variances, of shape ``(C,)``, or ``None``; updated in place in training.
+        training: Whether to use and record the batch's statistics, else the running ones.
+        momentum: The weight of the batch in the running statistics.
+        eps: The term in the denominator.
+
+    Returns:
+        The result, and in training the means and the reciprocal standard deviations of the batch, else two empty
+        tensors.
+
+    Example:
+        >>> torch.native_batch_norm(torch.tensor([[0.0], [2.0]]), None, None, None, None, True, 0.1, 0.0)[1]
+        tensor([1.])
+
+    See also:
+        `torch.nn.functional.batch_norm`.
     """
     if not training:
         empty = F._new_zeros(input, (0,))
@@ -448,8 +540,25 @@ op(
     layout=memory_layout.contiguous,
 )
 def instance_norm(F, input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled):
-    """Batch norm of each sample separately (Ulyanov et al., 2016). `cudnn_enabled` has no effect:
-    `torch.backends.cudnn` decides whether cuDNN is used.
+    """Normalizes each channel of each sample (Ulyanov et al., 2016); the argument order is that of PyTorch's operator.
+
+    Args:
+        input: The input, of shape ``(N, C, *)``.
+        weight: The factors, of shape ``(C,)``, or ``None``.
+        bias: The offsets, of shape ``(C,)``, or ``None``.
+        running_mean: The running means, of shape ``(C,)``, or ``None``; updated in place in training.
+        running_var: The running variances, of shape ``(C,)``, or ``None``; updated in place in training.
+        use_input_stats: Whether the statistics are the input's, else the running ones.
+        momentum: The weight of the batch in the running statistics.
+        eps: The term in the denominator.
+        cudnn_enabled: Has no effect: `torch.backends.cudnn` decides whether cuDNN is used.
+
+    Example:
+        >>> torch.instance_norm(torch.tensor([[[0.0, 2.0]]]), None, None, None, None, True, 0.1, 0.0, True)
+        tensor([[[-1.,  1.]]])
+
+    See also:
+        `torch.nn.functional.instance_norm`.
     """
     if not use_input_stats:
         for name, tensor in (("running_mean", running_mean), ("running_var", running_var)):
@@ -500,8 +609,22 @@ def _check_groups(input, num_groups, weight, bias):
     layout=memory_layout.suggest_memory_format,
 )
 def group_norm(F, input, num_groups, weight, bias, eps, cudnn_enabled):
-    """Mean 0 and variance 1 over each of ``num_groups`` groups of channels of each sample, then ``* weight + bias`` (Wu
-    and He, 2018). `cudnn_enabled` has no effect: `torch.backends.cudnn` decides whether cuDNN is used.
+    """Normalizes each group of channels of each sample (Wu and He, 2018).
+
+    Args:
+        input: The input, of shape ``(N, C, *)``.
+        num_groups: The number of groups; it divides ``C``.
+        weight: The factors, of shape ``(C,)``. Default: 1.
+        bias: The offsets, of shape ``(C,)``. Default: 0.
+        eps: The term in the denominator. Default: ``1e-5``.
+        cudnn_enabled: Has no effect: `torch.backends.cudnn` decides whether cuDNN is used.
+
+    Example:
+        >>> torch.group_norm(torch.tensor([[0.0, 2.0]]), 1)
+        tensor([[-1.0000,  1.0000]])
+
+    See also:
+        `torch.nn.functional.group_norm`.
     """
     _check_groups(input, num_groups, weight, bias)
     if input.numel() == 0:
@@ -511,7 +634,28 @@ def group_norm(F, input, num_groups, weight, bias, eps, cudnn_enabled):
 
 @composite("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, N, C, HxW, group, eps)", where="torch")
 def native_group_norm(F, input, weight, bias, N, C, HxW, group, eps):
-    """Group norm, the mean and the reciprocal standard deviation of each group, all three differentiable."""
+    """Normalizes each group of channels and returns the statistics too; all results are differentiable.
+
+    Args:
+        input: The input, of shape ``(N, C, *)``.
+        weight: The factors, of shape ``(C,)``, or ``None``.
+        bias: The offsets, of shape ``(C,)``, or ``None``.
+        N: The number of samples.
+        C: The number of channels.
+        HxW: The number of positions.
+        group: The number of groups; it divides `C`.
+        eps: The term in the denominator.
+
+    Returns:
+        The result, the means and the reciprocal standard deviations, the latter two of shape ``(N, group)``.
+
+    Example:
+        >>> torch.native_group_norm(torch.tensor([[0.0, 2.0]]), None, None, 1, 2, 1, 1, 0.0)[1]
+        tensor([[1.]])
+
+    See also:
+        `torch.nn.functional.group_norm`.
+    """
     _check_groups(input, group, weight, bias)
     flat = F.reshape(input, (N, group, C // group * HxW))
     mean, _, rstd, centred = _statistics(F, flat, (2,), eps)
@@ -525,8 +669,27 @@ def native_group_norm(F, input, weight, bias, N, C, HxW, group, eps):
     layout=memory_layout.like_first,
 )
 def local_response_norm(F, input, size, alpha, beta, k):
-    """``input / (k + alpha * mean of the squares of `size` neighbouring channels) ** beta``
-    (Krizhevsky et al., 2012).
+    r"""Divides each channel by a power of the squares of its neighbors (Krizhevsky et al., 2012).
+
+    .. math::
+
+        y = \frac{x}{(k + \alpha \, \mathrm{mean}(x^2))^{\beta}}
+
+    The mean runs over `size` neighboring channels.
+
+    Args:
+        input: The input, of shape ``(N, C, *)``.
+        size: The number of neighbors.
+        alpha: The factor :math:`\alpha`. Default: ``1e-4``.
+        beta: The exponent :math:`\beta`. Default: ``0.75``.
+        k: The term :math:`k`. Default: 1.
+
+    Example:
+        >>> F.local_response_norm(torch.ones(1, 1, 1), 1, alpha=1.0, beta=1.0)
+        tensor([[[0.5000]]])
+
+    See also:
+        `torch.nn.LocalResponseNorm`.
     """
     if input.ndim < 3:
         raise ValueError(
@@ -551,7 +714,21 @@ def local_response_norm(F, input, size, alpha, beta, k):
     "normalize(Tensor input, p=2.0, dim=1, eps=1e-12, out=None)", where="nn.functional", layout=memory_layout.like_first
 )
 def normalize(F, input, p, dim, eps, out):
-    """``input`` divided by its p-norm along ``dim``, or by ``eps`` where the norm is smaller; written to ``out``."""
+    r"""Divides vectors by their norm.
+
+    .. math::
+
+        y = \frac{x}{\max(\lVert x \rVert_p, \epsilon)}
+
+    Args:
+        p: The order of the norm. Default: 2.
+        dim: The dimension of the vectors. Default: 1.
+        eps: The least divisor :math:`\epsilon`. Default: ``1e-12``.
+
+    Example:
+        >>> F.normalize(torch.tensor([[3.0, 4.0]]))
+        tensor([[0.6000, 0.8000]])
+    """
     lengths = input.norm(p, dim, keepdim=True).clamp_min(eps)
     found = input / lengths
     return found if out is None else out.resize_(found.shape).copy_(found)

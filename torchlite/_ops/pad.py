@@ -50,11 +50,19 @@ op(
     composite=_pad_constant,
     shape_fn=lambda input, pad: (_padded_shape(input.shape, pad), input.dtype),
     vjp={"input": lambda F, g, pad: F.constant_pad_nd(g, tuple(-n for n in pad), 0)},
-    doc="""`input` with `value` around it. `pad` has two numbers a dimension, the last dimension first: how many places
-    before and after; a negative number cuts.
+    doc="""Adds a border with a value.
 
-   >>> torch.constant_pad_nd(torch.ones(2), (1, 2))
-   tensor([0., 1., 1., 0., 0.])
+    Args:
+        pad: Two numbers a dimension, the last dimension first: the elements before and after. A negative number
+            removes elements.
+        value: The value. Default: 0.
+
+    Example:
+        >>> torch.constant_pad_nd(torch.ones(2), (1, 2))
+        tensor([0., 1., 1., 0., 0.])
+
+    See also:
+        `torch.nn.functional.pad`.
     """,
     layout=memory_layout.suggest_memory_format,
     numbers={"value": False},
@@ -130,14 +138,25 @@ def _check_padding_mode(input, pad, mode):
 
 @composite("pad(Tensor input, pad, mode='constant', value=None)", where="nn.functional", layout=memory_layout.padding)
 def pad(F, input, pad, mode, value):
-    """`input` with places added around its last dimensions.
+    """Adds a border around the last dimensions.
 
-    `pad` has two numbers a dimension, the last dimension first: how many places before and after. A negative number
-    cuts. `mode` "constant" fills with `value` (default 0) and pads any number of dimensions; "reflect", "replicate" and
-    "circular" pad the last one to three dimensions of an input with one or two more.
+    Args:
+        pad: Two numbers a dimension, the last dimension first: the elements before and after. A negative number
+            removes elements.
+        mode: ``"constant"``, for any number of dimensions; ``"reflect"``, ``"replicate"`` or ``"circular"``, for
+            the last one to three dimensions of an input with one or two more. Default: ``"constant"``.
+        value: The value of a constant border. Default: 0.
 
-    >>> torch.nn.functional.pad(torch.tensor([[1., 2., 3.]]), (1, 2), mode="reflect")
-    tensor([[2., 1., 2., 3., 2., 1.]])
+    Raises:
+        RuntimeError: The numbers do not fit the shape.
+        NotImplementedError: The mode does not support the number of dimensions.
+
+    Example:
+        >>> F.pad(torch.tensor([[1.0, 2.0, 3.0]]), (1, 2), mode="reflect")
+        tensor([[2., 1., 2., 3., 2., 1.]])
+
+    See also:
+        `torch.nn.ConstantPad1d` and the other padding layers.
     """
     pad = tuple(int(n) for n in pad)
     if mode == "constant":

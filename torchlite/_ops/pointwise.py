@@ -126,9 +126,36 @@ def pow_exponent(F, g, input, exponent, out):
     return F.where(zero, 0, F.mul(g, F.conj(F.mul(out, F.log(F.where(zero, 1, input))))))
 
 
-define_binary_op("add", where="", vjp={"input": lambda F, g: g, "other": lambda F, g: g})
 define_binary_op(
-    "sub", where="", check=check_sub, shape_fn=sub_rule, vjp={"input": lambda F, g: g, "other": lambda F, g: F.neg(g)}
+    "add",
+    where="",
+    vjp={"input": lambda F, g: g, "other": lambda F, g: g},
+    doc="""``input + other``, elementwise with broadcasting; bools combine by logical or.
+
+    The operands promote to a common dtype.
+
+    Example:
+        >>> torch.tensor([1.0, 2.0]) + torch.tensor([10.0, 20.0])
+        tensor([11., 22.])
+    """,
+)
+define_binary_op(
+    "sub",
+    where="",
+    check=check_sub,
+    shape_fn=sub_rule,
+    vjp={"input": lambda F, g: g, "other": lambda F, g: F.neg(g)},
+    doc="""``input - other``, elementwise with broadcasting.
+
+    The operands promote to a common dtype.
+
+    Raises:
+        RuntimeError: An operand is a bool tensor.
+
+    Example:
+        >>> torch.tensor([10.0, 20.0]) - torch.tensor([1.0, 2.0])
+        tensor([ 9., 18.])
+    """,
 )
 define_binary_op(
     "mul",
@@ -137,7 +164,15 @@ define_binary_op(
         "input": lambda F, g, other: F.mul(g, conj_of(F, other)),
         "other": lambda F, g, input: F.mul(g, conj_of(F, input)),
     },
-    doc="``input * other``, elementwise with broadcasting.",
+    doc="""``input * other``, elementwise with broadcasting; bools combine by logical and.
+
+    The operands promote to a common dtype.
+
+    Example:
+        >>> torch.mul(torch.tensor([1.0, 2.0]), torch.tensor([[10.0], [20.0]]))
+        tensor([[10., 20.],
+                [20., 40.]])
+    """,
     scalar_rounding="never",
     accepts_scalars=True,
 )
@@ -150,16 +185,36 @@ define_binary_op(
         "other": lambda F, g, input, other: F.neg(F.mul(g, F.conj(F.div(F.div(input, other), other)))),
     },
     scalar_rounding="never",
+    doc="""``input / other``, elementwise with broadcasting: true division.
+
+    Integers and bools become the default float dtype. Division by zero gives an infinity or NaN.
+
+    Example:
+        >>> torch.tensor([1, 2]) / torch.tensor([2, 0])
+        tensor([0.5000,    inf])
+    """,
 )
 define_binary_op(
     "pow",
     names=("input", "exponent"),
     check=check_power,
     vjp={"input": pow_base, "exponent": pow_exponent},
-    doc="""``input ** exponent``. RuntimeError for an integer tensor to a negative integer.
+    doc="""``input ** exponent``, elementwise with broadcasting.
 
-    >>> torch.pow(torch.tensor([1.0, 2.0, 3.0]), 2)
-    tensor([1., 4., 9.])
+    The operands promote to a common dtype. A negative base to a fractional exponent gives NaN.
+
+    Args:
+        exponent: The exponent: a tensor that broadcasts with `input`, or a number.
+
+    Raises:
+        RuntimeError: `input` is an integer tensor and `exponent` a negative int.
+
+    Example:
+        >>> torch.pow(torch.tensor([1.0, 2.0, 3.0]), 2)
+        tensor([1., 4., 9.])
+
+    See also:
+        `torch.float_power`.
     """,
     node_name=scalar_or_tensor_name("Pow", "exponent"),
     numbers={"exponent": False},
@@ -168,7 +223,18 @@ define_binary_op(
     "floor_divide",
     tags=PW,
     vjp=dict.fromkeys(("input", "other"), make_missing_derivative_formula("floor_divide")),
-    doc="``input / other`` rounded down. RuntimeError for an integer division by zero.",
+    doc="""``floor(input / other)``, elementwise with broadcasting.
+
+    The operands promote to a common dtype. The op has no derivative: use ``torch.div(..., rounding_mode="floor")`` for
+    one (of zero).
+
+    Raises:
+        RuntimeError: An integer is divided by zero.
+
+    Example:
+        >>> torch.floor_divide(torch.tensor([7, -7]), 2)
+        tensor([ 3, -4])
+    """,
     node_name="NotImplemented",
     scalar_rounding="never",
     accepts_scalars=True,
@@ -222,8 +288,18 @@ def scale_by_alpha(F, input, other, alpha):
 def add_alpha(F, input, other, alpha):
     """``input + alpha * other``, elementwise with broadcasting.
 
-    >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0]), alpha=0.5)
-    tensor([ 6., 12.])
+    The operands promote to a common dtype; `alpha` does not take part in it.
+
+    Args:
+        alpha: The number that multiplies `other`. Default: 1.
+
+    Raises:
+        RuntimeError: `alpha` is of a higher category than the result: a float for integers, a complex number for
+            floats, a bool for numbers.
+
+    Example:
+        >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0]), alpha=0.5)
+        tensor([ 6., 12.])
     """
     return F.add(input, scale_by_alpha(F, input, other, alpha))
 
@@ -237,13 +313,40 @@ def add_alpha(F, input, other, alpha):
     accepts_scalars=True,
 )
 def sub_alpha(F, input, other, alpha):
-    """``input - alpha * other``, elementwise with broadcasting. RuntimeError for bool tensors."""
+    """``input - alpha * other``, elementwise with broadcasting.
+
+    The operands promote to a common dtype; `alpha` does not take part in it.
+
+    Args:
+        alpha: The number that multiplies `other`. Default: 1.
+
+    Raises:
+        RuntimeError: An operand is a bool tensor, or `alpha` is of a higher category than the result.
+
+    Example:
+        >>> torch.sub(torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0]), alpha=0.5)
+        tensor([-4., -8.])
+    """
     return F.sub(input, scale_by_alpha(F, input, other, alpha))
 
 
 @composite("rsub(Tensor input, Tensor|Number other, *, alpha=1)", where="torch")
 def rsub(F, input, other, alpha):
-    """``other - alpha * input``."""
+    """``other - alpha * input``, elementwise with broadcasting.
+
+    Args:
+        alpha: The number that multiplies `input`. Default: 1.
+
+    Raises:
+        RuntimeError: An operand is a bool tensor, or `alpha` is of a higher category than the result.
+
+    Example:
+        >>> torch.rsub(torch.tensor([1.0, 2.0]), 10.0)
+        tensor([9., 8.])
+
+    See also:
+        `torch.sub`.
+    """
     check_sub(input, other)
     return F.sub(other, scale_by_alpha(F, other, input, alpha))
 
@@ -257,8 +360,24 @@ def rsub(F, input, other, alpha):
     accepts_scalars=True,
 )
 def div_rounded(F, input, other, rounding_mode):
-    """``input / other``; ``rounding_mode`` None (true division, integers become floats), "trunc" (towards zero) or
-    "floor" (down).
+    """``input / other``, elementwise with broadcasting, with the quotient rounded on request.
+
+    True division turns integers and bools into the default float dtype. The two rounding modes keep the promoted dtype;
+    their gradient is zero.
+
+    Args:
+        rounding_mode: None for true division, `"trunc"` to round towards zero, `"floor"` to round down. Default: None.
+
+    Raises:
+        RuntimeError: `rounding_mode` is another value.
+
+    Example:
+        >>> torch.div(torch.tensor([7, -7]), 2)
+        tensor([ 3.5000, -3.5000])
+        >>> torch.div(torch.tensor([7, -7]), 2, rounding_mode="trunc")
+        tensor([ 3, -3])
+        >>> torch.div(torch.tensor([7, -7]), 2, rounding_mode="floor")
+        tensor([ 3, -4])
     """
     if rounding_mode is None:
         return F.div(input, other)
@@ -286,22 +405,42 @@ define_binary_op(
     scalars="none",
     vjp=make_extreme_vjp("gt"),
     tags=POINTWISE,
-    doc="The larger of two elements; NaN if either is. Gradients at ties go half and half.",
+    doc="""The larger of two elements, with broadcasting; NaN where either is NaN.
+
+    The operands promote to a common dtype. Where they are equal, each gets half of the gradient.
+
+    Example:
+        >>> torch.maximum(torch.tensor([1.0, 5.0]), torch.tensor([3.0, float("nan")]))
+        tensor([3., nan])
+
+    See also:
+        `torch.fmax`, which prefers a number to NaN.
+    """,
 )
 define_binary_op(
     "minimum",
     scalars="none",
     vjp=make_extreme_vjp("lt"),
     tags=POINTWISE,
-    doc="The smaller of two elements; NaN if either is. Gradients at ties go half and half.",
+    doc="""The smaller of two elements, with broadcasting; NaN where either is NaN.
+
+    The operands promote to a common dtype. Where they are equal, each gets half of the gradient.
+
+    Example:
+        >>> torch.minimum(torch.tensor([1.0, 5.0]), torch.tensor([3.0, float("nan")]))
+        tensor([1., nan])
+
+    See also:
+        `torch.fmin`, which prefers a number to NaN.
+    """,
 )
-for _name, _alias, _sign in (
-    ("eq", "", "=="),
-    ("ne", "not_equal", "!="),
-    ("lt", "less", "<"),
-    ("le", "less_equal", "<="),
-    ("gt", "greater", ">"),
-    ("ge", "greater_equal", ">="),
+for _name, _alias, _sign, _of_123 in (  # the last: of 1, 2, 3 and 2
+    ("eq", "", "==", "[False,  True, False]"),
+    ("ne", "not_equal", "!=", "[ True, False,  True]"),
+    ("lt", "less", "<", "[ True, False, False]"),
+    ("le", "less_equal", "<=", "[ True,  True, False]"),
+    ("gt", "greater", ">", "[False, False,  True]"),
+    ("ge", "greater_equal", ">=", "[False,  True,  True]"),
 ):
     define_binary_op(
         _name,
@@ -311,28 +450,71 @@ for _name, _alias, _sign in (
         alias=_alias,
         scalar_rounding="always",
         out=Out("unchecked"),
-        doc=f"``input {_sign} other``, elementwise: a bool tensor.",
+        doc=f"""``input {_sign} other``, elementwise with broadcasting: a bool tensor.
+
+        Example:
+            >>> torch.{_name}(torch.tensor([1, 2, 3]), 2)
+            tensor({_of_123})
+        """,
     )
-for _name, _what in (("and", "both elements are"), ("or", "either element is"), ("xor", "exactly one element is")):
+for _name, _what, _of_bits in (
+    ("and", "both elements are", "[False, False,  True]"),
+    ("or", "either element is", "[False,  True,  True]"),
+    ("xor", "exactly one element is", "[False,  True, False]"),
+):
     define_binary_op(
         f"logical_{_name}",
         scalars="none",
         promote=ALWAYS_BOOL,
         tags=TEST,
         out=Out("unchecked"),
-        doc=f"Whether {_what} not zero.",
+        doc=f"""Whether {_what} not zero, with broadcasting: a bool tensor.
+
+        Args:
+            other: The second operand: a tensor that broadcasts with `input`.
+
+        Example:
+            >>> torch.logical_{_name}(torch.tensor([0, 0, 1]), torch.tensor([0, 2, 3]))
+            tensor({_of_bits})
+        """,
     )
 op(
     "logical_not(Tensor input)",
     promote=ALWAYS_BOOL,
     tags=TEST,
-    doc="Whether each element is zero.",
+    doc="""Whether each element is zero: a bool tensor.
+
+    Example:
+        >>> torch.logical_not(torch.tensor([0, 1, 2]))
+        tensor([ True, False, False])
+    """,
     out=Out("unchecked"),
 )
-for _name, _what in (("and", "And"), ("or", "Or"), ("xor", "Exclusive or")):
-    define_binary_op(f"bitwise_{_name}", tags=TEST, doc=f"{_what} of every bit; for bools, logical.")
-for _name in ("left", "right"):
-    define_binary_op(f"bitwise_{_name}_shift", tags=TEST, doc=f"Arithmetic shift to the {_name}.")
+for _name, _what, _of_bits in (("and", "and", 8), ("or", "or", 14), ("xor", "exclusive or", 6)):
+    define_binary_op(
+        f"bitwise_{_name}",
+        tags=TEST,
+        doc=f"""The {_what} of every bit of two integers, with broadcasting; of bools, the logical {_what}.
+
+        Example:
+            >>> torch.bitwise_{_name}(torch.tensor(12), torch.tensor(10))
+            tensor({_of_bits})
+        """,
+    )
+for _name, _by, _shifted in (("left", "2 ** other", "[ 4, -4]"), ("right", "2 ** -other", "[ 0, -1]")):
+    define_binary_op(
+        f"bitwise_{_name}_shift",
+        tags=TEST,
+        doc=f"""The arithmetic shift of integers to the {_name}: ``input * {_by}``, rounded down.
+
+        Args:
+            other: The number of bits: a tensor that broadcasts with `input`, or a number.
+
+        Example:
+            >>> torch.bitwise_{_name}_shift(torch.tensor([1, -1]), 2)
+            tensor({_shifted})
+        """,
+    )
 
 # --- functions of one operand ---------------------------------------------------------------------
 
@@ -347,7 +529,15 @@ define_unary_op(
     promote=DEFAULT,
     alias="negative",
     shape_fn=neg_rule,
-    doc="``-input``.",
+    doc="""``-input``, elementwise.
+
+    Raises:
+        RuntimeError: `input` is a bool tensor.
+
+    Example:
+        >>> torch.neg(torch.tensor([1.0, -2.0]))
+        tensor([-1.,  2.])
+    """,
     out=Out("same", FOUND_DTYPE),
 )
 define_unary_op(
@@ -356,7 +546,15 @@ define_unary_op(
     promote=DEFAULT,
     where="",
     tags=POINTWISE | MAYBE_VIEW,
-    doc="The complex conjugate, computed; a real tensor itself.",
+    doc="""The complex conjugate, computed at once; a real tensor itself.
+
+    Example:
+        >>> torch.conj_physical(torch.tensor([1 + 2j]))
+        tensor([1.-2.j])
+
+    See also:
+        `torch.conj`, which returns a view with the conjugate bit.
+    """,
 )
 op(
     "abs(Tensor input)",
@@ -364,54 +562,168 @@ op(
     alias="absolute",
     vjp={"input": lambda F, g, input: F.mul(g, F.sgn(input))},
     shape_fn=lambda input: (input.shape, input.dtype.to_real()),
-    doc="The absolute value; of a complex tensor, a real one.",
+    doc="""The absolute value; of a complex tensor, the modulus in the real dtype.
+
+    The gradient at 0 is 0.
+
+    Example:
+        >>> torch.abs(torch.tensor([-1.5, 2.0]))
+        tensor([1.5000, 2.0000])
+        >>> torch.abs(torch.tensor([3 + 4j]))
+        tensor([5.])
+    """,
     out=Out("same", FOUND_DTYPE, complex_to_real=True),
 )
 define_unary_op(
     "sign",
     zero_gradient,
     promote=DEFAULT,
-    doc="-1, 0 or 1 by the sign of each element; 0 for NaN.",
+    doc="""The sign of each element: -1, 0 or 1; 0 for NaN.
+
+    The dtype stays and the gradient is zero.
+
+    Raises:
+        NotImplementedError: `input` is complex (see `torch.sgn`).
+
+    Example:
+        >>> torch.sign(torch.tensor([-2.5, 0.0, 7.0]))
+        tensor([-1.,  0.,  1.])
+    """,
     out=Out("same", FOUND_DTYPE),
 )
-define_unary_op("exp", lambda F, g, out: F.mul(g, F.conj(out)), doc="``e ** input``.")
-define_unary_op("log", lambda F, g, input: F.div(g, F.conj(input)), doc="The natural logarithm.")
-define_unary_op("sqrt", lambda F, g, out: F.div(g, F.mul(F.conj(out), 2)), doc="The square root.")
 define_unary_op(
-    "rsqrt", lambda F, g, out: F.mul(F.mul(g, -0.5), F.conj(F.mul(F.mul(out, out), out))), doc="``1 / sqrt(input)``."
+    "exp",
+    lambda F, g, out: F.mul(g, F.conj(out)),
+    doc="""The exponential ``e ** input``; integers become the default float dtype.
+
+    Example:
+        >>> torch.exp(torch.tensor([0.0, 1.0]))
+        tensor([1.0000, 2.7183])
+    """,
 )
-define_unary_op("reciprocal", lambda F, g, out: F.neg(F.mul(g, F.conj(F.mul(out, out)))), doc="``1 / input``.")
+define_unary_op(
+    "log",
+    lambda F, g, input: F.div(g, F.conj(input)),
+    doc="""The natural logarithm; integers become the default float dtype.
+
+    It is minus infinity at 0, and NaN for negative real numbers.
+
+    Example:
+        >>> torch.log(torch.tensor([1.0, 2.0, 0.0]))
+        tensor([0.0000, 0.6931,   -inf])
+    """,
+)
+define_unary_op(
+    "sqrt",
+    lambda F, g, out: F.div(g, F.mul(F.conj(out), 2)),
+    doc="""The square root; NaN for negative real numbers. Integers become the default float dtype.
+
+    Example:
+        >>> torch.sqrt(torch.tensor([4.0, 2.0]))
+        tensor([2.0000, 1.4142])
+    """,
+)
+define_unary_op(
+    "rsqrt",
+    lambda F, g, out: F.mul(F.mul(g, -0.5), F.conj(F.mul(F.mul(out, out), out))),
+    doc="""The reciprocal square root ``1 / sqrt(input)``; integers become the default float dtype.
+
+    It is infinite at 0, and NaN for negative real numbers.
+
+    Example:
+        >>> torch.rsqrt(torch.tensor([4.0, 0.25]))
+        tensor([0.5000, 2.0000])
+    """,
+)
+define_unary_op(
+    "reciprocal",
+    lambda F, g, out: F.neg(F.mul(g, F.conj(F.mul(out, out)))),
+    doc="""``1 / input``, elementwise; integers become the default float dtype.
+
+    Example:
+        >>> torch.reciprocal(torch.tensor([2.0, 4.0]))
+        tensor([0.5000, 0.2500])
+    """,
+)
 op(
     "square(Tensor input)",
     tags=PW,
     vjp={"input": lambda F, g, input: F.mul(g, F.conj(F.mul(input, 2)))},
     shape_fn=lambda input: (input.shape, input.dtype if input.dtype.category else int64),
-    doc="``input * input``.",
+    doc="""``input * input``, elementwise; bools become int64.
+
+    Example:
+        >>> torch.square(torch.tensor([-3.0, 2.0]))
+        tensor([9., 4.])
+    """,
     node_name="PowBackward0",
 )
-define_unary_op("sin", lambda F, g, input: F.mul(g, F.conj(F.cos(input))), doc="The sine.")
-define_unary_op("cos", lambda F, g, input: F.neg(F.mul(g, F.conj(F.sin(input)))), doc="The cosine.")
 define_unary_op(
-    "tanh", lambda F, g, out: F.mul(g, conj_of(F, F.sub(1, F.mul(out, out)))), doc="The hyperbolic tangent."
+    "sin",
+    lambda F, g, input: F.mul(g, F.conj(F.cos(input))),
+    doc="""The sine of an angle in radians; integers become the default float dtype.
+
+    Example:
+        >>> torch.sin(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.8415])
+    """,
+)
+define_unary_op(
+    "cos",
+    lambda F, g, input: F.neg(F.mul(g, F.conj(F.sin(input)))),
+    doc="""The cosine of an angle in radians; integers become the default float dtype.
+
+    Example:
+        >>> torch.cos(torch.tensor([0.0, 1.0]))
+        tensor([1.0000, 0.5403])
+    """,
+)
+define_unary_op(
+    "tanh",
+    lambda F, g, out: F.mul(g, conj_of(F, F.sub(1, F.mul(out, out)))),
+    doc="""The hyperbolic tangent; integers become the default float dtype.
+
+    Example:
+        >>> torch.tanh(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.7616])
+    """,
 )
 define_unary_op(
     "sigmoid",
     lambda F, g, out: F.mul(g, F.conj(F.mul(out, F.sub(1, out)))),
     alias="special.expit",
-    doc="``1 / (1 + exp(-input))``.",
+    doc="""The logistic function ``1 / (1 + exp(-input))``; integers become the default float dtype.
+
+    Example:
+        >>> torch.sigmoid(torch.tensor([0.0, 1.0]))
+        tensor([0.5000, 0.7311])
+
+    See also:
+        `torch.logit`, its inverse.
+    """,
 )
 define_unary_op(
     "floor",
     zero_gradient,
     promote=DEFAULT,
-    doc="The largest integer not above each element.",
+    doc="""The largest integer that is not above each element. The dtype stays and the gradient is zero.
+
+    Example:
+        >>> torch.floor(torch.tensor([1.7, -1.2]))
+        tensor([ 1., -2.])
+    """,
     out=Out("same", FOUND_DTYPE),
 )
 define_unary_op(
     "ceil",
     zero_gradient,
     promote=DEFAULT,
-    doc="The smallest integer not below each element.",
+    doc="""The smallest integer that is not below each element. The dtype stays and the gradient is zero.
+
+    Example:
+        >>> torch.ceil(torch.tensor([1.2, -1.7]))
+        tensor([ 2., -1.])
+    """,
     out=Out("same", FOUND_DTYPE),
 )
 define_unary_op(
@@ -419,17 +731,48 @@ define_unary_op(
     zero_gradient,
     promote=DEFAULT,
     alias="fix",
-    doc="Each element without its fraction.",
+    doc="""Each element without its fraction: rounded towards zero. The dtype stays and the gradient is zero.
+
+    Example:
+        >>> torch.trunc(torch.tensor([1.7, -1.7]))
+        tensor([ 1., -1.])
+    """,
     out=Out("same", FOUND_DTYPE),
 )
-for _name, _what in (("isnan", "NaN"), ("isinf", "infinite"), ("isfinite", "neither infinite nor NaN")):
-    op(f"{_name}(Tensor input)", promote=ALWAYS_BOOL, tags=POINTWISE | NONDIFF, doc=f"Whether each element is {_what}.")
+for _name, _what, _of_three in (
+    ("isnan", "NaN", "[False, False,  True]"),
+    ("isinf", "infinite", "[False,  True, False]"),
+    ("isfinite", "neither infinite nor NaN", "[ True, False, False]"),
+):
+    op(
+        f"{_name}(Tensor input)",
+        promote=ALWAYS_BOOL,
+        tags=POINTWISE | NONDIFF,
+        doc=f"""Whether each element is {_what}: a bool tensor.
+
+        A complex element is tested by both of its parts.
+
+        Example:
+            >>> torch.{_name}(torch.tensor([1.0, float("inf"), float("nan")]))
+            tensor({_of_three})
+        """,
+    )
 op(
     "real(Tensor input)",
     tags=MAYBE_VIEW,
     shape_fn=lambda input: (input.shape, input.dtype.to_real()),
     vjp={"input": lambda F, g, input_dtype: F.to(g, input_dtype)},
-    doc="The real part, a view; a real tensor itself.",
+    doc="""The real part: a view of a complex tensor, and a real tensor itself.
+
+    Example:
+        >>> x = torch.tensor([1 + 2j])
+        >>> torch.real(x)
+        tensor([1.])
+        >>> torch.real(x).fill_(5.0)
+        tensor([5.])
+        >>> x
+        tensor([5.+2.j])
+    """,
 )
 op(
     "to(Tensor input, dtype)",
@@ -438,6 +781,12 @@ op(
     shape_fn=lambda input, dtype: (input.shape, dtype),
     vjp={"input": lambda F, g, input_dtype: F.to(g, input_dtype)},
     node_name="ToCopyBackward0",
+    doc="""`input` with another dtype; `input` itself where it has this dtype already.
+
+    Example:
+        >>> torch.tensor([1.7, -1.7]).to(torch.int64)
+        tensor([ 1, -1])
+    """,
 )
 
 # --- choice ---------------------------------------------------------------------------------------
@@ -492,11 +841,22 @@ def _where(F, condition, input, other):
     out=Out("same", "Expected out type to be {want} but got {got}"),
 )
 def where(F, condition, input, other):
-    """Elements of ``input`` where ``condition`` (bool, broadcast) holds, else of ``other``; with the condition alone,
+    """Elements of `input` where `condition` holds, and of `other` elsewhere.
+
+    The three broadcast. `input` and `other` promote to a common dtype. With the condition alone,
     ``nonzero(as_tuple=True)``.
 
-    >>> torch.where(torch.tensor([True, False]), torch.tensor([1.0, 2.0]), 0.0)
-    tensor([1., 0.])
+    Args:
+        condition: A bool tensor. A uint8 tensor works with a warning.
+        input: The elements where `condition` is True: a tensor or a number.
+        other: The elements where `condition` is False: a tensor or a number.
+
+    Raises:
+        RuntimeError: `condition` has another dtype.
+
+    Example:
+        >>> torch.where(torch.tensor([True, False]), torch.tensor([1.0, 2.0]), 0.0)
+        tensor([1., 0.])
     """
     if input is None and other is None:
         return F.nonzero(condition, as_tuple=True)
@@ -507,13 +867,32 @@ def where(F, condition, input, other):
 
 @composite("where_method(Tensor input, Tensor condition, Tensor|Number other)", where="", alias="Tensor.where")
 def where_method(F, input, condition, other):
-    """``torch.where(condition, self, other)``."""
+    """Elements of this tensor where `condition` holds, and of `other` elsewhere.
+
+    Args:
+        condition: A bool tensor that broadcasts with the operands.
+
+    Example:
+        >>> torch.tensor([1.0, 2.0]).where(torch.tensor([True, False]), 0.0)
+        tensor([1., 0.])
+    """
     return F.where(condition, input, other)
 
 
 @composite("fill(Tensor input, Tensor|Number value)", where="torch", layout=memory_layout.like_first)
 def fill(F, input, value):
-    """A tensor like ``input`` filled with ``value``, a number or a 0-dimensional tensor."""
+    """A tensor like `input` with every element set to `value`.
+
+    Args:
+        value: A number or a tensor without dimensions.
+
+    Raises:
+        RuntimeError: `value` is a tensor with dimensions.
+
+    Example:
+        >>> torch.fill(torch.zeros(2), 3)
+        tensor([3., 3.])
+    """
     if hasattr(value, "shape"):
         if value.ndim:
             raise RuntimeError(

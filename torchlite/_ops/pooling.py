@@ -171,26 +171,208 @@ def _refuse_empty(input, size, count, function):
             )
 
 
-_MAX_DOC = """The maximum over windows of `input` (N, C, ...) or (C, ...) with {n} spatial dimension(s).
+_WINDOW_ARGS = """
+    input: The input, of shape ``(N, C, *)`` or ``(C, *)`` with {n} spatial dimension(s).
+    kernel_size: The size of a window, a number or one a dimension.
+    stride: The distance of windows. Default: `kernel_size`."""
+_MAX_ARGS = (
+    _WINDOW_ARGS
+    + """
+    padding: The border on both sides, whose elements count as minus infinity. Default: 0.
+    dilation: The distance of the elements of a window. Default: 1.
+    ceil_mode: Whether a last window may reach over the end. Default: ``False``."""
+)
+_MAX_DOC = (
+    """Computes the maximum of each window of {n} spatial dimension(s).
 
-`stride` defaults to `kernel_size`; places of `padding` count as minus infinity; `ceil_mode` lets a last window reach
-over the end. With `return_indices` the flat spatial index (int64) of each maximum comes second. RuntimeError when no
-window fits.
+Args:"""
+    + _MAX_ARGS
+    + """
+    return_indices: Whether to return the flat spatial indices of the maxima too. Default: ``False``.
 
->>> torch.nn.functional.max_pool{n}d(torch.ones(1, 1{sizes}), 2).shape
-torch.Size([1, 1{halves}])"""
-_AVG_DOC = """The average over windows of `input` (N, C, ...) or (C, ...) with {n} spatial dimension(s).
+Returns:
+    A tensor, or with `return_indices` a tuple of it and of the indices (int64).
 
-`stride` defaults to `kernel_size`; zeros of `padding` count unless `count_include_pad` is False. RuntimeError when no
-window fits.
+Raises:
+    RuntimeError: No window fits, or the padding is more than half of a window.
 
->>> torch.nn.functional.avg_pool{n}d(torch.ones(1, 1{sizes}), 2).shape
-torch.Size([1, 1{halves}])"""
-_ADAPTIVE_DOC = """The {kind} over `output_size` windows that share the {n} spatial dimension(s) of `input` among them;
-window i covers the places from floor(i * size / out) to ceil((i + 1) * size / out). None in `output_size` keeps a size.
+Example:
+    >>> F.max_pool{n}d(torch.ones(1, 1{sizes}), 2).shape
+    torch.Size([1, 1{halves}])
 
->>> torch.nn.functional.adaptive_{name}_pool{n}d(torch.ones(1, 1{sizes}), 2).shape
-torch.Size([1, 1{halves}])"""
+See also:
+    `torch.nn.MaxPool{n}d`."""
+)
+_MAX_INDICES_DOC = (
+    """Computes the maximum of each window of {n} spatial dimension(s) and its index.
+
+Args:"""
+    + _MAX_ARGS
+    + """
+    return_indices: Has no effect: indices are always returned.
+
+Returns:
+    A tuple of the maxima and of their flat spatial indices (int64).
+
+Example:
+    >>> F.max_pool{n}d_with_indices(torch.ones(1, 1{sizes}), 2)[1].shape
+    torch.Size([1, 1{halves}])
+
+See also:
+    `torch.nn.functional.max_pool{n}d`."""
+)
+_AVG_DOC = (
+    """Computes the average of each window of {n} spatial dimension(s).
+
+Args:"""
+    + _WINDOW_ARGS
+    + """
+    padding: The border of zeros on both sides. Default: 0.
+    ceil_mode: Whether a last window may reach over the end. Default: ``False``.
+    count_include_pad: Whether zeros of the border count. Default: ``True``.{divisor}
+
+Raises:
+    RuntimeError: No window fits, or the padding is more than half of a window.
+
+Example:
+    >>> F.avg_pool{n}d(torch.ones(1, 1{sizes}), 2).shape
+    torch.Size([1, 1{halves}])
+
+See also:
+    `torch.nn.AvgPool{n}d`."""
+)
+_DIVISOR = """
+    divisor_override: The divisor of the sums. Default: the number of elements."""
+_ADAPTIVE_ARGS = """Computes the {kind} of windows that divide {n} spatial dimension(s) into a given number.
+
+Window ``i`` of ``out`` covers the elements from ``floor(i * size / out)`` to ``ceil((i + 1) * size / out)``.
+
+Args:
+    input: The input, of shape ``(N, C, *)`` or ``(C, *)``.
+    output_size: The number of windows, one or one a dimension; ``None`` keeps a size."""
+_ADAPTIVE_END = """
+
+Example:
+    >>> F.adaptive_{name}_pool{n}d(torch.ones(1, 1{sizes}), 2).shape
+    torch.Size([1, 1{halves}])
+
+See also:
+    `torch.nn.Adaptive{layer}Pool{n}d`."""
+_ADAPTIVE_AVG_DOC = _ADAPTIVE_ARGS + _ADAPTIVE_END
+_ADAPTIVE_MAX_DOC = (
+    _ADAPTIVE_ARGS
+    + """
+    return_indices: Whether to return the flat spatial indices of the maxima too. Default: ``False``.
+
+Returns:
+    A tensor, or with `return_indices` a tuple of it and of the indices (int64)."""
+    + _ADAPTIVE_END
+)
+_ADAPTIVE_INDICES_DOC = (
+    _ADAPTIVE_ARGS
+    + """
+    return_indices: Has no effect: indices are always returned.
+
+Returns:
+    A tuple of the maxima and of their flat spatial indices (int64).
+
+Example:
+    >>> F.adaptive_max_pool{n}d_with_indices(torch.ones(1, 1{sizes}), 2)[1].shape
+    torch.Size([1, 1{halves}])
+
+See also:
+    `torch.nn.functional.adaptive_max_pool{n}d`."""
+)
+_POWER_DOC = (
+    r"""Computes the power average of each window of {n} spatial dimension(s).
+
+.. math::
+
+    y = \left( \sum_{{x \in \text{{window}}}} x^p \right)^{{1 / p}}
+
+A negative sum counts as 0.
+
+Args:
+    norm_type: The exponent :math:`p`."""
+    + _WINDOW_ARGS
+    + """
+    ceil_mode: Whether a last window may reach over the end. Default: ``False``.
+
+Example:
+    >>> F.lp_pool{n}d(torch.ones(1, 1{sizes}), 1, 2).shape
+    torch.Size([1, 1{halves}])
+
+See also:
+    `torch.nn.LPPool{n}d`."""
+)
+_UNPOOL_DOC = """Computes a partial inverse of `max_pool{n}d`: the maxima at their positions, and zeros elsewhere.
+
+Args:
+    input: The maxima, of shape ``(N, C, *)`` or ``(C, *)``.
+    indices: Their flat spatial indices, int64, as `max_pool{n}d` returns them.
+    kernel_size: The size of a window, a number or one a dimension.
+    stride: The distance of windows. Default: `kernel_size`.
+    padding: The border of the pooling. Default: 0.
+    output_size: The spatial sizes of the result. Default: the least that the windows cover.
+
+Raises:
+    RuntimeError: The indices are not int64, have another shape or are out of range.
+    ValueError: The pooling has no input of `output_size`.
+
+Example:
+    >>> values, indices = F.max_pool{n}d(torch.ones(1, 1{sizes}), 2, return_indices=True)
+    >>> F.max_unpool{n}d(values, indices, 2).shape
+    torch.Size([1, 1{sizes}])
+
+See also:
+    `torch.nn.MaxUnpool{n}d`."""
+_FRACTIONAL_ARGS = """
+
+The boundaries of the windows are pseudorandom (Graham, 2014).
+
+Args:
+    input: The input, of shape ``(N, C, *)`` or ``(C, *)``.
+    kernel_size: The size of a window, a number or one a dimension.
+    output_size: The spatial sizes of the result.
+    output_ratio: The spatial sizes of the result relative to the input's, in place of `output_size`."""
+_FRACTIONAL_SAMPLES = """
+    _random_samples: The positions of windows, from 0 to 1, of shape ``(N, C, {n})``. Default: drawn."""
+_FRACTIONAL_DOC = (
+    "Computes the maximum of windows that divide {n} spatial dimensions pseudorandomly."
+    + _FRACTIONAL_ARGS
+    + """
+    return_indices: Whether to return the flat spatial indices of the maxima too. Default: ``False``."""
+    + _FRACTIONAL_SAMPLES
+    + """
+
+Returns:
+    A tensor, or with `return_indices` a tuple of it and of the indices (int64).
+
+Example:
+    >>> F.fractional_max_pool{n}d(torch.ones(1, 1{sizes}), 2, output_size=2).shape
+    torch.Size([1, 1{halves}])
+
+See also:
+    `torch.nn.FractionalMaxPool{n}d`."""
+)
+_FRACTIONAL_INDICES_DOC = (
+    "Computes the maximum and its index of windows that divide {n} spatial dimensions pseudorandomly."
+    + _FRACTIONAL_ARGS
+    + """
+    return_indices: Has no effect: indices are always returned."""
+    + _FRACTIONAL_SAMPLES
+    + """
+
+Returns:
+    A tuple of the maxima and of their flat spatial indices (int64).
+
+Example:
+    >>> F.fractional_max_pool{n}d_with_indices(torch.ones(1, 1{sizes}), 2, output_size=2)[1].shape
+    torch.Size([1, 1{halves}])
+
+See also:
+    `torch.nn.functional.fractional_max_pool{n}d`."""
+)
 
 
 def _document_pool(text, n, **words):
@@ -209,7 +391,7 @@ def _declare_max(n, where):
     composite(
         f"max_pool{n}d_with_indices({arguments})",
         where="torch nn.functional" if n == 1 else "nn.functional",
-        doc=f"`max_pool{n}d` with the indices of the maxima. `return_indices` has no effect.",
+        doc=_document_pool(_MAX_INDICES_DOC, n),
     )(with_indices)
 
 
@@ -228,7 +410,7 @@ def _declare_average(n):
         f"avg_pool{n}d(Tensor input, kernel_size, stride=None, padding=0, ceil_mode=False, "
         f"count_include_pad=True{last})",
         where="torch nn.functional" if n == 1 else "nn.functional",
-        doc=_document_pool(_AVG_DOC, n),
+        doc=_document_pool(_AVG_DOC, n, divisor="" if n == 1 else _DIVISOR),
         out=Out(supported=True),
     )(avg_pool)
 
@@ -252,17 +434,17 @@ def _declare_adaptive(n):
     composite(
         f"adaptive_avg_pool{n}d(Tensor input, output_size)",
         where=where,
-        doc=_document_pool(_ADAPTIVE_DOC, n, kind="average", name="avg"),
+        doc=_document_pool(_ADAPTIVE_AVG_DOC, n, kind="average", name="avg", layer="Avg"),
     )(adaptive_avg)
     composite(
         f"adaptive_max_pool{n}d(Tensor input, output_size, return_indices=False)",
         where=where,
-        doc=_document_pool(_ADAPTIVE_DOC, n, kind="maximum", name="max"),
+        doc=_document_pool(_ADAPTIVE_MAX_DOC, n, kind="maximum", name="max", layer="Max"),
     )(adaptive_max)
     composite(
         f"adaptive_max_pool{n}d_with_indices(Tensor input, output_size, return_indices=False)",
         where="nn.functional",
-        doc=f"`adaptive_max_pool{n}d` with the indices of the maxima. `return_indices` has no effect.",
+        doc=_document_pool(_ADAPTIVE_INDICES_DOC, n, kind="maximum and its index"),
     )(with_indices)
 
 
@@ -290,7 +472,7 @@ def _declare_power(n):
     composite(
         f"lp_pool{n}d(Tensor input, norm_type, kernel_size, stride=None, ceil_mode=False)",
         where="nn.functional",
-        doc=f"The power mean (sum of x^p)^(1/p) over windows of {n} spatial dimension(s), p being `norm_type`.",
+        doc=_document_pool(_POWER_DOC, n),
     )(lp_pool)
 
 
@@ -357,8 +539,7 @@ def _declare_unpool(n):
     composite(
         f"max_unpool{n}d(Tensor input, Tensor indices, kernel_size, stride=None, padding=0, output_size=None)",
         where="nn.functional",
-        doc=f"The partial inverse of `max_pool{n}d`: zeros with the elements of `input` at the flat spatial places "
-        "that `indices` (int64) names.",
+        doc=_document_pool(_UNPOOL_DOC, n),
         layout=memory_layout.suggest_memory_format_2d if n > 1 else None,
     )(max_unpool)
 
@@ -434,15 +615,13 @@ def _declare_fractional(n):
         "Tensor input, kernel_size, output_size=None, output_ratio=None, return_indices=False, Tensor? "
         "_random_samples=None"
     )
-    doc = (
-        f"The maximum over pseudo-randomly placed windows (Graham, 2014, arXiv:1412.6071) of {n} spatial dimensions, "
-        f"placed by `_random_samples` (N, C, {n})."
+    composite(f"fractional_max_pool{n}d({arguments})", where="nn.functional", doc=_document_pool(_FRACTIONAL_DOC, n))(
+        fractional
     )
-    composite(f"fractional_max_pool{n}d({arguments})", where="nn.functional", doc=doc)(fractional)
     composite(
         f"fractional_max_pool{n}d_with_indices({arguments})",
         where="nn.functional",
-        doc=f"`fractional_max_pool{n}d` with the indices of the maxima. `return_indices` has no effect.",
+        doc=_document_pool(_FRACTIONAL_INDICES_DOC, n),
     )(with_indices)
 
 

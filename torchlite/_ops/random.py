@@ -13,16 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from .._device.generators import (
-    check_in_place_random,
-    engine_for_table,
-    fill_random,
-    new_random_tensor,
-    write_random_values,
-)
+from .._device.generators import engine_for_table, new_random_tensor
 from .._dispatch import NONDIFF, RANDOM, REGISTRY, Out, call, composite, memory_layout, op
 from .._dispatch.interceptors import is_inside_vmap
-from .._dispatch.memory_overlap import check_in_place
 from .._dispatch.node_names import default_node_name, saved_argument
 from .._dispatch.public_functions import torch
 from .._dispatch.shape_and_value_checks import all_true, any_true, set_requires_grad
@@ -214,393 +207,7 @@ op(
 )
 
 
-# --- creation -------------------------------------------------------------------------------------
-
-_OPTIONS = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False"
-_LIKE = "dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, generator=None"
-
-
-def _create_or_write_out(out, result):
-    """The result of a creation function, or `out` holding it."""
-    return result if out is None else call.write_out(REGISTRY["_random_uniform"], result, out)
-
-
-def _resolve_draw_dtype(name: str, dtype, out, default):
-    """The dtype to draw: the requested one, that of `out=`, or a default one."""
-    if dtype is None:
-        return default if out is None else out.dtype
-    return as_argument(dtype, name)
-
-
-def _reject_integer_dtype(dtype, words: str):
-    """PyTorch's refusal of integer dtypes."""
-    if dtype.category < 2:
-        raise NotImplementedError(f"\"{words}\" not implemented for '{dtype.scalar_name}'")
-    return dtype
-
-
-def _draw_complex(size, dtype, kernel, parameters, device, generator, requires_grad):
-    """Complex numbers, whose parts are drawn in turn."""
-    parts = new_random_tensor(kernel, (*size, 2), dtype.to_real(), *parameters, device=device, generator=generator)
-    out = torch.view_as_complex(parts).clone()
-    return set_requires_grad(out, requires_grad)
-
-
-@composite(f"rand(*size, generator=None, out=None, {_OPTIONS})", where="torch")
-def rand(F, size, generator, out, dtype, device, requires_grad):
-    """Uniform numbers in [0, 1): `rand(2, 3)` or `rand((2, 3))`, of the default dtype or `dtype`. On "cpu" PyTorch's
-    numbers for the same seed.
-
-    >>> import torchlite as torch
-    >>> _ = torch.manual_seed(0)
-    >>> torch.rand(2)
-    tensor([0.4963, 0.7682])
-    """
-    device = _resolve_device(device, out)
-    dtype = _reject_integer_dtype(_resolve_draw_dtype("rand", dtype, out, get_default_dtype()), "check_uniform_bounds")
-    size = _check_size("rand", size)
-    if dtype.category == 3:
-        return _create_or_write_out(
-            out, _draw_complex(size, dtype, "_random_uniform", (0.0, 1.0), device, generator, requires_grad)
-        )
-    return _create_or_write_out(
-        out,
-        new_random_tensor(
-            "_random_uniform", size, dtype, 0.0, 1.0, device=device, generator=generator, requires_grad=requires_grad
-        ),
-    )
-
-
-@composite(f"randn(*size, generator=None, out=None, {_OPTIONS})", where="torch")
-def randn(F, size, generator, out, dtype, device, requires_grad):
-    """Standard normal numbers; complex ones have variance 1, half of it in each part."""
-    device = _resolve_device(device, out)
-    dtype = _reject_integer_dtype(_resolve_draw_dtype("randn", dtype, out, get_default_dtype()), "normal_kernel_cpu")
-    size = _check_size("randn", size)
-    if dtype.category == 3:
-        return _create_or_write_out(
-            out,
-            _draw_complex(
-                size, dtype, "_random_normal", (0.0, math.sqrt(0.5), False), device, generator, requires_grad
-            ),
-        )
-    return _create_or_write_out(
-        out,
-        new_random_tensor(
-            "_random_normal",
-            size,
-            dtype,
-            0.0,
-            1.0,
-            False,
-            device=device,
-            generator=generator,
-            requires_grad=requires_grad,
-        ),
-    )
-
-
-def _to_python_int(value):
-    return int(value.item()) if isinstance(value, call.Tensor) else int(value)
-
-
-def _draw_integers(size, low, high, dtype, device, generator, requires_grad):
-    low, high = _check_random_bounds(low, high, dtype)
-    return new_random_tensor(
-        "_random_integers",
-        size,
-        dtype,
-        low,
-        high - low,
-        device=device,
-        generator=generator,
-        requires_grad=requires_grad,
-    )
-
-
-@composite(f"randint(low=0, high=None, size=None, *, generator=None, out=None, {_OPTIONS})", where="torch")
-def randint(F, low, high, size, generator, out, dtype, device, requires_grad):
-    """Integers in [low, high), or in [0, high) when only one bound is given: `randint(10, (2, 3))`, `randint(3, 10, (2,
-    3))`.
-
-    Int64 unless `dtype` is given.
-    """
-    if size is None and not isinstance(high, (int, float)):
-        low, high, size = 0, low, high
-    elif high is None:
-        low, high = 0, low
-    if size is None:
-        raise TypeError('randint() missing 1 required positional arguments: "size"')
-    dtype = _resolve_draw_dtype("randint", dtype, out, int64)
-    return _create_or_write_out(
-        out,
-        _draw_integers(
-            _check_size("randint", size),
-            _to_python_int(low),
-            _to_python_int(high),
-            dtype,
-            _resolve_device(device, out),
-            generator,
-            requires_grad,
-        ),
-    )
-
-
-@composite(f"randperm(n, *, generator=None, out=None, {_OPTIONS})", where="torch")
-def randperm(F, n, generator, out, dtype, device, requires_grad):
-    """The integers from 0 to n - 1 in random order."""
-    dtype = _resolve_draw_dtype("randperm", dtype, out, int64)
-    _check_size("randperm", (n,))
-    _check_permuted(n, dtype)
-    return _create_or_write_out(
-        out,
-        new_random_tensor(
-            "_random_permutation",
-            (int(n),),
-            dtype,
-            device=_resolve_device(device, out),
-            generator=generator,
-            requires_grad=requires_grad,
-        ),
-    )
-
-
-def _check_permuted(n: int, dtype) -> None:
-    """Raise unless a dtype can represent all integers below n."""
-    if dtype.category not in (1, 2):
-        raise NotImplementedError(f"\"randperm\" not implemented for '{dtype.scalar_name}'")
-    if dtype.category == 1:
-        if n > 1 << (dtype.itemsize * 8 - (1 if dtype.is_signed else 0)):
-            raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
-    elif dtype.name in ("float16", "float32", "float64") and n > (1 << _DIGITS[dtype.name]) + 1:
-        limit = "2049" if dtype.name == "float16" else f"2^{_DIGITS[dtype.name]}+1"
-        raise RuntimeError(f"n cannot be greater than {limit} for {dtype.scalar_name} type.")
-
-
-def _draw_like(F, input, options: tuple, fill_in):
-    dtype, device, requires_grad, memory_format = options
-    out = F.empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
-    fill_in(out)
-    return set_requires_grad(out, requires_grad)
-
-
-@composite(f"rand_like(Tensor input, *, {_LIKE})", where="torch")
-def rand_like(F, input, dtype, device, requires_grad, memory_format, generator):
-    """Uniform numbers in [0, 1), in the shape of `input`."""
-    return _draw_like(
-        F, input, (dtype, device, requires_grad, memory_format), lambda out: out.uniform_(0, 1, generator=generator)
-    )
-
-
-@composite(f"randn_like(Tensor input, *, {_LIKE})", where="torch")
-def randn_like(F, input, dtype, device, requires_grad, memory_format, generator):
-    """Standard normal numbers, in the shape of `input`."""
-    return _draw_like(
-        F, input, (dtype, device, requires_grad, memory_format), lambda out: out.normal_(0, 1, generator=generator)
-    )
-
-
-@composite(f"randint_like(Tensor input, low=0, high=None, *, {_LIKE})", where="torch")
-def randint_like(F, input, low, high, dtype, device, requires_grad, memory_format, generator):
-    """Integers in [low, high), or in [0, high) when only one bound is given, in the shape and dtype of `input`."""
-    low, high = (0, low) if high is None else (low, high)
-    return _draw_like(
-        F,
-        input,
-        (dtype, device, requires_grad, memory_format),
-        lambda out: out.random_(_to_python_int(low), _to_python_int(high), generator=generator),
-    )
-
-
-def _check_std(std) -> None:
-    if std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-
-
-def _draw_normals(size, dtype, device, mean, std, generator):
-    if is_inside_vmap():  # for each example, where that is wanted
-        return new_random_tensor("_random_normal", size, dtype, mean, std, False, device=device, generator=generator)
-    return call.create_tensor("_empty", size, dtype, device=device).normal_(mean, std, generator=generator)
-
-
-def _check_number_with_size(value):
-    if not isinstance(value, call.Tensor):
-        return value
-    if value.ndim or value.requires_grad:
-        raise TypeError(
-            "normal() received an invalid combination of arguments: beside a size, mean and std are numbers or tensors "
-            "of no dimension that want no gradient"
-        )
-    return float(value)
-
-
-@composite(
-    f"normal(Tensor|Number mean=0.0, Tensor|Number std=1.0, size=None, *, generator=None, out=None, {_OPTIONS})",
-    where="torch",
-)
-def normal(F, mean, std, size, generator, out, dtype, device, requires_grad):
-    """Normal numbers of the given mean and standard deviation: tensors of them (broadcast), or numbers and a `size`."""
-    if size is not None:
-        mean, std = (_check_number_with_size(x) for x in (mean, std))
-    tensors = [x for x in (mean, std) if isinstance(x, call.Tensor)]
-    if not tensors:
-        if size is None:
-            raise TypeError("normal() received an invalid combination of arguments: two numbers need a size")
-        size, dtype = _check_size("normal", size), _resolve_draw_dtype("normal", dtype, out, get_default_dtype())
-        made = _draw_normals(size, dtype, _resolve_device(device, out), mean, std, generator)
-        return _create_or_write_out(out, set_requires_grad(made, requires_grad))
-    if isinstance(std, call.Tensor):
-        if std.dtype.category == 3:
-            raise RuntimeError("normal expects standard deviation to be non-complex")
-        if std.numel() and not std.is_meta and any_true(std.detach() < 0):
-            raise RuntimeError("normal expects all elements of std >= 0.0")
-    else:
-        _check_std(std)
-    kind = tensors[0].dtype
-    with_std = isinstance(std, call.Tensor)
-    shape = tensors[0].shape if len(tensors) == 1 else call.broadcast_shapes(mean.shape, std.shape)
-    noise = _draw_normals(tuple(shape), kind, tensors[0].device, 0, 1 if with_std else std, generator)
-    result = F.add_alpha(
-        F.mul(noise, std.detach()) if with_std else noise, mean.detach() if isinstance(mean, call.Tensor) else mean
-    )
-    result = result if result.dtype is kind else F.to(result, kind)
-    if call.MODE.grad and any(t.requires_grad for t in tensors):
-        by = [t if isinstance(t, call.Tensor) else tensors[0].detach() for t in (mean, std)]
-        result = F._normal_sample(result, *by)
-    if call.MODE.forwards:
-        for t in tensors:
-            call.CALLBACKS.map_tangents(t, result, lambda tangent: F._zeros_like(F.expand(tangent, result.shape)))
-    return _create_or_write_out(out, result)
-
-
-# --- drawing by the entries of a tensor -----------------------------------------------------------
-
-
-@composite("bernoulli(Tensor input, p=None, *, generator=None)", layout=memory_layout.like_first, out=Out("unchecked"))
-def bernoulli(F, input, p, generator):
-    """1 with the probability that each entry states (or `p` for all), else 0; the result has the dtype of `input`. The
-    gradient is zero.
-    """
-    if p is not None:
-        return F.empty_like(input).bernoulli_(p, generator=generator)
-    if input.dtype.category != 2:
-        raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{input.dtype.scalar_name}'")
-    return F._random_bernoulli_each(input, input.dtype, engine_for_table(input._tl_kernels, generator))
-
-
-@composite(
-    "multinomial(Tensor input, num_samples, replacement=False, *, generator=None)",
-    out=Out("same", "multinomial expects Long tensor out, got: {got}"),
-)
-def multinomial(F, input, num_samples, replacement, generator):
-    """Indices drawn by the weights in `input` (one row, or a matrix of rows), `num_samples` from each row, with or
-    without replacement.
-
-    RuntimeError for weights that are negative, infinite or NaN, and for more samples than weights without replacement.
-    """
-    if input.dtype.category != 2:
-        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype.scalar_name}")
-    if not 1 <= input.ndim <= 2:
-        raise RuntimeError("prob_dist must be 1 or 2 dim")
-    if num_samples <= 0:
-        raise RuntimeError("cannot sample n_sample <= 0 samples")
-    if not replacement and num_samples > input.shape[-1]:
-        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    if input.shape[-1] > 2**24:
-        raise RuntimeError("number of categories cannot exceed 2^24")
-    input = input.detach()
-    if input.numel() == 0:
-        return call.create_tensor("_empty", (*input.shape[:-1], num_samples), int64, device=input.device)
-    if input.device.type != "meta":
-        negative, finite = any_true(input < 0), all_true(F.isfinite(input))
-        if negative or not finite:
-            if replacement and num_samples > 1:
-                entry = "entry < 0" if negative else "entry = infinity or NaN"
-                raise RuntimeError(f"invalid multinomial distribution (encountering probability {entry})")
-            raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-        if any_true(input.sum(-1) == 0):
-            raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
-    if replacement and num_samples > 1:
-        return F._random_multinomial(input, num_samples, engine_for_table(input._tl_kernels, generator))
-    # The largest of weights over exponentials: a race that each index wins with its probability.
-    race = F.div_rounded(input, F.empty_like(input).exponential_(1, generator=generator))
-    return F.argmax(race, -1, True) if num_samples == 1 else F.topk(race, num_samples)[1]
-
-
-@composite("poisson(Tensor input, generator=None)", where="torch", layout=memory_layout.like_first)
-def poisson(F, input, generator):
-    """Poisson numbers of the rates in `input`, in its dtype. RuntimeError for a negative rate. The gradient is zero."""
-    if input.dtype.category != 2:
-        raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{input.dtype.scalar_name}'")
-    return F._random_poisson(input, engine_for_table(input._tl_kernels, generator))
-
-
-@composite("binomial(Tensor count, Tensor prob, generator=None)", where="torch", layout=memory_layout.like_first)
-def binomial(F, count, prob, generator):
-    """Binomial numbers of `count` trials of probability `prob`, both floating and of one dtype."""
-    for name, tensor in (("count", count), ("prob", prob)):
-        if tensor.dtype.category != 2:
-            raise ValueError(
-                f"binomial only supports floating-point dtypes for {name}, got: {tensor.dtype.scalar_name}"
-            )
-    if count.dtype is not prob.dtype:
-        raise RuntimeError(f"Found dtype {prob.dtype.scalar_name} but expected {count.dtype.scalar_name}")
-    return F._random_binomial(count, prob, engine_for_table(count._tl_kernels, generator))
-
-
-# --- in place -------------------------------------------------------------------------------------
-
-
-def _to_python_number(value) -> float:
-    return value.item() if isinstance(value, call.Tensor) else value
-
-
-def _reject_integer_tensor(input, name: str, words: str | None = None) -> None:
-    if input.dtype.category >= 2:
-        return
-    if words:
-        raise NotImplementedError(f"\"{words}\" not implemented for '{input.dtype.scalar_name}'")
-    raise RuntimeError(
-        f"{name} distribution is a continuous probability distribution. dtype must be a floating point but you "
-        f"specified {input.dtype.scalar_name}"
-    )
-
-
-@composite("uniform_(Tensor input, from_=0.0, to=1.0, *, generator=None)", where="Tensor")
-def uniform_(F, input, from_, to, generator):
-    """Fill with uniform numbers of [from_, to). RuntimeError when from_ > to."""
-    _reject_integer_tensor(input, "", "check_uniform_bounds")
-    low, high = _to_python_number(from_), _to_python_number(to)
-    if low > high:
-        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
-    if input.dtype.category == 3:
-        fill_random(REGISTRY["uniform_"], F.view_as_real(input), "_random_uniform", low, high, generator=generator)
-        return input
-    return fill_random(REGISTRY["uniform_"], input, "_random_uniform", low, high, generator=generator)
-
-
-@composite("normal_(Tensor input, mean=0.0, std=1.0, *, generator=None)", where="Tensor")
-def normal_(F, input, mean, std, generator):
-    """Fill with normal numbers. RuntimeError when std < 0. A complex tensor gets half of the variance in each part."""
-    _reject_integer_tensor(input, "", "normal_kernel_cpu")
-    mean, std = _to_python_number(mean), _to_python_number(std)
-    _check_std(std)
-    if input.dtype.category == 3:
-        parts = F.view_as_real(input)
-        fill_random(
-            REGISTRY["normal_"],
-            parts,
-            "_random_normal",
-            0.0,
-            std * math.sqrt(0.5),
-            not parts.is_contiguous(),
-            generator=generator,
-        )
-        return input.add_(mean) if mean else input
-    return fill_random(
-        REGISTRY["normal_"], input, "_random_normal", mean, std, not input.is_contiguous(), generator=generator
-    )
-
+# --- bounds of integers -----------------------------------------------------------------------------
 
 _DIGITS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
 _C_NAMES = {
@@ -671,87 +278,502 @@ def _check_all_bits(dtype) -> None:
         raise RuntimeError(f"{kernel} handles only int64, double, float and bfloat16")
 
 
-@composite("random_(Tensor input, from_=None, to=..., *, generator=None)", where="Tensor", node_name="RandomBackward1")
-def random_(F, input, from_, to, generator):
-    """Fill with integers: `random_(from, to)` of [from, to), `random_(to)` of [0, to), `random_()` of all from 0 on
-    that the dtype holds exactly.
+# --- creation -------------------------------------------------------------------------------------
 
-    With to=None the upper end is the dtype's largest integer, and with from=None too all 64 bits are drawn.
+_OPTIONS = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False"
+_LIKE = "dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, generator=None"
+
+
+def _create_or_write_out(out, result):
+    """The result of a creation function, or `out` holding it."""
+    return result if out is None else call.write_out(REGISTRY["_random_uniform"], result, out)
+
+
+def _resolve_draw_dtype(name: str, dtype, out, default):
+    """The dtype to draw: the requested one, that of `out=`, or a default one."""
+    if dtype is None:
+        return default if out is None else out.dtype
+    return as_argument(dtype, name)
+
+
+def _reject_integer_dtype(dtype, words: str):
+    """PyTorch's refusal of integer dtypes."""
+    if dtype.category < 2:
+        raise NotImplementedError(f"\"{words}\" not implemented for '{dtype.scalar_name}'")
+    return dtype
+
+
+def _draw_complex(size, dtype, kernel, parameters, device, generator, requires_grad):
+    """Complex numbers, whose parts are drawn in turn."""
+    parts = new_random_tensor(kernel, (*size, 2), dtype.to_real(), *parameters, device=device, generator=generator)
+    out = torch.view_as_complex(parts).clone()
+    return set_requires_grad(out, requires_grad)
+
+
+@composite(f"rand(*size, generator=None, out=None, {_OPTIONS})", where="torch")
+def rand(F, size, generator, out, dtype, device, requires_grad):
+    """Returns numbers that are uniform on [0, 1).
+
+    On the CPU the numbers are PyTorch's for the same seed.
+
+    Args:
+        size: The sizes, as integers or as one sequence.
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.rand(2)
+        tensor([0.4963, 0.7682])
+
+    See also:
+        `torch.rand_like`, `torch.randn`.
     """
-    dtype = input.dtype
-    this = REGISTRY["random_"]
-    largest = (1 << _DIGITS[dtype.name]) if dtype.name in _DIGITS else int(_integer_draw_limits(dtype)[1])
-    if from_ is None and to is ...:
-        span = largest + 1
-        if dtype.itemsize == 8:
-            return fill_random(this, input, "_random_integers", 0, span, generator=generator)
-        return fill_random(this, input, "_random_bits", span, generator=generator)
-    if to is None:
-        if from_ is None or _to_python_int(from_) == -1 << 63:
-            _check_all_bits(dtype)
-            return fill_random(this, input, "_random_integers", 0, 1 << 64, generator=generator)
-        low, high = _to_python_int(from_), largest + 1
-    else:
-        low, high = (0, _to_python_int(from_)) if to is ... else (_to_python_int(from_ or 0), _to_python_int(to))
+    device = _resolve_device(device, out)
+    dtype = _reject_integer_dtype(_resolve_draw_dtype("rand", dtype, out, get_default_dtype()), "check_uniform_bounds")
+    size = _check_size("rand", size)
+    if dtype.category == 3:
+        return _create_or_write_out(
+            out, _draw_complex(size, dtype, "_random_uniform", (0.0, 1.0), device, generator, requires_grad)
+        )
+    return _create_or_write_out(
+        out,
+        new_random_tensor(
+            "_random_uniform", size, dtype, 0.0, 1.0, device=device, generator=generator, requires_grad=requires_grad
+        ),
+    )
+
+
+@composite(f"randn(*size, generator=None, out=None, {_OPTIONS})", where="torch")
+def randn(F, size, generator, out, dtype, device, requires_grad):
+    """Returns standard normal numbers: mean 0 and variance 1.
+
+    The parts of complex numbers have variance 1/2 each. On the CPU the numbers are PyTorch's for the same seed.
+
+    Args:
+        size: The sizes, as integers or as one sequence.
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.randn(2)
+        tensor([ 1.5410, -0.2934])
+
+    See also:
+        `torch.randn_like`, `torch.normal`.
+    """
+    device = _resolve_device(device, out)
+    dtype = _reject_integer_dtype(_resolve_draw_dtype("randn", dtype, out, get_default_dtype()), "normal_kernel_cpu")
+    size = _check_size("randn", size)
+    if dtype.category == 3:
+        return _create_or_write_out(
+            out,
+            _draw_complex(
+                size, dtype, "_random_normal", (0.0, math.sqrt(0.5), False), device, generator, requires_grad
+            ),
+        )
+    return _create_or_write_out(
+        out,
+        new_random_tensor(
+            "_random_normal",
+            size,
+            dtype,
+            0.0,
+            1.0,
+            False,
+            device=device,
+            generator=generator,
+            requires_grad=requires_grad,
+        ),
+    )
+
+
+def _to_python_int(value):
+    return int(value.item()) if isinstance(value, call.Tensor) else int(value)
+
+
+def _draw_integers(size, low, high, dtype, device, generator, requires_grad):
     low, high = _check_random_bounds(low, high, dtype)
-    return fill_random(this, input, "_random_integers", low, high - low, generator=generator)
+    return new_random_tensor(
+        "_random_integers",
+        size,
+        dtype,
+        low,
+        high - low,
+        device=device,
+        generator=generator,
+        requires_grad=requires_grad,
+    )
+
+
+@composite(f"randint(low=0, high=None, size=None, *, generator=None, out=None, {_OPTIONS})", where="torch")
+def randint(F, low, high, size, generator, out, dtype, device, requires_grad):
+    """Returns integers that are uniform on [low, high).
+
+    ``randint(high, size)`` begins at 0. On the CPU the numbers are PyTorch's for the same seed.
+
+    Args:
+        low: The least number. Default: 0.
+        high: The bound, which is not drawn.
+        size: The sizes.
+        dtype: The dtype of the result. Default: int64.
+
+    Raises:
+        RuntimeError: `high` is not above `low`, or a bound is outside the dtype's range.
+
+    Example:
+        >>> _ = torch.manual_seed(0)
+        >>> torch.randint(3, 10, (2,))
+        tensor([7, 6])
+
+    See also:
+        `torch.randint_like`.
+    """
+    if size is None and not isinstance(high, (int, float)):
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    if size is None:
+        raise TypeError('randint() missing 1 required positional arguments: "size"')
+    dtype = _resolve_draw_dtype("randint", dtype, out, int64)
+    return _create_or_write_out(
+        out,
+        _draw_integers(
+            _check_size("randint", size),
+            _to_python_int(low),
+            _to_python_int(high),
+            dtype,
+            _resolve_device(device, out),
+            generator,
+            requires_grad,
+        ),
+    )
+
+
+@composite(f"randperm(n, *, generator=None, out=None, {_OPTIONS})", where="torch")
+def randperm(F, n, generator, out, dtype, device, requires_grad):
+    """Returns the integers from 0 to ``n - 1`` in random order.
+
+    On the CPU the numbers are PyTorch's for the same seed.
+
+    Args:
+        n: The number of integers.
+        dtype: The dtype of the result. Default: int64.
+
+    Example:
+        >>> torch.randperm(4).sort().values
+        tensor([0, 1, 2, 3])
+    """
+    dtype = _resolve_draw_dtype("randperm", dtype, out, int64)
+    _check_size("randperm", (n,))
+    _check_permuted(n, dtype)
+    return _create_or_write_out(
+        out,
+        new_random_tensor(
+            "_random_permutation",
+            (int(n),),
+            dtype,
+            device=_resolve_device(device, out),
+            generator=generator,
+            requires_grad=requires_grad,
+        ),
+    )
+
+
+def _check_permuted(n: int, dtype) -> None:
+    """Raise unless a dtype can represent all integers below n."""
+    if dtype.category not in (1, 2):
+        raise NotImplementedError(f"\"randperm\" not implemented for '{dtype.scalar_name}'")
+    if dtype.category == 1:
+        if n > 1 << (dtype.itemsize * 8 - (1 if dtype.is_signed else 0)):
+            raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
+    elif dtype.name in ("float16", "float32", "float64") and n > (1 << _DIGITS[dtype.name]) + 1:
+        limit = "2049" if dtype.name == "float16" else f"2^{_DIGITS[dtype.name]}+1"
+        raise RuntimeError(f"n cannot be greater than {limit} for {dtype.scalar_name} type.")
+
+
+def _draw_like(F, input, options: tuple, fill_in):
+    dtype, device, requires_grad, memory_format = options
+    out = F.empty_like(input, dtype=dtype, device=device, memory_format=memory_format)
+    fill_in(out)
+    return set_requires_grad(out, requires_grad)
+
+
+@composite(f"rand_like(Tensor input, *, {_LIKE})", where="torch")
+def rand_like(F, input, dtype, device, requires_grad, memory_format, generator):
+    """Returns numbers that are uniform on [0, 1), with the shape of another tensor.
+
+    Args:
+        input: The tensor whose shape, dtype, device and order in memory the result has by default.
+        dtype: The dtype of the result. Default: the input's.
+        layout: The layout of the result. Default: the input's.
+
+    Example:
+        >>> torch.rand_like(torch.zeros(2)).shape
+        torch.Size([2])
+
+    See also:
+        `torch.rand`.
+    """
+    return _draw_like(
+        F, input, (dtype, device, requires_grad, memory_format), lambda out: out.uniform_(0, 1, generator=generator)
+    )
+
+
+@composite(f"randn_like(Tensor input, *, {_LIKE})", where="torch")
+def randn_like(F, input, dtype, device, requires_grad, memory_format, generator):
+    """Returns standard normal numbers, with the shape of another tensor.
+
+    Args:
+        input: The tensor whose shape, dtype, device and order in memory the result has by default.
+        dtype: The dtype of the result. Default: the input's.
+        layout: The layout of the result. Default: the input's.
+
+    Example:
+        >>> torch.randn_like(torch.zeros(2)).shape
+        torch.Size([2])
+
+    See also:
+        `torch.randn`.
+    """
+    return _draw_like(
+        F, input, (dtype, device, requires_grad, memory_format), lambda out: out.normal_(0, 1, generator=generator)
+    )
+
+
+@composite(f"randint_like(Tensor input, low=0, high=None, *, {_LIKE})", where="torch")
+def randint_like(F, input, low, high, dtype, device, requires_grad, memory_format, generator):
+    """Returns integers that are uniform on [low, high), with the shape of another tensor.
+
+    Args:
+        input: The tensor whose shape, dtype, device and order in memory the result has by default.
+        dtype: The dtype of the result. Default: the input's.
+        layout: The layout of the result. Default: the input's.
+        low: The least number. Default: 0.
+        high: The bound, which is not drawn.
+
+    Example:
+        >>> torch.randint_like(torch.zeros(2), 1, 2)
+        tensor([1., 1.])
+
+    See also:
+        `torch.randint`.
+    """
+    low, high = (0, low) if high is None else (low, high)
+    return _draw_like(
+        F,
+        input,
+        (dtype, device, requires_grad, memory_format),
+        lambda out: out.random_(_to_python_int(low), _to_python_int(high), generator=generator),
+    )
+
+
+def _check_std(std) -> None:
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+
+
+def _draw_normals(size, dtype, device, mean, std, generator):
+    if is_inside_vmap():  # for each example, where that is wanted
+        return new_random_tensor("_random_normal", size, dtype, mean, std, False, device=device, generator=generator)
+    return call.create_tensor("_empty", size, dtype, device=device).normal_(mean, std, generator=generator)
+
+
+def _check_number_with_size(value):
+    if not isinstance(value, call.Tensor):
+        return value
+    if value.ndim or value.requires_grad:
+        raise TypeError(
+            "normal() received an invalid combination of arguments: beside a size, mean and std are numbers or tensors "
+            "of no dimension that want no gradient"
+        )
+    return float(value)
 
 
 @composite(
-    "bernoulli_(Tensor input, Tensor|Number p=0.5, *, generator=None)", where="Tensor", node_name="BernoulliBackward2"
+    f"normal(Tensor|Number mean=0.0, Tensor|Number std=1.0, size=None, *, generator=None, out=None, {_OPTIONS})",
+    where="torch",
 )
-def bernoulli_(F, input, p, generator):
-    """Fill with 1 with probability `p` (a number, or a tensor of them that broadcasts), else 0."""
-    if isinstance(p, call.Tensor):
-        if p.dtype.category != 2:
-            raise RuntimeError(f"expected probabilities tensor to have floating type, got {p.dtype.scalar_name}")
-        check_in_place_random(input)
-        check_in_place(REGISTRY["bernoulli_"], [input, p])
-        drawn = F._random_bernoulli_each(
-            p.expand(input.shape), input.dtype, engine_for_table(input._tl_kernels, generator)
-        )
-        return write_random_values(REGISTRY["bernoulli_"], input, drawn)
-    if not 0 <= p <= 1:
-        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
-    if input.dtype.category == 3:
-        raise NotImplementedError(f"\"bernoulli_scalar_cpu_\" not implemented for '{input.dtype.scalar_name}'")
-    return fill_random(REGISTRY["bernoulli_"], input, "_random_bernoulli", float(p), generator=generator)
+def normal(F, mean, std, size, generator, out, dtype, device, requires_grad):
+    """Returns normal numbers of given means and standard deviations.
+
+    The parameters are tensors that broadcast, or numbers with a `size`. On the CPU the numbers are PyTorch's for
+    the same seed.
+
+    Args:
+        mean: The mean. Default: 0.
+        std: The standard deviation, at least 0. Default: 1.
+        size: The sizes, for parameters that are numbers.
+
+    Raises:
+        RuntimeError: A standard deviation is negative.
+
+    Example:
+        >>> torch.normal(torch.tensor([1.0, 2.0]), torch.tensor([0.0, 0.0]))
+        tensor([1., 2.])
+
+    See also:
+        `torch.randn`.
+    """
+    if size is not None:
+        mean, std = (_check_number_with_size(x) for x in (mean, std))
+    tensors = [x for x in (mean, std) if isinstance(x, call.Tensor)]
+    if not tensors:
+        if size is None:
+            raise TypeError("normal() received an invalid combination of arguments: two numbers need a size")
+        size, dtype = _check_size("normal", size), _resolve_draw_dtype("normal", dtype, out, get_default_dtype())
+        made = _draw_normals(size, dtype, _resolve_device(device, out), mean, std, generator)
+        return _create_or_write_out(out, set_requires_grad(made, requires_grad))
+    if isinstance(std, call.Tensor):
+        if std.dtype.category == 3:
+            raise RuntimeError("normal expects standard deviation to be non-complex")
+        if std.numel() and not std.is_meta and any_true(std.detach() < 0):
+            raise RuntimeError("normal expects all elements of std >= 0.0")
+    else:
+        _check_std(std)
+    kind = tensors[0].dtype
+    with_std = isinstance(std, call.Tensor)
+    shape = tensors[0].shape if len(tensors) == 1 else call.broadcast_shapes(mean.shape, std.shape)
+    noise = _draw_normals(tuple(shape), kind, tensors[0].device, 0, 1 if with_std else std, generator)
+    result = F.add_alpha(
+        F.mul(noise, std.detach()) if with_std else noise, mean.detach() if isinstance(mean, call.Tensor) else mean
+    )
+    result = result if result.dtype is kind else F.to(result, kind)
+    if call.MODE.grad and any(t.requires_grad for t in tensors):
+        by = [t if isinstance(t, call.Tensor) else tensors[0].detach() for t in (mean, std)]
+        result = F._normal_sample(result, *by)
+    if call.MODE.forwards:
+        for t in tensors:
+            call.CALLBACKS.map_tangents(t, result, lambda tangent: F._zeros_like(F.expand(tangent, result.shape)))
+    return _create_or_write_out(out, result)
 
 
-@composite("exponential_(Tensor input, lambd=1.0, *, generator=None)", where="Tensor")
-def exponential_(F, input, lambd, generator):
-    """Fill with exponential numbers of rate `lambd` > 0."""
-    _reject_integer_tensor(input, "Exponential")
-    if not lambd > 0:
-        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
-    return fill_random(REGISTRY["exponential_"], input, "_random_exponential", lambd, generator=generator)
+# --- drawing by the entries of a tensor -----------------------------------------------------------
 
 
-@composite("cauchy_(Tensor input, median=0.0, sigma=1.0, *, generator=None)", where="Tensor")
-def cauchy_(F, input, median, sigma, generator):
-    """Fill with Cauchy numbers about `median` of scale `sigma` > 0."""
-    if sigma <= 0:
-        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
-    if input.dtype.category < 2:
-        raise RuntimeError(
-            "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you "
-            f"specified { {'int64': 'long int'}.get(input.dtype.name, _C_NAMES[input.dtype.name]) }"
-        )
-    return fill_random(REGISTRY["cauchy_"], input, "_random_cauchy", median, sigma, generator=generator)
+@composite("bernoulli(Tensor input, p=None, *, generator=None)", layout=memory_layout.like_first, out=Out("unchecked"))
+def bernoulli(F, input, p, generator):
+    """Draws 1 with a probability, else 0.
+
+    The gradient is zero.
+
+    Args:
+        input: The probabilities; the result has their dtype.
+        p: One probability in place of these; then `input` is its shape and dtype alone.
+
+    Raises:
+        RuntimeError: A probability is not between 0 and 1.
+
+    Example:
+        >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
+        tensor([0., 1.])
+
+    See also:
+        `torch.distributions.Bernoulli`.
+    """
+    if p is not None:
+        return F.empty_like(input).bernoulli_(p, generator=generator)
+    if input.dtype.category != 2:
+        raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{input.dtype.scalar_name}'")
+    return F._random_bernoulli_each(input, input.dtype, engine_for_table(input._tl_kernels, generator))
 
 
-@composite("geometric_(Tensor input, p, *, generator=None)", where="Tensor")
-def geometric_(F, input, p, generator):
-    """Fill with the number of trials of probability `p` up to the first success."""
-    if not 0 < p < 1:
-        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
-    return fill_random(REGISTRY["geometric_"], input, "_random_geometric", p, generator=generator)
+@composite(
+    "multinomial(Tensor input, num_samples, replacement=False, *, generator=None)",
+    out=Out("same", "multinomial expects Long tensor out, got: {got}"),
+)
+def multinomial(F, input, num_samples, replacement, generator):
+    """Draws indices with given weights.
+
+    Args:
+        input: The weights, of shape ``(n,)`` or ``(rows, n)``; they need not add up to 1.
+        num_samples: The number of draws of each row.
+        replacement: Whether an index may be drawn again. Default: ``False``.
+
+    Returns:
+        An int64 tensor of shape ``(num_samples,)`` or ``(rows, num_samples)``.
+
+    Raises:
+        RuntimeError: A weight is negative, infinite or NaN, or there are fewer positive weights than draws without
+            replacement.
+
+    Example:
+        >>> torch.multinomial(torch.tensor([0.0, 1.0]), 3, replacement=True)
+        tensor([1, 1, 1])
+
+    See also:
+        `torch.distributions.Categorical`.
+    """
+    if input.dtype.category != 2:
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype.scalar_name}")
+    if not 1 <= input.ndim <= 2:
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > input.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    if input.shape[-1] > 2**24:
+        raise RuntimeError("number of categories cannot exceed 2^24")
+    input = input.detach()
+    if input.numel() == 0:
+        return call.create_tensor("_empty", (*input.shape[:-1], num_samples), int64, device=input.device)
+    if input.device.type != "meta":
+        negative, finite = any_true(input < 0), all_true(F.isfinite(input))
+        if negative or not finite:
+            if replacement and num_samples > 1:
+                entry = "entry < 0" if negative else "entry = infinity or NaN"
+                raise RuntimeError(f"invalid multinomial distribution (encountering probability {entry})")
+            raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+        if any_true(input.sum(-1) == 0):
+            raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    if replacement and num_samples > 1:
+        return F._random_multinomial(input, num_samples, engine_for_table(input._tl_kernels, generator))
+    # The largest of weights over exponentials: a race that each index wins with its probability.
+    race = F.div_rounded(input, F.empty_like(input).exponential_(1, generator=generator))
+    return F.argmax(race, -1, True) if num_samples == 1 else F.topk(race, num_samples)[1]
 
 
-@composite("log_normal_(Tensor input, mean=1.0, std=2.0, *, generator=None)", where="Tensor")
-def log_normal_(F, input, mean, std, generator):
-    """Fill with exp of normal numbers of the given mean and standard deviation."""
-    if std <= 0:
-        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
-    _reject_integer_tensor(input, "", "log_normal_cpu")
-    return fill_random(REGISTRY["log_normal_"], input, "_random_log_normal", mean, std, generator=generator)
+@composite("poisson(Tensor input, generator=None)", where="torch", layout=memory_layout.like_first)
+def poisson(F, input, generator):
+    """Draws Poisson numbers of given rates.
+
+    The gradient is zero.
+
+    Args:
+        input: The rates; the result has their dtype.
+
+    Raises:
+        RuntimeError: A rate is negative.
+
+    Example:
+        >>> torch.poisson(torch.tensor([0.0]))
+        tensor([0.])
+
+    See also:
+        `torch.distributions.Poisson`.
+    """
+    if input.dtype.category != 2:
+        raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{input.dtype.scalar_name}'")
+    return F._random_poisson(input, engine_for_table(input._tl_kernels, generator))
+
+
+@composite("binomial(Tensor count, Tensor prob, generator=None)", where="torch", layout=memory_layout.like_first)
+def binomial(F, count, prob, generator):
+    """Draws binomial numbers.
+
+    Args:
+        count: The numbers of trials, floating point.
+        prob: The probabilities of success, of the same dtype.
+
+    Example:
+        >>> torch.binomial(torch.tensor([3.0]), torch.tensor([1.0]))
+        tensor([3.])
+
+    See also:
+        `torch.distributions.Binomial`.
+    """
+    for name, tensor in (("count", count), ("prob", prob)):
+        if tensor.dtype.category != 2:
+            raise ValueError(
+                f"binomial only supports floating-point dtypes for {name}, got: {tensor.dtype.scalar_name}"
+            )
+    if count.dtype is not prob.dtype:
+        raise RuntimeError(f"Found dtype {prob.dtype.scalar_name} but expected {count.dtype.scalar_name}")
+    return F._random_binomial(count, prob, engine_for_table(count._tl_kernels, generator))

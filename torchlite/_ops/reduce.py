@@ -56,11 +56,18 @@ op(
             F, g if dtype is None else F.to(g, input_dtype), input_shape, dim, keepdim
         )
     },
-    doc="""The sum of all elements, or over `dim` (an int or several); integers and bools are summed as int64, or as
-    `dtype`.
+    doc="""Computes the sum of the elements.
 
-    >>> torch.sum(torch.tensor([[1, 2], [3, 4]]), 0)
-    tensor([4, 6])
+    Args:
+        dim: The dimension, or a tuple of them. Default: all.
+        dtype: The dtype of the sum. Default: int64 for bools and integers, else the input's.
+
+    Example:
+        >>> torch.sum(torch.tensor([[1, 2], [3, 4]]), 0)
+        tensor([4, 6])
+
+    See also:
+        `torch.nansum`, `torch.cumsum`.
     """,
     out=Out(dtype_param=True),
     overlap=Overlap("allowed", "partial"),
@@ -75,11 +82,21 @@ op(
             input_dtype,
         )
     },
-    doc="""The mean of all elements, or over `dim` (an int or several). RuntimeError for integers unless `dtype` is a
-    float one.
+    doc="""Computes the mean of the elements.
 
-    >>> torch.mean(torch.tensor([1., 2.]))
-    tensor(1.5000)
+    Args:
+        dim: The dimension, or a tuple of them. Default: all.
+        dtype: The dtype of the mean. Default: the input's.
+
+    Raises:
+        RuntimeError: The dtype is not floating point or complex.
+
+    Example:
+        >>> torch.mean(torch.tensor([1.0, 2.0]))
+        tensor(1.5000)
+
+    See also:
+        `torch.nanmean`, `torch.median`.
     """,
     layout=memory_layout.contiguous,
     out=Out(message="mean.dtype_out(): input types can't be cast to the desired output type {got}"),
@@ -115,8 +132,22 @@ for _name in ("amax", "amin"):
         f"{_name}(Tensor input, dim=(), keepdim=False)",
         vjp={"input": _extreme_vjp},
         shape_fn=_make_nonempty_rule(_name, RuntimeError, " Specify the reduction dim with the 'dim' argument."),
-        doc=f"""The {"greatest" if _name == "amax" else "least"} element, of all or over `dim` (an int or several);
-        its gradient is shared by equal ones. NaN wins.
+        doc=f"""Computes the {"greatest" if _name == "amax" else "least"} element.
+
+        Equal elements share the gradient. NaN is the result where there is one.
+
+        Args:
+            dim: The dimension, or a tuple of them. Default: all.
+
+        Raises:
+            RuntimeError: There are no elements.
+
+        Example:
+            >>> torch.{_name}(torch.tensor([[1, 3], [2, 4]]), 1)
+            tensor({"[3, 4]" if _name == "amax" else "[1, 2]"})
+
+        See also:
+            `torch.{_name[1:]}`, which returns the index too.
         """,
         out=Out(
             "same",
@@ -135,7 +166,18 @@ for _name in ("any", "all"):
             reduced_shape(input.shape, dim, keepdim),
             input.dtype if input.dtype is uint8 else bool_,
         ),
-        doc=f"""Whether {_name} elements are true (not zero), of all or over `dim`: bool (uint8 for uint8).""",
+        doc=f"""Tests whether {_name} elements are true, that is not zero.
+
+        Args:
+            dim: The dimension, or a tuple of them. Default: all.
+
+        Returns:
+            A bool tensor, or uint8 for uint8.
+
+        Example:
+            >>> torch.{_name}(torch.tensor([[False, True], [True, True]]), 1)
+            tensor({"[True, True]" if _name == "any" else "[False,  True]"})
+        """,
         out=Out("same", "{name} only supports bool tensor for result, got: {got}", accepts=("uint8",)),
         overlap=Overlap("allowed", "partial"),
         layout=memory_layout.contiguous,
@@ -145,8 +187,23 @@ for _name in ("argmax", "argmin"):
         f"{_name}(Tensor input, dim=None, keepdim=False)",
         tags=NONDIFF,
         shape_fn=_make_nonempty_rule(_name, IndexError, "", int64),
-        doc=f"""The index (int64) of the {"greatest" if _name == "argmax" else "least"} element: of the flattened
-        tensor, or along `dim`; the first of equal ones. RuntimeError for complex numbers and bools.
+        doc=f"""Returns the index (int64) of the {"greatest" if _name == "argmax" else "least"} element.
+
+        It is the first of equal ones.
+
+        Args:
+            dim: The dimension. Default: none, the index into the flattened input.
+
+        Raises:
+            RuntimeError: The dtype is complex or bool.
+            IndexError: There are no elements.
+
+        Example:
+            >>> torch.{_name}(torch.tensor([2, 3, 1]))
+            tensor({1 if _name == "argmax" else 2})
+
+        See also:
+            `torch.{_name[3:]}`.
         """,
         out=Out("same"),
         overlap=Overlap("allowed", "partial"),
@@ -165,11 +222,20 @@ _HASHED = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, 
     out=Out("same", "Expected result to be of dtype uint64, but got {got}"),
 )
 def hash_tensor(F, input, dim, keepdim, mode):
-    """The exclusive or (uint64) of the elements' bits, of all or over `dim` (an int or several): of floats as float64,
-    of others as int64. `mode` 0 is the only one.
+    """Computes the exclusive or of the elements' bits.
 
-    >>> torch.hash_tensor(torch.tensor([1, 2, 5]))
-    tensor(6, dtype=torch.uint64)
+    Floats are read as float64, others as int64.
+
+    Args:
+        dim: The dimension, or a tuple of them. Default: all.
+        mode: 0, the exclusive or; there is no other.
+
+    Returns:
+        A uint64 tensor.
+
+    Example:
+        >>> torch.hash_tensor(torch.tensor([1, 2, 5]))
+        tensor(6, dtype=torch.uint64)
     """
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")

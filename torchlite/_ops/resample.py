@@ -120,15 +120,31 @@ def _check_dtype(input, mode, antialias):
     layout=memory_layout.upsampling,
 )
 def interpolate(F, input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias):
-    """`input` (N, C, ...) resampled to `size`, or to its size times `scale_factor`.
+    """Resamples the spatial dimensions to given sizes or by given factors.
 
-    Modes: "nearest", "nearest-exact", "area" for one to three spatial dimensions, "linear" for one, "bilinear" and
-    "bicubic" (Keys, 1981, with a = -0.75) for two, "trilinear" for three. `align_corners` puts the corners' centres on
-    each other instead of the corners' edges. `antialias` widens the filter when shrinking (bilinear, bicubic with a =
-    -0.5, lanczos).
+    Bicubic interpolation is that of Keys (1981) with ``a = -0.75``, or ``-0.5`` with `antialias`.
 
-    >>> torch.nn.functional.interpolate(torch.tensor([[[1., 3.]]]), 4, mode="linear")
-    tensor([[[1.0000, 1.5000, 2.5000, 3.0000]]])
+    Args:
+        input: The input, of shape ``(N, C, *)``.
+        size: The spatial sizes of the result, a number or one a dimension.
+        scale_factor: The factors of the sizes, in place of `size`.
+        mode: ``"nearest"``, ``"nearest-exact"`` or ``"area"`` for one to three spatial dimensions, ``"linear"`` for
+            one, ``"bilinear"``, ``"bicubic"`` and ``"lanczos"`` for two, ``"trilinear"`` for three. Default:
+            ``"nearest"``.
+        align_corners: Whether the centers of the corner pixels, not their edges, are aligned. Default: ``False``.
+        recompute_scale_factor: Whether the factors are computed again from the rounded sizes. Default: ``False``.
+        antialias: Whether the filter is widened where the result is smaller. Default: ``False``.
+
+    Raises:
+        ValueError: Neither or both of `size` and `scale_factor` are given, or an option does not fit the mode.
+        NotImplementedError: The mode does not fit the number of dimensions.
+
+    Example:
+        >>> F.interpolate(torch.tensor([[[1.0, 3.0]]]), 4, mode="linear")
+        tensor([[[1.0000, 1.5000, 2.5000, 3.0000]]])
+
+    See also:
+        `torch.nn.Upsample`.
     """
     _check_mode(input, mode, align_corners, antialias)
     out, factors = _output_size(input, size, scale_factor)
@@ -156,7 +172,23 @@ def interpolate(F, input, size, scale_factor, mode, align_corners, recompute_sca
     layout=memory_layout.upsampling,
 )
 def upsample(F, input, size, scale_factor, mode, align_corners):
-    """Deprecated: `interpolate`."""
+    """Resamples the spatial dimensions. Deprecated: use `torch.nn.functional.interpolate`.
+
+    Args:
+        size: The spatial sizes of the result.
+        scale_factor: The factors of the sizes, in place of `size`.
+        mode: The mode. Default: ``"nearest"``.
+        align_corners: Whether the centers of the corner pixels, not their edges, are aligned. Default: ``False``.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     F.upsample(torch.tensor([[[1.0, 3.0]]]), 4)
+        tensor([[[1., 1., 3., 3.]]])
+
+    See also:
+        `torch.nn.functional.interpolate`.
+    """
     warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=4)
     return F.interpolate(input, size, scale_factor, mode, align_corners)
 
@@ -167,7 +199,21 @@ def upsample(F, input, size, scale_factor, mode, align_corners):
     layout=memory_layout.upsampling,
 )
 def upsample_nearest(F, input, size, scale_factor):
-    """Deprecated: `interpolate` with mode "nearest"."""
+    """Resamples by the nearest elements. Deprecated: use `torch.nn.functional.interpolate`.
+
+    Args:
+        size: The spatial sizes of the result.
+        scale_factor: The factors of the sizes, in place of `size`.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     F.upsample_nearest(torch.tensor([[[1.0, 3.0]]]), 4)
+        tensor([[[1., 1., 3., 3.]]])
+
+    See also:
+        `torch.nn.functional.interpolate`.
+    """
     warnings.warn(
         "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=4
     )
@@ -180,7 +226,21 @@ def upsample_nearest(F, input, size, scale_factor):
     layout=memory_layout.upsampling,
 )
 def upsample_bilinear(F, input, size, scale_factor):
-    """Deprecated: `interpolate` with mode "bilinear" and align_corners=True."""
+    """Resamples bilinearly with aligned corners. Deprecated: use `torch.nn.functional.interpolate`.
+
+    Args:
+        size: The spatial sizes of the result.
+        scale_factor: The factors of the sizes, in place of `size`.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     F.upsample_bilinear(torch.tensor([[[[1.0, 3.0]]]]), (1, 3))
+        tensor([[[[1., 2., 3.]]]])
+
+    See also:
+        `torch.nn.functional.interpolate`.
+    """
     warnings.warn(
         "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=4
     )
@@ -421,14 +481,35 @@ def _sample_checked_grid(F, input, grid, mode, padding_mode, align_corners):
     where="nn.functional",
 )
 def grid_sample(F, input, grid, mode, padding_mode, align_corners):
-    """`input` (N, C, H, W) or (N, C, D, H, W) read at the positions in `grid` (N, ..., 2 or 3): x first, -1 and 1 being
-    the image's first and last pixel centres (`align_corners`) or its edges.
+    """Samples the input at given positions.
 
-    Modes "bilinear", "nearest", "bicubic" (4-D input only); `padding_mode` "zeros", "border" or "reflection" defines
-    what is outside.
+    -1 and 1 are the edges of the outermost pixels, or with `align_corners` their centers.
 
-    >>> torch.nn.functional.grid_sample(torch.tensor([[[[1., 2.]]]]), torch.zeros(1, 1, 1, 2), align_corners=False)
-    tensor([[[[1.5000]]]])
+    Args:
+        input: The input, of shape ``(N, C, H, W)`` or ``(N, C, D, H, W)``.
+        grid: The positions, of shape ``(N, H_out, W_out, 2)`` or ``(N, D_out, H_out, W_out, 3)``: x first, from -1
+            to 1.
+        mode: ``"bilinear"`` (also for three dimensions), ``"nearest"``, or ``"bicubic"`` for two dimensions.
+            Default: ``"bilinear"``.
+        padding_mode: What is outside: ``"zeros"``, ``"border"`` or ``"reflection"``. Default: ``"zeros"``.
+        align_corners: Whether -1 and 1 are the centers of the outermost pixels. Default: ``False``, with a warning.
+
+    Returns:
+        A tensor of shape ``(N, C, H_out, W_out)`` or ``(N, C, D_out, H_out, W_out)``.
+
+    Raises:
+        ValueError: A mode is unknown.
+        RuntimeError: The shapes do not fit.
+
+    Source:
+        Jaderberg et al., Spatial transformer networks (2015).
+
+    Example:
+        >>> F.grid_sample(torch.tensor([[[[1.0, 2.0]]]]), torch.zeros(1, 1, 1, 2), align_corners=False)
+        tensor([[[[1.5000]]]])
+
+    See also:
+        `torch.nn.functional.affine_grid`.
     """
     if mode not in _SAMPLING:
         raise ValueError(
@@ -455,7 +536,23 @@ def grid_sample(F, input, grid, mode, padding_mode, align_corners):
     alias="grid_sampler_2d grid_sampler_3d",
 )
 def grid_sampler(F, input, grid, interpolation_mode, padding_mode, align_corners):
-    """`grid_sample` with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
+    """Samples the input at given positions; the modes are numbers.
+
+    Args:
+        input: The input, of shape ``(N, C, H, W)`` or ``(N, C, D, H, W)``.
+        grid: The positions, of shape ``(N, H_out, W_out, 2)`` or ``(N, D_out, H_out, W_out, 3)``: x first, from -1
+            to 1.
+        interpolation_mode: 0 (bilinear), 1 (nearest) or 2 (bicubic).
+        padding_mode: 0 (zeros), 1 (border) or 2 (reflection).
+        align_corners: Whether -1 and 1 are the centers of the outermost pixels.
+
+    Example:
+        >>> torch.grid_sampler(torch.tensor([[[[1.0, 2.0]]]]), torch.zeros(1, 1, 1, 2), 0, 0, False)
+        tensor([[[[1.5000]]]])
+
+    See also:
+        `torch.nn.functional.grid_sample`.
+    """
     return _sample_checked_grid(
         F, input, grid, _SAMPLING[interpolation_mode], _OUTSIDE[padding_mode], bool(align_corners)
     )
@@ -501,18 +598,50 @@ op(
     composite=_affine_points,
     shape_fn=lambda theta, size: ((theta.shape[0], *[int(n) for n in size[2:]], len(size) - 2), theta.dtype),
     vjp={"theta": _affine_vjp},
-    doc="`nn.functional.affine_grid` without its checks.",
+    doc="""Returns the positions of an affine map of a sampling grid, without the checks of `affine_grid`.
+
+    Args:
+        theta: The matrices, of shape ``(N, 2, 3)`` or ``(N, 3, 4)``.
+        size: The shape of the output: ``(N, C, H, W)`` or ``(N, C, D, H, W)``.
+        align_corners: Whether -1 and 1 are the centers of the outermost pixels.
+
+    Returns:
+        The positions, of shape ``(N, H, W, 2)`` or ``(N, D, H, W, 3)``.
+
+    Example:
+        >>> torch.affine_grid_generator(torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]), (1, 1, 1, 2), True)
+        tensor([[[[-1.,  0.],
+                  [ 1.,  0.]]]])
+
+    See also:
+        `torch.nn.functional.affine_grid`.
+    """,
 )
 
 
 @composite("affine_grid(Tensor theta, size, align_corners=None)", where="nn.functional")
 def affine_grid(F, theta, size, align_corners):
-    """The sampling grid (N, H, W, 2) or (N, D, H, W, 3) of affine matrices `theta` (N, 2, 3) or (N, 3, 4), for an
-    output of `size` (N, C, H, W) or (N, C, D, H, W).
+    """Returns the positions of an affine map of a sampling grid, for `grid_sample`.
 
-    >>> torch.nn.functional.affine_grid(torch.tensor([[[1., 0., 0.], [0., 1., 0.]]]), (1, 1, 1, 2), align_corners=True)
-    tensor([[[[-1.,  0.],
-              [ 1.,  0.]]]])
+    Args:
+        theta: The matrices, of shape ``(N, 2, 3)`` or ``(N, 3, 4)``.
+        size: The shape of the output: ``(N, C, H, W)`` or ``(N, C, D, H, W)``.
+        align_corners: Whether -1 and 1 are the centers of the outermost pixels. Default: ``False``, with a warning.
+
+    Returns:
+        The positions, of shape ``(N, H, W, 2)`` or ``(N, D, H, W, 3)``.
+
+    Raises:
+        ValueError: The shapes do not fit.
+        NotImplementedError: `size` has neither four nor five elements.
+
+    Example:
+        >>> F.affine_grid(torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]), (1, 1, 1, 2), align_corners=True)
+        tensor([[[[-1.,  0.],
+                  [ 1.,  0.]]]])
+
+    See also:
+        `torch.nn.functional.grid_sample`.
     """
     if not theta.dtype.is_floating_point:
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")

@@ -52,7 +52,28 @@ def _check_cell(input, h, weight_ih, weight_hh, gates):
 
 @composite("lstm_cell(Tensor input, hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)", where="torch")
 def _lstm_cell(F, input, hx, w_ih, w_hh, b_ih, b_hh):
-    """One step of an LSTM: input (N, I), hx a pair of (N, H) -> (h', c')."""
+    """Computes one step of a long short-term memory cell (Hochreiter and Schmidhuber, 1997).
+
+    Args:
+        input: The input, of shape ``(N, I)``.
+        hx: The states ``(h, c)``, each of shape ``(N, H)``.
+        w_ih: The weight of the input, of shape ``(4 * H, I)``.
+        w_hh: The weight of the state, of shape ``(4 * H, H)``.
+        b_ih: The bias of the input, of shape ``(4 * H,)``. Default: none.
+        b_hh: The bias of the state, of shape ``(4 * H,)``. Default: none.
+
+    Returns:
+        The new states ``(h, c)``.
+
+    Example:
+        >>> state = torch.zeros(1, 3), torch.zeros(1, 3)
+        >>> h, c = torch.lstm_cell(torch.zeros(1, 2), state, torch.ones(12, 2), torch.ones(12, 3))
+        >>> h.shape
+        torch.Size([1, 3])
+
+    See also:
+        `torch.nn.LSTMCell`.
+    """
     if not isinstance(hx, (tuple, list)):
         raise TypeError(f"lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not {type(hx).__name__}")
     if len(hx) != 2:
@@ -66,7 +87,26 @@ def _lstm_cell(F, input, hx, w_ih, w_hh, b_ih, b_hh):
     "gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None)", where="torch"
 )
 def _gru_cell(F, input, hx, w_ih, w_hh, b_ih, b_hh):
-    """One step of a GRU: input (N, I), hx (N, H) -> (N, H)."""
+    """Computes one step of a gated recurrent unit (Cho et al., 2014).
+
+    Args:
+        input: The input, of shape ``(N, I)``.
+        hx: The state, of shape ``(N, H)``.
+        w_ih: The weight of the input, of shape ``(3 * H, I)``.
+        w_hh: The weight of the state, of shape ``(3 * H, H)``.
+        b_ih: The bias of the input, of shape ``(3 * H,)``. Default: none.
+        b_hh: The bias of the state, of shape ``(3 * H,)``. Default: none.
+
+    Returns:
+        The new state, of shape ``(N, H)``.
+
+    Example:
+        >>> torch.gru_cell(torch.zeros(1, 2), torch.zeros(1, 3), torch.ones(9, 2), torch.ones(9, 3)).shape
+        torch.Size([1, 3])
+
+    See also:
+        `torch.nn.GRUCell`.
+    """
     _check_cell(input, (hx,), w_ih, w_hh, 3)
     return _gru_update(F, F.linear(input, w_ih, b_ih), F.linear(hx, w_hh, b_hh), hx)[0]
 
@@ -76,7 +116,26 @@ def _gru_cell(F, input, hx, w_ih, w_hh, b_ih, b_hh):
     where="torch",
 )
 def _rnn_tanh_cell(F, input, hx, w_ih, w_hh, b_ih, b_hh):
-    """One step of a tanh network: input (N, I), hx (N, H) -> (N, H)."""
+    """Computes one step of an Elman network: ``tanh(w_ih @ input + b_ih + w_hh @ hx + b_hh)``.
+
+    Args:
+        input: The input, of shape ``(N, I)``.
+        hx: The state, of shape ``(N, H)``.
+        w_ih: The weight of the input, of shape ``(H, I)``.
+        w_hh: The weight of the state, of shape ``(H, H)``.
+        b_ih: The bias of the input, of shape ``(H,)``. Default: none.
+        b_hh: The bias of the state, of shape ``(H,)``. Default: none.
+
+    Returns:
+        The new state, of shape ``(N, H)``.
+
+    Example:
+        >>> torch.rnn_tanh_cell(torch.zeros(1, 2), torch.zeros(1, 1), torch.ones(1, 2), torch.ones(1, 1))
+        tensor([[0.]])
+
+    See also:
+        `torch.nn.RNNCell`.
+    """
     _check_cell(input, (hx,), w_ih, w_hh, 1)
     return F.tanh(F.add(F.linear(input, w_ih, b_ih), F.linear(hx, w_hh, b_hh)))
 
@@ -86,7 +145,26 @@ def _rnn_tanh_cell(F, input, hx, w_ih, w_hh, b_ih, b_hh):
     where="torch",
 )
 def _rnn_relu_cell(F, input, hx, w_ih, w_hh, b_ih, b_hh):
-    """One step of a relu network: input (N, I), hx (N, H) -> (N, H)."""
+    """Computes one step of an Elman network: ``relu(w_ih @ input + b_ih + w_hh @ hx + b_hh)``.
+
+    Args:
+        input: The input, of shape ``(N, I)``.
+        hx: The state, of shape ``(N, H)``.
+        w_ih: The weight of the input, of shape ``(H, I)``.
+        w_hh: The weight of the state, of shape ``(H, H)``.
+        b_ih: The bias of the input, of shape ``(H,)``. Default: none.
+        b_hh: The bias of the state, of shape ``(H,)``. Default: none.
+
+    Returns:
+        The new state, of shape ``(N, H)``.
+
+    Example:
+        >>> torch.rnn_relu_cell(torch.ones(1, 2), torch.zeros(1, 1), torch.ones(1, 2), torch.ones(1, 1))
+        tensor([[2.]])
+
+    See also:
+        `torch.nn.RNNCell`.
+    """
     _check_cell(input, (hx,), w_ih, w_hh, 1)
     return F.relu(F.add(F.linear(input, w_ih, b_ih), F.linear(hx, w_hh, b_hh)))
 
@@ -400,8 +478,31 @@ def _run_call_form(F, mode, args, pair):
     where="torch",
 )
 def _lstm(F, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
-    """LSTM of several layers: `lstm(input, (h0, c0), params, ...)`, or `lstm(data, batch_sizes, (h0, c0), params, ...)`
-    for packed data.
+    """Computes a long short-term memory network of several layers over sequences.
+
+    Args:
+        input: The sequences, of shape ``(T, N, I)``; packed data, followed by `batch_sizes` as the second argument.
+        hx: The initial states ``(h0, c0)``, each of shape ``(num_layers * directions, N, H)``.
+        params: The weights and biases of each layer and direction.
+        has_biases: Whether `params` has biases.
+        num_layers: The number of layers.
+        dropout: The probability to drop an output between layers in training.
+        train: Whether dropout applies.
+        bidirectional: Whether a second direction runs backwards.
+        batch_first: Whether the shape of the input is ``(N, T, I)``. Default: ``False``.
+
+    Returns:
+        ``(output, h, c)``.
+
+    Example:
+        >>> params = (torch.ones(4 * 3, 2), torch.ones(4 * 3, 3))
+        >>> state = torch.zeros(1, 1, 3), torch.zeros(1, 1, 3)
+        >>> out, h, c = torch.lstm(torch.zeros(4, 1, 2), state, params, False, 1, 0.0, False, False)
+        >>> out.shape
+        torch.Size([4, 1, 3])
+
+    See also:
+        `torch.nn.LSTM`.
     """
     return _run_call_form(
         F, "lstm", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), True
@@ -413,8 +514,30 @@ def _lstm(F, input, hx, params, has_biases, num_layers, dropout, train, bidirect
     where="torch",
 )
 def _gru(F, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
-    """GRU of several layers: `gru(input, h0, params, ...)`, or `gru(data, batch_sizes, h0, params, ...)` for packed
-    data.
+    """Computes a network of gated recurrent units of several layers over sequences.
+
+    Args:
+        input: The sequences, of shape ``(T, N, I)``; packed data, followed by `batch_sizes` as the second argument.
+        hx: The initial state, of shape ``(num_layers * directions, N, H)``.
+        params: The weights and biases of each layer and direction.
+        has_biases: Whether `params` has biases.
+        num_layers: The number of layers.
+        dropout: The probability to drop an output between layers in training.
+        train: Whether dropout applies.
+        bidirectional: Whether a second direction runs backwards.
+        batch_first: Whether the shape of the input is ``(N, T, I)``. Default: ``False``.
+
+    Returns:
+        ``(output, h)``.
+
+    Example:
+        >>> params = (torch.ones(3 * 3, 2), torch.ones(3 * 3, 3))
+        >>> out, h = torch.gru(torch.zeros(4, 1, 2), torch.zeros(1, 1, 3), params, False, 1, 0.0, False, False)
+        >>> out.shape
+        torch.Size([4, 1, 3])
+
+    See also:
+        `torch.nn.GRU`.
     """
     return _run_call_form(
         F, "gru", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), False
@@ -426,8 +549,30 @@ def _gru(F, input, hx, params, has_biases, num_layers, dropout, train, bidirecti
     where="torch",
 )
 def _rnn_tanh(F, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
-    """Tanh network of several layers: `rnn_tanh(input, h0, params, ...)`, or with `batch_sizes` before h0 for packed
-    data.
+    """Computes an Elman network with tanh of several layers over sequences.
+
+    Args:
+        input: The sequences, of shape ``(T, N, I)``; packed data, followed by `batch_sizes` as the second argument.
+        hx: The initial state, of shape ``(num_layers * directions, N, H)``.
+        params: The weights and biases of each layer and direction.
+        has_biases: Whether `params` has biases.
+        num_layers: The number of layers.
+        dropout: The probability to drop an output between layers in training.
+        train: Whether dropout applies.
+        bidirectional: Whether a second direction runs backwards.
+        batch_first: Whether the shape of the input is ``(N, T, I)``. Default: ``False``.
+
+    Returns:
+        ``(output, h)``.
+
+    Example:
+        >>> params = (torch.ones(3, 2), torch.ones(3, 3))
+        >>> out, h = torch.rnn_tanh(torch.zeros(4, 1, 2), torch.zeros(1, 1, 3), params, False, 1, 0.0, False, False)
+        >>> out.shape
+        torch.Size([4, 1, 3])
+
+    See also:
+        `torch.nn.RNN`.
     """
     return _run_call_form(
         F, "tanh", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), False
@@ -439,8 +584,30 @@ def _rnn_tanh(F, input, hx, params, has_biases, num_layers, dropout, train, bidi
     where="torch",
 )
 def _rnn_relu(F, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
-    """Relu network of several layers: `rnn_relu(input, h0, params, ...)`, or with `batch_sizes` before h0 for packed
-    data.
+    """Computes an Elman network with relu of several layers over sequences.
+
+    Args:
+        input: The sequences, of shape ``(T, N, I)``; packed data, followed by `batch_sizes` as the second argument.
+        hx: The initial state, of shape ``(num_layers * directions, N, H)``.
+        params: The weights and biases of each layer and direction.
+        has_biases: Whether `params` has biases.
+        num_layers: The number of layers.
+        dropout: The probability to drop an output between layers in training.
+        train: Whether dropout applies.
+        bidirectional: Whether a second direction runs backwards.
+        batch_first: Whether the shape of the input is ``(N, T, I)``. Default: ``False``.
+
+    Returns:
+        ``(output, h)``.
+
+    Example:
+        >>> params = (torch.ones(3, 2), torch.ones(3, 3))
+        >>> out, h = torch.rnn_relu(torch.zeros(4, 1, 2), torch.zeros(1, 1, 3), params, False, 1, 0.0, False, False)
+        >>> out.shape
+        torch.Size([4, 1, 3])
+
+    See also:
+        `torch.nn.RNN`.
     """
     return _run_call_form(
         F, "relu", (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), False

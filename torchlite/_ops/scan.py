@@ -63,12 +63,17 @@ op(
     shape_fn=lambda input, dim, dtype: (input.shape, _sum_dtype(input, dtype)),
     vjp={"input": _cumsum_vjp},
     tags=INPLACE,
-    doc="""The running sum along `dim`: shape of `input`; integers and bools are summed as int64, or as `dtype`.
-    IndexError for a dimension out of
-   range.
+    doc="""Computes the running sum along a dimension.
 
-    >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
-    tensor([1, 3, 6])
+    Args:
+        dtype: The dtype of the result. Default: int64 for bools and integers, else the input's.
+
+    Example:
+        >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
+        tensor([1, 3, 6])
+
+    See also:
+        `torch.logcumsumexp`.
     """,
     layout=memory_layout.contiguous,
     out=Out("unchecked", dtype_param=True),
@@ -94,10 +99,14 @@ op(
     shape_fn=lambda input, dim, dtype: (input.shape, _sum_dtype(input, dtype)),
     vjp={"input": _cumprod_vjp},
     tags=INPLACE,
-    doc="""The running product along `dim`: shape of `input`; integers and bools are multiplied as int64, or as `dtype`.
+    doc="""Computes the running product along a dimension.
 
-    >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
-    tensor([1, 2, 6])
+    Args:
+        dtype: The dtype of the result. Default: int64 for bools and integers, else the input's.
+
+    Example:
+        >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
+        tensor([1, 2, 6])
     """,
     layout=memory_layout.contiguous,
     out=Out("unchecked", dtype_param=True),
@@ -117,8 +126,16 @@ for _name, _word in (("cummax", "greatest"), ("cummin", "least")):
         nondiff=(1,),
         vjp={"input": _running_vjp},
         shape_fn=lambda input, dim: [(input.shape, input.dtype), (input.shape, int64)],
-        doc=f"""The {_word} element so far along `dim` and its (latest) index: `(values, indices)`, both of `input`'s
-        shape. NaN counts as beyond everything.
+        doc=f"""Computes the {_word} element so far along a dimension, and its index.
+
+        The index is that of the last of equal elements. NaN counts as beyond all others.
+
+        Returns:
+            A named tuple ``(values, indices)``, both of the input's shape; `indices` is int64.
+
+        Example:
+            >>> torch.{_name}(torch.tensor([2, 3, 1]), 0).values
+            tensor({"[2, 3, 3]" if _name == "cummax" else "[2, 2, 1]"})
         """,
         out=Out("same", "expected scalar_type {want} but found {got}"),
         layout=memory_layout.contiguous,
@@ -146,12 +163,16 @@ op(
     promote="int_to_float",
     shape_fn=lambda input, dim: (input.shape, input.dtype),
     vjp={"input": _logcumsumexp_vjp},
-    doc="""The logarithm of the running sum of exponentials along `dim`, computed without overflow: shape of `input`;
-    integers become the default
-   float dtype.
+    doc="""Computes the logarithm of the running sum of exponentials along a dimension, without overflow.
 
-    >>> torch.logcumsumexp(torch.tensor([0.0, 0.0]), 0)
-    tensor([0.0000, 0.6931])
+    Integers become the default float dtype.
+
+    Example:
+        >>> torch.logcumsumexp(torch.tensor([0.0, 0.0]), 0)
+        tensor([0.0000, 0.6931])
+
+    See also:
+        `torch.logsumexp`.
     """,
     layout=memory_layout.contiguous,
     out=Out("same", "expected scalar_type {want} but found {got}"),

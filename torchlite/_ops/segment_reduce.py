@@ -45,13 +45,29 @@ def _segment_starts_and_lengths(F, data, lengths, offsets, axis, unsafe):
     alias="torch._segment_reduce",
 )
 def segment_reduce(F, data, reduce, lengths, indices, offsets, axis, unsafe, initial):
-    """Consecutive segments of `data` along `axis`, of the given `lengths` (or between `offsets`), each reduced by
-    "sum", "mean", "prod", "max" or "min".
+    """Reduces consecutive segments of a dimension.
 
-    `initial` is what a reduction starts with, and what an empty segment gives.
+    Exactly one of `lengths` and `offsets` gives the segments.
 
-    >>> torch.segment_reduce(torch.tensor([1., 2., 3.]), "sum", lengths=torch.tensor([2, 1]))
-    tensor([3., 3.])
+    Args:
+        data: The values, floating point.
+        reduce: ``"sum"``, ``"mean"``, ``"prod"``, ``"max"`` or ``"min"``.
+        lengths: The lengths of the segments, int32 or int64; they add up to the size of `axis`.
+        indices: Not supported.
+        offsets: The start of each segment, and the end of the last one.
+        axis: The dimension that is reduced, the last one of `lengths` or `offsets`.
+        unsafe: Whether the check of `lengths` is left out. Default: ``False``.
+        initial: The value that each reduction starts with. Default: the reduction's neutral element; NaN for an
+            empty mean.
+
+    Raises:
+        RuntimeError: `lengths` are negative or have another sum, `axis` or `reduce` do not fit, or `indices` is
+            given.
+        NotImplementedError: The dtype is not floating point.
+
+    Example:
+        >>> torch.segment_reduce(torch.tensor([1.0, 2.0, 3.0]), "sum", lengths=torch.tensor([2, 1]))
+        tensor([3., 3.])
     """
     reduce = _OTHER_NAMES.get(reduce, reduce)
     if reduce not in _EMPTY:

@@ -73,11 +73,21 @@ op(
     overlap=Overlap(operands="partial"),
 )
 def softmax(F, input, dim, dtype):
-    """``exp(input)`` divided by its sum along ``dim``; shape and dtype of ``input``, or ``dtype`` (the input is cast to
-    it first).
+    r"""Scales the elements along a dimension to positive values with sum 1.
 
-    >>> torch.softmax(torch.tensor([0.0, 0.0]), 0)
-    tensor([0.5000, 0.5000])
+    .. math::
+
+        y_i = \frac{\exp(x_i)}{\sum_j \exp(x_j)}
+
+    Args:
+        dtype: The dtype to which the input is converted first. Default: the input's.
+
+    Example:
+        >>> torch.softmax(torch.tensor([0.0, 0.0]), 0)
+        tensor([0.5000, 0.5000])
+
+    See also:
+        `torch.nn.functional.softmax`, `torch.log_softmax`.
     """
     return F._softmax(input if dtype is None else F.to(input, dtype), dim)
 
@@ -89,7 +99,22 @@ def softmax(F, input, dim, dtype):
     overlap=Overlap(operands="partial"),
 )
 def log_softmax(F, input, dim, dtype):
-    """The logarithm of ``softmax(input, dim)``, computed without underflow."""
+    r"""Computes the logarithm of the softmax along a dimension, without overflow.
+
+    .. math::
+
+        y_i = x_i - \log \sum_j \exp(x_j)
+
+    Args:
+        dtype: The dtype to which the input is converted first. Default: the input's.
+
+    Example:
+        >>> torch.log_softmax(torch.tensor([0.0, 0.0]), 0)
+        tensor([-0.6931, -0.6931])
+
+    See also:
+        `torch.softmax`.
+    """
     return F._log_softmax(input if dtype is None else F.to(input, dtype), dim)
 
 

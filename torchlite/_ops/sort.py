@@ -19,12 +19,25 @@ op(
     nondiff=(1,),
     shape_fn=lambda input, dim, descending, stable: (wrap_dim(dim, len(input.shape)), _same_pair_meta(input))[1],
     vjp={"input": lambda F, g, out1, input_shape, dim: to_chosen(F, g[0], out1, input_shape, dim)},
-    doc="""The elements in order along `dim` and where they stood: `(values, indices)`, both of `input`'s shape. NaN
-    counts as the greatest. Always
-   stable.
+    doc="""Sorts the elements along a dimension and returns their original indices too.
 
-    >>> torch.sort(torch.tensor([3, 1, 2])).indices
-    tensor([1, 2, 0])
+    NaN counts as the greatest value. Elements that compare equal keep their order.
+
+    Args:
+        descending: Whether the greatest elements come first. Default: ``False``.
+        stable: Has no effect: the order of equal elements is always kept.
+
+    Returns:
+        A named tuple ``(values, indices)``, both of the input's shape; `indices` is int64.
+
+    Example:
+        >>> torch.sort(torch.tensor([3, 1, 2]))
+        torch.return_types.sort(
+        values=tensor([1, 2, 3]),
+        indices=tensor([1, 2, 0]))
+
+    See also:
+        `torch.argsort`, `torch.topk`.
     """,
     layout=memory_layout.like_first,
     out=Out("same"),
@@ -33,13 +46,34 @@ op(
 
 @composite("argsort(Tensor input, dim=-1, descending=False, *, stable=False)", layout=memory_layout.like_first)
 def argsort(F, input, dim, descending, stable):
-    """The indices (int64) that sort `input` along `dim`."""
+    """Returns the indices (int64) that sort the input along a dimension.
+
+    Args:
+        descending: Whether the greatest elements come first. Default: ``False``.
+        stable: Has no effect: the order of equal elements is always kept.
+
+    Example:
+        >>> torch.argsort(torch.tensor([3, 1, 2]))
+        tensor([1, 2, 0])
+
+    See also:
+        `torch.sort`.
+    """
     return F.sort(input.detach(), dim, descending, stable)[1]
 
 
 @composite("msort(Tensor input)", out=Out("same"))
 def msort(F, input):
-    """`input` sorted along its first dimension."""
+    """Sorts the input along its first dimension.
+
+    Example:
+        >>> torch.msort(torch.tensor([[3, 1], [2, 4]]))
+        tensor([[2, 1],
+                [3, 4]])
+
+    See also:
+        `torch.sort`.
+    """
     return F.sort(input, 0)[0]
 
 
@@ -57,11 +91,25 @@ op(
     nondiff=(1,),
     shape_fn=_topk_rule,
     vjp={"input": lambda F, g, out1, input_shape, dim: to_chosen(F, g[0], out1, input_shape, dim)},
-    doc="""The `k` largest (or smallest) elements along `dim`, in order, and their indices. RuntimeError when there are
-    fewer than `k`.
+    doc="""Returns the `k` largest or smallest elements along a dimension and their indices.
 
-    >>> torch.topk(torch.tensor([1., 3., 2.]), 2).values
-    tensor([3., 2.])
+    Args:
+        k: The number of elements, at most the size of the dimension.
+        largest: Whether the largest elements are returned, else the smallest. Default: ``True``.
+        sorted: Has no effect: the elements are always in order.
+
+    Returns:
+        A named tuple ``(values, indices)``; the size of `dim` is `k`, and `indices` is int64.
+
+    Raises:
+        RuntimeError: `k` is out of range.
+
+    Example:
+        >>> torch.topk(torch.tensor([1.0, 3.0, 2.0]), 2).values
+        tensor([3., 2.])
+
+    See also:
+        `torch.sort`, `torch.kthvalue`.
     """,
     out=Out("same"),
 )
@@ -81,10 +129,24 @@ op(
     nondiff=(1,),
     shape_fn=_kth_rule,
     vjp={"input": lambda F, g, out1, input_shape, dim, keepdim: to_chosen(F, g[0], out1, input_shape, dim, keepdim)},
-    doc="""The `k`-th smallest element (counted from 1) along `dim` and its index. RuntimeError when there is none.
+    doc="""Returns the `k`-th smallest element along a dimension and its index.
 
-    >>> torch.kthvalue(torch.tensor([3., 1., 2.]), 2).values
-    tensor(2.)
+    Args:
+        k: The rank, counted from 1.
+
+    Returns:
+        A named tuple ``(values, indices)``; `indices` is int64.
+
+    Raises:
+        RuntimeError: `k` is out of range.
+        IndexError: The dimension is empty.
+
+    Example:
+        >>> torch.kthvalue(torch.tensor([3.0, 1.0, 2.0]), 2).values
+        tensor(2.)
+
+    See also:
+        `torch.topk`, `torch.median`.
     """,
     layout=memory_layout.contiguous,
     out=Out("same", ("output values must be of same type as input", "output indices must be of scalar type Long")),
@@ -103,23 +165,53 @@ op(
     where="torch",
     tags=NONDIFF,
     shape_fn=_search_rule,
-    doc="""Where each value of `input` would be inserted along the last dimension of `sorted_sequence` to keep it
-    sorted: before equal ones, or after
-   them with
-    `right=True`. int64 (int32 with `out_int32`), shape of `input`.
+    doc="""Finds the indices at which values are inserted into a sorted sequence to keep its order.
 
-    >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
-    tensor([1, 3])
+    The search is binary, along the last dimension.
+
+    Args:
+        sorted_sequence: The sorted values, of one dimension or with the leading dimensions of `input`.
+        input: The values, a tensor or a number.
+        out_int32: Whether the result is int32. Default: ``False``, int64.
+        right: Whether a value is inserted after equal ones. Default: ``False``, before them.
+        side: ``"left"`` or ``"right"``, in place of `right`.
+        sorter: Indices (int64) that sort a `sorted_sequence` that is not in order.
+
+    Returns:
+        Indices of the shape of `input`.
+
+    Example:
+        >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
+        tensor([1, 3])
+
+    See also:
+        `torch.bucketize`.
     """,
 )
 
 
 @composite("bucketize(Tensor|Number input, Tensor boundaries, *, out_int32=False, right=False)", where="torch")
 def bucketize(F, input, boundaries, out_int32, right):
-    """The index of the bucket between `boundaries` (1-d, sorted) that each value of `input` falls into.
+    """Returns the index of the bucket that each value falls into.
 
-    >>> torch.bucketize(torch.tensor([2, 9]), torch.tensor([1, 5]))
-    tensor([1, 2])
+    Args:
+        input: The values, a tensor or a number.
+        boundaries: The bounds of the buckets: one dimension, sorted.
+        out_int32: Whether the result is int32. Default: ``False``, int64.
+        right: Whether a value that equals a bound falls into the bucket above it. Default: ``False``.
+
+    Returns:
+        Indices of the shape of `input`, from 0 to ``len(boundaries)``.
+
+    Raises:
+        RuntimeError: `boundaries` does not have one dimension.
+
+    Example:
+        >>> torch.bucketize(torch.tensor([2, 9]), torch.tensor([1, 5]))
+        tensor([1, 2])
+
+    See also:
+        `torch.searchsorted`.
     """
     if boundaries.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
@@ -135,10 +227,20 @@ op(
     where="torch",
     tags=NONDIFF,
     shape_fn=_isin_rule,
-    doc="""Whether each element is among `test_elements`: bool, shape of `elements`.
+    doc="""Tests for each element whether it occurs in another tensor.
 
-    >>> torch.isin(torch.tensor([1, 2]), torch.tensor([2, 3]))
-    tensor([False,  True])
+    Args:
+        elements: The elements, a tensor or a number.
+        test_elements: The values to look for them in, a tensor or a number.
+        assume_unique: Whether both have distinct elements, which may be faster. Default: ``False``.
+        invert: Whether the result is negated. Default: ``False``.
+
+    Returns:
+        A bool tensor of the shape of `elements`.
+
+    Example:
+        >>> torch.isin(torch.tensor([1, 2]), torch.tensor([2, 3]))
+        tensor([False,  True])
     """,
     out=Out("same"),
 )
@@ -187,12 +289,23 @@ def _select_requested_results(found, return_inverse, return_counts):
     keywords_from=1,
 )
 def unique(F, input, sorted, return_inverse, return_counts, dim):
-    """The distinct elements (or slices along `dim`) in order; on request also the inverse indices and the counts.
+    """Returns the distinct elements in ascending order.
 
-    `sorted` has no effect: the elements are always in order.
+    Args:
+        sorted: Has no effect: the elements are always in order.
+        return_inverse: Whether to return the index in the result of each element of the input. Default: ``False``.
+        return_counts: Whether to return how often each element occurs. Default: ``False``.
+        dim: The dimension whose slices are compared. Default: none, single elements.
 
-    >>> torch.unique(torch.tensor([3, 1, 3]))
-    tensor([1, 3])
+    Returns:
+        The distinct elements, or a tuple of them with what is requested, in the order of the arguments.
+
+    Example:
+        >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
+        (tensor([1, 3]), tensor([1, 2]))
+
+    See also:
+        `torch.unique_consecutive`.
     """
     if dim is None:
         found = _with_node("_unique2", input, F._unique_flat(input, return_inverse, return_counts))
@@ -231,10 +344,22 @@ def _unique(F, input, sorted, return_inverse):
     keywords_from=1,
 )
 def unique_consecutive(F, input, return_inverse, return_counts, dim):
-    """`input` without the elements (or slices along `dim`) that equal the one before.
+    """Removes the elements that equal their predecessor.
 
-    >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
-    tensor([1, 2, 1])
+    Args:
+        return_inverse: Whether to return the index in the result of each element of the input. Default: ``False``.
+        return_counts: Whether to return the length of each run. Default: ``False``.
+        dim: The dimension whose slices are compared. Default: none, single elements.
+
+    Returns:
+        The elements, or a tuple of them with what is requested, in the order of the arguments.
+
+    Example:
+        >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
+        tensor([1, 2, 1])
+
+    See also:
+        `torch.unique`.
     """
     found = _with_node(
         "_unique_consecutive", input, F._unique_runs(input, None if dim is None else _check_unique_dim(input, dim))
@@ -251,11 +376,21 @@ op("_nonzero_indices(Tensor input)", where="", tags=NONDIFF)
     out=Out("same", "{name}: Expected out tensor to have scalar type {want} but got scalar type{got}"),
 )
 def nonzero(F, input, as_tuple):
-    """The indices of the elements that are not zero: int64 of shape (count, input.ndim), or with `as_tuple` one vector
-    a dimension.
+    """Returns the indices of the elements that are not zero.
 
-    >>> torch.nonzero(torch.tensor([0, 5]))
-    tensor([[1]])
+    Args:
+        as_tuple: Whether to return one 1-d tensor of indices a dimension, with which the input can be indexed.
+
+    Returns:
+        An int64 tensor of shape ``(count, input.dim())``, or a tuple of tensors of shape ``(count,)``.
+
+    Example:
+        >>> torch.nonzero(torch.tensor([[0, 5], [7, 0]]))
+        tensor([[0, 1],
+                [1, 0]])
+
+    See also:
+        `torch.where`, `torch.nonzero_static`.
     """
     if as_tuple:
         return F.unbind(F._nonzero_indices(input if input.ndim else input.reshape(1)), 1)
@@ -264,7 +399,18 @@ def nonzero(F, input, as_tuple):
 
 @composite("argwhere(Tensor input)", layout=memory_layout.nonzero_indices)
 def argwhere(F, input):
-    """The indices of the elements that are not zero: int64 of shape (count, input.ndim)."""
+    """Returns the indices of the elements that are not zero.
+
+    Returns:
+        An int64 tensor of shape ``(count, input.dim())``.
+
+    Example:
+        >>> torch.argwhere(torch.tensor([0, 5]))
+        tensor([[1]])
+
+    See also:
+        `torch.nonzero`.
+    """
     return F._nonzero_indices(input)
 
 
@@ -278,8 +424,25 @@ op(
     "nonzero_static(Tensor input, *, size, fill_value=-1)",
     tags=NONDIFF,
     shape_fn=_nonzero_static_shape,
-    doc="""The first `size` indices of non-zero elements, filled up with `fill_value`: int64 of shape (size,
-    input.ndim).
+    doc="""Returns the indices of the first `size` elements that are not zero, in a result of fixed size.
+
+    Args:
+        size: The number of rows of the result.
+        fill_value: The value of rows beyond the number of elements. Default: ``-1``.
+
+    Returns:
+        An int64 tensor of shape ``(size, input.dim())``.
+
+    Raises:
+        RuntimeError: `size` is negative.
+
+    Example:
+        >>> torch.nonzero_static(torch.tensor([0, 5]), size=2)
+        tensor([[ 1],
+                [-1]])
+
+    See also:
+        `torch.nonzero`.
     """,
     out=Out("same", "{name}: Expected out tensor to have scalar type {want} but got scalar type{got}"),
 )

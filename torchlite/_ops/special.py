@@ -36,10 +36,18 @@ op(
     tags=UNARY,
     alias="special.erf",
     vjp={"input": lambda F, g, input: F.mul(g, gaussian(F, input, TWO_OVER_ROOT_PI))},
-    doc="""The error function, ``2/sqrt(pi) * integral of exp(-t*t) from 0 to input``.
+    doc=r"""Computes the error function of each element.
 
-    >>> torch.erf(torch.tensor([0.0, 1.0]))
-    tensor([0.0000, 0.8427])
+    .. math::
+
+        \mathrm{erf}(x) = \frac{2}{\sqrt{\pi}} \int_0^x e^{-t^2} \, dt
+
+    Example:
+        >>> torch.erf(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.8427])
+
+    See also:
+        `torch.erfc`, `torch.erfinv`.
     """,
     layout=memory_layout.pointwise,
 )
@@ -49,7 +57,19 @@ op(
     tags=UNARY,
     alias="special.erfc",
     vjp={"input": lambda F, g, input: F.mul(g, gaussian(F, input, -TWO_OVER_ROOT_PI))},
-    doc="``1 - erf(input)``, precise where that is small.",
+    doc=r"""Computes the complementary error function, precise where it is small.
+
+    .. math::
+
+        \mathrm{erfc}(x) = 1 - \mathrm{erf}(x)
+
+    Example:
+        >>> torch.erfc(torch.tensor([0.0, 1.0]))
+        tensor([1.0000, 0.1573])
+
+    See also:
+        `torch.erf`.
+    """,
     layout=memory_layout.pointwise,
 )
 op(
@@ -58,7 +78,19 @@ op(
     promote=INT_TO_FLOAT,
     tags=POINTWISE,
     vjp={"input": lambda F, g, input, out: F.mul(g, F.sub(F.mul(F.mul(input, out), 2.0), TWO_OVER_ROOT_PI))},
-    doc="The scaled complementary error function, ``exp(input**2) * erfc(input)``.",
+    doc=r"""Computes the scaled complementary error function.
+
+    .. math::
+
+        \exp(x^2) \, \mathrm{erfc}(x)
+
+    Example:
+        >>> torch.special.erfcx(torch.tensor([0.0, 1.0]))
+        tensor([1.0000, 0.4276])
+
+    See also:
+        `torch.erfc`.
+    """,
     layout=memory_layout.pointwise,
 )
 op(
@@ -67,7 +99,17 @@ op(
     tags=UNARY,
     alias="special.erfinv",
     vjp={"input": lambda F, g, input: F.mul(g, F.mul(F.exp(F.square(F.erfinv(input))), 1.0 / TWO_OVER_ROOT_PI))},
-    doc="The inverse of ``erf`` on (-1, 1); infinite at the ends, NaN outside.",
+    doc="""Computes the inverse of the error function on (-1, 1).
+
+    The result is infinite at the ends, and NaN outside.
+
+    Example:
+        >>> torch.erfinv(torch.tensor([0.0, 0.5]))
+        tensor([0.0000, 0.4769])
+
+    See also:
+        `torch.erf`.
+    """,
     layout=memory_layout.pointwise,
 )
 op(
@@ -76,7 +118,19 @@ op(
     promote=INT_TO_FLOAT,
     tags=POINTWISE,
     vjp={"input": lambda F, g, input: F.mul(g, F.mul(F.exp(F.mul(F.mul(input, input), -0.5)), 1.0 / ROOT_TWO_PI))},
-    doc="The normal distribution function: the area under the standard normal density left of ``input``.",
+    doc=r"""Computes the cumulative distribution function of the standard normal distribution.
+
+    .. math::
+
+        \Phi(x) = \frac{1}{\sqrt{2 \pi}} \int_{-\infty}^x e^{-t^2 / 2} \, dt
+
+    Example:
+        >>> torch.special.ndtr(torch.tensor([0.0, 1.0]))
+        tensor([0.5000, 0.8413])
+
+    See also:
+        `torch.special.ndtri`, `torch.special.log_ndtr`.
+    """,
     layout=memory_layout.pointwise,
 )
 op(
@@ -85,7 +139,15 @@ op(
     promote=INT_TO_FLOAT,
     tags=POINTWISE,
     vjp={"input": lambda F, g, out: F.mul(g, F.mul(F.exp(F.mul(F.mul(out, out), 0.5)), ROOT_TWO_PI))},
-    doc="The inverse of ``ndtr``: the normal quantile of a probability.",
+    doc="""Computes the quantiles of the standard normal distribution: the inverse of `ndtr`.
+
+    Example:
+        >>> torch.special.ndtri(torch.tensor([0.5, 0.8413]))
+        tensor([0.0000, 0.9998])
+
+    See also:
+        `torch.special.ndtr`.
+    """,
     layout=memory_layout.pointwise,
 )
 op(
@@ -98,7 +160,15 @@ op(
             F.mul(g, math.sqrt(2.0 / math.pi)), F.special_erfcx(F.mul(input, -math.sqrt(0.5)))
         )
     },
-    doc="``log(ndtr(input))``, precise far to the left.",
+    doc="""Computes the logarithm of `ndtr`, precise for very negative elements.
+
+    Example:
+        >>> torch.special.log_ndtr(torch.tensor([0.0, -20.0]))
+        tensor([  -0.6931, -203.9172])
+
+    See also:
+        `torch.special.ndtr`.
+    """,
     layout=memory_layout.pointwise,
 )
 
@@ -110,7 +180,19 @@ op(
     tags=UNARY,
     alias="special.gammaln",
     vjp={"input": lambda F, g, input: F.mul(g, F.digamma(input))},
-    doc="The logarithm of the absolute value of the gamma function.",
+    doc=r"""Computes the logarithm of the absolute value of the gamma function.
+
+    .. math::
+
+        \log |\Gamma(x)|
+
+    Example:
+        >>> torch.lgamma(torch.tensor([1.0, 4.0]))
+        tensor([0.0000, 1.7918])
+
+    See also:
+        `torch.digamma`.
+    """,
 )
 op(
     "digamma(Tensor input)",
@@ -118,7 +200,21 @@ op(
     tags=UNARY,
     alias="special.digamma special.psi",
     vjp={"input": lambda F, g, input: F.mul(g, F.polygamma(input, 1))},
-    doc="The derivative of ``lgamma``. Minus infinity at 0, NaN at the negative integers.",
+    doc=r"""Computes the derivative of `lgamma`.
+
+    .. math::
+
+        \psi(x) = \frac{d}{dx} \log \Gamma(x)
+
+    The result is minus infinity at 0, and NaN at the negative integers.
+
+    Example:
+        >>> torch.digamma(torch.tensor([1.0]))
+        tensor([-0.5772])
+
+    See also:
+        `torch.polygamma`.
+    """,
     layout=memory_layout.pointwise,
 )
 op(
@@ -127,24 +223,70 @@ op(
     promote=INT_TO_FLOAT,
     tags=UNARY,
     vjp={"input": lambda F, g, input, n: F.mul(g, F.polygamma(input, n + 1))},
-    doc="The n-th derivative of ``digamma``, n >= 0.",
+    doc=r"""Computes a derivative of `digamma`.
+
+    .. math::
+
+        \psi^{(n)}(x)
+
+    Args:
+        n: The order of the derivative, at least 0.
+
+    Example:
+        >>> torch.tensor([1.0]).polygamma(1)
+        tensor([1.6449])
+
+    See also:
+        `torch.digamma`.
+    """,
 )
 
 
 @composite("special_polygamma(n, Tensor input)", where="special", alias="torch.polygamma")
 def special_polygamma(F, n, input):
-    """The n-th derivative of ``digamma``, n >= 0. RuntimeError for a negative n.
+    r"""Computes a derivative of `digamma`.
 
-    >>> torch.polygamma(1, torch.tensor([1.0]))
-    tensor([1.6449])
+    .. math::
+
+        \psi^{(n)}(x)
+
+    Args:
+        n: The order of the derivative.
+
+    Raises:
+        RuntimeError: `n` is negative.
+
+    Example:
+        >>> torch.polygamma(1, torch.tensor([1.0]))
+        tensor([1.6449])
+
+    See also:
+        `torch.digamma`.
     """
     return F.polygamma(input, n)
 
 
 @composite("mvlgamma(Tensor input, p)", tags=INPLACE, alias="special.multigammaln", overlap=Overlap(operands="partial"))
 def mvlgamma(F, input, p):
-    """The multivariate log-gamma function of dimension ``p``: the sum of ``lgamma(input - j/2)`` for j < p, plus
-    ``log(pi) p (p-1)/4``.
+    r"""Computes the logarithm of the multivariate gamma function.
+
+    .. math::
+
+        \log \Gamma_p(x) = \frac{p (p - 1)}{4} \log \pi + \sum_{j = 0}^{p - 1} \log \Gamma \left( x - \frac{j}{2}
+    \right)
+
+    Args:
+        p: The dimension, at least 1.
+
+    Raises:
+        RuntimeError: `p` is less than 1.
+
+    Example:
+        >>> torch.mvlgamma(torch.tensor([2.0]), 2)
+        tensor([0.4516])
+
+    See also:
+        `torch.lgamma`.
     """
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
@@ -168,7 +310,23 @@ op(
         "input": make_not_implemented_formula("igamma", "input"),
         "other": lambda F, g, input, other: F.mul(g, gamma_density(F, input, other)),
     },
-    doc="The regularised lower incomplete gamma function P(input, other).",
+    doc=r"""Computes the regularized lower incomplete gamma function.
+
+    .. math::
+
+        P(a, x) = \frac{1}{\Gamma(a)} \int_0^x t^{a - 1} e^{-t} \, dt
+
+    Args:
+        input: The parameter :math:`a`, positive.
+        other: The bound :math:`x`, not negative.
+
+    Example:
+        >>> torch.igamma(torch.tensor([1.0]), torch.tensor([1.0]))
+        tensor([0.6321])
+
+    See also:
+        `torch.igammac`.
+    """,
     layout=memory_layout.pointwise,
 )
 op(
@@ -180,7 +338,23 @@ op(
         "input": make_not_implemented_formula("igammac", "input"),
         "other": lambda F, g, input, other: F.neg(F.mul(g, gamma_density(F, input, other))),
     },
-    doc="The regularised upper incomplete gamma function Q(input, other).",
+    doc="""Computes the regularized upper incomplete gamma function.
+
+    .. math::
+
+        Q(a, x) = 1 - P(a, x)
+
+    Args:
+        input: The parameter :math:`a`, positive.
+        other: The bound :math:`x`, not negative.
+
+    Example:
+        >>> torch.igammac(torch.tensor([1.0]), torch.tensor([1.0]))
+        tensor([0.3679])
+
+    See also:
+        `torch.igamma`.
+    """,
     layout=memory_layout.pointwise,
 )
 op(
@@ -192,7 +366,20 @@ op(
         "input": make_not_implemented_formula("zeta"),
         "other": lambda F, g, input, other: F.neg(F.mul(g, F.mul(F.special_zeta(F.add(input, 1), other), input))),
     },
-    doc="Hurwitz' zeta function: the sum of ``(k + other) ** -input`` over k >= 0.",
+    doc=r"""Computes the Hurwitz zeta function.
+
+    .. math::
+
+        \zeta(x, q) = \sum_{k = 0}^{\infty} \frac{1}{(k + q)^x}
+
+    Args:
+        input: The exponent :math:`x`, a tensor or a number.
+        other: The offset :math:`q`, a tensor or a number.
+
+    Example:
+        >>> torch.special.zeta(torch.tensor([2.0]), torch.tensor([1.0]))
+        tensor([1.6449])
+    """,
     layout=memory_layout.pointwise,
 )
 
@@ -224,13 +411,18 @@ def make_times_log_vjps(name, where, alias, inner, edge, doc, node_name=""):
     )
 
 
+_TIMES_LOG_DOC = """Computes ``input * {log}(other)``, and 0 where `input` is 0 and `other` is not NaN.
+
+Args:
+    input: The factor, a tensor or a number.
+    other: The argument of the logarithm: a tensor that broadcasts with `input`, or a number.
+
+Example:
+    >>> torch.{name}(torch.tensor([0.0, 1.0]), torch.tensor([0.0, 2.0]))
+    tensor([0.0000, {value}])
+"""
 make_times_log_vjps(
-    "xlogy",
-    "torch Tensor",
-    "special.xlogy",
-    "log",
-    0,
-    "``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN).",
+    "xlogy", "torch Tensor", "special.xlogy", "log", 0, _TIMES_LOG_DOC.format(log="log", value="0.6931", name="xlogy")
 )
 make_times_log_vjps(
     "special_xlog1py",
@@ -238,7 +430,7 @@ make_times_log_vjps(
     "",
     "log1p",
     -1,
-    "``input * log1p(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN).",
+    _TIMES_LOG_DOC.format(log="log1p", value="1.0986", name="special.xlog1py"),
     "SpecialXlog1PyBackward0",
 )
 op(
@@ -247,7 +439,21 @@ op(
     promote=INT_TO_FLOAT,
     tags=POINTWISE,
     vjp={"input": lambda F, g, input: F.neg(F.mul(g, F.add(F.log(input), 1)))},
-    doc="``-input * log(input)``; 0 at 0, minus infinity below.",
+    doc=r"""Computes the entropy of each element.
+
+    .. math::
+
+        -x \log x
+
+    The result is 0 at 0, and minus infinity below.
+
+    Example:
+        >>> torch.special.entr(torch.tensor([0.0, 0.5]))
+        tensor([0.0000, 0.3466])
+
+    See also:
+        `torch.special.xlogy`.
+    """,
 )
 
 
@@ -266,7 +472,22 @@ op(
     tags=UNARY,
     alias="special.logit",
     vjp={"input": logit_vjp},
-    doc="``log(input / (1 - input))``, ``input`` first clamped to [eps, 1 - eps] when ``eps`` is given.",
+    doc=r"""Computes the logit: the inverse of the logistic function.
+
+    .. math::
+
+        \log \frac{x}{1 - x}
+
+    Args:
+        eps: Elements are limited to ``[eps, 1 - eps]`` first. Default: none.
+
+    Example:
+        >>> torch.logit(torch.tensor([0.5, 0.9]))
+        tensor([0.0000, 2.1972])
+
+    See also:
+        `torch.sigmoid`.
+    """,
 )
 
 
@@ -285,7 +506,21 @@ op(
     tags=UNARY,
     alias="special.sinc",
     vjp={"input": sinc_vjp},
-    doc="``sin(pi * input) / (pi * input)``, and 1 at 0.",
+    doc=r"""Computes the normalized sinc function.
+
+    .. math::
+
+        \frac{\sin(\pi x)}{\pi x}
+
+    The result is 1 at 0.
+
+    Example:
+        >>> torch.sinc(torch.tensor([0.0, 0.5]))
+        tensor([1.0000, 0.6366])
+
+    See also:
+        `numpy.sinc`.
+    """,
 )
 
 # --- Bessel functions -----------------------------------------------------------------------------
@@ -303,7 +538,19 @@ op(
     tags=UNARY,
     alias="special.i0",
     vjp={"input": lambda F, g, input: F.mul(g, F.special_i1(input))},
-    doc="The modified Bessel function of the first kind of order 0.",
+    doc="""Computes the modified Bessel function of the first kind of order 0.
+
+    .. math::
+
+        I_0(x)
+
+    Example:
+        >>> torch.i0(torch.tensor([0.0, 1.0]))
+        tensor([1.0000, 1.2661])
+
+    See also:
+        `torch.special.i0e`.
+    """,
     layout=memory_layout.pointwise,
 )
 op(
@@ -312,7 +559,19 @@ op(
     promote=INT_TO_FLOAT,
     tags=POINTWISE,
     vjp={"input": lambda F, g, input, out: F.mul(g, F.sub(F.special_i1e(input), F.mul(F.sign(input), out)))},
-    doc="``exp(-|input|) * i0(input)``.",
+    doc="""Computes the exponentially scaled modified Bessel function of the first kind of order 0.
+
+    .. math::
+
+        e^{-|x|} I_0(x)
+
+    Example:
+        >>> torch.special.i0e(torch.tensor([0.0, 1.0]))
+        tensor([1.0000, 0.4658])
+
+    See also:
+        `torch.special.i0`.
+    """,
     layout=memory_layout.pointwise,
     node_name="SpecialI0EBackward0",
 )
@@ -322,7 +581,19 @@ op(
     promote=INT_TO_FLOAT,
     tags=POINTWISE,
     vjp={"input": lambda F, g, input, out: F.mul(g, F.sub(F.i0(input), divide_with_limit(F, out, input, 0.5)))},
-    doc="The modified Bessel function of the first kind of order 1.",
+    doc="""Computes the modified Bessel function of the first kind of order 1.
+
+    .. math::
+
+        I_1(x)
+
+    Example:
+        >>> torch.special.i1(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.5652])
+
+    See also:
+        `torch.special.i1e`.
+    """,
     layout=memory_layout.pointwise,
 )
 op(
@@ -335,7 +606,19 @@ op(
             g, F.sub(F.sub(F.special_i0e(input), F.mul(F.sign(input), out)), divide_with_limit(F, out, input, 0.5))
         )
     },
-    doc="``exp(-|input|) * i1(input)``.",
+    doc="""Computes the exponentially scaled modified Bessel function of the first kind of order 1.
+
+    .. math::
+
+        e^{-|x|} I_1(x)
+
+    Example:
+        >>> torch.special.i1e(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.2079])
+
+    See also:
+        `torch.special.i1`.
+    """,
     layout=memory_layout.pointwise,
     node_name="SpecialI1EBackward0",
 )
@@ -352,47 +635,68 @@ def define_without_gradient(name, doc):
     )
 
 
-for _kind, _letter in (("first", "j"), ("second", "y")):
-    for _order in (0, 1):
-        define_without_gradient(
-            f"bessel_{_letter}{_order}", f"The Bessel function of the {_kind} kind of order {_order}."
-        )
-for _kind, _letter in (("first", "i"), ("second", "k")):
-    for _order in (0, 1):
-        define_without_gradient(
-            f"modified_bessel_{_letter}{_order}", f"The modified Bessel function of the {_kind} kind of order {_order}."
-        )
-for _order in (0, 1):
-    define_without_gradient(
-        f"scaled_modified_bessel_k{_order}",
-        f"``exp(input)`` times the modified Bessel function of the second kind of order {_order}.",
-    )
-define_without_gradient(
-    "spherical_bessel_j0", "The spherical Bessel function of the first kind of order 0, ``sin(input) / input``."
-)
-define_without_gradient("airy_ai", "The Airy function Ai.")
+_BESSEL_DOC = """Computes {what} of each element.
+
+Example:
+    >>> torch.special.{name}(torch.tensor([1.0]))
+    tensor([{value}])
+"""
+_BESSEL = {
+    "bessel_j0": ("the Bessel function of the first kind of order 0", "0.7652"),
+    "bessel_j1": ("the Bessel function of the first kind of order 1", "0.4401"),
+    "bessel_y0": ("the Bessel function of the second kind of order 0", "0.0883"),
+    "bessel_y1": ("the Bessel function of the second kind of order 1", "-0.7812"),
+    "modified_bessel_i0": ("the modified Bessel function of the first kind of order 0", "1.2661"),
+    "modified_bessel_i1": ("the modified Bessel function of the first kind of order 1", "0.5652"),
+    "modified_bessel_k0": ("the modified Bessel function of the second kind of order 0", "0.4210"),
+    "modified_bessel_k1": ("the modified Bessel function of the second kind of order 1", "0.6019"),
+    "scaled_modified_bessel_k0": (
+        "``exp(x)`` times the modified Bessel function of the second kind of order 0",
+        "1.1445",
+    ),
+    "scaled_modified_bessel_k1": (
+        "``exp(x)`` times the modified Bessel function of the second kind of order 1",
+        "1.6362",
+    ),
+    "spherical_bessel_j0": ("the spherical Bessel function of the first kind of order 0, ``sin(x) / x``,", "0.8415"),
+    "airy_ai": ("the Airy function Ai", "0.1353"),
+}
+for _name, (_what, _value) in _BESSEL.items():
+    define_without_gradient(_name, _BESSEL_DOC.format(name=_name, what=_what, value=_value))
 
 # --- orthogonal polynomials -----------------------------------------------------------------------
 
-for _name, _what in (
-    ("chebyshev_polynomial_t", "Chebyshev polynomial of the first kind"),
-    ("chebyshev_polynomial_u", "Chebyshev polynomial of the second kind"),
-    ("chebyshev_polynomial_v", "Chebyshev polynomial of the third kind"),
-    ("chebyshev_polynomial_w", "Chebyshev polynomial of the fourth kind"),
-    ("shifted_chebyshev_polynomial_t", "Chebyshev polynomial of the first kind, at ``2 * input - 1``"),
-    ("shifted_chebyshev_polynomial_u", "Chebyshev polynomial of the second kind, at ``2 * input - 1``"),
-    ("shifted_chebyshev_polynomial_v", "Chebyshev polynomial of the third kind, at ``2 * input - 1``"),
-    ("shifted_chebyshev_polynomial_w", "Chebyshev polynomial of the fourth kind, at ``2 * input - 1``"),
-    ("hermite_polynomial_h", "physicists' Hermite polynomial"),
-    ("hermite_polynomial_he", "probabilists' Hermite polynomial"),
-    ("laguerre_polynomial_l", "Laguerre polynomial"),
-    ("legendre_polynomial_p", "Legendre polynomial"),
-):
+# {polynomial: name, value of degree 2 at 0.5}
+_POLYNOMIALS = {
+    "chebyshev_polynomial_t": ("Chebyshev polynomial of the first kind", "-0.5000"),
+    "chebyshev_polynomial_u": ("Chebyshev polynomial of the second kind", "0."),
+    "chebyshev_polynomial_v": ("Chebyshev polynomial of the third kind", "-1."),
+    "chebyshev_polynomial_w": ("Chebyshev polynomial of the fourth kind", "1."),
+    "shifted_chebyshev_polynomial_t": ("Chebyshev polynomial of the first kind, at ``2 * input - 1``", "-1."),
+    "shifted_chebyshev_polynomial_u": ("Chebyshev polynomial of the second kind, at ``2 * input - 1``", "-1."),
+    "shifted_chebyshev_polynomial_v": ("Chebyshev polynomial of the third kind, at ``2 * input - 1``", "-1."),
+    "shifted_chebyshev_polynomial_w": ("Chebyshev polynomial of the fourth kind, at ``2 * input - 1``", "-1."),
+    "hermite_polynomial_h": ("physicists' Hermite polynomial", "-1."),
+    "hermite_polynomial_he": ("probabilists' Hermite polynomial", "-0.7500"),
+    "laguerre_polynomial_l": ("Laguerre polynomial", "0.1250"),
+    "legendre_polynomial_p": ("Legendre polynomial", "-0.1250"),
+}
+_POLYNOMIAL_DOC = """Computes the {what}, of each element.
+
+Args:
+    input: The argument, a tensor or a number.
+    n: The degree: a number, or a tensor that broadcasts with `input`. The result is 0 for a negative one.
+
+Example:
+    >>> torch.special.{name}(torch.tensor([0.5]), 2)
+    tensor([{value}])
+"""
+for _name, (_what, _value) in _POLYNOMIALS.items():
     op(
         f"special_{_name}(Tensor|Number input, Tensor|Number n)",
         where="special",
         promote=INT_TO_FLOAT,
         tags=POINTWISE | NONDIFF,
-        doc=f"The {_what} of degree ``n`` (0 for n < 0), elementwise.",
+        doc=_POLYNOMIAL_DOC.format(name=_name, what=_what, value=_value),
         layout=memory_layout.pointwise,
     )

@@ -1,6 +1,5 @@
 """Variance, order statistics, counts, histograms and integrals: reductions other than sum, mean and extremes."""
 
-import builtins
 import math
 import warnings
 
@@ -9,15 +8,7 @@ from torchlite._dispatch.shape_and_value_checks import any_true
 from torchlite._dispatch.shapes import reduced_shape, wrap_dim, wrap_dims
 
 from .._types.dtypes import BOOL, COMPLEX, float32, float64, int64
-from ._gradient_helpers import (
-    count_of,
-    keep_dims,
-    make_missing_derivative_formula,
-    share_gradient_evenly,
-    shift_towards_end,
-    to_chosen,
-    to_named_tuple,
-)
+from ._gradient_helpers import count_of, keep_dims, share_gradient_evenly, shift_towards_end, to_chosen, to_named_tuple
 
 # --- variance ------------------------------------------------------------------
 
@@ -91,18 +82,48 @@ _VAR_STD_SIGNATURE = "(Tensor input, dim=None, unbiased=None, keepdim=False, *, 
 
 @composite("var" + _VAR_STD_SIGNATURE, layout=memory_layout.contiguous, overlap=Overlap("allowed", "partial"))
 def var(F, input, dim, unbiased, keepdim, correction):
-    """The variance over `dim` (an int, several, or all), dividing by the count less `correction` (1). Real dtype of
-    `input`, which must be a float or complex.
+    r"""Computes the variance.
 
-    >>> torch.var(torch.tensor([1., 2., 3.]))
-    tensor(1.)
+    .. math::
+
+        \frac{1}{n - c} \sum_i |x_i - \bar{x}|^2
+
+    :math:`c` is `correction`. The result of a complex input is real.
+
+    Args:
+        dim: The dimension, or a tuple of them. Default: all.
+        unbiased: Whether `correction` is 1, else 0.
+        correction: The number subtracted from the count in the divisor. Default: 1.
+
+    Raises:
+        RuntimeError: The dtype is neither floating point nor complex.
+
+    Example:
+        >>> torch.var(torch.tensor([1.0, 2.0, 3.0]))
+        tensor(1.)
+
+    See also:
+        `torch.std`, `torch.var_mean`.
     """
     return F._var_correction(input, *_spread_args("var", input, dim, unbiased, correction), keepdim)
 
 
 @composite("std" + _VAR_STD_SIGNATURE, layout=memory_layout.contiguous, overlap=Overlap("allowed", "partial"))
 def std(F, input, dim, unbiased, keepdim, correction):
-    """The standard deviation over `dim`: the square root of `var`."""
+    """Computes the standard deviation: the square root of the variance.
+
+    Args:
+        dim: The dimension, or a tuple of them. Default: all.
+        unbiased: Whether `correction` is 1, else 0.
+        correction: The number subtracted from the count in the divisor. Default: 1.
+
+    Example:
+        >>> torch.std(torch.tensor([1.0, 2.0, 3.0]))
+        tensor(1.)
+
+    See also:
+        `torch.var`.
+    """
     return F._std_correction(input, *_spread_args("std", input, dim, unbiased, correction), keepdim)
 
 
@@ -151,14 +172,46 @@ for _name, _spread, _vjp in (("var", "_var_correction", _var_mean_vjp), ("std", 
 
 @composite("var_mean" + _VAR_STD_SIGNATURE, where="torch", layout=memory_layout.contiguous)
 def var_mean(F, input, dim, unbiased, keepdim, correction):
-    """`(var, mean)` over `dim`."""
+    """Computes the variance and the mean.
+
+    Args:
+        dim: The dimension, or a tuple of them. Default: all.
+        unbiased: Whether `correction` is 1, else 0.
+        correction: The number subtracted from the count in the divisor. Default: 1.
+
+    Returns:
+        A tuple ``(var, mean)``.
+
+    Example:
+        >>> torch.var_mean(torch.tensor([1.0, 2.0, 3.0]))
+        (tensor(1.), tensor(2.))
+
+    See also:
+        `torch.var`.
+    """
     dim, correction = _spread_args("var_mean", input, dim, unbiased, correction)
     return tuple(F._var_mean(input, dim, correction, keepdim))
 
 
 @composite("std_mean" + _VAR_STD_SIGNATURE, where="torch", layout=memory_layout.contiguous)
 def std_mean(F, input, dim, unbiased, keepdim, correction):
-    """`(std, mean)` over `dim`."""
+    """Computes the standard deviation and the mean.
+
+    Args:
+        dim: The dimension, or a tuple of them. Default: all.
+        unbiased: Whether `correction` is 1, else 0.
+        correction: The number subtracted from the count in the divisor. Default: 1.
+
+    Returns:
+        A tuple ``(std, mean)``.
+
+    Example:
+        >>> torch.std_mean(torch.tensor([1.0, 2.0, 3.0]))
+        (tensor(1.), tensor(2.))
+
+    See also:
+        `torch.std`.
+    """
     dim, correction = _spread_args("std_mean", input, dim, unbiased, correction)
     return tuple(F._std_mean(input, dim, correction, keepdim))
 
@@ -174,11 +227,19 @@ op(
     promote=INT_TO_FLOAT,
     shape_fn=lambda input, dim, keepdim: (reduced_shape(input.shape, dim, keepdim), input.dtype),
     vjp={"input": _logsumexp_vjp},
-    doc="""log(sum(exp(input))) over `dim` (an int or several), computed without overflow; integers become the default
-    float dtype.
+    doc="""Computes the logarithm of the sum of exponentials, without overflow.
 
-    >>> torch.logsumexp(torch.tensor([0., 0.]), 0)
-    tensor(0.6931)
+    Integers become the default float dtype.
+
+    Args:
+        dim: The dimension, or a tuple of them.
+
+    Example:
+        >>> torch.logsumexp(torch.tensor([0.0, 0.0]), 0)
+        tensor(0.6931)
+
+    See also:
+        `torch.logaddexp`, `torch.logcumsumexp`.
     """,
     layout=memory_layout.contiguous,
     out=Out(message="logsumexp(): Expected floating point type for result tensor, but got: {got}"),
@@ -238,10 +299,19 @@ op(
     nondiff=(1,),
     shape_fn=_make_pick_rule("mode"),
     vjp={"input": _scatter_picked_gradient},
-    doc="""The most frequent value along `dim` (the smallest of them) and an index of it: `(values, indices)`.
+    doc="""Computes the most frequent value along a dimension, and an index of it.
 
-    >>> torch.mode(torch.tensor([1, 2, 2])).values
-    tensor(2)
+    Among values of equal frequency it is the least.
+
+    Args:
+        dim: The dimension. Default: the last.
+
+    Returns:
+        A named tuple ``(values, indices)``; `indices` is int64.
+
+    Example:
+        >>> torch.mode(torch.tensor([1, 2, 2])).values
+        tensor(2)
     """,
     layout=memory_layout.contiguous,
     out=Out(
@@ -285,21 +355,58 @@ def _max_or_min(F, name, input, dim, keepdim, other):
 
 @composite("max(Tensor input, dim=None, keepdim=False, *, other=None)", outputs=_PAIR, out=Out("same"))
 def max(F, input, dim, keepdim, other):
-    """`max(input)`: the greatest element. `max(input, dim)`: the greatest along `dim` and its index, `(values,
-    indices)`. `max(input, other)`: elementwise.
+    """Computes the greatest element, or the maximum of two tensors.
 
-    NaN counts as the greatest. RuntimeError for an empty tensor.
+    ``max(input)`` is over all elements, and ``max(input, dim)`` along a dimension. ``max(input, other)`` compares
+    elementwise. NaN is the result where there is one.
 
-    >>> torch.max(torch.tensor([1, 3, 2]))
-    tensor(3)
+    Args:
+        dim: The dimension, or the second tensor.
+        other: The second tensor, which broadcasts with `input`.
+
+    Returns:
+        A tensor, or with `dim` a named tuple ``(values, indices)``.
+
+    Raises:
+        RuntimeError: There are no elements.
+
+    Example:
+        >>> torch.max(torch.tensor([1, 3, 2]))
+        tensor(3)
+        >>> torch.max(torch.tensor([[1, 3, 2]]), dim=1).indices
+        tensor([1])
+
+    See also:
+        `torch.amax`, `torch.maximum`, `torch.argmax`.
     """
     return _max_or_min(F, "max", input, dim, keepdim, other)
 
 
 @composite("min(Tensor input, dim=None, keepdim=False, *, other=None)", outputs=_PAIR, out=Out("same"))
 def min(F, input, dim, keepdim, other):
-    """`min(input)`: the least element. `min(input, dim)`: the least along `dim` and its index, `(values, indices)`.
-    `min(input, other)`: elementwise.
+    """Computes the least element, or the minimum of two tensors.
+
+    ``min(input)`` is over all elements, and ``min(input, dim)`` along a dimension. ``min(input, other)`` compares
+    elementwise. NaN is the result where there is one.
+
+    Args:
+        dim: The dimension, or the second tensor.
+        other: The second tensor, which broadcasts with `input`.
+
+    Returns:
+        A tensor, or with `dim` a named tuple ``(values, indices)``.
+
+    Raises:
+        RuntimeError: There are no elements.
+
+    Example:
+        >>> torch.min(torch.tensor([1, 3, 2]))
+        tensor(1)
+        >>> torch.min(torch.tensor([[1, 3, 2]]), dim=1).indices
+        tensor([0])
+
+    See also:
+        `torch.amin`, `torch.minimum`, `torch.argmin`.
     """
     return _max_or_min(F, "min", input, dim, keepdim, other)
 
@@ -308,11 +415,22 @@ def min(F, input, dim, keepdim, other):
     "median(Tensor input, dim=None, keepdim=False)", outputs=_PAIR, layout=memory_layout.contiguous, out=Out("same")
 )
 def median(F, input, dim, keepdim):
-    """The median (the lower of two) of all elements, or along `dim` with its index, `(values, indices)`. NaN when there
-    is one.
+    """Computes the median: the lower one of two middle elements.
 
-    >>> torch.median(torch.tensor([3, 1, 2]))
-    tensor(2)
+    NaN is the result where there is one.
+
+    Args:
+        dim: The dimension. Default: all elements.
+
+    Returns:
+        A tensor, or with `dim` a named tuple ``(values, indices)``.
+
+    Example:
+        >>> torch.median(torch.tensor([3, 1, 2]))
+        tensor(2)
+
+    See also:
+        `torch.quantile`, which interpolates.
     """
     return F._median_all(input) if dim is None else to_named_tuple("median", F._median_dim(input, dim, keepdim))
 
@@ -321,7 +439,21 @@ def median(F, input, dim, keepdim):
     "nanmedian(Tensor input, dim=None, keepdim=False)", outputs=_PAIR, layout=memory_layout.contiguous, out=Out("same")
 )
 def nanmedian(F, input, dim, keepdim):
-    """The median of the elements that are not NaN; otherwise as `median`."""
+    """Computes the median of the elements that are not NaN: the lower one of two middle elements.
+
+    Args:
+        dim: The dimension. Default: all elements.
+
+    Returns:
+        A tensor, or with `dim` a named tuple ``(values, indices)``.
+
+    Example:
+        >>> torch.nanmedian(torch.tensor([3.0, float("nan"), 2.0]))
+        tensor(2.)
+
+    See also:
+        `torch.median`.
+    """
     return (
         F._nanmedian_all(input) if dim is None else to_named_tuple("nanmedian", F._nanmedian_dim(input, dim, keepdim))
     )
@@ -334,7 +466,21 @@ def nanmedian(F, input, dim, keepdim):
     out=Out("same"),
 )
 def aminmax(F, input, dim, keepdim):
-    """The least and the greatest element, of all or along `dim`: `(min, max)`."""
+    """Computes the least and the greatest element.
+
+    Args:
+        dim: The dimension. Default: all elements.
+
+    Returns:
+        A named tuple ``(min, max)``.
+
+    Example:
+        >>> torch.aminmax(torch.tensor([1, 3, 2])).max
+        tensor(3)
+
+    See also:
+        `torch.amin`, `torch.amax`.
+    """
     if dim is not None and input.ndim and not input.shape[dim]:
         raise IndexError(f"aminmax: Expected reduction dim {wrap_dim(dim, input.ndim)} to have non-zero size.")
     if dim is None and not input.numel():
@@ -384,10 +530,18 @@ op(
     "prod(Tensor input, dim=None, keepdim=False, *, dtype=None)",
     shape_fn=_prod_rule,
     vjp={"input": _prod_vjp},
-    doc="""The product of all elements, or along `dim`; integers and bools are multiplied as int64, or as `dtype`.
+    doc="""Computes the product of the elements.
 
-    >>> torch.prod(torch.tensor([2, 3]))
-    tensor(6)
+    Args:
+        dim: The dimension. Default: all elements.
+        dtype: The dtype of the result. Default: int64 for bools and integers, else the input's.
+
+    Example:
+        >>> torch.prod(torch.tensor([2, 3]))
+        tensor(6)
+
+    See also:
+        `torch.cumprod`.
     """,
     layout=memory_layout.contiguous,
     out=Out(dtype_param=True),
@@ -403,7 +557,19 @@ op(
     overlap=Overlap(operands="partial"),
 )
 def nansum(F, input, dim, keepdim, dtype):
-    """The sum over `dim` with NaN counted as zero."""
+    """Computes the sum of the elements that are not NaN.
+
+    Args:
+        dim: The dimension, or a tuple of them. Default: all.
+        dtype: The dtype of the result. Default: int64 for bools and integers, else the input's.
+
+    Example:
+        >>> torch.nansum(torch.tensor([1.0, float("nan")]))
+        tensor(1.)
+
+    See also:
+        `torch.sum`.
+    """
     if input.dtype.is_complex:
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if input.dtype.category == 2:
@@ -413,7 +579,19 @@ def nansum(F, input, dim, keepdim, dtype):
 
 @composite("nanmean(Tensor input, dim=None, keepdim=False, *, dtype=None)")
 def nanmean(F, input, dim, keepdim, dtype):
-    """The mean over `dim` of the elements that are not NaN."""
+    """Computes the mean of the elements that are not NaN.
+
+    Args:
+        dim: The dimension, or a tuple of them. Default: all.
+        dtype: The dtype of the mean. Default: the input's.
+
+    Example:
+        >>> torch.nanmean(torch.tensor([1.0, float("nan"), 2.0]))
+        tensor(1.5000)
+
+    See also:
+        `torch.mean`.
+    """
     if input.dtype.category < 2:
         raise RuntimeError(
             f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.scalar_name}"
@@ -436,10 +614,20 @@ op(
     "count_nonzero(Tensor input, dim=None)",
     tags=NONDIFF,
     shape_fn=lambda input, dim: (reduced_shape(input.shape, dim), int64),
-    doc="""How many elements are not zero, of all or over `dim` (an int or several): int64.
+    doc="""Counts the elements that are not zero.
 
-    >>> torch.count_nonzero(torch.tensor([0, 5, 6]))
-    tensor(2)
+    Args:
+        dim: The dimension, or a tuple of them. Default: all.
+
+    Returns:
+        An int64 tensor.
+
+    Example:
+        >>> torch.count_nonzero(torch.tensor([0, 5, 6]))
+        tensor(2)
+
+    See also:
+        `torch.nonzero`.
     """,
     layout=memory_layout.contiguous,
     kwarg_aliases={"keepdims": _count_nonzero_keepdims},
@@ -506,11 +694,22 @@ def _quantile(F, name, input, q, dim, keepdim, interpolation, ignore_nan):
     out=Out("same", "quantile() out tensor must be same dtype as the input tensor"),
 )
 def quantile(F, input, q, dim, keepdim, interpolation):
-    """The `q`-quantiles (a number, or a tensor of them, which makes a new first dimension) of all elements or along
-    `dim`. NaN where there is one.
+    """Computes quantiles.
 
-    >>> torch.quantile(torch.tensor([1., 2., 3.]), 0.25)
-    tensor(1.5000)
+    NaN is the result where there is one.
+
+    Args:
+        q: A number from 0 to 1, or a 1-d tensor of them, which makes a new first dimension.
+        dim: The dimension. Default: all elements.
+        interpolation: Between two elements: ``"linear"`` (default), ``"lower"``, ``"higher"``, ``"nearest"`` or
+            ``"midpoint"``.
+
+    Example:
+        >>> torch.quantile(torch.tensor([1.0, 2.0, 3.0]), 0.25)
+        tensor(1.5000)
+
+    See also:
+        `torch.nanquantile`, `torch.median`.
     """
     return _quantile(F, "quantile", input, q, dim, keepdim, interpolation, False)
 
@@ -520,277 +719,19 @@ def quantile(F, input, q, dim, keepdim, interpolation):
     out=Out("same", "quantile() out tensor must be same dtype as the input tensor"),
 )
 def nanquantile(F, input, q, dim, keepdim, interpolation):
-    """Like `quantile`, ignoring NaNs."""
+    """Computes quantiles of the elements that are not NaN.
+
+    Args:
+        q: A number from 0 to 1, or a 1-d tensor of them, which makes a new first dimension.
+        dim: The dimension. Default: all elements.
+        interpolation: Between two elements: ``"linear"`` (default), ``"lower"``, ``"higher"``, ``"nearest"`` or
+            ``"midpoint"``.
+
+    Example:
+        >>> torch.nanquantile(torch.tensor([1.0, float("nan"), 3.0]), 0.5)
+        tensor(2.)
+
+    See also:
+        `torch.quantile`.
+    """
     return _quantile(F, "nanquantile", input, q, dim, keepdim, interpolation, True)
-
-
-# --- histograms -----------------------------------------------------------------------
-
-op(
-    "histc(Tensor input, bins=100, min=0, max=0)",
-    tags=NONDIFF,
-    shape_fn=lambda input, bins: ((bins,), input.dtype),
-    doc="""How many elements fall into each of `bins` equal bins between `min` and `max` (the data's own when both are
-    equal), in `input`'s dtype.
-
-    >>> torch.histc(torch.tensor([1., 2., 2.]), bins=2)
-    tensor([1., 2.])
-    """,
-    out=Out(
-        "same",
-        "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {c_want} and "
-        "hist {c_got}",
-    ),
-    overlap=Overlap("allowed"),
-)
-op(
-    "bincount(Tensor input, Tensor? weights=None, minlength=0)",
-    vjp={"weights": make_missing_derivative_formula("bincount")},
-    doc="""How often each of 0, 1, 2 ... comes in a vector of non-negative integers (or the sum of their weights): a
-    vector of at least `minlength`.
-
-    >>> torch.bincount(torch.tensor([0, 2, 2]))
-    tensor([1, 0, 2])
-    """,
-    node_name="NotImplemented",
-)
-op(
-    "_histogram_counts(Tensor input, Tensor[] edges, Tensor? weight=None)",
-    where="",
-    vjp=dict.fromkeys(("input", "weight"), make_missing_derivative_formula("histogram")),
-    node_name="NotImplemented",
-)
-
-
-def _histogram_edges(F, column, bins, limits):
-    """The bin edges of one dimension: given ones, or `bins` equal bins between limits, by default the data's."""
-    if hasattr(bins, "_tl_array"):
-        return F.clone(bins)
-    if bins <= 0:
-        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    if limits is not None:
-        low, high = limits
-    else:
-        low, high = (float(F.amin(column)), float(F.amax(column))) if column.numel() else (0.0, 1.0)
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise RuntimeError(f"torch.histogram(): dimension 0's range [{low}, {high}] is not finite")
-    if low > high:
-        raise RuntimeError(
-            f"torch.histogram(): min should not exceed max, but got min {low} max {high} for dimension 0"
-        )
-    if low == high:
-        low, high = low - 0.5, high + 0.5
-    step = (high - low) / bins
-    inner = F._new_arange(column, 0, bins, 1, column.dtype) * step + low
-    return F.cat([inner, F._new_full(column, (1,), high)], 0)
-
-
-def _to_density(F, hist, edges):
-    volume = None
-    for i, e in enumerate(edges):
-        width = F.diff(e).reshape([-1 if a == i else 1 for a in range(len(edges))])
-        volume = width if volume is None else volume * width
-    return hist / (hist.sum() * volume)
-
-
-@composite("histogram(Tensor input, bins, *, range=None, weight=None, density=False)", outputs=("hist", "bin_edges"))
-def histogram(F, input, bins, range, weight, density):
-    """Number of elements (or how much weight) fall into each bin: `(hist, bin_edges)`. `bins` is a count or a tensor of
-    edges; the last bin is closed.
-
-    >>> torch.histogram(torch.tensor([1., 2., 3.]), 2).hist
-    tensor([1., 2.])
-    """
-    flat = input.reshape(-1)
-    edges = [_histogram_edges(F, flat.detach(), bins, range)]
-    hist = F._histogram_counts(flat.reshape(-1, 1), edges, weight)
-    return to_named_tuple("histogram", (_to_density(F, hist, edges) if density else hist, edges[0]))
-
-
-@composite(
-    "histogramdd(Tensor input, bins, *, range=None, weight=None, density=False)",
-    where="torch",
-    outputs=("hist", "bin_edges"),
-)
-def histogramdd(F, input, bins, range, weight, density):
-    """A histogram in several dimensions of points along the last dimension of `input`: `(hist, bin_edges)` with one
-    vector of edges a dimension.
-    """
-    columns = input.shape[-1]
-    each = [bins] * columns if isinstance(bins, int) else list(bins)
-    if len(each) != columns:
-        raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
-    points = input.reshape(-1, columns)
-    limits = [None] * columns if range is None else [(range[2 * i], range[2 * i + 1]) for i in builtins.range(columns)]
-    edges = [_histogram_edges(F, points[:, i].detach(), b, limits[i]) for i, b in enumerate(each)]
-    hist = F._histogram_counts(points, edges, weight)
-    return to_named_tuple("histogramdd", (_to_density(F, hist, edges) if density else hist, tuple(edges)))
-
-
-# --- differences and integrals -----------------------------------------------------------
-
-
-@composite("diff(Tensor input, n=1, dim=-1, prepend=None, append=None)")
-def diff(F, input, n, dim, prepend, append):
-    """The `n`-th difference of neighbours along `dim` (of bools: whether they differ), with values put before and after
-    first.
-
-    >>> torch.diff(torch.tensor([1, 4, 9]))
-    tensor([3, 5])
-    """
-    if input.ndim == 0:
-        raise RuntimeError("diff expects input to be at least one-dimensional")
-    if n < 0:
-        raise RuntimeError(f"order must be non-negative but got {n}")
-    if n and (prepend is not None or append is not None):
-        input = F.cat([t for t in (prepend, input, append) if t is not None], dim)
-    size_before = input.shape[dim]
-    for _ in builtins.range(builtins.min(n, size_before)):
-        size = input.shape[dim]
-        ahead, behind = F.narrow(input, dim, 1, size - 1), F.narrow(input, dim, 0, size - 1)
-        input = F.logical_xor(ahead, behind) if input.dtype.category == 0 else ahead - behind
-    return input if n and size_before else F.clone(input)
-
-
-def _sample_spacing(F, y, x, dx, dim, name):
-    """The distances between sample points, shaped to multiply with slices of `y` along `dim`."""
-    if x is None:
-        return 1 if dx is None else dx
-    if x.ndim == 1:
-        if x.shape[0] != y.shape[dim]:
-            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
-        return F.diff(x).reshape([-1 if d == dim % y.ndim else 1 for d in builtins.range(y.ndim)])
-    return F.diff(x.reshape((1,) * (y.ndim - x.ndim) + tuple(x.shape)), 1, dim if dim < 0 else dim - y.ndim)
-
-
-def _trapezoids(F, y, x, dx, dim, name):
-    if y.ndim == 0:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    size = y.shape[dim]
-    pairs = F.narrow(y, dim, 1, size - 1) + F.narrow(y, dim, 0, size - 1)
-    return pairs * _sample_spacing(F, y, x, dx, dim, name) / 2
-
-
-@composite("trapezoid(Tensor y, x=None, *, dx=None, dim=-1)", where="torch", alias="trapz")
-def trapezoid(F, y, x, dx, dim):
-    """The integral of `y` along `dim` by the trapezoidal rule, for samples at `x` or `dx` apart.
-
-    >>> torch.trapezoid(torch.tensor([1., 2., 3.]))
-    tensor(4.)
-    """
-    if y.ndim and y.shape[dim] == 0:
-        return F.sum(y / 2, dim)
-    return F.sum(_trapezoids(F, y, x, dx, dim, "trapezoid"), dim)
-
-
-@composite("cumulative_trapezoid(Tensor y, x=None, *, dx=None, dim=-1)", where="torch", layout=memory_layout.contiguous)
-def cumulative_trapezoid(F, y, x, dx, dim):
-    """The running integral of `y` along `dim` by the trapezoidal rule: one element fewer than `y`."""
-    if y.ndim == 0:
-        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-    return F.cumsum(_trapezoids(F, y, x, dx, dim, "cumulative_trapezoid") if y.shape[dim] else y / 2, dim)
-
-
-def _gradient_along(F, x, dim, spacing, edge_order):
-    """Central differences inside, one-sided ones of the given order at both ends."""
-    size = x.shape[dim]
-    if size < edge_order + 1:
-        raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
-
-    def slice_along_dim(start, length):
-        return F.narrow(x, dim, start, length)
-
-    if not hasattr(spacing, "_tl_array"):
-        before = after = None
-        inner = (slice_along_dim(2, size - 2) - slice_along_dim(0, size - 2)) / (2.0 * spacing) if size > 2 else None
-        first_gap = second_gap = last_gap = gap_before_last = spacing
-    else:
-        shape = [-1 if d == dim % x.ndim else 1 for d in builtins.range(x.ndim)]
-        gaps = F.diff(spacing)
-        before, after = gaps[:-1].reshape(shape), gaps[1:].reshape(shape)
-        inner = (
-            (
-                slice_along_dim(0, size - 2) * (-after / (before * (before + after)))
-                + slice_along_dim(1, size - 2) * ((after - before) / (before * after))
-                + slice_along_dim(2, size - 2) * (before / (after * (before + after)))
-            )
-            if size > 2
-            else None
-        )
-        first_gap, second_gap, last_gap, gap_before_last = (
-            gaps[0],
-            gaps[1] if size > 2 else gaps[0],
-            gaps[-1],
-            gaps[-2] if size > 2 else gaps[-1],
-        )
-    if edge_order == 1:
-        head, tail = (
-            (slice_along_dim(1, 1) - slice_along_dim(0, 1)) / first_gap,
-            (slice_along_dim(size - 1, 1) - slice_along_dim(size - 2, 1)) / last_gap,
-        )
-    else:
-        h, k = first_gap, second_gap
-        head = (
-            slice_along_dim(0, 1) * (-(2.0 * h + k) / (h * (h + k)))
-            + slice_along_dim(1, 1) * ((h + k) / (h * k))
-            + slice_along_dim(2, 1) * (-h / (k * (h + k)))
-        )
-        h, k = gap_before_last, last_gap
-        tail = (
-            slice_along_dim(size - 3, 1) * (k / (h * (h + k)))
-            + slice_along_dim(size - 2, 1) * (-(h + k) / (h * k))
-            + slice_along_dim(size - 1, 1) * ((2.0 * k + h) / (k * (h + k)))
-        )
-    return F.cat([part for part in (head, inner, tail) if part is not None], dim)
-
-
-@composite(
-    "gradient(Tensor input, *, spacing=None, dim=None, edge_order=1)", where="torch", layout=memory_layout.contiguous
-)
-def gradient(F, input, spacing, dim, edge_order):
-    """Numerical derivatives along each of `dim` (all by default) by second-order differences: a tuple of tensors like
-    `input`.
-
-    `spacing` is a number, one a dimension, or the samples' coordinates, a vector a dimension.
-    """
-    if edge_order not in (1, 2):
-        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
-    dims = list(builtins.range(input.ndim)) if dim is None else list(wrap_dims(dim, input.ndim))
-    if spacing is None or isinstance(spacing, (int, float, complex)):
-        each = [1.0 if spacing is None else spacing] * len(dims)
-    else:
-        each = list(spacing)
-        if len(each) != len(dims):
-            expected = (
-                f"or a list of length equal to 'self.dim() = {input.ndim}', since dim argument was not given, but got "
-                f"a list of length {len(each)}"
-                if dim is None
-                else "or it's spacing and dim arguments to have the same length, but got a spacing argument of length "
-                f"{len(each)} and a dim argument of length {len(dims)}."
-            )
-            comma = "," if dim is None else ""
-            raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar{comma} {expected}")
-        for where in (getattr(at, "device", input.device) for at in each):
-            if where != input.device:
-                raise RuntimeError(
-                    f"torch.gradient expected each tensor to be on the same device, but got devices {input.device} "
-                    f"and {where}!"
-                )
-    return tuple(_gradient_along(F, input, d, s, edge_order) for d, s in zip(dims, each, strict=True))
-
-
-# --- shapes ---------------------------------------------------------------------------------
-
-
-@composite("sum_to_size(Tensor input, *size)", where="Tensor")
-def sum_to_size(F, input, size):
-    """`input` summed over the dimensions that broadcasting from `size` adds or expands."""
-    if not size:
-        return F.sum(input)
-    extra = input.ndim - len(size)
-    if extra < 0 or any(n != m and n != 1 for n, m in zip(size, input.shape[extra:], strict=True)):
-        raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(input.shape)}}}.")
-    dims = tuple(builtins.range(extra)) + tuple(
-        extra + i for i, n in enumerate(size) if n == 1 and input.shape[extra + i] != 1
-    )
-    return F.sum(input, dims, True).reshape(size) if dims else input

@@ -93,12 +93,25 @@ op(
     tags=MAYBE_VIEW | KEEPS_DTYPE,
     vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)},
     shape_fn=lambda input, shape: (infer_size(shape, math.prod(input.shape)), input.dtype),
-    doc="""The elements in another shape, in which one length may be -1: a view where memory allows, else a copy.
-    RuntimeError when the counts differ.
+    doc="""Returns the elements in another shape.
 
-    >>> torch.reshape(torch.tensor([1, 2, 3, 4]), (2, -1))
-    tensor([[1, 2],
-            [3, 4]])
+    The result is a view where the strides allow it, else a copy. With ``copy=True`` it is a copy; with
+    ``copy=False`` a copy is an error.
+
+    Args:
+        shape: The sizes, as integers or as one sequence. One size may be -1; it follows from the others.
+
+    Raises:
+        RuntimeError: The numbers of elements differ.
+        ValueError: ``copy=False`` and the strides do not allow a view.
+
+    Example:
+        >>> torch.reshape(torch.tensor([1, 2, 3, 4]), (2, -1))
+        tensor([[1, 2],
+                [3, 4]])
+
+    See also:
+        `torch.Tensor.view`, which never copies.
     """,
     node_name="ViewBackward0",
     kwarg_aliases={"copy": _reshape_copy},
@@ -115,10 +128,20 @@ op(
     tags=VIEW | KEEPS_DTYPE,
     vjp={"input": lambda F, g, dims: F.permute(g, _inverse_permutation(dims, len(dims)))},
     shape_fn=_permute_meta,
-    doc="""A view with the dimensions in the given order.
+    doc="""Returns a view with the dimensions in another order.
 
-    >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
-    torch.Size([4, 2, 3])
+    Args:
+        dims: The dimensions of the input in the order of the result; each one once.
+
+    Raises:
+        RuntimeError: A dimension is absent or repeated.
+
+    Example:
+        >>> torch.permute(torch.zeros(2, 3, 4), (2, 0, 1)).shape
+        torch.Size([4, 2, 3])
+
+    See also:
+        `torch.transpose`, `torch.movedim`.
     """,
     varargs_required=True,
 )
@@ -128,7 +151,21 @@ op(
     alias="swapaxes swapdims",
     vjp={"input": lambda F, g, dim0, dim1: F.transpose(g, dim0, dim1)},
     shape_fn=_transpose_meta,
-    doc="""A view with two dimensions swapped.""",
+    doc="""Returns a view with two dimensions swapped.
+
+    Args:
+        dim0: The first dimension.
+        dim1: The second dimension.
+
+    Example:
+        >>> torch.transpose(torch.tensor([[1, 2, 3], [4, 5, 6]]), 0, 1)
+        tensor([[1, 4],
+                [2, 5],
+                [3, 6]])
+
+    See also:
+        `torch.permute`, `torch.Tensor.mT`.
+    """,
 )
 op(
     "expand(Tensor input, *size)",
@@ -136,12 +173,23 @@ op(
     tags=VIEW | KEEPS_DTYPE,
     vjp={"input": lambda F, g: g},
     shape_fn=_expand_meta,
-    doc="""A view in which dimensions of length one are repeated without a copy, and new ones come first; -1 keeps a
-    length.
+    doc="""Returns a view in which dimensions of size 1 are repeated.
 
-    >>> torch.tensor([[1], [2]]).expand(2, 3)
-    tensor([[1, 1, 1],
-            [2, 2, 2]])
+    The repeated elements share memory, so writes in place to the result are not well defined.
+
+    Args:
+        size: The sizes, as integers or as one sequence. -1 keeps a size. Additional dimensions come first.
+
+    Raises:
+        RuntimeError: A dimension whose size is not 1 would change.
+
+    Example:
+        >>> torch.tensor([[1], [2]]).expand(2, 3)
+        tensor([[1, 1, 1],
+                [2, 2, 2]])
+
+    See also:
+        `torch.broadcast_to`, `torch.tile`.
     """,
 )
 
@@ -156,7 +204,20 @@ op(
     tags=VIEW | KEEPS_DTYPE,
     vjp={"input": lambda F, g, input_shape, dim: F.reshape(g, input_shape)},  # its node's name tells the dim
     shape_fn=_squeeze_meta,
-    doc="""A view without the dimensions of length one, of all or of `dim` (an int or several).""",
+    doc="""Returns a view without dimensions of size 1.
+
+    Args:
+        dim: The dimension, or a tuple of them, to remove where its size is 1. Default: all dimensions.
+
+    Example:
+        >>> torch.squeeze(torch.zeros(1, 2, 1)).shape
+        torch.Size([2])
+        >>> torch.squeeze(torch.zeros(1, 2, 1), 0).shape
+        torch.Size([2, 1])
+
+    See also:
+        `torch.unsqueeze`.
+    """,
     node_name=_squeeze_node_name,
     array_api_first=True,
 )
@@ -165,7 +226,22 @@ op(
     tags=VIEW | KEEPS_DTYPE,
     vjp={"input": lambda F, g, input_shape: F.reshape(g, input_shape)},
     shape_fn=_unsqueeze_meta,
-    doc="""A view with a new dimension of length one before `dim`.""",
+    doc="""Returns a view with an additional dimension of size 1.
+
+    Args:
+        dim: The position of the new dimension in the result, from ``-input.dim() - 1`` to ``input.dim()``.
+
+    Raises:
+        IndexError: The position is out of range.
+
+    Example:
+        >>> torch.unsqueeze(torch.tensor([1, 2]), 1)
+        tensor([[1],
+                [2]])
+
+    See also:
+        `torch.squeeze`.
+    """,
 )
 
 
@@ -205,14 +281,22 @@ op(
     tags=VIEW,
 )
 def as_strided(F, input, size, stride, storage_offset):
-    """A view of the memory under `input` with the given size, strides and storage offset (the input's own by default),
-    all in elements.
+    """Returns a view of the input's memory with given sizes and strides.
 
-    RuntimeError when it would leave the memory.
+    Element ``(i, j, ...)`` is at ``storage_offset + i * stride[0] + j * stride[1] + ...``. Elements may overlap.
 
-    >>> torch.as_strided(torch.tensor([1, 2, 3]), (2, 2), (1, 1))
-    tensor([[1, 2],
-            [2, 3]])
+    Args:
+        size: The sizes.
+        stride: The strides, in elements.
+        storage_offset: The position of the first element in the storage, in elements. Default: the input's.
+
+    Raises:
+        RuntimeError: An element would be outside the storage.
+
+    Example:
+        >>> torch.as_strided(torch.tensor([1, 2, 3]), (2, 2), (1, 1))
+        tensor([[1, 2],
+                [2, 3]])
     """
     offset = 0 if storage_offset is None else storage_offset - input.storage_offset()
     return F._as_strided(input, tuple(size), tuple(stride), offset, input.stride())
@@ -222,7 +306,19 @@ op(
     "flip(Tensor input, *dims)",
     vjp={"input": lambda F, g, dims: F.flip(g, dims)},
     shape_fn=_flip_meta,
-    doc="""A copy with the order of elements reversed along the given dimensions.""",
+    doc="""Returns a copy with the elements in reverse order along dimensions.
+
+    Args:
+        dims: The dimensions, as integers or as one sequence.
+
+    Example:
+        >>> torch.flip(torch.tensor([[1, 2], [3, 4]]), (1,))
+        tensor([[2, 1],
+                [4, 3]])
+
+    See also:
+        `torch.fliplr`, `torch.flipud`, `torch.roll`.
+    """,
     layout=memory_layout.like_first,
     varargs_required=True,
     kwarg_aliases={"axis": "dims"},
@@ -231,8 +327,17 @@ op(
     "clone(Tensor input, *, memory_format=None)",
     vjp={"input": lambda F, g: g},
     shape_fn=lambda input: (input.shape, input.dtype),
-    doc="""A copy of the tensor, in its memory order unless `memory_format` says otherwise;
-    gradients flow through it.
+    doc="""Returns a copy of the tensor through which gradients flow.
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0])
+        >>> y = torch.clone(x)
+        >>> y[0] = 5.0
+        >>> x
+        tensor([1., 2.])
+
+    See also:
+        `torch.Tensor.detach`, whose result shares memory and has no gradient.
     """,
 )
 op(
@@ -240,8 +345,15 @@ op(
     where="Tensor",
     tags=MAYBE_VIEW | KEEPS_DTYPE,
     vjp={"input": lambda F, g: g},
-    doc="""The tensor itself when its elements lie in row-major order (or in `memory_format`), else
-    a copy that does.
+    doc="""Returns the tensor itself where its elements are contiguous in memory, else a copy that is.
+
+    Args:
+        memory_format: The order of the elements in memory. Default: `torch.contiguous_format`, row-major.
+
+    Example:
+        >>> x = torch.zeros(2, 3).t()
+        >>> x.is_contiguous(), x.contiguous().is_contiguous()
+        (False, True)
     """,
 )
 
@@ -286,10 +398,23 @@ op(
     promote="default",
     shape_fn=lambda tensors, dim: (_cat_shape([t.shape for t in tensors], dim), tensors[0].dtype),
     vjp={"tensors": _cat_vjp},
-    doc="""Tensors joined along the existing dimension `dim`; the other lengths must agree, and dtypes are promoted.
+    doc="""Concatenates tensors along an existing dimension.
 
-    >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])
-    tensor([1, 2, 3])
+    The dtype of the result is the promoted dtype of the tensors.
+
+    Args:
+        tensors: The tensors, whose sizes agree in all dimensions but `dim`. Empty 1-d tensors are left out.
+
+    Raises:
+        RuntimeError: The sizes do not agree.
+        ValueError: The list is empty.
+
+    Example:
+        >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])
+        tensor([1, 2, 3])
+
+    See also:
+        `torch.stack`, which adds a dimension.
     """,
     layout=memory_layout.cat,
     out=Out(message="torch.cat(): input types can't be cast to the desired output type {got}", error=TypeError),
@@ -331,7 +456,23 @@ op(
 
 @composite("narrow(Tensor input, dim, start, length)", tags=VIEW)
 def narrow(F, input, dim, start, length):
-    """The `length` entries of a dimension from `start` on, as a view."""
+    """Returns a view of a range of a dimension.
+
+    Args:
+        start: The first index; negative values count from the end.
+        length: The number of entries.
+
+    Raises:
+        IndexError: `start` is out of range.
+        RuntimeError: The range ends outside the dimension, or `length` is negative.
+
+    Example:
+        >>> torch.narrow(torch.tensor([1, 2, 3, 4]), 0, 1, 2)
+        tensor([2, 3])
+
+    See also:
+        `torch.narrow_copy`.
+    """
     if not input.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     size = input.shape[wrap_dim(dim, input.ndim)]
@@ -350,8 +491,26 @@ def narrow(F, input, dim, start, length):
 
 @composite("view(Tensor input, *size, dtype=None)", where="Tensor")
 def view(F, input, size, dtype):
-    """The same memory with another shape (or, given a dtype, read as that dtype). RuntimeError when strides do not
-    allow it.
+    """Returns a view with another shape, or the memory read as another dtype.
+
+    ``view(*size)`` never copies. ``view(dtype)`` scales the last dimension by the ratio of the item sizes.
+
+    Args:
+        size: The sizes, as integers or as one sequence, or a dtype. One size may be -1; it follows from the others.
+        dtype: The dtype by which the memory is read.
+
+    Raises:
+        RuntimeError: The strides do not allow the shape, or the numbers of elements differ.
+
+    Example:
+        >>> torch.tensor([1, 2, 3, 4]).view(2, -1)
+        tensor([[1, 2],
+                [3, 4]])
+        >>> torch.tensor([1.0]).view(torch.int32)
+        tensor([1065353216], dtype=torch.int32)
+
+    See also:
+        `torch.reshape`, which copies where it must.
     """
     if (
         len(size) == 1

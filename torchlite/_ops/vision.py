@@ -124,11 +124,27 @@ def _check_window_pairs(kernel_size, dilation, padding, stride):
 
 @composite("im2col(Tensor input, kernel_size, dilation=1, padding=0, stride=1)", where="", alias="nn.functional.unfold")
 def im2col(F, input, kernel_size, dilation, padding, stride):
-    """The sliding blocks of `input` (N, C, H, W) or (C, H, W) as columns: (N, C * kernel places, blocks). RuntimeError
-    when no block fits.
+    """Copies the sliding blocks of images into columns.
 
-    >>> torch.nn.functional.unfold(torch.ones(1, 1, 3, 3), 2).shape
-    torch.Size([1, 4, 4])
+    Args:
+        input: The images, of shape ``(N, C, H, W)`` or ``(C, H, W)``.
+        kernel_size: The size of a block, a number or two.
+        dilation: The distance of the elements of a block. Default: 1.
+        padding: The border of zeros on both sides. Default: 0.
+        stride: The distance of blocks. Default: 1.
+
+    Returns:
+        A tensor of shape ``(N, C * elements of a block, blocks)``.
+
+    Raises:
+        RuntimeError: No block fits.
+
+    Example:
+        >>> F.unfold(torch.ones(1, 1, 3, 3), 2).shape
+        torch.Size([1, 4, 4])
+
+    See also:
+        `torch.nn.Unfold`, `torch.Tensor.unfold`.
     """
     kernel, dilation, padding, stride = _check_window_pairs(kernel_size, dilation, padding, stride)
     if input.ndim < 3:
@@ -156,14 +172,30 @@ def _str_pair(pair):
     alias="nn.functional.fold",
 )
 def col2im(F, input, output_size, kernel_size, dilation, padding, stride):
-    """Columns of sliding blocks (N, C * kernel places, blocks) added up into images (N, C, *output_size).
+    """Adds columns of sliding blocks up into images.
 
-    RuntimeError when the number of columns is not that of `output_size`.
+    Args:
+        input: The columns, of shape ``(N, C * elements of a block, blocks)``.
+        output_size: The height and the width of the images.
+        kernel_size: The size of a block, a number or two.
+        dilation: The distance of the elements of a block. Default: 1.
+        padding: The border of zeros on both sides. Default: 0.
+        stride: The distance of blocks. Default: 1.
 
-    >>> torch.nn.functional.fold(torch.ones(1, 4, 4), 3, 2)
-    tensor([[[[1., 2., 1.],
-              [2., 4., 2.],
-              [1., 2., 1.]]]])
+    Returns:
+        A tensor of shape ``(N, C, *output_size)``.
+
+    Raises:
+        RuntimeError: The number of columns is not that of `output_size`.
+
+    Example:
+        >>> F.fold(torch.ones(1, 4, 4), 3, 2)
+        tensor([[[[1., 2., 1.],
+                  [2., 4., 2.],
+                  [1., 2., 1.]]]])
+
+    See also:
+        `torch.nn.Fold`.
     """
     kernel, dilation, padding, stride = _check_window_pairs(kernel_size, dilation, padding, stride)
     size = tuple_of(output_size, 2)
@@ -206,11 +238,22 @@ def col2im(F, input, output_size, kernel_size, dilation, padding, stride):
     layout=memory_layout.suggest_memory_format,
 )
 def pixel_shuffle(F, input, upscale_factor):
-    """Channels to space: (..., C * r * r, H, W) becomes (..., C, H * r, W * r) for r = `upscale_factor` (Shi et al.,
-    2016, arXiv:1609.05158).
+    """Moves channels into space (Shi et al., 2016).
 
-    >>> torch.nn.functional.pixel_shuffle(torch.ones(1, 8, 2, 3), 2).shape
-    torch.Size([1, 2, 4, 6])
+    The shape ``(*, C * r * r, H, W)`` becomes ``(*, C, H * r, W * r)``.
+
+    Args:
+        upscale_factor: The factor ``r``.
+
+    Raises:
+        RuntimeError: ``r * r`` does not divide the number of channels.
+
+    Example:
+        >>> F.pixel_shuffle(torch.ones(1, 8, 2, 3), 2).shape
+        torch.Size([1, 2, 4, 6])
+
+    See also:
+        `torch.nn.PixelShuffle`.
     """
     r, n = upscale_factor, input.ndim
     if n < 3:
@@ -237,11 +280,22 @@ def pixel_shuffle(F, input, upscale_factor):
     layout=memory_layout.suggest_memory_format,
 )
 def pixel_unshuffle(F, input, downscale_factor):
-    """Space to channels, the inverse of `pixel_shuffle`: (..., C, H * r, W * r) becomes (..., C * r * r, H, W) for r =
-    `downscale_factor`.
+    """Moves space into channels; the inverse of `pixel_shuffle`.
 
-    >>> torch.nn.functional.pixel_unshuffle(torch.ones(1, 2, 4, 6), 2).shape
-    torch.Size([1, 8, 2, 3])
+    The shape ``(*, C, H * r, W * r)`` becomes ``(*, C * r * r, H, W)``.
+
+    Args:
+        downscale_factor: The factor ``r``.
+
+    Raises:
+        RuntimeError: ``r`` does not divide the height and the width.
+
+    Example:
+        >>> F.pixel_unshuffle(torch.ones(1, 2, 4, 6), 2).shape
+        torch.Size([1, 8, 2, 3])
+
+    See also:
+        `torch.nn.PixelUnshuffle`.
     """
     r, n = downscale_factor, input.ndim
     if n < 3:
@@ -270,10 +324,18 @@ def pixel_unshuffle(F, input, downscale_factor):
     layout=memory_layout.suggest_memory_format,
 )
 def channel_shuffle(F, input, groups):
-    """The channels (dimension 1) of `input` dealt out over `groups` (Zhang et al., 2017, arXiv:1707.01083).
+    """Interleaves groups of channels (Zhang et al., 2018).
 
-    >>> torch.nn.functional.channel_shuffle(torch.arange(4.).reshape(1, 4, 1), 2).flatten()
-    tensor([0., 2., 1., 3.])
+    Args:
+        input: The input, of shape ``(N, C, *)``.
+        groups: The number of groups; it divides ``C``.
+
+    Example:
+        >>> F.channel_shuffle(torch.arange(4.0).reshape(1, 4, 1), 2).flatten()
+        tensor([0., 2., 1., 3.])
+
+    See also:
+        `torch.nn.ChannelShuffle`.
     """
     if input.ndim < 3:
         raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")

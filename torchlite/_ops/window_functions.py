@@ -26,7 +26,26 @@ def _make_window(F, name, length, periodic, dtype, device, requires_grad, shape)
 
 @composite(f"bartlett_window(window_length, periodic=True, *, {_OPTIONS})", where="torch")
 def bartlett_window(F, window_length, periodic, dtype, device, requires_grad):
-    """The triangle 1 - |2 n / N - 1|, n = 0 ... N; periodic: without its last point."""
+    r"""Returns the triangular window that ends in zeros.
+
+    .. math::
+
+        w_n = 1 - \left| \frac{2 n}{N} - 1 \right|
+
+    :math:`N` is the length of a periodic window, and the length minus 1 of a symmetric one.
+
+    Args:
+        window_length: The number of elements.
+        periodic: Whether the window is periodic, for spectra, else symmetric. Default: ``True``.
+        dtype: A floating-point dtype. Default: the default dtype.
+
+    Example:
+        >>> torch.bartlett_window(4)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000])
+
+    See also:
+        `torch.hann_window`.
+    """
     return _make_window(
         F,
         "bartlett_window",
@@ -41,7 +60,26 @@ def bartlett_window(F, window_length, periodic, dtype, device, requires_grad):
 
 @composite(f"blackman_window(window_length, periodic=True, *, {_OPTIONS})", where="torch")
 def blackman_window(F, window_length, periodic, dtype, device, requires_grad):
-    """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N), n = 0 ... N; periodic: without its last point."""
+    r"""Returns the Blackman window.
+
+    .. math::
+
+        w_n = 0.42 - 0.5 \cos \frac{2 \pi n}{N} + 0.08 \cos \frac{4 \pi n}{N}
+
+    :math:`N` is the length of a periodic window, and the length minus 1 of a symmetric one.
+
+    Args:
+        window_length: The number of elements.
+        periodic: Whether the window is periodic, for spectra, else symmetric. Default: ``True``.
+        dtype: A floating-point dtype. Default: the default dtype.
+
+    Example:
+        >>> torch.blackman_window(4).round(decimals=3).abs()
+        tensor([0.0000, 0.3400, 1.0000, 0.3400])
+
+    See also:
+        `torch.hann_window`.
+    """
 
     def shape(n, last):
         angle = n * (math.pi / last)
@@ -52,7 +90,28 @@ def blackman_window(F, window_length, periodic, dtype, device, requires_grad):
 
 @composite(f"hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, {_OPTIONS})", where="torch")
 def hamming_window(F, window_length, periodic, alpha, beta, dtype, device, requires_grad):
-    """alpha - beta cos(2 pi n / N), n = 0 ... N; periodic: without its last point."""
+    r"""Returns the Hamming window.
+
+    .. math::
+
+        w_n = \alpha - \beta \cos \frac{2 \pi n}{N}
+
+    :math:`N` is the length of a periodic window, and the length minus 1 of a symmetric one.
+
+    Args:
+        window_length: The number of elements.
+        periodic: Whether the window is periodic, for spectra, else symmetric. Default: ``True``.
+        dtype: A floating-point dtype. Default: the default dtype.
+        alpha: The term :math:`\alpha`. Default: ``0.54``.
+        beta: The factor :math:`\beta`. Default: ``0.46``.
+
+    Example:
+        >>> torch.hamming_window(4)
+        tensor([0.0800, 0.5400, 1.0000, 0.5400])
+
+    See also:
+        `torch.hann_window`.
+    """
     return _make_window(
         F,
         "hamming_window",
@@ -67,7 +126,26 @@ def hamming_window(F, window_length, periodic, alpha, beta, dtype, device, requi
 
 @composite(f"hann_window(window_length, periodic=True, *, {_OPTIONS})", where="torch")
 def hann_window(F, window_length, periodic, dtype, device, requires_grad):
-    """(1 - cos(2 pi n / N)) / 2, n = 0 ... N; periodic: without its last point."""
+    r"""Returns the Hann window.
+
+    .. math::
+
+        w_n = \frac{1}{2} \left( 1 - \cos \frac{2 \pi n}{N} \right)
+
+    :math:`N` is the length of a periodic window, and the length minus 1 of a symmetric one.
+
+    Args:
+        window_length: The number of elements.
+        periodic: Whether the window is periodic, for spectra, else symmetric. Default: ``True``.
+        dtype: A floating-point dtype. Default: the default dtype.
+
+    Example:
+        >>> torch.hann_window(4)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000])
+
+    See also:
+        `torch.stft`, `torch.signal.windows`.
+    """
     return _make_window(
         F,
         "hann_window",
@@ -82,7 +160,27 @@ def hann_window(F, window_length, periodic, dtype, device, requires_grad):
 
 @composite(f"kaiser_window(window_length, periodic=True, beta=12.0, *, {_OPTIONS})", where="torch")
 def kaiser_window(F, window_length, periodic, beta, dtype, device, requires_grad):
-    """I0(beta sqrt(1 - (2 n / N - 1)**2)) / I0(beta), n = 0 ... N; periodic: without its last point."""
+    r"""Returns the Kaiser window.
+
+    .. math::
+
+        w_n = \frac{I_0 \left( \beta \sqrt{1 - (2 n / N - 1)^2} \right)}{I_0(\beta)}
+
+    :math:`N` is the length of a periodic window, and the length minus 1 of a symmetric one.
+
+    Args:
+        window_length: The number of elements.
+        periodic: Whether the window is periodic, for spectra, else symmetric. Default: ``True``.
+        dtype: A floating-point dtype. Default: the default dtype.
+        beta: The shape :math:`\beta`. Default: 12.
+
+    Example:
+        >>> torch.kaiser_window(3, periodic=False)[1]
+        tensor(1.)
+
+    See also:
+        `torch.i0`.
+    """
 
     def shape(n, last):
         x = n * (2.0 / last) - 1

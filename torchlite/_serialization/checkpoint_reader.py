@@ -37,7 +37,12 @@ UNSAFE = (
 
 
 class SourceChangeWarning(Warning):
-    """The source of a module's class differs from the one in a legacy checkpoint."""
+    """Warns that the source of a module's class differs from the one in a legacy checkpoint.
+
+    Example:
+        >>> issubclass(torch.serialization.SourceChangeWarning, Warning)
+        True
+    """
 
 
 # -- pickles -----------------------------------------------------------------------------

@@ -17,8 +17,15 @@ from . import tensor_rebuild
 
 
 class StorageType:
-    """Placeholder of a PyTorch storage class, such as torch.FloatStorage. `dtype` is None for
-    torch.storage.UntypedStorage.
+    """Placeholder of a PyTorch storage class, such as `torch.FloatStorage`.
+
+    Args:
+        name: Name of the class.
+        dtype: Dtype of its elements; ``None`` for `torch.storage.UntypedStorage`.
+
+    Example:
+        >>> torch.serialization.StorageType("FloatStorage", torch.float32)
+        <class 'torch.FloatStorage'>
     """
 
     def __init__(self, name: str, dtype):

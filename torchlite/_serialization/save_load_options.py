@@ -10,7 +10,12 @@ from typing import Any
 
 
 class LoadEndianness(enum.Enum):
-    """The byte order of a checkpoint without a byteorder record."""
+    """The byte order of a checkpoint without a record of it.
+
+    Example:
+        >>> list(torch.serialization.LoadEndianness)
+        [<LoadEndianness.NATIVE: 1>, <LoadEndianness.LITTLE: 2>, <LoadEndianness.BIG: 3>]
+    """
 
     NATIVE = 1
     LITTLE = 2

@@ -27,37 +27,61 @@ def exporting() -> Iterator[None]:
 
 
 def is_compiling() -> bool:
-    """True if a compiler or an export captures the calling function.
+    """Returns whether a compiler or an export captures the calling function.
 
-    >>> @torchlite.compile
-    ... def f(x):
-    ...     if not torchlite.compiler.is_compiling():
-    ...         print("as it is written")
-    ...     return x + 1
-    >>> f(torchlite.ones(1))
-    tensor([2.])
+    Example:
+        >>> @torchlite.compile
+        ... def f(x):
+        ...     if not torchlite.compiler.is_compiling():
+        ...         print("as it is written")
+        ...     return x + 1
+        >>> f(torchlite.ones(1))
+        tensor([2.])
     """
     return _STATE.exports > 0 or _STATE.captures > 0
 
 
 def is_dynamo_compiling() -> bool:
-    """True if `torch.compile` captures the calling function."""
+    """Returns whether `torch.compile` captures the calling function.
+
+    Example:
+        >>> torch.compiler.is_dynamo_compiling()
+        False
+    """
     return _STATE.captures > 0
 
 
 def is_exporting() -> bool:
-    """True if the calling function is being exported."""
+    """Returns whether the calling function is being exported.
+
+    Example:
+        >>> torch.compiler.is_exporting()
+        False
+    """
     return _STATE.exports > 0
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """Exclude a function or class from compilation and return it unchanged. Without `fn`, return a decorator.
+    """Excludes a function or class from compilation.
 
-    >>> @torchlite.compiler.disable
-    ... def double(x):
-    ...     return 2 * x
-    >>> double(4)
-    8
+    Args:
+        fn: The function or class. Default: none, which returns a decorator.
+        recursive: Whether functions that it calls are excluded too; ``False`` has no effect on a function. Default:
+            ``True``.
+        reason: Text that explains why. Default: ``None``.
+
+    Returns:
+        The same object, or a decorator.
+
+    Raises:
+        AssertionError: ``fn`` is not callable.
+
+    Example:
+        >>> @torchlite.compiler.disable
+        ... def double(x):
+        ...     return 2 * x
+        >>> double(4)
+        8
     """
     if fn is None:
         return functools.partial(disable, recursive=recursive, reason=reason)
@@ -69,7 +93,24 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
 
 
 def allow_in_graph(fn: Any) -> Any:
-    """Declare that a function (or each of a list) is pure, and return it. Raise AssertionError for a non-function."""
+    """Declares that a function is pure, so that captures may replay it as one step.
+
+    Args:
+        fn: A function, or a list or tuple of functions.
+
+    Returns:
+        The function, or a list of them.
+
+    Raises:
+        AssertionError: ``fn`` is not callable.
+
+    Example:
+        >>> @torch.compiler.allow_in_graph
+        ... def double(x):
+        ...     return 2 * x
+        >>> double(4)
+        8
+    """
     if isinstance(fn, (list, tuple)):
         return [allow_in_graph(one) for one in fn]
     if not callable(fn):
@@ -82,7 +123,21 @@ def allow_in_graph(fn: Any) -> Any:
 
 
 def assume_constant_result(fn: Any) -> Any:
-    """Declare that a function always returns the same value, and return it."""
+    """Declares that a function always returns the same value.
+
+    Args:
+        fn: A function.
+
+    Returns:
+        The function.
+
+    Example:
+        >>> @torch.compiler.assume_constant_result
+        ... def width():
+        ...     return 4
+        >>> width()
+        4
+    """
     fn._dynamo_marked_constant = True
     return fn
 
@@ -94,10 +149,30 @@ def substitute_in_graph(
     skip_signature_check: bool = False,
     is_embedded_type: bool = False,
 ) -> Callable[[Any], Any]:
-    """Return a decorator for a replacement that a compiler would trace instead of `original_fn`. Captures run the
-    original; the replacement marks it as pure. Raise TypeError for a non-function and for different parameters.
+    """Returns a decorator for a replacement that a compiler may trace instead of a function.
 
-    `can_constant_fold_through` and `is_embedded_type` have no effect: no bytecode is read.
+    Captures run the original; the replacement marks it as pure.
+
+    Args:
+        original_fn: The function.
+        can_constant_fold_through: No effect: no bytecode is read.
+        skip_signature_check: Whether the parameters may differ. Default: ``False``.
+        is_embedded_type: No effect.
+
+    Returns:
+        A decorator, which returns the replacement.
+
+    Raises:
+        TypeError: ``original_fn`` is not callable, or the replacement has other parameters.
+
+    Example:
+        >>> def double(x):
+        ...     return 2 * x
+        >>> @torch.compiler.substitute_in_graph(double)
+        ... def traceable_double(x):
+        ...     return x + x
+        >>> traceable_double(4)
+        8
     """
     if not callable(original_fn):
         raise TypeError(f"substitute_in_graph expects a function but got {type(original_fn)}")
@@ -115,10 +190,23 @@ def substitute_in_graph(
 
 
 class set_stance:
-    """Set how compiled functions run in this thread; a call, context manager or decorator. "force_eager" runs functions
-    eagerly; other stances capture and replay them.
+    """Sets how compiled functions run in the calling thread: a call, a context manager or a decorator.
 
-    `skip_guard_eval_unsafe` has no effect: guards are always evaluated.
+    Args:
+        stance: ``"force_eager"`` runs functions eagerly. ``"eager_on_recompile"`` and ``"fail_on_recompile"`` say what
+            happens where a function would be captured again. ``"default"``, ``"eager_then_compile"`` and
+            ``"aot_eager_then_compile"`` capture and replay.
+        skip_guard_eval_unsafe: No effect: guards are always evaluated.
+        force_backend: Accepted with ``"default"`` only. Default: ``None``.
+
+    Raises:
+        RuntimeError: The stance is unknown, or ``force_backend`` comes with another stance than ``"default"``.
+
+    Example:
+        >>> double = torch.compile(lambda x: 2 * x)
+        >>> with torch.compiler.set_stance("force_eager"):
+        ...     double(torch.ones(1))
+        tensor([2.])
     """
 
     _STANCES = ("default", "eager_then_compile", "aot_eager_then_compile", "force_eager", "eager_on_recompile",

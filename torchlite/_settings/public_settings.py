@@ -9,51 +9,125 @@ from .backend_flags import FLAGS
 
 
 def set_num_threads(n: int) -> None:
-    """Set the number of threads of CPU kernels, and of NumPy's BLAS if its library supports that."""
+    """Sets the number of threads of CPU kernels, and of NumPy's BLAS if its library supports that.
+
+    Args:
+        n: Number of threads, at least 1.
+
+    Raises:
+        RuntimeError: ``n`` is not positive.
+
+    Example:
+        >>> before = torch.get_num_threads()
+        >>> torch.set_num_threads(1)
+        >>> torch.get_num_threads()
+        1
+        >>> torch.set_num_threads(before)
+    """
     if n <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
     thread_count.set_threads(int(n))
 
 
 def get_num_threads() -> int:
-    """Number of threads of CPU kernels."""
+    """Returns the number of threads of CPU kernels.
+
+    Example:
+        >>> torch.get_num_threads() >= 1
+        True
+    """
     return thread_count.get_threads()
 
 
 def set_num_interop_threads(n: int) -> None:
-    """Accepted for compatibility: ops of one program run in the thread that calls them."""
+    """Stores a number of threads, which has no effect: ops of one program run in the thread that calls them.
+
+    Args:
+        n: The number that `get_num_interop_threads` returns.
+
+    Example:
+        >>> before = torch.get_num_interop_threads()
+        >>> torch.set_num_interop_threads(2)
+        >>> torch.get_num_interop_threads()
+        2
+        >>> torch.set_num_interop_threads(before)
+    """
     FLAGS.interop_threads = n
 
 
 def get_num_interop_threads() -> int:
-    """The value that `set_num_interop_threads` set."""
+    """Returns the value that `set_num_interop_threads` set.
+
+    Example:
+        >>> torch.get_num_interop_threads() >= 1
+        True
+    """
     return FLAGS.interop_threads
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Set whether results must not vary between runs. CPU kernels are deterministic anyway; device kernels read this
-    setting.
+    """Sets whether the same program must give the same results in each run.
+
+    CPU kernels are deterministic in any case. Kernels of devices read this setting.
+
+    Args:
+        mode: Whether results must not vary.
+        warn_only: Whether an op without a deterministic kernel warns instead of raising. Default: ``False``.
+
+    Example:
+        >>> torch.use_deterministic_algorithms(True)
+        >>> torch.are_deterministic_algorithms_enabled()
+        True
+        >>> torch.use_deterministic_algorithms(False)
     """
     FLAGS.deterministic, FLAGS.deterministic_warn_only = bool(mode), bool(warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """True if `use_deterministic_algorithms` is on."""
+    """Returns whether `use_deterministic_algorithms` is on.
+
+    Example:
+        >>> torch.are_deterministic_algorithms_enabled()
+        False
+    """
     return FLAGS.deterministic
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """True if deterministic mode only warns."""
+    """Returns whether deterministic mode only warns.
+
+    Example:
+        >>> torch.is_deterministic_algorithms_warn_only_enabled()
+        False
+    """
     return FLAGS.deterministic_warn_only
 
 
 def get_deterministic_debug_mode() -> int:
-    """0 off, 1 warns, 2 raises."""
+    """Returns the deterministic mode as a number: 0 off, 1 warns, 2 raises.
+
+    Example:
+        >>> torch.get_deterministic_debug_mode()
+        0
+    """
     return 0 if not FLAGS.deterministic else 1 if FLAGS.deterministic_warn_only else 2
 
 
 def set_deterministic_debug_mode(debug_mode) -> None:
-    """0 or "default", 1 or "warn", 2 or "error"."""
+    """Sets the deterministic mode by a number or a word.
+
+    Args:
+        debug_mode: 0 or ``"default"`` (off), 1 or ``"warn"``, 2 or ``"error"``.
+
+    Raises:
+        RuntimeError: The value is none of these.
+
+    Example:
+        >>> torch.set_deterministic_debug_mode("warn")
+        >>> torch.is_deterministic_algorithms_warn_only_enabled()
+        True
+        >>> torch.set_deterministic_debug_mode("default")
+    """
     level = {"default": 0, "warn": 1, "error": 2}.get(debug_mode, debug_mode)
     if level not in (0, 1, 2):
         raise RuntimeError(
@@ -63,13 +137,29 @@ def set_deterministic_debug_mode(debug_mode) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """ "highest", "high" or "medium"."""
+    """Returns the precision of float32 matrix products: "highest", "high" or "medium".
+
+    Example:
+        >>> torch.get_float32_matmul_precision()
+        'highest'
+    """
     return FLAGS.matmul_precision
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Set the precision of float32 matrix products on devices that offer a choice: "high" and "medium" use TF32 on
-    CUDA. Warns of other values.
+    """Sets the precision of float32 matrix products on devices that offer a choice.
+
+    On CUDA, ``"high"`` and ``"medium"`` use TF32. The CPU always computes in float32. A warning is given for another
+    word, which has no effect.
+
+    Args:
+        precision: ``"highest"`` (float32), ``"high"`` or ``"medium"``.
+
+    Example:
+        >>> torch.set_float32_matmul_precision("high")
+        >>> torch.get_float32_matmul_precision()
+        'high'
+        >>> torch.set_float32_matmul_precision("highest")
     """
     if precision not in ("highest", "high", "medium"):
         warnings.warn(
@@ -84,15 +174,38 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """False: NumPy offers no such switch, denormals stay."""
+    """Returns False: NumPy has no switch that flushes denormal numbers to zero, so they stay.
+
+    Args:
+        mode: No effect.
+
+    Example:
+        >>> torch.set_flush_denormal(True)
+        False
+    """
     return False
 
 
 def set_warn_always(b: bool) -> None:
-    """Set whether one-time warnings are repeated at every occurrence."""
+    """Sets whether warnings that are given once are repeated at each occurrence.
+
+    Args:
+        b: Whether they are repeated.
+
+    Example:
+        >>> torch.set_warn_always(True)
+        >>> torch.is_warn_always_enabled()
+        True
+        >>> torch.set_warn_always(False)
+    """
     FLAGS.warn_always = bool(b)
 
 
 def is_warn_always_enabled() -> bool:
-    """True if `set_warn_always` is on."""
+    """Returns whether `set_warn_always` is on.
+
+    Example:
+        >>> torch.is_warn_always_enabled()
+        False
+    """
     return FLAGS.warn_always

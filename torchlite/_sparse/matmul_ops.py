@@ -395,6 +395,8 @@ def _extreme_products(mat1, mat2, reduce: str):
 def sparse_addmm(mat, mat1, mat2, *, beta=1.0, alpha=1.0):
     """`torch.sparse.addmm`."""
     mat, mat1, mat2 = _autocast_operands(mat, mat1, mat2)
+    if all(operand.layout is torch.strided for operand in (mat, mat1, mat2)):
+        return torch.addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
     return scaled_sum(mat, sparse_matmul(mat1, mat2, True, "SparseAddmmBackward0"), beta, alpha)
 
 

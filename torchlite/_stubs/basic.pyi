@@ -12,9 +12,7 @@ from .tensor import Tensor
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 class device:
-    """The device of a tensor: `device("cpu")`, `device("cuda:1")`, `device("cuda", 1)`, `device("opencl")` (alias
-    "ocl"), `device("meta")`.
-    """
+    """Names a device: its type and, where there are several of that type, its index."""
 
     type: str
     index: int | None
@@ -24,11 +22,7 @@ class device:
     def __call__(self, function: _F) -> _F: ...
 
 class dtype:
-    """A data type such as `torch.float32`. Instances are singletons and are compared by identity.
-
-    `dtype.np` is the NumPy dtype of the same values (for bfloat16, float8 and complex32 it comes from
-    ml_dtypes).
-    """
+    """A data type of tensors, such as `torch.float32`."""
 
     name: str
     category: int
@@ -37,10 +31,16 @@ class dtype:
     scalar_name: str
     @property
     def np(self) -> np.dtype[Any]:
-        """The NumPy dtype of the same values."""
+        """The NumPy dtype of the same values.
+
+        The NumPy dtypes of bfloat16, float8 and complex32 come from ml_dtypes.
+
+        Raises:
+            TypeError: There are no tensors of this dtype, such as `torch.qint8`.
+        """
     @property
     def is_floating_point(self) -> bool:
-        """True for real floating-point dtypes."""
+        """True for floating-point dtypes, False for complex ones."""
     @property
     def is_complex(self) -> bool:
         """True for complex dtypes."""
@@ -74,9 +74,7 @@ class memory_format:
     name: str
 
 class finfo:
-    """Numerical limits of a floating-point or complex dtype: bits, eps, max, min, tiny, smallest_normal,
-    resolution.
-    """
+    """Numerical limits of a floating-point dtype, or of the parts of a complex one."""
 
     dtype: str
     bits: int
@@ -89,7 +87,7 @@ class finfo:
     def __init__(self, type: _DType | None = None) -> None: ...
 
 class iinfo:
-    """Numerical limits of an integer dtype: bits, max, min."""
+    """Numerical limits of an integer dtype."""
 
     dtype: str
     bits: int
@@ -98,42 +96,62 @@ class iinfo:
     def __init__(self, type: _DType) -> None: ...
 
 class Generator:
-    """A source of random numbers on one device: `torch.Generator(device="cpu")`.
-
-    On "cpu" the stream for a seed is PyTorch's own (MT19937), and so is the layout of the state.
-
-    >>> import torchlite as torch
-    >>> g = torch.Generator().manual_seed(0)
-    >>> torch.rand(2, generator=g)
-    tensor([0.4963, 0.7682])
-    """
+    """A source of random numbers on one device."""
     def __init__(self, device: _Device | str | int = "cpu") -> None: ...
     @property
     def device(self) -> _Device:
-        """The device whose numbers it draws."""
+        """Device on which it draws."""
     def manual_seed(self, seed: int) -> Generator:
-        """Start the stream of `seed` (64 bits; negative seeds count from 2**64); returns the generator."""
-    def seed(self) -> int:
-        """Start an unforeseeable stream; returns the seed."""
-    def initial_seed(self) -> int:
-        """The seed that the stream began with."""
-    def get_state(self) -> Tensor:
-        """The state as a uint8 tensor; on "cpu" in PyTorch's layout of 5056 bytes."""
-    def set_state(self, new_state: Tensor) -> None:
-        """Go back to a state that `get_state` gave, here or (on "cpu") in PyTorch. Returns the generator.
+        """Starts the stream of a seed, and returns the generator.
 
-        TypeError unless it is a uint8 tensor, RuntimeError for a wrong size.
+        Args:
+            seed: An int of 64 bits; negative ones count from 2**64.
+
+        Raises:
+            RuntimeError: ``seed`` is no int.
+            ValueError: It has more bits.
+        """
+    def seed(self) -> int:
+        """Starts a stream that cannot be foreseen, and returns its seed."""
+    def initial_seed(self) -> int:
+        """Returns the seed with which the stream began."""
+    def get_state(self) -> Tensor:
+        """Returns the state as a uint8 tensor; on the CPU in PyTorch's layout of 5056 bytes."""
+    def set_state(self, new_state: Tensor) -> None:
+        """Goes back to a state, and returns the generator.
+
+        Args:
+            new_state: Tensor that `get_state` returned, here or (on the CPU) in PyTorch.
+
+        Raises:
+            TypeError: It is no uint8 tensor.
+            RuntimeError: It has another size.
         """
     def clone_state(self) -> Generator:
-        """A new generator at the same place of the same stream."""
+        """Returns a new generator at the same place of the same stream."""
     def graphsafe_get_state(self) -> Generator:
-        """A new generator at the same place of the same stream."""
+        """Returns a new generator at the same place of the same stream."""
     def graphsafe_set_state(self, new_state: Generator) -> None:
-        """Continue from the state of another generator."""
+        """Goes to the place of another generator.
+
+        Args:
+            new_state: The other generator.
+        """
     def get_offset(self) -> int:
-        """Offset of a counter-based random stream (on a GPU). RuntimeError on "cpu"."""
+        """Returns the place in a counter-based stream, such as that of a GPU.
+
+        Raises:
+            RuntimeError: The generator is one of the CPU.
+        """
     def set_offset(self, offset: int) -> None:
-        """Go to another place of a counter-based stream. RuntimeError on "cpu"."""
+        """Goes to another place of a counter-based stream.
+
+        Args:
+            offset: The place.
+
+        Raises:
+            RuntimeError: The generator is one of the CPU.
+        """
 
 class StorageBase: ...
 
@@ -428,14 +446,7 @@ class _Mode:
     def __call__(self, function: _F) -> _F: ...
 
 class no_grad(_Mode):
-    """Nothing is recorded inside.
-
-    >>> import torchlite as torch
-    >>> x = torch.ones(1, requires_grad=True)
-    >>> with torch.no_grad():
-    ...     (x * 2).requires_grad
-    False
-    """
+    """Disables the recording of gradients in a block, a function or a generator, for this thread."""
     @overload
     def __new__(cls, function: None = None) -> Self: ...
     @overload
@@ -444,14 +455,14 @@ class no_grad(_Mode):
 class enable_grad(no_grad): ...
 
 class inference_mode(_Mode):
-    """Like `no_grad`, for code whose results never meet autograd. `inference_mode(False)` leaves it."""
+    """Disables recording as `no_grad` does, and makes tensors that can never be part of a graph."""
     @overload
     def __new__(cls, mode: bool = True) -> Self: ...
     @overload
     def __new__(cls, mode: _F) -> _F: ...  # type: ignore[misc]
 
 class set_grad_enabled(_Mode):
-    """Turn recording on or off: at once when called, and until the end of the block when used in `with`."""
+    """Turns the recording of gradients on or off: at once, and as a context manager until the block ends."""
 
     mode: bool
     def __init__(self, mode: bool) -> None: ...

@@ -11,331 +11,799 @@ from .tensor import Tensor
 
 class ElementwiseMethods:
     def _conj(self) -> Tensor:
-        """The complex conjugate: a view with the conjugate bit, which ops work out where they need it; a real tensor
-        itself.
-        """
+        """The complex conjugate: a view with the conjugate bit set; a real tensor itself."""
     def _conj_physical(self) -> Tensor:
         """The complex conjugate, computed."""
     def _neg_view(self) -> Tensor:
         """The negative: a view with the negative bit, which ops work out where they need it."""
     def abs(self) -> Tensor:
-        """The absolute value; of a complex tensor, a real one."""
+        """The absolute value; of a complex tensor, the modulus in the real dtype."""
     def absolute(self) -> Tensor:
-        """The absolute value; of a complex tensor, a real one."""
+        """The absolute value; of a complex tensor, the modulus in the real dtype."""
     def acos(self) -> Tensor:
-        """The inverse cosine, in radians."""
-    def acosh(self) -> Tensor:
-        """The inverse hyperbolic cosine."""
-    def add(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
-        """``input + alpha * other``, elementwise with broadcasting.
+        """The inverse cosine, in radians from 0 to pi; NaN outside [-1, 1].
 
-        >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0]), alpha=0.5)
-        tensor([ 6., 12.])
+        Integers become the default float dtype.
+
+        Example:
+            >>> torch.acos(torch.tensor([1.0, 0.0]))
+            tensor([0.0000, 1.5708])
         """
+    def acosh(self) -> Tensor:
+        """The inverse hyperbolic cosine; NaN below 1. Integers become the default float dtype.
+
+        Example:
+            >>> torch.acosh(torch.tensor([1.0, 2.0]))
+            tensor([0.0000, 1.3170])
+        """
+    def add(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
+        """``input + alpha * other``, elementwise with broadcasting."""
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
-        """``input + value * tensor1 / tensor2``. RuntimeError for integers."""
+        """``input + value * tensor1 / tensor2``, elementwise with broadcasting."""
     def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
-        """``input + value * tensor1 * tensor2``."""
+        """``input + value * tensor1 * tensor2``, elementwise with broadcasting."""
     def allclose(
         self, other: Tensor, rtol: _b.float = 1e-05, atol: _b.float = 1e-08, equal_nan: _b.bool = False
     ) -> _b.bool:
-        """True if all elements are close (see ``isclose``): a Python bool."""
+        """Whether all elements are close: ``abs(input - other) <= atol + rtol * abs(other)``."""
     def angle(self) -> Tensor:
-        """The angle in radians; for real numbers 0 or pi."""
+        """The angle of each complex number in radians; of a real number, 0 or pi, and NaN for NaN."""
     def arccos(self) -> Tensor:
-        """The inverse cosine, in radians."""
+        """The inverse cosine, in radians from 0 to pi; NaN outside [-1, 1].
+
+        Integers become the default float dtype.
+
+        Example:
+            >>> torch.acos(torch.tensor([1.0, 0.0]))
+            tensor([0.0000, 1.5708])
+        """
     def arccosh(self) -> Tensor:
-        """The inverse hyperbolic cosine."""
+        """The inverse hyperbolic cosine; NaN below 1. Integers become the default float dtype.
+
+        Example:
+            >>> torch.acosh(torch.tensor([1.0, 2.0]))
+            tensor([0.0000, 1.3170])
+        """
     def arcsin(self) -> Tensor:
-        """The inverse sine, in radians."""
+        """The inverse sine, in radians from -pi/2 to pi/2; NaN outside [-1, 1].
+
+        Integers become the default float dtype.
+
+        Example:
+            >>> torch.asin(torch.tensor([0.0, 1.0]))
+            tensor([0.0000, 1.5708])
+        """
     def arcsinh(self) -> Tensor:
-        """The inverse hyperbolic sine."""
+        """The inverse hyperbolic sine; integers become the default float dtype.
+
+        Example:
+            >>> torch.asinh(torch.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.8814])
+        """
     def arctan(self) -> Tensor:
-        """The inverse tangent, in radians."""
+        """The inverse tangent, in radians from -pi/2 to pi/2. Integers become the default float dtype.
+
+        Example:
+            >>> torch.atan(torch.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.7854])
+
+        See also:
+            `torch.atan2`, which takes the quadrant from the signs of two operands.
+        """
     def arctan2(self, other: Tensor) -> Tensor:
-        """The angle of the point (other, input), in radians from -pi to pi."""
+        """The angle of the points with abscissa `other` and ordinate `input`, in radians from -pi to pi."""
     def arctanh(self) -> Tensor:
-        """The inverse hyperbolic tangent."""
+        """The inverse hyperbolic tangent; infinite at -1 and 1, NaN beyond.
+
+        Integers become the default float dtype.
+
+        Example:
+            >>> torch.atanh(torch.tensor([0.0, 0.5, 1.0]))
+            tensor([0.0000, 0.5493,    inf])
+        """
     def asin(self) -> Tensor:
-        """The inverse sine, in radians."""
+        """The inverse sine, in radians from -pi/2 to pi/2; NaN outside [-1, 1].
+
+        Integers become the default float dtype.
+
+        Example:
+            >>> torch.asin(torch.tensor([0.0, 1.0]))
+            tensor([0.0000, 1.5708])
+        """
     def asinh(self) -> Tensor:
-        """The inverse hyperbolic sine."""
+        """The inverse hyperbolic sine; integers become the default float dtype.
+
+        Example:
+            >>> torch.asinh(torch.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.8814])
+        """
     def atan(self) -> Tensor:
-        """The inverse tangent, in radians."""
+        """The inverse tangent, in radians from -pi/2 to pi/2. Integers become the default float dtype.
+
+        Example:
+            >>> torch.atan(torch.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.7854])
+
+        See also:
+            `torch.atan2`, which takes the quadrant from the signs of two operands.
+        """
     def atan2(self, other: Tensor) -> Tensor:
-        """The angle of the point (other, input), in radians from -pi to pi."""
+        """The angle of the points with abscissa `other` and ordinate `input`, in radians from -pi to pi."""
     def atanh(self) -> Tensor:
-        """The inverse hyperbolic tangent."""
+        """The inverse hyperbolic tangent; infinite at -1 and 1, NaN beyond.
+
+        Integers become the default float dtype.
+
+        Example:
+            >>> torch.atanh(torch.tensor([0.0, 0.5, 1.0]))
+            tensor([0.0000, 0.5493,    inf])
+        """
     def bitwise_and(self, other: Tensor | Number) -> Tensor:
-        """And of every bit; for bools, logical."""
+        """The and of every bit of two integers, with broadcasting; of bools, the logical and.
+
+        Example:
+            >>> torch.bitwise_and(torch.tensor(12), torch.tensor(10))
+            tensor(8)
+        """
     def bitwise_left_shift(self, other: Tensor | Number) -> Tensor:
-        """Arithmetic shift to the left."""
+        """The arithmetic shift of integers to the left: ``input * 2 ** other``, rounded down.
+
+        Args:
+            other: The number of bits: a tensor that broadcasts with `input`, or a number.
+
+        Example:
+            >>> torch.bitwise_left_shift(torch.tensor([1, -1]), 2)
+            tensor([ 4, -4])
+        """
     def bitwise_not(self) -> Tensor:
-        """The complement of every bit; for bools, logical not."""
+        """The complement of every bit of an integer; of a bool, logical not."""
     def bitwise_or(self, other: Tensor | Number) -> Tensor:
-        """Or of every bit; for bools, logical."""
+        """The or of every bit of two integers, with broadcasting; of bools, the logical or.
+
+        Example:
+            >>> torch.bitwise_or(torch.tensor(12), torch.tensor(10))
+            tensor(14)
+        """
     def bitwise_right_shift(self, other: Tensor | Number) -> Tensor:
-        """Arithmetic shift to the right."""
+        """The arithmetic shift of integers to the right: ``input * 2 ** -other``, rounded down.
+
+        Args:
+            other: The number of bits: a tensor that broadcasts with `input`, or a number.
+
+        Example:
+            >>> torch.bitwise_right_shift(torch.tensor([1, -1]), 2)
+            tensor([ 0, -1])
+        """
     def bitwise_xor(self, other: Tensor | Number) -> Tensor:
-        """Exclusive or of every bit; for bools, logical."""
+        """The exclusive or of every bit of two integers, with broadcasting; of bools, the logical exclusive or.
+
+        Example:
+            >>> torch.bitwise_xor(torch.tensor(12), torch.tensor(10))
+            tensor(6)
+        """
     def ceil(self) -> Tensor:
-        """The smallest integer not below each element."""
+        """The smallest integer that is not below each element. The dtype stays and the gradient is zero.
+
+        Example:
+            >>> torch.ceil(torch.tensor([1.2, -1.7]))
+            tensor([ 2., -1.])
+        """
     def clamp(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
-        """``input`` between ``min`` and ``max`` (numbers or tensors; either may be absent). Where ``min > max`` the
-        result is ``max``.
-
-        RuntimeError when both are absent.
-        """
+        """`input` limited to the range from `min` to `max`, elementwise: ``min(max(input, min), max)``."""
     def clamp_max(self, max: Tensor | Number) -> Tensor:
-        """``input``, at most ``max``."""
+        """The smaller of `input` and the limit `max`, elementwise; NaN stays NaN.
+
+        Args:
+            max: The upper limit: a number or a tensor that broadcasts with `input`.
+
+        Example:
+            >>> torch.clamp_max(torch.tensor([-2.0, 0.5]), 0)
+            tensor([-2.,  0.])
+        """
     def clamp_min(self, min: Tensor | Number) -> Tensor:
-        """``input``, at least ``min``."""
+        """The larger of `input` and the limit `min`, elementwise; NaN stays NaN.
+
+        Args:
+            min: The lower limit: a number or a tensor that broadcasts with `input`.
+
+        Example:
+            >>> torch.clamp_min(torch.tensor([-2.0, 0.5]), 0)
+            tensor([0.0000, 0.5000])
+        """
     def clip(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
-        """``input`` between ``min`` and ``max`` (numbers or tensors; either may be absent). Where ``min > max`` the
-        result is ``max``.
-
-        RuntimeError when both are absent.
-        """
+        """`input` limited to the range from `min` to `max`, elementwise: ``min(max(input, min), max)``."""
     def conj(self) -> Tensor:
-        """The complex conjugate: a view with the conjugate bit, which ops work out where they need it; a real tensor
-        itself.
-        """
+        """The complex conjugate: a view with the conjugate bit set; a real tensor itself."""
     def conj_physical(self) -> Tensor:
-        """The complex conjugate."""
-    def copysign(self, other: Tensor | Number) -> Tensor:
-        """The size of ``input`` with the sign of ``other``."""
-    def cos(self) -> Tensor:
-        """The cosine."""
-    def cosh(self) -> Tensor:
-        """The hyperbolic cosine."""
-    def deg2rad(self) -> Tensor:
-        """Degrees to radians."""
-    def digamma(self) -> Tensor:
-        """The derivative of ``lgamma``. Minus infinity at 0, NaN at the negative integers."""
-    def div(self, other: Tensor | Number, *, rounding_mode: _b.str | None = None) -> Tensor:
-        """``input / other``; ``rounding_mode`` None (true division, integers become floats), "trunc" (towards zero) or
-        "floor" (down).
-        """
-    def divide(self, other: Tensor | Number, *, rounding_mode: _b.str | None = None) -> Tensor:
-        """``input / other``; ``rounding_mode`` None (true division, integers become floats), "trunc" (towards zero) or
-        "floor" (down).
-        """
-    def eq(self, other: Tensor | Number) -> Tensor:
-        """``input == other``, elementwise: a bool tensor."""
-    def erf(self) -> Tensor:
-        """The error function, ``2/sqrt(pi) * integral of exp(-t*t) from 0 to input``.
+        """The complex conjugate, computed at once; a real tensor itself.
 
-        >>> torch.erf(torch.tensor([0.0, 1.0]))
-        tensor([0.0000, 0.8427])
+        Example:
+            >>> torch.conj_physical(torch.tensor([1 + 2j]))
+            tensor([1.-2.j])
+
+        See also:
+            `torch.conj`, which returns a view with the conjugate bit.
         """
+    def copysign(self, other: Tensor | Number) -> Tensor:
+        """The magnitude of `input` with the sign of `other`, with broadcasting.
+
+        Integers become the default float dtype. The gradient at 0 is 0.
+
+        Example:
+            >>> torch.copysign(torch.tensor([1.0, -2.0]), -0.0)
+            tensor([-1., -2.])
+        """
+    def cos(self) -> Tensor:
+        """The cosine of an angle in radians; integers become the default float dtype.
+
+        Example:
+            >>> torch.cos(torch.tensor([0.0, 1.0]))
+            tensor([1.0000, 0.5403])
+        """
+    def cosh(self) -> Tensor:
+        """The hyperbolic cosine; integers become the default float dtype.
+
+        Example:
+            >>> torch.cosh(torch.tensor([0.0, 1.0]))
+            tensor([1.0000, 1.5431])
+        """
+    def deg2rad(self) -> Tensor:
+        """Angles in degrees converted to radians; integers become the default float dtype.
+
+        Example:
+            >>> torch.deg2rad(torch.tensor([0.0, 180.0]))
+            tensor([0.0000, 3.1416])
+        """
+    def digamma(self) -> Tensor:
+        r"""Computes the derivative of `lgamma`."""
+    def div(self, other: Tensor | Number, *, rounding_mode: _b.str | None = None) -> Tensor:
+        """``input / other``, elementwise with broadcasting, with the quotient rounded on request."""
+    def divide(self, other: Tensor | Number, *, rounding_mode: _b.str | None = None) -> Tensor:
+        """``input / other``, elementwise with broadcasting, with the quotient rounded on request."""
+    def eq(self, other: Tensor | Number) -> Tensor:
+        """``input == other``, elementwise with broadcasting: a bool tensor.
+
+        Example:
+            >>> torch.eq(torch.tensor([1, 2, 3]), 2)
+            tensor([False,  True, False])
+        """
+    def erf(self) -> Tensor:
+        r"""Computes the error function of each element."""
     def erfc(self) -> Tensor:
-        """``1 - erf(input)``, precise where that is small."""
+        r"""Computes the complementary error function, precise where it is small."""
     def erfinv(self) -> Tensor:
-        """The inverse of ``erf`` on (-1, 1); infinite at the ends, NaN outside."""
+        """Computes the inverse of the error function on (-1, 1)."""
     def exp(self) -> Tensor:
-        """``e ** input``."""
+        """The exponential ``e ** input``; integers become the default float dtype.
+
+        Example:
+            >>> torch.exp(torch.tensor([0.0, 1.0]))
+            tensor([1.0000, 2.7183])
+        """
     def exp2(self) -> Tensor:
-        """2 to the power of ``input``."""
+        """``2 ** input``; integers become the default float dtype.
+
+        Example:
+            >>> torch.exp2(torch.tensor([0.0, 3.0]))
+            tensor([1., 8.])
+        """
     def expm1(self) -> Tensor:
-        """``exp(input) - 1``, precise for small ``input``."""
+        """``exp(input) - 1``, precise for small `input`; integers become the default float dtype.
+
+        Example:
+            >>> torch.expm1(torch.tensor([0.0, 1.0]))
+            tensor([0.0000, 1.7183])
+        """
     def fix(self) -> Tensor:
-        """Each element without its fraction."""
+        """Each element without its fraction: rounded towards zero. The dtype stays and the gradient is zero.
+
+        Example:
+            >>> torch.trunc(torch.tensor([1.7, -1.7]))
+            tensor([ 1., -1.])
+        """
     def float_power(self, exponent: Tensor | Number) -> Tensor:
-        """``input ** exponent`` in double precision (complex if either is)."""
+        """``input ** exponent`` in double precision, with broadcasting."""
     def floor(self) -> Tensor:
-        """The largest integer not above each element."""
+        """The largest integer that is not above each element. The dtype stays and the gradient is zero.
+
+        Example:
+            >>> torch.floor(torch.tensor([1.7, -1.2]))
+            tensor([ 1., -2.])
+        """
     def floor_divide(self, other: Tensor | Number) -> Tensor:
-        """``input / other`` rounded down. RuntimeError for an integer division by zero."""
+        """``floor(input / other)``, elementwise with broadcasting."""
     def fmax(self, other: Tensor) -> Tensor:
-        """The larger of two elements; a number rather than a NaN."""
+        """The larger of two elements, with broadcasting; a number rather than a NaN."""
     def fmin(self, other: Tensor) -> Tensor:
-        """The smaller of two elements; a number rather than a NaN."""
+        """The smaller of two elements, with broadcasting; a number rather than a NaN."""
     def fmod(self, other: Tensor | Number) -> Tensor:
-        """The remainder of ``input / other`` with the sign of ``input``."""
+        """The remainder of ``input / other`` with the sign of `input`, with broadcasting, as C's `fmod`."""
     def frac(self) -> Tensor:
-        """The fraction of ``input``, with its sign."""
+        """The fraction of each element, with the element's sign: ``input - trunc(input)``.
+
+        Example:
+            >>> torch.frac(torch.tensor([1.25, -1.25]))
+            tensor([ 0.2500, -0.2500])
+        """
     def frexp(self) -> results.frexp:
-        """``input = mantissa * 2**exponent`` with 0.5 <= |mantissa| < 1."""
+        """The mantissa and the exponent of each element: ``input = mantissa * 2**exponent``."""
     def gcd(self, other: Tensor) -> Tensor:
-        """The greatest common divisor of integers."""
+        """The greatest common divisor of two integers, with broadcasting; not negative.
+
+        Args:
+            other: The second operand: a tensor that broadcasts with `input`.
+
+        Example:
+            >>> torch.gcd(torch.tensor([12, -5]), torch.tensor([18, 10]))
+            tensor([6, 5])
+        """
     def ge(self, other: Tensor | Number) -> Tensor:
-        """``input >= other``, elementwise: a bool tensor."""
+        """``input >= other``, elementwise with broadcasting: a bool tensor.
+
+        Example:
+            >>> torch.ge(torch.tensor([1, 2, 3]), 2)
+            tensor([False,  True,  True])
+        """
     def greater(self, other: Tensor | Number) -> Tensor:
-        """``input > other``, elementwise: a bool tensor."""
+        """``input > other``, elementwise with broadcasting: a bool tensor.
+
+        Example:
+            >>> torch.gt(torch.tensor([1, 2, 3]), 2)
+            tensor([False, False,  True])
+        """
     def greater_equal(self, other: Tensor | Number) -> Tensor:
-        """``input >= other``, elementwise: a bool tensor."""
+        """``input >= other``, elementwise with broadcasting: a bool tensor.
+
+        Example:
+            >>> torch.ge(torch.tensor([1, 2, 3]), 2)
+            tensor([False,  True,  True])
+        """
     def gt(self, other: Tensor | Number) -> Tensor:
-        """``input > other``, elementwise: a bool tensor."""
+        """``input > other``, elementwise with broadcasting: a bool tensor.
+
+        Example:
+            >>> torch.gt(torch.tensor([1, 2, 3]), 2)
+            tensor([False, False,  True])
+        """
     def hardshrink(self, lambd: _b.float = 0.5) -> Tensor:
-        """Zero within ``[-lambd, lambd]``, ``input`` elsewhere."""
+        """Zero where the absolute value is at most `lambd`, and `input` elsewhere."""
     def heaviside(self, values: Tensor) -> Tensor:
-        """0 below zero, 1 above, ``values`` at zero."""
+        """The Heaviside step function: 0 below zero, 1 above, `values` at zero."""
     def hypot(self, other: Tensor) -> Tensor:
-        """``sqrt(input**2 + other**2)`` without overflow."""
+        """The hypotenuse ``sqrt(input**2 + other**2)``, with broadcasting, computed without overflow.
+
+        Args:
+            other: The second operand: a tensor that broadcasts with `input`.
+
+        Example:
+            >>> torch.hypot(torch.tensor([3.0]), torch.tensor([4.0]))
+            tensor([5.])
+        """
     def i0(self) -> Tensor:
-        """The modified Bessel function of the first kind of order 0."""
+        """Computes the modified Bessel function of the first kind of order 0."""
     def igamma(self, other: Tensor) -> Tensor:
-        """The regularised lower incomplete gamma function P(input, other)."""
+        r"""Computes the regularized lower incomplete gamma function."""
     def igammac(self, other: Tensor) -> Tensor:
-        """The regularised upper incomplete gamma function Q(input, other)."""
+        """Computes the regularized upper incomplete gamma function."""
     def isclose(
         self, other: Tensor, rtol: _b.float = 1e-05, atol: _b.float = 1e-08, equal_nan: _b.bool = False
     ) -> Tensor:
-        """Whether ``|input - other| <= atol + rtol * |other|``, elementwise; equal infinities are close, and NaNs if
-        ``equal_nan``.
-        """
+        """Whether ``abs(input - other) <= atol + rtol * abs(other)``, with broadcasting: a bool tensor."""
     def isfinite(self) -> Tensor:
-        """Whether each element is neither infinite nor NaN."""
-    def isinf(self) -> Tensor:
-        """Whether each element is infinite."""
-    def isnan(self) -> Tensor:
-        """Whether each element is NaN."""
-    def isneginf(self) -> Tensor:
-        """Whether each element is negative infinity."""
-    def isposinf(self) -> Tensor:
-        """Whether each element is positive infinity."""
-    def isreal(self) -> Tensor:
-        """Whether each element's imaginary part is zero."""
-    def lcm(self, other: Tensor) -> Tensor:
-        """The least common multiple of integers."""
-    def ldexp(self, other: Tensor) -> Tensor:
-        """``input * 2**other``; of the dtype of a floating-point ``input`` where ``other`` is an integer."""
-    def le(self, other: Tensor | Number) -> Tensor:
-        """``input <= other``, elementwise: a bool tensor."""
-    def lerp(self, end: Tensor, weight: Tensor | Number) -> Tensor:
-        """``input + weight * (end - input)``. The three have one dtype.
+        """Whether each element is neither infinite nor NaN: a bool tensor.
 
-        >>> torch.lerp(torch.tensor([0.0, 10.0]), torch.tensor([10.0, 20.0]), 0.5)
-        tensor([ 5., 15.])
+        A complex element is tested by both of its parts.
+
+        Example:
+            >>> torch.isfinite(torch.tensor([1.0, float("inf"), float("nan")]))
+            tensor([ True, False, False])
         """
+    def isinf(self) -> Tensor:
+        """Whether each element is infinite: a bool tensor.
+
+        A complex element is tested by both of its parts.
+
+        Example:
+            >>> torch.isinf(torch.tensor([1.0, float("inf"), float("nan")]))
+            tensor([False,  True, False])
+        """
+    def isnan(self) -> Tensor:
+        """Whether each element is NaN: a bool tensor.
+
+        A complex element is tested by both of its parts.
+
+        Example:
+            >>> torch.isnan(torch.tensor([1.0, float("inf"), float("nan")]))
+            tensor([False, False,  True])
+        """
+    def isneginf(self) -> Tensor:
+        """Whether each element is negative infinity: a bool tensor.
+
+        Example:
+            >>> torch.isneginf(torch.tensor([1.0, float("inf"), -float("inf")]))
+            tensor([False, False,  True])
+        """
+    def isposinf(self) -> Tensor:
+        """Whether each element is positive infinity: a bool tensor.
+
+        Example:
+            >>> torch.isposinf(torch.tensor([1.0, float("inf"), -float("inf")]))
+            tensor([False,  True, False])
+        """
+    def isreal(self) -> Tensor:
+        """Whether the imaginary part of each element is zero: a bool tensor, all True for real dtypes.
+
+        Example:
+            >>> torch.isreal(torch.tensor([1 + 0j, 1j]))
+            tensor([ True, False])
+        """
+    def lcm(self, other: Tensor) -> Tensor:
+        """The least common multiple of two integers, with broadcasting; not negative.
+
+        Args:
+            other: The second operand: a tensor that broadcasts with `input`.
+
+        Example:
+            >>> torch.lcm(torch.tensor([4, -5]), torch.tensor([6, 10]))
+            tensor([12, 10])
+        """
+    def ldexp(self, other: Tensor) -> Tensor:
+        """``input * 2**other``, with broadcasting."""
+    def le(self, other: Tensor | Number) -> Tensor:
+        """``input <= other``, elementwise with broadcasting: a bool tensor.
+
+        Example:
+            >>> torch.le(torch.tensor([1, 2, 3]), 2)
+            tensor([ True,  True, False])
+        """
+    def lerp(self, end: Tensor, weight: Tensor | Number) -> Tensor:
+        """The linear interpolation ``input + weight * (end - input)``, with broadcasting."""
     def less(self, other: Tensor | Number) -> Tensor:
-        """``input < other``, elementwise: a bool tensor."""
-    def less_equal(self, other: Tensor | Number) -> Tensor:
-        """``input <= other``, elementwise: a bool tensor."""
-    def lgamma(self) -> Tensor:
-        """The logarithm of the absolute value of the gamma function."""
-    def log(self) -> Tensor:
-        """The natural logarithm."""
-    def log10(self) -> Tensor:
-        """The logarithm to base 10."""
-    def log1p(self) -> Tensor:
-        """``log(1 + input)``, precise for small ``input``."""
-    def log2(self) -> Tensor:
-        """The logarithm to base 2."""
-    def logaddexp(self, other: Tensor) -> Tensor:
-        """``log(exp(input) + exp(other))``."""
-    def logaddexp2(self, other: Tensor) -> Tensor:
-        """``log2(2**input + 2**other)``."""
-    def logical_and(self, other: Tensor) -> Tensor:
-        """Whether both elements are not zero."""
-    def logical_not(self) -> Tensor:
-        """Whether each element is zero."""
-    def logical_or(self, other: Tensor) -> Tensor:
-        """Whether either element is not zero."""
-    def logical_xor(self, other: Tensor) -> Tensor:
-        """Whether exactly one element is not zero."""
-    def logit(self, eps: _b.float | None = None) -> Tensor:
-        """``log(input / (1 - input))``, ``input`` first clamped to [eps, 1 - eps] when ``eps`` is given."""
-    def lt(self, other: Tensor | Number) -> Tensor:
-        """``input < other``, elementwise: a bool tensor."""
-    def maximum(self, other: Tensor) -> Tensor:
-        """The larger of two elements; NaN if either is. Gradients at ties go half and half."""
-    def minimum(self, other: Tensor) -> Tensor:
-        """The smaller of two elements; NaN if either is. Gradients at ties go half and half."""
-    def mul(self, other: Tensor | Number) -> Tensor:
-        """``input * other``, elementwise with broadcasting."""
-    def multiply(self, other: Tensor | Number) -> Tensor:
-        """``input * other``, elementwise with broadcasting."""
-    def mvlgamma(self, p: _b.float) -> Tensor:
-        """The multivariate log-gamma function of dimension ``p``: the sum of ``lgamma(input - j/2)`` for j < p, plus
-        ``log(pi) p (p-1)/4``.
+        """``input < other``, elementwise with broadcasting: a bool tensor.
+
+        Example:
+            >>> torch.lt(torch.tensor([1, 2, 3]), 2)
+            tensor([ True, False, False])
         """
+    def less_equal(self, other: Tensor | Number) -> Tensor:
+        """``input <= other``, elementwise with broadcasting: a bool tensor.
+
+        Example:
+            >>> torch.le(torch.tensor([1, 2, 3]), 2)
+            tensor([ True,  True, False])
+        """
+    def lgamma(self) -> Tensor:
+        r"""Computes the logarithm of the absolute value of the gamma function."""
+    def log(self) -> Tensor:
+        """The natural logarithm; integers become the default float dtype.
+
+        It is minus infinity at 0, and NaN for negative real numbers.
+
+        Example:
+            >>> torch.log(torch.tensor([1.0, 2.0, 0.0]))
+            tensor([0.0000, 0.6931,   -inf])
+        """
+    def log10(self) -> Tensor:
+        """The logarithm to base 10; integers become the default float dtype.
+
+        Example:
+            >>> torch.log10(torch.tensor([1.0, 2.0]))
+            tensor([0.0000, 0.3010])
+        """
+    def log1p(self) -> Tensor:
+        """``log(1 + input)``, precise for small `input`; integers become the default float dtype.
+
+        Example:
+            >>> torch.log1p(torch.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.6931])
+        """
+    def log2(self) -> Tensor:
+        """The logarithm to base 2; integers become the default float dtype.
+
+        Example:
+            >>> torch.log2(torch.tensor([1.0, 8.0]))
+            tensor([0., 3.])
+        """
+    def logaddexp(self, other: Tensor) -> Tensor:
+        """``log(exp(input) + exp(other))``, with broadcasting, computed without overflow.
+
+        Args:
+            other: The second operand: a tensor that broadcasts with `input`.
+
+        Example:
+            >>> torch.logaddexp(torch.tensor([0.0, 1000.0]), torch.tensor([0.0, 1000.0]))
+            tensor([6.9315e-01, 1.0007e+03])
+        """
+    def logaddexp2(self, other: Tensor) -> Tensor:
+        """``log2(2**input + 2**other)``, with broadcasting, computed without overflow.
+
+        Args:
+            other: The second operand: a tensor that broadcasts with `input`.
+
+        Example:
+            >>> torch.logaddexp2(torch.tensor([0.0, 1000.0]), torch.tensor([0.0, 1000.0]))
+            tensor([1.0000e+00, 1.0010e+03])
+        """
+    def logical_and(self, other: Tensor) -> Tensor:
+        """Whether both elements are not zero, with broadcasting: a bool tensor.
+
+        Args:
+            other: The second operand: a tensor that broadcasts with `input`.
+
+        Example:
+            >>> torch.logical_and(torch.tensor([0, 0, 1]), torch.tensor([0, 2, 3]))
+            tensor([False, False,  True])
+        """
+    def logical_not(self) -> Tensor:
+        """Whether each element is zero: a bool tensor.
+
+        Example:
+            >>> torch.logical_not(torch.tensor([0, 1, 2]))
+            tensor([ True, False, False])
+        """
+    def logical_or(self, other: Tensor) -> Tensor:
+        """Whether either element is not zero, with broadcasting: a bool tensor.
+
+        Args:
+            other: The second operand: a tensor that broadcasts with `input`.
+
+        Example:
+            >>> torch.logical_or(torch.tensor([0, 0, 1]), torch.tensor([0, 2, 3]))
+            tensor([False,  True,  True])
+        """
+    def logical_xor(self, other: Tensor) -> Tensor:
+        """Whether exactly one element is not zero, with broadcasting: a bool tensor.
+
+        Args:
+            other: The second operand: a tensor that broadcasts with `input`.
+
+        Example:
+            >>> torch.logical_xor(torch.tensor([0, 0, 1]), torch.tensor([0, 2, 3]))
+            tensor([False,  True, False])
+        """
+    def logit(self, eps: _b.float | None = None) -> Tensor:
+        r"""Computes the logit: the inverse of the logistic function."""
+    def lt(self, other: Tensor | Number) -> Tensor:
+        """``input < other``, elementwise with broadcasting: a bool tensor.
+
+        Example:
+            >>> torch.lt(torch.tensor([1, 2, 3]), 2)
+            tensor([ True, False, False])
+        """
+    def maximum(self, other: Tensor) -> Tensor:
+        """The larger of two elements, with broadcasting; NaN where either is NaN."""
+    def minimum(self, other: Tensor) -> Tensor:
+        """The smaller of two elements, with broadcasting; NaN where either is NaN."""
+    def mul(self, other: Tensor | Number) -> Tensor:
+        """``input * other``, elementwise with broadcasting; bools combine by logical and.
+
+        The operands promote to a common dtype.
+
+        Example:
+            >>> torch.mul(torch.tensor([1.0, 2.0]), torch.tensor([[10.0], [20.0]]))
+            tensor([[10., 20.],
+                    [20., 40.]])
+        """
+    def multiply(self, other: Tensor | Number) -> Tensor:
+        """``input * other``, elementwise with broadcasting; bools combine by logical and.
+
+        The operands promote to a common dtype.
+
+        Example:
+            >>> torch.mul(torch.tensor([1.0, 2.0]), torch.tensor([[10.0], [20.0]]))
+            tensor([[10., 20.],
+                    [20., 40.]])
+        """
+    def mvlgamma(self, p: _b.float) -> Tensor:
+        r"""Computes the logarithm of the multivariate gamma function."""
     def nan_to_num(
         self, nan: _b.float | None = None, posinf: _b.float | None = None, neginf: _b.float | None = None
     ) -> Tensor:
-        """NaN becomes ``nan`` (0), infinities ``posinf`` and ``neginf`` (the largest and smallest finite values)."""
+        """`input` with numbers in place of NaN and infinities."""
     def ne(self, other: Tensor | Number) -> Tensor:
-        """``input != other``, elementwise: a bool tensor."""
+        """``input != other``, elementwise with broadcasting: a bool tensor.
+
+        Example:
+            >>> torch.ne(torch.tensor([1, 2, 3]), 2)
+            tensor([ True, False,  True])
+        """
     def neg(self) -> Tensor:
-        """``-input``."""
+        """``-input``, elementwise.
+
+        Raises:
+            RuntimeError: `input` is a bool tensor.
+
+        Example:
+            >>> torch.neg(torch.tensor([1.0, -2.0]))
+            tensor([-1.,  2.])
+        """
     def negative(self) -> Tensor:
-        """``-input``."""
+        """``-input``, elementwise.
+
+        Raises:
+            RuntimeError: `input` is a bool tensor.
+
+        Example:
+            >>> torch.neg(torch.tensor([1.0, -2.0]))
+            tensor([-1.,  2.])
+        """
     def nextafter(self, other: Tensor) -> Tensor:
-        """The next number after ``input`` towards ``other``."""
+        """The next number of the dtype after `input` towards `other`, with broadcasting.
+
+        Args:
+            other: The second operand: a tensor that broadcasts with `input`.
+
+        Example:
+            >>> torch.nextafter(torch.tensor([1.0]), torch.tensor([2.0])) - 1
+            tensor([1.1921e-07])
+        """
     def not_equal(self, other: Tensor | Number) -> Tensor:
-        """``input != other``, elementwise: a bool tensor."""
+        """``input != other``, elementwise with broadcasting: a bool tensor.
+
+        Example:
+            >>> torch.ne(torch.tensor([1, 2, 3]), 2)
+            tensor([ True, False,  True])
+        """
     def polygamma(self, n: _b.int) -> Tensor:
-        """The n-th derivative of ``digamma``, n >= 0."""
+        r"""Computes a derivative of `digamma`."""
     def positive(self) -> Tensor:
-        """``input`` itself. RuntimeError for a bool tensor."""
+        """`input` itself.
+
+        Raises:
+            RuntimeError: `input` is a bool tensor.
+
+        Example:
+            >>> torch.positive(torch.tensor([-1.0, 2.0]))
+            tensor([-1.,  2.])
+        """
     def pow(self, exponent: Tensor | Number) -> Tensor:
-        """``input ** exponent``. RuntimeError for an integer tensor to a negative integer.
-
-        >>> torch.pow(torch.tensor([1.0, 2.0, 3.0]), 2)
-        tensor([1., 4., 9.])
-        """
+        """``input ** exponent``, elementwise with broadcasting."""
     def prelu(self, weight: Tensor) -> Tensor:
-        """``input`` where positive, ``weight * input`` elsewhere; ``weight`` has one element or one for each channel
-        (dimension 1).
-        """
+        """`input` where it is positive, and ``weight * input`` elsewhere (He et al., 2015)."""
     def rad2deg(self) -> Tensor:
-        """Radians to degrees."""
-    def reciprocal(self) -> Tensor:
-        """``1 / input``."""
-    def relu(self) -> Tensor:
-        """The positive part, ``max(input, 0)``, elementwise; NaN stays NaN.
+        """Angles in radians converted to degrees; integers become the default float dtype.
 
-        >>> torch.relu(torch.tensor([-1.0, 2.0]))
-        tensor([0., 2.])
+        Example:
+            >>> torch.rad2deg(torch.tensor([0.0, 1.0]))
+            tensor([ 0.0000, 57.2958])
         """
+    def reciprocal(self) -> Tensor:
+        """``1 / input``, elementwise; integers become the default float dtype.
+
+        Example:
+            >>> torch.reciprocal(torch.tensor([2.0, 4.0]))
+            tensor([0.5000, 0.2500])
+        """
+    def relu(self) -> Tensor:
+        """The positive part ``max(input, 0)``, elementwise; NaN stays NaN."""
     def remainder(self, other: Tensor | Number) -> Tensor:
-        """The remainder of ``input / other`` with the sign of ``other``, as Python's ``%``."""
+        """The remainder of ``input / other`` with the sign of `other`, with broadcasting, as Python's ``%``."""
     def resolve_conj(self) -> Tensor:
-        """A copy in which the conjugate bit is worked out; a tensor without it itself."""
+        """`input` without the conjugate bit: a copy with the values worked out, or `input` itself.
+
+        Example:
+            >>> x = torch.tensor([1 + 2j]).conj()
+            >>> y = torch.resolve_conj(x)
+            >>> x.is_conj(), y.is_conj()
+            (True, False)
+        """
     def resolve_neg(self) -> Tensor:
-        """A copy in which the negative bit is worked out; a tensor without it itself."""
+        """`input` without the negative bit: a copy with the values worked out, or `input` itself.
+
+        Example:
+            >>> x = torch.tensor([1 + 2j]).conj().imag
+            >>> y = torch.resolve_neg(x)
+            >>> x.is_neg(), y.is_neg(), y
+            (True, False, tensor([-2.]))
+        """
     def round(self, *, decimals: _b.int = 0) -> Tensor:
-        """To the nearest integer, or to ``decimals`` decimal places (negative: to tens, hundreds ...); ties go to
-        even.
-        """
+        """Each element rounded to the nearest integer, or to `decimals` decimal places; ties go to even."""
     def rsqrt(self) -> Tensor:
-        """``1 / sqrt(input)``."""
-    def sgn(self) -> Tensor:
-        """The sign of a real number; of a complex one, ``input / |input|`` (0 at 0)."""
-    def sigmoid(self) -> Tensor:
-        """``1 / (1 + exp(-input))``."""
-    def sign(self) -> Tensor:
-        """-1, 0 or 1 by the sign of each element; 0 for NaN."""
-    def signbit(self) -> Tensor:
-        """Whether the sign bit is set (also for -0.0)."""
-    def sin(self) -> Tensor:
-        """The sine."""
-    def sinc(self) -> Tensor:
-        """``sin(pi * input) / (pi * input)``, and 1 at 0."""
-    def sinh(self) -> Tensor:
-        """The hyperbolic sine."""
-    def sqrt(self) -> Tensor:
-        """The square root."""
-    def square(self) -> Tensor:
-        """``input * input``."""
-    def sub(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
-        """``input - alpha * other``, elementwise with broadcasting. RuntimeError for bool tensors."""
-    def subtract(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
-        """``input - alpha * other``, elementwise with broadcasting. RuntimeError for bool tensors."""
-    def tan(self) -> Tensor:
-        """The tangent."""
-    def tanh(self) -> Tensor:
-        """The hyperbolic tangent."""
-    def true_divide(self, other: Tensor | Number, *, rounding_mode: _b.str | None = None) -> Tensor:
-        """``input / other``; ``rounding_mode`` None (true division, integers become floats), "trunc" (towards zero) or
-        "floor" (down).
+        """The reciprocal square root ``1 / sqrt(input)``; integers become the default float dtype.
+
+        It is infinite at 0, and NaN for negative real numbers.
+
+        Example:
+            >>> torch.rsqrt(torch.tensor([4.0, 0.25]))
+            tensor([0.5000, 2.0000])
         """
+    def sgn(self) -> Tensor:
+        """The sign of a real number; of a complex one, ``input / abs(input)``, and 0 at 0.
+
+        Example:
+            >>> torch.sgn(torch.tensor([3 + 4j, 0j]))
+            tensor([0.6000+0.8000j, 0.0000+0.0000j])
+            >>> torch.sgn(torch.tensor([-2.0, 5.0]))
+            tensor([-1.,  1.])
+        """
+    def sigmoid(self) -> Tensor:
+        """The logistic function ``1 / (1 + exp(-input))``; integers become the default float dtype.
+
+        Example:
+            >>> torch.sigmoid(torch.tensor([0.0, 1.0]))
+            tensor([0.5000, 0.7311])
+
+        See also:
+            `torch.logit`, its inverse.
+        """
+    def sign(self) -> Tensor:
+        """The sign of each element: -1, 0 or 1; 0 for NaN."""
+    def signbit(self) -> Tensor:
+        """Whether the sign bit of each element is set, also for -0.0: a bool tensor.
+
+        Example:
+            >>> torch.signbit(torch.tensor([-1.0, -0.0, 0.0]))
+            tensor([ True,  True, False])
+        """
+    def sin(self) -> Tensor:
+        """The sine of an angle in radians; integers become the default float dtype.
+
+        Example:
+            >>> torch.sin(torch.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.8415])
+        """
+    def sinc(self) -> Tensor:
+        r"""Computes the normalized sinc function."""
+    def sinh(self) -> Tensor:
+        """The hyperbolic sine; integers become the default float dtype.
+
+        Example:
+            >>> torch.sinh(torch.tensor([0.0, 1.0]))
+            tensor([0.0000, 1.1752])
+        """
+    def sqrt(self) -> Tensor:
+        """The square root; NaN for negative real numbers. Integers become the default float dtype.
+
+        Example:
+            >>> torch.sqrt(torch.tensor([4.0, 2.0]))
+            tensor([2.0000, 1.4142])
+        """
+    def square(self) -> Tensor:
+        """``input * input``, elementwise; bools become int64.
+
+        Example:
+            >>> torch.square(torch.tensor([-3.0, 2.0]))
+            tensor([9., 4.])
+        """
+    def sub(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
+        """``input - alpha * other``, elementwise with broadcasting."""
+    def subtract(self, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
+        """``input - alpha * other``, elementwise with broadcasting."""
+    def tan(self) -> Tensor:
+        """The tangent of an angle in radians; integers become the default float dtype.
+
+        Example:
+            >>> torch.tan(torch.tensor([0.0, 1.0]))
+            tensor([0.0000, 1.5574])
+        """
+    def tanh(self) -> Tensor:
+        """The hyperbolic tangent; integers become the default float dtype.
+
+        Example:
+            >>> torch.tanh(torch.tensor([0.0, 1.0]))
+            tensor([0.0000, 0.7616])
+        """
+    def true_divide(self, other: Tensor | Number, *, rounding_mode: _b.str | None = None) -> Tensor:
+        """``input / other``, elementwise with broadcasting, with the quotient rounded on request."""
     def trunc(self) -> Tensor:
-        """Each element without its fraction."""
+        """Each element without its fraction: rounded towards zero. The dtype stays and the gradient is zero.
+
+        Example:
+            >>> torch.trunc(torch.tensor([1.7, -1.7]))
+            tensor([ 1., -1.])
+        """
     def where(self, condition: Tensor, other: Tensor | Number) -> Tensor:
-        """``torch.where(condition, self, other)``."""
+        """Elements of this tensor where `condition` holds, and of `other` elsewhere.
+
+        Args:
+            condition: A bool tensor that broadcasts with the operands.
+
+        Example:
+            >>> torch.tensor([1.0, 2.0]).where(torch.tensor([True, False]), 0.0)
+            tensor([1., 0.])
+        """
     def xlogy(self, other: Tensor | Number) -> Tensor:
-        """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
+        """Computes ``input * log(other)``, and 0 where `input` is 0 and `other` is not NaN."""
     def abs_(self) -> Self:
         """In-place version of `abs`: writes the result into the tensor and returns it."""
     def absolute_(self) -> Self:
@@ -584,9 +1052,7 @@ def _amp_update_scale_(
     """
 
 def _conj(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The complex conjugate: a view with the conjugate bit, which ops work out where they need it; a real tensor
-    itself.
-    """
+    """The complex conjugate: a view with the conjugate bit set; a real tensor itself."""
 
 def _conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex conjugate, computed."""
@@ -595,94 +1061,204 @@ def _neg_view(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The negative: a view with the negative bit, which ops work out where they need it."""
 
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The absolute value; of a complex tensor, a real one."""
+    """The absolute value; of a complex tensor, the modulus in the real dtype."""
 
 def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The absolute value; of a complex tensor, a real one."""
+    """The absolute value; of a complex tensor, the modulus in the real dtype."""
 
 def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse cosine, in radians."""
+    """The inverse cosine, in radians from 0 to pi; NaN outside [-1, 1].
 
-def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse hyperbolic cosine."""
+    Integers become the default float dtype.
 
-def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``input + alpha * other``, elementwise with broadcasting.
-
-    >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0]), alpha=0.5)
-    tensor([ 6., 12.])
+    Example:
+        >>> torch.acos(torch.tensor([1.0, 0.0]))
+        tensor([0.0000, 1.5708])
     """
 
+def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverse hyperbolic cosine; NaN below 1. Integers become the default float dtype.
+
+    Example:
+        >>> torch.acosh(torch.tensor([1.0, 2.0]))
+        tensor([0.0000, 1.3170])
+    """
+
+def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+    """``input + alpha * other``, elementwise with broadcasting."""
+
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``input + value * tensor1 / tensor2``. RuntimeError for integers."""
+    """``input + value * tensor1 / tensor2``, elementwise with broadcasting."""
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``input + value * tensor1 * tensor2``."""
+    """``input + value * tensor1 * tensor2``, elementwise with broadcasting."""
 
 def allclose(
     input: Tensor, other: Tensor, rtol: _b.float = 1e-05, atol: _b.float = 1e-08, equal_nan: _b.bool = False
 ) -> _b.bool:
-    """True if all elements are close (see ``isclose``): a Python bool."""
+    """Whether all elements are close: ``abs(input - other) <= atol + rtol * abs(other)``."""
 
 def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The angle in radians; for real numbers 0 or pi."""
+    """The angle of each complex number in radians; of a real number, 0 or pi, and NaN for NaN."""
 
 def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse cosine, in radians."""
+    """The inverse cosine, in radians from 0 to pi; NaN outside [-1, 1].
+
+    Integers become the default float dtype.
+
+    Example:
+        >>> torch.acos(torch.tensor([1.0, 0.0]))
+        tensor([0.0000, 1.5708])
+    """
 
 def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse hyperbolic cosine."""
+    """The inverse hyperbolic cosine; NaN below 1. Integers become the default float dtype.
+
+    Example:
+        >>> torch.acosh(torch.tensor([1.0, 2.0]))
+        tensor([0.0000, 1.3170])
+    """
 
 def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse sine, in radians."""
+    """The inverse sine, in radians from -pi/2 to pi/2; NaN outside [-1, 1].
+
+    Integers become the default float dtype.
+
+    Example:
+        >>> torch.asin(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 1.5708])
+    """
 
 def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse hyperbolic sine."""
+    """The inverse hyperbolic sine; integers become the default float dtype.
+
+    Example:
+        >>> torch.asinh(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.8814])
+    """
 
 def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse tangent, in radians."""
+    """The inverse tangent, in radians from -pi/2 to pi/2. Integers become the default float dtype.
+
+    Example:
+        >>> torch.atan(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.7854])
+
+    See also:
+        `torch.atan2`, which takes the quadrant from the signs of two operands.
+    """
 
 def arctan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The angle of the point (other, input), in radians from -pi to pi."""
+    """The angle of the points with abscissa `other` and ordinate `input`, in radians from -pi to pi."""
 
 def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse hyperbolic tangent."""
+    """The inverse hyperbolic tangent; infinite at -1 and 1, NaN beyond.
+
+    Integers become the default float dtype.
+
+    Example:
+        >>> torch.atanh(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([0.0000, 0.5493,    inf])
+    """
 
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse sine, in radians."""
+    """The inverse sine, in radians from -pi/2 to pi/2; NaN outside [-1, 1].
+
+    Integers become the default float dtype.
+
+    Example:
+        >>> torch.asin(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 1.5708])
+    """
 
 def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse hyperbolic sine."""
+    """The inverse hyperbolic sine; integers become the default float dtype.
+
+    Example:
+        >>> torch.asinh(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.8814])
+    """
 
 def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse tangent, in radians."""
+    """The inverse tangent, in radians from -pi/2 to pi/2. Integers become the default float dtype.
+
+    Example:
+        >>> torch.atan(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.7854])
+
+    See also:
+        `torch.atan2`, which takes the quadrant from the signs of two operands.
+    """
 
 def atan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The angle of the point (other, input), in radians from -pi to pi."""
+    """The angle of the points with abscissa `other` and ordinate `input`, in radians from -pi to pi."""
 
 def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse hyperbolic tangent."""
+    """The inverse hyperbolic tangent; infinite at -1 and 1, NaN beyond.
+
+    Integers become the default float dtype.
+
+    Example:
+        >>> torch.atanh(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([0.0000, 0.5493,    inf])
+    """
 
 def bitwise_and(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """And of every bit; for bools, logical."""
+    """The and of every bit of two integers, with broadcasting; of bools, the logical and.
+
+    Example:
+        >>> torch.bitwise_and(torch.tensor(12), torch.tensor(10))
+        tensor(8)
+    """
 
 def bitwise_left_shift(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Arithmetic shift to the left."""
+    """The arithmetic shift of integers to the left: ``input * 2 ** other``, rounded down.
+
+    Args:
+        other: The number of bits: a tensor that broadcasts with `input`, or a number.
+
+    Example:
+        >>> torch.bitwise_left_shift(torch.tensor([1, -1]), 2)
+        tensor([ 4, -4])
+    """
 
 def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The complement of every bit; for bools, logical not."""
+    """The complement of every bit of an integer; of a bool, logical not."""
 
 def bitwise_or(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Or of every bit; for bools, logical."""
+    """The or of every bit of two integers, with broadcasting; of bools, the logical or.
+
+    Example:
+        >>> torch.bitwise_or(torch.tensor(12), torch.tensor(10))
+        tensor(14)
+    """
 
 def bitwise_right_shift(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Arithmetic shift to the right."""
+    """The arithmetic shift of integers to the right: ``input * 2 ** -other``, rounded down.
+
+    Args:
+        other: The number of bits: a tensor that broadcasts with `input`, or a number.
+
+    Example:
+        >>> torch.bitwise_right_shift(torch.tensor([1, -1]), 2)
+        tensor([ 0, -1])
+    """
 
 def bitwise_xor(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """Exclusive or of every bit; for bools, logical."""
+    """The exclusive or of every bit of two integers, with broadcasting; of bools, the logical exclusive or.
+
+    Example:
+        >>> torch.bitwise_xor(torch.tensor(12), torch.tensor(10))
+        tensor(6)
+    """
 
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The smallest integer not below each element."""
+    """The smallest integer that is not below each element. The dtype stays and the gradient is zero.
+
+    Example:
+        >>> torch.ceil(torch.tensor([1.2, -1.7]))
+        tensor([ 2., -1.])
+    """
 
 def celu(input: Tensor, alpha: Number = 1.0, *, out: Tensor | None = None) -> Tensor:
     """``max(0, input) + min(0, alpha * (exp(input / alpha) - 1))`` (Barron, 2017)."""
@@ -690,157 +1266,256 @@ def celu(input: Tensor, alpha: Number = 1.0, *, out: Tensor | None = None) -> Te
 def clamp(
     input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """``input`` between ``min`` and ``max`` (numbers or tensors; either may be absent). Where ``min > max`` the result
-    is ``max``.
-
-    RuntimeError when both are absent.
-    """
+    """`input` limited to the range from `min` to `max`, elementwise: ``min(max(input, min), max)``."""
 
 def clamp_max(input: Tensor, max: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input``, at most ``max``."""
+    """The smaller of `input` and the limit `max`, elementwise; NaN stays NaN.
+
+    Args:
+        max: The upper limit: a number or a tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.clamp_max(torch.tensor([-2.0, 0.5]), 0)
+        tensor([-2.,  0.])
+    """
 
 def clamp_min(input: Tensor, min: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input``, at least ``min``."""
+    """The larger of `input` and the limit `min`, elementwise; NaN stays NaN.
+
+    Args:
+        min: The lower limit: a number or a tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.clamp_min(torch.tensor([-2.0, 0.5]), 0)
+        tensor([0.0000, 0.5000])
+    """
 
 def clip(
     input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """``input`` between ``min`` and ``max`` (numbers or tensors; either may be absent). Where ``min > max`` the result
-    is ``max``.
-
-    RuntimeError when both are absent.
-    """
+    """`input` limited to the range from `min` to `max`, elementwise: ``min(max(input, min), max)``."""
 
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A complex tensor from its real and imaginary parts, of one floating dtype."""
+    """The complex tensor ``real + 1j * imag``, with broadcasting."""
 
 def conj(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The complex conjugate: a view with the conjugate bit, which ops work out where they need it; a real tensor
-    itself.
-    """
+    """The complex conjugate: a view with the conjugate bit set; a real tensor itself."""
 
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The complex conjugate."""
+    """The complex conjugate, computed at once; a real tensor itself.
+
+    Example:
+        >>> torch.conj_physical(torch.tensor([1 + 2j]))
+        tensor([1.-2.j])
+
+    See also:
+        `torch.conj`, which returns a view with the conjugate bit.
+    """
 
 def copysign(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """The size of ``input`` with the sign of ``other``."""
+    """The magnitude of `input` with the sign of `other`, with broadcasting.
+
+    Integers become the default float dtype. The gradient at 0 is 0.
+
+    Example:
+        >>> torch.copysign(torch.tensor([1.0, -2.0]), -0.0)
+        tensor([-1., -2.])
+    """
 
 def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The cosine."""
+    """The cosine of an angle in radians; integers become the default float dtype.
+
+    Example:
+        >>> torch.cos(torch.tensor([0.0, 1.0]))
+        tensor([1.0000, 0.5403])
+    """
 
 def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The hyperbolic cosine."""
+    """The hyperbolic cosine; integers become the default float dtype.
+
+    Example:
+        >>> torch.cosh(torch.tensor([0.0, 1.0]))
+        tensor([1.0000, 1.5431])
+    """
 
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Degrees to radians."""
+    """Angles in degrees converted to radians; integers become the default float dtype.
+
+    Example:
+        >>> torch.deg2rad(torch.tensor([0.0, 180.0]))
+        tensor([0.0000, 3.1416])
+    """
 
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The derivative of ``lgamma``. Minus infinity at 0, NaN at the negative integers."""
+    r"""Computes the derivative of `lgamma`."""
 
 def div(
     input: Tensor | Number, other: Tensor | Number, *, rounding_mode: _b.str | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """``input / other``; ``rounding_mode`` None (true division, integers become floats), "trunc" (towards zero) or
-    "floor" (down).
-    """
+    """``input / other``, elementwise with broadcasting, with the quotient rounded on request."""
 
 def divide(
     input: Tensor | Number, other: Tensor | Number, *, rounding_mode: _b.str | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """``input / other``; ``rounding_mode`` None (true division, integers become floats), "trunc" (towards zero) or
-    "floor" (down).
-    """
+    """``input / other``, elementwise with broadcasting, with the quotient rounded on request."""
 
 def eq(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input == other``, elementwise: a bool tensor."""
+    """``input == other``, elementwise with broadcasting: a bool tensor.
 
-def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The error function, ``2/sqrt(pi) * integral of exp(-t*t) from 0 to input``.
-
-    >>> torch.erf(torch.tensor([0.0, 1.0]))
-    tensor([0.0000, 0.8427])
+    Example:
+        >>> torch.eq(torch.tensor([1, 2, 3]), 2)
+        tensor([False,  True, False])
     """
 
+def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    r"""Computes the error function of each element."""
+
 def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``1 - erf(input)``, precise where that is small."""
+    r"""Computes the complementary error function, precise where it is small."""
 
 def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of ``erf`` on (-1, 1); infinite at the ends, NaN outside."""
+    """Computes the inverse of the error function on (-1, 1)."""
 
 def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``e ** input``."""
+    """The exponential ``e ** input``; integers become the default float dtype.
+
+    Example:
+        >>> torch.exp(torch.tensor([0.0, 1.0]))
+        tensor([1.0000, 2.7183])
+    """
 
 def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """2 to the power of ``input``."""
+    """``2 ** input``; integers become the default float dtype.
+
+    Example:
+        >>> torch.exp2(torch.tensor([0.0, 3.0]))
+        tensor([1., 8.])
+    """
 
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``exp(input) - 1``, precise for small ``input``."""
+    """``exp(input) - 1``, precise for small `input`; integers become the default float dtype.
+
+    Example:
+        >>> torch.expm1(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 1.7183])
+    """
 
 def fill(input: Tensor, value: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """A tensor like ``input`` filled with ``value``, a number or a 0-dimensional tensor."""
+    """A tensor like `input` with every element set to `value`."""
 
 def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Each element without its fraction."""
+    """Each element without its fraction: rounded towards zero. The dtype stays and the gradient is zero.
+
+    Example:
+        >>> torch.trunc(torch.tensor([1.7, -1.7]))
+        tensor([ 1., -1.])
+    """
 
 def float_power(input: Tensor | Number, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input ** exponent`` in double precision (complex if either is)."""
+    """``input ** exponent`` in double precision, with broadcasting."""
 
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The largest integer not above each element."""
+    """The largest integer that is not above each element. The dtype stays and the gradient is zero.
+
+    Example:
+        >>> torch.floor(torch.tensor([1.7, -1.2]))
+        tensor([ 1., -2.])
+    """
 
 def floor_divide(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input / other`` rounded down. RuntimeError for an integer division by zero."""
+    """``floor(input / other)``, elementwise with broadcasting."""
 
 def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The larger of two elements; a number rather than a NaN."""
+    """The larger of two elements, with broadcasting; a number rather than a NaN."""
 
 def fmin(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The smaller of two elements; a number rather than a NaN."""
+    """The smaller of two elements, with broadcasting; a number rather than a NaN."""
 
 def fmod(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """The remainder of ``input / other`` with the sign of ``input``."""
+    """The remainder of ``input / other`` with the sign of `input`, with broadcasting, as C's `fmod`."""
 
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The fraction of ``input``, with its sign."""
+    """The fraction of each element, with the element's sign: ``input - trunc(input)``.
+
+    Example:
+        >>> torch.frac(torch.tensor([1.25, -1.25]))
+        tensor([ 0.2500, -0.2500])
+    """
 
 def frexp(input: Tensor, *, out: Sequence[Tensor] | None = None) -> results.frexp:
-    """``input = mantissa * 2**exponent`` with 0.5 <= |mantissa| < 1."""
+    """The mantissa and the exponent of each element: ``input = mantissa * 2**exponent``."""
 
 def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The greatest common divisor of integers."""
+    """The greatest common divisor of two integers, with broadcasting; not negative.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.gcd(torch.tensor([12, -5]), torch.tensor([18, 10]))
+        tensor([6, 5])
+    """
 
 def ge(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input >= other``, elementwise: a bool tensor."""
+    """``input >= other``, elementwise with broadcasting: a bool tensor.
+
+    Example:
+        >>> torch.ge(torch.tensor([1, 2, 3]), 2)
+        tensor([False,  True,  True])
+    """
 
 def greater(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input > other``, elementwise: a bool tensor."""
+    """``input > other``, elementwise with broadcasting: a bool tensor.
+
+    Example:
+        >>> torch.gt(torch.tensor([1, 2, 3]), 2)
+        tensor([False, False,  True])
+    """
 
 def greater_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input >= other``, elementwise: a bool tensor."""
+    """``input >= other``, elementwise with broadcasting: a bool tensor.
+
+    Example:
+        >>> torch.ge(torch.tensor([1, 2, 3]), 2)
+        tensor([False,  True,  True])
+    """
 
 def gt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input > other``, elementwise: a bool tensor."""
+    """``input > other``, elementwise with broadcasting: a bool tensor.
+
+    Example:
+        >>> torch.gt(torch.tensor([1, 2, 3]), 2)
+        tensor([False, False,  True])
+    """
 
 def hardshrink(input: Tensor, lambd: _b.float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """Zero within ``[-lambd, lambd]``, ``input`` elsewhere."""
+    """Zero where the absolute value is at most `lambd`, and `input` elsewhere."""
 
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """0 below zero, 1 above, ``values`` at zero."""
+    """The Heaviside step function: 0 below zero, 1 above, `values` at zero."""
 
 def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``sqrt(input**2 + other**2)`` without overflow."""
+    """The hypotenuse ``sqrt(input**2 + other**2)``, with broadcasting, computed without overflow.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.hypot(torch.tensor([3.0]), torch.tensor([4.0]))
+        tensor([5.])
+    """
 
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The modified Bessel function of the first kind of order 0."""
+    """Computes the modified Bessel function of the first kind of order 0."""
 
 def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The regularised lower incomplete gamma function P(input, other)."""
+    r"""Computes the regularized lower incomplete gamma function."""
 
 def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The regularised upper incomplete gamma function Q(input, other)."""
+    """Computes the regularized upper incomplete gamma function."""
 
 def imag(input: Tensor) -> Tensor:
-    """The imaginary part, a view. RuntimeError for a real tensor."""
+    """The imaginary part of a complex tensor: a view of it."""
 
 def isclose(
     input: Tensor,
@@ -851,105 +1526,244 @@ def isclose(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Whether ``|input - other| <= atol + rtol * |other|``, elementwise; equal infinities are close, and NaNs if
-    ``equal_nan``.
-    """
+    """Whether ``abs(input - other) <= atol + rtol * abs(other)``, with broadcasting: a bool tensor."""
 
 def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether each element is neither infinite nor NaN."""
+    """Whether each element is neither infinite nor NaN: a bool tensor.
+
+    A complex element is tested by both of its parts.
+
+    Example:
+        >>> torch.isfinite(torch.tensor([1.0, float("inf"), float("nan")]))
+        tensor([ True, False, False])
+    """
 
 def isinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether each element is infinite."""
+    """Whether each element is infinite: a bool tensor.
+
+    A complex element is tested by both of its parts.
+
+    Example:
+        >>> torch.isinf(torch.tensor([1.0, float("inf"), float("nan")]))
+        tensor([False,  True, False])
+    """
 
 def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether each element is NaN."""
+    """Whether each element is NaN: a bool tensor.
+
+    A complex element is tested by both of its parts.
+
+    Example:
+        >>> torch.isnan(torch.tensor([1.0, float("inf"), float("nan")]))
+        tensor([False, False,  True])
+    """
 
 def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether each element is negative infinity."""
+    """Whether each element is negative infinity: a bool tensor.
+
+    Example:
+        >>> torch.isneginf(torch.tensor([1.0, float("inf"), -float("inf")]))
+        tensor([False, False,  True])
+    """
 
 def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether each element is positive infinity."""
+    """Whether each element is positive infinity: a bool tensor.
+
+    Example:
+        >>> torch.isposinf(torch.tensor([1.0, float("inf"), -float("inf")]))
+        tensor([False,  True, False])
+    """
 
 def isreal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether each element's imaginary part is zero."""
+    """Whether the imaginary part of each element is zero: a bool tensor, all True for real dtypes.
+
+    Example:
+        >>> torch.isreal(torch.tensor([1 + 0j, 1j]))
+        tensor([ True, False])
+    """
 
 def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The least common multiple of integers."""
+    """The least common multiple of two integers, with broadcasting; not negative.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.lcm(torch.tensor([4, -5]), torch.tensor([6, 10]))
+        tensor([12, 10])
+    """
 
 def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``input * 2**other``; of the dtype of a floating-point ``input`` where ``other`` is an integer."""
+    """``input * 2**other``, with broadcasting."""
 
 def le(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input <= other``, elementwise: a bool tensor."""
+    """``input <= other``, elementwise with broadcasting: a bool tensor.
+
+    Example:
+        >>> torch.le(torch.tensor([1, 2, 3]), 2)
+        tensor([ True,  True, False])
+    """
 
 def lerp(input: Tensor, end: Tensor, weight: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input + weight * (end - input)``. The three have one dtype.
-
-    >>> torch.lerp(torch.tensor([0.0, 10.0]), torch.tensor([10.0, 20.0]), 0.5)
-    tensor([ 5., 15.])
-    """
+    """The linear interpolation ``input + weight * (end - input)``, with broadcasting."""
 
 def less(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input < other``, elementwise: a bool tensor."""
+    """``input < other``, elementwise with broadcasting: a bool tensor.
+
+    Example:
+        >>> torch.lt(torch.tensor([1, 2, 3]), 2)
+        tensor([ True, False, False])
+    """
 
 def less_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input <= other``, elementwise: a bool tensor."""
+    """``input <= other``, elementwise with broadcasting: a bool tensor.
+
+    Example:
+        >>> torch.le(torch.tensor([1, 2, 3]), 2)
+        tensor([ True,  True, False])
+    """
 
 def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the absolute value of the gamma function."""
+    r"""Computes the logarithm of the absolute value of the gamma function."""
 
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The natural logarithm."""
+    """The natural logarithm; integers become the default float dtype.
+
+    It is minus infinity at 0, and NaN for negative real numbers.
+
+    Example:
+        >>> torch.log(torch.tensor([1.0, 2.0, 0.0]))
+        tensor([0.0000, 0.6931,   -inf])
+    """
 
 def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm to base 10."""
+    """The logarithm to base 10; integers become the default float dtype.
+
+    Example:
+        >>> torch.log10(torch.tensor([1.0, 2.0]))
+        tensor([0.0000, 0.3010])
+    """
 
 def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``log(1 + input)``, precise for small ``input``."""
+    """``log(1 + input)``, precise for small `input`; integers become the default float dtype.
+
+    Example:
+        >>> torch.log1p(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.6931])
+    """
 
 def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm to base 2."""
+    """The logarithm to base 2; integers become the default float dtype.
+
+    Example:
+        >>> torch.log2(torch.tensor([1.0, 8.0]))
+        tensor([0., 3.])
+    """
 
 def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``log(exp(input) + exp(other))``."""
+    """``log(exp(input) + exp(other))``, with broadcasting, computed without overflow.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.logaddexp(torch.tensor([0.0, 1000.0]), torch.tensor([0.0, 1000.0]))
+        tensor([6.9315e-01, 1.0007e+03])
+    """
 
 def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``log2(2**input + 2**other)``."""
+    """``log2(2**input + 2**other)``, with broadcasting, computed without overflow.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.logaddexp2(torch.tensor([0.0, 1000.0]), torch.tensor([0.0, 1000.0]))
+        tensor([1.0000e+00, 1.0010e+03])
+    """
 
 def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether both elements are not zero."""
+    """Whether both elements are not zero, with broadcasting: a bool tensor.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.logical_and(torch.tensor([0, 0, 1]), torch.tensor([0, 2, 3]))
+        tensor([False, False,  True])
+    """
 
 def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether each element is zero."""
+    """Whether each element is zero: a bool tensor.
+
+    Example:
+        >>> torch.logical_not(torch.tensor([0, 1, 2]))
+        tensor([ True, False, False])
+    """
 
 def logical_or(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether either element is not zero."""
+    """Whether either element is not zero, with broadcasting: a bool tensor.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.logical_or(torch.tensor([0, 0, 1]), torch.tensor([0, 2, 3]))
+        tensor([False,  True,  True])
+    """
 
 def logical_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether exactly one element is not zero."""
+    """Whether exactly one element is not zero, with broadcasting: a bool tensor.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.logical_xor(torch.tensor([0, 0, 1]), torch.tensor([0, 2, 3]))
+        tensor([False,  True, False])
+    """
 
 def logit(input: Tensor, eps: _b.float | None = None, *, out: Tensor | None = None) -> Tensor:
-    """``log(input / (1 - input))``, ``input`` first clamped to [eps, 1 - eps] when ``eps`` is given."""
+    r"""Computes the logit: the inverse of the logistic function."""
 
 def lt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input < other``, elementwise: a bool tensor."""
+    """``input < other``, elementwise with broadcasting: a bool tensor.
+
+    Example:
+        >>> torch.lt(torch.tensor([1, 2, 3]), 2)
+        tensor([ True, False, False])
+    """
 
 def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The larger of two elements; NaN if either is. Gradients at ties go half and half."""
+    """The larger of two elements, with broadcasting; NaN where either is NaN."""
 
 def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The smaller of two elements; NaN if either is. Gradients at ties go half and half."""
+    """The smaller of two elements, with broadcasting; NaN where either is NaN."""
 
 def mul(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input * other``, elementwise with broadcasting."""
+    """``input * other``, elementwise with broadcasting; bools combine by logical and.
+
+    The operands promote to a common dtype.
+
+    Example:
+        >>> torch.mul(torch.tensor([1.0, 2.0]), torch.tensor([[10.0], [20.0]]))
+        tensor([[10., 20.],
+                [20., 40.]])
+    """
 
 def multiply(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input * other``, elementwise with broadcasting."""
+    """``input * other``, elementwise with broadcasting; bools combine by logical and.
+
+    The operands promote to a common dtype.
+
+    Example:
+        >>> torch.mul(torch.tensor([1.0, 2.0]), torch.tensor([[10.0], [20.0]]))
+        tensor([[10., 20.],
+                [20., 40.]])
+    """
 
 def mvlgamma(input: Tensor, p: _b.float, *, out: Tensor | None = None) -> Tensor:
-    """The multivariate log-gamma function of dimension ``p``: the sum of ``lgamma(input - j/2)`` for j < p, plus
-    ``log(pi) p (p-1)/4``.
-    """
+    r"""Computes the logarithm of the multivariate gamma function."""
 
 def nan_to_num(
     input: Tensor,
@@ -959,75 +1773,127 @@ def nan_to_num(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """NaN becomes ``nan`` (0), infinities ``posinf`` and ``neginf`` (the largest and smallest finite values)."""
+    """`input` with numbers in place of NaN and infinities."""
 
 def ne(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input != other``, elementwise: a bool tensor."""
+    """``input != other``, elementwise with broadcasting: a bool tensor.
+
+    Example:
+        >>> torch.ne(torch.tensor([1, 2, 3]), 2)
+        tensor([ True, False,  True])
+    """
 
 def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``-input``."""
+    """``-input``, elementwise.
+
+    Raises:
+        RuntimeError: `input` is a bool tensor.
+
+    Example:
+        >>> torch.neg(torch.tensor([1.0, -2.0]))
+        tensor([-1.,  2.])
+    """
 
 def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``-input``."""
+    """``-input``, elementwise.
+
+    Raises:
+        RuntimeError: `input` is a bool tensor.
+
+    Example:
+        >>> torch.neg(torch.tensor([1.0, -2.0]))
+        tensor([-1.,  2.])
+    """
 
 def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The next number after ``input`` towards ``other``."""
+    """The next number of the dtype after `input` towards `other`, with broadcasting.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with `input`.
+
+    Example:
+        >>> torch.nextafter(torch.tensor([1.0]), torch.tensor([2.0])) - 1
+        tensor([1.1921e-07])
+    """
 
 def not_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input != other``, elementwise: a bool tensor."""
+    """``input != other``, elementwise with broadcasting: a bool tensor.
+
+    Example:
+        >>> torch.ne(torch.tensor([1, 2, 3]), 2)
+        tensor([ True, False,  True])
+    """
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A complex tensor from its absolute values and angles."""
+    """The complex tensor ``abs * exp(1j * angle)``, with broadcasting."""
 
 def polygamma(n: _b.int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The n-th derivative of ``digamma``, n >= 0. RuntimeError for a negative n.
-
-    >>> torch.polygamma(1, torch.tensor([1.0]))
-    tensor([1.6449])
-    """
+    r"""Computes a derivative of `digamma`."""
 
 def positive(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``input`` itself. RuntimeError for a bool tensor."""
+    """`input` itself.
+
+    Raises:
+        RuntimeError: `input` is a bool tensor.
+
+    Example:
+        >>> torch.positive(torch.tensor([-1.0, 2.0]))
+        tensor([-1.,  2.])
+    """
 
 def pow(input: Tensor | Number, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input ** exponent``. RuntimeError for an integer tensor to a negative integer.
-
-    >>> torch.pow(torch.tensor([1.0, 2.0, 3.0]), 2)
-    tensor([1., 4., 9.])
-    """
+    """``input ** exponent``, elementwise with broadcasting."""
 
 def prelu(input: Tensor, weight: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``input`` where positive, ``weight * input`` elsewhere; ``weight`` has one element or one for each channel
-    (dimension 1).
-    """
+    """`input` where it is positive, and ``weight * input`` elsewhere (He et al., 2015)."""
 
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Radians to degrees."""
+    """Angles in radians converted to degrees; integers become the default float dtype.
 
-def real(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The real part, a view; a real tensor itself."""
-
-def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``1 / input``."""
-
-def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The positive part, ``max(input, 0)``, elementwise; NaN stays NaN.
-
-    >>> torch.relu(torch.tensor([-1.0, 2.0]))
-    tensor([0., 2.])
+    Example:
+        >>> torch.rad2deg(torch.tensor([0.0, 1.0]))
+        tensor([ 0.0000, 57.2958])
     """
 
+def real(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The real part: a view of a complex tensor, and a real tensor itself."""
+
+def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``1 / input``, elementwise; integers become the default float dtype.
+
+    Example:
+        >>> torch.reciprocal(torch.tensor([2.0, 4.0]))
+        tensor([0.5000, 0.2500])
+    """
+
+def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The positive part ``max(input, 0)``, elementwise; NaN stays NaN."""
+
 def remainder(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """The remainder of ``input / other`` with the sign of ``other``, as Python's ``%``."""
+    """The remainder of ``input / other`` with the sign of `other`, with broadcasting, as Python's ``%``."""
 
 def resolve_conj(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A copy in which the conjugate bit is worked out; a tensor without it itself."""
+    """`input` without the conjugate bit: a copy with the values worked out, or `input` itself.
+
+    Example:
+        >>> x = torch.tensor([1 + 2j]).conj()
+        >>> y = torch.resolve_conj(x)
+        >>> x.is_conj(), y.is_conj()
+        (True, False)
+    """
 
 def resolve_neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A copy in which the negative bit is worked out; a tensor without it itself."""
+    """`input` without the negative bit: a copy with the values worked out, or `input` itself.
+
+    Example:
+        >>> x = torch.tensor([1 + 2j]).conj().imag
+        >>> y = torch.resolve_neg(x)
+        >>> x.is_neg(), y.is_neg(), y
+        (True, False, tensor([-2.]))
+    """
 
 def round(input: Tensor, *, decimals: _b.int = 0, out: Tensor | None = None) -> Tensor:
-    """To the nearest integer, or to ``decimals`` decimal places (negative: to tens, hundreds ...); ties go to even."""
+    """Each element rounded to the nearest integer, or to `decimals` decimal places; ties go to even."""
 
 def rrelu(
     input: Tensor,
@@ -1037,86 +1903,139 @@ def rrelu(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Leaky relu whose slope is drawn from ``[lower, upper)`` for each negative element in training, and is the middle
-    of the range otherwise. RuntimeError for bounds that are not finite, or not in order.
-    """
+    """Leaky ReLU with a random slope for each negative element (Xu et al., 2015)."""
 
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``1 / sqrt(input)``."""
+    """The reciprocal square root ``1 / sqrt(input)``; integers become the default float dtype.
+
+    It is infinite at 0, and NaN for negative real numbers.
+
+    Example:
+        >>> torch.rsqrt(torch.tensor([4.0, 0.25]))
+        tensor([0.5000, 2.0000])
+    """
 
 def rsub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``other - alpha * input``."""
+    """``other - alpha * input``, elementwise with broadcasting."""
 
 def selu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``elu`` scaled so that activations keep mean 0 and variance 1 from layer to layer (Klambauer et al., 2017)."""
+    """The scaled ELU: ``scale * (max(0, input) + min(0, alpha * (exp(input) - 1)))``."""
 
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The sign of a real number; of a complex one, ``input / |input|`` (0 at 0)."""
+    """The sign of a real number; of a complex one, ``input / abs(input)``, and 0 at 0.
+
+    Example:
+        >>> torch.sgn(torch.tensor([3 + 4j, 0j]))
+        tensor([0.6000+0.8000j, 0.0000+0.0000j])
+        >>> torch.sgn(torch.tensor([-2.0, 5.0]))
+        tensor([-1.,  1.])
+    """
 
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``1 / (1 + exp(-input))``."""
+    """The logistic function ``1 / (1 + exp(-input))``; integers become the default float dtype.
+
+    Example:
+        >>> torch.sigmoid(torch.tensor([0.0, 1.0]))
+        tensor([0.5000, 0.7311])
+
+    See also:
+        `torch.logit`, its inverse.
+    """
 
 def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """-1, 0 or 1 by the sign of each element; 0 for NaN."""
+    """The sign of each element: -1, 0 or 1; 0 for NaN."""
 
 def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether the sign bit is set (also for -0.0)."""
+    """Whether the sign bit of each element is set, also for -0.0: a bool tensor.
+
+    Example:
+        >>> torch.signbit(torch.tensor([-1.0, -0.0, 0.0]))
+        tensor([ True,  True, False])
+    """
 
 def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The sine."""
+    """The sine of an angle in radians; integers become the default float dtype.
+
+    Example:
+        >>> torch.sin(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.8415])
+    """
 
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``sin(pi * input) / (pi * input)``, and 1 at 0."""
+    r"""Computes the normalized sinc function."""
 
 def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The hyperbolic sine."""
+    """The hyperbolic sine; integers become the default float dtype.
+
+    Example:
+        >>> torch.sinh(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 1.1752])
+    """
 
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The square root."""
+    """The square root; NaN for negative real numbers. Integers become the default float dtype.
+
+    Example:
+        >>> torch.sqrt(torch.tensor([4.0, 2.0]))
+        tensor([2.0000, 1.4142])
+    """
 
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``input * input``."""
+    """``input * input``, elementwise; bools become int64.
+
+    Example:
+        >>> torch.square(torch.tensor([-3.0, 2.0]))
+        tensor([9., 4.])
+    """
 
 def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``input - alpha * other``, elementwise with broadcasting. RuntimeError for bool tensors."""
+    """``input - alpha * other``, elementwise with broadcasting."""
 
 def subtract(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
-    """``input - alpha * other``, elementwise with broadcasting. RuntimeError for bool tensors."""
+    """``input - alpha * other``, elementwise with broadcasting."""
 
 def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The tangent."""
+    """The tangent of an angle in radians; integers become the default float dtype.
+
+    Example:
+        >>> torch.tan(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 1.5574])
+    """
 
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent; integers become the default float dtype.
+
+    Example:
+        >>> torch.tanh(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.7616])
+    """
 
 def threshold(input: Tensor, threshold: _b.float, value: Any, *, out: Tensor | None = None) -> Tensor:
-    """``input`` where it is above ``threshold``, ``value`` elsewhere."""
+    """`input` where it is above `threshold`, and `value` elsewhere."""
 
 def true_divide(
     input: Tensor | Number, other: Tensor | Number, *, rounding_mode: _b.str | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """``input / other``; ``rounding_mode`` None (true division, integers become floats), "trunc" (towards zero) or
-    "floor" (down).
-    """
+    """``input / other``, elementwise with broadcasting, with the quotient rounded on request."""
 
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Each element without its fraction."""
+    """Each element without its fraction: rounded towards zero. The dtype stays and the gradient is zero.
+
+    Example:
+        >>> torch.trunc(torch.tensor([1.7, -1.7]))
+        tensor([ 1., -1.])
+    """
 
 @overload
 def where(condition: Tensor) -> tuple[Tensor, ...]:
-    """Elements of ``input`` where ``condition`` (bool, broadcast) holds, else of ``other``; with the condition alone,
-    ``nonzero(as_tuple=True)``.
-
-    >>> torch.where(torch.tensor([True, False]), torch.tensor([1.0, 2.0]), 0.0)
-    tensor([1., 0.])
-    """
+    """Elements of `input` where `condition` holds, and of `other` elsewhere."""
 
 @overload
 def where(
     condition: Tensor, input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None
 ) -> Tensor: ...
 def xlogy(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
-    """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
+    """Computes ``input * log(other)``, and 0 where `input` is 0 and `other` is not NaN."""
 
 def abs_(input: Tensor) -> Tensor:
     """In-place version of `abs`: writes the result into the tensor and returns it."""

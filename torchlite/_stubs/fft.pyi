@@ -9,19 +9,12 @@ from .tensor import Tensor
 def fft(
     input: Tensor, n: _b.int | None = None, dim: _b.int = -1, norm: _b.str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """The discrete Fourier transform along `dim` (trimmed or padded with zeros to `n`). Complex; single precision stays
-    single.
-
-    `norm`: "backward" (no scale, the default), "forward" (1/n) or "ortho" (1/sqrt(n)).
-
-    >>> torch.fft.fft(torch.tensor([1., 0., 0., 0.])).real
-    tensor([1., 1., 1., 1.])
-    """
+    r"""Computes the discrete Fourier transform along a dimension."""
 
 def fft2(
     input: Tensor, s: Ints | None = None, dim: Ints = ..., norm: _b.str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """`fftn` over two dimensions."""
+    """Computes the discrete Fourier transform over two dimensions."""
 
 def fftfreq(
     n: _b.int,
@@ -33,11 +26,7 @@ def fftfreq(
     device: DeviceLike = None,
     requires_grad: _b.bool = False,
 ) -> Tensor:
-    """The frequencies of `fft`'s entries for `n` samples `d` apart: 0 and the positive ones, then the negative ones.
-
-    >>> torch.fft.fftfreq(4)
-    tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
-    """
+    """Returns the frequencies of the entries of `torch.fft.fft`: 0 and the positive ones, then the negative ones."""
 
 def fftn(
     input: Tensor,
@@ -47,30 +36,20 @@ def fftn(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The transform over several dimensions `dim` (all, or as many last ones as `s` has), trimmed or padded with zeros
-    to the sizes `s`.
-
-    >>> torch.fft.fftn(torch.ones(2, 2)).real
-    tensor([[4., 0.],
-            [0., 0.]])
-    """
+    """Computes the discrete Fourier transform over several dimensions."""
 
 def fftshift(input: Tensor, dim: Ints | None = None, *, out: Tensor | None = None) -> Tensor:
-    """The entry of frequency 0 moved to the middle of each of `dim` (all unless given).
-
-    >>> torch.fft.fftshift(torch.fft.fftfreq(4))
-    tensor([-0.5000, -0.2500,  0.0000,  0.2500])
-    """
+    """Moves the entry of frequency 0 to the middle."""
 
 def hfft(
     input: Tensor, n: _b.int | None = None, dim: _b.int = -1, norm: _b.str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """The real transform of a Hermitian signal, given by its first half."""
+    """Computes the discrete Fourier transform of a Hermitian signal, given by its first half; the result is real."""
 
 def hfft2(
     input: Tensor, s: Ints | None = None, dim: Ints = ..., norm: _b.str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """`hfftn` over two dimensions."""
+    """Computes `torch.fft.hfftn` over two dimensions."""
 
 def hfftn(
     input: Tensor,
@@ -80,17 +59,17 @@ def hfftn(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """`hfft` over the last, `fft` over the other dimensions."""
+    """Computes `torch.fft.hfft` over the last dimension and `torch.fft.fft` over the others."""
 
 def ifft(
     input: Tensor, n: _b.int | None = None, dim: _b.int = -1, norm: _b.str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """The inverse of `fft`: scale 1/n ("backward", the default), none ("forward") or 1/sqrt(n) ("ortho")."""
+    r"""Computes the inverse discrete Fourier transform along a dimension."""
 
 def ifft2(
     input: Tensor, s: Ints | None = None, dim: Ints = ..., norm: _b.str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """The inverse of `fft2`."""
+    """Computes the inverse discrete Fourier transform over two dimensions."""
 
 def ifftn(
     input: Tensor,
@@ -100,20 +79,20 @@ def ifftn(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The inverse of `fftn`."""
+    """Computes the inverse discrete Fourier transform over several dimensions."""
 
 def ifftshift(input: Tensor, dim: Ints | None = None, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of `fftshift`."""
+    """Reverses `torch.fft.fftshift`."""
 
 def ihfft(
     input: Tensor, n: _b.int | None = None, dim: _b.int = -1, norm: _b.str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """The inverse of `hfft`: half of the Hermitian signal whose transform is the real input."""
+    """Computes the inverse of `torch.fft.hfft`: the first half of the Hermitian signal of a real spectrum."""
 
 def ihfft2(
     input: Tensor, s: Ints | None = None, dim: Ints = ..., norm: _b.str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """The inverse of `hfft2`."""
+    """Computes the inverse of `torch.fft.hfft2`."""
 
 def ihfftn(
     input: Tensor,
@@ -123,21 +102,17 @@ def ihfftn(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The inverse of `hfftn`."""
+    """Computes the inverse of `torch.fft.hfftn`."""
 
 def irfft(
     input: Tensor, n: _b.int | None = None, dim: _b.int = -1, norm: _b.str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """The inverse of `rfft`: a real signal of `n` entries (2 (m - 1) unless given) from half a spectrum.
-
-    >>> torch.fft.irfft(torch.tensor([4., 0., 0.]))
-    tensor([1., 1., 1., 1.])
-    """
+    """Computes the inverse of `torch.fft.rfft`: a real signal from half of its spectrum."""
 
 def irfft2(
     input: Tensor, s: Ints | None = None, dim: Ints = ..., norm: _b.str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """The inverse of `rfft2`."""
+    """Computes the inverse of `torch.fft.rfft2`."""
 
 def irfftn(
     input: Tensor,
@@ -147,22 +122,17 @@ def irfftn(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The inverse of `rfftn`; the last dimension has 2 (m - 1) entries by default; see `s`."""
+    """Computes the inverse of `torch.fft.rfftn`."""
 
 def rfft(
     input: Tensor, n: _b.int | None = None, dim: _b.int = -1, norm: _b.str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """The first n // 2 + 1 entries of the transform of a real input: the rest are their conjugates. RuntimeError for
-    complex input.
-
-    >>> torch.fft.rfft(torch.ones(4)).real
-    tensor([4., 0., 0.])
-    """
+    """Computes the discrete Fourier transform of a real input: its first ``n // 2 + 1`` entries."""
 
 def rfft2(
     input: Tensor, s: Ints | None = None, dim: Ints = ..., norm: _b.str | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """`rfftn` over two dimensions."""
+    """Computes the transform of a real input over two dimensions: half of the last one's spectrum."""
 
 def rfftfreq(
     n: _b.int,
@@ -174,11 +144,7 @@ def rfftfreq(
     device: DeviceLike = None,
     requires_grad: _b.bool = False,
 ) -> Tensor:
-    """The frequencies of `rfft`'s n // 2 + 1 entries.
-
-    >>> torch.fft.rfftfreq(4)
-    tensor([0.0000, 0.2500, 0.5000])
-    """
+    """Returns the frequencies of the entries of `torch.fft.rfft`."""
 
 def rfftn(
     input: Tensor,
@@ -188,4 +154,4 @@ def rfftn(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """`fftn` of a real input, half of the last dimension's spectrum."""
+    """Computes the transform of a real input over several dimensions: half of the last one's spectrum."""

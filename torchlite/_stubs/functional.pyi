@@ -9,25 +9,15 @@ from .aliases import Ints, Number
 from .tensor import Tensor
 
 def affine_grid(theta: Tensor, size: Ints, align_corners: _b.bool | None = None) -> Tensor:
-    """The sampling grid (N, H, W, 2) or (N, D, H, W, 3) of affine matrices `theta` (N, 2, 3) or (N, 3, 4), for an
-    output of `size` (N, C, H, W) or (N, C, D, H, W).
-
-    >>> torch.nn.functional.affine_grid(torch.tensor([[[1., 0., 0.], [0., 1., 0.]]]), (1, 1, 1, 2), align_corners=True)
-    tensor([[[[-1.,  0.],
-              [ 1.,  0.]]]])
-    """
+    """Returns the positions of an affine map of a sampling grid, for `grid_sample`."""
 
 def alpha_dropout(input: Tensor, p: _b.float = 0.5, training: _b.bool = False, inplace: _b.bool = False) -> Tensor:
-    """Dropout for self-normalising networks: dropped entries get the value that selu has at minus infinity, and mean
-    and variance stay.
-    """
+    """Drops elements so that mean and variance stay (Klambauer et al., 2017)."""
 
 def bilinear(
     input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """``input1^T weight[k] input2 + bias[k]`` for each output feature k: (..., in1), (..., in2), (out, in1, in2) ->
-    (..., out).
-    """
+    """Applies a bilinear map to the last dimensions of two inputs: ``y[k] = input1^T weight[k] input2 + bias[k]``."""
 
 def binary_cross_entropy(
     input: Tensor,
@@ -37,7 +27,7 @@ def binary_cross_entropy(
     reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
 ) -> Tensor:
-    """``-(target log(input) + (1 - target) log(1 - input))``; the logarithms are clamped to at least -100."""
+    r"""Computes the binary cross entropy of probabilities."""
 
 def binary_cross_entropy_with_logits(
     input: Tensor,
@@ -48,16 +38,10 @@ def binary_cross_entropy_with_logits(
     reduction: _b.str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """``binary_cross_entropy(sigmoid(input), target)``, computed without overflow; ``pos_weight`` multiplies the
-    positive term.
-    """
+    r"""Computes the binary cross entropy of logits, without overflow."""
 
 def channel_shuffle(input: Tensor, groups: _b.int, *, out: Tensor | None = None) -> Tensor:
-    """The channels (dimension 1) of `input` dealt out over `groups` (Zhang et al., 2017, arXiv:1707.01083).
-
-    >>> torch.nn.functional.channel_shuffle(torch.arange(4.).reshape(1, 4, 1), 2).flatten()
-    tensor([0., 2., 1., 3.])
-    """
+    """Interleaves groups of channels (Zhang et al., 2018)."""
 
 def conv1d(
     input: Tensor,
@@ -70,9 +54,7 @@ def conv1d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """A 1-D convolution (cross-correlation) of `input` (N, C, L) or (C, L) with `weight` (O, C /
-    groups, kL).
-    """
+    """Applies a convolution over 1 spatial dimension(s), as networks define it: a cross-correlation."""
 
 def conv2d(
     input: Tensor,
@@ -85,9 +67,7 @@ def conv2d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """A 2-D convolution (cross-correlation) of `input` (N, C, H, W) or (C, H, W) with `weight` (O, C /
-    groups, kH, kW).
-    """
+    """Applies a convolution over 2 spatial dimension(s), as networks define it: a cross-correlation."""
 
 def conv3d(
     input: Tensor,
@@ -100,12 +80,10 @@ def conv3d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """A 3-D convolution (cross-correlation) of `input` (N, C, D, H, W) or (C, D, H, W) with `weight` (O, C /
-    groups, kD, kH, kW).
-    """
+    """Applies a convolution over 3 spatial dimension(s), as networks define it: a cross-correlation."""
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: Ints = 0, *, out: Tensor | None = None) -> Tensor:
-    """A 1-D convolution of `input` (time, batch, C) with `weight` (kernel, C, O): the result is (time, batch, O)."""
+    """Applies a one-dimensional convolution to an input with the time first."""
 
 def conv_transpose1d(
     input: Tensor,
@@ -119,9 +97,7 @@ def conv_transpose1d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """A 1-D transposed convolution of `input` (N, C, L) or (C, L) with `weight` (C, O /
-    groups, kL): the gradient of `conv1d` with respect to its input.
-    """
+    """Applies a transposed convolution over 1 spatial dimension(s)."""
 
 def conv_transpose2d(
     input: Tensor,
@@ -135,9 +111,7 @@ def conv_transpose2d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """A 2-D transposed convolution of `input` (N, C, H, W) or (C, H, W) with `weight` (C, O /
-    groups, kH, kW): the gradient of `conv2d` with respect to its input.
-    """
+    """Applies a transposed convolution over 2 spatial dimension(s)."""
 
 def conv_transpose3d(
     input: Tensor,
@@ -151,9 +125,7 @@ def conv_transpose3d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """A 3-D transposed convolution of `input` (N, C, D, H, W) or (C, D, H, W) with `weight` (C, O /
-    groups, kD, kH, kW): the gradient of `conv3d` with respect to its input.
-    """
+    """Applies a transposed convolution over 3 spatial dimension(s)."""
 
 def cosine_embedding_loss(
     input1: Tensor,
@@ -164,12 +136,12 @@ def cosine_embedding_loss(
     reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
 ) -> Tensor:
-    """``1 - cos(input1, input2)`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
+    r"""Computes a loss of the cosine between two vectors."""
 
 def cosine_similarity(
     x1: Tensor, x2: Tensor, dim: _b.int = 1, eps: _b.float = 1e-08, *, out: Tensor | None = None
 ) -> Tensor:
-    """The dot product of ``x1`` and ``x2`` along ``dim`` divided by their lengths (each at least ``eps``)."""
+    r"""Computes the cosines of the angles between vectors."""
 
 def cross_entropy(
     input: Tensor,
@@ -181,14 +153,7 @@ def cross_entropy(
     reduction: _b.str = "mean",
     label_smoothing: _b.float = 0.0,
 ) -> Tensor:
-    """``-log_softmax(input)`` at the target class, averaged; classes are along dimension 1 (0 for a 1-d input).
-
-    ``target`` holds class indices (int64, shape of ``input`` without the class dimension) or class probabilities
-    (shape of ``input``). See ``nll_loss`` for ``weight``, ``ignore_index`` and ``reduction``.
-
-    >>> F.cross_entropy(torch.tensor([[2.0, 0.0]]), torch.tensor([0]))
-    tensor(0.1269)
-    """
+    r"""Computes the cross entropy of logits and classes."""
 
 def ctc_loss(
     log_probs: Tensor,
@@ -199,46 +164,29 @@ def ctc_loss(
     reduction: _b.int | _b.str = "mean",
     zero_infinity: _b.bool = False,
 ) -> Tensor:
-    """See `torch.ctc_loss`; `reduction` is a name. ValueError for unknown names."""
+    """Computes the connectionist temporal classification loss (Graves et al., 2006)."""
 
 def dropout(input: Tensor, p: _b.float = 0.5, training: _b.bool = True, inplace: _b.bool = False) -> Tensor:
-    """Each entry set to zero with probability `p` while training, the others divided by 1 - p.
-
-    ValueError unless 0 <= p <= 1. On "cpu" the same entries as in PyTorch for the same seed.
-    """
+    """Sets elements to zero with a probability, and divides the others by :math:`1 - p` (Hinton et al., 2012)."""
 
 def dropout1d(input: Tensor, p: _b.float = 0.5, training: _b.bool = True, inplace: _b.bool = False) -> Tensor:
-    """Whole channels of an input with 1 spatial dimension set to zero with probability `p` while training, the others
-    divided by 1 - p.
-    """
+    """Sets whole channels to zero with a probability, and divides the others by :math:`1 - p`."""
 
 def dropout2d(input: Tensor, p: _b.float = 0.5, training: _b.bool = True, inplace: _b.bool = False) -> Tensor:
-    """Whole channels of an input with 2 spatial dimensions set to zero with probability `p` while training, the others
-    divided by 1 - p.
-    """
+    """Sets whole channels to zero with a probability, and divides the others by :math:`1 - p`."""
 
 def dropout3d(input: Tensor, p: _b.float = 0.5, training: _b.bool = True, inplace: _b.bool = False) -> Tensor:
-    """Whole channels of an input with 3 spatial dimensions set to zero with probability `p` while training, the others
-    divided by 1 - p.
-    """
+    """Sets whole channels to zero with a probability, and divides the others by :math:`1 - p`."""
 
 def feature_alpha_dropout(
     input: Tensor, p: _b.float = 0.5, training: _b.bool = False, inplace: _b.bool = False
 ) -> Tensor:
-    """`alpha_dropout` of entire channels (dimension 1)."""
+    """Drops whole channels (dimension 1) so that mean and variance stay."""
 
 def fold(
     input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
 ) -> Tensor:
-    """Columns of sliding blocks (N, C * kernel places, blocks) added up into images (N, C, *output_size).
-
-    RuntimeError when the number of columns is not that of `output_size`.
-
-    >>> torch.nn.functional.fold(torch.ones(1, 4, 4), 3, 2)
-    tensor([[[[1., 2., 1.],
-              [2., 4., 2.],
-              [1., 2., 1.]]]])
-    """
+    """Adds columns of sliding blocks up into images."""
 
 def gaussian_nll_loss(
     input: Tensor,
@@ -248,16 +196,15 @@ def gaussian_nll_loss(
     eps: _b.float = 1e-06,
     reduction: _b.str = "mean",
 ) -> Tensor:
-    """``(log var + (input - target) ** 2 / var) / 2``, with ``var`` at least ``eps`` (Nix and Weigend, 1994)."""
+    r"""Computes the negative log-likelihood under normal distributions (Nix and Weigend, 1994)."""
 
 def gelu(input: Tensor, *, approximate: _b.str = "none", out: Tensor | None = None) -> Tensor:
-    """``input`` times the standard normal distribution function of ``input`` (Hendrycks and Gimpel, 2016).
-
-    ``approximate="tanh"`` uses ``0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))``.
-    """
+    """`input` times the standard normal distribution function of `input` (Hendrycks and Gimpel, 2016)."""
 
 def glu(input: Tensor, dim: _b.int = -1) -> Tensor:
-    """The first half of ``input`` along ``dim`` times the sigmoid of the second half (Dauphin et al., 2016)."""
+    """The gated linear unit: the first half of `input` along `dim` times the sigmoid of the second (Dauphin et
+    al., 2016).
+    """
 
 def grid_sample(
     input: Tensor,
@@ -266,26 +213,17 @@ def grid_sample(
     padding_mode: _b.str = "zeros",
     align_corners: _b.bool | None = None,
 ) -> Tensor:
-    """`input` (N, C, H, W) or (N, C, D, H, W) read at the positions in `grid` (N, ..., 2 or 3): x first, -1 and 1 being
-    the image's first and last pixel centres (`align_corners`) or its edges.
-
-    Modes "bilinear", "nearest", "bicubic" (4-D input only); `padding_mode` "zeros", "border" or "reflection" defines
-    what is outside.
-
-    >>> torch.nn.functional.grid_sample(torch.tensor([[[[1., 2.]]]]), torch.zeros(1, 1, 1, 2), align_corners=False)
-    tensor([[[[1.5000]]]])
-    """
+    """Samples the input at given positions."""
 
 def gumbel_softmax(
     logits: Tensor, tau: _b.float = 1, hard: _b.bool = False, eps: _b.float = 1e-10, dim: _b.int = -1
 ) -> Tensor:
-    """A sample from the Gumbel-softmax distribution (Jang et al., 2016): nearly one-hot for a small ``tau``.
-
-    With ``hard=True`` the value is one-hot and the gradient is the soft sample's.
+    """A sample from the Gumbel-softmax distribution along `dim` (Jang et al., 2016): ``softmax((logits + g) /
+    tau)`` with Gumbel noise `g`.
     """
 
 def hardshrink(input: Tensor, lambd: _b.float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """Zero within ``[-lambd, lambd]``, ``input`` elsewhere."""
+    """Zero where the absolute value is at most `lambd`, and `input` elsewhere."""
 
 def hinge_embedding_loss(
     input: Tensor,
@@ -295,12 +233,12 @@ def hinge_embedding_loss(
     reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
 ) -> Tensor:
-    """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
+    r"""Computes the hinge loss of distances."""
 
 def huber_loss(
     input: Tensor, target: Tensor, reduction: _b.str = "mean", delta: _b.float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """``error ** 2 / 2`` below ``delta`` and ``delta * (error - delta / 2)`` above (Huber, 1964)."""
+    r"""Computes the Huber loss: quadratic near 0, linear beyond (Huber, 1964)."""
 
 def interpolate(
     input: Tensor,
@@ -311,7 +249,7 @@ def interpolate(
     recompute_scale_factor: _b.bool | None = None,
     antialias: _b.bool = False,
 ) -> Tensor:
-    """`input` (N, C, ...) resampled to `size`, or to its size times `scale_factor`."""
+    """Resamples the spatial dimensions to given sizes or by given factors."""
 
 def kl_div(
     input: Tensor,
@@ -321,11 +259,7 @@ def kl_div(
     reduction: _b.str = "mean",
     log_target: _b.bool = False,
 ) -> Tensor:
-    """Kullback-Leibler divergence of ``target`` (probabilities, or their logarithms) from ``input``
-    (log-probabilities), elementwise and then reduced.
-
-    ``reduction="batchmean"`` divides the sum by the size of the first dimension.
-    """
+    r"""Computes the Kullback-Leibler divergence of the targets from the input."""
 
 def l1_loss(
     input: Tensor,
@@ -335,7 +269,7 @@ def l1_loss(
     reduction: _b.str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """The mean (or sum) of ``|input - target|``; with ``weight``, the weighted mean."""
+    r"""Computes the absolute errors."""
 
 def layer_norm(
     input: Tensor,
@@ -347,16 +281,10 @@ def layer_norm(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Mean 0 and variance 1 over the last dimensions ``normalized_shape``, then ``* weight + bias`` (Ba et al., 2016).
-    `cudnn_enable` has no effect: cuDNN is not used.
-    """
+    r"""Normalizes the last dimensions (Ba et al., 2016)."""
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``input @ weight.T + bias``: (..., in), (out, in), (out) -> (..., out).
-
-    >>> F.linear(torch.ones(1, 2), torch.tensor([[1.0, 2.0]]), torch.tensor([0.5]))
-    tensor([[3.5000]])
-    """
+    """Applies an affine map to the last dimension: ``y = input @ weight.T + bias``."""
 
 def linear_cross_entropy(
     input: Tensor,
@@ -370,21 +298,17 @@ def linear_cross_entropy(
     label_smoothing: _b.float = 0.0,
     options: Any = None,
 ) -> Tensor:
-    """``cross_entropy(linear(input, linear_weight, linear_bias), target, ...)``.
-
-    A weight of shape (C, d1, ..., in_features) gives logits of shape (N, C, d1, ...). ``options`` asks PyTorch for a
-    chunked computation, which changes memory use and not the result. `options` has no effect.
+    """Computes the cross entropy of a linear layer's output: ``cross_entropy(linear(input, linear_weight,
+    linear_bias), target)``.
     """
 
 def local_response_norm(
     input: Tensor, size: Ints, alpha: Number = 0.0001, beta: _b.float = 0.75, k: _b.float = 1.0
 ) -> Tensor:
-    """``input / (k + alpha * mean of the squares of `size` neighbouring channels) ** beta``
-    (Krizhevsky et al., 2012).
-    """
+    r"""Divides each channel by a power of the squares of its neighbors (Krizhevsky et al., 2012)."""
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``log(1 / (1 + exp(-input)))``, without overflow for any input."""
+    """``log(1 / (1 + exp(-input)))``, computed without overflow."""
 
 def margin_ranking_loss(
     input1: Tensor,
@@ -395,7 +319,7 @@ def margin_ranking_loss(
     reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
 ) -> Tensor:
-    """``max(0, -target * (input1 - input2) + margin)``: the first should be larger where the target is 1."""
+    r"""Computes a loss that ranks the first input above the second where the target is 1."""
 
 def mse_loss(
     input: Tensor,
@@ -405,7 +329,7 @@ def mse_loss(
     reduction: _b.str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """The mean (or sum) of ``(input - target) ** 2``; with ``weight``, the weighted mean."""
+    r"""Computes the squared errors."""
 
 def multi_margin_loss(
     input: Tensor,
@@ -417,7 +341,7 @@ def multi_margin_loss(
     reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
 ) -> Tensor:
-    """``sum over i != y of max(0, margin - x[y] + x[i]) ** p / C``: the multi-class hinge loss."""
+    r"""Computes the multi-class hinge loss."""
 
 def multilabel_margin_loss(
     input: Tensor,
@@ -426,9 +350,7 @@ def multilabel_margin_loss(
     reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
 ) -> Tensor:
-    """``sum over targets y and other classes i of max(0, 1 - x[y] + x[i]) / C``; each row of ``target`` lists classes,
-    ended by -1.
-    """
+    r"""Computes the hinge loss for several classes an example."""
 
 def multilabel_soft_margin_loss(
     input: Tensor,
@@ -438,16 +360,10 @@ def multilabel_soft_margin_loss(
     reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
 ) -> Tensor:
-    """Binary cross entropy of ``sigmoid(input)`` against 0/1 targets, averaged over the classes
-    (the last dimension).
-    """
+    r"""Computes the binary cross entropy of logits, averaged over the classes."""
 
 def native_channel_shuffle(input: Tensor, groups: _b.int, *, out: Tensor | None = None) -> Tensor:
-    """The channels (dimension 1) of `input` dealt out over `groups` (Zhang et al., 2017, arXiv:1707.01083).
-
-    >>> torch.nn.functional.channel_shuffle(torch.arange(4.).reshape(1, 4, 1), 2).flatten()
-    tensor([0., 2., 1., 3.])
-    """
+    """Interleaves groups of channels (Zhang et al., 2018)."""
 
 def nll_loss(
     input: Tensor,
@@ -458,34 +374,18 @@ def nll_loss(
     reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
 ) -> Tensor:
-    """Minus the log-probability (along dimension 1 of ``input``) of the class that ``target`` names.
-
-    The mean is weighted by ``weight[target]``; targets equal to ``ignore_index`` do not count.
-    """
+    r"""Computes the negative log-likelihood of classes."""
 
 def normalize(
     input: Tensor, p: _b.float = 2.0, dim: Ints = 1, eps: _b.float = 1e-12, out: Tensor | None = None
 ) -> Tensor:
-    """``input`` divided by its p-norm along ``dim``, or by ``eps`` where the norm is smaller; written to ``out``."""
+    r"""Divides vectors by their norm."""
 
 def one_hot(input: Tensor, num_classes: _b.int = -1) -> Tensor:
-    """Class indices as 0/1 rows: (*) -> (*, num_classes), int64; ``num_classes=-1`` is one more than the largest index.
-
-    >>> F.one_hot(torch.tensor([0, 2]))
-    tensor([[1, 0, 0],
-            [0, 0, 1]])
-    """
+    """Returns vectors with a 1 at the position of each class and zeros elsewhere."""
 
 def pad(input: Tensor, pad: Ints, mode: _b.str = "constant", value: _b.float | None = None) -> Tensor:
-    """`input` with places added around its last dimensions.
-
-    `pad` has two numbers a dimension, the last dimension first: how many places before and after. A negative number
-    cuts. `mode` "constant" fills with `value` (default 0) and pads any number of dimensions; "reflect", "replicate"
-    and "circular" pad the last one to three dimensions of an input with one or two more.
-
-    >>> torch.nn.functional.pad(torch.tensor([[1., 2., 3.]]), (1, 2), mode="reflect")
-    tensor([[2., 1., 2., 3., 2., 1.]])
-    """
+    """Adds a border around the last dimensions."""
 
 def pairwise_distance(
     x1: Tensor,
@@ -496,26 +396,16 @@ def pairwise_distance(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The p-norm of ``x1 - x2 + eps`` along the last dimension."""
+    r"""Computes the distances between vectors along the last dimension."""
 
 def pdist(input: Tensor, p: _b.float = 2.0, *, out: Tensor | None = None) -> Tensor:
-    """The `p`-norm distances of every two rows of `input` (n, d), the pair (0, 1) first: n (n - 1) / 2 of them."""
+    """Computes the distances between all pairs of rows of a matrix in a :math:`p`-norm."""
 
 def pixel_shuffle(input: Tensor, upscale_factor: _b.int, *, out: Tensor | None = None) -> Tensor:
-    """Channels to space: (..., C * r * r, H, W) becomes (..., C, H * r, W * r) for r = `upscale_factor` (Shi et al.,
-    2016, arXiv:1609.05158).
-
-    >>> torch.nn.functional.pixel_shuffle(torch.ones(1, 8, 2, 3), 2).shape
-    torch.Size([1, 2, 4, 6])
-    """
+    """Moves channels into space (Shi et al., 2016)."""
 
 def pixel_unshuffle(input: Tensor, downscale_factor: _b.int, *, out: Tensor | None = None) -> Tensor:
-    """Space to channels, the inverse of `pixel_shuffle`: (..., C, H * r, W * r) becomes (..., C * r * r, H, W) for r =
-    `downscale_factor`.
-
-    >>> torch.nn.functional.pixel_unshuffle(torch.ones(1, 2, 4, 6), 2).shape
-    torch.Size([1, 8, 2, 3])
-    """
+    """Moves space into channels; the inverse of `pixel_shuffle`."""
 
 def poisson_nll_loss(
     input: Tensor,
@@ -527,16 +417,10 @@ def poisson_nll_loss(
     reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
 ) -> Tensor:
-    """Minus the log-likelihood of ``target`` under a Poisson distribution of rate ``exp(input)``, or ``input`` when
-    ``log_input=False``.
-
-    ``full=True`` adds Stirling's approximation of ``log(target!)`` where ``target > 1``.
-    """
+    r"""Computes the negative log-likelihood of counts under Poisson distributions."""
 
 def prelu(input: Tensor, weight: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``input`` where positive, ``weight * input`` elsewhere; ``weight`` has one element or one for each channel
-    (dimension 1).
-    """
+    """`input` where it is positive, and ``weight * input`` elsewhere (He et al., 2015)."""
 
 def rms_norm(
     input: Tensor,
@@ -546,10 +430,7 @@ def rms_norm(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """``input / sqrt(mean(input**2) + eps) * weight``, the mean over the last dimensions (Zhang and Sennrich, 2019).
-
-    ``eps=None`` is the machine epsilon of the dtype that it is computed in: float32's for half precision.
-    """
+    r"""Divides by the root mean square of the last dimensions (Zhang and Sennrich, 2019)."""
 
 def scaled_dot_product_attention(
     query: Tensor,
@@ -562,12 +443,7 @@ def scaled_dot_product_attention(
     scale: _b.float | None = None,
     enable_gqa: _b.bool = False,
 ) -> Tensor:
-    """``softmax(query @ key^T * scale + mask) @ value``: (..., L, E), (..., S, E), (..., S, V) -> (..., L, V).
-
-    ``attn_mask`` broadcasts to (..., L, S): booleans say what takes part, floats are added. ``is_causal`` lets
-    position i see keys 0 to i. ``scale`` is ``1 / sqrt(E)`` by default. With ``enable_gqa`` each key head serves
-    several query heads.
-    """
+    r"""Computes attention: ``softmax(query @ key^T * scale + mask) @ value``."""
 
 def smooth_l1_loss(
     input: Tensor,
@@ -577,7 +453,7 @@ def smooth_l1_loss(
     reduction: _b.str = "mean",
     beta: _b.float = 1.0,
 ) -> Tensor:
-    """``error ** 2 / (2 beta)`` below ``beta`` and ``error - beta / 2`` above (Girshick, 2015)."""
+    r"""Computes absolute errors that are quadratic near 0 (Girshick, 2015)."""
 
 def soft_margin_loss(
     input: Tensor,
@@ -586,19 +462,35 @@ def soft_margin_loss(
     reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
 ) -> Tensor:
-    """``log(1 + exp(-target * input))`` for targets of -1 and 1."""
+    r"""Computes the logistic loss for targets of -1 and 1."""
 
 def softplus(input: Tensor, beta: _b.float = 1.0, threshold: _b.float = 20.0, *, out: Tensor | None = None) -> Tensor:
-    """``log(1 + exp(beta * input)) / beta``, and ``input`` itself where ``beta * input`` is above ``threshold``."""
+    """``log(1 + exp(beta * input)) / beta``: a smooth ReLU."""
 
 def softshrink(input: Tensor, lambd: _b.float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """``input`` moved towards zero by ``lambd``; zero within ``[-lambd, lambd]``."""
+    """`input` moved towards zero by `lambd`; zero where the absolute value is at most `lambd`."""
 
 def softsign(input: Tensor) -> Tensor:
-    """``input / (1 + |input|)``."""
+    """``input / (1 + abs(input))``, elementwise.
+
+    Example:
+        >>> torch.nn.functional.softsign(torch.tensor([-1.0, 3.0]))
+        tensor([-0.5000,  0.7500])
+
+    See also:
+        `torch.nn.Softsign`.
+    """
 
 def tanhshrink(input: Tensor) -> Tensor:
-    """``input - tanh(input)``."""
+    """``input - tanh(input)``, elementwise.
+
+    Example:
+        >>> torch.nn.functional.tanhshrink(torch.tensor([-1.0, 2.0]))
+        tensor([-0.2384,  1.0360])
+
+    See also:
+        `torch.nn.Tanhshrink`.
+    """
 
 def triplet_margin_loss(
     anchor: Tensor,
@@ -612,9 +504,7 @@ def triplet_margin_loss(
     reduce: _b.bool | None = None,
     reduction: _b.str = "mean",
 ) -> Tensor:
-    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` with the p-norm distance
-    (Balntas et al., 2016).
-    """
+    r"""Computes the triplet loss (Balntas et al., 2016)."""
 
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
@@ -626,15 +516,10 @@ def triplet_margin_with_distance_loss(
     swap: _b.bool = False,
     reduction: _b.str = "mean",
 ) -> Tensor:
-    """The triplet margin loss with a distance of your own (the Euclidean one by default)."""
+    r"""Computes the triplet loss with a given distance."""
 
 def unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> Tensor:
-    """The sliding blocks of `input` (N, C, H, W) or (C, H, W) as columns: (N, C * kernel places, blocks). RuntimeError
-    when no block fits.
-
-    >>> torch.nn.functional.unfold(torch.ones(1, 1, 3, 3), 2).shape
-    torch.Size([1, 4, 4])
-    """
+    """Copies the sliding blocks of images into columns."""
 
 def upsample(
     input: Tensor,
@@ -643,23 +528,36 @@ def upsample(
     mode: _b.str = "nearest",
     align_corners: _b.bool | None = None,
 ) -> Tensor:
-    """Deprecated: `interpolate`."""
+    """Resamples the spatial dimensions. Deprecated: use `torch.nn.functional.interpolate`."""
 
 def upsample_bilinear(
     input: Tensor, size: Ints | None = None, scale_factor: _b.float | Sequence[_b.float] | None = None
 ) -> Tensor:
-    """Deprecated: `interpolate` with mode "bilinear" and align_corners=True."""
+    """Resamples bilinearly with aligned corners. Deprecated: use `torch.nn.functional.interpolate`."""
 
 def upsample_nearest(
     input: Tensor, size: Ints | None = None, scale_factor: _b.float | Sequence[_b.float] | None = None
 ) -> Tensor:
-    """Deprecated: `interpolate` with mode "nearest"."""
+    """Resamples by the nearest elements. Deprecated: use `torch.nn.functional.interpolate`."""
 
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``1 / (1 + exp(-input))``."""
+    """The logistic function ``1 / (1 + exp(-input))``; integers become the default float dtype.
+
+    Example:
+        >>> torch.sigmoid(torch.tensor([0.0, 1.0]))
+        tensor([0.5000, 0.7311])
+
+    See also:
+        `torch.logit`, its inverse.
+    """
 
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent; integers become the default float dtype.
+
+    Example:
+        >>> torch.tanh(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.7616])
+    """
 
 def celu_(input: Tensor, alpha: Number = 1.0) -> Tensor:
     """In-place version of `celu`: writes the result into the tensor and returns it."""

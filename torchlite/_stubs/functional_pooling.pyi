@@ -9,39 +9,19 @@ from .aliases import Ints, OutputSize
 from .tensor import Tensor
 
 def adaptive_avg_pool1d(input: Tensor, output_size: OutputSize, *, out: Tensor | None = None) -> Tensor:
-    """The average over `output_size` windows that share the 1 spatial dimension(s) of `input` among them; window i
-    covers the places from floor(i * size / out) to ceil((i + 1) * size / out). None in `output_size` keeps a size.
-
-    >>> torch.nn.functional.adaptive_avg_pool1d(torch.ones(1, 1, 4), 2).shape
-    torch.Size([1, 1, 2])
-    """
+    """Computes the average of windows that divide 1 spatial dimension(s) into a given number."""
 
 def adaptive_avg_pool2d(input: Tensor, output_size: OutputSize) -> Tensor:
-    """The average over `output_size` windows that share the 2 spatial dimension(s) of `input` among them; window i
-    covers the places from floor(i * size / out) to ceil((i + 1) * size / out). None in `output_size` keeps a size.
-
-    >>> torch.nn.functional.adaptive_avg_pool2d(torch.ones(1, 1, 4, 4), 2).shape
-    torch.Size([1, 1, 2, 2])
-    """
+    """Computes the average of windows that divide 2 spatial dimension(s) into a given number."""
 
 def adaptive_avg_pool3d(input: Tensor, output_size: OutputSize) -> Tensor:
-    """The average over `output_size` windows that share the 3 spatial dimension(s) of `input` among them; window i
-    covers the places from floor(i * size / out) to ceil((i + 1) * size / out). None in `output_size` keeps a size.
-
-    >>> torch.nn.functional.adaptive_avg_pool3d(torch.ones(1, 1, 4, 4, 4), 2).shape
-    torch.Size([1, 1, 2, 2, 2])
-    """
+    """Computes the average of windows that divide 3 spatial dimension(s) into a given number."""
 
 @overload
 def adaptive_max_pool1d(
     input: Tensor, output_size: OutputSize, return_indices: Literal[False] = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """The maximum over `output_size` windows that share the 1 spatial dimension(s) of `input` among them; window i
-    covers the places from floor(i * size / out) to ceil((i + 1) * size / out). None in `output_size` keeps a size.
-
-    >>> torch.nn.functional.adaptive_max_pool1d(torch.ones(1, 1, 4), 2).shape
-    torch.Size([1, 1, 2])
-    """
+    """Computes the maximum of windows that divide 1 spatial dimension(s) into a given number."""
 
 @overload
 def adaptive_max_pool1d(
@@ -55,7 +35,7 @@ def adaptive_max_pool1d(
 def adaptive_max_pool1d_with_indices(
     input: Tensor, output_size: OutputSize, return_indices: Literal[False] = False
 ) -> Tensor:
-    """`adaptive_max_pool1d` with the indices of the maxima. `return_indices` has no effect."""
+    """Computes the maximum and its index of windows that divide 1 spatial dimension(s) into a given number."""
 
 @overload
 def adaptive_max_pool1d_with_indices(
@@ -67,12 +47,7 @@ def adaptive_max_pool1d_with_indices(
 ) -> Tensor | tuple[Tensor, Tensor]: ...
 @overload
 def adaptive_max_pool2d(input: Tensor, output_size: OutputSize, return_indices: Literal[False] = False) -> Tensor:
-    """The maximum over `output_size` windows that share the 2 spatial dimension(s) of `input` among them; window i
-    covers the places from floor(i * size / out) to ceil((i + 1) * size / out). None in `output_size` keeps a size.
-
-    >>> torch.nn.functional.adaptive_max_pool2d(torch.ones(1, 1, 4, 4), 2).shape
-    torch.Size([1, 1, 2, 2])
-    """
+    """Computes the maximum of windows that divide 2 spatial dimension(s) into a given number."""
 
 @overload
 def adaptive_max_pool2d(
@@ -86,7 +61,7 @@ def adaptive_max_pool2d(
 def adaptive_max_pool2d_with_indices(
     input: Tensor, output_size: OutputSize, return_indices: Literal[False] = False
 ) -> Tensor:
-    """`adaptive_max_pool2d` with the indices of the maxima. `return_indices` has no effect."""
+    """Computes the maximum and its index of windows that divide 2 spatial dimension(s) into a given number."""
 
 @overload
 def adaptive_max_pool2d_with_indices(
@@ -98,12 +73,7 @@ def adaptive_max_pool2d_with_indices(
 ) -> Tensor | tuple[Tensor, Tensor]: ...
 @overload
 def adaptive_max_pool3d(input: Tensor, output_size: OutputSize, return_indices: Literal[False] = False) -> Tensor:
-    """The maximum over `output_size` windows that share the 3 spatial dimension(s) of `input` among them; window i
-    covers the places from floor(i * size / out) to ceil((i + 1) * size / out). None in `output_size` keeps a size.
-
-    >>> torch.nn.functional.adaptive_max_pool3d(torch.ones(1, 1, 4, 4, 4), 2).shape
-    torch.Size([1, 1, 2, 2, 2])
-    """
+    """Computes the maximum of windows that divide 3 spatial dimension(s) into a given number."""
 
 @overload
 def adaptive_max_pool3d(
@@ -117,7 +87,7 @@ def adaptive_max_pool3d(
 def adaptive_max_pool3d_with_indices(
     input: Tensor, output_size: OutputSize, return_indices: Literal[False] = False
 ) -> Tensor:
-    """`adaptive_max_pool3d` with the indices of the maxima. `return_indices` has no effect."""
+    """Computes the maximum and its index of windows that divide 3 spatial dimension(s) into a given number."""
 
 @overload
 def adaptive_max_pool3d_with_indices(
@@ -137,14 +107,7 @@ def avg_pool1d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The average over windows of `input` (N, C, ...) or (C, ...) with 1 spatial dimension(s).
-
-    `stride` defaults to `kernel_size`; zeros of `padding` count unless `count_include_pad` is False. RuntimeError
-    when no window fits.
-
-    >>> torch.nn.functional.avg_pool1d(torch.ones(1, 1, 4), 2).shape
-    torch.Size([1, 1, 2])
-    """
+    """Computes the average of each window of 1 spatial dimension(s)."""
 
 def avg_pool2d(
     input: Tensor,
@@ -157,14 +120,7 @@ def avg_pool2d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The average over windows of `input` (N, C, ...) or (C, ...) with 2 spatial dimension(s).
-
-    `stride` defaults to `kernel_size`; zeros of `padding` count unless `count_include_pad` is False. RuntimeError
-    when no window fits.
-
-    >>> torch.nn.functional.avg_pool2d(torch.ones(1, 1, 4, 4), 2).shape
-    torch.Size([1, 1, 2, 2])
-    """
+    """Computes the average of each window of 2 spatial dimension(s)."""
 
 def avg_pool3d(
     input: Tensor,
@@ -177,14 +133,7 @@ def avg_pool3d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The average over windows of `input` (N, C, ...) or (C, ...) with 3 spatial dimension(s).
-
-    `stride` defaults to `kernel_size`; zeros of `padding` count unless `count_include_pad` is False. RuntimeError
-    when no window fits.
-
-    >>> torch.nn.functional.avg_pool3d(torch.ones(1, 1, 4, 4, 4), 2).shape
-    torch.Size([1, 1, 2, 2, 2])
-    """
+    """Computes the average of each window of 3 spatial dimension(s)."""
 
 @overload
 def fractional_max_pool2d(
@@ -195,9 +144,7 @@ def fractional_max_pool2d(
     return_indices: Literal[False] = False,
     _random_samples: Tensor | None = None,
 ) -> Tensor:
-    """The maximum over pseudo-randomly placed windows (Graham, 2014, arXiv:1412.6071) of 2 spatial dimensions, placed
-    by `_random_samples` (N, C, 2).
-    """
+    """Computes the maximum of windows that divide 2 spatial dimensions pseudorandomly."""
 
 @overload
 def fractional_max_pool2d(
@@ -228,7 +175,7 @@ def fractional_max_pool2d_with_indices(
     return_indices: Literal[False] = False,
     _random_samples: Tensor | None = None,
 ) -> Tensor:
-    """`fractional_max_pool2d` with the indices of the maxima. `return_indices` has no effect."""
+    """Computes the maximum and its index of windows that divide 2 spatial dimensions pseudorandomly."""
 
 @overload
 def fractional_max_pool2d_with_indices(
@@ -259,9 +206,7 @@ def fractional_max_pool3d(
     return_indices: Literal[False] = False,
     _random_samples: Tensor | None = None,
 ) -> Tensor:
-    """The maximum over pseudo-randomly placed windows (Graham, 2014, arXiv:1412.6071) of 3 spatial dimensions, placed
-    by `_random_samples` (N, C, 3).
-    """
+    """Computes the maximum of windows that divide 3 spatial dimensions pseudorandomly."""
 
 @overload
 def fractional_max_pool3d(
@@ -292,7 +237,7 @@ def fractional_max_pool3d_with_indices(
     return_indices: Literal[False] = False,
     _random_samples: Tensor | None = None,
 ) -> Tensor:
-    """`fractional_max_pool3d` with the indices of the maxima. `return_indices` has no effect."""
+    """Computes the maximum and its index of windows that divide 3 spatial dimensions pseudorandomly."""
 
 @overload
 def fractional_max_pool3d_with_indices(
@@ -317,17 +262,17 @@ def fractional_max_pool3d_with_indices(
 def lp_pool1d(
     input: Tensor, norm_type: _b.float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: _b.bool = False
 ) -> Tensor:
-    """The power mean (sum of x^p)^(1/p) over windows of 1 spatial dimension(s), p being `norm_type`."""
+    r"""Computes the power average of each window of 1 spatial dimension(s)."""
 
 def lp_pool2d(
     input: Tensor, norm_type: _b.float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: _b.bool = False
 ) -> Tensor:
-    """The power mean (sum of x^p)^(1/p) over windows of 2 spatial dimension(s), p being `norm_type`."""
+    r"""Computes the power average of each window of 2 spatial dimension(s)."""
 
 def lp_pool3d(
     input: Tensor, norm_type: _b.float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: _b.bool = False
 ) -> Tensor:
-    """The power mean (sum of x^p)^(1/p) over windows of 3 spatial dimension(s), p being `norm_type`."""
+    r"""Computes the power average of each window of 3 spatial dimension(s)."""
 
 @overload
 def max_pool1d(
@@ -341,15 +286,7 @@ def max_pool1d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The maximum over windows of `input` (N, C, ...) or (C, ...) with 1 spatial dimension(s).
-
-    `stride` defaults to `kernel_size`; places of `padding` count as minus infinity; `ceil_mode` lets a last window
-    reach over the end. With `return_indices` the flat spatial index (int64) of each maximum comes second.
-    RuntimeError when no window fits.
-
-    >>> torch.nn.functional.max_pool1d(torch.ones(1, 1, 4), 2).shape
-    torch.Size([1, 1, 2])
-    """
+    """Computes the maximum of each window of 1 spatial dimension(s)."""
 
 @overload
 def max_pool1d(
@@ -387,7 +324,7 @@ def max_pool1d_with_indices(
     *,
     out: Sequence[Tensor] | None = None,
 ) -> Tensor:
-    """`max_pool1d` with the indices of the maxima. `return_indices` has no effect."""
+    """Computes the maximum of each window of 1 spatial dimension(s) and its index."""
 
 @overload
 def max_pool1d_with_indices(
@@ -425,15 +362,7 @@ def max_pool2d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The maximum over windows of `input` (N, C, ...) or (C, ...) with 2 spatial dimension(s).
-
-    `stride` defaults to `kernel_size`; places of `padding` count as minus infinity; `ceil_mode` lets a last window
-    reach over the end. With `return_indices` the flat spatial index (int64) of each maximum comes second.
-    RuntimeError when no window fits.
-
-    >>> torch.nn.functional.max_pool2d(torch.ones(1, 1, 4, 4), 2).shape
-    torch.Size([1, 1, 2, 2])
-    """
+    """Computes the maximum of each window of 2 spatial dimension(s)."""
 
 @overload
 def max_pool2d(
@@ -469,7 +398,7 @@ def max_pool2d_with_indices(
     ceil_mode: _b.bool = False,
     return_indices: Literal[False] = False,
 ) -> Tensor:
-    """`max_pool2d` with the indices of the maxima. `return_indices` has no effect."""
+    """Computes the maximum of each window of 2 spatial dimension(s) and its index."""
 
 @overload
 def max_pool2d_with_indices(
@@ -505,15 +434,7 @@ def max_pool3d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The maximum over windows of `input` (N, C, ...) or (C, ...) with 3 spatial dimension(s).
-
-    `stride` defaults to `kernel_size`; places of `padding` count as minus infinity; `ceil_mode` lets a last window
-    reach over the end. With `return_indices` the flat spatial index (int64) of each maximum comes second.
-    RuntimeError when no window fits.
-
-    >>> torch.nn.functional.max_pool3d(torch.ones(1, 1, 4, 4, 4), 2).shape
-    torch.Size([1, 1, 2, 2, 2])
-    """
+    """Computes the maximum of each window of 3 spatial dimension(s)."""
 
 @overload
 def max_pool3d(
@@ -549,7 +470,7 @@ def max_pool3d_with_indices(
     ceil_mode: _b.bool = False,
     return_indices: Literal[False] = False,
 ) -> Tensor:
-    """`max_pool3d` with the indices of the maxima. `return_indices` has no effect."""
+    """Computes the maximum of each window of 3 spatial dimension(s) and its index."""
 
 @overload
 def max_pool3d_with_indices(
@@ -581,9 +502,7 @@ def max_unpool1d(
     padding: Ints = 0,
     output_size: Ints | None = None,
 ) -> Tensor:
-    """The partial inverse of `max_pool1d`: zeros with the elements of `input` at the flat spatial places that `indices`
-    (int64) names.
-    """
+    """Computes a partial inverse of `max_pool1d`: the maxima at their positions, and zeros elsewhere."""
 
 def max_unpool2d(
     input: Tensor,
@@ -593,9 +512,7 @@ def max_unpool2d(
     padding: Ints = 0,
     output_size: Ints | None = None,
 ) -> Tensor:
-    """The partial inverse of `max_pool2d`: zeros with the elements of `input` at the flat spatial places that `indices`
-    (int64) names.
-    """
+    """Computes a partial inverse of `max_pool2d`: the maxima at their positions, and zeros elsewhere."""
 
 def max_unpool3d(
     input: Tensor,
@@ -605,6 +522,4 @@ def max_unpool3d(
     padding: Ints = 0,
     output_size: Ints | None = None,
 ) -> Tensor:
-    """The partial inverse of `max_pool3d`: zeros with the elements of `input` at the flat spatial places that `indices`
-    (int64) names.
-    """
+    """Computes a partial inverse of `max_pool3d`: the maxima at their positions, and zeros elsewhere."""

@@ -22,7 +22,7 @@ def tensor(
     requires_grad: _b.bool = False,
     pin_memory: _b.bool = False,
 ) -> Tensor:
-    """A new tensor with a copy of the data: numbers, nested sequences, NumPy arrays, tensors."""
+    """Returns a new tensor with a copy of data."""
 
 def from_file(
     filename: str,
@@ -39,7 +39,7 @@ def from_file(
     """
 
 def as_tensor(data: TensorLike, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
-    """The data as a tensor, sharing memory where dtype and device allow."""
+    """Returns data as a tensor, on the same memory where dtype and device allow."""
 
 def asarray(
     obj: TensorLike,
@@ -49,30 +49,18 @@ def asarray(
     copy: _b.bool | None = None,
     requires_grad: _b.bool = False,
 ) -> Tensor:
-    """The object as a tensor: shares memory where possible (copy=None), always copies (True), or never (False:
-    ValueError when it would have to).
-
-    obj: a tensor, an array or capsule of another library, an object with the buffer protocol (read as elements of
-    `dtype`, the default one when None), a storage, numbers and nested sequences.
-    """
+    """Returns an object as a tensor, on the same memory where that is possible."""
 
 def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
-    """A CPU tensor on the memory of a NumPy array. TypeError for other objects and unsupported dtypes; ValueError for
-    negative strides. A read-only array gives a warning and, as in PyTorch, a tensor that writes to it all the same,
-    unless its memory is bytes or a file.
-    """
+    """Returns a CPU tensor on the memory of a NumPy array."""
 
 def frombuffer(
     buffer: Any, *, dtype: DType, count: _b.int = -1, offset: _b.int = 0, requires_grad: _b.bool = False
 ) -> Tensor:
-    """A 1-d tensor on the memory of an object with the buffer protocol: `count` elements (all when negative) from the
-    byte `offset` on.
-
-    ValueError for an object without the protocol, an empty one, and if the elements are not within it.
-    """
+    """Returns a 1-d tensor on the memory of an object with the buffer protocol."""
 
 def from_dlpack(ext_tensor: Any, *, device: DeviceLike = None, copy: _b.bool | None = None) -> Tensor:
-    """A tensor on the memory of any object with `__dlpack__`, or of a capsule, which can be taken over once."""
+    """Returns a tensor on the memory of an array of another library."""
 
 def _assert(condition: Any, message: str) -> None: ...
 def _check(cond: bool, message: Callable[[], Any] | None = None) -> None: ...
@@ -87,12 +75,7 @@ def _check_type(cond: bool, message: Callable[[], Any] | None = None) -> None: .
 def _check_value(cond: bool, message: Callable[[], Any] | None = None) -> None: ...
 def _check_with(error_type: type[Exception], cond: bool, message: Callable[[], Any] | None = None) -> None: ...
 def to_dlpack(tensor: Tensor) -> Any:
-    """A capsule on the tensor's memory, to be taken over once.
-
-    >>> import torchlite as torch
-    >>> torch.utils.dlpack.to_dlpack(torch.ones(2)).__class__.__name__
-    'PyCapsule'
-    """
+    """Returns a DLPack capsule on a tensor's memory, which one consumer takes over."""
 
 # Files.
 def save(
@@ -103,7 +86,7 @@ def save(
     _use_new_zipfile_serialization: _b.bool = True,
     _disable_byteorder_record: _b.bool = False,
 ) -> None:
-    """Write an object with its tensors to a file that torchlite and PyTorch can load."""
+    """Writes an object with its tensors to a file that torchlite and PyTorch can load."""
 
 def load(
     f: File,
@@ -114,33 +97,36 @@ def load(
     mmap: _b.bool | None = None,
     **pickle_load_args: Any,
 ) -> Any:
-    """Read a file written by `save`, of torchlite or PyTorch.
-
-    f: a path, or a seekable binary file. map_location: the device for the tensors (a device or its name, a dict of
-    names, or a function `(storage, name) -> storage`); by default the one they were saved from. weights_only: True
-    (the default) loads only tensors, plain containers and the globals of `torch.serialization.add_safe_globals`,
-    with time and memory limits by the file's size; False runs the pickle, which can execute any code: only for files
-    you trust. mmap: True maps the file into memory (path only); tensors are then read when used. UnpicklingError for
-    names that are not allowed, RuntimeError for damaged files, FileNotFoundError.
-    """
+    """Reads a file written by `torch.save`, of torchlite or PyTorch."""
 
 # Devices and dtypes.
 def get_default_device() -> device:
-    """The device on which tensors are created when `device=` is not given."""
+    """Returns the device on which tensors are created when `device=` is not given.
+
+    Example:
+        >>> torch.get_default_device()
+        device(type='cpu')
+    """
 
 def set_default_device(device: DeviceLike) -> None:
-    """Set the device on which tensors are created when `device=` is not given; None resets it to the CPU."""
+    """Sets the device on which tensors are created when `device=` is not given."""
 
 def get_device_module(device: device | str | None = None) -> ModuleType:
-    """The module of a device type, such as torch.cuda; of the machine's accelerator, or torch.cpu, when
-    none is given.
+    """Returns the module of a device type, such as `torch.cuda`.
+
+    Args:
+        device: The device. Default: the accelerator, or the CPU if there is none.
+
+    Example:
+        >>> torch.get_device_module("cpu") is torch.cpu
+        True
     """
 
 def can_cast(from_: dtype, to: dtype) -> _b.bool:
-    """True if PyTorch lets an in-place or out= result of `from_` be written to a tensor of `to`."""
+    """Returns whether a result of one dtype may be written to a tensor of another."""
 
 def promote_types(first: dtype, second: dtype) -> dtype:
-    """The smallest dtype that both convert to by PyTorch's rules."""
+    """Returns the smallest dtype to which both dtypes convert."""
 
 def result_type(*arrays_and_dtypes: Tensor | DType | Number, **named: Tensor | Number) -> dtype:
     """The dtype in which an arithmetic op combines tensors, dtypes and numbers (PyTorch: two tensors or numbers, which
@@ -154,10 +140,15 @@ def result_type(*arrays_and_dtypes: Tensor | DType | Number, **named: Tensor | N
     """
 
 def get_default_dtype() -> dtype:
-    """The default dtype of tensors from Python floats; float32 unless `set_default_dtype` changed it."""
+    """Returns the dtype of tensors made from Python floats: float32 unless `set_default_dtype` changed it.
+
+    Example:
+        >>> torch.get_default_dtype()
+        torch.float32
+    """
 
 def set_default_dtype(d: dtype) -> None:
-    """Set the dtype that Python floats become. TypeError unless it is a floating-point dtype."""
+    """Sets the dtype that Python floats become in new tensors."""
 
 def set_default_tensor_type(t: Any) -> None:
     """Set the default dtype, and for "torch.cuda.FloatTensor" and its kind the default device, by a
@@ -212,37 +203,78 @@ default_generator: Generator
 ops: Any
 
 def manual_seed(seed: _b.int) -> Generator:
-    """Seed the default generators of all devices; returns the CPU's."""
+    """Seeds the default generators of all devices, and returns the CPU's."""
 
 def seed() -> _b.int:
-    """Seed the default generators from the operating system; returns the seed."""
+    """Seeds the default generators from the operating system, and returns the seed.
+
+    Example:
+        >>> torch.seed() == torch.initial_seed()
+        True
+    """
 
 def initial_seed() -> _b.int:
-    """The seed of the CPU's default generator."""
+    """Returns the seed of the CPU's default generator.
+
+    Example:
+        >>> _ = torch.manual_seed(3)
+        >>> torch.initial_seed()
+        3
+    """
 
 def get_rng_state() -> Tensor:
-    """The state of the CPU's default generator as a uint8 tensor."""
+    """Returns the state of the CPU's default generator as a uint8 tensor.
+
+    Example:
+        >>> state = torch.get_rng_state()
+        >>> x = torch.rand(2)
+        >>> torch.set_rng_state(state)
+        >>> torch.equal(x, torch.rand(2))
+        True
+    """
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Set the state of the CPU's default generator."""
+    """Sets the state of the CPU's default generator."""
 
 def thread_safe_generator() -> Generator | None:
-    """The generator of the DataLoader worker that the calling thread is. None: DataLoader's workers are processes here,
-    and random functions use the default generator.
-    """
+    """Return ``None``: no thread has a generator of its own here."""
 
 # Modes and switches.
 def is_grad_enabled() -> _b.bool:
-    """True if ops are recorded in this thread; in inference mode, which records nothing, the value set last."""
+    """Returns whether ops are recorded in this thread.
+
+    Inference mode records nothing; inside it the result is the value that was set last.
+
+    Example:
+        >>> with torch.no_grad():
+        ...     torch.is_grad_enabled()
+        False
+    """
 
 def is_inference_mode_enabled() -> _b.bool:
-    """True if this thread is in inference mode."""
+    """Returns whether this thread is in inference mode.
+
+    Example:
+        >>> with torch.inference_mode():
+        ...     torch.is_inference_mode_enabled()
+        True
+    """
 
 def is_anomaly_enabled() -> _b.bool:
-    """True if anomaly detection is on."""
+    """Returns whether anomaly detection is on.
+
+    Example:
+        >>> torch.is_anomaly_enabled()
+        False
+    """
 
 def is_anomaly_check_nan_enabled() -> _b.bool:
-    """True if it looks for NaN."""
+    """Returns whether anomaly detection raises at a NaN, once it is on.
+
+    Example:
+        >>> torch.is_anomaly_check_nan_enabled()
+        True
+    """
 
 def set_printoptions(
     precision: _b.int | None = None,
@@ -255,58 +287,95 @@ def set_printoptions(
     """Set how tensors are printed."""
 
 def set_num_threads(n: _b.int) -> None:
-    """Set the number of threads of CPU kernels, and of NumPy's BLAS if its library supports that."""
+    """Sets the number of threads of CPU kernels, and of NumPy's BLAS if its library supports that."""
 
 def get_num_threads() -> _b.int:
-    """Number of threads of CPU kernels."""
+    """Returns the number of threads of CPU kernels.
+
+    Example:
+        >>> torch.get_num_threads() >= 1
+        True
+    """
 
 def set_num_interop_threads(n: _b.int) -> None:
-    """Accepted for compatibility: ops of one program run in the thread that calls them."""
+    """Stores a number of threads, which has no effect: ops of one program run in the thread that calls them."""
 
 def get_num_interop_threads() -> _b.int:
-    """The value that `set_num_interop_threads` set."""
+    """Returns the value that `set_num_interop_threads` set.
+
+    Example:
+        >>> torch.get_num_interop_threads() >= 1
+        True
+    """
 
 def use_deterministic_algorithms(mode: _b.bool, *, warn_only: _b.bool = False) -> None:
-    """Set whether results must not vary between runs. CPU kernels are deterministic anyway; device kernels read this
-    setting.
-    """
+    """Sets whether the same program must give the same results in each run."""
 
 def are_deterministic_algorithms_enabled() -> _b.bool:
-    """True if `use_deterministic_algorithms` is on."""
+    """Returns whether `use_deterministic_algorithms` is on.
 
-def is_deterministic_algorithms_warn_only_enabled() -> _b.bool:
-    """True if deterministic mode only warns."""
-
-def get_deterministic_debug_mode() -> _b.int:
-    """0 off, 1 warns, 2 raises."""
-
-def set_deterministic_debug_mode(debug_mode: _b.int | str) -> None:
-    """0 or "default", 1 or "warn", 2 or "error"."""
-
-def get_float32_matmul_precision() -> str:
-    """ "highest", "high" or "medium"."""
-
-def set_float32_matmul_precision(precision: str) -> None:
-    """Set the precision of float32 matrix products on devices that offer a choice: "high" and "medium" use TF32 on
-    CUDA. Warns of other values.
+    Example:
+        >>> torch.are_deterministic_algorithms_enabled()
+        False
     """
 
+def is_deterministic_algorithms_warn_only_enabled() -> _b.bool:
+    """Returns whether deterministic mode only warns.
+
+    Example:
+        >>> torch.is_deterministic_algorithms_warn_only_enabled()
+        False
+    """
+
+def get_deterministic_debug_mode() -> _b.int:
+    """Returns the deterministic mode as a number: 0 off, 1 warns, 2 raises.
+
+    Example:
+        >>> torch.get_deterministic_debug_mode()
+        0
+    """
+
+def set_deterministic_debug_mode(debug_mode: _b.int | str) -> None:
+    """Sets the deterministic mode by a number or a word."""
+
+def get_float32_matmul_precision() -> str:
+    """Returns the precision of float32 matrix products: "highest", "high" or "medium".
+
+    Example:
+        >>> torch.get_float32_matmul_precision()
+        'highest'
+    """
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Sets the precision of float32 matrix products on devices that offer a choice."""
+
 def set_flush_denormal(mode: _b.bool) -> _b.bool:
-    """False: NumPy offers no such switch, denormals stay."""
+    """Returns False: NumPy has no switch that flushes denormal numbers to zero, so they stay.
+
+    Args:
+        mode: No effect.
+
+    Example:
+        >>> torch.set_flush_denormal(True)
+        False
+    """
 
 def set_warn_always(b: _b.bool) -> None:
-    """Set whether one-time warnings are repeated at every occurrence."""
+    """Sets whether warnings that are given once are repeated at each occurrence."""
 
 def is_warn_always_enabled() -> _b.bool:
-    """True if `set_warn_always` is on."""
+    """Returns whether `set_warn_always` is on.
+
+    Example:
+        >>> torch.is_warn_always_enabled()
+        False
+    """
 
 class OutOfMemoryError(RuntimeError): ...
 
 # Autocast.
 class autocast:
-    """A region, or as a decorator a function, in which each op runs in a suitable dtype: products in `dtype`, sums and
-    losses in float32.
-    """
+    """Chooses the dtype of each op in a block, or as a decorator in a function."""
     def __init__(
         self,
         device_type: str,
@@ -518,15 +587,7 @@ def symeig(*args: Any, **kwargs: Any) -> NoReturn:
     """Removed from PyTorch: RuntimeError. Use `torch.linalg.symeig` or its successor."""
 
 def as_torch() -> ModuleType:
-    """Make `import torch` mean torchlite in this process, and in processes that `multiprocessing` starts.
-
-    Call it before anything imports `torch`. Returns torchlite. RuntimeError where PyTorch itself is imported
-    already.
-
-        import torchlite
-        torchlite.as_torch()
-        import torch, einops
-    """
+    """Makes `import torch` mean torchlite in this process, and in processes that `multiprocessing` starts."""
 
 def vmap(
     func: Callable[..., Any],
@@ -536,7 +597,7 @@ def vmap(
     *,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """Return a function that calls `func` for all examples of its arguments at once."""
+    """Vectorize a function over a batch dimension of its arguments."""
 
 def sparse_coo_tensor(
     indices: Any = None,
@@ -669,28 +730,13 @@ def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """`torch.hspmm`: sparse times dense, as a hybrid matrix with dense rows."""
 
 def spmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """mm(input, mat2, *, out=None)
-
-    The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast.
-
-    Declared at torchlite/_ops/matmul.py:184.
-    """
+    """Computes the product of two matrices."""
 
 def dsmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """mm(input, mat2, *, out=None)
-
-    The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast.
-
-    Declared at torchlite/_ops/matmul.py:184.
-    """
+    """Computes the product of two matrices."""
 
 def hsmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """mm(input, mat2, *, out=None)
-
-    The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast.
-
-    Declared at torchlite/_ops/matmul.py:184.
-    """
+    """Computes the product of two matrices."""
 
 def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _b.float = 1, alpha: _b.float = 1) -> Tensor:
     """`beta * input + alpha * mat1 @ mat2`, sparse."""
@@ -709,7 +755,7 @@ def compile(
     name: _b.str | None = None,
     disable: _b.bool = False,
 ) -> Any:
-    """Compile a function or module."""
+    """Compiles a function or module."""
 
 def _assert_async(input: Tensor, assert_msg: _b.str | None = None) -> None: ...
 
@@ -719,40 +765,66 @@ class SymFloat: ...
 class SymBool: ...
 
 def sym_int(a: Any) -> _b.int:
-    """Return the integer part, rounded towards zero."""
+    """Returns the integer part of a number, rounded towards zero.
+
+    Args:
+        a: An int, float, `SymInt` or `SymFloat`.
+
+    Example:
+        >>> torch.sym_int(-2.7)
+        -2
+    """
 
 def sym_float(a: Any) -> _b.float:
-    """Return `float(a)`."""
+    """Returns `float(a)`, and of a traced size a `SymFloat`.
+
+    Args:
+        a: An int, float, `SymInt` or `SymFloat`.
+
+    Example:
+        >>> torch.sym_float(2)
+        2.0
+    """
 
 def sym_not(a: Any) -> _b.bool:
-    """Return `not a`."""
+    """Returns `not a`, and of a traced condition its negation.
+
+    Args:
+        a: A bool or `SymBool`.
+
+    Example:
+        >>> torch.sym_not(3 > 4)
+        True
+    """
 
 def sym_max(a: Any, b: Any) -> Any:
-    """Return the larger number, a float if either is one."""
+    """Returns the larger number, a float if either is one."""
 
 def sym_min(a: Any, b: Any) -> Any:
-    """Return the smaller number, a float if either is one."""
+    """Returns the smaller number, a float if either is one."""
 
 def sym_ite(b: Any, t: Any, f: Any) -> Any:
-    """Return `t if b else f`."""
+    """Returns `t if b else f`; a graph that is being captured keeps both values."""
 
 def sym_sqrt(a: Any) -> _b.float:
-    """Return `math.sqrt(a)`."""
+    """Returns the square root of a number as a float."""
 
 def sym_sum(args: Any) -> Any:
-    """Return `sum(args)`."""
+    """Returns the sum of numbers.
+
+    Args:
+        args: A sequence of numbers, possibly symbolic.
+
+    Example:
+        >>> torch.sym_sum([2, 3, 4])
+        9
+    """
 
 def sym_fresh_size(expr: Any) -> Any:
-    """Raise NotImplementedError: sizes outside a trace are plain numbers."""
+    """Raises NotImplementedError: only a trace makes sizes that are not known."""
 
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
-    """Return `true_fn(*operands)` if `pred` (a bool or one-element tensor) is True, else `false_fn(*operands)`. Raise
-    RuntimeError for another `pred`, for non-callables, and for operands that are no tuple or list.
-
-    >>> import torchlite as torch
-    >>> torch.cond(torch.tensor(True), lambda x: x + 1, lambda x: x - 1, (torch.tensor(2),))
-    tensor(3)
-    """
+    """Calls one of two functions, depending on a predicate."""
 
 def lobpcg(
     A: Tensor,
@@ -775,13 +847,7 @@ def lobpcg(
     """
 
 def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Any:
-    """Repeat `carried_inputs = body_fn(*carried_inputs)` while `cond_fn(*carried_inputs)` is True; return the last
-    values. Raise RuntimeError if `body_fn` returns no tuple or one of another length.
-
-    >>> import torchlite as torch
-    >>> torch.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (torch.tensor(0), torch.tensor(1)))
-    (tensor(3), tensor(8))
-    """
+    """Repeats `values = body_fn(*values)` while `cond_fn(*values)` is True."""
 
 def _shape_as_tensor(self: Tensor) -> Tensor: ...
 def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _b.int, input_dtype: dtype) -> Tensor: ...
@@ -845,7 +911,13 @@ def triplet_margin_loss(
     """`torch.nn.functional.triplet_margin_loss`."""
 
 class DisableTorchFunction:
-    """Context manager that disables `__torch_function__` of subclasses and modes in this thread."""
+    """Context manager that switches off `__torch_function__` of subclasses and modes in the calling thread.
+
+    Example:
+        >>> with torch.overrides.BaseTorchFunctionMode(), torch.DisableTorchFunction():
+        ...     torch.ones(2) + 1
+        tensor([2., 2.])
+    """
     def __enter__(self) -> None: ...
     def __exit__(self, *error: Any) -> None: ...
 

@@ -21,14 +21,7 @@ def _embedding_bag(
     *,
     out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Embeddings of each bag (indices from one offset to the next) reduced by ``mode``: 0 sums, 1 takes the mean, 2 the
-    maximum. Four tensors: the reduced embeddings (bags, features), the bag of each index, the number of indices of
-    each bag, and for maxima the index that gave each.
-
-    >>> torch.embedding_bag(torch.tensor([[1.], [2.], [3.]]), torch.tensor([0, 2, 1]), torch.tensor([0, 2]))[0]
-    tensor([[4.],
-            [2.]])
-    """
+    """Reduces bags of rows of a matrix; the argument order is that of PyTorch's operator."""
 
 def _embedding_bag_forward_only(
     weight: Tensor,
@@ -43,14 +36,7 @@ def _embedding_bag_forward_only(
     *,
     out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Embeddings of each bag (indices from one offset to the next) reduced by ``mode``: 0 sums, 1 takes the mean, 2 the
-    maximum. Four tensors: the reduced embeddings (bags, features), the bag of each index, the number of indices of
-    each bag, and for maxima the index that gave each.
-
-    >>> torch.embedding_bag(torch.tensor([[1.], [2.], [3.]]), torch.tensor([0, 2, 1]), torch.tensor([0, 2]))[0]
-    tensor([[4.],
-            [2.]])
-    """
+    """Reduces bags of rows of a matrix; the argument order is that of PyTorch's operator."""
 
 def _native_multi_head_attention(
     query: Tensor,
@@ -82,23 +68,13 @@ def _transform_bias_rescale_qkv(
     """
 
 def adaptive_avg_pool1d(input: Tensor, output_size: OutputSize, *, out: Tensor | None = None) -> Tensor:
-    """The average over `output_size` windows that share the 1 spatial dimension(s) of `input` among them; window i
-    covers the places from floor(i * size / out) to ceil((i + 1) * size / out). None in `output_size` keeps a size.
-
-    >>> torch.nn.functional.adaptive_avg_pool1d(torch.ones(1, 1, 4), 2).shape
-    torch.Size([1, 1, 2])
-    """
+    """Computes the average of windows that divide 1 spatial dimension(s) into a given number."""
 
 @overload
 def adaptive_max_pool1d(
     input: Tensor, output_size: OutputSize, return_indices: Literal[False] = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """The maximum over `output_size` windows that share the 1 spatial dimension(s) of `input` among them; window i
-    covers the places from floor(i * size / out) to ceil((i + 1) * size / out). None in `output_size` keeps a size.
-
-    >>> torch.nn.functional.adaptive_max_pool1d(torch.ones(1, 1, 4), 2).shape
-    torch.Size([1, 1, 2])
-    """
+    """Computes the maximum of windows that divide 1 spatial dimension(s) into a given number."""
 
 @overload
 def adaptive_max_pool1d(
@@ -109,13 +85,13 @@ def adaptive_max_pool1d(
     input: Tensor, output_size: OutputSize, return_indices: _b.bool, *, out: Tensor | None = None
 ) -> Tensor | tuple[Tensor, Tensor]: ...
 def affine_grid_generator(theta: Tensor, size: Ints, align_corners: _b.bool, *, out: Tensor | None = None) -> Tensor:
-    """`nn.functional.affine_grid` without its checks."""
+    """Returns the positions of an affine map of a sampling grid, without the checks of `affine_grid`."""
 
 def alpha_dropout(input: Tensor, p: _b.float, train: _b.bool, *, out: Tensor | None = None) -> Tensor:
-    """alpha_dropout with probability `p` when `train`: see `nn.functional`."""
+    """Drops elements so that mean and variance stay."""
 
 def alpha_dropout_(input: Tensor, p: _b.float, train: _b.bool) -> Tensor:
-    """`alpha_dropout` in place."""
+    """Drops elements so that mean and variance stay, in place."""
 
 def avg_pool1d(
     input: Tensor,
@@ -127,14 +103,7 @@ def avg_pool1d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The average over windows of `input` (N, C, ...) or (C, ...) with 1 spatial dimension(s).
-
-    `stride` defaults to `kernel_size`; zeros of `padding` count unless `count_include_pad` is False. RuntimeError
-    when no window fits.
-
-    >>> torch.nn.functional.avg_pool1d(torch.ones(1, 1, 4), 2).shape
-    torch.Size([1, 1, 2])
-    """
+    """Computes the average of each window of 1 spatial dimension(s)."""
 
 def batch_norm(
     input: Tensor,
@@ -149,13 +118,7 @@ def batch_norm(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Batch norm over every dimension but 1 (Ioffe and Szegedy, 2015).
-
-    In training the batch's statistics are used, and the running ones are moved towards them in place by
-    ``momentum``; otherwise the running ones are used.
-
-    `cudnn_enabled` has no effect: `torch.backends.cudnn` decides whether cuDNN is used.
-    """
+    """Normalizes each channel (Ioffe and Szegedy, 2015); the argument order is that of PyTorch's operator."""
 
 def batch_norm_update_stats(
     input: Tensor,
@@ -165,35 +128,18 @@ def batch_norm_update_stats(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The mean and the variance (not corrected) of each channel, towards which the running ones are moved in place. All
-    are of the dtype of the running mean.
-
-    >>> torch.batch_norm_update_stats(torch.tensor([[1.], [3.]]), None, None, 0.1)
-    (tensor([2.]), tensor([1.]))
-    """
+    """Computes the statistics of each channel and moves the running ones towards them in place."""
 
 def bilinear(
     input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """``input1^T weight[k] input2 + bias[k]`` for each output feature k: (..., in1), (..., in2), (out, in1, in2) ->
-    (..., out).
-    """
+    """Applies a bilinear map to the last dimensions of two inputs: ``y[k] = input1^T weight[k] input2 + bias[k]``."""
 
 def channel_shuffle(input: Tensor, groups: _b.int, *, out: Tensor | None = None) -> Tensor:
-    """The channels (dimension 1) of `input` dealt out over `groups` (Zhang et al., 2017, arXiv:1707.01083).
-
-    >>> torch.nn.functional.channel_shuffle(torch.arange(4.).reshape(1, 4, 1), 2).flatten()
-    tensor([0., 2., 1., 3.])
-    """
+    """Interleaves groups of channels (Zhang et al., 2018)."""
 
 def constant_pad_nd(input: Tensor, pad: Ints, value: Number = 0, *, out: Tensor | None = None) -> Tensor:
-    """`input` with `value` around it. `pad` has two numbers a dimension, the last dimension first: how many places
-     before and after; a negative number cuts.
-
-    >>> torch.constant_pad_nd(torch.ones(2), (1, 2))
-    tensor([0., 1., 1., 0., 0.])
-
-    """
+    """Adds a border with a value."""
 
 def conv1d(
     input: Tensor,
@@ -206,9 +152,7 @@ def conv1d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """A 1-D convolution (cross-correlation) of `input` (N, C, L) or (C, L) with `weight` (O, C /
-    groups, kL).
-    """
+    """Applies a convolution over 1 spatial dimension(s), as networks define it: a cross-correlation."""
 
 def conv2d(
     input: Tensor,
@@ -221,9 +165,7 @@ def conv2d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """A 2-D convolution (cross-correlation) of `input` (N, C, H, W) or (C, H, W) with `weight` (O, C /
-    groups, kH, kW).
-    """
+    """Applies a convolution over 2 spatial dimension(s), as networks define it: a cross-correlation."""
 
 def conv3d(
     input: Tensor,
@@ -236,12 +178,10 @@ def conv3d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """A 3-D convolution (cross-correlation) of `input` (N, C, D, H, W) or (C, D, H, W) with `weight` (O, C /
-    groups, kD, kH, kW).
-    """
+    """Applies a convolution over 3 spatial dimension(s), as networks define it: a cross-correlation."""
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: Ints = 0, *, out: Tensor | None = None) -> Tensor:
-    """A 1-D convolution of `input` (time, batch, C) with `weight` (kernel, C, O): the result is (time, batch, O)."""
+    """Applies a one-dimensional convolution to an input with the time first."""
 
 def conv_transpose1d(
     input: Tensor,
@@ -255,9 +195,7 @@ def conv_transpose1d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """A 1-D transposed convolution of `input` (N, C, L) or (C, L) with `weight` (C, O /
-    groups, kL): the gradient of `conv1d` with respect to its input.
-    """
+    """Applies a transposed convolution over 1 spatial dimension(s)."""
 
 def conv_transpose2d(
     input: Tensor,
@@ -271,9 +209,7 @@ def conv_transpose2d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """A 2-D transposed convolution of `input` (N, C, H, W) or (C, H, W) with `weight` (C, O /
-    groups, kH, kW): the gradient of `conv2d` with respect to its input.
-    """
+    """Applies a transposed convolution over 2 spatial dimension(s)."""
 
 def conv_transpose3d(
     input: Tensor,
@@ -287,9 +223,7 @@ def conv_transpose3d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """A 3-D transposed convolution of `input` (N, C, D, H, W) or (C, D, H, W) with `weight` (C, O /
-    groups, kD, kH, kW): the gradient of `conv3d` with respect to its input.
-    """
+    """Applies a transposed convolution over 3 spatial dimension(s)."""
 
 def convolution(
     input: Tensor,
@@ -304,12 +238,12 @@ def convolution(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The convolution behind `conv1d` ... `conv_transpose3d`."""
+    """Applies a convolution or a transposed convolution over one to three spatial dimensions."""
 
 def cosine_similarity(
     x1: Tensor, x2: Tensor, dim: _b.int = 1, eps: _b.float = 1e-08, *, out: Tensor | None = None
 ) -> Tensor:
-    """The dot product of ``x1`` and ``x2`` along ``dim`` divided by their lengths (each at least ``eps``)."""
+    r"""Computes the cosines of the angles between vectors."""
 
 def ctc_loss(
     log_probs: Tensor,
@@ -322,20 +256,13 @@ def ctc_loss(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Minus the log-probability of ``targets`` under all alignments to ``log_probs`` (time, batch, classes), which are
-    log-probabilities.
-
-    ``targets`` is (batch, longest) or all targets one after the other; ``reduction`` 1 or "mean" divides each loss
-    by its target length and then averages. Targets and lengths may lie on the host: lengths on the device are read
-    from it, for what depends on the longest. As in PyTorch the gradient is that of log-probabilities that came from
-    ``log_softmax``.
-    """
+    """Computes the connectionist temporal classification loss (Graves et al., 2006)."""
 
 def dropout(input: Tensor, p: _b.float, train: _b.bool, *, out: Tensor | None = None) -> Tensor:
-    """dropout with probability `p` when `train`: see `nn.functional`."""
+    """Drops elements with a probability."""
 
 def dropout_(input: Tensor, p: _b.float, train: _b.bool) -> Tensor:
-    """`dropout` in place."""
+    """Drops elements with a probability, in place."""
 
 def embedding(
     weight: Tensor,
@@ -346,9 +273,7 @@ def embedding(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The rows of ``weight`` that ``indices`` name: (rows, features), (*) -> (*, features). Row ``padding_idx``
-    gets no gradient.
-    """
+    """Looks up rows of a matrix by their indices; the argument order is that of PyTorch's operator."""
 
 def embedding_bag(
     weight: Tensor,
@@ -363,31 +288,22 @@ def embedding_bag(
     *,
     out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Embeddings of each bag (indices from one offset to the next) reduced by ``mode``: 0 sums, 1 takes the mean, 2 the
-    maximum. Four tensors: the reduced embeddings (bags, features), the bag of each index, the number of indices of
-    each bag, and for maxima the index that gave each.
-
-    >>> torch.embedding_bag(torch.tensor([[1.], [2.], [3.]]), torch.tensor([0, 2, 1]), torch.tensor([0, 2]))[0]
-    tensor([[4.],
-            [2.]])
-    """
+    """Reduces bags of rows of a matrix; the argument order is that of PyTorch's operator."""
 
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: _b.float, norm_type: _b.float = 2.0) -> Tensor:
-    """Scale, in place, the rows of ``input`` that ``indices`` name and whose norm is above ``max_norm``, so that it is
-    just below.
-    """
+    """Scales rows of a matrix in place to at most a maximal norm."""
 
 def feature_alpha_dropout(input: Tensor, p: _b.float, train: _b.bool, *, out: Tensor | None = None) -> Tensor:
-    """feature_alpha_dropout with probability `p` when `train`: see `nn.functional`."""
+    """Drops whole channels so that mean and variance stay."""
 
 def feature_alpha_dropout_(input: Tensor, p: _b.float, train: _b.bool) -> Tensor:
-    """`feature_alpha_dropout` in place."""
+    """Drops whole channels so that mean and variance stay, in place."""
 
 def feature_dropout(input: Tensor, p: _b.float, train: _b.bool, *, out: Tensor | None = None) -> Tensor:
-    """feature_dropout with probability `p` when `train`: see `nn.functional`."""
+    """Drops whole channels with a probability."""
 
 def feature_dropout_(input: Tensor, p: _b.float, train: _b.bool) -> Tensor:
-    """`feature_dropout` in place."""
+    """Drops whole channels with a probability, in place."""
 
 def grid_sampler(
     input: Tensor,
@@ -398,7 +314,7 @@ def grid_sampler(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """`grid_sample` with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
+    """Samples the input at given positions; the modes are numbers."""
 
 def grid_sampler_2d(
     input: Tensor,
@@ -409,7 +325,7 @@ def grid_sampler_2d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """`grid_sample` with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
+    """Samples the input at given positions; the modes are numbers."""
 
 def grid_sampler_3d(
     input: Tensor,
@@ -420,7 +336,7 @@ def grid_sampler_3d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """`grid_sample` with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
+    """Samples the input at given positions; the modes are numbers."""
 
 def group_norm(
     input: Tensor,
@@ -432,9 +348,7 @@ def group_norm(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Mean 0 and variance 1 over each of ``num_groups`` groups of channels of each sample, then ``* weight + bias`` (Wu
-    and He, 2018). `cudnn_enabled` has no effect: `torch.backends.cudnn` decides whether cuDNN is used.
-    """
+    """Normalizes each group of channels of each sample (Wu and He, 2018)."""
 
 def gru(
     input: Tensor,
@@ -449,9 +363,7 @@ def gru(
     *,
     out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """GRU of several layers: `gru(input, h0, params, ...)`, or `gru(data, batch_sizes, h0, params, ...)` for packed
-    data.
-    """
+    """Computes a network of gated recurrent units of several layers over sequences."""
 
 def gru_cell(
     input: Tensor,
@@ -463,7 +375,7 @@ def gru_cell(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """One step of a GRU: input (N, I), hx (N, H) -> (N, H)."""
+    """Computes one step of a gated recurrent unit (Cho et al., 2014)."""
 
 def instance_norm(
     input: Tensor,
@@ -478,8 +390,8 @@ def instance_norm(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Batch norm of each sample separately (Ulyanov et al., 2016). `cudnn_enabled` has no effect:
-    `torch.backends.cudnn` decides whether cuDNN is used.
+    """Normalizes each channel of each sample (Ulyanov et al., 2016); the argument order is that of PyTorch's
+    operator.
     """
 
 def layer_norm(
@@ -492,9 +404,7 @@ def layer_norm(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Mean 0 and variance 1 over the last dimensions ``normalized_shape``, then ``* weight + bias`` (Ba et al., 2016).
-    `cudnn_enable` has no effect: cuDNN is not used.
-    """
+    r"""Normalizes the last dimensions (Ba et al., 2016)."""
 
 def lstm(
     input: Tensor,
@@ -509,9 +419,7 @@ def lstm(
     *,
     out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """LSTM of several layers: `lstm(input, (h0, c0), params, ...)`, or `lstm(data, batch_sizes, (h0, c0), params, ...)`
-    for packed data.
-    """
+    """Computes a long short-term memory network of several layers over sequences."""
 
 def lstm_cell(
     input: Tensor,
@@ -523,7 +431,7 @@ def lstm_cell(
     *,
     out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """One step of an LSTM: input (N, I), hx a pair of (N, H) -> (h', c')."""
+    """Computes one step of a long short-term memory cell (Hochreiter and Schmidhuber, 1997)."""
 
 @overload
 def max_pool1d(
@@ -537,15 +445,7 @@ def max_pool1d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The maximum over windows of `input` (N, C, ...) or (C, ...) with 1 spatial dimension(s).
-
-    `stride` defaults to `kernel_size`; places of `padding` count as minus infinity; `ceil_mode` lets a last window
-    reach over the end. With `return_indices` the flat spatial index (int64) of each maximum comes second.
-    RuntimeError when no window fits.
-
-    >>> torch.nn.functional.max_pool1d(torch.ones(1, 1, 4), 2).shape
-    torch.Size([1, 1, 2])
-    """
+    """Computes the maximum of each window of 1 spatial dimension(s)."""
 
 @overload
 def max_pool1d(
@@ -583,7 +483,7 @@ def max_pool1d_with_indices(
     *,
     out: Sequence[Tensor] | None = None,
 ) -> Tensor:
-    """`max_pool1d` with the indices of the maxima. `return_indices` has no effect."""
+    """Computes the maximum of each window of 1 spatial dimension(s) and its index."""
 
 @overload
 def max_pool1d_with_indices(
@@ -621,15 +521,7 @@ def max_pool2d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The maximum over windows of `input` (N, C, ...) or (C, ...) with 2 spatial dimension(s).
-
-    `stride` defaults to `kernel_size`; places of `padding` count as minus infinity; `ceil_mode` lets a last window
-    reach over the end. With `return_indices` the flat spatial index (int64) of each maximum comes second.
-    RuntimeError when no window fits.
-
-    >>> torch.nn.functional.max_pool2d(torch.ones(1, 1, 4, 4), 2).shape
-    torch.Size([1, 1, 2, 2])
-    """
+    """Computes the maximum of each window of 2 spatial dimension(s)."""
 
 @overload
 def max_pool2d(
@@ -667,15 +559,7 @@ def max_pool3d(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The maximum over windows of `input` (N, C, ...) or (C, ...) with 3 spatial dimension(s).
-
-    `stride` defaults to `kernel_size`; places of `padding` count as minus infinity; `ceil_mode` lets a last window
-    reach over the end. With `return_indices` the flat spatial index (int64) of each maximum comes second.
-    RuntimeError when no window fits.
-
-    >>> torch.nn.functional.max_pool3d(torch.ones(1, 1, 4, 4, 4), 2).shape
-    torch.Size([1, 1, 2, 2, 2])
-    """
+    """Computes the maximum of each window of 3 spatial dimension(s)."""
 
 @overload
 def max_pool3d(
@@ -713,24 +597,18 @@ def native_batch_norm(
     *,
     out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Batch norm that also returns, in training, the batch's mean and reciprocal standard deviation; all are
-    differentiable.
-    """
+    """Normalizes each channel and returns the statistics too; all results are differentiable."""
 
 def native_channel_shuffle(input: Tensor, groups: _b.int, *, out: Tensor | None = None) -> Tensor:
-    """The channels (dimension 1) of `input` dealt out over `groups` (Zhang et al., 2017, arXiv:1707.01083).
-
-    >>> torch.nn.functional.channel_shuffle(torch.arange(4.).reshape(1, 4, 1), 2).flatten()
-    tensor([0., 2., 1., 3.])
-    """
+    """Interleaves groups of channels (Zhang et al., 2018)."""
 
 def native_dropout(
     input: Tensor, p: _b.float, train: _b.bool, *, out: Sequence[Tensor] | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(dropout of `input`, the mask of the entries that are not dropped)."""
+    """Drops elements, and returns the mask of those that stay."""
 
 def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: _b.float, *, out: Tensor | None = None) -> Tensor:
-    """The gradient of `native_dropout`, and its formula too: what the mask has, times a scale."""
+    """Computes the gradient of `native_dropout`: ``grad_output * mask * scale``."""
 
 def native_group_norm(
     input: Tensor,
@@ -744,7 +622,7 @@ def native_group_norm(
     *,
     out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Group norm, the mean and the reciprocal standard deviation of each group, all three differentiable."""
+    """Normalizes each group of channels and returns the statistics too; all results are differentiable."""
 
 def native_layer_norm(
     input: Tensor,
@@ -755,7 +633,7 @@ def native_layer_norm(
     *,
     out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Layer norm, the mean and the reciprocal standard deviation, all three differentiable."""
+    """Normalizes the last dimensions and returns the statistics too; all results are differentiable."""
 
 def pairwise_distance(
     x1: Tensor,
@@ -766,23 +644,13 @@ def pairwise_distance(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The p-norm of ``x1 - x2 + eps`` along the last dimension."""
+    r"""Computes the distances between vectors along the last dimension."""
 
 def pixel_shuffle(input: Tensor, upscale_factor: _b.int, *, out: Tensor | None = None) -> Tensor:
-    """Channels to space: (..., C * r * r, H, W) becomes (..., C, H * r, W * r) for r = `upscale_factor` (Shi et al.,
-    2016, arXiv:1609.05158).
-
-    >>> torch.nn.functional.pixel_shuffle(torch.ones(1, 8, 2, 3), 2).shape
-    torch.Size([1, 2, 4, 6])
-    """
+    """Moves channels into space (Shi et al., 2016)."""
 
 def pixel_unshuffle(input: Tensor, downscale_factor: _b.int, *, out: Tensor | None = None) -> Tensor:
-    """Space to channels, the inverse of `pixel_shuffle`: (..., C, H * r, W * r) becomes (..., C * r * r, H, W) for r =
-    `downscale_factor`.
-
-    >>> torch.nn.functional.pixel_unshuffle(torch.ones(1, 2, 4, 6), 2).shape
-    torch.Size([1, 8, 2, 3])
-    """
+    """Moves space into channels; the inverse of `pixel_shuffle`."""
 
 def rms_norm(
     input: Tensor,
@@ -792,10 +660,7 @@ def rms_norm(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """``input / sqrt(mean(input**2) + eps) * weight``, the mean over the last dimensions (Zhang and Sennrich, 2019).
-
-    ``eps=None`` is the machine epsilon of the dtype that it is computed in: float32's for half precision.
-    """
+    r"""Divides by the root mean square of the last dimensions (Zhang and Sennrich, 2019)."""
 
 def rnn_relu(
     input: Tensor,
@@ -810,9 +675,7 @@ def rnn_relu(
     *,
     out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Relu network of several layers: `rnn_relu(input, h0, params, ...)`, or with `batch_sizes` before h0 for packed
-    data.
-    """
+    """Computes an Elman network with relu of several layers over sequences."""
 
 def rnn_relu_cell(
     input: Tensor,
@@ -824,7 +687,7 @@ def rnn_relu_cell(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """One step of a relu network: input (N, I), hx (N, H) -> (N, H)."""
+    """Computes one step of an Elman network: ``relu(w_ih @ input + b_ih + w_hh @ hx + b_hh)``."""
 
 def rnn_tanh(
     input: Tensor,
@@ -839,9 +702,7 @@ def rnn_tanh(
     *,
     out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Tanh network of several layers: `rnn_tanh(input, h0, params, ...)`, or with `batch_sizes` before h0 for packed
-    data.
-    """
+    """Computes an Elman network with tanh of several layers over sequences."""
 
 def rnn_tanh_cell(
     input: Tensor,
@@ -853,4 +714,4 @@ def rnn_tanh_cell(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """One step of a tanh network: input (N, I), hx (N, H) -> (N, H)."""
+    """Computes one step of an Elman network: ``tanh(w_ih @ input + b_ih + w_hh @ hx + b_hh)``."""

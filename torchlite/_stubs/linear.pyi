@@ -11,87 +11,53 @@ from .tensor import Tensor
 
 class LinearMethods:
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _b.float = 1, alpha: Number = 1) -> Tensor:
-        """beta * input + alpha * bmm(batch1, batch2).sum(0), `input` broadcast. With beta=0 `input` is not read."""
+        """Computes ``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: _b.float = 1, alpha: Number = 1) -> Tensor:
-        """beta * input + alpha * (mat1 @ mat2), `input` broadcast. With beta=0 `input` is not read."""
+        """Computes ``beta * input + alpha * (mat1 @ mat2)``."""
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: _b.float = 1, alpha: Number = 1) -> Tensor:
-        """beta * input + alpha * (mat @ vec), `input` broadcast. With beta=0 `input` is not read."""
+        """Computes ``beta * input + alpha * (mat @ vec)``."""
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: _b.float = 1, alpha: Number = 1) -> Tensor:
-        """beta * input + alpha * outer(vec1, vec2), `input` broadcast. With beta=0 `input` is not read."""
+        """Computes ``beta * input + alpha * outer(vec1, vec2)``."""
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _b.float = 1, alpha: Number = 1) -> Tensor:
-        """beta * input + alpha * bmm(batch1, batch2), `input` broadcast. With beta=0 `input` is not read."""
+        """Computes ``beta * input + alpha * (batch1 @ batch2)``."""
     def bmm(self, mat2: Tensor) -> Tensor:
-        """The products of two batches of matrices, (b, n, m) and (b, m, p). RuntimeError for other ranks; nothing is
-        broadcast.
-        """
+        """Computes the products of two batches of matrices."""
     def cholesky(self, upper: _b.bool = False) -> Tensor:
-        """See `linalg.cholesky`."""
+        """Computes the Cholesky factors of matrices. Deprecated: use `torch.linalg.cholesky`."""
     def cholesky_inverse(self, upper: _b.bool = False) -> Tensor:
-        """The inverse of A, given its Cholesky factor (lower, or upper with `upper`).
-
-        >>> torch.cholesky_inverse(torch.tensor([[2.]]))
-        tensor([[0.2500]])
-        """
+        """Computes the inverses of matrices from their Cholesky factors."""
     def cholesky_solve(self, L: Tensor, upper: _b.bool = False) -> Tensor:
-        """X with A X = input, given A's Cholesky factor `L` (lower, or upper with `upper`). Batch dimensions broadcast.
-
-        >>> torch.cholesky_solve(torch.tensor([[8.], [4.]]), torch.tensor([[2., 0.], [0., 2.]]))
-        tensor([[2.],
-                [1.]])
-        """
+        """Solves linear systems from the Cholesky factors of their matrices."""
     def corrcoef(self) -> Tensor:
-        """The correlation coefficients of variables (rows) over observations (columns)."""
+        """Computes the Pearson correlation coefficients of variables."""
     def cov(
         self, *, correction: _b.float = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
     ) -> Tensor:
-        """The covariance matrix of variables (rows) over observations (columns); the variance, for one variable.
-        `correction` is taken from the count.
-
-        `fweights` say how often each observation counts (integers), `aweights` how much.
-
-        >>> torch.cov(torch.tensor([[0., 2.], [2., 0.]]))
-        tensor([[ 2., -2.],
-                [-2.,  2.]])
-        """
+        """Computes the covariance matrix of variables."""
     def cross(self, other: Tensor, dim: _b.int | None = None) -> Tensor:
-        """See `linalg.cross`; `dim` is the first of length 3 unless given."""
+        """Computes the cross products of vectors with three elements."""
     def det(self) -> Tensor:
-        """See `linalg.det`."""
+        """Computes the determinants of square matrices; another name of `torch.linalg.det`.
+
+        Args:
+            input: The matrices, of shape ``(*, n, n)``.
+
+        Example:
+            >>> torch.det(torch.tensor([[2.0]]))
+            tensor(2.)
+        """
     def dist(self, other: Tensor, p: _b.float = 2) -> Tensor:
-        """The `p`-norm of `input - other`, broadcast against each other.
-
-        >>> torch.dist(torch.tensor([1., 1.]), torch.tensor([4., 5.]))
-        tensor(5.)
-        """
+        """Computes the :math:`p`-norm of the difference of two tensors."""
     def dot(self, tensor: Tensor) -> Tensor:
-        """The sum of the products of two vectors' elements.
-
-        >>> torch.dot(torch.tensor([1., 2.]), torch.tensor([3., 4.]))
-        tensor(11.)
-        """
+        """Computes the sum of the products of two vectors' elements."""
     def geqrf(self) -> results.geqrf:
-        """R, the Householder vectors below it, and their scales `tau`: the packed form that
-        `linalg.householder_product` and `ormqr` take.
-
-        >>> torch.geqrf(torch.tensor([[3., 0.], [4., 1.]])).a[0].abs()
-        tensor([5.0000, 0.8000])
-        """
+        """Computes the QR decompositions of matrices in LAPACK's packed form."""
     def ger(self, vec2: Tensor) -> Tensor:
-        """Every product of an element of `input` (n) and one of `vec2` (m): (n, m).
-
-        >>> torch.outer(torch.tensor([1., 2.]), torch.tensor([3., 4.]))
-        tensor([[3., 4.],
-                [6., 8.]])
-        """
+        """Computes the products of each element of a vector with each of another."""
     def inner(self, other: Tensor) -> Tensor:
-        """The sums of products along the last dimension of each: shape input.shape[:-1] + other.shape[:-1]. A 0-d
-        operand scales.
-
-        >>> torch.inner(torch.tensor([1., 2.]), torch.tensor([[1., 0.], [0., 1.]]))
-        tensor([1., 2.])
-        """
+        """Computes the sums of products along the last dimension of each operand."""
     def inverse(self) -> Tensor:
-        """See `linalg.inv`."""
+        """Computes the inverses of square matrices; another name of `torch.linalg.inv`."""
     def istft(
         self,
         n_fft: _b.int,
@@ -104,59 +70,25 @@ class LinearMethods:
         length: _b.int | None = None,
         return_complex: _b.bool = False,
     ) -> Tensor:
-        """The least-squares inverse of `stft` with the same arguments (Griffin and Lim, 1984), `length` samples of it
-        if given.
-
-        RuntimeError where the overlapping windows leave a sample uncovered.
-        """
+        """Computes the least-squares inverse of `torch.stft` with the same arguments (Griffin and Lim, 1984)."""
     def kron(self, other: Tensor) -> Tensor:
-        """The Kronecker product: every element of `input` times all of `other`, as blocks. The shorter shape is padded
-        with leading ones.
-
-        >>> torch.kron(torch.tensor([1., 2.]), torch.tensor([1., 1.]))
-        tensor([1., 1., 2., 2.])
-        """
+        """Computes the Kronecker product: each element of the first tensor times all of the second, as blocks."""
     def logdet(self) -> Tensor:
-        """The logarithm of the determinant: NaN where it is negative, -inf where it is zero.
-
-        >>> torch.logdet(torch.eye(2))
-        tensor(0.)
-        """
+        """Computes the logarithms of determinants: NaN for a negative one, ``-inf`` for zero."""
     def lu(self, pivot: _b.bool = True, get_infos: _b.bool = False) -> tuple[Tensor, ...]:
-        """(LU, pivots) or, with `get_infos`, (LU, pivots, info), singular or not. For older programs; see
-        `linalg.lu_factor`.
-        """
+        """Computes LU decompositions in packed form. Deprecated: use `torch.linalg.lu_factor`."""
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-        """See `linalg.lu_solve`, whose arguments come in another order."""
+        """Solves linear systems from LU decompositions. Deprecated: use `torch.linalg.lu_solve`."""
     def matmul(self, other: Tensor) -> Tensor:
-        """The matrix product of the last two dimensions, batch dimensions broadcast; a 1-d operand is a row (first) or
-        column (second) whose dimension goes.
-
-        RuntimeError for operands that do not fit or are of different dtypes.
-
-        >>> torch.matmul(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
-        tensor([3., 7.])
-        """
+        """Computes the matrix product of the last two dimensions."""
     def matrix_exp(self) -> Tensor:
-        """The exponential of square (..., n, n) matrices, by scaling and squaring with a Pade approximant (Higham,
-        2005).
-
-        >>> torch.matrix_exp(torch.zeros(2, 2))
-        tensor([[1., 0.],
-                [0., 1.]])
-        """
+        """Computes the exponentials of square matrices."""
     def matrix_power(self, n: _b.int) -> Tensor:
-        """The `n`-th power of square (..., m, m) matrices, by repeated squaring; the identity for 0, powers of the
-        inverse for negative `n`.
-
-        >>> torch.matrix_power(torch.tensor([[1., 1.], [0., 1.]]), 3)
-        tensor([[1., 3.],
-                [0., 1.]])
-        """
+        """Computes integer powers of square matrices by repeated squaring."""
     def mm(self, mat2: Tensor) -> Tensor:
-        """The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast."""
+        """Computes the product of two matrices."""
     def mv(self, vec: Tensor) -> Tensor:
-        """The product of a matrix (n, m) and a vector (m)."""
+        """Computes the product of a matrix and a vector."""
     def norm(
         self,
         p: _b.float | _b.str | None = "fro",
@@ -164,32 +96,37 @@ class LinearMethods:
         keepdim: _b.bool = False,
         dtype: DType | None = None,
     ) -> Tensor:
-        """The `p`-norm of all elements or over `dim`. For older programs; see `linalg.vector_norm` and
-        `linalg.matrix_norm`.
-        """
+        """Computes a norm. Deprecated: use `torch.linalg.vector_norm` or `torch.linalg.matrix_norm`."""
     def orgqr(self, tau: Tensor) -> Tensor:
-        """The first n columns of the product of the Householder reflectors I - tau_i v_i v_i^H whose vectors stand
-        below the diagonal of A (..., m, n), m >= n.
-        """
+        r"""Computes the first columns of products of Householder reflectors."""
     def ormqr(self, tau: Tensor, other: Tensor, left: _b.bool = True, transpose: _b.bool = False) -> Tensor:
-        """Q other (or other Q, with left=False; Q^H for Q, with `transpose`), where Q is the m x m product of the
-        reflectors packed in `input` and `tau`.
-        """
+        r"""Multiplies matrices by the products :math:`Q` of Householder reflectors."""
     def outer(self, vec2: Tensor) -> Tensor:
-        """Every product of an element of `input` (n) and one of `vec2` (m): (n, m).
-
-        >>> torch.outer(torch.tensor([1., 2.]), torch.tensor([3., 4.]))
-        tensor([[3., 4.],
-                [6., 8.]])
-        """
+        """Computes the products of each element of a vector with each of another."""
     def pinverse(self, rcond: _b.float | Tensor = 1e-15) -> Tensor:
-        """See `linalg.pinv`."""
+        """Computes the pseudoinverses of matrices. For older programs; see `torch.linalg.pinv`.
+
+        Args:
+            rcond: The tolerance relative to the greatest singular value. Default: ``1e-15``.
+
+        Example:
+            >>> torch.pinverse(torch.tensor([[2.0]]))
+            tensor([[0.5000]])
+        """
     def qr(self, some: _b.bool = True) -> results.qr:
-        """See `linalg.qr`: mode "reduced" with `some`, else "complete"."""
+        """Computes the QR decompositions of matrices. Deprecated: use `torch.linalg.qr`."""
     def renorm(self, p: _b.float, dim: _b.int, maxnorm: _b.float) -> Tensor:
-        """`input` with each slice along `dim` whose `p`-norm exceeds `maxnorm` scaled down to it."""
+        """Scales slices along a dimension down to a maximal norm; shorter ones stay."""
     def slogdet(self) -> results.slogdet:
-        """See `linalg.slogdet`."""
+        """Computes the signs and logarithms of determinants; another name of `torch.linalg.slogdet`.
+
+        Args:
+            input: The matrices, of shape ``(*, n, n)``.
+
+        Example:
+            >>> torch.slogdet(torch.eye(2)).logabsdet
+            tensor(0.)
+        """
     def stft(
         self,
         n_fft: _b.int,
@@ -203,21 +140,15 @@ class LinearMethods:
         return_complex: _b.bool | None = None,
         align_to_window: _b.bool | None = None,
     ) -> Tensor:
-        """The transforms of overlapping windowed frames of a signal (L) or (B, L): (..., n_fft // 2 + 1, frames),
-        complex.
-
-        Frames of `n_fft` samples start every `hop_length` (n_fft // 4); `window` has `win_length` (n_fft) entries.
-        With `center` frame t is centred on sample t * hop_length of the signal padded by `pad_mode`. `onesided` (the
-        default for real signals) leaves out the conjugates. `normalized` scales by 1/sqrt(n_fft).
-        """
+        """Computes the short-time Fourier transform: the transforms of overlapping frames of a signal."""
     def svd(self, some: _b.bool = True, compute_uv: _b.bool = True) -> results.svd:
-        """U, S, V with input = U diag(S) V^H. For older programs; `linalg.svd` returns V^H."""
+        """Computes singular value decompositions. Deprecated: use `torch.linalg.svd`, which returns ``Vh``."""
     def triangular_solve(
         self, A: Tensor, upper: _b.bool = True, transpose: _b.bool = False, unitriangular: _b.bool = False
     ) -> results.triangular_solve:
-        """(X, a copy of A) with A X = b. For older programs; see `linalg.solve_triangular`."""
+        """Solves linear systems with triangular matrices. Deprecated: use `torch.linalg.solve_triangular`."""
     def vdot(self, other: Tensor) -> Tensor:
-        """The sum of the products of the conjugate of `input`'s elements and `other`'s."""
+        """Computes the sum of the products of the first vector's conjugate and the second vector."""
     def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _b.float = 1, alpha: Number = 1) -> Self:
         """In-place version of `addbmm`: writes the result into the tensor and returns it."""
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: _b.float = 1, alpha: Number = 1) -> Self:
@@ -265,66 +196,50 @@ def _int_mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor
 def addbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _b.float = 1, alpha: Number = 1, out: Tensor | None = None
 ) -> Tensor:
-    """beta * input + alpha * bmm(batch1, batch2).sum(0), `input` broadcast. With beta=0 `input` is not read."""
+    """Computes ``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
 
 def addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _b.float = 1, alpha: Number = 1, out: Tensor | None = None
 ) -> Tensor:
-    """beta * input + alpha * (mat1 @ mat2), `input` broadcast. With beta=0 `input` is not read."""
+    """Computes ``beta * input + alpha * (mat1 @ mat2)``."""
 
 def addmv(
     input: Tensor, mat: Tensor, vec: Tensor, *, beta: _b.float = 1, alpha: Number = 1, out: Tensor | None = None
 ) -> Tensor:
-    """beta * input + alpha * (mat @ vec), `input` broadcast. With beta=0 `input` is not read."""
+    """Computes ``beta * input + alpha * (mat @ vec)``."""
 
 def addr(
     input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _b.float = 1, alpha: Number = 1, out: Tensor | None = None
 ) -> Tensor:
-    """beta * input + alpha * outer(vec1, vec2), `input` broadcast. With beta=0 `input` is not read."""
+    """Computes ``beta * input + alpha * outer(vec1, vec2)``."""
 
 def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _b.float = 1, alpha: Number = 1, out: Tensor | None = None
 ) -> Tensor:
-    """beta * input + alpha * bmm(batch1, batch2), `input` broadcast. With beta=0 `input` is not read."""
+    """Computes ``beta * input + alpha * (batch1 @ batch2)``."""
 
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The products of two batches of matrices, (b, n, m) and (b, m, p). RuntimeError for other ranks; nothing is
-    broadcast.
-    """
+    """Computes the products of two batches of matrices."""
 
 def cdist(
     x1: Tensor, x2: Tensor, p: _b.float = 2.0, compute_mode: _b.str = "use_mm_for_euclid_dist_if_necessary"
 ) -> Tensor:
-    """The `p`-norm distance of every row of `x1` (..., n, d) to every row of `x2` (..., m, d): (..., n, m). Batch
-    dimensions broadcast.
-
-    >>> torch.cdist(torch.tensor([[0., 0.]]), torch.tensor([[3., 4.]]))
-    tensor([[5.]])
-    """
+    """Computes the distances between the rows of two matrices in a :math:`p`-norm."""
 
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
-    """See `linalg.multi_dot`; of a single matrix a copy."""
+    """Computes the product of several matrices. Deprecated: use `torch.linalg.multi_dot`."""
 
 def cholesky(input: Tensor, upper: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
-    """See `linalg.cholesky`."""
+    """Computes the Cholesky factors of matrices. Deprecated: use `torch.linalg.cholesky`."""
 
 def cholesky_inverse(input: Tensor, upper: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The inverse of A, given its Cholesky factor (lower, or upper with `upper`).
-
-    >>> torch.cholesky_inverse(torch.tensor([[2.]]))
-    tensor([[0.2500]])
-    """
+    """Computes the inverses of matrices from their Cholesky factors."""
 
 def cholesky_solve(input: Tensor, L: Tensor, upper: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
-    """X with A X = input, given A's Cholesky factor `L` (lower, or upper with `upper`). Batch dimensions broadcast.
-
-    >>> torch.cholesky_solve(torch.tensor([[8.], [4.]]), torch.tensor([[2., 0.], [0., 2.]]))
-    tensor([[2.],
-            [1.]])
-    """
+    """Solves linear systems from the Cholesky factors of their matrices."""
 
 def corrcoef(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The correlation coefficients of variables (rows) over observations (columns)."""
+    """Computes the Pearson correlation coefficients of variables."""
 
 def cov(
     input: Tensor,
@@ -334,76 +249,53 @@ def cov(
     aweights: Tensor | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The covariance matrix of variables (rows) over observations (columns); the variance, for one variable.
-    `correction` is taken from the count.
-
-    `fweights` say how often each observation counts (integers), `aweights` how much.
-
-    >>> torch.cov(torch.tensor([[0., 2.], [2., 0.]]))
-    tensor([[ 2., -2.],
-            [-2.,  2.]])
-    """
+    """Computes the covariance matrix of variables."""
 
 def cross(input: Tensor, other: Tensor, dim: _b.int | None = None, *, out: Tensor | None = None) -> Tensor:
-    """See `linalg.cross`; `dim` is the first of length 3 unless given."""
+    """Computes the cross products of vectors with three elements."""
 
 def det(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """See `linalg.det`."""
+    """Computes the determinants of square matrices; another name of `torch.linalg.det`.
+
+    Args:
+        input: The matrices, of shape ``(*, n, n)``.
+
+    Example:
+        >>> torch.det(torch.tensor([[2.0]]))
+        tensor(2.)
+    """
 
 def dist(input: Tensor, other: Tensor, p: _b.float = 2, *, out: Tensor | None = None) -> Tensor:
-    """The `p`-norm of `input - other`, broadcast against each other.
-
-    >>> torch.dist(torch.tensor([1., 1.]), torch.tensor([4., 5.]))
-    tensor(5.)
-    """
+    """Computes the :math:`p`-norm of the difference of two tensors."""
 
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The sum of the products of two vectors' elements.
-
-    >>> torch.dot(torch.tensor([1., 2.]), torch.tensor([3., 4.]))
-    tensor(11.)
-    """
+    """Computes the sum of the products of two vectors' elements."""
 
 def einsum(equation: _b.str, *operands: Tensor | Sequence[Tensor]) -> Tensor:
-    """Sums of products of operands by index labels: "ij,jk->ik" is the matrix product, "ii->i" the diagonal,
-    "...ij->...ji" a transpose.
-
-    Without "->" the output has the labels that come once, in alphabetical order. Also `einsum(x, [0, 1], y, [1, 2],
-    [0, 2])`. Three to 32 operands are contracted in a greedy order, and more of them from the left.
-
-    >>> torch.einsum("ij,j->i", torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
-    tensor([3., 7.])
-    """
+    """Computes sums of products of tensors in Einstein's notation."""
 
 def frobenius_norm(input: Tensor, dim: Ints, keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
-    """See `linalg.matrix_norm`: the 2-norm over the dimensions `dim` (all for an empty list)."""
+    """Computes the Frobenius norm. For older programs; see `torch.linalg.matrix_norm`.
+
+    Args:
+        dim: The dimensions; an empty list means all.
+
+    Example:
+        >>> torch.frobenius_norm(torch.tensor([[3.0, 4.0]]), (0, 1))
+        tensor(5.)
+    """
 
 def geqrf(input: Tensor, *, out: Sequence[Tensor] | None = None) -> results.geqrf:
-    """R, the Householder vectors below it, and their scales `tau`: the packed form that
-    `linalg.householder_product` and `ormqr` take.
-
-    >>> torch.geqrf(torch.tensor([[3., 0.], [4., 1.]])).a[0].abs()
-    tensor([5.0000, 0.8000])
-    """
+    """Computes the QR decompositions of matrices in LAPACK's packed form."""
 
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Every product of an element of `input` (n) and one of `vec2` (m): (n, m).
-
-    >>> torch.outer(torch.tensor([1., 2.]), torch.tensor([3., 4.]))
-    tensor([[3., 4.],
-            [6., 8.]])
-    """
+    """Computes the products of each element of a vector with each of another."""
 
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The sums of products along the last dimension of each: shape input.shape[:-1] + other.shape[:-1]. A 0-d operand
-    scales.
-
-    >>> torch.inner(torch.tensor([1., 2.]), torch.tensor([[1., 0.], [0., 1.]]))
-    tensor([1., 2.])
-    """
+    """Computes the sums of products along the last dimension of each operand."""
 
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """See `linalg.inv`."""
+    """Computes the inverses of square matrices; another name of `torch.linalg.inv`."""
 
 def istft(
     input: Tensor,
@@ -419,36 +311,21 @@ def istft(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The least-squares inverse of `stft` with the same arguments (Griffin and Lim, 1984), `length` samples of it if
-    given.
-
-    RuntimeError where the overlapping windows leave a sample uncovered.
-    """
+    """Computes the least-squares inverse of `torch.stft` with the same arguments (Griffin and Lim, 1984)."""
 
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The Kronecker product: every element of `input` times all of `other`, as blocks. The shorter shape is padded with
-    leading ones.
-
-    >>> torch.kron(torch.tensor([1., 2.]), torch.tensor([1., 1.]))
-    tensor([1., 1., 2., 2.])
-    """
+    """Computes the Kronecker product: each element of the first tensor times all of the second, as blocks."""
 
 def logdet(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the determinant: NaN where it is negative, -inf where it is zero.
-
-    >>> torch.logdet(torch.eye(2))
-    tensor(0.)
-    """
+    """Computes the logarithms of determinants: NaN for a negative one, ``-inf`` for zero."""
 
 def lu(
     A: Tensor, pivot: _b.bool = True, get_infos: _b.bool = False, *, out: Sequence[Tensor] | None = None
 ) -> tuple[Tensor, ...]:
-    """(LU, pivots) or, with `get_infos`, (LU, pivots, info), singular or not. For older programs; see
-    `linalg.lu_factor`.
-    """
+    """Computes LU decompositions in packed form. Deprecated: use `torch.linalg.lu_factor`."""
 
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """See `linalg.lu_solve`, whose arguments come in another order."""
+    """Solves linear systems from LU decompositions. Deprecated: use `torch.linalg.lu_solve`."""
 
 def lu_unpack(
     LU_data: Tensor,
@@ -458,41 +335,22 @@ def lu_unpack(
     *,
     out: Sequence[Tensor] | None = None,
 ) -> results.lu_unpack:
-    """P, L, U from the packed form of `linalg.lu_factor`; parts that are not requested are empty."""
+    """Unpacks the result of `torch.linalg.lu_factor` into three matrices."""
 
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The matrix product of the last two dimensions, batch dimensions broadcast; a 1-d operand is a row (first) or
-    column (second) whose dimension goes.
-
-    RuntimeError for operands that do not fit or are of different dtypes.
-
-    >>> torch.matmul(torch.tensor([[1., 2.], [3., 4.]]), torch.tensor([1., 1.]))
-    tensor([3., 7.])
-    """
+    """Computes the matrix product of the last two dimensions."""
 
 def matrix_exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The exponential of square (..., n, n) matrices, by scaling and squaring with a Pade approximant (Higham,
-    2005).
-
-    >>> torch.matrix_exp(torch.zeros(2, 2))
-    tensor([[1., 0.],
-            [0., 1.]])
-    """
+    """Computes the exponentials of square matrices."""
 
 def matrix_power(input: Tensor, n: _b.int, *, out: Tensor | None = None) -> Tensor:
-    """The `n`-th power of square (..., m, m) matrices, by repeated squaring; the identity for 0, powers of the inverse
-    for negative `n`.
-
-    >>> torch.matrix_power(torch.tensor([[1., 1.], [0., 1.]]), 3)
-    tensor([[1., 3.],
-            [0., 1.]])
-    """
+    """Computes integer powers of square matrices by repeated squaring."""
 
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The product of two matrices, (n, m) and (m, p). RuntimeError for other ranks; nothing is broadcast."""
+    """Computes the product of two matrices."""
 
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The product of a matrix (n, m) and a vector (m)."""
+    """Computes the product of a matrix and a vector."""
 
 def norm(
     input: Tensor,
@@ -502,22 +360,24 @@ def norm(
     out: Tensor | None = None,
     dtype: DType | None = None,
 ) -> Tensor:
-    """The `p`-norm of all elements or over `dim`. For older programs; see `linalg.vector_norm` and
-    `linalg.matrix_norm`.
-    """
+    """Computes a norm. Deprecated: use `torch.linalg.vector_norm` or `torch.linalg.matrix_norm`."""
 
 def norm_except_dim(v: Tensor, pow: _b.int = 2, dim: _b.int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The `pow`-norm over all dimensions but `dim`, which keeps size 1; over all for dim -1. The divisor of weight
-    normalisation.
-    """
+    """Computes norms over all dimensions but one, as weight normalization divides by."""
 
 def nuclear_norm(input: Tensor, dim: Ints = ..., keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
-    """See `linalg.matrix_norm`: the sum of the singular values."""
+    """Computes the sum of the singular values. For older programs; see `torch.linalg.matrix_norm`.
+
+    Args:
+        dim: The two dimensions of the matrices. Default: the last two.
+
+    Example:
+        >>> torch.nuclear_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+        tensor(7.)
+    """
 
 def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The first n columns of the product of the Householder reflectors I - tau_i v_i v_i^H whose vectors stand below
-    the diagonal of A (..., m, n), m >= n.
-    """
+    r"""Computes the first columns of products of Householder reflectors."""
 
 def ormqr(
     input: Tensor,
@@ -528,39 +388,46 @@ def ormqr(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Q other (or other Q, with left=False; Q^H for Q, with `transpose`), where Q is the m x m product of the
-    reflectors packed in `input` and `tau`.
-    """
+    r"""Multiplies matrices by the products :math:`Q` of Householder reflectors."""
 
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Every product of an element of `input` (n) and one of `vec2` (m): (n, m).
-
-    >>> torch.outer(torch.tensor([1., 2.]), torch.tensor([3., 4.]))
-    tensor([[3., 4.],
-            [6., 8.]])
-    """
+    """Computes the products of each element of a vector with each of another."""
 
 def pca_lowrank(
     A: Tensor, q: _b.int | None = None, center: _b.bool = True, niter: _b.int = 2
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(U, S, V) of the principal components of the rows of A (..., m, n), `q` of them (min(6, m, n)), centred unless
-    `center` is False.
-    """
+    """Computes principal components by a randomized singular value decomposition."""
 
 def pdist(input: Tensor, p: _b.float = 2.0, *, out: Tensor | None = None) -> Tensor:
-    """The `p`-norm distances of every two rows of `input` (n, d), the pair (0, 1) first: n (n - 1) / 2 of them."""
+    """Computes the distances between all pairs of rows of a matrix in a :math:`p`-norm."""
 
 def pinverse(input: Tensor, rcond: _b.float | Tensor = 1e-15, *, out: Tensor | None = None) -> Tensor:
-    """See `linalg.pinv`."""
+    """Computes the pseudoinverses of matrices. For older programs; see `torch.linalg.pinv`.
+
+    Args:
+        rcond: The tolerance relative to the greatest singular value. Default: ``1e-15``.
+
+    Example:
+        >>> torch.pinverse(torch.tensor([[2.0]]))
+        tensor([[0.5000]])
+    """
 
 def qr(input: Tensor, some: _b.bool = True, *, out: Sequence[Tensor] | None = None) -> results.qr:
-    """See `linalg.qr`: mode "reduced" with `some`, else "complete"."""
+    """Computes the QR decompositions of matrices. Deprecated: use `torch.linalg.qr`."""
 
 def renorm(input: Tensor, p: _b.float, dim: _b.int, maxnorm: _b.float, *, out: Tensor | None = None) -> Tensor:
-    """`input` with each slice along `dim` whose `p`-norm exceeds `maxnorm` scaled down to it."""
+    """Scales slices along a dimension down to a maximal norm; shorter ones stay."""
 
 def slogdet(input: Tensor, *, out: Sequence[Tensor] | None = None) -> results.slogdet:
-    """See `linalg.slogdet`."""
+    """Computes the signs and logarithms of determinants; another name of `torch.linalg.slogdet`.
+
+    Args:
+        input: The matrices, of shape ``(*, n, n)``.
+
+    Example:
+        >>> torch.slogdet(torch.eye(2)).logabsdet
+        tensor(0.)
+    """
 
 def stft(
     input: Tensor,
@@ -575,32 +442,20 @@ def stft(
     return_complex: _b.bool | None = None,
     align_to_window: _b.bool | None = None,
 ) -> Tensor:
-    """The transforms of overlapping windowed frames of a signal (L) or (B, L): (..., n_fft // 2 + 1, frames), complex.
-
-    Frames of `n_fft` samples start every `hop_length` (n_fft // 4); `window` has `win_length` (n_fft) entries. With
-    `center` frame t is centred on sample t * hop_length of the signal padded by `pad_mode`. `onesided` (the default
-    for real signals) leaves out the conjugates. `normalized` scales by 1/sqrt(n_fft).
-    """
+    """Computes the short-time Fourier transform: the transforms of overlapping frames of a signal."""
 
 def svd(
     input: Tensor, some: _b.bool = True, compute_uv: _b.bool = True, *, out: Sequence[Tensor] | None = None
 ) -> results.svd:
-    """U, S, V with input = U diag(S) V^H. For older programs; `linalg.svd` returns V^H."""
+    """Computes singular value decompositions. Deprecated: use `torch.linalg.svd`, which returns ``Vh``."""
 
 def svd_lowrank(A: Tensor, q: _b.int = 6, niter: _b.int = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-    """(U, S, V) of a randomised approximation of rank `q` to A - M, after `niter` subspace iterations (Halko,
-    Martinsson and Tropp, 2009, algorithm 5.1).
-    """
+    """Computes approximate singular value decompositions of low rank by a randomized method."""
 
 def tensordot(
     a: Tensor, b: Tensor, dims: _b.int | Sequence[Sequence[_b.int]] | Tensor = 2, *, out: Tensor | None = None
 ) -> Tensor:
-    """The sum of products over the given dimensions of each: an int n (the last n of `a` and the first n of `b`) or two
-    lists. The others stay, `a`'s first.
-
-    >>> torch.tensordot(torch.ones(2, 3), torch.ones(3, 4), 1).shape
-    torch.Size([2, 4])
-    """
+    """Computes sums of products over dimensions of two tensors."""
 
 def triangular_solve(
     b: Tensor,
@@ -611,10 +466,10 @@ def triangular_solve(
     *,
     out: Sequence[Tensor] | None = None,
 ) -> results.triangular_solve:
-    """(X, a copy of A) with A X = b. For older programs; see `linalg.solve_triangular`."""
+    """Solves linear systems with triangular matrices. Deprecated: use `torch.linalg.solve_triangular`."""
 
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The sum of the products of the conjugate of `input`'s elements and `other`'s."""
+    """Computes the sum of the products of the first vector's conjugate and the second vector."""
 
 def addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _b.float = 1, alpha: Number = 1) -> Tensor:
     """In-place version of `addbmm`: writes the result into the tensor and returns it."""

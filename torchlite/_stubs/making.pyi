@@ -11,28 +11,21 @@ from .tensor import Tensor
 
 class MakingMethods:
     def bernoulli(self, p: _b.float | None = None, *, generator: Generator | None = None) -> Tensor:
-        """1 with the probability that each entry states (or `p` for all), else 0; the result has the dtype of `input`.
-        The gradient is zero.
-        """
+        """Draws 1 with a probability, else 0."""
     def bernoulli_(self, p: _b.float | Tensor = 0.5, *, generator: Generator | None = None) -> Self:
-        """Fill with 1 with probability `p` (a number, or a tensor of them that broadcasts), else 0."""
+        """Fills the tensor with 1 with a probability, else 0."""
     def cauchy_(self, median: _b.float = 0.0, sigma: _b.float = 1.0, *, generator: Generator | None = None) -> Self:
-        """Fill with Cauchy numbers about `median` of scale `sigma` > 0."""
+        """Fills the tensor with Cauchy numbers."""
     def exponential_(self, lambd: _b.float = 1.0, *, generator: Generator | None = None) -> Self:
-        """Fill with exponential numbers of rate `lambd` > 0."""
+        r"""Fills the tensor with exponential numbers: density :math:`\lambda \exp(-\lambda x)`."""
     def geometric_(self, p: _b.float, *, generator: Generator | None = None) -> Self:
-        """Fill with the number of trials of probability `p` up to the first success."""
+        """Fills the tensor with the numbers of trials up to the first success."""
     def log_normal_(self, mean: _b.float = 1.0, std: _b.float = 2.0, *, generator: Generator | None = None) -> Self:
-        """Fill with exp of normal numbers of the given mean and standard deviation."""
+        """Fills the tensor with exponentials of normal numbers."""
     def multinomial(
         self, num_samples: _b.int, replacement: _b.bool = False, *, generator: Generator | None = None
     ) -> Tensor:
-        """Indices drawn by the weights in `input` (one row, or a matrix of rows), `num_samples` from each row, with or
-        without replacement.
-
-        RuntimeError for weights that are negative, infinite or NaN, and for more samples than weights without
-        replacement.
-        """
+        """Draws indices with given weights."""
     def new_empty(
         self,
         *size: Ints,
@@ -42,7 +35,7 @@ class MakingMethods:
         layout: Layout | None = None,
         pin_memory: _b.bool = False,
     ) -> Tensor:
-        """An uninitialised tensor of the given size with this tensor's dtype and device, unless said otherwise."""
+        """Returns a tensor whose elements are not initialized, with the dtype and device of this tensor."""
     def new_empty_strided(
         self,
         size: Ints,
@@ -54,7 +47,9 @@ class MakingMethods:
         layout: Layout | None = None,
         pin_memory: _b.bool = False,
     ) -> Tensor:
-        """An uninitialised tensor of the given size and strides, by default with this tensor's dtype and device."""
+        """Returns a tensor of given strides whose elements are not initialized, with the dtype and device of this
+        tensor.
+        """
     def new_full(
         self,
         size: Ints,
@@ -66,7 +61,7 @@ class MakingMethods:
         layout: Layout | None = None,
         pin_memory: _b.bool = False,
     ) -> Tensor:
-        """A tensor of the given size filled with `fill_value`, by default with this tensor's dtype and device."""
+        """Returns a tensor filled with a value, with the dtype and device of this tensor."""
     def new_ones(
         self,
         *size: Ints,
@@ -76,7 +71,7 @@ class MakingMethods:
         layout: Layout | None = None,
         pin_memory: _b.bool = False,
     ) -> Tensor:
-        """Ones of the given size with this tensor's dtype and device, unless said otherwise."""
+        """Returns a tensor of ones, with the dtype and device of this tensor."""
     def new_tensor(
         self,
         data: TensorLike,
@@ -87,7 +82,7 @@ class MakingMethods:
         layout: Layout | None = None,
         pin_memory: _b.bool = False,
     ) -> Tensor:
-        """A copy of the data, by default with this tensor's dtype and device."""
+        """Returns a copy of data, with the dtype and device of this tensor."""
     def new_zeros(
         self,
         *size: Ints,
@@ -97,21 +92,15 @@ class MakingMethods:
         layout: Layout | None = None,
         pin_memory: _b.bool = False,
     ) -> Tensor:
-        """Zeros of the given size with this tensor's dtype and device, unless said otherwise."""
+        """Returns a tensor of zeros, with the dtype and device of this tensor."""
     def normal_(self, mean: _b.float = 0.0, std: _b.float = 1.0, *, generator: Generator | None = None) -> Self:
-        """Fill with normal numbers. RuntimeError when std < 0. A complex tensor gets half of the variance in each
-        part.
-        """
+        """Fills the tensor with normal numbers."""
     def random_(
         self, from_: _b.int | None = None, to: _b.int | None = ..., *, generator: Generator | None = None
     ) -> Self:
-        """Fill with integers: `random_(from, to)` of [from, to), `random_(to)` of [0, to), `random_()` of all from 0 on
-        that the dtype holds exactly.
-
-        With to=None the upper end is the dtype's largest integer, and with from=None too all 64 bits are drawn.
-        """
+        """Fills the tensor with integers."""
     def uniform_(self, from_: Number = 0.0, to: Number = 1.0, *, generator: Generator | None = None) -> Self:
-        """Fill with uniform numbers of [from_, to). RuntimeError when from_ > to."""
+        """Fills the tensor with numbers that are uniform on [from_, to)."""
 
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor, *, out: Tensor | None = None) -> Tensor:
     """How beta variates ``x`` of parameters ``alpha`` and ``total - alpha`` move with ``alpha``; over ``1 - x``."""
@@ -145,10 +134,7 @@ def arange(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
 ) -> Tensor:
-    """`arange(end)`, `arange(start, end, step)`: from `start` in steps of `step` up to but without `end`.
-
-    int64 for ints, else the default dtype, unless `dtype` is given.
-    """
+    """Returns numbers from `start` up to but without `end`, at equal distances."""
 
 @overload
 def arange(
@@ -174,17 +160,15 @@ def bartlett_window(
     requires_grad: _b.bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The triangle 1 - |2 n / N - 1|, n = 0 ... N; periodic: without its last point."""
+    r"""Returns the triangular window that ends in zeros."""
 
 def bernoulli(
     input: Tensor, p: _b.float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """1 with the probability that each entry states (or `p` for all), else 0; the result has the dtype of `input`. The
-    gradient is zero.
-    """
+    """Draws 1 with a probability, else 0."""
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None, *, out: Tensor | None = None) -> Tensor:
-    """Binomial numbers of `count` trials of probability `prob`, both floating and of one dtype."""
+    """Draws binomial numbers."""
 
 def blackman_window(
     window_length: _b.int,
@@ -197,15 +181,15 @@ def blackman_window(
     requires_grad: _b.bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N), n = 0 ... N; periodic: without its last point."""
+    r"""Returns the Blackman window."""
 
 def cartesian_prod(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
-    """The Cartesian product of vectors, one combination a row."""
+    """Returns the Cartesian product of vectors, a combination a row."""
 
 def combinations(
     input: Tensor, r: _b.int = 2, with_replacement: _b.bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """The combinations of `r` entries of a vector, one a row, in the order of itertools."""
+    """Returns the combinations of a vector's elements, a combination a row."""
 
 @overload
 def empty(
@@ -218,7 +202,7 @@ def empty(
     requires_grad: _b.bool = False,
     memory_format: MemoryFormat | None = None,
 ) -> Tensor:
-    """A tensor with uninitialised values."""
+    """Returns a tensor whose elements are not initialized."""
 
 @overload
 def empty(
@@ -243,7 +227,9 @@ def empty_like(
     memory_format: MemoryFormat | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """An uninitialised tensor with the shape, dtype, device and order in memory of `input`, unless said otherwise."""
+    """Returns a tensor whose elements are not initialized, with the shape, dtype, device and order in memory of
+    another.
+    """
 
 def empty_permuted(
     size: Ints,
@@ -256,7 +242,7 @@ def empty_permuted(
     requires_grad: _b.bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """An uninitialised dense tensor whose dimensions lie in memory in the order `physical_layout`."""
+    """Returns a dense tensor of a given order in memory whose elements are not initialized."""
 
 def empty_strided(
     size: Ints,
@@ -269,7 +255,7 @@ def empty_strided(
     requires_grad: _b.bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """An uninitialised tensor of the given strides (in elements)."""
+    """Returns a tensor of given strides whose elements are not initialized."""
 
 def eye(
     n: _b.int,
@@ -282,7 +268,7 @@ def eye(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
 ) -> Tensor:
-    """A matrix of n rows and m columns (n when not given) with ones on its diagonal."""
+    """Returns a matrix with ones on its main diagonal and zeros elsewhere."""
 
 def full(
     size: Sequence[_b.int],
@@ -295,7 +281,7 @@ def full(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
 ) -> Tensor:
-    """A tensor filled with `fill_value`, whose type determines the dtype (int64 for ints) unless `dtype` is given."""
+    """Returns a tensor filled with a value."""
 
 def full_like(
     input: Tensor,
@@ -309,7 +295,7 @@ def full_like(
     memory_format: MemoryFormat | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """A tensor filled with `fill_value`, by default with the shape, dtype, device and memory layout of `input`."""
+    """Returns a tensor filled with a value, with the shape, dtype, device and order in memory of another."""
 
 def hamming_window(
     window_length: _b.int,
@@ -324,7 +310,7 @@ def hamming_window(
     requires_grad: _b.bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """alpha - beta cos(2 pi n / N), n = 0 ... N; periodic: without its last point."""
+    r"""Returns the Hamming window."""
 
 def hann_window(
     window_length: _b.int,
@@ -337,7 +323,7 @@ def hann_window(
     requires_grad: _b.bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """(1 - cos(2 pi n / N)) / 2, n = 0 ... N; periodic: without its last point."""
+    r"""Returns the Hann window."""
 
 def kaiser_window(
     window_length: _b.int,
@@ -351,7 +337,7 @@ def kaiser_window(
     requires_grad: _b.bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """I0(beta sqrt(1 - (2 n / N - 1)**2)) / I0(beta), n = 0 ... N; periodic: without its last point."""
+    r"""Returns the Kaiser window."""
 
 def linspace(
     start: Number | Tensor,
@@ -365,7 +351,7 @@ def linspace(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
 ) -> Tensor:
-    """`steps` numbers at equal distances from `start` to `end`, both included."""
+    """Returns numbers at equal distances from `start` to `end`, both included."""
 
 def logspace(
     start: Number | Tensor,
@@ -380,12 +366,10 @@ def logspace(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
 ) -> Tensor:
-    """`base` to the powers `linspace(start, end, steps)`."""
+    """Returns powers of a base whose exponents are at equal distances."""
 
 def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: _b.str | None = None) -> tuple[Tensor, ...]:
-    """Coordinates of the grid spanned by vectors: one tensor a vector. With indexing "xy" the first two dimensions
-    change places.
-    """
+    """Returns the coordinates of the grid that vectors span."""
 
 def multinomial(
     input: Tensor,
@@ -395,12 +379,7 @@ def multinomial(
     generator: Generator | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Indices drawn by the weights in `input` (one row, or a matrix of rows), `num_samples` from each row, with or
-    without replacement.
-
-    RuntimeError for weights that are negative, infinite or NaN, and for more samples than weights without
-    replacement.
-    """
+    """Draws indices with given weights."""
 
 def normal(
     mean: Tensor | Number = 0.0,
@@ -415,9 +394,7 @@ def normal(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
 ) -> Tensor:
-    """Normal numbers of the given mean and standard deviation: tensors of them (broadcast), or numbers and a
-    `size`.
-    """
+    """Returns normal numbers of given means and standard deviations."""
 
 @overload
 def ones(
@@ -429,7 +406,7 @@ def ones(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
 ) -> Tensor:
-    """Ones: `ones(2, 3)` or `ones((2, 3))`, of the default dtype or `dtype`."""
+    """Returns a tensor of ones."""
 
 @overload
 def ones(
@@ -453,12 +430,10 @@ def ones_like(
     memory_format: MemoryFormat | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Ones with the shape, dtype, device and order in memory of `input`, unless said otherwise."""
+    """Returns a tensor of ones, with the shape, dtype, device and order in memory of another."""
 
 def poisson(input: Tensor, generator: Generator | None = None, *, out: Tensor | None = None) -> Tensor:
-    """Poisson numbers of the rates in `input`, in its dtype. RuntimeError for a negative rate. The gradient is
-    zero.
-    """
+    """Draws Poisson numbers of given rates."""
 
 @overload
 def rand(
@@ -471,14 +446,7 @@ def rand(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
 ) -> Tensor:
-    """Uniform numbers in [0, 1): `rand(2, 3)` or `rand((2, 3))`, of the default dtype or `dtype`. On "cpu" PyTorch's
-    numbers for the same seed.
-
-    >>> import torchlite as torch
-    >>> _ = torch.manual_seed(0)
-    >>> torch.rand(2)
-    tensor([0.4963, 0.7682])
-    """
+    """Returns numbers that are uniform on [0, 1)."""
 
 @overload
 def rand(
@@ -503,7 +471,7 @@ def rand_like(
     generator: Generator | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Uniform numbers in [0, 1), in the shape of `input`."""
+    """Returns numbers that are uniform on [0, 1), with the shape of another tensor."""
 
 @overload
 def randint(
@@ -518,11 +486,7 @@ def randint(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
 ) -> Tensor:
-    """Integers in [low, high), or in [0, high) when only one bound is given: `randint(10, (2, 3))`, `randint(3, 10, (2,
-    3))`.
-
-    Int64 unless `dtype` is given.
-    """
+    """Returns integers that are uniform on [low, high)."""
 
 @overload
 def randint(
@@ -551,7 +515,7 @@ def randint_like(
     generator: Generator | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Integers in [low, high), or in [0, high) when only one bound is given, in the shape and dtype of `input`."""
+    """Returns integers that are uniform on [low, high), with the shape of another tensor."""
 
 @overload
 def randn(
@@ -564,7 +528,7 @@ def randn(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
 ) -> Tensor:
-    """Standard normal numbers; complex ones have variance 1, half of it in each part."""
+    """Returns standard normal numbers: mean 0 and variance 1."""
 
 @overload
 def randn(
@@ -589,7 +553,7 @@ def randn_like(
     generator: Generator | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Standard normal numbers, in the shape of `input`."""
+    """Returns standard normal numbers, with the shape of another tensor."""
 
 def randperm(
     n: _b.int,
@@ -602,7 +566,7 @@ def randperm(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
 ) -> Tensor:
-    """The integers from 0 to n - 1 in random order."""
+    """Returns the integers from 0 to ``n - 1`` in random order."""
 
 def range(
     start: Number | Tensor = 0,
@@ -616,7 +580,7 @@ def range(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
 ) -> Tensor:
-    """Like `arange`, but includes `end` and has the default dtype; PyTorch has deprecated it."""
+    """Returns numbers from `start` to `end`, both included. Deprecated: use `torch.arange`."""
 
 def scalar_tensor(
     s: Ints,
@@ -628,7 +592,7 @@ def scalar_tensor(
     requires_grad: _b.bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """A tensor without dimensions of the default dtype or `dtype`."""
+    """Returns a 0-d tensor with a value."""
 
 def tril_indices(
     row: _b.int,
@@ -642,9 +606,7 @@ def tril_indices(
     requires_grad: _b.bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Row and column indices (2 x count) of the part of a row x col matrix on and below the diagonal `offset`, row by
-    row.
-    """
+    """Returns the indices of the elements on and below a diagonal of a matrix, row by row."""
 
 def triu_indices(
     row: _b.int,
@@ -658,14 +620,10 @@ def triu_indices(
     requires_grad: _b.bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Row and column indices (2 x count) of the part of a row x col matrix on and above the diagonal `offset`, row by
-    row.
-    """
+    """Returns the indices of the elements on and above a diagonal of a matrix, row by row."""
 
 def vander(x: Tensor, N: _b.int | None = None, increasing: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
-    """Vandermonde matrix: the powers N - 1 ... 0 of each entry of a vector in a row, or 0 ... N - 1
-    when `increasing`.
-    """
+    """Returns a Vandermonde matrix: the powers of each element of a vector in a row."""
 
 @overload
 def zeros(
@@ -677,7 +635,7 @@ def zeros(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
 ) -> Tensor:
-    """Zeros: `zeros(2, 3)` or `zeros((2, 3))`, of the default dtype or `dtype`."""
+    """Returns a tensor of zeros."""
 
 @overload
 def zeros(
@@ -701,4 +659,4 @@ def zeros_like(
     memory_format: MemoryFormat | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Zeros with the shape, dtype, device and order in memory of `input`, unless said otherwise."""
+    """Returns a tensor of zeros, with the shape, dtype, device and order in memory of another."""

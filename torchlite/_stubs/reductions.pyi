@@ -11,90 +11,51 @@ from .tensor import Tensor
 
 class ReductionsMethods:
     def all(self, dim: Ints | None = None, keepdim: _b.bool = False) -> Tensor:
-        """Whether all elements are true (not zero), of all or over `dim`: bool (uint8 for uint8)."""
+        """Tests whether all elements are true, that is not zero."""
     def amax(self, dim: Ints = ..., keepdim: _b.bool = False) -> Tensor:
-        """The greatest element, of all or over `dim` (an int or several);
-        its gradient is shared by equal ones. NaN wins.
-        """
+        """Computes the greatest element."""
     def amin(self, dim: Ints = ..., keepdim: _b.bool = False) -> Tensor:
-        """The least element, of all or over `dim` (an int or several);
-        its gradient is shared by equal ones. NaN wins.
-        """
+        """Computes the least element."""
     def aminmax(self, *, dim: _b.int | None = None, keepdim: _b.bool = False) -> results.aminmax:
-        """The least and the greatest element, of all or along `dim`: `(min, max)`."""
+        """Computes the least and the greatest element."""
     def any(self, dim: Ints | None = None, keepdim: _b.bool = False) -> Tensor:
-        """Whether any elements are true (not zero), of all or over `dim`: bool (uint8 for uint8)."""
+        """Tests whether any elements are true, that is not zero."""
     def argmax(self, dim: _b.int | None = None, keepdim: _b.bool = False) -> Tensor:
-        """The index (int64) of the greatest element: of the flattened
-        tensor, or along `dim`; the first of equal ones. RuntimeError for complex numbers and bools.
-        """
+        """Returns the index (int64) of the greatest element."""
     def argmin(self, dim: _b.int | None = None, keepdim: _b.bool = False) -> Tensor:
-        """The index (int64) of the least element: of the flattened
-        tensor, or along `dim`; the first of equal ones. RuntimeError for complex numbers and bools.
-        """
+        """Returns the index (int64) of the least element."""
     def argsort(self, dim: _b.int = -1, descending: _b.bool = False, *, stable: _b.bool = False) -> Tensor:
-        """The indices (int64) that sort `input` along `dim`."""
+        """Returns the indices (int64) that sort the input along a dimension."""
     def argwhere(self) -> Tensor:
-        """The indices of the elements that are not zero: int64 of shape (count, input.ndim)."""
+        """Returns the indices of the elements that are not zero."""
     def bincount(self, weights: Tensor | None = None, minlength: _b.int = 0) -> Tensor:
-        """How often each of 0, 1, 2 ... comes in a vector of non-negative integers (or the sum of their weights): a
-        vector of at least `minlength`.
-
-        >>> torch.bincount(torch.tensor([0, 2, 2]))
-        tensor([1, 0, 2])
-        """
+        """Counts how often each integer from 0 on occurs."""
     def count_nonzero(self, dim: Ints | None = None) -> Tensor:
-        """How many elements are not zero, of all or over `dim` (an int or several): int64.
-
-        >>> torch.count_nonzero(torch.tensor([0, 5, 6]))
-        tensor(2)
-        """
+        """Counts the elements that are not zero."""
     def cummax(self, dim: _b.int) -> results.cummax:
-        """The greatest element so far along `dim` and its (latest) index: `(values, indices)`, both of `input`'s
-        shape. NaN counts as beyond everything.
-        """
+        """Computes the greatest element so far along a dimension, and its index."""
     def cummin(self, dim: _b.int) -> results.cummin:
-        """The least element so far along `dim` and its (latest) index: `(values, indices)`, both of `input`'s
-        shape. NaN counts as beyond everything.
-        """
+        """Computes the least element so far along a dimension, and its index."""
     def cumprod(self, dim: _b.int, *, dtype: DType | None = None) -> Tensor:
-        """The running product along `dim`: shape of `input`; integers and bools are multiplied as int64, or as `dtype`.
+        """Computes the running product along a dimension.
 
-        >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
-        tensor([1, 2, 6])
+        Args:
+            dtype: The dtype of the result. Default: int64 for bools and integers, else the input's.
+
+        Example:
+            >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
+            tensor([1, 2, 6])
         """
     def cumsum(self, dim: _b.int, *, dtype: DType | None = None) -> Tensor:
-        """The running sum along `dim`: shape of `input`; integers and bools are summed as int64, or as `dtype`.
-         IndexError for a dimension out of
-        range.
-
-         >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
-         tensor([1, 3, 6])
-
-        """
+        """Computes the running sum along a dimension."""
     def diff(
         self, n: _b.int = 1, dim: _b.int = -1, prepend: Tensor | None = None, append: Tensor | None = None
     ) -> Tensor:
-        """The `n`-th difference of neighbours along `dim` (of bools: whether they differ), with values put before and
-        after first.
-
-        >>> torch.diff(torch.tensor([1, 4, 9]))
-        tensor([3, 5])
-        """
+        """Computes differences of neighboring elements; of bools, whether they differ."""
     def hash_tensor(self, dim: _b.int | None = None, *, keepdim: _b.bool = False, mode: _b.int = 0) -> Tensor:
-        """The exclusive or (uint64) of the elements' bits, of all or over `dim` (an int or several): of floats as
-        float64, of others as int64. `mode` 0 is the only one.
-
-        >>> torch.hash_tensor(torch.tensor([1, 2, 5]))
-        tensor(6, dtype=torch.uint64)
-        """
+        """Computes the exclusive or of the elements' bits."""
     def histc(self, bins: _b.int = 100, min: Number = 0, max: Number = 0) -> Tensor:
-        """How many elements fall into each of `bins` equal bins between `min` and `max` (the data's own when both are
-        equal), in `input`'s dtype.
-
-        >>> torch.histc(torch.tensor([1., 2., 2.]), bins=2)
-        tensor([1., 2.])
-        """
+        """Counts the elements in bins of equal width."""
     def histogram(
         self,
         bins: Tensor | _b.int,
@@ -103,46 +64,18 @@ class ReductionsMethods:
         weight: Tensor | None = None,
         density: _b.bool = False,
     ) -> results.histogram:
-        """Number of elements (or how much weight) fall into each bin: `(hist, bin_edges)`. `bins` is a count or a
-        tensor of edges; the last bin is closed.
-
-        >>> torch.histogram(torch.tensor([1., 2., 3.]), 2).hist
-        tensor([1., 2.])
-        """
+        """Counts the elements in bins."""
     def kthvalue(self, k: _b.int, dim: _b.int = -1, keepdim: _b.bool = False) -> results.kthvalue:
-        """The `k`-th smallest element (counted from 1) along `dim` and its index. RuntimeError when there is none.
-
-        >>> torch.kthvalue(torch.tensor([3., 1., 2.]), 2).values
-        tensor(2.)
-        """
+        """Returns the `k`-th smallest element along a dimension and its index."""
     def log_softmax(self, dim: _b.int, dtype: DType | None = None) -> Tensor:
-        """The logarithm of ``softmax(input, dim)``, computed without underflow."""
+        r"""Computes the logarithm of the softmax along a dimension, without overflow."""
     def logcumsumexp(self, dim: _b.int) -> Tensor:
-        """The logarithm of the running sum of exponentials along `dim`, computed without overflow: shape of `input`;
-         integers become the default
-        float dtype.
-
-         >>> torch.logcumsumexp(torch.tensor([0.0, 0.0]), 0)
-         tensor([0.0000, 0.6931])
-
-        """
+        """Computes the logarithm of the running sum of exponentials along a dimension, without overflow."""
     def logsumexp(self, dim: Ints, keepdim: _b.bool = False) -> Tensor:
-        """log(sum(exp(input))) over `dim` (an int or several), computed without overflow; integers become the default
-        float dtype.
-
-        >>> torch.logsumexp(torch.tensor([0., 0.]), 0)
-        tensor(0.6931)
-        """
+        """Computes the logarithm of the sum of exponentials, without overflow."""
     @overload
     def max(self) -> Tensor:
-        """`max(input)`: the greatest element. `max(input, dim)`: the greatest along `dim` and its index, `(values,
-        indices)`. `max(input, other)`: elementwise.
-
-        NaN counts as the greatest. RuntimeError for an empty tensor.
-
-        >>> torch.max(torch.tensor([1, 3, 2]))
-        tensor(3)
-        """
+        """Computes the greatest element, or the maximum of two tensors."""
     @overload
     def max(
         self, dim: _b.int, keepdim: _b.bool = False, *, out: tuple[Tensor, Tensor] | None = None
@@ -150,29 +83,17 @@ class ReductionsMethods:
     @overload
     def max(self, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
     def mean(self, dim: Ints | None = None, keepdim: _b.bool = False, *, dtype: DType | None = None) -> Tensor:
-        """The mean of all elements, or over `dim` (an int or several). RuntimeError for integers unless `dtype` is a
-        float one.
-
-        >>> torch.mean(torch.tensor([1., 2.]))
-        tensor(1.5000)
-        """
+        """Computes the mean of the elements."""
     @overload
     def median(self) -> Tensor:
-        """The median (the lower of two) of all elements, or along `dim` with its index, `(values, indices)`. NaN when
-        there is one.
-
-        >>> torch.median(torch.tensor([3, 1, 2]))
-        tensor(2)
-        """
+        """Computes the median: the lower one of two middle elements."""
     @overload
     def median(
         self, dim: _b.int, keepdim: _b.bool = False, *, out: tuple[Tensor, Tensor] | None = None
     ) -> results.median: ...
     @overload
     def min(self) -> Tensor:
-        """`min(input)`: the least element. `min(input, dim)`: the least along `dim` and its index, `(values, indices)`.
-        `min(input, other)`: elementwise.
-        """
+        """Computes the least element, or the minimum of two tensors."""
     @overload
     def min(
         self, dim: _b.int, keepdim: _b.bool = False, *, out: tuple[Tensor, Tensor] | None = None
@@ -180,18 +101,14 @@ class ReductionsMethods:
     @overload
     def min(self, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
     def mode(self, dim: _b.int = -1, keepdim: _b.bool = False) -> results.mode:
-        """The most frequent value along `dim` (the smallest of them) and an index of it: `(values, indices)`.
-
-        >>> torch.mode(torch.tensor([1, 2, 2])).values
-        tensor(2)
-        """
+        """Computes the most frequent value along a dimension, and an index of it."""
     def msort(self) -> Tensor:
-        """`input` sorted along its first dimension."""
+        """Sorts the input along its first dimension."""
     def nanmean(self, dim: Ints | None = None, keepdim: _b.bool = False, *, dtype: DType | None = None) -> Tensor:
-        """The mean over `dim` of the elements that are not NaN."""
+        """Computes the mean of the elements that are not NaN."""
     @overload
     def nanmedian(self) -> Tensor:
-        """The median of the elements that are not NaN; otherwise as `median`."""
+        """Computes the median of the elements that are not NaN: the lower one of two middle elements."""
     @overload
     def nanmedian(
         self, dim: _b.int, keepdim: _b.bool = False, *, out: tuple[Tensor, Tensor] | None = None
@@ -204,29 +121,18 @@ class ReductionsMethods:
         *,
         interpolation: _b.str = "linear",
     ) -> Tensor:
-        """Like `quantile`, ignoring NaNs."""
+        """Computes quantiles of the elements that are not NaN."""
     def nansum(self, dim: Ints | None = None, keepdim: _b.bool = False, *, dtype: DType | None = None) -> Tensor:
-        """The sum over `dim` with NaN counted as zero."""
+        """Computes the sum of the elements that are not NaN."""
     @overload
     def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor:
-        """The indices of the elements that are not zero: int64 of shape (count, input.ndim), or with `as_tuple` one
-        vector a dimension.
-
-        >>> torch.nonzero(torch.tensor([0, 5]))
-        tensor([[1]])
-        """
+        """Returns the indices of the elements that are not zero."""
     @overload
     def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
     def nonzero_static(self, *, size: Ints, fill_value: Number | Tensor = -1) -> Tensor:
-        """The first `size` indices of non-zero elements, filled up with `fill_value`: int64 of shape (size,
-        input.ndim).
-        """
+        """Returns the indices of the first `size` elements that are not zero, in a result of fixed size."""
     def prod(self, dim: _b.int | None = None, keepdim: _b.bool = False, *, dtype: DType | None = None) -> Tensor:
-        """The product of all elements, or along `dim`; integers and bools are multiplied as int64, or as `dtype`.
-
-        >>> torch.prod(torch.tensor([2, 3]))
-        tensor(6)
-        """
+        """Computes the product of the elements."""
     def quantile(
         self,
         q: _b.float | Tensor,
@@ -235,28 +141,11 @@ class ReductionsMethods:
         *,
         interpolation: _b.str = "linear",
     ) -> Tensor:
-        """The `q`-quantiles (a number, or a tensor of them, which makes a new first dimension) of all elements or along
-        `dim`. NaN where there is one.
-
-        >>> torch.quantile(torch.tensor([1., 2., 3.]), 0.25)
-        tensor(1.5000)
-        """
+        """Computes quantiles."""
     def softmax(self, dim: _b.int, dtype: DType | None = None) -> Tensor:
-        """``exp(input)`` divided by its sum along ``dim``; shape and dtype of ``input``, or ``dtype`` (the input is
-        cast to it first).
-
-        >>> torch.softmax(torch.tensor([0.0, 0.0]), 0)
-        tensor([0.5000, 0.5000])
-        """
+        r"""Scales the elements along a dimension to positive values with sum 1."""
     def sort(self, dim: _b.int = -1, descending: _b.bool = False, stable: _b.bool = False) -> results.sort:
-        """The elements in order along `dim` and where they stood: `(values, indices)`, both of `input`'s shape. NaN
-         counts as the greatest. Always
-        stable.
-
-         >>> torch.sort(torch.tensor([3, 1, 2])).indices
-         tensor([1, 2, 0])
-
-        """
+        """Sorts the elements along a dimension and returns their original indices too."""
     def std(
         self,
         dim: Ints | None = None,
@@ -265,23 +154,13 @@ class ReductionsMethods:
         *,
         correction: _b.float | None = None,
     ) -> Tensor:
-        """The standard deviation over `dim`: the square root of `var`."""
+        """Computes the standard deviation: the square root of the variance."""
     def sum(self, dim: Ints | None = None, keepdim: _b.bool = False, *, dtype: DType | None = None) -> Tensor:
-        """The sum of all elements, or over `dim` (an int or several); integers and bools are summed as int64, or as
-        `dtype`.
-
-        >>> torch.sum(torch.tensor([[1, 2], [3, 4]]), 0)
-        tensor([4, 6])
-        """
+        """Computes the sum of the elements."""
     def sum_to_size(self, *size: Ints) -> Tensor:
-        """`input` summed over the dimensions that broadcasting from `size` adds or expands."""
+        """Sums over the dimensions that broadcasting from `size` adds or expands."""
     def topk(self, k: _b.int, dim: _b.int = -1, largest: _b.bool = True, sorted: _b.bool = True) -> results.topk:
-        """The `k` largest (or smallest) elements along `dim`, in order, and their indices. RuntimeError when there are
-        fewer than `k`.
-
-        >>> torch.topk(torch.tensor([1., 3., 2.]), 2).values
-        tensor([3., 2.])
-        """
+        """Returns the `k` largest or smallest elements along a dimension and their indices."""
     @overload
     def unique(
         self,
@@ -290,13 +169,7 @@ class ReductionsMethods:
         return_counts: Literal[False] = False,
         dim: _b.int | None = None,
     ) -> Tensor:
-        """The distinct elements (or slices along `dim`) in order; on request also the inverse indices and the counts.
-
-        `sorted` has no effect: the elements are always in order.
-
-        >>> torch.unique(torch.tensor([3, 1, 3]))
-        tensor([1, 3])
-        """
+        """Returns the distinct elements in ascending order."""
     @overload
     def unique(
         self,
@@ -328,11 +201,7 @@ class ReductionsMethods:
     def unique_consecutive(
         self, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: _b.int | None = None
     ) -> Tensor:
-        """`input` without the elements (or slices along `dim`) that equal the one before.
-
-        >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
-        tensor([1, 2, 1])
-        """
+        """Removes the elements that equal their predecessor."""
     @overload
     def unique_consecutive(
         self, *, return_inverse: Literal[True], return_counts: Literal[False] = False, dim: _b.int | None = None
@@ -353,12 +222,7 @@ class ReductionsMethods:
         *,
         correction: _b.float | None = None,
     ) -> Tensor:
-        """The variance over `dim` (an int, several, or all), dividing by the count less `correction` (1). Real dtype of
-        `input`, which must be a float or complex.
-
-        >>> torch.var(torch.tensor([1., 2., 3.]))
-        tensor(1.)
-        """
+        r"""Computes the variance."""
     def cumprod_(self, dim: _b.int, *, dtype: DType | None = None) -> Self:
         """In-place version of `cumprod`: writes the result into the tensor and returns it."""
     def cumsum_(self, dim: _b.int, *, dtype: DType | None = None) -> Self:
@@ -385,14 +249,7 @@ def _segment_reduce(
     initial: Number | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Consecutive segments of `data` along `axis`, of the given `lengths` (or between `offsets`), each reduced by
-    "sum", "mean", "prod", "max" or "min".
-
-    `initial` is what a reduction starts with, and what an empty segment gives.
-
-    >>> torch.segment_reduce(torch.tensor([1., 2., 3.]), "sum", lengths=torch.tensor([2, 1]))
-    tensor([3., 3.])
-    """
+    """Reduces consecutive segments of a dimension."""
 
 def _unique(
     input: Tensor, sorted: _b.bool = True, return_inverse: _b.bool = False, *, out: Tensor | None = None
@@ -414,53 +271,40 @@ def _unique2(
     """The distinct elements, the inverse indices and the counts; the last two are empty if not requested."""
 
 def all(input: Tensor, dim: Ints | None = None, keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
-    """Whether all elements are true (not zero), of all or over `dim`: bool (uint8 for uint8)."""
+    """Tests whether all elements are true, that is not zero."""
 
 def amax(input: Tensor, dim: Ints = ..., keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The greatest element, of all or over `dim` (an int or several);
-    its gradient is shared by equal ones. NaN wins.
-    """
+    """Computes the greatest element."""
 
 def amin(input: Tensor, dim: Ints = ..., keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The least element, of all or over `dim` (an int or several);
-    its gradient is shared by equal ones. NaN wins.
-    """
+    """Computes the least element."""
 
 def aminmax(
     input: Tensor, *, dim: _b.int | None = None, keepdim: _b.bool = False, out: Sequence[Tensor] | None = None
 ) -> results.aminmax:
-    """The least and the greatest element, of all or along `dim`: `(min, max)`."""
+    """Computes the least and the greatest element."""
 
 def any(input: Tensor, dim: Ints | None = None, keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
-    """Whether any elements are true (not zero), of all or over `dim`: bool (uint8 for uint8)."""
+    """Tests whether any elements are true, that is not zero."""
 
 def argmax(input: Tensor, dim: _b.int | None = None, keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The index (int64) of the greatest element: of the flattened
-    tensor, or along `dim`; the first of equal ones. RuntimeError for complex numbers and bools.
-    """
+    """Returns the index (int64) of the greatest element."""
 
 def argmin(input: Tensor, dim: _b.int | None = None, keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The index (int64) of the least element: of the flattened
-    tensor, or along `dim`; the first of equal ones. RuntimeError for complex numbers and bools.
-    """
+    """Returns the index (int64) of the least element."""
 
 def argsort(
     input: Tensor, dim: _b.int = -1, descending: _b.bool = False, *, stable: _b.bool = False, out: Tensor | None = None
 ) -> Tensor:
-    """The indices (int64) that sort `input` along `dim`."""
+    """Returns the indices (int64) that sort the input along a dimension."""
 
 def argwhere(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The indices of the elements that are not zero: int64 of shape (count, input.ndim)."""
+    """Returns the indices of the elements that are not zero."""
 
 def bincount(
     input: Tensor, weights: Tensor | None = None, minlength: _b.int = 0, *, out: Tensor | None = None
 ) -> Tensor:
-    """How often each of 0, 1, 2 ... comes in a vector of non-negative integers (or the sum of their weights): a
-    vector of at least `minlength`.
-
-    >>> torch.bincount(torch.tensor([0, 2, 2]))
-    tensor([1, 0, 2])
-    """
+    """Counts how often each integer from 0 on occurs."""
 
 def bucketize(
     input: Tensor | Number,
@@ -470,50 +314,35 @@ def bucketize(
     right: _b.bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The index of the bucket between `boundaries` (1-d, sorted) that each value of `input` falls into.
-
-    >>> torch.bucketize(torch.tensor([2, 9]), torch.tensor([1, 5]))
-    tensor([1, 2])
-    """
+    """Returns the index of the bucket that each value falls into."""
 
 def count_nonzero(input: Tensor, dim: Ints | None = None, *, out: Tensor | None = None) -> Tensor:
-    """How many elements are not zero, of all or over `dim` (an int or several): int64.
-
-    >>> torch.count_nonzero(torch.tensor([0, 5, 6]))
-    tensor(2)
-    """
+    """Counts the elements that are not zero."""
 
 def cummax(input: Tensor, dim: _b.int, *, out: Sequence[Tensor] | None = None) -> results.cummax:
-    """The greatest element so far along `dim` and its (latest) index: `(values, indices)`, both of `input`'s
-    shape. NaN counts as beyond everything.
-    """
+    """Computes the greatest element so far along a dimension, and its index."""
 
 def cummin(input: Tensor, dim: _b.int, *, out: Sequence[Tensor] | None = None) -> results.cummin:
-    """The least element so far along `dim` and its (latest) index: `(values, indices)`, both of `input`'s
-    shape. NaN counts as beyond everything.
-    """
+    """Computes the least element so far along a dimension, and its index."""
 
 def cumprod(input: Tensor, dim: _b.int, *, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
-    """The running product along `dim`: shape of `input`; integers and bools are multiplied as int64, or as `dtype`.
+    """Computes the running product along a dimension.
 
-    >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
-    tensor([1, 2, 6])
+    Args:
+        dtype: The dtype of the result. Default: int64 for bools and integers, else the input's.
+
+    Example:
+        >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
+        tensor([1, 2, 6])
     """
 
 def cumsum(input: Tensor, dim: _b.int, *, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
-    """The running sum along `dim`: shape of `input`; integers and bools are summed as int64, or as `dtype`.
-     IndexError for a dimension out of
-    range.
-
-     >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
-     tensor([1, 3, 6])
-
-    """
+    """Computes the running sum along a dimension."""
 
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: _b.float | None = None, dim: _b.int = -1, out: Tensor | None = None
 ) -> Tensor:
-    """The running integral of `y` along `dim` by the trapezoidal rule: one element fewer than `y`."""
+    """Computes the running integral by the trapezoidal rule."""
 
 def diff(
     input: Tensor,
@@ -524,12 +353,7 @@ def diff(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The `n`-th difference of neighbours along `dim` (of bools: whether they differ), with values put before and after
-    first.
-
-    >>> torch.diff(torch.tensor([1, 4, 9]))
-    tensor([3, 5])
-    """
+    """Computes differences of neighboring elements; of bools, whether they differ."""
 
 def gradient(
     input: Tensor,
@@ -539,29 +363,15 @@ def gradient(
     edge_order: _b.int = 1,
     out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, ...]:
-    """Numerical derivatives along each of `dim` (all by default) by second-order differences: a tuple of tensors like
-    `input`.
-
-    `spacing` is a number, one a dimension, or the samples' coordinates, a vector a dimension.
-    """
+    """Estimates the derivatives of samples by second-order differences."""
 
 def hash_tensor(
     input: Tensor, dim: _b.int | None = None, *, keepdim: _b.bool = False, mode: _b.int = 0, out: Tensor | None = None
 ) -> Tensor:
-    """The exclusive or (uint64) of the elements' bits, of all or over `dim` (an int or several): of floats as float64,
-    of others as int64. `mode` 0 is the only one.
-
-    >>> torch.hash_tensor(torch.tensor([1, 2, 5]))
-    tensor(6, dtype=torch.uint64)
-    """
+    """Computes the exclusive or of the elements' bits."""
 
 def histc(input: Tensor, bins: _b.int = 100, min: Number = 0, max: Number = 0, *, out: Tensor | None = None) -> Tensor:
-    """How many elements fall into each of `bins` equal bins between `min` and `max` (the data's own when both are
-    equal), in `input`'s dtype.
-
-    >>> torch.histc(torch.tensor([1., 2., 2.]), bins=2)
-    tensor([1., 2.])
-    """
+    """Counts the elements in bins of equal width."""
 
 def histogram(
     input: Tensor,
@@ -572,12 +382,7 @@ def histogram(
     density: _b.bool = False,
     out: Sequence[Tensor] | None = None,
 ) -> results.histogram:
-    """Number of elements (or how much weight) fall into each bin: `(hist, bin_edges)`. `bins` is a count or a tensor of
-    edges; the last bin is closed.
-
-    >>> torch.histogram(torch.tensor([1., 2., 3.]), 2).hist
-    tensor([1., 2.])
-    """
+    """Counts the elements in bins."""
 
 def histogramdd(
     input: Tensor,
@@ -588,9 +393,7 @@ def histogramdd(
     density: _b.bool = False,
     out: Sequence[Tensor] | None = None,
 ) -> results.histogramdd:
-    """A histogram in several dimensions of points along the last dimension of `input`: `(hist, bin_edges)` with one
-    vector of edges a dimension.
-    """
+    """Counts points in bins of several dimensions."""
 
 def isin(
     elements: Tensor | Number,
@@ -600,52 +403,25 @@ def isin(
     invert: _b.bool = False,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Whether each element is among `test_elements`: bool, shape of `elements`.
-
-    >>> torch.isin(torch.tensor([1, 2]), torch.tensor([2, 3]))
-    tensor([False,  True])
-    """
+    """Tests for each element whether it occurs in another tensor."""
 
 def kthvalue(
     input: Tensor, k: _b.int, dim: _b.int = -1, keepdim: _b.bool = False, *, out: Sequence[Tensor] | None = None
 ) -> results.kthvalue:
-    """The `k`-th smallest element (counted from 1) along `dim` and its index. RuntimeError when there is none.
-
-    >>> torch.kthvalue(torch.tensor([3., 1., 2.]), 2).values
-    tensor(2.)
-    """
+    """Returns the `k`-th smallest element along a dimension and its index."""
 
 def log_softmax(input: Tensor, dim: _b.int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of ``softmax(input, dim)``, computed without underflow."""
+    r"""Computes the logarithm of the softmax along a dimension, without overflow."""
 
 def logcumsumexp(input: Tensor, dim: _b.int, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the running sum of exponentials along `dim`, computed without overflow: shape of `input`;
-     integers become the default
-    float dtype.
-
-     >>> torch.logcumsumexp(torch.tensor([0.0, 0.0]), 0)
-     tensor([0.0000, 0.6931])
-
-    """
+    """Computes the logarithm of the running sum of exponentials along a dimension, without overflow."""
 
 def logsumexp(input: Tensor, dim: Ints, keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
-    """log(sum(exp(input))) over `dim` (an int or several), computed without overflow; integers become the default
-    float dtype.
-
-    >>> torch.logsumexp(torch.tensor([0., 0.]), 0)
-    tensor(0.6931)
-    """
+    """Computes the logarithm of the sum of exponentials, without overflow."""
 
 @overload
 def max(input: Tensor) -> Tensor:
-    """`max(input)`: the greatest element. `max(input, dim)`: the greatest along `dim` and its index, `(values,
-    indices)`. `max(input, other)`: elementwise.
-
-    NaN counts as the greatest. RuntimeError for an empty tensor.
-
-    >>> torch.max(torch.tensor([1, 3, 2]))
-    tensor(3)
-    """
+    """Computes the greatest element, or the maximum of two tensors."""
 
 @overload
 def max(
@@ -661,21 +437,11 @@ def mean(
     dtype: DType | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The mean of all elements, or over `dim` (an int or several). RuntimeError for integers unless `dtype` is a
-    float one.
-
-    >>> torch.mean(torch.tensor([1., 2.]))
-    tensor(1.5000)
-    """
+    """Computes the mean of the elements."""
 
 @overload
 def median(input: Tensor) -> Tensor:
-    """The median (the lower of two) of all elements, or along `dim` with its index, `(values, indices)`. NaN when there
-    is one.
-
-    >>> torch.median(torch.tensor([3, 1, 2]))
-    tensor(2)
-    """
+    """Computes the median: the lower one of two middle elements."""
 
 @overload
 def median(
@@ -683,9 +449,7 @@ def median(
 ) -> results.median: ...
 @overload
 def min(input: Tensor) -> Tensor:
-    """`min(input)`: the least element. `min(input, dim)`: the least along `dim` and its index, `(values, indices)`.
-    `min(input, other)`: elementwise.
-    """
+    """Computes the least element, or the minimum of two tensors."""
 
 @overload
 def min(
@@ -696,14 +460,10 @@ def min(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: .
 def mode(
     input: Tensor, dim: _b.int = -1, keepdim: _b.bool = False, *, out: Sequence[Tensor] | None = None
 ) -> results.mode:
-    """The most frequent value along `dim` (the smallest of them) and an index of it: `(values, indices)`.
-
-    >>> torch.mode(torch.tensor([1, 2, 2])).values
-    tensor(2)
-    """
+    """Computes the most frequent value along a dimension, and an index of it."""
 
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """`input` sorted along its first dimension."""
+    """Sorts the input along its first dimension."""
 
 def nanmean(
     input: Tensor,
@@ -713,11 +473,11 @@ def nanmean(
     dtype: DType | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The mean over `dim` of the elements that are not NaN."""
+    """Computes the mean of the elements that are not NaN."""
 
 @overload
 def nanmedian(input: Tensor) -> Tensor:
-    """The median of the elements that are not NaN; otherwise as `median`."""
+    """Computes the median of the elements that are not NaN: the lower one of two middle elements."""
 
 @overload
 def nanmedian(
@@ -732,7 +492,7 @@ def nanquantile(
     interpolation: _b.str = "linear",
     out: Tensor | None = None,
 ) -> Tensor:
-    """Like `quantile`, ignoring NaNs."""
+    """Computes quantiles of the elements that are not NaN."""
 
 def nansum(
     input: Tensor,
@@ -742,23 +502,16 @@ def nansum(
     dtype: DType | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The sum over `dim` with NaN counted as zero."""
+    """Computes the sum of the elements that are not NaN."""
 
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[False] = False) -> Tensor:
-    """The indices of the elements that are not zero: int64 of shape (count, input.ndim), or with `as_tuple` one vector
-    a dimension.
-
-    >>> torch.nonzero(torch.tensor([0, 5]))
-    tensor([[1]])
-    """
+    """Returns the indices of the elements that are not zero."""
 
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
 def nonzero_static(input: Tensor, *, size: Ints, fill_value: Number | Tensor = -1, out: Tensor | None = None) -> Tensor:
-    """The first `size` indices of non-zero elements, filled up with `fill_value`: int64 of shape (size,
-    input.ndim).
-    """
+    """Returns the indices of the first `size` elements that are not zero, in a result of fixed size."""
 
 def prod(
     input: Tensor,
@@ -768,11 +521,7 @@ def prod(
     dtype: DType | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The product of all elements, or along `dim`; integers and bools are multiplied as int64, or as `dtype`.
-
-    >>> torch.prod(torch.tensor([2, 3]))
-    tensor(6)
-    """
+    """Computes the product of the elements."""
 
 def quantile(
     input: Tensor,
@@ -783,12 +532,7 @@ def quantile(
     interpolation: _b.str = "linear",
     out: Tensor | None = None,
 ) -> Tensor:
-    """The `q`-quantiles (a number, or a tensor of them, which makes a new first dimension) of all elements or along
-    `dim`. NaN where there is one.
-
-    >>> torch.quantile(torch.tensor([1., 2., 3.]), 0.25)
-    tensor(1.5000)
-    """
+    """Computes quantiles."""
 
 def searchsorted(
     sorted_sequence: Tensor,
@@ -800,15 +544,7 @@ def searchsorted(
     sorter: Tensor | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Where each value of `input` would be inserted along the last dimension of `sorted_sequence` to keep it
-     sorted: before equal ones, or after
-    them with
-     `right=True`. int64 (int32 with `out_int32`), shape of `input`.
-
-     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
-     tensor([1, 3])
-
-    """
+    """Finds the indices at which values are inserted into a sorted sequence to keep its order."""
 
 def segment_reduce(
     data: Tensor,
@@ -822,22 +558,10 @@ def segment_reduce(
     initial: Number | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Consecutive segments of `data` along `axis`, of the given `lengths` (or between `offsets`), each reduced by
-    "sum", "mean", "prod", "max" or "min".
-
-    `initial` is what a reduction starts with, and what an empty segment gives.
-
-    >>> torch.segment_reduce(torch.tensor([1., 2., 3.]), "sum", lengths=torch.tensor([2, 1]))
-    tensor([3., 3.])
-    """
+    """Reduces consecutive segments of a dimension."""
 
 def softmax(input: Tensor, dim: _b.int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
-    """``exp(input)`` divided by its sum along ``dim``; shape and dtype of ``input``, or ``dtype`` (the input is cast to
-    it first).
-
-    >>> torch.softmax(torch.tensor([0.0, 0.0]), 0)
-    tensor([0.5000, 0.5000])
-    """
+    r"""Scales the elements along a dimension to positive values with sum 1."""
 
 def sort(
     input: Tensor,
@@ -847,14 +571,7 @@ def sort(
     *,
     out: Sequence[Tensor] | None = None,
 ) -> results.sort:
-    """The elements in order along `dim` and where they stood: `(values, indices)`, both of `input`'s shape. NaN
-     counts as the greatest. Always
-    stable.
-
-     >>> torch.sort(torch.tensor([3, 1, 2])).indices
-     tensor([1, 2, 0])
-
-    """
+    """Sorts the elements along a dimension and returns their original indices too."""
 
 def std(
     input: Tensor,
@@ -865,7 +582,7 @@ def std(
     correction: _b.float | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The standard deviation over `dim`: the square root of `var`."""
+    """Computes the standard deviation: the square root of the variance."""
 
 def std_mean(
     input: Tensor,
@@ -876,7 +593,7 @@ def std_mean(
     correction: _b.float | None = None,
     out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """`(std, mean)` over `dim`."""
+    """Computes the standard deviation and the mean."""
 
 def sum(
     input: Tensor,
@@ -886,12 +603,7 @@ def sum(
     dtype: DType | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The sum of all elements, or over `dim` (an int or several); integers and bools are summed as int64, or as
-    `dtype`.
-
-    >>> torch.sum(torch.tensor([[1, 2], [3, 4]]), 0)
-    tensor([4, 6])
-    """
+    """Computes the sum of the elements."""
 
 def topk(
     input: Tensor,
@@ -902,30 +614,17 @@ def topk(
     *,
     out: Sequence[Tensor] | None = None,
 ) -> results.topk:
-    """The `k` largest (or smallest) elements along `dim`, in order, and their indices. RuntimeError when there are
-    fewer than `k`.
-
-    >>> torch.topk(torch.tensor([1., 3., 2.]), 2).values
-    tensor([3., 2.])
-    """
+    """Returns the `k` largest or smallest elements along a dimension and their indices."""
 
 def trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: _b.float | None = None, dim: _b.int = -1, out: Tensor | None = None
 ) -> Tensor:
-    """The integral of `y` along `dim` by the trapezoidal rule, for samples at `x` or `dx` apart.
-
-    >>> torch.trapezoid(torch.tensor([1., 2., 3.]))
-    tensor(4.)
-    """
+    """Computes an integral by the trapezoidal rule."""
 
 def trapz(
     y: Tensor, x: Tensor | None = None, *, dx: _b.float | None = None, dim: _b.int = -1, out: Tensor | None = None
 ) -> Tensor:
-    """The integral of `y` along `dim` by the trapezoidal rule, for samples at `x` or `dx` apart.
-
-    >>> torch.trapezoid(torch.tensor([1., 2., 3.]))
-    tensor(4.)
-    """
+    """Computes an integral by the trapezoidal rule."""
 
 @overload
 def unique(
@@ -935,13 +634,7 @@ def unique(
     return_counts: Literal[False] = False,
     dim: _b.int | None = None,
 ) -> Tensor:
-    """The distinct elements (or slices along `dim`) in order; on request also the inverse indices and the counts.
-
-    `sorted` has no effect: the elements are always in order.
-
-    >>> torch.unique(torch.tensor([3, 1, 3]))
-    tensor([1, 3])
-    """
+    """Returns the distinct elements in ascending order."""
 
 @overload
 def unique(
@@ -977,11 +670,7 @@ def unique_consecutive(
     return_counts: Literal[False] = False,
     dim: _b.int | None = None,
 ) -> Tensor:
-    """`input` without the elements (or slices along `dim`) that equal the one before.
-
-    >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
-    tensor([1, 2, 1])
-    """
+    """Removes the elements that equal their predecessor."""
 
 @overload
 def unique_consecutive(
@@ -1004,12 +693,7 @@ def var(
     correction: _b.float | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The variance over `dim` (an int, several, or all), dividing by the count less `correction` (1). Real dtype of
-    `input`, which must be a float or complex.
-
-    >>> torch.var(torch.tensor([1., 2., 3.]))
-    tensor(1.)
-    """
+    r"""Computes the variance."""
 
 def var_mean(
     input: Tensor,
@@ -1020,7 +704,7 @@ def var_mean(
     correction: _b.float | None = None,
     out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """`(var, mean)` over `dim`."""
+    """Computes the variance and the mean."""
 
 def cumprod_(input: Tensor, dim: _b.int, *, dtype: DType | None = None) -> Tensor:
     """In-place version of `cumprod`: writes the result into the tensor and returns it."""

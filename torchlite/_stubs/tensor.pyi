@@ -27,10 +27,14 @@ class Tensor(TensorMethods):
     # What it is.
     @property
     def shape(self) -> Size:
-        """The sizes of the dimensions, a `torch.Size`."""
+        """The sizes of the dimensions."""
     @overload
     def size(self, dim: None = None) -> Size:
-        """The shape, or the length of one dimension."""
+        """Returns the shape, or the size of one dimension.
+
+        Args:
+            dim: The dimension. Default: all.
+        """
     @overload
     def size(self, dim: _b.int) -> _b.int: ...
     @property
@@ -46,20 +50,20 @@ class Tensor(TensorMethods):
         """The number of elements."""
     @property
     def device(self) -> _device:
-        """The device that has the elements."""
+        """The device of the tensor."""
     def get_device(self) -> _b.int:
         """The index of the device; -1 on the CPU."""
     @property
     def layout(self) -> _layout:
-        """The memory layout: `torch.strided`, `torch.sparse_coo`, ..."""
+        """The layout: `torch.strided` for dense tensors."""
     @property
     def itemsize(self) -> _b.int:
-        """Bytes of one element."""
+        """The size of an element, in bytes."""
     def element_size(self) -> _b.int:
         """Bytes of one element."""
     @property
     def nbytes(self) -> _b.int:
-        """Bytes of all elements."""
+        """The size of all elements, in bytes."""
     def is_floating_point(self) -> _b.bool:
         """True if the dtype is a floating-point dtype."""
     def is_complex(self) -> _b.bool:
@@ -68,7 +72,11 @@ class Tensor(TensorMethods):
         """True if the dtype can represent negative values."""
     @overload
     def stride(self, dim: None = None) -> tuple[_b.int, ...]:
-        """Strides in elements, of all dimensions or of one."""
+        """Returns the strides in elements, or the stride of one dimension.
+
+        Args:
+            dim: The dimension. Default: all.
+        """
     @overload
     def stride(self, dim: _b.int) -> _b.int: ...
     def storage_offset(self) -> _b.int:
@@ -82,40 +90,44 @@ class Tensor(TensorMethods):
     def data_ptr(self) -> _b.int:
         """The address of the first element; 0 without elements."""
     def is_contiguous(self, memory_format: _memory_format = ...) -> _b.bool:
-        """True if the elements are contiguous in row-major order, or in the order of `memory_format`."""
+        """Returns whether the elements are contiguous in memory.
+
+        Args:
+            memory_format: The order of the elements. Default: `torch.contiguous_format`, row-major.
+        """
     @property
     def is_cpu(self) -> _b.bool:
-        """True for a tensor on the CPU."""
+        """Whether the tensor is on the CPU."""
     @property
     def is_cuda(self) -> _b.bool:
-        """True for a tensor on a CUDA device."""
+        """Whether the tensor is on a CUDA device."""
     @property
     def is_opencl(self) -> _b.bool:
-        """True for a tensor on an OpenCL device."""
+        """Whether the tensor is on an OpenCL device."""
     @property
     def is_meta(self) -> _b.bool:
-        """True for a tensor of the meta device, which has a shape and a dtype and no elements."""
+        """Whether the tensor is on the meta device, which has shapes without elements."""
     @property
     def is_ipu(self) -> _b.bool:
-        """False: torchlite has no such device."""
+        """Whether the tensor is on a device of the type ipu: always ``False``."""
     @property
     def is_maia(self) -> _b.bool:
-        """False: torchlite has no such device."""
+        """Whether the tensor is on a device of the type maia: always ``False``."""
     @property
     def is_mps(self) -> _b.bool:
-        """False: torchlite has no such device."""
+        """Whether the tensor is on a device of the type mps: always ``False``."""
     @property
     def is_mtia(self) -> _b.bool:
-        """False: torchlite has no such device."""
+        """Whether the tensor is on a device of the type mtia: always ``False``."""
     @property
     def is_vulkan(self) -> _b.bool:
-        """False: torchlite has no such device."""
+        """Whether the tensor is on a device of the type vulkan: always ``False``."""
     @property
     def is_xla(self) -> _b.bool:
-        """False: torchlite has no such device."""
+        """Whether the tensor is on a device of the type xla: always ``False``."""
     @property
     def is_xpu(self) -> _b.bool:
-        """False: torchlite has no such device."""
+        """Whether the tensor is on a device of the type xpu: always ``False``."""
     @property
     def is_sparse(self) -> _b.bool:
         """True for a tensor of the layout `torch.sparse_coo`."""
@@ -161,7 +173,7 @@ class Tensor(TensorMethods):
     def imag(self, value: Operand) -> None: ...
     @property
     def name(self) -> str | None:
-        """The tensor's name, None if it has none."""
+        """The name of the tensor: always ``None``."""
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]: ...
     @property
@@ -173,30 +185,30 @@ class Tensor(TensorMethods):
     # Autograd.
     @property
     def requires_grad(self) -> _b.bool:
-        """True if `backward` computes a gradient for this tensor. Can be set on leaves."""
+        """Whether autograd records operations on the tensor."""
     @requires_grad.setter
     def requires_grad(self, value: _b.bool) -> None: ...
     def requires_grad_(self, requires_grad: _b.bool = True) -> Self:
-        """Set whether a leaf requires a gradient; returns the tensor. RuntimeError for integers and for non-leaves."""
+        """Sets in place whether autograd records operations on this leaf."""
     @property
     def is_leaf(self) -> _b.bool:
-        """True for a tensor that no differentiable op made: `backward` accumulates into the `.grad` of leaves."""
+        """Whether no recorded operation computed the tensor."""
     @property
     def grad_fn(self) -> Any:
-        """The node of the autograd graph that made this tensor; None for a leaf."""
+        """The node of the autograd graph that computed the tensor, or ``None`` for a leaf."""
     @property
     def output_nr(self) -> _b.int:
-        """Which output of `grad_fn` this tensor is."""
+        """The position of the tensor among the results of `grad_fn`."""
     @property
     def grad(self) -> Tensor | None:
-        """The gradient that `backward` accumulated; None before the first one."""
+        """The gradient that `backward` has added up, or ``None``."""
     @grad.setter
     def grad(self, value: Tensor | None) -> None: ...
     @grad.deleter
     def grad(self) -> None: ...
     @property
     def retains_grad(self) -> _b.bool:
-        """True for a non-leaf that keeps its gradient in `.grad` (`retain_grad`)."""
+        """Whether a tensor that is no leaf keeps its gradient."""
     def backward(
         self,
         gradient: Tensor | None = None,
@@ -204,24 +216,22 @@ class Tensor(TensorMethods):
         create_graph: _b.bool = False,
         inputs: Tensor | Sequence[Tensor] | None = None,
     ) -> None:
-        """Add to the `.grad` of the leaves the gradient of this tensor. See `torch.autograd.backward`."""
+        """Computes the gradients of this tensor with respect to the leaves and adds them to their `.grad`."""
     def detach(self) -> Tensor:
         """A tensor on the same memory without history. In-place changes of either are seen, and counted, by both."""
     def detach_(self) -> Self:
         """Drop the tensor's history in place."""
     @property
     def data(self) -> Tensor:
-        """The same elements without history. Setting it gives the tensor other elements."""
+        """The tensor on the same memory without its history; assigning it replaces the memory."""
     @data.setter
     def data(self, value: Tensor) -> None: ...
     def retain_grad(self) -> None:
         """Keep the gradient of a non-leaf in `.grad`."""
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
-        """Register `hook(grad)` to run whenever a gradient of this tensor is computed; its result replaces the
-        gradient. Returns a handle with `remove()`.
-        """
+        """Registers a function that runs whenever the gradient of this tensor is computed."""
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
-        """Call `hook(param)` after a gradient was accumulated into this leaf. Returns a handle with `remove()`."""
+        """Registers a function that runs after a gradient was added to the `.grad` of this leaf."""
 
     # Python and NumPy.
     def item(self) -> _b.int | _b.float | _b.bool:
@@ -229,10 +239,7 @@ class Tensor(TensorMethods):
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers; a 0-d tensor as a number."""
     def numpy(self, *, force: _b.bool = False) -> np.ndarray[Any, Any]:
-        """The tensor as a NumPy array on the same memory (a copy when on another device with `force=True`).
-
-        RuntimeError when it requires grad; TypeError on another device, unless `force`.
-        """
+        """Returns a NumPy array on the same memory."""
     # An array of objects, so that checkers take `ndarray * tensor`, which is a Tensor, for Any and not for an array.
     def __array__(self, dtype: Any = None, copy: _b.bool | None = None) -> np.ndarray[Any, np.dtype[np.object_]]: ...
     def __array_namespace__(self, *, api_version: str | None = None) -> Any: ...
@@ -260,7 +267,11 @@ class Tensor(TensorMethods):
 
     # Conversions.
     def as_subclass(self, cls: _b.type[_T]) -> _T:
-        """The same tensor as an instance of a subclass of Tensor."""
+        """Returns the same tensor as an instance of a subclass of Tensor.
+
+        Args:
+            cls: The subclass.
+        """
     @overload
     def to(
         self,
@@ -296,17 +307,29 @@ class Tensor(TensorMethods):
         memory_format: _memory_format | None = None,
     ) -> Tensor: ...
     def cpu(self, memory_format: _memory_format = ...) -> Tensor:
-        """The tensor on the CPU."""
+        """Returns the tensor on the CPU: itself if it is there.
+
+        Args:
+            memory_format: Has no effect: a copy keeps the order of the elements.
+        """
     def cuda(
         self, device: DeviceLike = None, non_blocking: _b.bool = False, memory_format: _memory_format = ...
     ) -> Tensor:
-        """The tensor on a CUDA device, by default the current one. RuntimeError for a device of another type."""
+        """Returns the tensor on a CUDA device."""
     def opencl(self, device: DeviceLike = None) -> Tensor:
-        """The tensor on an OpenCL device."""
+        """Returns the tensor on an OpenCL device.
+
+        Args:
+            device: The device. Default: the current OpenCL device.
+        """
     @overload
     def type(self, dtype: None = None, non_blocking: _b.bool = False) -> str:
-        """The type's name, or the tensor cast to a dtype, or to a type and its device: `torch.FloatTensor`,
-        "torch.cuda.HalfTensor".
+        """Returns the name of the tensor's type, or the tensor converted to a type.
+
+        Args:
+            dtype: A dtype, or a type with its device such as ``"torch.cuda.HalfTensor"``. Default: none, the name is
+                returned.
+            non_blocking: Has no effect.
         """
     @overload
     def type(self, dtype: _dtype | str | Callable[..., Tensor], non_blocking: _b.bool = False) -> Tensor: ...
@@ -318,8 +341,11 @@ class Tensor(TensorMethods):
         tensor([3, 4])
         """
     def to_dense(self, dtype: _dtype | None = None, *, masked_grad: _b.bool | None = None) -> Tensor:
-        """Convert to a dense tensor, optionally of another dtype; returns the tensor itself if it is dense. With
-        `masked_grad` False a sparse tensor's gradient also has elements where the tensor has none.
+        """Returns a dense tensor: itself if it is dense.
+
+        Args:
+            dtype: The dtype of the result. Default: this tensor's.
+            masked_grad: Whether the gradient is limited to the elements that the sparse tensor has. Default: ``True``.
         """
     def to_sparse(
         self,
@@ -329,21 +355,41 @@ class Tensor(TensorMethods):
         blocksize: Sequence[_b.int] | None = None,
         dense_dim: _b.int | None = None,
     ) -> Tensor:
-        """Convert to a sparse layout, by default COO: `to_sparse(sparse_dim)`, `to_sparse(layout=torch.sparse_csr)`.
-        RuntimeError for unsupported conversions.
-        """
+        """Returns the tensor in a sparse layout."""
     def to_sparse_coo(self) -> Tensor:
         """The tensor in the COO layout."""
     def to_sparse_csr(self, dense_dim: _b.int | None = None) -> Tensor:
-        """The tensor in the CSR layout: rows compressed."""
+        """Returns the tensor in the CSR layout: compressed rows.
+
+        Args:
+            dense_dim: The number of dense dimensions. Default: 0.
+        """
     def to_sparse_csc(self, dense_dim: _b.int | None = None) -> Tensor:
-        """The tensor in the CSC layout: columns compressed."""
+        """Returns the tensor in the CSC layout: compressed columns.
+
+        Args:
+            dense_dim: The number of dense dimensions. Default: 0.
+        """
     def to_sparse_bsr(self, blocksize: Sequence[_b.int], dense_dim: _b.int | None = None) -> Tensor:
-        """The tensor in the BSR layout: rows of blocks compressed."""
+        """Returns the tensor in the BSR layout: compressed rows of blocks.
+
+        Args:
+            blocksize: The sizes of a block, two integers.
+            dense_dim: The number of dense dimensions. Default: 0.
+        """
     def to_sparse_bsc(self, blocksize: Sequence[_b.int], dense_dim: _b.int | None = None) -> Tensor:
-        """The tensor in the BSC layout: columns of blocks compressed."""
+        """Returns the tensor in the BSC layout: compressed columns of blocks.
+
+        Args:
+            blocksize: The sizes of a block, two integers.
+            dense_dim: The number of dense dimensions. Default: 0.
+        """
     def sparse_mask(self, mask: Tensor) -> Tensor:
-        """The elements of the tensor at the indices of the sparse tensor `mask`, as a sparse tensor."""
+        """Returns the elements at the indices of a sparse tensor, as a sparse tensor.
+
+        Args:
+            mask: The sparse tensor.
+        """
     def coalesce(self) -> Tensor:
         """A COO tensor with sorted, unique indices; values at the same index are summed."""
     def is_coalesced(self) -> _b.bool:
@@ -368,44 +414,89 @@ class Tensor(TensorMethods):
     def dense_dim(self) -> _b.int:
         """Number of dense dimensions: those of each value."""
     def sparse_resize_(self, size: Sequence[_b.int], sparse_dim: _b.int, dense_dim: _b.int) -> Self:
-        """Resize a COO tensor to a size and numbers of dimensions. Elements stay, so no size may shrink."""
+        """Resizes a COO tensor in place. The elements stay, so no size may shrink.
+
+        Args:
+            size: The new sizes.
+            sparse_dim: The number of sparse dimensions.
+            dense_dim: The number of dense dimensions.
+        """
     def sparse_resize_and_clear_(self, size: Sequence[_b.int], sparse_dim: _b.int, dense_dim: _b.int) -> Self:
-        """Resize a COO tensor to a size and numbers of dimensions, and remove its elements."""
+        """Resizes a COO tensor in place and removes its elements.
+
+        Args:
+            size: The new sizes.
+            sparse_dim: The number of sparse dimensions.
+            dense_dim: The number of dense dimensions.
+        """
     def resize_as_sparse_(self, other: Tensor) -> Self:
-        """Resize a COO tensor to the size and numbers of dimensions of another."""
+        """Resizes a COO tensor to the size and numbers of dimensions of another.
+
+        Args:
+            other: The other tensor.
+        """
     def smm(self, mat: Tensor) -> Tensor:
-        """The product of a sparse matrix and a dense one, as a sparse matrix."""
+        """Returns the product of a sparse matrix and a dense one, as a sparse matrix.
+
+        Args:
+            mat: The dense matrix.
+        """
     def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: _b.float = 1, alpha: _b.float = 1) -> Tensor:
-        """`beta * self + alpha * mat1 @ mat2`, all of it sparse but `mat2`."""
+        """Computes ``beta * self + alpha * mat1 @ mat2``; all are sparse but `mat2`.
+
+        Args:
+            mat1: The sparse matrix.
+            mat2: The dense matrix.
+            beta: The factor of this tensor. Default: 1.
+            alpha: The factor of the product. Default: 1.
+        """
     def type_as(self, other: Tensor) -> Tensor:
-        """The tensor with the dtype and on the device of another."""
+        """Returns the tensor with the dtype and on the device of another.
+
+        Args:
+            other: The other tensor.
+        """
     def share_memory_(self) -> Self:
         """Move the memory to where other processes see it; returns the tensor."""
     def module_load(self, other: Tensor, assign: _b.bool = False) -> Tensor:
-        """The tensor that replaces this one when `Module.load_state_dict` receives `other` and
-        `torch.__future__.set_swap_module_params_on_conversion` is on: this tensor with the data of `other`, or
-        `other` with `assign`, detached. Subclasses may override it.
+        """Returns the tensor that replaces this one when `Module.load_state_dict` loads another.
+
+        It is called where `torch.__future__.set_swap_module_params_on_conversion` is on. Subclasses may override it.
+
+        Args:
+            other: The tensor of the state.
+            assign: Whether `other` itself is the result, else this tensor with its elements. Default: ``False``.
         """
     def is_shared(self) -> _b.bool:
         """True if other processes can share the memory."""
     def pin_memory(self, device: DeviceLike = None) -> Tensor:
-        """A copy in page-locked memory, from which copies to a CUDA device are quicker; without one the tensor itself.
-        RuntimeError on a device. `device` has no effect: PyTorch deprecated it.
-        """
+        """Returns a copy in page-locked memory, from which copies to a CUDA device are faster."""
     def is_pinned(self, device: DeviceLike = None) -> _b.bool:
-        """True if the memory is page-locked. `device` has no effect: PyTorch deprecated it."""
+        """Returns whether the memory is page-locked.
+
+        Args:
+            device: Has no effect: PyTorch deprecated it.
+        """
     def record_stream(self, s: _Stream) -> None:
-        """Mark the tensor as used by another stream than the one it was created in. When it is freed, its memory is not
-        reused before the work queued on that stream has run.
+        """Marks the tensor as used by another stream than the one it was created in.
+
+        When the tensor is freed, its memory is not reused before the work queued on that stream has run.
+
+        Args:
+            s: The stream.
         """
     def apply_(self, function: Callable[[Any], Number]) -> Self:
-        """Replace each element x by function(x), in place (slow; CPU only)."""
+        """Replaces each element by a function of it, in place. It is slow, and for the CPU alone.
+
+        Args:
+            function: A function of a number.
+
+        Returns:
+            The tensor.
+        """
 
 class Parameter(Tensor):
-    """A Tensor that a Module registers as a parameter when it is assigned as an attribute.
-
-    `Parameter(data, requires_grad=True)` shares the data's memory.
-    """
+    """A tensor that a module registers as a parameter when it is assigned to an attribute."""
     def __new__(cls, data: Tensor | None = None, requires_grad: _b.bool = True) -> Self: ...
     def __init__(self, data: Tensor | None = None, requires_grad: _b.bool = True) -> None: ...
 

@@ -68,6 +68,7 @@ class AutogradMethods(PropertyMethods):
 
     @property
     def requires_grad(self) -> bool:
+        """Whether autograd records operations on the tensor."""
         found = self._tl_meta
         if self._tl_node is not None and self._tl_node is not REQUIRES_GRAD_DETACHED or found is None:
             return self._tl_node is not None
@@ -86,7 +87,17 @@ class AutogradMethods(PropertyMethods):
         raise RuntimeError("cannot delete requires_grad")
 
     def requires_grad_(self, requires_grad: bool = True):
-        """Set whether a leaf requires a gradient; returns the tensor. RuntimeError for integers and for non-leaves."""
+        """Sets in place whether autograd records operations on this leaf.
+
+        Args:
+            requires_grad: The new value. Default: ``True``.
+
+        Returns:
+            The tensor.
+
+        Raises:
+            RuntimeError: The dtype is an integer or bool, or the tensor is not a leaf.
+        """
         if requires_grad:
             if MODE.transforms:
                 raise RuntimeError(_INSIDE_TRANSFORM)
@@ -110,10 +121,12 @@ class AutogradMethods(PropertyMethods):
 
     @property
     def is_leaf(self) -> bool:
+        """Whether no recorded operation computed the tensor."""
         return self.grad_fn is None
 
     @property
     def grad_fn(self):
+        """The node of the autograd graph that computed the tensor, or ``None`` for a leaf."""
         node = self._tl_node
         if self._tl_meta is not None and is_stale_view(self):
             regenerate_grad_fn(self)
@@ -124,10 +137,12 @@ class AutogradMethods(PropertyMethods):
 
     @property
     def output_nr(self) -> int:
+        """The position of the tensor among the results of `grad_fn`."""
         return self._tl_node.index if self._tl_node.__class__ is OutputEdge else 0
 
     @property
     def grad(self):
+        """The gradient that `backward` has added up, or ``None``."""
         return getattr(self._tl_meta, "grad", None)
 
     @grad.setter
@@ -175,10 +190,24 @@ class AutogradMethods(PropertyMethods):
 
     @property
     def retains_grad(self) -> bool:
+        """Whether a tensor that is no leaf keeps its gradient."""
         return getattr(self._tl_meta, "retains", False)
 
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
-        """Add to the `.grad` of the leaves the gradient of this tensor. See `torch.autograd.backward`."""
+        """Computes the gradients of this tensor with respect to the leaves and adds them to their `.grad`.
+
+        Args:
+            gradient: The gradient with respect to this tensor, of its shape. Default: 1, for a tensor of one element.
+            retain_graph: Whether the graph is kept. Default: `create_graph`.
+            create_graph: Whether the gradients are differentiable themselves. Default: ``False``.
+            inputs: The tensors whose `.grad` is computed. Default: all leaves.
+
+        Raises:
+            RuntimeError: The tensor requires no gradient, the graph is freed already, or `gradient` is needed.
+
+        See also:
+            `torch.autograd.backward`, `torch.autograd.grad`.
+        """
         CALLBACKS.backward((self,), (gradient,), retain_graph, create_graph, inputs=inputs)
 
     def detach(self):
@@ -212,6 +241,7 @@ class AutogradMethods(PropertyMethods):
 
     @property
     def data(self):
+        """The tensor on the same memory without its history; assigning it replaces the memory."""
         if TRACES and (found := trace_method("data", self)) is not NotImplemented:
             return found
         if not self._tl_is_plain and find_torch_function_override((self,)) is not None:
@@ -261,8 +291,16 @@ class AutogradMethods(PropertyMethods):
         return (where.node, where.index) if where.__class__ is OutputEdge else (where, 0)
 
     def register_hook(self, hook):
-        """Register `hook(grad)` to run whenever a gradient of this tensor is computed; its result replaces the
-        gradient. Returns a handle with `remove()`.
+        """Registers a function that runs whenever the gradient of this tensor is computed.
+
+        Args:
+            hook: A function ``hook(grad)``; a tensor that it returns replaces the gradient.
+
+        Returns:
+            A handle whose ``remove()`` removes the hook.
+
+        Raises:
+            RuntimeError: The tensor requires no gradient.
         """
         return RemovableHandle(self._gradient_hooks(), hook)
 
@@ -280,7 +318,17 @@ class AutogradMethods(PropertyMethods):
         return find_node_hooks(node).tensor.setdefault(index, OrderedDict())
 
     def register_post_accumulate_grad_hook(self, hook):
-        """Call `hook(param)` after a gradient was accumulated into this leaf. Returns a handle with `remove()`."""
+        """Registers a function that runs after a gradient was added to the `.grad` of this leaf.
+
+        Args:
+            hook: A function ``hook(param)``.
+
+        Returns:
+            A handle whose ``remove()`` removes the hook.
+
+        Raises:
+            RuntimeError: The tensor is not a leaf.
+        """
         if self._tl_node is not LEAF:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         found = autograd_meta_of(self)
@@ -291,4 +339,5 @@ class AutogradMethods(PropertyMethods):
 
     @property
     def name(self):
+        """The name of the tensor: always ``None``."""
         return getattr(self._tl_meta, "name", None)

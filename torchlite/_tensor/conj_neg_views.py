@@ -67,6 +67,7 @@ class _ConjNegView(Tensor):
 
     @property
     def data(self):
+        """The tensor on the same memory without its history; assigning it replaces the memory."""
         out = conj_neg_tensor(self._tl_signs, self._tl_kernels, self._tl_memory, self.dtype)
         if MODE.inference or is_inference(self):
             autograd_meta_of(out).inference = True

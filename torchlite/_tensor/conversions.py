@@ -88,7 +88,11 @@ class ConversionMethods(PythonProtocols):
         return reduce_tensor(self)
 
     def as_subclass(self, cls):
-        """The same tensor as an instance of a subclass of Tensor."""
+        """Returns the same tensor as an instance of a subclass of Tensor.
+
+        Args:
+            cls: The subclass.
+        """
         out = _new(cls)
         out._tl_array, out._tl_kernels, out._tl_node, out._tl_meta = (
             self._tl_array,
@@ -134,25 +138,46 @@ class ConversionMethods(PythonProtocols):
         return out.clone() if copy and out is self else out
 
     def cpu(self, memory_format=preserve_format):
-        """The tensor on the CPU."""
+        """Returns the tensor on the CPU: itself if it is there.
+
+        Args:
+            memory_format: Has no effect: a copy keeps the order of the elements.
+        """
         if TRACES and (found := trace_method("cpu", self, memory_format)) is not NotImplemented:
             return found
         return CALLBACKS.move(self, _CPU)
 
     def cuda(self, device=None, non_blocking=False, memory_format=preserve_format):
-        """The tensor on a CUDA device, by default the current one. RuntimeError for a device of another type."""
+        """Returns the tensor on a CUDA device.
+
+        Args:
+            device: The device. Default: the current CUDA device.
+            non_blocking: Whether a copy from page-locked memory may still run on return. Default: ``False``.
+            memory_format: The order of the elements in memory. Default: `torch.preserve_format`.
+
+        Raises:
+            RuntimeError: The device is not a CUDA device.
+        """
         where = call._resolve_device("cuda" if device is None else device)
         if where.type != "cuda":
             raise RuntimeError("Invalid device, must be cuda device")
         return self.to(where, non_blocking=non_blocking, memory_format=memory_format)
 
     def opencl(self, device=None):
-        """The tensor on an OpenCL device."""
+        """Returns the tensor on an OpenCL device.
+
+        Args:
+            device: The device. Default: the current OpenCL device.
+        """
         return self.to("opencl" if device is None else device)
 
     def type(self, dtype=None, non_blocking=False):
-        """The type's name, or the tensor cast to a dtype, or to a type and its device: `torch.FloatTensor`,
-        "torch.cuda.HalfTensor".
+        """Returns the name of the tensor's type, or the tensor converted to a type.
+
+        Args:
+            dtype: A dtype, or a type with its device such as ``"torch.cuda.HalfTensor"``. Default: none, the name is
+                returned.
+            non_blocking: Has no effect.
         """
         if dtype is None:
             where = "" if self.is_cpu else f"{self.device.type}."
@@ -187,7 +212,11 @@ class ConversionMethods(PythonProtocols):
         return result if result.device == self.device else result.to(self.device)
 
     def type_as(self, other):
-        """The tensor with the dtype and on the device of another."""
+        """Returns the tensor with the dtype and on the device of another.
+
+        Args:
+            other: The other tensor.
+        """
         return self.to(other)
 
     def share_memory_(self):
@@ -197,9 +226,13 @@ class ConversionMethods(PythonProtocols):
         return share_memory(self)
 
     def module_load(self, other, assign=False):
-        """The tensor that replaces this one when `Module.load_state_dict` receives `other` and
-        `torch.__future__.set_swap_module_params_on_conversion` is on: this tensor with the data of `other`, or
-        `other` with `assign`, detached. Subclasses may override it.
+        """Returns the tensor that replaces this one when `Module.load_state_dict` loads another.
+
+        It is called where `torch.__future__.set_swap_module_params_on_conversion` is on. Subclasses may override it.
+
+        Args:
+            other: The tensor of the state.
+            assign: Whether `other` itself is the result, else this tensor with its elements. Default: ``False``.
         """
         return other.detach() if assign else self.copy_(other).detach()
 
@@ -210,53 +243,91 @@ class ConversionMethods(PythonProtocols):
         return is_shared(self)
 
     def pin_memory(self, device=None):
-        """A copy in page-locked memory, from which copies to a CUDA device are quicker; without one the tensor itself.
-        RuntimeError on a device. `device` has no effect: PyTorch deprecated it.
+        """Returns a copy in page-locked memory, from which copies to a CUDA device are faster.
+
+        Without a CUDA device it is the tensor itself.
+
+        Args:
+            device: Has no effect: PyTorch deprecated it.
+
+        Raises:
+            RuntimeError: The tensor is not on the CPU.
         """
         from .interop import pin_memory
 
         return pin_memory(self)
 
     def is_pinned(self, device=None) -> bool:
-        """True if the memory is page-locked. `device` has no effect: PyTorch deprecated it."""
+        """Returns whether the memory is page-locked.
+
+        Args:
+            device: Has no effect: PyTorch deprecated it.
+        """
         from .interop import is_pinned
 
         return is_pinned(self)
 
     def record_stream(self, s):
-        """Mark the tensor as used by another stream than the one it was created in. When it is freed, its memory is not
-        reused before the work queued on that stream has run.
+        """Marks the tensor as used by another stream than the one it was created in.
+
+        When the tensor is freed, its memory is not reused before the work queued on that stream has run.
+
+        Args:
+            s: The stream.
         """
         from .interop import record_stream
 
         record_stream(self, s)
 
     def eig(self, eigenvectors=False) -> NoReturn:
-        """Removed from PyTorch: RuntimeError. Use `torch.linalg.eig`."""
+        """Raises RuntimeError, as PyTorch does since it was removed. Use `torch.linalg.eig`.
+
+        Args:
+            eigenvectors: Has no effect.
+        """
         from .removed_functions import eig
 
         eig(self)
 
     def lstsq(self, other) -> NoReturn:
-        """Removed from PyTorch: RuntimeError. Use `torch.linalg.lstsq`."""
+        """Raises RuntimeError, as PyTorch does since it was removed. Use `torch.linalg.lstsq`.
+
+        Args:
+            other: Has no effect.
+        """
         from .removed_functions import lstsq
 
         lstsq(self)
 
     def solve(self, other) -> NoReturn:
-        """Removed from PyTorch: RuntimeError. Use `torch.linalg.solve`."""
+        """Raises RuntimeError, as PyTorch does since it was removed. Use `torch.linalg.solve`.
+
+        Args:
+            other: Has no effect.
+        """
         from .removed_functions import solve
 
         solve(self)
 
     def symeig(self, eigenvectors=False) -> NoReturn:
-        """Removed from PyTorch: RuntimeError. Use `torch.linalg.eigh`."""
+        """Raises RuntimeError, as PyTorch does since it was removed. Use `torch.linalg.eigh`.
+
+        Args:
+            eigenvectors: Has no effect.
+        """
         from .removed_functions import symeig
 
         symeig(self)
 
     def apply_(self, function):
-        """Replace each element x by function(x), in place (slow; CPU only)."""
+        """Replaces each element by a function of it, in place. It is slow, and for the CPU alone.
+
+        Args:
+            function: A function of a number.
+
+        Returns:
+            The tensor.
+        """
         from .nested_sequences import numbers_to_array
 
         array = self._tl_kernels.to_numpy(self._tl_array)
@@ -299,7 +370,15 @@ class _Casts:
             return self if self.dtype is d else CALLBACKS.F.to(self, d)
 
         cast.__name__ = cast.__qualname__ = name
-        cast.__doc__ = f"The tensor cast to {d}."
+        cast.__doc__ = f"""Returns the tensor converted to `{d}`: itself if it has that dtype.
+
+        Args:
+            memory_format: The order of the elements in memory. Default: `torch.preserve_format`.
+
+        Example:
+            >>> torch.tensor([1]).{name}().dtype
+            {d}
+        """
         return cast
 
 

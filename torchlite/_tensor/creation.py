@@ -139,16 +139,27 @@ def _is_cuda_array(data) -> bool:
 
 
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
-    """A new tensor with a copy of the data: numbers, nested sequences, NumPy arrays, tensors.
+    """Returns a new tensor with a copy of data.
 
-    dtype: inferred when None (floats become the default dtype, ints int64). ValueError for ragged sequences, TypeError
-    for what is no number.
-    pin_memory: put the copy into page-locked memory. RuntimeError without a CUDA device.
+    Args:
+        data: A number, a nested sequence, a NumPy array or a tensor.
+        dtype: The dtype. Default: int64 for integers, the default dtype for floats, or that of the array.
+        device: The device. Default: the default device.
+        requires_grad: Whether autograd records operations on the tensor. Default: ``False``.
+        pin_memory: Whether the copy is in page-locked memory. Default: ``False``.
 
-    >>> import torchlite as torch
-    >>> torch.tensor([[1, 2], [3, 4]])
-    tensor([[1, 2],
-            [3, 4]])
+    Raises:
+        ValueError: A sequence is ragged.
+        TypeError: An element is not a number.
+        RuntimeError: `pin_memory` is set without a CUDA device.
+
+    Example:
+        >>> torch.tensor([[1, 2], [3, 4]])
+        tensor([[1, 2],
+                [3, 4]])
+
+    See also:
+        `torch.as_tensor`, `torch.from_numpy`.
     """
     try:
         if GLOBALS["INTERCEPTORS"]:
@@ -265,9 +276,28 @@ def _suggest_array(value) -> str:
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
-    """A CPU tensor on the memory of a NumPy array. TypeError for other objects and unsupported dtypes; ValueError for
-    negative strides. A read-only array gives a warning and, as in PyTorch, a tensor that writes to it all the same,
-    unless its memory is bytes or a file.
+    """Returns a CPU tensor on the memory of a NumPy array.
+
+    As in PyTorch, a read-only array gives a warning and a tensor that can write to it, unless its memory is bytes
+    or a file.
+
+    Args:
+        array: The array.
+
+    Raises:
+        TypeError: The object is not an array, or its dtype is not supported.
+        ValueError: A stride is negative.
+
+    Example:
+        >>> import numpy as np
+        >>> array = np.zeros(2)
+        >>> torch.from_numpy(array).fill_(1.0)
+        tensor([1., 1.], dtype=torch.float64)
+        >>> array.tolist()
+        [1.0, 1.0]
+
+    See also:
+        `torch.Tensor.numpy`.
     """
     if GLOBALS["INTERCEPTORS"] and (found := call_function_mode(from_numpy, (array,), {})) is not NotImplemented:
         return found
@@ -295,7 +325,21 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 
 def as_tensor(data, dtype=None, device=None) -> Tensor:
-    """The data as a tensor, sharing memory where dtype and device allow."""
+    """Returns data as a tensor, on the same memory where dtype and device allow.
+
+    Args:
+        data: A tensor, a NumPy array, a number or a nested sequence.
+        dtype: The dtype. Default: that of the data.
+        device: The device. Default: that of a tensor, else the default device.
+
+    Example:
+        >>> x = torch.tensor([1.0])
+        >>> torch.as_tensor(x) is x
+        True
+
+    See also:
+        `torch.tensor`, which copies.
+    """
     if GLOBALS["INTERCEPTORS"]:
         found = call_function_mode(as_tensor, (data,), {"dtype": dtype, "device": device})
         if found is not NotImplemented:
@@ -326,11 +370,26 @@ _NUMBERS = (bool, int, float, complex)
 
 
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> Tensor:
-    """The object as a tensor: shares memory where possible (copy=None), always copies (True), or never (False:
-    ValueError when it would have to).
+    """Returns an object as a tensor, on the same memory where that is possible.
 
-    obj: a tensor, an array or capsule of another library, an object with the buffer protocol (read as elements of
-    `dtype`, the default one when None), a storage, numbers and nested sequences.
+    Args:
+        obj: A tensor, an array or DLPack capsule of another library, an object with the buffer protocol (read as
+            elements of `dtype`), a storage, a number or a nested sequence.
+        dtype: The dtype. Default: that of the object.
+        device: The device. Default: that of the object.
+        copy: ``True`` always copies, ``False`` never, ``None`` where it must. Default: ``None``.
+        requires_grad: Whether autograd records operations on the tensor. Default: ``False``.
+
+    Raises:
+        ValueError: ``copy=False``, and a copy is needed.
+
+    Example:
+        >>> import array
+        >>> torch.asarray(array.array("f", [1.0, 2.0]))
+        tensor([1., 2.])
+
+    See also:
+        `torch.as_tensor`.
     """
     if GLOBALS["INTERCEPTORS"]:
         given = {"dtype": dtype, "device": device, "copy": copy, "requires_grad": requires_grad}
@@ -389,10 +448,24 @@ def _share_memory_of(obj, dtype) -> Tensor | None:
 
 
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Tensor:
-    """A 1-d tensor on the memory of an object with the buffer protocol: `count` elements (all when negative) from the
-    byte `offset` on.
+    """Returns a 1-d tensor on the memory of an object with the buffer protocol.
 
-    ValueError for an object without the protocol, an empty one, and if the elements are not within it.
+    Args:
+        buffer: The object.
+        dtype: The dtype of the elements.
+        count: The number of elements. Default: ``-1``, all.
+        offset: The position of the first element, in bytes. Default: 0.
+        requires_grad: Whether autograd records operations on the tensor. Default: ``False``.
+
+    Raises:
+        ValueError: The object has no buffer, is empty, or ends before the last element.
+
+    Example:
+        >>> torch.frombuffer(bytearray([1, 2, 3]), dtype=torch.uint8, offset=1)
+        tensor([2, 3], dtype=torch.uint8)
+
+    See also:
+        `torch.from_numpy`.
     """
     dtype = as_argument(dtype, "frombuffer")
     try:
@@ -438,7 +511,25 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False) -> Ten
 
 
 def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
-    """A tensor on the memory of any object with `__dlpack__`, or of a capsule, which can be taken over once."""
+    """Returns a tensor on the memory of an array of another library.
+
+    Args:
+        ext_tensor: An object with `__dlpack__`, or a DLPack capsule, which can be taken over once.
+        device: The device. Default: that of the array.
+        copy: Whether the memory is copied. Default: ``None``, where it must be.
+
+    Raises:
+        BufferError: No backend has the array's device.
+        RuntimeError: The object is neither, or the capsule was taken over before.
+
+    Example:
+        >>> import numpy as np
+        >>> torch.from_dlpack(np.ones(2))
+        tensor([1., 1.], dtype=torch.float64)
+
+    See also:
+        `torch.from_numpy`.
+    """
     if device is not None and call._resolve_device(device).type == "meta":
         raise BufferError("Cannot pack tensors on meta")
     out = _from_dlpack(ext_tensor)

@@ -46,10 +46,12 @@ class _TypedTensor(type):
 
     @property
     def is_xpu(cls) -> bool:
+        """Whether the tensor is on a device of the type xpu: always ``False``."""
         return False
 
     @property
     def is_cuda(cls) -> bool:
+        """Whether the tensor is on a CUDA device."""
         return cls.where == "cuda"
 
 

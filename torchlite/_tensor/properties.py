@@ -22,12 +22,17 @@ class PropertyMethods(TensorSlots):
 
     @property
     def shape(self) -> Size:
+        """The sizes of the dimensions."""
         if TRACES and (found := trace_method("shape", self)) is not NotImplemented:
             return found
         return Size(self._tl_memory.shape)
 
     def size(self, dim=None):
-        """The shape, or the length of one dimension."""
+        """Returns the shape, or the size of one dimension.
+
+        Args:
+            dim: The dimension. Default: all.
+        """
         if TRACES and (found := trace_method("size", self, dim)) is not NotImplemented:
             return found
         data = self._tl_memory
@@ -39,6 +44,7 @@ class PropertyMethods(TensorSlots):
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return self._tl_memory.ndim
 
     def dim(self) -> int:
@@ -62,6 +68,7 @@ class PropertyMethods(TensorSlots):
 
     @property
     def device(self) -> device:
+        """The device of the tensor."""
         return self._tl_kernels.device
 
     def get_device(self) -> int:
@@ -70,10 +77,12 @@ class PropertyMethods(TensorSlots):
 
     @property
     def layout(self):
+        """The layout: `torch.strided` for dense tensors."""
         return strided
 
     @property
     def itemsize(self) -> int:
+        """The size of an element, in bytes."""
         return self.dtype.itemsize
 
     def element_size(self) -> int:
@@ -82,6 +91,7 @@ class PropertyMethods(TensorSlots):
 
     @property
     def nbytes(self) -> int:
+        """The size of all elements, in bytes."""
         return self.numel() * self.dtype.itemsize
 
     def is_floating_point(self) -> bool:
@@ -97,7 +107,11 @@ class PropertyMethods(TensorSlots):
         return self.dtype.is_signed
 
     def stride(self, dim=None):
-        """Strides in elements, of all dimensions or of one."""
+        """Returns the strides in elements, or the stride of one dimension.
+
+        Args:
+            dim: The dimension. Default: all.
+        """
         strides = strides_of(self._tl_memory)
         if dim is not None and not strides:
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
@@ -165,7 +179,11 @@ class PropertyMethods(TensorSlots):
         )
 
     def is_contiguous(self, memory_format=contiguous_format) -> bool:
-        """True if the elements are contiguous in row-major order, or in the order of `memory_format`."""
+        """Returns whether the elements are contiguous in memory.
+
+        Args:
+            memory_format: The order of the elements. Default: `torch.contiguous_format`, row-major.
+        """
         data = self._tl_memory
         if memory_format is contiguous_format:
             flags = getattr(data, "flags", None)
@@ -176,14 +194,18 @@ class PropertyMethods(TensorSlots):
         return data.ndim == rank and is_channels_last(data.shape, strides_of(data))
 
     def dim_order(self, *, ambiguity_check=False) -> tuple[int, ...]:
-        """The dimensions from the outermost to the innermost in memory.
+        """Returns the dimensions from the outermost to the innermost in memory.
 
-        RuntimeError with `ambiguity_check` True where another order would be as right, and with a list of memory
-        formats where not exactly one of them fits.
+        Args:
+            ambiguity_check: Whether another order that fits as well is an error; or a list of memory formats, exactly
+                one of which must fit. Default: ``False``.
 
-        >>> import torchlite as torch
-        >>> torch.empty(2, 3, 4, 5, memory_format=torch.channels_last).dim_order()
-        (0, 2, 3, 1)
+        Raises:
+            RuntimeError: The order is ambiguous.
+
+        Example:
+            >>> torch.empty(2, 3, 4, 5, memory_format=torch.channels_last).dim_order()
+            (0, 2, 3, 1)
         """
         formats = ambiguity_check if isinstance(ambiguity_check, list) else []
         if not isinstance(ambiguity_check, (bool, list)) or not all(isinstance(f, memory_format) for f in formats):
@@ -198,46 +220,57 @@ class PropertyMethods(TensorSlots):
 
     @property
     def is_cpu(self) -> bool:
+        """Whether the tensor is on the CPU."""
         return self.device.type == "cpu"
 
     @property
     def is_cuda(self) -> bool:
+        """Whether the tensor is on a CUDA device."""
         return self.device.type == "cuda"
 
     @property
     def is_opencl(self) -> bool:
+        """Whether the tensor is on an OpenCL device."""
         return self.device.type == "opencl"
 
     @property
     def is_meta(self) -> bool:
+        """Whether the tensor is on the meta device, which has shapes without elements."""
         return self.device.type == "meta"
 
     @property
     def is_ipu(self) -> bool:
+        """Whether the tensor is on a device of the type ipu: always ``False``."""
         return self.device.type == "ipu"
 
     @property
     def is_maia(self) -> bool:
+        """Whether the tensor is on a device of the type maia: always ``False``."""
         return self.device.type == "maia"
 
     @property
     def is_mps(self) -> bool:
+        """Whether the tensor is on a device of the type mps: always ``False``."""
         return self.device.type == "mps"
 
     @property
     def is_mtia(self) -> bool:
+        """Whether the tensor is on a device of the type mtia: always ``False``."""
         return self.device.type == "mtia"
 
     @property
     def is_vulkan(self) -> bool:
+        """Whether the tensor is on a device of the type vulkan: always ``False``."""
         return self.device.type == "vulkan"
 
     @property
     def is_xla(self) -> bool:
+        """Whether the tensor is on a device of the type xla: always ``False``."""
         return self.device.type == "xla"
 
     @property
     def is_xpu(self) -> bool:
+        """Whether the tensor is on a device of the type xpu: always ``False``."""
         return self.device.type == "xpu"
 
     @property
@@ -291,7 +324,11 @@ class PropertyMethods(TensorSlots):
     def imag(self, value):
         self.imag.copy_(value)
 
-    is_sparse = is_quantized = is_mkldnn = is_nested = is_sparse_csr = property(lambda self: False)
+    is_sparse = property(lambda self: False, doc="Whether the layout is COO.")
+    is_sparse_csr = property(lambda self: False, doc="Whether the layout is CSR.")
+    is_mkldnn = property(lambda self: False, doc="Whether the layout is oneDNN's: always ``False``.")
+    is_quantized = property(lambda self: False, doc="Whether the tensor is quantized: always ``False``.")
+    is_nested = property(lambda self: False, doc="Whether the tensor is nested: always ``False``.")
 
     def is_conj(self) -> bool:
         """True if the conjugate bit is set."""

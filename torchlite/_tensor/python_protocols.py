@@ -9,6 +9,7 @@ import numpy as np
 from .._dispatch import call
 from .._dispatch.autograd_graph import AutogradMeta, root_meta_of
 from .._dispatch.callbacks import CALLBACKS
+from .._dispatch.error_translation import filter_traceback
 from .._dispatch.tracing import TRACES, trace_method
 from .._types import dtypes
 from .autograd_methods import AutogradMethods
@@ -73,9 +74,17 @@ class PythonProtocols(AutogradMethods):
         return self._tl_kernels.to_numpy(self._tl_array).tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The tensor as a NumPy array on the same memory (a copy when on another device with `force=True`).
+        """Returns a NumPy array on the same memory.
 
-        RuntimeError when it requires grad; TypeError on another device, unless `force`.
+        Args:
+            force: Whether a tensor that requires a gradient, or is on another device, is copied. Default: ``False``.
+
+        Raises:
+            RuntimeError: The tensor requires a gradient.
+            TypeError: The tensor is not on the CPU.
+
+        See also:
+            `torch.from_numpy`.
         """
         if TRACES and (found := trace_method("numpy", self, force=force)) is not NotImplemented:
             return found
@@ -135,10 +144,15 @@ class PythonProtocols(AutogradMethods):
         return CALLBACKS.array_namespace()
 
     def to_device(self, device, /, *, stream=None):
-        """The tensor on a device, as the Array API has it: itself if it is there.
+        """Returns the tensor on a device, as the Array API defines it: itself if it is there.
 
-        stream: the stream that the copy is queued in, in the place of the current one. ValueError for a device that has
-        no streams.
+        Args:
+            device: The device.
+            stream: The stream in which the copy is queued. Default: the current one.
+
+        Raises:
+            TypeError: `stream` is not a stream.
+            ValueError: The device has no streams.
         """
         if stream is None:
             return self.to(device)
@@ -185,7 +199,11 @@ class PythonProtocols(AutogradMethods):
     def __float__(self) -> float:
         if TRACES and (found := trace_method("__float__", self)) is not NotImplemented:
             return found
-        return float(_to_python_number(self, "double"))
+        try:
+            return float(_to_python_number(self, "double"))
+        except Exception:
+            filter_traceback()
+            raise
 
     def __complex__(self) -> complex:
         if TRACES and (found := trace_method("__complex__", self)) is not NotImplemented:

@@ -15,23 +15,34 @@ class SparseMethods(ConversionMethods):
     _tl_is_sparse = False
 
     def to_dense(self, dtype=None, *, masked_grad=None):
-        """Convert to a dense tensor, optionally of another dtype; returns the tensor itself if it is dense. With
-        `masked_grad` False a sparse tensor's gradient also has elements where the tensor has none.
+        """Returns a dense tensor: itself if it is dense.
+
+        Args:
+            dtype: The dtype of the result. Default: this tensor's.
+            masked_grad: Whether the gradient is limited to the elements that the sparse tensor has. Default: ``True``.
         """
         if not self._tl_is_sparse:
             return self if dtype is None else self.to(dtype)
         return CALLBACKS.sparse("to_dense")(self, dtype, masked_grad=masked_grad)
 
     def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
-        """Convert to a sparse layout, by default COO: `to_sparse(sparse_dim)`, `to_sparse(layout=torch.sparse_csr)`.
-        RuntimeError for unsupported conversions.
+        """Returns the tensor in a sparse layout.
 
-        >>> import torchlite as torch
-        >>> torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
-        tensor(indices=tensor([[0],
-                               [1]]),
-               values=tensor([2.]),
-               size=(2, 2), nnz=1, layout=torch.sparse_coo)
+        Args:
+            sparse_dim: The number of sparse dimensions of the COO layout. Default: all.
+            layout: The layout. Default: `torch.sparse_coo`.
+            blocksize: The sizes of a block, two integers, for layouts with blocks.
+            dense_dim: The number of dense dimensions. Default: 0.
+
+        Raises:
+            RuntimeError: The conversion is not supported.
+
+        Example:
+            >>> torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
+            tensor(indices=tensor([[0],
+                                   [1]]),
+                   values=tensor([2.]),
+                   size=(2, 2), nnz=1, layout=torch.sparse_coo)
         """
         return CALLBACKS.sparse("to_sparse")(self, sparse_dim, layout=layout, blocksize=blocksize, dense_dim=dense_dim)
 
@@ -40,23 +51,45 @@ class SparseMethods(ConversionMethods):
         return CALLBACKS.sparse("to_sparse")(self)
 
     def to_sparse_csr(self, dense_dim=None):
-        """The tensor in the CSR layout: rows compressed."""
+        """Returns the tensor in the CSR layout: compressed rows.
+
+        Args:
+            dense_dim: The number of dense dimensions. Default: 0.
+        """
         return CALLBACKS.sparse("to_compressed")(self, "sparse_csr", None, dense_dim)
 
     def to_sparse_csc(self, dense_dim=None):
-        """The tensor in the CSC layout: columns compressed."""
+        """Returns the tensor in the CSC layout: compressed columns.
+
+        Args:
+            dense_dim: The number of dense dimensions. Default: 0.
+        """
         return CALLBACKS.sparse("to_compressed")(self, "sparse_csc", None, dense_dim)
 
     def to_sparse_bsr(self, blocksize, dense_dim=None):
-        """The tensor in the BSR layout: rows of blocks compressed."""
+        """Returns the tensor in the BSR layout: compressed rows of blocks.
+
+        Args:
+            blocksize: The sizes of a block, two integers.
+            dense_dim: The number of dense dimensions. Default: 0.
+        """
         return CALLBACKS.sparse("to_compressed")(self, "sparse_bsr", blocksize, dense_dim)
 
     def to_sparse_bsc(self, blocksize, dense_dim=None):
-        """The tensor in the BSC layout: columns of blocks compressed."""
+        """Returns the tensor in the BSC layout: compressed columns of blocks.
+
+        Args:
+            blocksize: The sizes of a block, two integers.
+            dense_dim: The number of dense dimensions. Default: 0.
+        """
         return CALLBACKS.sparse("to_compressed")(self, "sparse_bsc", blocksize, dense_dim)
 
     def sparse_mask(self, mask):
-        """The elements of the tensor at the indices of the sparse tensor `mask`, as a sparse tensor."""
+        """Returns the elements at the indices of a sparse tensor, as a sparse tensor.
+
+        Args:
+            mask: The sparse tensor.
+        """
         return CALLBACKS.sparse("sparse_mask")(self, mask)
 
     def coalesce(self):
@@ -118,23 +151,50 @@ class SparseMethods(ConversionMethods):
         return CALLBACKS.sparse("raw_dim")(self, "_dimV")
 
     def sparse_resize_(self, size, sparse_dim, dense_dim):
-        """Resize a COO tensor to a size and numbers of dimensions. Elements stay, so no size may shrink."""
+        """Resizes a COO tensor in place. The elements stay, so no size may shrink.
+
+        Args:
+            size: The new sizes.
+            sparse_dim: The number of sparse dimensions.
+            dense_dim: The number of dense dimensions.
+        """
         return CALLBACKS.sparse("resize_")(self, size, sparse_dim, dense_dim)
 
     def sparse_resize_and_clear_(self, size, sparse_dim, dense_dim):
-        """Resize a COO tensor to a size and numbers of dimensions, and remove its elements."""
+        """Resizes a COO tensor in place and removes its elements.
+
+        Args:
+            size: The new sizes.
+            sparse_dim: The number of sparse dimensions.
+            dense_dim: The number of dense dimensions.
+        """
         return CALLBACKS.sparse("resize_")(self, size, sparse_dim, dense_dim, clear=True)
 
     def resize_as_sparse_(self, other):
-        """Resize a COO tensor to the size and numbers of dimensions of another."""
+        """Resizes a COO tensor to the size and numbers of dimensions of another.
+
+        Args:
+            other: The other tensor.
+        """
         return CALLBACKS.sparse("resize_")(self, other.shape, other.sparse_dim(), other.dense_dim())
 
     def smm(self, mat):
-        """The product of a sparse matrix and a dense one, as a sparse matrix."""
+        """Returns the product of a sparse matrix and a dense one, as a sparse matrix.
+
+        Args:
+            mat: The dense matrix.
+        """
         return CALLBACKS.sparse("smm")(self, mat)
 
     def sspaddmm(self, mat1, mat2, *, beta=1, alpha=1):
-        """`beta * self + alpha * mat1 @ mat2`, all of it sparse but `mat2`."""
+        """Computes ``beta * self + alpha * mat1 @ mat2``; all are sparse but `mat2`.
+
+        Args:
+            mat1: The sparse matrix.
+            mat2: The dense matrix.
+            beta: The factor of this tensor. Default: 1.
+            alpha: The factor of the product. Default: 1.
+        """
         return CALLBACKS.sparse("sspaddmm")(self, mat1, mat2, beta=beta, alpha=alpha)
 
     # Older names of the conversions.

@@ -160,9 +160,20 @@ class _ParameterType(type):
 
 
 class Parameter(Tensor, metaclass=_ParameterType):
-    """A Tensor that a Module registers as a parameter when it is assigned as an attribute.
+    """A tensor that a module registers as a parameter when it is assigned to an attribute.
 
-    `Parameter(data, requires_grad=True)` shares the data's memory.
+    Args:
+        data: The tensor, whose memory is shared. Default: an empty tensor.
+        requires_grad: Whether autograd computes its gradient. Default: ``True``.
+
+    Raises:
+        TypeError: `data` is not a tensor.
+
+    Example:
+        >>> module = torch.nn.Module()
+        >>> module.scale = torch.nn.Parameter(torch.ones(2))
+        >>> [name for name, _ in module.named_parameters()]
+        ['scale']
     """
 
     __slots__ = ()

@@ -55,15 +55,27 @@ def is_known(name: str) -> bool:
 
 
 class device:
-    """The device of a tensor: `device("cpu")`, `device("cuda:1")`, `device("cuda", 1)`, `device("opencl")` (alias
-    "ocl"), `device("meta")`.
+    """Names a device: its type and, where there are several of that type, its index.
 
-    As a context manager it sets the default device of tensors created inside. PyTorch's device names without a backend
-    ("mps", "xpu:0") are valid, but no tensor can be created there. RuntimeError for other names.
+    `device("cpu")`, `device("cuda:1")`, `device("cuda", 1)`, `device("opencl")` (alias "ocl") and `device("meta")` are
+    examples. Equal devices are one object. As a context manager or decorator, a device is the default device inside.
+    PyTorch's device types without a backend ("mps", "xpu:0") have names here, but no tensor can be created there.
 
-    >>> import torchlite as torch
-    >>> torch.device("cuda:1").index
-    1
+    Args:
+        type: A device type, or a type and index such as ``"cuda:1"``, or an int (an index of CUDA), or a device.
+        index: Index among the devices of that type. Default: none, which means the current device of the type.
+
+    Raises:
+        TypeError: ``type`` is not a str, an int or a device.
+        RuntimeError: The type is unknown, the string is malformed, or both ``type`` and ``index`` give an index.
+
+    Example:
+        >>> import torchlite as torch
+        >>> torch.device("cuda:1").index
+        1
+        >>> with torch.device("meta"):
+        ...     torch.empty(2).device
+        device(type='meta')
     """
 
     type: str
@@ -154,12 +166,32 @@ _state = _State()
 
 
 def get_default_device() -> device:
-    """The device on which tensors are created when `device=` is not given."""
+    """Returns the device on which tensors are created when `device=` is not given.
+
+    Example:
+        >>> torch.get_default_device()
+        device(type='cpu')
+    """
     if _state.stack:
         return _state.stack[-1]
     return _state.default or _CPU
 
 
 def set_default_device(device) -> None:
-    """Set the device on which tensors are created when `device=` is not given; None resets it to the CPU."""
+    """Sets the device on which tensors are created when `device=` is not given.
+
+    The setting is the calling thread's. A `with torch.device(...)` block has precedence.
+
+    Args:
+        device: A device or its name. ``None`` resets the default to the CPU.
+
+    Raises:
+        RuntimeError: The device type is unknown.
+
+    Example:
+        >>> torch.set_default_device("meta")
+        >>> torch.zeros(2).device
+        device(type='meta')
+        >>> torch.set_default_device(None)
+    """
     _state.default = None if device is None else globals()["device"](device)

@@ -28,10 +28,22 @@ _C_NAMES = {
 
 
 class dtype:
-    """A data type such as `torch.float32`. Instances are singletons and are compared by identity.
+    """A data type of tensors, such as `torch.float32`.
 
-    `dtype.np` is the NumPy dtype of the same values (for bfloat16, float8 and complex32 it comes from
-    ml_dtypes).
+    Programs use the constants. There is one object for each data type, so dtypes compare by identity.
+
+    Args:
+        name: Name of the constant in `torch`.
+        category: 0 for bool, 1 for integers, 2 for floating-point numbers, 3 for complex numbers.
+        itemsize: Bytes of an element.
+        is_signed: Whether the type has negative values.
+        scalar_name: PyTorch's C++ name of the type, such as ``"Float"``.
+
+    Example:
+        >>> torch.float16.itemsize, torch.float16.is_floating_point, torch.int8.is_signed
+        (2, True, True)
+        >>> torch.complex64.to_real()
+        torch.float32
     """
 
     __slots__ = ("name", "category", "itemsize", "is_signed", "scalar_name", "_np", "_table_row")
@@ -48,6 +60,13 @@ class dtype:
 
     @property
     def np(self) -> np.dtype:
+        """The NumPy dtype of the same values.
+
+        The NumPy dtypes of bfloat16, float8 and complex32 come from ml_dtypes.
+
+        Raises:
+            TypeError: There are no tensors of this dtype, such as `torch.qint8`.
+        """
         if self._np is None:
             if self.name in NAME_ONLY:
                 raise TypeError(f"{self!r}: torchlite has the name of this dtype, and no tensors of it")
@@ -67,10 +86,12 @@ class dtype:
 
     @property
     def is_floating_point(self) -> bool:
+        """True for floating-point dtypes, False for complex ones."""
         return self.category == FLOAT
 
     @property
     def is_complex(self) -> bool:
+        """True for complex dtypes."""
         return self.category == COMPLEX
 
     def to_complex(self) -> dtype:
@@ -172,7 +193,26 @@ def from_np(np_dtype: np.dtype) -> dtype:
 
 @functools.cache
 def promote_types(first: dtype, second: dtype) -> dtype:
-    """The smallest dtype that both convert to by PyTorch's rules."""
+    """Returns the smallest dtype to which both dtypes convert.
+
+    A higher category wins: bool, integer, floating point, complex. Within a category the wider type wins. A signed and
+    an unsigned integer give the next wider signed one, and float16 with bfloat16 gives float32.
+
+    Args:
+        first: A dtype.
+        second: The other dtype.
+
+    Returns:
+        The dtype of a result of both.
+
+    Raises:
+        TypeError: An argument is not a dtype.
+        RuntimeError: One dtype is a float8, or no integer dtype holds both (int64 and uint64).
+
+    Example:
+        >>> torch.promote_types(torch.int32, torch.float16), torch.promote_types(torch.uint8, torch.int8)
+        (torch.float16, torch.int16)
+    """
     if first is second and isinstance(first, dtype):
         return first
     first = as_argument(first, "promote_types", "'type1' (position 1)")
@@ -212,7 +252,25 @@ def _promote_integers(first: dtype, second: dtype) -> dtype:
 
 
 def can_cast(from_: dtype, to: dtype) -> bool:
-    """True if PyTorch lets an in-place or out= result of `from_` be written to a tensor of `to`."""
+    """Returns whether a result of one dtype may be written to a tensor of another.
+
+    In-place ops and `out=` follow this rule: the category (bool, integer, floating point, complex) may not become
+    lower.
+
+    Args:
+        from_: Dtype of the result.
+        to: Dtype of the tensor that is written.
+
+    Returns:
+        bool.
+
+    Raises:
+        TypeError: An argument is not a dtype.
+
+    Example:
+        >>> torch.can_cast(torch.float64, torch.float32), torch.can_cast(torch.float32, torch.int64)
+        (True, False)
+    """
     from_, to = as_argument(from_, "can_cast", "'from_' (position 1)"), as_argument(to, "can_cast", "'to' (position 2)")
     if from_.category > to.category:
         return False
@@ -224,12 +282,32 @@ class _Default:
 
 
 def get_default_dtype() -> dtype:
-    """The default dtype of tensors from Python floats; float32 unless `set_default_dtype` changed it."""
+    """Returns the dtype of tensors made from Python floats: float32 unless `set_default_dtype` changed it.
+
+    Example:
+        >>> torch.get_default_dtype()
+        torch.float32
+    """
     return _Default.real
 
 
 def set_default_dtype(d: dtype) -> None:
-    """Set the dtype that Python floats become. TypeError unless it is a floating-point dtype."""
+    """Sets the dtype that Python floats become in new tensors.
+
+    Functions such as `torch.zeros` and layers use it too, and complex numbers get the complex dtype of that precision.
+
+    Args:
+        d: A floating-point dtype.
+
+    Raises:
+        TypeError: ``d`` is not a floating-point dtype.
+
+    Example:
+        >>> torch.set_default_dtype(torch.float64)
+        >>> torch.tensor([1.5]).dtype
+        torch.float64
+        >>> torch.set_default_dtype(torch.float32)
+    """
     if not isinstance(d, dtype) or not d.is_floating_point:
         prefix = "" if isinstance(d, dtype) else "invalid dtype object: "
         raise TypeError(f"{prefix}only floating-point types are supported as the default type")
@@ -258,7 +336,27 @@ def as_argument(value: Any, function: str, argument: str = "'dtype'") -> dtype:
 
 
 class finfo:
-    """Numerical limits of a floating-point or complex dtype: bits, eps, max, min, tiny, smallest_normal, resolution."""
+    """Numerical limits of a floating-point dtype, or of the parts of a complex one.
+
+    Args:
+        type: A floating-point or complex dtype. Default: the default dtype.
+
+    Attributes:
+        bits (int): Bits of a number.
+        eps (float): Distance from 1 to the next larger number.
+        max (float): Largest finite number.
+        min (float): Smallest finite number, ``-max``.
+        tiny (float): Smallest positive normal number; ``smallest_normal`` is the same.
+        resolution (float): Decimal resolution, ``10**-digits``.
+        dtype (str): Name of the real dtype.
+
+    Raises:
+        TypeError: The dtype is bool or an integer type.
+
+    Example:
+        >>> torch.finfo(torch.float16).max, torch.finfo(torch.float64).eps
+        (65504.0, 2.220446049250313e-16)
+    """
 
     def __init__(self, type: dtype | None = None):
         d = _Default.real if type is None else as_argument(type, "finfo", "'type' (position 1)")
@@ -287,7 +385,24 @@ class finfo:
 
 
 class iinfo:
-    """Numerical limits of an integer dtype: bits, max, min."""
+    """Numerical limits of an integer dtype.
+
+    Args:
+        type: An integer dtype.
+
+    Attributes:
+        bits (int): Bits of a number.
+        max (int): Largest number.
+        min (int): Smallest number.
+        dtype (str): Name of the dtype.
+
+    Raises:
+        TypeError: ``type`` is missing, is bool, or is not an integer dtype.
+
+    Example:
+        >>> torch.iinfo(torch.int16)
+        iinfo(min=-32768, max=32767, dtype=int16)
+    """
 
     def __init__(self, type: dtype = _NOT_GIVEN):
         if type is _NOT_GIVEN:

@@ -18,7 +18,18 @@ def are_valid_sizes(values) -> bool:
 
 
 class Size(tuple):
-    """A tensor's shape: a tuple of ints."""
+    """A tensor's shape: a tuple of ints.
+
+    Slices, sums and products of a `Size` are of this type too.
+
+    Args:
+        iterable: The sizes of the dimensions. Default: empty, the shape of a scalar.
+
+    Example:
+        >>> size = torch.zeros(2, 3, 4).size()
+        >>> size, size[1:], size.numel()
+        (torch.Size([2, 3, 4]), torch.Size([3, 4]), 24)
+    """
 
     __slots__ = ()
 
@@ -66,11 +77,34 @@ class _Constant:
 
 
 class layout(_Constant):
-    """The memory layout of a tensor's elements."""
+    """The memory layout of a tensor's elements.
+
+    The layouts are `torch.strided` (dense), `torch.sparse_coo`, `torch.sparse_csr`, `torch.sparse_csc`,
+    `torch.sparse_bsr` and `torch.sparse_bsc`. Programs use these constants.
+
+    Args:
+        name: Name of the constant in `torch`.
+
+    Example:
+        >>> torch.zeros(2).layout
+        torch.strided
+    """
 
 
 class memory_format(_Constant):
-    """An order of a tensor's dimensions in memory."""
+    """An order of a tensor's dimensions in memory.
+
+    The formats are `torch.contiguous_format`, `torch.preserve_format` (as the input's), `torch.channels_last` (N, H, W,
+    C in memory) and `torch.channels_last_3d`. Programs use these constants.
+
+    Args:
+        name: Name of the constant in `torch`.
+
+    Example:
+        >>> x = torch.zeros(1, 2, 3, 4).to(memory_format=torch.channels_last)
+        >>> x.stride()
+        (24, 1, 8, 2)
+    """
 
 
 strided, sparse_coo = layout("strided"), layout("sparse_coo")

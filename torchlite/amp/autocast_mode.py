@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .. import Tensor
 from .._device.accelerators import CUDA
 from .._dispatch import LEAF, MODE, REGISTRY, F
@@ -602,3 +604,8 @@ def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
 def _check_device_type_string(device_type) -> None:
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+
+
+__dir__ = make_module_dir(
+    globals(), hidden="current_state is_any_autocast_enabled is_only_autocast_active restore_current without_cast_cache"
+)

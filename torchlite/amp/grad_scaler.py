@@ -9,6 +9,8 @@ from collections import defaultdict
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .. import Tensor
 from .._dispatch.autograd_graph import bump_version
 from .._dispatch.kernel_recorder import record_as_single_step
@@ -461,3 +463,6 @@ class GradScaler:
 
 def _new_found_inf(scale):
     return scale.new_zeros(())
+
+
+__dir__ = make_module_dir(globals())

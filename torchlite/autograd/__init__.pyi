@@ -28,13 +28,7 @@ def backward(
     grad_variables: Any = None,
     inputs: Tensors | None = None,
 ) -> None:
-    """Accumulate the gradients of the tensors in the `.grad` of the graph's leaves.
-
-    grad_tensors: for each tensor that is not a scalar, the vector of the vector-Jacobian product (same shape). With
-    `create_graph` the gradients have a history themselves; `retain_graph` (default: create_graph) keeps what the
-    graph saved. With `inputs` only these leaves (or non-leaves) get a gradient. RuntimeError when a tensor has no
-    history, or when the graph was freed by an earlier backward.
-    """
+    r"""Adds the gradients of tensors to the `.grad` of the leaves of their graph."""
 
 def grad(
     outputs: Tensors,
@@ -47,7 +41,7 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Tensor, ...]:
-    """The gradients of the outputs in respect of the inputs, as a tuple."""
+    """Computes the gradients of outputs with respect to inputs and returns them; `.grad` does not change."""
 
 def gradcheck(
     func: Callable[..., Any],
@@ -59,15 +53,10 @@ def gradcheck(
     raise_exception: bool = True,
     **options: Any,
 ) -> bool:
-    """Check the gradients of `func(*inputs)` against central differences."""
+    r"""Compares the derivatives of a function with central differences."""
 
 def gradgradcheck(func: Callable[..., Any], inputs: Tensors, **options: Any) -> bool:
-    """Check second derivatives: gradcheck of the gradient function.
-
-    grad_outputs: random when not given, with gaps in memory if `gen_non_contig_grad_outputs`. `check_rev_over_rev`
-    tests reverse mode of the gradient function, `check_fwd_over_rev` forward mode. The other arguments are those of
-    `gradcheck`.
-    """
+    """Compares the second derivatives of a function with central differences: `gradcheck` of its gradient."""
 
 class FunctionCtx:
     def save_for_backward(self, *tensors: Tensor | None) -> None:
@@ -93,9 +82,7 @@ class FunctionCtx:
     def __setattr__(self, name: str, value: Any) -> None: ...
 
 class Function:
-    """A custom differentiable function: static methods `forward(ctx, *args)` and `backward(ctx, *grads)`; call it with
-    `apply`.
-    """
+    """Base class of custom differentiable functions."""
 
     generate_vmap_rule: bool
     forward: Callable[..., Any]
@@ -104,18 +91,16 @@ class Function:
     jvp: Callable[..., Any]
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Run forward and record the Function."""
+        """Runs `forward` and records the Function in the graph."""
 
 class detect_anomaly:
-    """Context manager in which each recorded op stores its traceback; an error or a NaN in its backward shows it. Slow:
-    for debugging.
-    """
+    """Runs a block with anomaly detection: an error in backward shows the forward call that caused it."""
     def __init__(self, check_nan: bool = True) -> None: ...
     def __enter__(self) -> None: ...
     def __exit__(self, *exc: object) -> None: ...
 
 class set_detect_anomaly:
-    """Turn anomaly detection on or off; as a context manager, for the block."""
+    """Turns anomaly detection on or off, at once; as a context manager, for a block."""
     def __init__(self, mode: bool, check_nan: bool = True) -> None: ...
     def __enter__(self) -> None: ...
     def __exit__(self, *exc: object) -> None: ...

@@ -6,6 +6,8 @@ import sys
 import traceback
 import warnings
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._dispatch.dispatch_state import GLOBALS
 from .hook_runner import CURRENT_PASSES
 
@@ -163,3 +165,6 @@ def _warn_with_forward_traceback(text: str) -> None:
         warnings.warn(text, stacklevel=4)
     except Warning:
         print(text, file=sys.stderr)
+
+
+__dir__ = make_module_dir(globals(), hidden="run_checked")

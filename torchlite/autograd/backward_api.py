@@ -6,6 +6,7 @@ import warnings
 
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import GLOBALS, MODE
+from .._dispatch.error_translation import filter_traceback
 from .._dispatch.public_functions import torch
 from .._tensor import Tensor
 from .gradient_edge import GradientEdge
@@ -92,7 +93,11 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         inputs = inputs and tuple(
             t._autograd_representative if getattr(t, "_takes_records", False) else t for t in inputs
         )
-    _run_backward(tensors, grads, retain, create_graph, inputs=inputs)
+    try:
+        _run_backward(tensors, grads, retain, create_graph, inputs=inputs)
+    except Exception:
+        filter_traceback()
+        raise
 
 
 def grad(
@@ -169,7 +174,11 @@ def grad(
         found = _run_backward(outputs, grads, retain, create_graph, inputs=ends, accumulate=False)
         found = [g if end is t else t._gradient_from_local(g) for t, end, g in zip(inputs, ends, found, strict=True)]
     else:
-        found = _run_backward(outputs, grads, retain, create_graph, inputs=inputs, accumulate=False)
+        try:
+            found = _run_backward(outputs, grads, retain, create_graph, inputs=inputs, accumulate=False)
+        except Exception:
+            filter_traceback()
+            raise
     if not (allow_unused or materialize_grads) and any(g is None for g in found):
         unused = next(i for i, g in enumerate(found) if g is None)
         raise RuntimeError(

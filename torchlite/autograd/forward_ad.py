@@ -13,6 +13,8 @@ from __future__ import annotations
 import threading
 from typing import Any, NamedTuple
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._dispatch import MODE
 from .._dispatch.autograd_graph import autograd_meta_of
 from .._tensor import Tensor
@@ -228,3 +230,6 @@ class dual_level:
 
     def __exit__(self, *error: Any) -> None:
         exit_dual_level()
+
+
+__dir__ = make_module_dir(globals(), "_set_fwd_grad_enabled", hidden="check_tangent")

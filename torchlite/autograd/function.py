@@ -7,6 +7,8 @@ import inspect
 import warnings
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._dispatch import call
 from .._dispatch.autograd_graph import (
     Node,
@@ -745,3 +747,6 @@ class NestedIOFunction(Function):
             kwargs: Ignored.
         """
         raise NotImplementedError("torchlite runs no torch.autograd.NestedIOFunction: subclass torch.autograd.Function")
+
+
+__dir__ = make_module_dir(globals(), hidden="DelayedError UndefinedGrad")

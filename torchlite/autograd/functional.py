@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.public_functions import torch
 from .._tensor import Tensor
@@ -479,3 +481,6 @@ def _with_hessian(name: str, func, inputs, v, create_graph: bool, strict: bool):
     return _detach_unless_create_graph(out, create_graph), _detach_unless_create_graph(
         found[0] if single else found, create_graph
     )
+
+
+__dir__ = make_module_dir(globals())

@@ -8,6 +8,8 @@ import threading
 import warnings
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._dispatch.autograd_graph import root_meta_of
 from .._dispatch.dispatch_state import MODE, change_counters, set_grad_mode
 from .._types.package_name import package_name
@@ -395,3 +397,6 @@ def is_inference_mode_enabled() -> bool:
         True
     """
     return MODE.inference
+
+
+__dir__ = make_module_dir(globals(), hidden="is_multithreading_enabled is_view_replay_enabled")

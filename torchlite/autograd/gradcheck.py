@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._dispatch.callbacks import CALLBACKS
 from .._tensor import Tensor
 from .backward_api import grad
@@ -470,3 +472,6 @@ def get_analytical_jacobian(inputs, output, nondet_tol=0.0, grad_out=1.0):
                     jacobian[:, j] = g.detach().reshape(-1)
     alike = all((a - b).abs().max() <= nondet_tol for a, b in zip(*jacobians, strict=True) if a.numel())
     return tuple(jacobians[0]), alike, sizes, types
+
+
+__dir__ = make_module_dir(globals())

@@ -9,6 +9,8 @@ import weakref
 from collections import defaultdict
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._device.streams import accelerator_for
 from .._dispatch.autograd_graph import (
     AccumulateGrad,
@@ -447,3 +449,6 @@ __all__ = [
     "save_on_cpu",
     "saved_tensors_hooks",
 ]
+
+
+__dir__ = make_module_dir(globals(), hidden="graph_task_id")

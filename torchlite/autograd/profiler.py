@@ -7,6 +7,8 @@ import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ._op_profiler import CURRENT_PROFILERS, OpProfiler
 from .profiler_util import EventList, FunctionEvent, MemRecordsAcc
 
@@ -420,3 +422,6 @@ class KinetoStepTracker:
     def current_step(cls) -> int:
         """Returns the program's step."""
         return cls._current_step
+
+
+__dir__ = make_module_dir(globals())

@@ -9,6 +9,7 @@ import sys
 import types
 
 from .._settings.backend_flags import FLAGS
+from .._settings.module_dir import make_module_dir
 from ._flag_properties import allow_mutation as __allow_nonbracketed_mutation  # imported by MONAI
 from ._flag_properties import disable_global_flags, flags_frozen
 
@@ -31,7 +32,8 @@ class _Backends(types.ModuleType):
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
     def __dir__(self):
-        return sorted({*super().__dir__(), *_NAMES, "fp32_precision"})
+        return sorted({*super().__dir__(), *_NAMES})
 
 
+__dir__ = make_module_dir(globals(), "fp32_precision")
 sys.modules[__name__].__class__ = _Backends

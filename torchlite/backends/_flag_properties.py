@@ -11,20 +11,34 @@ from .._settings.backend_flags import FLAGS
 
 
 def disable_global_flags() -> None:
-    """Make the switches of `cudnn` and `mkldnn` read-only except through their `flags(...)`: setting an attribute
-    raises a RuntimeError. For test suites.
+    """Makes the switches of `cudnn` and `mkldnn` read-only, except through their `flags(...)`.
+
+    Setting an attribute raises RuntimeError. It serves test suites.
+
+    Example:
+        >>> from torchlite._settings.backend_flags import FLAGS
+        >>> torch.backends.disable_global_flags()
+        >>> torch.backends.cudnn.enabled = True
+        Traceback (most recent call last):
+        RuntimeError: not allowed to set torch.backends.cudnn flags after disable_global_flags; ...
+        >>> FLAGS.flags_frozen = False
     """
     FLAGS.flags_frozen = True
 
 
 def flags_frozen() -> bool:
-    """True if `disable_global_flags` was called."""
+    """Returns whether `disable_global_flags` was called.
+
+    Example:
+        >>> torch.backends.flags_frozen()
+        False
+    """
     return FLAGS.flags_frozen
 
 
 @contextlib.contextmanager
 def allow_mutation() -> Iterator[None]:
-    """Context manager in which switches may always be set."""
+    """Context manager in which switches can always be set."""
     before, FLAGS.flags_frozen = FLAGS.flags_frozen, False
     try:
         yield

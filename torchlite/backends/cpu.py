@@ -1,5 +1,7 @@
 """The CPU: its vector instructions, and the engine that computes large tensors."""
 
+from torchlite._settings.module_dir import make_module_dir
+
 
 def get_kernel_engine() -> str:
     """Return the engine that computes large tensors on the CPU: "numpy", "cc" (kernels built by the machine's compiler)
@@ -17,7 +19,12 @@ def get_kernel_engine() -> str:
 
 
 def get_cpu_capability() -> str:
-    """The widest vector instructions that NumPy finds: "AVX512", "AVX2", "NEON" … or "DEFAULT"."""
+    """Returns the widest vector instructions that NumPy finds: "AVX512", "AVX2", "NEON", … or "DEFAULT".
+
+    Example:
+        >>> torch.backends.cpu.get_cpu_capability() in ("AVX512", "AVX2", "NEON", "ALTIVEC", "VECTOR", "DEFAULT")
+        True
+    """
     from numpy._core._multiarray_umath import __cpu_features__ as features
 
     names = {
@@ -28,3 +35,6 @@ def get_cpu_capability() -> str:
         "VECTOR": ("VX",),
     }
     return next((name for name, keys in names.items() if any(features.get(key) for key in keys)), "DEFAULT")
+
+
+__dir__ = make_module_dir(globals(), hidden="get_kernel_engine")

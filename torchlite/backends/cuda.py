@@ -8,6 +8,8 @@ import contextlib
 import enum
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._settings.backend_flags import FLAGS
 from ._flag_properties import make_flag_property
 
@@ -20,7 +22,12 @@ __all__ = [
 
 
 def is_built() -> bool:
-    """True if a CUDA backend is installed; `torch.cuda.is_available()` is true if it has a device."""
+    """Returns whether a CUDA backend is installed; `torch.cuda.is_available` says whether it has a device.
+
+    Example:
+        >>> torch.backends.cuda.is_built() in (True, False)
+        True
+    """
     from .._dispatch import backend_registry
 
     try:
@@ -31,7 +38,12 @@ def is_built() -> bool:
 
 
 class cuBLASModule:
-    """Matrix products on CUDA."""
+    """Switches of matrix products on CUDA; `torch.backends.cuda.matmul` is the object.
+
+    Example:
+        >>> torch.backends.cuda.matmul.allow_tf32
+        False
+    """
 
     allow_fp16_reduced_precision_reduction = make_flag_property(
         "allow_fp16_reduced_precision_reduction",
@@ -117,12 +129,34 @@ def _prefer_backend(switch: str, kinds: type[enum.Enum], backend: Any, choices: 
 
 
 def preferred_linalg_library(backend: str | _LinalgBackend | None = None) -> _LinalgBackend:
-    """Set the library for linear algebra on CUDA ("default" or "cusolver"), and return it. MAGMA is not supported."""
+    """Sets the library for linear algebra on CUDA, and returns it.
+
+    Args:
+        backend: ``"default"`` or ``"cusolver"``. Default: the present one stays.
+
+    Raises:
+        RuntimeError: The library is unknown, or is MAGMA, which the CUDA backend lacks.
+
+    Example:
+        >>> torch.backends.cuda.preferred_linalg_library()
+        <_LinalgBackend.Default: 0>
+    """
     return _prefer_backend("linalg_library", _LinalgBackend, backend, "default, cusolver, magma")
 
 
 def preferred_blas_library(backend: str | _BlasBackend | None = None) -> _BlasBackend:
-    """Choose the library for matrix products on CUDA ("default", "cublas" or "cublaslt"), and return the choice."""
+    """Sets the library for matrix products on CUDA, and returns it.
+
+    Args:
+        backend: ``"default"``, ``"cublas"`` or ``"cublaslt"``. Default: the present one stays.
+
+    Raises:
+        RuntimeError: The library is unknown, or is CK, which the CUDA backend lacks.
+
+    Example:
+        >>> torch.backends.cuda.preferred_blas_library()
+        <_BlasBackend.Default: 0>
+    """
     return _prefer_backend("blas_library", _BlasBackend, backend, "default, cublas, hipblas, cublaslt, hipblaslt, ck")
 
 
@@ -133,8 +167,12 @@ def _make_sdp_switch(name: str, words: str) -> tuple[Any, Any]:
     def enable(enabled: bool) -> None:
         FLAGS.sdp[name] = bool(enabled)
 
-    is_enabled.__doc__ = f"Whether scaled dot-product attention may use {words}."
-    enable.__doc__ = f"Let scaled dot-product attention use {words}, or not."
+    is_enabled.__doc__ = f"Returns whether scaled dot-product attention may use {words}."
+    enable.__doc__ = f"""Sets whether scaled dot-product attention may use {words}.
+
+Args:
+    enabled: Whether it may.
+"""
     is_enabled.__name__, enable.__name__ = f"{name}_sdp_enabled", f"enable_{name}_sdp"
     return is_enabled, enable
 
@@ -148,17 +186,34 @@ cudnn_sdp_enabled, enable_cudnn_sdp = _make_sdp_switch("cudnn", "cuDNN's kernel"
 
 
 def fp16_bf16_reduction_math_sdp_allowed() -> bool:
-    """True if math attention may accumulate in float16 or bfloat16."""
+    """Returns whether attention by ordinary products may sum in float16 or bfloat16.
+
+    Example:
+        >>> torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed()
+        False
+    """
     return FLAGS.sdp_math_reduction
 
 
 def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
-    """Set whether math attention may accumulate in float16 or bfloat16."""
+    """Sets whether attention by ordinary products may sum in float16 or bfloat16.
+
+    Args:
+        enabled: Whether it may.
+
+    Example:
+        >>> torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(False)
+    """
     FLAGS.sdp_math_reduction = bool(enabled)
 
 
 def is_flash_attention_available() -> bool:
-    """True if a fused attention kernel can run: on any CUDA device."""
+    """Returns whether a fused kernel of attention can run: on any CUDA device.
+
+    Example:
+        >>> torch.backends.cuda.is_flash_attention_available() == torch.cuda.is_available()
+        True
+    """
     from .. import cuda
 
     return cuda.is_available()
@@ -168,12 +223,22 @@ def is_flash_attention_available() -> bool:
 def sdp_kernel(
     enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
 ):
-    """Context manager that selects the attention implementations. `torch.nn.attention.sdpa_kernel` is its newer form.
+    """Context manager that selects the kernels of scaled dot-product attention.
 
-    >>> import torchlite as torch
-    >>> with torch.backends.cuda.sdp_kernel(enable_flash=False):
-    ...     torch.backends.cuda.flash_sdp_enabled()
-    False
+    Args:
+        enable_flash: Whether the fused kernel in tiles may run. Default: ``True``.
+        enable_math: Whether ordinary products and a softmax may. Default: ``True``.
+        enable_mem_efficient: Whether the fused kernel that takes a mask may. Default: ``True``.
+        enable_cudnn: Whether cuDNN's kernel may. Default: ``True``.
+
+    Example:
+        >>> import torchlite as torch
+        >>> with torch.backends.cuda.sdp_kernel(enable_flash=False):
+        ...     torch.backends.cuda.flash_sdp_enabled()
+        False
+
+    See also:
+        `torch.nn.attention.sdpa_kernel`, the newer form.
     """
     before = dict(FLAGS.sdp)
     FLAGS.sdp.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
@@ -181,3 +246,6 @@ def sdp_kernel(
         yield {}
     finally:
         FLAGS.sdp.update(before)
+
+
+__dir__ = make_module_dir(globals())

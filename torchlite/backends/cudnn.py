@@ -8,6 +8,8 @@ import contextlib
 import sys
 from typing import TYPE_CHECKING, Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._settings.backend_flags import FLAGS
 from ._flag_properties import Precision, SwitchModule, allow_mutation, make_flag_property, make_precision_property
 
@@ -23,7 +25,12 @@ if TYPE_CHECKING:  # the module is of the class _Cudnn
 
 
 def version() -> int | None:
-    """Return cuDNN's version, such as 91002, or None if it is not used."""
+    """Returns cuDNN's version, such as 91002, or None if it is not used.
+
+    Example:
+        >>> torch.backends.cudnn.version() is None or torch.backends.cudnn.version() > 0
+        True
+    """
     from .. import cuda
     from .._dispatch.backend_registry import backend_of
 
@@ -32,19 +39,39 @@ def version() -> int | None:
 
 
 def is_available() -> bool:
-    """True if the CUDA backend found cuDNN."""
+    """Returns whether the CUDA backend found cuDNN.
+
+    Example:
+        >>> torch.backends.cudnn.is_available() in (True, False)
+        True
+    """
     return version() is not None
 
 
 def is_acceptable(tensor: Any) -> bool:
-    """True if cuDNN supports a tensor: on CUDA, of a floating dtype, with cuDNN available and enabled."""
+    """Returns whether cuDNN can compute with a tensor: it is on CUDA, floating-point, and cuDNN is available and
+    enabled.
+
+    Args:
+        tensor: A tensor.
+
+    Example:
+        >>> torch.backends.cudnn.is_acceptable(torch.ones(2, device="cpu"))
+        False
+    """
     return FLAGS.cudnn_enabled and tensor.is_cuda and tensor.is_floating_point() and is_available()
 
 
 def set_flags(
     _enabled=None, _benchmark=None, _benchmark_limit=None, _deterministic=None, _allow_tf32=None, _fp32_precision="none"
 ) -> tuple:
-    """Set the given flags; returns the previous values of all."""
+    """Sets the flags that are given, and returns the previous values of all.
+
+    Example:
+        >>> before = torch.backends.cudnn.set_flags()
+        >>> before[0] == torch.backends.cudnn.enabled
+        True
+    """
     module: Any = sys.modules[__name__]
     before = (
         module.enabled,
@@ -72,14 +99,23 @@ def set_flags(
 def flags(
     enabled=False, benchmark=False, benchmark_limit=10, deterministic=False, allow_tf32=True, fp32_precision="none"
 ):
-    """The switches for the time of a `with` block.
+    """Context manager that sets the switches of cuDNN.
 
-    >>> import torchlite as torch
-    >>> with torch.backends.cudnn.flags(enabled=True, benchmark=True):
-    ...     torch.backends.cudnn.benchmark
-    True
-    >>> torch.backends.cudnn.benchmark
-    False
+    Args:
+        enabled: Whether cuDNN may be used. Default: ``False``.
+        benchmark: Whether its algorithms are timed, to take the fastest. Default: ``False``.
+        benchmark_limit: Largest number of algorithms that are timed; 0 times all. Default: 10.
+        deterministic: Whether only algorithms that give the same bits each time are used. Default: ``False``.
+        allow_tf32: Whether float32 operands may be rounded to TF32. Default: ``True``.
+        fp32_precision: ``"ieee"``, ``"tf32"`` or ``"none"``, which leaves it. Default: ``"none"``.
+
+    Example:
+        >>> import torchlite as torch
+        >>> with torch.backends.cudnn.flags(enabled=True, benchmark=True):
+        ...     torch.backends.cudnn.benchmark
+        True
+        >>> torch.backends.cudnn.benchmark
+        False
     """
     precisions = dict(FLAGS.precisions)
     before = set_flags(enabled, benchmark, benchmark_limit, deterministic, allow_tf32, fp32_precision)
@@ -130,3 +166,6 @@ class _Cudnn(SwitchModule):
 
 
 sys.modules[__name__].__class__ = _Cudnn
+
+
+__dir__ = make_module_dir(globals())

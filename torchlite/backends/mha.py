@@ -6,18 +6,27 @@ _is_fastpath_enabled = True
 
 
 def get_fastpath_enabled() -> bool:
-    """True if scripted transformers call the fused operators."""
+    """Returns whether scripted transformers call the fused operators in eval mode.
+
+    Example:
+        >>> torch.backends.mha.get_fastpath_enabled()
+        True
+    """
     return _is_fastpath_enabled
 
 
 def set_fastpath_enabled(value: bool) -> None:
-    """Set whether they do.
+    """Sets whether scripted transformers call the fused operators in eval mode.
 
-    >>> import torchlite as torch
-    >>> torch.backends.mha.set_fastpath_enabled(False)
-    >>> torch.backends.mha.get_fastpath_enabled()
-    False
-    >>> torch.backends.mha.set_fastpath_enabled(True)
+    Args:
+        value: Whether they do.
+
+    Example:
+        >>> import torchlite as torch
+        >>> torch.backends.mha.set_fastpath_enabled(False)
+        >>> torch.backends.mha.get_fastpath_enabled()
+        False
+        >>> torch.backends.mha.set_fastpath_enabled(True)
     """
     global _is_fastpath_enabled
     _is_fastpath_enabled = value

@@ -2,7 +2,12 @@
 
 
 def is_available() -> bool:
-    """True if NumPy was built with MKL."""
+    """Returns whether NumPy was built with MKL.
+
+    Example:
+        >>> torch.backends.mkl.is_available() in (True, False)
+        True
+    """
     import numpy as np
 
     blas = (np.show_config(mode="dicts") or {}).get("Build Dependencies", {}).get("blas", {})

@@ -6,6 +6,8 @@ import contextlib
 import sys
 from typing import TYPE_CHECKING, Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._settings.backend_flags import FLAGS, PRECISIONS
 from ._flag_properties import SwitchModule, allow_mutation, make_flag_property
 
@@ -26,22 +28,40 @@ def _library_or_reason() -> Any:
 
 
 def is_available() -> bool:
-    """True if oneDNN was found. It then computes the CPU's convolutions while `enabled` is set."""
+    """Returns whether oneDNN was found; it then computes the CPU's convolutions while `enabled` is set.
+
+    Example:
+        >>> torch.backends.mkldnn.is_available() in (True, False)
+        True
+    """
     return _library_or_reason().library is not None
 
 
 def is_acl_available() -> bool:
-    """Return False: torchlite does not detect a oneDNN build with the Arm Compute Library."""
+    """Returns False: a oneDNN build with the Arm Compute Library is not detected.
+
+    Example:
+        >>> torch.backends.mkldnn.is_acl_available()
+        False
+    """
     return False
 
 
 class verbose:
-    """Context manager: oneDNN logs its primitives on the standard output: VERBOSE_OFF, VERBOSE_ON or
-    VERBOSE_ON_CREATION. No effect if it is not installed.
+    """Context manager in which oneDNN logs its primitives on the standard output.
 
-    >>> import torchlite as torch
-    >>> with torch.backends.mkldnn.verbose(torch.backends.mkldnn.VERBOSE_OFF):
-    ...     _ = torch.nn.functional.conv1d(torch.ones(1, 1, 4), torch.ones(1, 1, 2))
+    It has no effect where oneDNN is not installed.
+
+    Args:
+        level: ``VERBOSE_OFF``, ``VERBOSE_ON`` or ``VERBOSE_ON_CREATION``.
+
+    Raises:
+        RuntimeError: The level is another one.
+
+    Example:
+        >>> import torchlite as torch
+        >>> with torch.backends.mkldnn.verbose(torch.backends.mkldnn.VERBOSE_OFF):
+        ...     _ = torch.nn.functional.conv1d(torch.ones(1, 1, 4), torch.ones(1, 1, 2))
     """
 
     def __init__(self, level: int):
@@ -65,7 +85,13 @@ class verbose:
 
 
 def set_flags(_enabled=None, _deterministic=None, _allow_tf32=None, _fp32_precision="none") -> tuple:
-    """Set the given flags; returns the previous values of all."""
+    """Sets the flags that are given, and returns the previous values of all.
+
+    Example:
+        >>> before = torch.backends.mkldnn.set_flags()
+        >>> before[0] == torch.backends.mkldnn.enabled
+        True
+    """
     module: Any = sys.modules[__name__]
     before = module.enabled, module.deterministic, module.allow_tf32, module.fp32_precision
     for name, value in (
@@ -82,14 +108,21 @@ def set_flags(_enabled=None, _deterministic=None, _allow_tf32=None, _fp32_precis
 
 @contextlib.contextmanager
 def flags(enabled=False, deterministic=False, allow_tf32=True, fp32_precision="none"):
-    """The switches for the time of a `with` block.
+    """Context manager that sets the switches of oneDNN.
 
-    >>> import torchlite as torch
-    >>> with torch.backends.mkldnn.flags(enabled=False):
-    ...     torch.backends.mkldnn.enabled
-    False
-    >>> torch.backends.mkldnn.enabled
-    True
+    Args:
+        enabled: Whether oneDNN may be used. Default: ``False``.
+        deterministic: Stored; the results are the same bits each time in any case. Default: ``False``.
+        allow_tf32: Stored; float32 is computed in float32. Default: ``True``.
+        fp32_precision: Stored; float32 is computed in float32. Default: ``"none"``.
+
+    Example:
+        >>> import torchlite as torch
+        >>> with torch.backends.mkldnn.flags(enabled=False):
+        ...     torch.backends.mkldnn.enabled
+        False
+        >>> torch.backends.mkldnn.enabled
+        True
     """
     precision = FLAGS.mkldnn_precision
     before = set_flags(enabled, deterministic, allow_tf32, fp32_precision)
@@ -134,3 +167,6 @@ class _Mkldnn(SwitchModule):
 
 
 sys.modules[__name__].__class__ = _Mkldnn
+
+
+__dir__ = make_module_dir(globals())

@@ -2,5 +2,10 @@
 
 
 def is_available() -> bool:
-    """Return False: threads are Python's and those of NumPy's BLAS (`torch.set_num_threads`)."""
+    """Returns False: threads are Python's and those of NumPy's BLAS (`torch.set_num_threads`).
+
+    Example:
+        >>> torch.backends.openmp.is_available()
+        False
+    """
     return False

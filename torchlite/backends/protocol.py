@@ -43,10 +43,14 @@ class DeviceArray(Protocol):
     """
 
     @property
-    def shape(self) -> tuple[int, ...]: ...
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the dimensions."""
+        ...
 
     @property
-    def ndim(self) -> int: ...
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        ...
 
     @property
     def size(self) -> int:
@@ -248,7 +252,9 @@ class CounterBasedEngine(RandomEngine, Protocol):
         """The position in the stream."""
         ...
 
-    def set_offset(self, offset: int) -> None: ...
+    def set_offset(self, offset: int) -> None:
+        """Go to a position in the stream."""
+        ...
 
 
 class Random(Protocol):
@@ -426,7 +432,9 @@ class DeviceRuntime(Protocol):
     """One device, as modules such as `torch.opencl` access it. Memory is counted in bytes."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The device's name."""
+        ...
 
     def properties(self) -> Any:
         """The value of `get_device_properties`."""
@@ -450,7 +458,9 @@ class DeviceRuntime(Protocol):
         """
         ...
 
-    def reset_peak_memory_stats(self) -> None: ...
+    def reset_peak_memory_stats(self) -> None:
+        """Start the peaks of the memory statistics again from the present use."""
+        ...
 
     def empty_cache(self) -> None:
         """Return cached memory that no array uses to the driver."""
@@ -492,9 +502,13 @@ class StreamRuntime(DeviceRuntime, Protocol):
     streams of the device are one queue.
     """
 
-    def new_stream(self, priority: int) -> StreamHandle: ...
+    def new_stream(self, priority: int) -> StreamHandle:
+        """Make a stream; a lower number is a higher priority."""
+        ...
 
-    def default_stream(self) -> StreamHandle: ...
+    def default_stream(self) -> StreamHandle:
+        """The device's default stream."""
+        ...
 
     def stream_from(self, ptr: int) -> StreamHandle:
         """Wrap a stream that another library created."""
@@ -504,11 +518,17 @@ class StreamRuntime(DeviceRuntime, Protocol):
         """Make a stream the calling thread's current stream."""
         ...
 
-    def current_stream(self) -> StreamHandle: ...
+    def current_stream(self) -> StreamHandle:
+        """The calling thread's current stream."""
+        ...
 
-    def synchronize_stream(self, handle: Any) -> None: ...
+    def synchronize_stream(self, handle: Any) -> None:
+        """Wait until a stream's work is done."""
+        ...
 
-    def is_stream_idle(self, handle: Any) -> bool: ...
+    def is_stream_idle(self, handle: Any) -> bool:
+        """True if a stream's work is done."""
+        ...
 
     def marker(self, timing: bool, stream: Any = None) -> EventMarker: ...
 
@@ -524,11 +544,17 @@ class StreamRuntime(DeviceRuntime, Protocol):
         """Capture the calling thread's launches in its stream instead of executing them. Results live in `pool`."""
         ...
 
-    def end_capture(self) -> CapturedGraph: ...
+    def end_capture(self) -> CapturedGraph:
+        """End the capture and return the graph."""
+        ...
 
-    def is_capturing(self) -> bool: ...
+    def is_capturing(self) -> bool:
+        """True if the calling thread's stream is being captured."""
+        ...
 
-    def new_pool(self) -> Any: ...
+    def new_pool(self) -> Any:
+        """Make a memory pool for captured graphs."""
+        ...
 
     # Optional, each separately: without one `torch.cuda` raises NotImplementedError, and memory is not pinned.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._settings.config_patch import make_patch
 
 job_id: Any = None
@@ -16,3 +18,6 @@ dynamic_values = ""
 unbacked_sources = ""
 force_cudagraph_gc = False
 patch = make_patch(__name__, globals())
+
+
+__dir__ = make_module_dir(globals())

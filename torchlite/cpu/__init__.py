@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from . import amp
 
 __all__ = [
@@ -14,10 +16,10 @@ __all__ = [
 
 
 class Stream:
-    """Queue of work of the CPU: there is one, and it is empty whenever a call returns.
+    """A queue of work of the CPU: the only one, which is empty whenever a call returns.
 
     Args:
-        priority: Has no effect.
+        priority: No effect.
 
     Example:
         >>> torch.cpu.Stream().query()
@@ -28,37 +30,37 @@ class Stream:
         pass
 
     def synchronize(self) -> None:
-        """Does nothing: all work is complete."""
+        """Returns at once: nothing is pending."""
 
     def query(self) -> bool:
-        """Returns ``True``: all work is complete."""
+        """True: everything has run."""
         return True
 
     def record_event(self, event: Event | None = None) -> Event:
-        """Returns an event.
+        """Returns the event.
 
         Args:
-            event: The event. Default: a new one.
+            event: An event. Default: a new one.
         """
         return event or Event()
 
     def wait_event(self, event: Event) -> None:
-        """Does nothing: all work is complete.
+        """Returns at once: nothing is pending.
 
         Args:
-            event: Has no effect.
+            event: No effect.
         """
 
     def wait_stream(self, stream: Stream) -> None:
-        """Does nothing: all work is complete.
+        """Returns at once: nothing is pending.
 
         Args:
-            stream: Has no effect.
+            stream: No effect.
         """
 
 
 class Event:
-    """Point in the work of a CPU stream, which is always complete.
+    """A point in the work of the CPU's stream, which is always complete.
 
     Example:
         >>> torch.cpu.Event().query()
@@ -66,24 +68,24 @@ class Event:
     """
 
     def query(self) -> bool:
-        """Returns ``True``: all work is complete."""
+        """True: everything has run."""
         return True
 
     def record(self, stream: Stream | None = None) -> None:
-        """Does nothing: all work is complete.
+        """Returns at once.
 
         Args:
-            stream: Has no effect.
+            stream: No effect.
         """
 
     def synchronize(self) -> None:
-        """Does nothing: all work is complete."""
+        """Returns at once: nothing is pending."""
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Does nothing: all work is complete.
+        """Returns at once: nothing is pending.
 
         Args:
-            stream: Has no effect.
+            stream: No effect.
         """
 
 
@@ -91,7 +93,7 @@ _stream = Stream()
 
 
 def is_available() -> bool:
-    """Returns ``True``: there is a CPU.
+    """Returns True.
 
     Example:
         >>> torch.cpu.is_available()
@@ -101,7 +103,7 @@ def is_available() -> bool:
 
 
 def is_initialized() -> bool:
-    """Returns ``True``: the CPU needs no initialization.
+    """Returns True.
 
     Example:
         >>> torch.cpu.is_initialized()
@@ -111,7 +113,7 @@ def is_initialized() -> bool:
 
 
 def device_count() -> int:
-    """Returns 1: the CPU is one device.
+    """Returns 1.
 
     Example:
         >>> torch.cpu.device_count()
@@ -121,7 +123,7 @@ def device_count() -> int:
 
 
 def current_device() -> str:
-    """Returns ``"cpu"``.
+    """Returns "cpu".
 
     Example:
         >>> torch.cpu.current_device()
@@ -131,7 +133,7 @@ def current_device() -> str:
 
 
 def set_device(device: Any) -> None:
-    """Does nothing: there is one device.
+    """Has no effect: there is one device.
 
     Args:
         device: Has no effect.
@@ -142,7 +144,7 @@ def set_device(device: Any) -> None:
 
 
 def current_stream(device: Any = None) -> Stream:
-    """Returns the stream of the CPU.
+    """Returns the only stream of the CPU.
 
     Args:
         device: Has no effect.
@@ -155,12 +157,13 @@ def current_stream(device: Any = None) -> Stream:
 
 
 def stream(stream: Stream | None) -> contextlib.AbstractContextManager:
-    """Returns a context manager that does nothing: there is one stream.
+    """Returns a context manager that has no effect.
 
     Args:
-        stream: Has no effect.
+        stream: No effect: the CPU has one stream.
 
     Example:
+        >>> import torchlite as torch
         >>> with torch.cpu.stream(torch.cpu.Stream()):
         ...     torch.cpu.current_stream().query()
         True
@@ -169,7 +172,7 @@ def stream(stream: Stream | None) -> contextlib.AbstractContextManager:
 
 
 def synchronize(device: Any = None) -> None:
-    """Does nothing: all work is complete.
+    """Returns at once: nothing is pending.
 
     Args:
         device: Has no effect.
@@ -177,3 +180,6 @@ def synchronize(device: Any = None) -> None:
     Example:
         >>> torch.cpu.synchronize()
     """
+
+
+__dir__ = make_module_dir(globals())

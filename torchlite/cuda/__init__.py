@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from . import memory, random
 from ._accelerator import (
     can_device_access_peer,
@@ -139,5 +141,4 @@ def __getattr__(name: str) -> Any:
     return found
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__dir__ = make_module_dir(globals())

@@ -54,42 +54,59 @@ has_magma: bool
 default_generators: tuple[Any, ...]
 
 def init() -> None:
-    """Initialise the current device; functions that need one do this automatically. RuntimeError that names what is
-    missing if there is none.
+    """Initializes the current device. Functions that need a device call it.
+
+    Raises:
+        RuntimeError: There is no device; the text says what is missing.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     torch.cuda.init()
     """
 
 def is_initialized() -> bool:
-    """True if a device of this type is in use."""
+    """Returns whether a device of this type is in use.
+
+    Example:
+        >>> torch.cuda.is_initialized() and not torch.cuda.is_available()
+        False
+    """
 
 def ipc_collect() -> None:
-    """No effect: device memory is not shared between processes, so there is none to free. RuntimeError without a
-    device.
+    """Does nothing: device memory is not shared between processes.
+
+    Raises:
+        RuntimeError: There is no device.
+
+    Example:
+        >>> if torch.cuda.is_available():
+        ...     torch.cuda.ipc_collect()
     """
 
 def reset_accumulated_memory_stats(device: DeviceLike = None) -> None:
-    """Begin to count anew what only grows: allocations, frees, retries, failures."""
+    """Starts to count from now what only grows: allocations, frees, retries and failures."""
 
 def get_stream_from_external(data_ptr: int, device: DeviceLike = None) -> Stream:
-    """The stream at an address that another library gave."""
+    """Returns the stream at an address that another library gave."""
 
 class Stream(_Stream):
-    """A queue of work on a CUDA device: the work of one stream runs in order, several streams may run concurrently."""
+    """Queue of work on a CUDA device."""
     @property
     def cuda_stream(self) -> int:
-        """The address of the stream, a `cudaStream_t`."""
+        """The address of the stream, a ``cudaStream_t``."""
 
 class ExternalStream(Stream):
-    """A stream created by another library, by its address. It must outlive this object."""
+    """Stream that another library created, by its address."""
     def __init__(self, stream_ptr: int, device: DeviceLike = None, **kwargs: Any) -> None: ...
 
 class Event(_Event):
-    """A point in a stream's work, for synchronization and timing."""
+    """Point in the work of a stream, to wait for and to measure times."""
     @property
     def cuda_event(self) -> int:
-        """The address of the recorded event, a `cudaEvent_t`; 0 before it is recorded."""
+        """The address of the recorded event, a ``cudaEvent_t``; 0 before it is recorded."""
 
 class graph:
-    """Context manager that captures work into a CUDAGraph without running it."""
+    """Captures a block into a `CUDAGraph`, without running it."""
     def __init__(
         self, cuda_graph: CUDAGraph, pool: Any = None, stream: _Stream | None = None, capture_error_mode: str = "global"
     ) -> None: ...

@@ -10,6 +10,8 @@ import itertools
 import threading
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 __all__ = ["mark", "range", "range_end", "range_pop", "range_push", "range_start"]
 
 
@@ -129,3 +131,6 @@ def range(msg: str, *args: Any, **kwargs: Any):
         yield
     finally:
         range_pop()
+
+
+__dir__ = make_module_dir(globals())

@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._dispatch.callbacks import CALLBACKS
 from . import distributed_c10d
 from ._sync_batch_norm import sync_batch_norm, sync_batch_norm_group
@@ -46,3 +48,6 @@ def __getattr__(name: str) -> Any:
     ):
         return importlib.import_module(f"{__name__}.{name}")
     return getattr(distributed_c10d, name)
+
+
+__dir__ = make_module_dir(globals())

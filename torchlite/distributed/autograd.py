@@ -1,5 +1,7 @@
 """Distributed autograd: unavailable."""
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ._unavailable_stubs import make_unavailable_class, make_unavailable_function
 
 _HERE = "torch.distributed.autograd"
@@ -18,3 +20,6 @@ def is_available() -> bool:
         False
     """
     return False
+
+
+__dir__ = make_module_dir(globals())

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 from ._group_creation import init_process_group, new_group
 from ._group_registry import _world, get_process_group_ranks, get_rank, get_world_size, is_initialized
@@ -504,3 +505,6 @@ def init_device_mesh(
         ]
     ranks = np.arange(int(np.prod(mesh_shape)), dtype=np.int32).reshape(mesh_shape)
     return DeviceMesh(device_type, ranks, mesh_dim_names=mesh_dim_names, backend_override=backends)
+
+
+__dir__ = make_module_dir(globals())

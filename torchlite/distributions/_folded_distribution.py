@@ -34,6 +34,7 @@ class FoldedDistribution(TransformedDistribution):
 
     @property
     def mode(self) -> torch.Tensor:
+        """The most probable value: 0."""
         return torch.zeros_like(self.scale)
 
     def log_prob(self, value: torch.Tensor) -> torch.Tensor:

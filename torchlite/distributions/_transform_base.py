@@ -1,10 +1,13 @@
-"""Base classes of transforms: inverses and compositions. `transforms.py` has the concrete transforms."""
+"""The base class of transforms, and transforms made of others: inverses, compositions, parts. `transforms.py` has the
+elementary transforms.
+"""
 
 from __future__ import annotations
 
 import functools
 import operator
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import torchlite as torch
@@ -14,16 +17,27 @@ from .utils import _sum_rightmost, lazy_property
 
 
 class Transform:
-    """A transformation y = t(x), with its inverse `t.inv` and `t.log_abs_det_jacobian(x, y)`.
+    """A transformation :math:`y = t(x)` with its inverse and the logarithm of its Jacobian determinant.
 
-    `domain` and `codomain` are constraints; `bijective` and `sign` (+1 or -1 where t is monotone) are properties of t.
-    With `cache_size=1` the last (x, y) is cached, so that t.inv(y) is x itself: for inverses that are slow or inexact.
-    Subclasses define `_call`, `_inverse` and `log_abs_det_jacobian`.
+    Calling the transform computes :math:`y`, ``t.inv`` is the inverse, and ``t.log_abs_det_jacobian(x, y)`` the
+    logarithm. ``domain`` and ``codomain`` are constraints, ``bijective`` is a bool, and ``sign`` is +1 or -1 for a
+    monotone transform. Subclasses define ``_call``, ``_inverse`` and `log_abs_det_jacobian`.
 
-    >>> import torchlite as torch
-    >>> t = torch.distributions.ExpTransform()
-    >>> t(torch.tensor(0.0)), t.inv(torch.tensor(1.0)), t.log_abs_det_jacobian(torch.tensor(2.0), None)
-    (tensor(1.), tensor(0.), tensor(2.))
+    Args:
+        cache_size: Number of cached results, 0 or 1. With 1, the last :math:`x` and :math:`y` are kept, and
+            ``t.inv(y)`` returns the :math:`x` of the forward call, which serves inverses that are slow or inexact.
+            Default: 0.
+
+    Raises:
+        ValueError: ``cache_size`` is neither 0 nor 1.
+
+    Example:
+        >>> t = torch.distributions.ExpTransform()
+        >>> t(torch.tensor(0.0)), t.inv(torch.tensor(1.0)), t.log_abs_det_jacobian(torch.tensor(2.0), None)
+        (tensor(1.), tensor(0.), tensor(2.))
+
+    See also:
+        `TransformedDistribution`, `biject_to`.
     """
 
     bijective: Any = False
@@ -48,7 +62,7 @@ class Transform:
 
     @property
     def event_dim(self):
-        """The number of event dimensions, if domain and codomain agree; else ValueError."""
+        """The number of dimensions of an event; ValueError if `domain` and `codomain` have different ones."""
         if self.domain.event_dim == self.codomain.event_dim:
             return self.domain.event_dim
         raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
@@ -68,7 +82,14 @@ class Transform:
         raise NotImplementedError
 
     def with_cache(self, cache_size=1):
-        """This transform with a cache of another size."""
+        """Return the transform with a cache of another size.
+
+        Args:
+            cache_size: The new size, 0 or 1. Default: 1.
+
+        Returns:
+            The transform itself if its cache has that size, else a new one.
+        """
         if self._cache_size == cache_size:
             return self
         if type(self).__init__ is Transform.__init__:
@@ -112,18 +133,40 @@ class Transform:
         raise NotImplementedError
 
     def log_abs_det_jacobian(self, x, y):
-        """log |dy/dx| for each event, given x and y = t(x)."""
+        r"""Compute :math:`\log |\det \partial y / \partial x|` for each event.
+
+        Args:
+            x: The input.
+            y: The output, ``t(x)``.
+
+        Returns:
+            The logarithms, of the shape of ``x`` without the event's dimensions.
+        """
         raise NotImplementedError
 
     def __repr__(self) -> str:
         return self.__class__.__name__ + "()"
 
     def forward_shape(self, shape):
-        """The shape of t(x) for an x of `shape`."""
+        """Return the shape of the output for an input of a given shape.
+
+        Args:
+            shape: Shape of the input.
+
+        Returns:
+            Shape of the output.
+        """
         return shape
 
     def inverse_shape(self, shape):
-        """The shape of x for a t(x) of `shape`."""
+        """Return the shape of the input for an output of a given shape.
+
+        Args:
+            shape: Shape of the output.
+
+        Returns:
+            Shape of the input.
+        """
         return shape
 
 
@@ -145,10 +188,12 @@ class _InverseTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self):
+        """The codomain of the transform that is inverted."""
         return self._inv.codomain
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self):
+        """The domain of the transform that is inverted."""
         return self._inv.domain
 
     @property
@@ -188,12 +233,20 @@ class _InverseTransform(Transform):
 
 
 class ComposeTransform(Transform):
-    """A composition of transforms; the first part is applied first.
+    r"""A composition of transforms; the first part is applied first.
 
-    >>> import torchlite as torch
-    >>> D = torch.distributions
-    >>> D.ComposeTransform([D.ExpTransform(), D.AffineTransform(0.0, 2.0)])(torch.tensor(0.0))
-    tensor(2.)
+    .. math::
+
+        y = t_n(\ldots t_2(t_1(x)) \ldots)
+
+    Args:
+        parts: Transforms.
+        cache_size: Number of cached results, 0 or 1; see `Transform`. Default: 0.
+
+    Example:
+        >>> D = torch.distributions
+        >>> D.ComposeTransform([D.ExpTransform(), D.AffineTransform(0.0, 2.0)])(torch.tensor(0.0))
+        tensor(2.)
     """
 
     def __init__(self, parts: list[Transform], cache_size: int = 0) -> None:
@@ -216,6 +269,7 @@ class ComposeTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self):
+        """The domain of the first part, with the event dimensions that the parts need."""
         if not self.parts:
             return constraints.real
         # The event dimensions are the most that any part needs, counted before the first part.
@@ -226,6 +280,7 @@ class ComposeTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self):
+        """The codomain of the last part, with the event dimensions that the parts need."""
         if not self.parts:
             return constraints.real
         needed = self.parts[0].domain.event_dim
@@ -235,14 +290,17 @@ class ComposeTransform(Transform):
 
     @lazy_property
     def bijective(self):
+        """Whether all parts are bijective."""
         return all(p.bijective for p in self.parts)
 
     @lazy_property
     def sign(self):
+        """The product of the parts' signs."""
         return functools.reduce(operator.mul, (p.sign for p in self.parts), 1)
 
     @property
     def inv(self) -> Transform:
+        """The composition of the parts' inverses in reverse order."""
         found = None if self._inv is None else self._inv()
         if found is None:
             found = ComposeTransform([p.inv for p in reversed(self.parts)])
@@ -289,11 +347,42 @@ class ComposeTransform(Transform):
 
 
 identity_transform = ComposeTransform([])
+identity_transform.__doc__ = """The identity transform, :math:`y = x`, of real numbers.
+
+Args:
+    x: Tensor of real numbers.
+
+Returns:
+    ``x`` itself.
+
+Example:
+    >>> torch.distributions.identity_transform(torch.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+"""
+# doctest looks for the docstrings of functions and classes, not of instances.
+__test__ = {"identity_transform": identity_transform.__doc__}
 
 
 class IndependentTransform(Transform):
-    """A transform with its last `reinterpreted_batch_ndims` batch dimensions as event dimensions: the log Jacobians are
-    summed over them.
+    """A transform whose last batch dimensions are event dimensions: the log Jacobians are summed over them.
+
+    Args:
+        base_transform: The transform of the elements.
+        reinterpreted_batch_ndims: Number of batch dimensions that become event dimensions.
+        cache_size: Number of cached results, 0 or 1; see `Transform`. Default: 0.
+
+    Raises:
+        ValueError: The input of a call has fewer dimensions than an event.
+
+    Example:
+        >>> D = torch.distributions
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> t = D.IndependentTransform(D.ExpTransform(), 1)
+        >>> t.log_abs_det_jacobian(x, t(x))
+        tensor([3., 7.])
+
+    See also:
+        `Independent`.
     """
 
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
@@ -308,18 +397,22 @@ class IndependentTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self):
+        """The base transform's domain, for each element of the event."""
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self):
+        """The base transform's codomain, for each element of the event."""
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     @property
     def bijective(self):
+        """Whether the base transform is bijective."""
         return self.base_transform.bijective
 
     @property
     def sign(self):
+        """The base transform's sign."""
         return self.base_transform.sign
 
     def _call(self, x):
@@ -345,5 +438,181 @@ class IndependentTransform(Transform):
         return self.base_transform.inverse_shape(shape)
 
 
-for _class in (Transform, _InverseTransform, ComposeTransform, IndependentTransform):
+class _PiecewiseTransform(Transform):
+    """Several transforms, each for a part of the tensor along `dim`."""
+
+    transforms: list[Transform]
+
+    @property
+    def bijective(self):
+        """Whether all transforms are bijective."""
+        return all(t.bijective for t in self.transforms)
+
+
+class CatTransform(_PiecewiseTransform):
+    """Transforms for consecutive parts of a tensor along a dimension.
+
+    ``tseq[i]`` transforms the next ``lengths[i]`` entries.
+
+    Args:
+        tseq: Transforms, one for each part.
+        dim: Dimension along which the tensor is divided. Default: 0.
+        lengths: Number of entries of each part. Default: ``None``, 1 each.
+        cache_size: Number of cached results, 0 or 1; see `Transform`. Default: 0.
+
+    Raises:
+        AssertionError: An item of ``tseq`` is no `Transform`, ``lengths`` has another length, or the input of a call
+            does not fit.
+
+    Example:
+        >>> D = torch.distributions
+        >>> D.CatTransform([D.ExpTransform(), D.AffineTransform(0.0, 2.0)], lengths=[1, 2])(torch.ones(3))
+        tensor([2.7183, 2.0000, 2.0000])
+
+    See also:
+        `StackTransform`.
+    """
+
+    def __init__(
+        self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0
+    ) -> None:
+        assert all(isinstance(t, Transform) for t in tseq), "All elements of tseq must be Transform instances"
+        if cache_size:
+            tseq = [t.with_cache(cache_size) for t in tseq]
+        super().__init__(cache_size=cache_size)
+        self.transforms = list(tseq)
+        self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
+        assert len(self.lengths) == len(self.transforms), (
+            f"lengths must have same length as tseq, got {len(self.lengths)} and {len(self.transforms)}"
+        )
+        self.dim = dim
+
+    @lazy_property
+    def event_dim(self):
+        """The largest `event_dim` of the transforms."""
+        return max(t.event_dim for t in self.transforms)
+
+    @lazy_property
+    def length(self):
+        """The number of entries along the dimension: the sum of ``lengths``."""
+        return sum(self.lengths)
+
+    def with_cache(self, cache_size=1):
+        if self._cache_size == cache_size:
+            return self
+        return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
+
+    def _parts(self, *tensors):
+        """The transforms with their parts of each tensor."""
+        for name, tensor in zip("xy", tensors, strict=False):
+            assert -tensor.dim() <= self.dim < tensor.dim(), (
+                f"dim {self.dim} out of range for {name} with {tensor.dim()} dimensions"
+            )
+            assert tensor.size(self.dim) == self.length, (
+                f"{name}.size({self.dim}) = {tensor.size(self.dim)} must equal length {self.length}"
+            )
+        start = 0
+        for transform, length in zip(self.transforms, self.lengths, strict=True):
+            yield transform, *(t.narrow(self.dim, start, length) for t in tensors)
+            start += length
+
+    def _call(self, x):
+        return torch.cat([t(part) for t, part in self._parts(x)], dim=self.dim)
+
+    def _inverse(self, y):
+        return torch.cat([t.inv(part) for t, part in self._parts(y)], dim=self.dim)
+
+    def log_abs_det_jacobian(self, x, y):
+        logs = []
+        for transform, before, after in self._parts(x, y):
+            log = transform.log_abs_det_jacobian(before, after)
+            if transform.event_dim < self.event_dim:
+                log = _sum_rightmost(log, self.event_dim - transform.event_dim)
+            logs.append(log)
+        # The dimension counted from the end, without event dimensions.
+        dim = self.dim - x.dim() if self.dim >= 0 else self.dim
+        dim += self.event_dim
+        return torch.cat(logs, dim=dim) if dim < 0 else sum(logs)
+
+    @constraints.dependent_property
+    def domain(self):
+        """The transforms' domains, each for its part."""
+        return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
+
+    @constraints.dependent_property
+    def codomain(self):
+        """The transforms' codomains, each for its part."""
+        return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
+
+
+class StackTransform(_PiecewiseTransform):
+    """Transforms for the slices of a tensor along a dimension.
+
+    ``tseq[i]`` transforms the slice at index ``i``.
+
+    Args:
+        tseq: Transforms, one for each slice.
+        dim: Dimension along which the tensor is divided. Default: 0.
+        cache_size: Number of cached results, 0 or 1; see `Transform`. Default: 0.
+
+    Raises:
+        AssertionError: An item of ``tseq`` is no `Transform`, or the input of a call does not fit.
+
+    Example:
+        >>> D = torch.distributions
+        >>> D.StackTransform([D.ExpTransform(), D.AffineTransform(0.0, 2.0)], dim=1)(torch.ones(1, 2))
+        tensor([[2.7183, 2.0000]])
+
+    See also:
+        `CatTransform`.
+    """
+
+    def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
+        assert all(isinstance(t, Transform) for t in tseq), "All elements of tseq must be Transform instances"
+        if cache_size:
+            tseq = [t.with_cache(cache_size) for t in tseq]
+        super().__init__(cache_size=cache_size)
+        self.transforms = list(tseq)
+        self.dim = dim
+
+    def with_cache(self, cache_size=1):
+        if self._cache_size == cache_size:
+            return self
+        return StackTransform(self.transforms, self.dim, cache_size)
+
+    def _slice(self, z):
+        return [z.select(self.dim, i) for i in range(z.size(self.dim))]
+
+    def _parts(self, *tensors):
+        for name, tensor in zip("xy", tensors, strict=False):
+            assert -tensor.dim() <= self.dim < tensor.dim(), (
+                f"dim {self.dim} out of range for {name} with {tensor.dim()} dimensions"
+            )
+            assert tensor.size(self.dim) == len(self.transforms), (
+                f"{name}.size({self.dim}) = {tensor.size(self.dim)} must equal len(transforms) {len(self.transforms)}"
+            )
+        return zip(self.transforms, *(self._slice(t) for t in tensors), strict=True)
+
+    def _call(self, x):
+        return torch.stack([t(part) for t, part in self._parts(x)], dim=self.dim)
+
+    def _inverse(self, y):
+        return torch.stack([t.inv(part) for t, part in self._parts(y)], dim=self.dim)
+
+    def log_abs_det_jacobian(self, x, y):
+        parts = self._parts(x, y)
+        return torch.stack([t.log_abs_det_jacobian(before, after) for t, before, after in parts], dim=self.dim)
+
+    @constraints.dependent_property
+    def domain(self):
+        """The transforms' domains, each for its slice."""
+        return constraints.stack([t.domain for t in self.transforms], self.dim)
+
+    @constraints.dependent_property
+    def codomain(self):
+        """The transforms' codomains, each for its slice."""
+        return constraints.stack([t.codomain for t in self.transforms], self.dim)
+
+
+for _class in (Transform, _InverseTransform, ComposeTransform, IndependentTransform, CatTransform, StackTransform):
     _class.__module__ = "torchlite.distributions.transforms"  # programs refer to them here

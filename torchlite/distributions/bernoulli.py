@@ -14,11 +14,34 @@ __all__ = ["Bernoulli"]
 
 
 class Bernoulli(ProbsOrLogitsMixin, ExponentialFamily):
-    """1 with probability `probs` (or of log-odds `logits`), else 0.
+    r"""The Bernoulli distribution: 1 with probability :math:`p`, else 0.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.Bernoulli(torch.tensor([0.25])).log_prob(torch.tensor([1.0])).exp()
-    tensor([0.2500])
+    .. math::
+
+        P(X = k) = p^k (1 - p)^{1 - k}, \quad k \in \{0, 1\}
+
+    The parameter is ``probs`` or ``logits``, and exactly one of them.
+
+    Args:
+        probs: Probability :math:`p`, in :math:`[0, 1]`. A number or a tensor.
+        logits: Log-odds :math:`\log(p / (1 - p))`, real. A number or a tensor.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of the parameter.
+        - Event shape: ``()``.
+
+    Raises:
+        ValueError: Both or none of ``probs`` and ``logits`` are given.
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> torch.distributions.Bernoulli(torch.tensor([0.25])).log_prob(torch.tensor([1.0])).exp()
+        tensor([0.2500])
+
+    See also:
+        `Binomial`, `ContinuousBernoulli`, `RelaxedBernoulli`.
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -32,15 +55,20 @@ class Bernoulli(ProbsOrLogitsMixin, ExponentialFamily):
 
     @property
     def mean(self) -> torch.Tensor:
+        """The mean :math:`p`."""
         return self.probs
 
     @property
     def mode(self) -> torch.Tensor:
+        """The most probable value: 1 where :math:`p > 1/2`, 0 where :math:`p < 1/2`, NaN where both are equally
+        probable.
+        """
         mode = (self.probs >= 0.5).to(self.probs)
         return mode.masked_fill(self.probs == 0.5, torch.nan)
 
     @property
     def variance(self) -> torch.Tensor:
+        """The variance :math:`p (1 - p)`."""
         return self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:

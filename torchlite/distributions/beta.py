@@ -13,11 +13,32 @@ __all__ = ["Beta"]
 
 
 class Beta(ExponentialFamily):
-    """The beta distribution: proportional to x**(concentration1 - 1) (1 - x)**(concentration0 - 1).
+    r"""The beta distribution on the unit interval, with concentrations :math:`\alpha` and :math:`\beta`.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.Beta(torch.tensor([1.0]), torch.tensor([3.0])).mean
-    tensor([0.2500])
+    .. math::
+
+        p(x) = \frac{\Gamma(\alpha + \beta)}{\Gamma(\alpha) \, \Gamma(\beta)} \, x^{\alpha - 1} (1 - x)^{\beta - 1},
+        \quad x \in [0, 1]
+
+    Args:
+        concentration1: Concentration :math:`\alpha`, positive. A number or a tensor.
+        concentration0: Concentration :math:`\beta`, positive. A number or a tensor.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of the parameters, broadcast together.
+        - Event shape: ``()``.
+
+    Raises:
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> torch.distributions.Beta(torch.tensor([1.0]), torch.tensor([3.0])).mean
+        tensor([0.2500])
+
+    See also:
+        `Dirichlet`, `Kumaraswamy`.
     """
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
@@ -35,24 +56,27 @@ class Beta(ExponentialFamily):
 
     @property
     def concentration1(self) -> torch.Tensor:
-        """The exponent of x, plus 1."""
+        r"""The concentration :math:`\alpha`: the exponent of :math:`x`, plus 1."""
         return self._dirichlet.concentration[..., 0]
 
     @property
     def concentration0(self) -> torch.Tensor:
-        """The exponent of 1 - x, plus 1."""
+        r"""The concentration :math:`\beta`: the exponent of :math:`1 - x`, plus 1."""
         return self._dirichlet.concentration[..., 1]
 
     @property
     def mean(self) -> torch.Tensor:
+        r"""The mean :math:`\alpha / (\alpha + \beta)`."""
         return self.concentration1 / (self.concentration1 + self.concentration0)
 
     @property
     def mode(self) -> torch.Tensor:
+        r"""The most probable value, :math:`(\alpha - 1) / (\alpha + \beta - 2)` where both concentrations exceed 1."""
         return self._dirichlet.mode[..., 0]
 
     @property
     def variance(self) -> torch.Tensor:
+        r"""The variance :math:`\alpha \beta / ((\alpha + \beta)^2 (\alpha + \beta + 1))`."""
         total = self.concentration1 + self.concentration0
         return self.concentration1 * self.concentration0 / (total.pow(2) * (total + 1))
 

@@ -18,11 +18,36 @@ def _clamp_by_zero(x):
 
 
 class Binomial(ProbsOrLogitsMixin, Distribution):
-    """The number of successes in `total_count` trials of probability `probs` (or log-odds `logits`).
+    r"""The binomial distribution: the number of successes in :math:`n` trials of probability :math:`p`.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.Binomial(2, torch.tensor(0.5)).log_prob(torch.tensor(1.0)).exp()
-    tensor(0.5000)
+    .. math::
+
+        P(X = k) = \binom{n}{k} \, p^k (1 - p)^{n - k}, \quad k \in \{0, 1, \ldots, n\}
+
+    The parameters are ``total_count`` and one of ``probs`` and ``logits``. `entropy` and `enumerate_support` need the
+    same ``total_count`` in all of the batch, else they raise NotImplementedError.
+
+    Args:
+        total_count: Number of trials :math:`n`, a nonnegative integer. A number or a tensor. Default: 1.
+        probs: Probability :math:`p`, in :math:`[0, 1]`. A number or a tensor.
+        logits: Log-odds :math:`\log(p / (1 - p))`, real. A number or a tensor.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of the parameters, broadcast together.
+        - Event shape: ``()``.
+
+    Raises:
+        ValueError: Both or none of ``probs`` and ``logits`` are given.
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> torch.distributions.Binomial(2, torch.tensor(0.5)).log_prob(torch.tensor(1.0)).exp()
+        tensor(0.5000)
+
+    See also:
+        `Bernoulli`, `Multinomial`, `NegativeBinomial`.
     """
 
     arg_constraints = {
@@ -46,18 +71,22 @@ class Binomial(ProbsOrLogitsMixin, Distribution):
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self):
+        """The integers from 0 to ``total_count``."""
         return constraints.integer_interval(0, self.total_count)
 
     @property
     def mean(self) -> torch.Tensor:
+        """The mean :math:`n p`."""
         return self.total_count * self.probs
 
     @property
     def mode(self) -> torch.Tensor:
+        r"""The most probable value :math:`\lfloor (n + 1) p \rfloor`, at most :math:`n`."""
         return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
 
     @property
     def variance(self) -> torch.Tensor:
+        """The variance :math:`n p (1 - p)`."""
         return self.total_count * self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:

@@ -12,12 +12,38 @@ __all__ = ["Categorical"]
 
 
 class Categorical(ProbsOrLogitsMixin, Distribution):
-    """An index with the probabilities in the last dimension of `probs` (weights, which are normalised) or of
-    exp(`logits`).
+    r"""The categorical distribution: an index :math:`k` with probability :math:`p_k`.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.Categorical(torch.tensor([1.0, 3.0])).probs
-    tensor([0.2500, 0.7500])
+    .. math::
+
+        P(X = k) = p_k, \quad k \in \{0, 1, \ldots, K - 1\}
+
+    The last dimension of the parameter, of size :math:`K`, has the probabilities. `probs` and `logits` are normalized:
+    the attributes differ from what was given by a factor or a summand. Samples have dtype int64.
+
+    Args:
+        probs: Nonnegative weights with a positive sum, of shape ``(..., K)``. Each is divided by the sum.
+        logits: Real numbers of shape ``(..., K)``; the probabilities are their softmax.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of the parameter without its last dimension.
+        - Event shape: ``()``.
+
+    Raises:
+        ValueError: Both or none of ``probs`` and ``logits`` are given, or the given one is 0-dimensional.
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> weights = torch.distributions.Categorical(torch.tensor([1.0, 3.0]))
+        >>> weights.probs
+        tensor([0.2500, 0.7500])
+        >>> weights.enumerate_support()
+        tensor([0, 1])
+
+    See also:
+        `OneHotCategorical`, `Multinomial`, `torch.multinomial`.
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -36,6 +62,7 @@ class Categorical(ProbsOrLogitsMixin, Distribution):
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self):
+        """The integers from 0 to :math:`K - 1`."""
         return constraints.integer_interval(0, self._num_events - 1)
 
     def _undefined(self):
@@ -44,14 +71,17 @@ class Categorical(ProbsOrLogitsMixin, Distribution):
 
     @property
     def mean(self) -> torch.Tensor:
+        """NaN: an index has no mean."""
         return self._undefined()
 
     @property
     def mode(self) -> torch.Tensor:
+        """The most probable index; the first of several."""
         return self.probs.argmax(dim=-1)
 
     @property
     def variance(self) -> torch.Tensor:
+        """NaN: an index has no variance."""
         return self._undefined()
 
     def sample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:

@@ -14,12 +14,34 @@ __all__ = ["Cauchy"]
 
 
 class Cauchy(Distribution):
-    """The Cauchy (Lorentz) distribution with median `loc` and half width at half maximum `scale`: that of the ratio of
-    two normals. It has no mean.
+    r"""The Cauchy (Lorentz) distribution, with median :math:`x_0` and half width at half maximum :math:`\gamma`.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.Cauchy(0.0, 1.0).cdf(torch.tensor(1.0))
-    tensor(0.7500)
+    .. math::
+
+        p(x) = \frac{1}{\pi \gamma \left( 1 + ((x - x_0) / \gamma)^2 \right)}, \quad x \in \mathbb{R}
+
+    It is the distribution of the ratio of two independent normal variables of mean 0. It has no mean and no finite
+    variance.
+
+    Args:
+        loc: Median :math:`x_0`, real. A number or a tensor.
+        scale: Half width at half maximum :math:`\gamma`, positive. A number or a tensor.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of the parameters, broadcast together.
+        - Event shape: ``()``.
+
+    Raises:
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> torch.distributions.Cauchy(0.0, 1.0).cdf(torch.tensor(1.0))
+        tensor(0.7500)
+
+    See also:
+        `HalfCauchy`, `StudentT`.
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
@@ -33,14 +55,17 @@ class Cauchy(Distribution):
 
     @property
     def mean(self) -> torch.Tensor:
+        """NaN: the integral of the mean does not converge."""
         return torch.full(self._extended_shape(), math.nan, dtype=self.loc.dtype, device=self.loc.device)
 
     @property
     def mode(self) -> torch.Tensor:
+        """The most probable value :math:`x_0`."""
         return self.loc
 
     @property
     def variance(self) -> torch.Tensor:
+        """Infinity."""
         return torch.full(self._extended_shape(), math.inf, dtype=self.loc.dtype, device=self.loc.device)
 
     def rsample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:

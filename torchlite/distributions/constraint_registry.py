@@ -9,18 +9,29 @@ from __future__ import annotations
 
 from numbers import Number
 
+from torchlite._settings.module_dir import make_module_dir
+
 from . import constraints, transforms
 
 __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
 
 class ConstraintRegistry:
-    """A registry from constraint classes to functions that return a transform for a constraint.
+    """A registry from classes of constraints to functions that return a transform for a constraint.
 
-    >>> import torchlite as torch
-    >>> D = torch.distributions
-    >>> D.biject_to(D.constraints.unit_interval)
-    SigmoidTransform()
+    Calling the registry with a constraint returns the transform, whose codomain is the constraint.
+
+    Example:
+        >>> D = torch.distributions
+        >>> registry = D.constraint_registry.ConstraintRegistry()
+        >>> @registry.register(D.constraints.positive)
+        ... def _(constraint):
+        ...     return D.ExpTransform()
+        >>> registry(D.constraints.positive)
+        ExpTransform()
+
+    See also:
+        `biject_to`, `transform_to`.
     """
 
     def __init__(self) -> None:
@@ -28,8 +39,18 @@ class ConstraintRegistry:
         super().__init__()
 
     def register(self, constraint, factory=None):
-        """Register `factory(constraint)` for a constraint's class (or the class of an instance). Without a factory it
-        is a decorator. TypeError for anything but a class of constraints.
+        """Register a function for a class of constraints; also a decorator.
+
+        Args:
+            constraint: A subclass of `constraints.Constraint`, or an instance of one, which stands for its class.
+            factory: Function that takes a constraint and returns a `Transform`. Default: ``None``; the method then
+                returns a decorator.
+
+        Returns:
+            ``factory``, or a decorator that registers its function.
+
+        Raises:
+            TypeError: ``constraint`` is neither.
         """
         if factory is None:
             return lambda factory: self.register(constraint, factory)
@@ -41,7 +62,17 @@ class ConstraintRegistry:
         return factory
 
     def __call__(self, constraint):
-        """Return a transform whose codomain is the constraint. NotImplementedError if none is registered."""
+        """Return a transform whose codomain is the constraint.
+
+        Args:
+            constraint: A `constraints.Constraint`.
+
+        Returns:
+            A `Transform` from unconstrained numbers.
+
+        Raises:
+            NotImplementedError: No function is registered for the constraint's class.
+        """
         factory = self._registry.get(type(constraint))
         if factory is None:
             raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints") from None
@@ -49,7 +80,58 @@ class ConstraintRegistry:
 
 
 biject_to = ConstraintRegistry()
+biject_to.__doc__ = """Return a bijection from unconstrained numbers to a constraint.
+
+The bijection has `log_abs_det_jacobian`, which Hamiltonian Monte Carlo and variational inference need.
+``@biject_to.register(MyConstraint)`` adds an entry.
+
+Args:
+    constraint: A `constraints.Constraint`.
+
+Returns:
+    A bijective `Transform` whose codomain is the constraint.
+
+Raises:
+    NotImplementedError: No bijection is registered for the constraint's class.
+
+Example:
+    >>> D = torch.distributions
+    >>> D.biject_to(D.constraints.unit_interval)
+    SigmoidTransform()
+    >>> D.biject_to(D.constraints.simplex)
+    StickBreakingTransform()
+
+See also:
+    `transform_to`.
+"""
 transform_to = ConstraintRegistry()
+transform_to.__doc__ = """Return a transform from unconstrained numbers to a constraint, for optimizers.
+
+The transform need not be bijective, and may cost less than that of `biject_to`.
+``@transform_to.register(MyConstraint)`` adds an entry.
+
+Args:
+    constraint: A `constraints.Constraint`.
+
+Returns:
+    A `Transform` whose codomain is the constraint.
+
+Raises:
+    NotImplementedError: No transform is registered for the constraint's class.
+
+Example:
+    >>> D = torch.distributions
+    >>> D.transform_to(D.constraints.simplex)
+    SoftmaxTransform()
+    >>> scale = D.transform_to(D.constraints.positive)(torch.tensor(0.0, requires_grad=True))
+    >>> scale
+    tensor(1., grad_fn=<AddBackward0>)
+
+See also:
+    `biject_to`.
+"""
+# doctest looks for the docstrings of functions and classes, not of instances.
+__test__ = {"biject_to": biject_to.__doc__, "transform_to": transform_to.__doc__}
 
 
 def _register_both(*kinds):
@@ -147,3 +229,6 @@ def _biject_to_stack(constraint):
 @transform_to.register(constraints.stack)
 def _transform_to_stack(constraint):
     return transforms.StackTransform([transform_to(c) for c in constraint.cseq], constraint.dim)
+
+
+__dir__ = make_module_dir(globals())

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 __all__ = [
     "Constraint",
@@ -47,18 +48,29 @@ __all__ = [
 
 
 class Constraint:
-    """A region over which a variable is valid.
+    """A region over which a variable is valid, the base class of all constraints.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.constraints.positive.check(torch.tensor([1.0, -1.0]))
-    tensor([ True, False])
+    `event_dim` is the number of trailing dimensions that are one event, and `is_discrete` tells whether the region is
+    discrete. Constraints without parameters, such as `positive` and `simplex`, are instances. The others are classes:
+    ``interval(0, 1)``.
+
+    Example:
+        >>> torch.distributions.constraints.positive.check(torch.tensor([1.0, -1.0]))
+        tensor([ True, False])
     """
 
     is_discrete: Any = False
     event_dim: Any = 0
 
     def check(self, value):
-        """Return whether each event of `value` satisfies the constraint: a bool tensor of the value's batch shape."""
+        """Check whether each event satisfies the constraint.
+
+        Args:
+            value: Tensor of values; its last `event_dim` dimensions are one event.
+
+        Returns:
+            A bool tensor, of the shape of ``value`` without the event's dimensions.
+        """
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -74,7 +86,20 @@ class _BoundedConstraint(Constraint):
 
 
 class _Dependent(Constraint):
-    """Placeholder of constraints that depend on other variables and cannot be checked."""
+    """A placeholder for a constraint that depends on other variables.
+
+    `check` raises ValueError. Calling the instance `dependent` returns a copy with properties set. A property that is
+    not set raises NotImplementedError.
+
+    Args:
+        is_discrete: Whether the region is discrete, if that is known.
+        event_dim: Number of dimensions of an event, if that is known.
+
+    Example:
+        >>> constraints = torch.distributions.constraints
+        >>> constraints.dependent(is_discrete=False, event_dim=0).event_dim
+        0
+    """
 
     def __init__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented) -> None:
         self._is_discrete = is_discrete
@@ -83,12 +108,14 @@ class _Dependent(Constraint):
 
     @property
     def is_discrete(self):
+        """Whether the region is discrete; NotImplementedError if that is not known."""
         if self._is_discrete is NotImplemented:
             raise NotImplementedError(".is_discrete cannot be determined statically")
         return self._is_discrete
 
     @property
     def event_dim(self):
+        """The number of dimensions of an event; NotImplementedError if that is not known."""
         if self._event_dim is NotImplemented:
             raise NotImplementedError(".event_dim cannot be determined statically")
         return self._event_dim
@@ -105,20 +132,43 @@ class _Dependent(Constraint):
 
 
 def is_dependent(constraint) -> bool:
-    """True if a constraint depends on other variables.
+    """Return whether a constraint depends on other variables.
 
-    >>> import torchlite as torch
-    >>> constraints = torch.distributions.constraints
-    >>> constraints.is_dependent(constraints.dependent), constraints.is_dependent(constraints.real)
-    (True, False)
+    Args:
+        constraint: A `Constraint`.
+
+    Returns:
+        True for `dependent` and for a `dependent_property` of a class, else False.
+
+    Example:
+        >>> constraints = torch.distributions.constraints
+        >>> constraints.is_dependent(constraints.dependent), constraints.is_dependent(constraints.real)
+        (True, False)
     """
     return isinstance(constraint, _Dependent)
 
 
 class _DependentProperty(property, _Dependent):
-    """Decorator: a property of a distribution that is a constraint; on the class it is a dependent constraint.
+    """A decorator for a property that is a constraint, such as the support of a distribution.
 
-    `@constraints.dependent_property(is_discrete=False, event_dim=0)` sets the properties known without an instance.
+    On an instance the property is the constraint that the method returns. On the class it is a dependent constraint,
+    with the properties that are known without an instance.
+
+    Args:
+        fn: The method. Default: ``None``; the decorator then takes it: ``@dependent_property(event_dim=0)``.
+        is_discrete: Whether the region is discrete, if that is known.
+        event_dim: Number of dimensions of an event, if that is known.
+
+    Example:
+        >>> constraints = torch.distributions.constraints
+        >>> class Uniform:
+        ...     def __init__(self, low, high):
+        ...         self.low, self.high = low, high
+        ...     @constraints.dependent_property(is_discrete=False, event_dim=0)
+        ...     def support(self):
+        ...         return constraints.interval(self.low, self.high)
+        >>> Uniform(0, 1).support, Uniform.support.event_dim
+        (Interval(lower_bound=0, upper_bound=1), 0)
     """
 
     def __init__(self, fn=None, *, is_discrete=NotImplemented, event_dim=NotImplemented) -> None:
@@ -141,8 +191,22 @@ class _ConstraintWrapper(Constraint):
 
 
 class _IndependentConstraint(_ConstraintWrapper):
-    """A constraint with its last `reinterpreted_batch_ndims` batch dimensions as event dimensions: all elements must
-    satisfy it.
+    """A constraint whose last batch dimensions are event dimensions: all elements of an event satisfy the base
+    constraint.
+
+    Args:
+        base_constraint: The constraint of the elements.
+        reinterpreted_batch_ndims: Number of batch dimensions that become event dimensions.
+
+    Raises:
+        AssertionError: ``base_constraint`` is no `Constraint`, or ``reinterpreted_batch_ndims`` is not a nonnegative
+            int.
+        ValueError: A checked value has too few dimensions.
+
+    Example:
+        >>> constraints = torch.distributions.constraints
+        >>> constraints.independent(constraints.positive, 1).check(torch.tensor([[1.0, 2.0], [3.0, -1.0]]))
+        tensor([ True, False])
     """
 
     def __init__(self, base_constraint, reinterpreted_batch_ndims) -> None:
@@ -161,6 +225,7 @@ class _IndependentConstraint(_ConstraintWrapper):
 
     @property
     def event_dim(self):
+        """The base constraint's `event_dim` plus the number of reinterpreted dimensions."""
         return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
     def check(self, value):
@@ -176,7 +241,21 @@ class _IndependentConstraint(_ConstraintWrapper):
 
 
 class MixtureSameFamilyConstraint(_ConstraintWrapper):
-    """The support of a mixture: the intersection of its components' supports."""
+    """The support of a mixture: a value satisfies it if it is in the supports of all components.
+
+    Args:
+        base_constraint: The support of the components, whose last batch dimension enumerates them.
+
+    Raises:
+        AssertionError: ``base_constraint`` is no `Constraint`.
+        ValueError: A checked value has too few dimensions.
+
+    Example:
+        >>> constraints = torch.distributions.constraints
+        >>> components = constraints.greater_than(torch.tensor([0.0, 1.0]))
+        >>> constraints.MixtureSameFamilyConstraint(components).check(torch.tensor([0.5, 2.0]))
+        tensor([False,  True])
+    """
 
     def __init__(self, base_constraint) -> None:
         assert isinstance(base_constraint, Constraint), (
@@ -187,6 +266,7 @@ class MixtureSameFamilyConstraint(_ConstraintWrapper):
 
     @property
     def event_dim(self):
+        """The base constraint's `event_dim`."""
         return self.base_constraint.event_dim
 
     def check(self, value):
@@ -202,7 +282,12 @@ class MixtureSameFamilyConstraint(_ConstraintWrapper):
 
 
 class _Boolean(Constraint):
-    """0 or 1."""
+    """The values 0 and 1.
+
+    Example:
+        >>> torch.distributions.constraints.boolean.check(torch.tensor([0.0, 0.5, 1.0]))
+        tensor([ True, False,  True])
+    """
 
     is_discrete = True
 
@@ -211,7 +296,12 @@ class _Boolean(Constraint):
 
 
 class _OneHot(Constraint):
-    """Vectors of zeros and a single one."""
+    """Vectors of zeros and a single one.
+
+    Example:
+        >>> torch.distributions.constraints.one_hot.check(torch.tensor([[0.0, 1.0], [1.0, 1.0]]))
+        tensor([ True, False])
+    """
 
     is_discrete = True
     event_dim = 1
@@ -222,7 +312,16 @@ class _OneHot(Constraint):
 
 
 class _IntegerInterval(_BoundedConstraint):
-    """Integers from `lower_bound` to `upper_bound`, both among them."""
+    """The integers from ``lower_bound`` to ``upper_bound``, both included.
+
+    Args:
+        lower_bound: The least value. A number or a tensor.
+        upper_bound: The greatest value. A number or a tensor.
+
+    Example:
+        >>> torch.distributions.constraints.integer_interval(0, 2).check(torch.tensor([0.0, 1.5, 2.0, 3.0]))
+        tensor([ True, False,  True, False])
+    """
 
     is_discrete = True
 
@@ -268,7 +367,15 @@ class _Real(Constraint):
 
 
 class _GreaterThan(_BoundedConstraint):
-    """Numbers above `lower_bound`."""
+    """The numbers greater than ``lower_bound``.
+
+    Args:
+        lower_bound: The bound, which is excluded. A number or a tensor.
+
+    Example:
+        >>> torch.distributions.constraints.greater_than(1.0).check(torch.tensor([1.0, 2.0]))
+        tensor([False,  True])
+    """
 
     def __init__(self, lower_bound) -> None:
         self.lower_bound = lower_bound
@@ -279,7 +386,15 @@ class _GreaterThan(_BoundedConstraint):
 
 
 class _GreaterThanEq(_BoundedConstraint):
-    """Numbers from `lower_bound` on."""
+    """The numbers greater than or equal to ``lower_bound``.
+
+    Args:
+        lower_bound: The bound, which is included. A number or a tensor.
+
+    Example:
+        >>> torch.distributions.constraints.greater_than_eq(1.0).check(torch.tensor([0.0, 1.0]))
+        tensor([False,  True])
+    """
 
     def __init__(self, lower_bound) -> None:
         self.lower_bound = lower_bound
@@ -290,7 +405,15 @@ class _GreaterThanEq(_BoundedConstraint):
 
 
 class _LessThan(_BoundedConstraint):
-    """Numbers below `upper_bound`."""
+    """The numbers less than ``upper_bound``.
+
+    Args:
+        upper_bound: The bound, which is excluded. A number or a tensor.
+
+    Example:
+        >>> torch.distributions.constraints.less_than(1.0).check(torch.tensor([0.0, 1.0]))
+        tensor([ True, False])
+    """
 
     def __init__(self, upper_bound) -> None:
         self.upper_bound = upper_bound
@@ -301,7 +424,16 @@ class _LessThan(_BoundedConstraint):
 
 
 class _Interval(_BoundedConstraint):
-    """Numbers from `lower_bound` to `upper_bound`, both among them."""
+    """The numbers from ``lower_bound`` to ``upper_bound``, both included.
+
+    Args:
+        lower_bound: The lower bound. A number or a tensor.
+        upper_bound: The upper bound. A number or a tensor.
+
+    Example:
+        >>> torch.distributions.constraints.interval(0.0, 1.0).check(torch.tensor([-0.5, 0.5, 1.0]))
+        tensor([False,  True,  True])
+    """
 
     def __init__(self, lower_bound, upper_bound) -> None:
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
@@ -312,7 +444,16 @@ class _Interval(_BoundedConstraint):
 
 
 class _HalfOpenInterval(_BoundedConstraint):
-    """Numbers from `lower_bound` to below `upper_bound`."""
+    """The numbers from ``lower_bound``, included, to ``upper_bound``, excluded.
+
+    Args:
+        lower_bound: The lower bound, which is included. A number or a tensor.
+        upper_bound: The upper bound, which is excluded. A number or a tensor.
+
+    Example:
+        >>> torch.distributions.constraints.half_open_interval(0.0, 1.0).check(torch.tensor([0.0, 1.0]))
+        tensor([ True, False])
+    """
 
     def __init__(self, lower_bound, upper_bound) -> None:
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
@@ -323,7 +464,12 @@ class _HalfOpenInterval(_BoundedConstraint):
 
 
 class _Simplex(Constraint):
-    """Vectors of nonnegative numbers whose sum is 1."""
+    """Vectors of nonnegative numbers with sum 1, up to a rounding of 1e-6.
+
+    Example:
+        >>> torch.distributions.constraints.simplex.check(torch.tensor([[0.25, 0.75], [0.5, 0.75]]))
+        tensor([ True, False])
+    """
 
     event_dim = 1
 
@@ -332,7 +478,15 @@ class _Simplex(Constraint):
 
 
 class _Multinomial(Constraint):
-    """Vectors of counts whose sum is at most `upper_bound`."""
+    """Vectors of nonnegative numbers with a sum of at most ``upper_bound``.
+
+    Args:
+        upper_bound: The greatest sum. A number or a tensor.
+
+    Example:
+        >>> torch.distributions.constraints.multinomial(3).check(torch.tensor([[1, 2], [2, 2]]))
+        tensor([ True, False])
+    """
 
     is_discrete = True
     event_dim = 1
@@ -360,7 +514,7 @@ class _LowerTriangular(_MatrixConstraint):
 
 
 class _LowerCholesky(_MatrixConstraint):
-    """Lower triangular matrices with a positive diagonal."""
+    """Lower triangular matrices with a positive diagonal: Cholesky factors of positive definite matrices."""
 
     def check(self, value):
         lower = self._all_entries(value.tril() == value)
@@ -368,7 +522,9 @@ class _LowerCholesky(_MatrixConstraint):
 
 
 class _CorrCholesky(_MatrixConstraint):
-    """Lower triangular matrices with a positive diagonal and rows of length 1: factors of correlation matrices."""
+    """Lower triangular matrices with a positive diagonal and rows of length 1: Cholesky factors of correlation
+    matrices.
+    """
 
     def check(self, value):
         tolerance = torch.finfo(value.dtype).eps * value.size(-1) * 10  # ten roundings a summand
@@ -377,14 +533,14 @@ class _CorrCholesky(_MatrixConstraint):
 
 
 class _Square(_MatrixConstraint):
-    """Matrices of as many rows as columns."""
+    """Square matrices."""
 
     def check(self, value):
         return torch.full(value.shape[:-2], value.shape[-2] == value.shape[-1], dtype=torch.bool, device=value.device)
 
 
 class _Symmetric(_Square):
-    """Matrices that equal their transpose, nearly."""
+    """Symmetric matrices, up to a rounding of 1e-6."""
 
     def check(self, value):
         is_square = super().check(value)
@@ -424,7 +580,25 @@ class _SequenceConstraint(Constraint):
 
 
 class _Cat(_SequenceConstraint):
-    """Applies `cseq[i]` to the next `lengths[i]` entries along `dim` (by default 1 each)."""
+    """Constraints for consecutive parts of a value along a dimension.
+
+    ``cseq[i]`` constrains the next ``lengths[i]`` entries.
+
+    Args:
+        cseq: Constraints, one for each part.
+        dim: Dimension along which the value is divided. Default: 0.
+        lengths: Number of entries of each part. Default: ``None``, 1 each.
+
+    Raises:
+        AssertionError: An item of ``cseq`` is no `Constraint`, ``lengths`` has another length, or a checked value has
+            no dimension ``dim``.
+
+    Example:
+        >>> constraints = torch.distributions.constraints
+        >>> parts = constraints.cat([constraints.positive, constraints.less_than(0.0)], lengths=[1, 2])
+        >>> parts.check(torch.tensor([1.0, -1.0, 1.0]))
+        tensor([ True,  True, False])
+    """
 
     def __init__(self, cseq, dim=0, lengths=None) -> None:
         cseq = list(cseq)
@@ -439,6 +613,7 @@ class _Cat(_SequenceConstraint):
 
     @property
     def event_dim(self):
+        """The largest `event_dim` of the constraints."""
         return max(c.event_dim for c in self.cseq)
 
     def check(self, value):
@@ -453,7 +628,23 @@ class _Cat(_SequenceConstraint):
 
 
 class _Stack(_SequenceConstraint):
-    """Applies `cseq[i]` to the slice at index i along `dim`."""
+    """Constraints for the slices of a value along a dimension.
+
+    ``cseq[i]`` constrains the slice at index ``i``.
+
+    Args:
+        cseq: Constraints, one for each slice.
+        dim: Dimension along which the value is divided. Default: 0.
+
+    Raises:
+        AssertionError: An item of ``cseq`` is no `Constraint`, or a checked value has no dimension ``dim``.
+
+    Example:
+        >>> constraints = torch.distributions.constraints
+        >>> constraints.stack([constraints.positive, constraints.real]).check(torch.tensor([[1.0, -1.0], [1.0, -1.0]]))
+        tensor([[ True, False],
+                [ True,  True]])
+    """
 
     def __init__(self, cseq, dim=0) -> None:
         cseq = list(cseq)
@@ -464,6 +655,7 @@ class _Stack(_SequenceConstraint):
 
     @property
     def event_dim(self):
+        """The largest `event_dim` of the constraints, and 1 more if the slices are along an event dimension."""
         dim = max(c.event_dim for c in self.cseq)
         return dim + 1 if self.dim + dim < 0 else dim
 
@@ -504,3 +696,6 @@ positive_semidefinite = _PositiveSemidefinite()
 positive_definite = _PositiveDefinite()
 cat = _Cat
 stack = _Stack
+
+
+__dir__ = make_module_dir(globals())

@@ -16,14 +16,38 @@ __all__ = ["ContinuousBernoulli"]
 
 
 class ContinuousBernoulli(ProbsOrLogitsMixin, ExponentialFamily):
-    """A density on [0, 1] that is proportional to p**x (1 - p)**(1 - x), with p = `probs` in (0, 1) or of log-odds
-    `logits` (G. Loaiza-Ganem and J. P. Cunningham, "The continuous Bernoulli", 2019).
+    r"""The continuous Bernoulli distribution on the unit interval.
 
-    Its formulas divide 0 by 0 at p = 1/2; between `lims` they are replaced by Taylor expansions about 1/2.
+    .. math::
 
-    >>> import torchlite as torch
-    >>> torch.distributions.ContinuousBernoulli(torch.tensor(0.5)).mean
-    tensor(0.5000)
+        p(x) = C(p) \, p^x (1 - p)^{1 - x}, \quad x \in [0, 1], \qquad
+        C(p) = \frac{\log(1 - p) - \log p}{1 - 2 p}
+
+    :math:`C(1/2)` is 2. The formulas divide 0 by 0 at :math:`p = 1/2`. For :math:`p` between ``lims`` they are replaced
+    by Taylor expansions about :math:`1/2`. The parameter is ``probs`` or ``logits``, and exactly one of them.
+
+    Args:
+        probs: Parameter :math:`p`, in :math:`[0, 1]`; it is clamped away from 0 and 1. A number or a tensor.
+        logits: Log-odds :math:`\log(p / (1 - p))`, real. A number or a tensor.
+        lims: Bounds of :math:`p` between which the Taylor expansions are used. Default: ``(0.499, 0.501)``.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of the parameter.
+        - Event shape: ``()``.
+
+    Raises:
+        ValueError: Both or none of ``probs`` and ``logits`` are given.
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> torch.distributions.ContinuousBernoulli(torch.tensor(0.5)).mean
+        tensor(0.5000)
+
+    References:
+        G. Loaiza-Ganem and J. P. Cunningham, "The continuous Bernoulli: fixing a pervasive error in variational
+        autoencoders", 2019.
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -73,6 +97,7 @@ class ContinuousBernoulli(ProbsOrLogitsMixin, ExponentialFamily):
 
     @property
     def mean(self) -> torch.Tensor:
+        r"""The mean :math:`p / (2 p - 1) + 1 / (\log(1 - p) - \log p)`; :math:`1/2` for :math:`p = 1/2`."""
         cut = self._cut_probs()
         exact = cut / (2.0 * cut - 1.0) + 1.0 / (torch.log1p(-cut) - torch.log(cut))
         x = self.probs - 0.5
@@ -80,10 +105,14 @@ class ContinuousBernoulli(ProbsOrLogitsMixin, ExponentialFamily):
 
     @property
     def stddev(self) -> torch.Tensor:
+        """The standard deviation: the square root of `variance`."""
         return torch.sqrt(self.variance)
 
     @property
     def variance(self) -> torch.Tensor:
+        r"""The variance :math:`-p (1 - p) / (1 - 2 p)^2 + 1 / (\log(1 - p) - \log p)^2`; :math:`1/12` for
+        :math:`p = 1/2`.
+        """
         cut = self._cut_probs()
         exact = cut * (cut - 1.0) / torch.pow(1.0 - 2.0 * cut, 2)
         exact = exact + 1.0 / torch.pow(torch.log1p(-cut) - torch.log(cut), 2)

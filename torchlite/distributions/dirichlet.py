@@ -39,11 +39,37 @@ class _Dirichlet(Function):
 
 
 class Dirichlet(ExponentialFamily):
-    """The Dirichlet distribution over the simplex: proportional to the product of x_i**(concentration_i - 1).
+    r"""The Dirichlet distribution on the simplex, with concentrations :math:`\alpha_1, \ldots, \alpha_K`.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.Dirichlet(torch.tensor([1.0, 3.0])).mean
-    tensor([0.2500, 0.7500])
+    .. math::
+
+        p(x) = \frac{\Gamma\left( \sum_{i=1}^K \alpha_i \right)}{\prod_{i=1}^K \Gamma(\alpha_i)}
+        \prod_{i=1}^K x_i^{\alpha_i - 1}, \quad x_i \ge 0, \quad \sum_{i=1}^K x_i = 1
+
+    Samples have implicit gradients.
+
+    Args:
+        concentration: Positive concentrations, a tensor of shape ``(..., K)``.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of ``concentration`` without its last dimension.
+        - Event shape: ``(K,)``.
+
+    Raises:
+        ValueError: ``concentration`` is 0-dimensional.
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> torch.distributions.Dirichlet(torch.tensor([1.0, 3.0])).mean
+        tensor([0.2500, 0.7500])
+
+    References:
+        M. Jankowiak and F. Obermeyer, "Pathwise derivatives beyond the reparameterization trick", 2018.
+
+    See also:
+        `Beta`, `LogisticNormal`.
     """
 
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
@@ -71,10 +97,15 @@ class Dirichlet(ExponentialFamily):
 
     @property
     def mean(self) -> torch.Tensor:
+        r"""The mean :math:`\alpha_i / \sum_j \alpha_j`."""
         return self.concentration / self.concentration.sum(-1, True)
 
     @property
     def mode(self) -> torch.Tensor:
+        r"""The most probable value, proportional to :math:`\max(\alpha_i - 1, 0)`.
+
+        If all concentrations are below 1, the density is infinite at the corners, and a corner is returned.
+        """
         above = (self.concentration - 1).clamp(min=0.0)
         mode = above / above.sum(-1, True)
         # If no component exceeds 1 the density grows towards the corners: take the most likely one.
@@ -84,6 +115,7 @@ class Dirichlet(ExponentialFamily):
 
     @property
     def variance(self) -> torch.Tensor:
+        r"""The variance :math:`\alpha_i (s - \alpha_i) / (s^2 (s + 1))`, with :math:`s = \sum_j \alpha_j`."""
         total = self.concentration.sum(-1, True)
         return self.concentration * (total - self.concentration) / (total.pow(2) * (total + 1))
 

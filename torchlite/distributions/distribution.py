@@ -14,19 +14,32 @@ __all__ = ["Distribution"]
 
 
 class Distribution:
-    """A probability distribution over tensors.
+    """A probability distribution over tensors, the base class of all distributions.
 
-    A batch of distributions has `batch_shape`, one draw of each `event_shape`. `sample(shape)` returns a tensor of
-    shape `shape + batch_shape + event_shape`, `log_prob(value)` one of `shape + batch_shape`. Gradients flow through
-    `rsample` to the parameters. Subclasses declare `arg_constraints` and `support`; parameters and values are checked
-    against them unless `validate_args=False`.
+    A batch of distributions has a `batch_shape`, and one draw from each has an `event_shape`. Gradients flow through
+    `rsample` to the parameters. Subclasses declare `arg_constraints` and `support`. Unless ``validate_args=False``,
+    parameters and values are checked against them. A subclass that lists its batched parameters in ``_broadcast``
+    inherits `expand`.
 
-    A subclass that lists its batched parameters in `_broadcast` inherits `expand`.
+    Args:
+        batch_shape: Shape over which the parameters are batched. Default: ``()``.
+        event_shape: Shape of one draw. Default: ``()``.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
 
-    >>> import torchlite as torch
-    >>> normal = torch.distributions.Normal(torch.zeros(3), 1.0)
-    >>> normal.batch_shape, normal.log_prob(torch.zeros(2, 3)).shape
-    (torch.Size([3]), torch.Size([2, 3]))
+    Shape:
+        - ``sample(shape)`` and ``rsample(shape)``: ``shape + batch_shape + event_shape``.
+        - ``log_prob(value)``: the shape of ``value`` broadcast with ``batch_shape + event_shape``, without the event's
+          dimensions.
+
+    Raises:
+        ValueError: A parameter violates its constraint, or a value is outside of the support, and arguments are
+            validated.
+
+    Example:
+        >>> normal = torch.distributions.Normal(torch.zeros(3), 1.0)
+        >>> normal.batch_shape, normal.event_shape, normal.log_prob(torch.zeros(2, 3)).shape
+        (torch.Size([3]), torch.Size([]), torch.Size([2, 3]))
     """
 
     has_rsample: Any = False
@@ -37,7 +50,14 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Set whether distributions check their arguments by default. ValueError for anything but a bool."""
+        """Set whether distributions validate their arguments by default.
+
+        Args:
+            value: The new default, for distributions that get ``validate_args=None``.
+
+        Raises:
+            ValueError: ``value`` is not a bool.
+        """
         if value not in [True, False]:
             raise ValueError
         Distribution._validate_args = value
@@ -81,7 +101,14 @@ class Distribution:
     def expand(self, batch_shape, _instance=None):
         """Return the same distribution for a batch of another shape; its parameters are expanded views.
 
-        `_instance` is for subclasses: an object to fill instead of a new one.
+        Args:
+            batch_shape: The new batch shape, to which the present one broadcasts.
+
+        Returns:
+            A distribution of the same class with the new `batch_shape`.
+
+        Raises:
+            NotImplementedError: The class defines ``__init__`` and neither ``expand`` nor ``_broadcast``.
         """
         names = getattr(type(self), "_broadcast", None)
         if names is None:
@@ -124,65 +151,126 @@ class Distribution:
 
     @property
     def mean(self) -> torch.Tensor:
-        """The mean, of shape `batch_shape + event_shape`."""
+        """The mean, of shape ``batch_shape + event_shape``."""
         raise NotImplementedError
 
     @property
     def mode(self) -> torch.Tensor:
-        """The most likely value."""
+        """The most probable value, of shape ``batch_shape + event_shape``."""
         raise NotImplementedError(f"{self.__class__} does not implement mode")
 
     @property
     def variance(self) -> torch.Tensor:
-        """The variance of each element."""
+        """The variance of each element, of shape ``batch_shape + event_shape``."""
         raise NotImplementedError
 
     @property
     def stddev(self) -> torch.Tensor:
-        """The standard deviation: the root of the variance."""
+        """The standard deviation of each element: the square root of `variance`."""
         return self.variance.sqrt()
 
     def sample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
-        """Draws of shape `sample_shape + batch_shape + event_shape`, without gradients."""
+        """Draw samples without gradients.
+
+        Args:
+            sample_shape: Shape of the draws, in front of the batch dimensions. Default: ``()``, one draw.
+
+        Returns:
+            A tensor of shape ``sample_shape + batch_shape + event_shape``.
+        """
         with torch.no_grad():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
-        """Draw samples with gradients to the parameters, if `has_rsample`; else NotImplementedError."""
+        """Draw samples with gradients to the parameters (reparameterized samples).
+
+        Args:
+            sample_shape: Shape of the draws, in front of the batch dimensions. Default: ``()``, one draw.
+
+        Returns:
+            A tensor of shape ``sample_shape + batch_shape + event_shape``.
+
+        Raises:
+            NotImplementedError: The class has no such samples: ``has_rsample`` is false.
+        """
         raise NotImplementedError
 
     def sample_n(self, n: int) -> torch.Tensor:
-        """`sample((n,))`. Deprecated."""
+        """Return ``sample((n,))``, with a warning; deprecated.
+
+        Args:
+            n: Number of draws.
+
+        Returns:
+            A tensor of shape ``(n,) + batch_shape + event_shape``.
+        """
         warnings.warn(
             "`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", category=FutureWarning, stacklevel=2
         )
         return self.sample(torch.Size((n,)))
 
     def log_prob(self, value) -> torch.Tensor:
-        """The logarithm of the density, or of the probability, at `value`."""
+        """Compute the logarithm of the density, or of the probability mass, at a value.
+
+        Args:
+            value: Tensor that broadcasts with ``batch_shape + event_shape``.
+
+        Returns:
+            The logarithms, one for each event.
+
+        Raises:
+            ValueError: The value has a wrong shape or is outside of the support, and arguments are validated.
+        """
         raise NotImplementedError
 
     def cdf(self, value) -> torch.Tensor:
-        """The probability of a draw up to `value`."""
+        r"""Compute the cumulative distribution function :math:`F(x) = P(X \le x)`.
+
+        Args:
+            value: Tensor that broadcasts with ``batch_shape + event_shape``.
+
+        Returns:
+            The probabilities, one for each event.
+
+        Raises:
+            NotImplementedError: The class does not define this function.
+        """
         raise NotImplementedError
 
     def icdf(self, value) -> torch.Tensor:
-        """The quantile function, the inverse of `cdf`."""
+        """Compute the quantile function, the inverse of `cdf`.
+
+        Args:
+            value: Probabilities, in a tensor that broadcasts with ``batch_shape + event_shape``.
+
+        Returns:
+            The quantiles.
+
+        Raises:
+            NotImplementedError: The class does not define this function.
+        """
         raise NotImplementedError
 
     def enumerate_support(self, expand: bool = True) -> torch.Tensor:
-        """Return all values of a discrete distribution along a new first dimension, of shape `(count,) + batch_shape +
-        event_shape`; `expand=False` returns batch dimensions of size 1. NotImplementedError unless
-        `has_enumerate_support`.
+        """Return all values of a discrete distribution along a new first dimension.
+
+        Args:
+            expand: Whether to expand the values over the batch dimensions; else those have size 1. Default: ``True``.
+
+        Returns:
+            A tensor of shape ``(count,) + batch_shape + event_shape``.
+
+        Raises:
+            NotImplementedError: The support is not finite: ``has_enumerate_support`` is false.
         """
         raise NotImplementedError
 
     def entropy(self) -> torch.Tensor:
-        """The entropy in nats, of shape `batch_shape`."""
+        """Compute the entropy in nats, of shape `batch_shape`."""
         raise NotImplementedError
 
     def perplexity(self) -> torch.Tensor:
-        """exp of the entropy."""
+        """Compute the perplexity, exp of the entropy, of shape `batch_shape`."""
         return torch.exp(self.entropy())
 
     def _extended_shape(self, sample_shape: torch.types._size = torch.Size()) -> torch.Size:

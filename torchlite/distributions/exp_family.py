@@ -12,10 +12,34 @@ __all__ = ["ExponentialFamily"]
 
 
 class ExponentialFamily(Distribution):
-    """A distribution of an exponential family; subclasses define its natural parameters and log-normaliser.
+    r"""A distribution of an exponential family, the base class of those with natural parameters.
 
-    The entropy follows from them (F. Nielsen and R. Nock, "Entropies and cross-entropies of exponential families",
-    2010): A(theta) - <theta, grad A(theta)> - E[log h(x)].
+    .. math::
+
+        p(x) = h(x) \exp\left( \langle T(x), \theta \rangle - A(\theta) \right)
+
+    Subclasses define the natural parameters :math:`\theta` (``_natural_params``), the log-normalizer :math:`A`
+    (``_log_normalizer``) and :math:`E[\log h(x)]` (``_mean_carrier_measure``). The entropy follows from them:
+
+    .. math::
+
+        H = A(\theta) - \langle \theta, \nabla A(\theta) \rangle - E[\log h(x)]
+
+    Args:
+        batch_shape: Shape over which the parameters are batched. Default: ``()``.
+        event_shape: Shape of one draw. Default: ``()``.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Example:
+        >>> poisson = torch.distributions.Poisson(torch.tensor(2.0))
+        >>> isinstance(poisson, torch.distributions.ExponentialFamily)
+        True
+        >>> torch.distributions.Exponential(torch.tensor(2.0)).entropy()
+        tensor(0.3069)
+
+    References:
+        F. Nielsen and R. Nock, "Entropies and cross-entropies of exponential families", 2010.
     """
 
     @property
@@ -33,7 +57,7 @@ class ExponentialFamily(Distribution):
         raise NotImplementedError
 
     def entropy(self) -> torch.Tensor:
-        """The entropy by the gradient of the log-normaliser; it can be differentiated in turn."""
+        """Compute the entropy from the gradient of the log-normalizer; the result is differentiable."""
         parameters = [p.detach().requires_grad_() for p in self._natural_params]
         normalizer = self._log_normalizer(*parameters)
         gradients = torch.autograd.grad(normalizer.sum(), parameters, create_graph=True)

@@ -12,11 +12,30 @@ __all__ = ["Exponential"]
 
 
 class Exponential(ExponentialFamily):
-    """The exponential distribution: rate exp(-rate x).
+    r"""The exponential distribution, with rate :math:`\lambda`.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.Exponential(2.0).mean
-    tensor(0.5000)
+    .. math::
+
+        p(x) = \lambda \exp(-\lambda x), \quad x \ge 0
+
+    Args:
+        rate: Rate :math:`\lambda`, positive: the inverse of the mean. A number or a tensor.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of ``rate``.
+        - Event shape: ``()``.
+
+    Raises:
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> torch.distributions.Exponential(2.0).mean
+        tensor(0.5000)
+
+    See also:
+        `Gamma`, `Weibull`, `Poisson`.
     """
 
     arg_constraints = {"rate": constraints.positive}
@@ -31,18 +50,22 @@ class Exponential(ExponentialFamily):
 
     @property
     def mean(self) -> torch.Tensor:
+        r"""The mean :math:`1 / \lambda`."""
         return self.rate.reciprocal()
 
     @property
     def mode(self) -> torch.Tensor:
+        """The most probable value: 0."""
         return torch.zeros_like(self.rate)
 
     @property
     def stddev(self) -> torch.Tensor:
+        r"""The standard deviation :math:`1 / \lambda`."""
         return self.rate.reciprocal()
 
     @property
     def variance(self) -> torch.Tensor:
+        r"""The variance :math:`1 / \lambda^2`."""
         return self.rate.pow(-2)
 
     def rsample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:

@@ -13,12 +13,36 @@ __all__ = ["FisherSnedecor"]
 
 
 class FisherSnedecor(Distribution):
-    """The F distribution with `df1` and `df2` degrees of freedom: that of the ratio of two chi-squared variates, each
-    over its degrees of freedom.
+    r"""The F distribution, with :math:`d_1` and :math:`d_2` degrees of freedom.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.FisherSnedecor(torch.tensor([2.0]), torch.tensor([4.0])).mean
-    tensor([2.])
+    .. math::
+
+        p(x) = \frac{\Gamma\left( \frac{d_1 + d_2}{2} \right)}{\Gamma\left( \frac{d_1}{2} \right)
+        \Gamma\left( \frac{d_2}{2} \right)} \left( \frac{d_1}{d_2} \right)^{d_1 / 2} x^{d_1 / 2 - 1}
+        \left( 1 + \frac{d_1}{d_2} x \right)^{-(d_1 + d_2) / 2}, \quad x > 0
+
+    It is the distribution of :math:`(A / d_1) / (B / d_2)` for independent chi-squared variables :math:`A` and
+    :math:`B` with :math:`d_1` and :math:`d_2` degrees of freedom.
+
+    Args:
+        df1: Degrees of freedom :math:`d_1` of the numerator, positive. A number or a tensor.
+        df2: Degrees of freedom :math:`d_2` of the denominator, positive. A number or a tensor.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of the parameters, broadcast together.
+        - Event shape: ``()``.
+
+    Raises:
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> torch.distributions.FisherSnedecor(torch.tensor([2.0]), torch.tensor([4.0])).mean
+        tensor([2.])
+
+    See also:
+        `Chi2`, `StudentT`.
     """
 
     arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
@@ -38,16 +62,19 @@ class FisherSnedecor(Distribution):
 
     @property
     def mean(self) -> torch.Tensor:
+        r"""The mean :math:`d_2 / (d_2 - 2)`; NaN for :math:`d_2 \le 2`."""
         df2 = self.df2.masked_fill(self.df2 <= 2, torch.nan)
         return df2 / (df2 - 2)
 
     @property
     def mode(self) -> torch.Tensor:
+        r"""The most probable value :math:`(d_1 - 2) \, d_2 / (d_1 (d_2 + 2))`; NaN for :math:`d_1 \le 2`."""
         mode = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
         return mode.masked_fill(self.df1 <= 2, torch.nan)
 
     @property
     def variance(self) -> torch.Tensor:
+        r"""The variance :math:`2 d_2^2 (d_1 + d_2 - 2) / (d_1 (d_2 - 2)^2 (d_2 - 4))`; NaN for :math:`d_2 \le 4`."""
         df2 = self.df2.masked_fill(self.df2 <= 4, torch.nan)
         return 2 * df2.pow(2) * (self.df1 + df2 - 2) / (self.df1 * (df2 - 2).pow(2) * (df2 - 4))
 

@@ -17,14 +17,36 @@ def _standard_gamma(concentration):
 
 
 class Gamma(ExponentialFamily):
-    """The gamma distribution of shape `concentration` and `rate`: x**(c - 1) exp(-rate x) rate**c / Gamma(c).
+    r"""The gamma distribution, with shape :math:`\alpha` and rate :math:`\beta`.
 
-    Its samples have implicit gradients (M. Figurnov, S. Mohamed and A. Mnih, "Implicit reparameterization gradients",
-    2018).
+    .. math::
 
-    >>> import torchlite as torch
-    >>> torch.distributions.Gamma(torch.tensor(2.0), torch.tensor(4.0)).mean
-    tensor(0.5000)
+        p(x) = \frac{\beta^\alpha}{\Gamma(\alpha)} \, x^{\alpha - 1} \exp(-\beta x), \quad x \ge 0
+
+    Samples have implicit gradients, and are clamped to the dtype's smallest positive normal number.
+
+    Args:
+        concentration: Shape :math:`\alpha`, positive. A number or a tensor.
+        rate: Rate :math:`\beta`, positive: the inverse of the scale. A number or a tensor.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of the parameters, broadcast together.
+        - Event shape: ``()``.
+
+    Raises:
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> torch.distributions.Gamma(torch.tensor(2.0), torch.tensor(4.0)).mean
+        tensor(0.5000)
+
+    References:
+        M. Figurnov, S. Mohamed and A. Mnih, "Implicit reparameterization gradients", 2018.
+
+    See also:
+        `Chi2`, `InverseGamma`, `Exponential`.
     """
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
@@ -39,14 +61,17 @@ class Gamma(ExponentialFamily):
 
     @property
     def mean(self) -> torch.Tensor:
+        r"""The mean :math:`\alpha / \beta`."""
         return self.concentration / self.rate
 
     @property
     def mode(self) -> torch.Tensor:
+        r"""The most probable value :math:`(\alpha - 1) / \beta`, at least 0."""
         return ((self.concentration - 1) / self.rate).clamp(min=0)
 
     @property
     def variance(self) -> torch.Tensor:
+        r"""The variance :math:`\alpha / \beta^2`."""
         return self.concentration / self.rate.pow(2)
 
     def rsample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:

@@ -14,13 +14,34 @@ __all__ = ["Geometric"]
 
 
 class Geometric(ProbsOrLogitsMixin, Distribution):
-    """The number of failed trials of probability `probs` (or log-odds `logits`) before the first success: (1 - p)**k p.
+    r"""The geometric distribution: the number of failures before the first success, with success probability :math:`p`.
 
-    `Tensor.geometric_` counts the success too.
+    .. math::
 
-    >>> import torchlite as torch
-    >>> torch.distributions.Geometric(torch.tensor(0.5)).log_prob(torch.tensor(1.0)).exp()
-    tensor(0.2500)
+        P(X = k) = (1 - p)^k \, p, \quad k \in \{0, 1, 2, \ldots\}
+
+    The parameter is ``probs`` or ``logits``, and exactly one of them. `torch.Tensor.geometric_` counts the success too.
+
+    Args:
+        probs: Probability :math:`p`, in :math:`(0, 1]`. A number or a tensor.
+        logits: Log-odds :math:`\log(p / (1 - p))`, real. A number or a tensor.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of the parameter.
+        - Event shape: ``()``.
+
+    Raises:
+        ValueError: Both or none of ``probs`` and ``logits`` are given.
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> torch.distributions.Geometric(torch.tensor(0.5)).log_prob(torch.tensor(1.0)).exp()
+        tensor(0.2500)
+
+    See also:
+        `NegativeBinomial`, `Bernoulli`.
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -39,14 +60,17 @@ class Geometric(ProbsOrLogitsMixin, Distribution):
 
     @property
     def mean(self) -> torch.Tensor:
+        """The mean :math:`1 / p - 1`."""
         return 1.0 / self.probs - 1.0
 
     @property
     def mode(self) -> torch.Tensor:
+        """The most probable value: 0."""
         return torch.zeros_like(self.probs)
 
     @property
     def variance(self) -> torch.Tensor:
+        """The variance :math:`(1 - p) / p^2`."""
         return (1.0 / self.probs - 1.0) / self.probs
 
     def sample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:

@@ -16,11 +16,31 @@ __all__ = ["Gumbel"]
 
 
 class Gumbel(TransformedDistribution):
-    """The Gumbel distribution of maxima: P(X <= x) = exp(-exp(-(x - loc) / scale)).
+    r"""The Gumbel distribution of maxima, with location :math:`\mu` and scale :math:`\beta`.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.Gumbel(torch.tensor([1.0]), torch.tensor([2.0])).mode
-    tensor([1.])
+    .. math::
+
+        p(x) = \frac{1}{\beta} \exp\left( -z - \exp(-z) \right), \quad z = \frac{x - \mu}{\beta}, \quad x \in \mathbb{R}
+
+    Args:
+        loc: Location :math:`\mu`, real. A number or a tensor.
+        scale: Scale :math:`\beta`, positive. A number or a tensor.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of the parameters, broadcast together.
+        - Event shape: ``()``.
+
+    Raises:
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> torch.distributions.Gumbel(torch.tensor([1.0]), torch.tensor([2.0])).mode
+        tensor([1.])
+
+    See also:
+        `RelaxedOneHotCategorical`, `torch.nn.functional.gumbel_softmax`.
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
@@ -52,18 +72,22 @@ class Gumbel(TransformedDistribution):
 
     @property
     def mean(self) -> torch.Tensor:
+        r"""The mean :math:`\mu + \gamma \beta`, with Euler's constant :math:`\gamma \approx 0.5772`."""
         return self.loc + self.scale * euler_constant
 
     @property
     def mode(self) -> torch.Tensor:
+        r"""The most probable value :math:`\mu`."""
         return self.loc
 
     @property
     def stddev(self) -> torch.Tensor:
+        r"""The standard deviation :math:`\pi \beta / \sqrt{6}`."""
         return (math.pi / math.sqrt(6)) * self.scale
 
     @property
     def variance(self) -> torch.Tensor:
+        r"""The variance :math:`\pi^2 \beta^2 / 6`."""
         return self.stddev.pow(2)
 
     def entropy(self) -> torch.Tensor:

@@ -16,14 +16,35 @@ D = TypeVar("D", bound=Distribution)
 
 
 class Independent(Distribution, Generic[D]):
-    """A distribution with its last `reinterpreted_batch_ndims` batch dimensions as event dimensions: log-probabilities
-    are summed over them.
+    r"""A distribution with batch dimensions of another one as event dimensions.
 
-    >>> import torchlite as torch
-    >>> D = torch.distributions
-    >>> diagonal = D.Independent(D.Normal(torch.zeros(2, 3), 1.0), 1)
-    >>> diagonal.batch_shape, diagonal.event_shape
-    (torch.Size([2]), torch.Size([3]))
+    .. math::
+
+        \log p(x) = \sum_i \log p_i(x_i)
+
+    The last ``reinterpreted_batch_ndims`` batch dimensions of the base distribution become event dimensions, over which
+    `log_prob` and `entropy` are summed. The support is that of the base distribution for each element.
+
+    Args:
+        base_distribution: The distribution of the elements.
+        reinterpreted_batch_ndims: Number of batch dimensions that become event dimensions.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of the base distribution without its last ``reinterpreted_batch_ndims`` dimensions.
+        - Event shape: those dimensions, followed by the base distribution's event shape.
+
+    Raises:
+        ValueError: The base distribution has fewer batch dimensions.
+
+    Example:
+        >>> D = torch.distributions
+        >>> diagonal = D.Independent(D.Normal(torch.zeros(2, 3), 1.0), 1)
+        >>> diagonal.batch_shape, diagonal.event_shape
+        (torch.Size([2]), torch.Size([3]))
+        >>> diagonal.log_prob(torch.zeros(2, 3)).shape
+        torch.Size([2])
     """
 
     arg_constraints: dict[str, constraints.Constraint] = {}
@@ -48,14 +69,19 @@ class Independent(Distribution, Generic[D]):
 
     @property
     def has_rsample(self):
+        """Whether the base distribution has `rsample`."""
         return self.base_dist.has_rsample
 
     @property
     def has_enumerate_support(self):
+        """Whether `enumerate_support` is defined: that of the base distribution, and false with reinterpreted
+        dimensions.
+        """
         return self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support
 
     @constraints.dependent_property
     def support(self):
+        """The base distribution's support, for each element of the event."""
         support = self.base_dist.support
         if self.reinterpreted_batch_ndims:
             support = constraints.independent(support, self.reinterpreted_batch_ndims)
@@ -63,14 +89,17 @@ class Independent(Distribution, Generic[D]):
 
     @property
     def mean(self) -> torch.Tensor:
+        """The mean of the base distribution."""
         return self.base_dist.mean
 
     @property
     def mode(self) -> torch.Tensor:
+        """The most probable value of the base distribution."""
         return self.base_dist.mode
 
     @property
     def variance(self) -> torch.Tensor:
+        """The variance of the base distribution."""
         return self.base_dist.variance
 
     def sample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:

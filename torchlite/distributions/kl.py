@@ -14,6 +14,7 @@ from functools import total_ordering
 from typing import Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 from .bernoulli import Bernoulli
 from .beta import Beta
@@ -48,18 +49,29 @@ _KL_MEMOIZE: dict[tuple[type, type], Any] = {}  # cache of the formulas found fo
 
 
 def register_kl(type_p, type_q):
-    """Decorator that registers `f(p, q)` as the divergence for p of `type_p`, q of `type_q` and their subclasses.
+    """Register a function as the divergence of two types of distributions; a decorator.
 
-    TypeError for anything but a class.
+    `kl_divergence(p, q)` calls the function for ``p`` of ``type_p``, ``q`` of ``type_q`` and their subclasses. Of
+    several functions that match, the one of the most specific types is called.
 
-    >>> import torchlite as torch
-    >>> D = torch.distributions
-    >>> class Shifted(D.Normal): ...
-    >>> @D.register_kl(Shifted, Shifted)
-    ... def _(p, q):
-    ...     return torch.tensor(1.0)
-    >>> D.kl_divergence(Shifted(0.0, 1.0), Shifted(0.0, 1.0))
-    tensor(1.)
+    Args:
+        type_p: Subclass of `Distribution`, that of ``p``.
+        type_q: Subclass of `Distribution`, that of ``q``.
+
+    Returns:
+        A decorator that registers its function and returns it.
+
+    Raises:
+        TypeError: ``type_p`` or ``type_q`` is not a class.
+
+    Example:
+        >>> D = torch.distributions
+        >>> class Shifted(D.Normal): ...
+        >>> @D.register_kl(Shifted, Shifted)
+        ... def _(p, q):
+        ...     return torch.tensor(1.0)
+        >>> D.kl_divergence(Shifted(0.0, 1.0), Shifted(0.0, 1.0))
+        tensor(1.)
     """
     for name, kind in (("type_p", type_p), ("type_q", type_q)):
         if not isinstance(kind, type):
@@ -120,14 +132,28 @@ def _dispatch_kl(type_p, type_q):
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> torch.Tensor:
-    """The divergence E_p[log p(x) - log q(x)], of shape `batch_shape`.
+    r"""Compute the Kullback-Leibler divergence of two distributions.
 
-    NotImplementedError for types without a formula.
+    .. math::
 
-    >>> import torchlite as torch
-    >>> D = torch.distributions
-    >>> D.kl_divergence(D.Exponential(1.0), D.Exponential(1.0))
-    tensor(0.)
+        \operatorname{KL}(p \, \| \, q) = E_{x \sim p} \left[ \log p(x) - \log q(x) \right]
+
+    Where :math:`p` has mass and :math:`q` has none, the divergence is infinite.
+
+    Args:
+        p: The distribution over which the expectation is taken.
+        q: The distribution that is compared with it.
+
+    Returns:
+        A tensor of the batch shape.
+
+    Raises:
+        NotImplementedError: No formula is registered for the two types; see `register_kl`.
+
+    Example:
+        >>> D = torch.distributions
+        >>> D.kl_divergence(D.Normal(0.0, 1.0), D.Normal(1.0, 1.0))
+        tensor(0.5000)
     """
     types = type(p), type(q)
     if types not in _KL_MEMOIZE:
@@ -626,3 +652,6 @@ for _class, _name, _others in (
 ):
     for _other in _others:
         register_kl(_class, _other)(_register_infinite_kl(_name))
+
+
+__dir__ = make_module_dir(globals(), "_KL_MEMOIZE _KL_REGISTRY")

@@ -20,12 +20,36 @@ def _moments(a, b, n):
 
 
 class Kumaraswamy(TransformedDistribution):
-    """The Kumaraswamy distribution: P(X <= x) = 1 - (1 - x**concentration1)**concentration0 on [0, 1] (P. Kumaraswamy,
-    "A generalized probability density function for double-bounded random processes", 1980).
+    r"""The Kumaraswamy distribution on the unit interval, with concentrations :math:`a` and :math:`b`.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.Kumaraswamy(torch.tensor([1.0]), torch.tensor([1.0])).mean
-    tensor([0.5000])
+    .. math::
+
+        p(x) = a b \, x^{a - 1} (1 - x^a)^{b - 1}, \quad x \in [0, 1]
+
+    Its distribution function is :math:`F(x) = 1 - (1 - x^a)^b`.
+
+    Args:
+        concentration1: Concentration :math:`a`, positive. A number or a tensor.
+        concentration0: Concentration :math:`b`, positive. A number or a tensor.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of the parameters, broadcast together.
+        - Event shape: ``()``.
+
+    Raises:
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> torch.distributions.Kumaraswamy(torch.tensor([1.0]), torch.tensor([1.0])).mean
+        tensor([0.5000])
+
+    References:
+        P. Kumaraswamy, "A generalized probability density function for double-bounded random processes", 1980.
+
+    See also:
+        `Beta`.
     """
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
@@ -50,10 +74,12 @@ class Kumaraswamy(TransformedDistribution):
 
     @property
     def mean(self) -> torch.Tensor:
+        r"""The mean :math:`b \, B(1 + 1 / a, b)`, with the beta function :math:`B`."""
         return _moments(self.concentration1, self.concentration0, 1)
 
     @property
     def mode(self) -> torch.Tensor:
+        """NaN for all parameters: PyTorch's formula takes logarithms of numbers that are not positive."""
         # PyTorch's formula, of logarithms whose arguments are not positive: NaN for all parameters.
         b, product = self.concentration0, self.concentration1 * self.concentration0
         log_mode = b.reciprocal() * (-b).log1p() - (-product).log1p()
@@ -61,6 +87,7 @@ class Kumaraswamy(TransformedDistribution):
 
     @property
     def variance(self) -> torch.Tensor:
+        r"""The variance :math:`b \, B(1 + 2 / a, b) - m^2`, with the mean :math:`m`."""
         a, b = self.concentration1, self.concentration0
         return _moments(a, b, 2) - torch.pow(_moments(a, b, 1), 2)
 

@@ -12,13 +12,33 @@ __all__ = ["Laplace"]
 
 
 class Laplace(Distribution):
-    """The Laplace distribution: exp(-|x - loc| / scale) / (2 scale).
+    r"""The Laplace distribution, with location :math:`\mu` and scale :math:`b`.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.Laplace(0.0, 1.0).log_prob(torch.tensor(1.0))
-    tensor(-1.6931)
-    >>> torch.distributions.Laplace(0.0, 0.5).variance
-    tensor(0.5000)
+    .. math::
+
+        p(x) = \frac{1}{2 b} \exp\left( -\frac{|x - \mu|}{b} \right), \quad x \in \mathbb{R}
+
+    Args:
+        loc: Location :math:`\mu`, real: the mean and the median. A number or a tensor.
+        scale: Scale :math:`b`, positive. A number or a tensor.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of the parameters, broadcast together.
+        - Event shape: ``()``.
+
+    Raises:
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> torch.distributions.Laplace(0.0, 1.0).log_prob(torch.tensor(1.0))
+        tensor(-1.6931)
+        >>> torch.distributions.Laplace(0.0, 0.5).variance
+        tensor(0.5000)
+
+    See also:
+        `Exponential`, `Normal`.
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
@@ -32,18 +52,22 @@ class Laplace(Distribution):
 
     @property
     def mean(self) -> torch.Tensor:
+        r"""The mean :math:`\mu`."""
         return self.loc
 
     @property
     def mode(self) -> torch.Tensor:
+        r"""The most probable value :math:`\mu`."""
         return self.loc
 
     @property
     def stddev(self) -> torch.Tensor:
+        r"""The standard deviation :math:`\sqrt{2} \, b`."""
         return (2**0.5) * self.scale
 
     @property
     def variance(self) -> torch.Tensor:
+        """The variance :math:`2 b^2`."""
         return 2 * self.scale.pow(2)
 
     def rsample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:

@@ -15,13 +15,43 @@ __all__ = ["LKJCholesky"]
 
 
 class LKJCholesky(Distribution):
-    """Lower Cholesky factors L of `dim` x `dim` correlation matrices, such that L L^T has a density proportional to
-    det(L L^T)**(concentration - 1): uniform for a concentration of 1 (D. Lewandowski, D. Kurowicka and H. Joe,
-    "Generating random correlation matrices based on vines and extended onion method", 2009).
+    r"""The LKJ distribution of Cholesky factors of correlation matrices, with concentration :math:`\eta`.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.LKJCholesky(3, 0.5).sample().shape
-    torch.Size([3, 3])
+    .. math::
+
+        p(L) \propto \det(L L^{\mathsf{T}})^{\eta - 1} \, |J(L)|
+        = \prod_{i=2}^n L_{ii}^{n - i + 2 (\eta - 1)}
+
+    A draw :math:`L` is a lower triangular :math:`n \times n` matrix with a positive diagonal and rows of length 1. The
+    correlation matrix :math:`L L^{\mathsf{T}}` then has a density proportional to its determinant to the power
+    :math:`\eta - 1`. :math:`J` is the Jacobian of :math:`L \mapsto L L^{\mathsf{T}}`. A concentration of 1 is the
+    uniform distribution of correlation matrices, and larger ones favour those near the identity. Samples have no
+    gradients.
+
+    Args:
+        dim: Number of rows and columns :math:`n`, at least 2.
+        concentration: Concentration :math:`\eta`, positive. A number or a tensor. Default: 1.0.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of ``concentration``.
+        - Event shape: ``(dim, dim)``.
+
+    Raises:
+        ValueError: ``dim`` is below 2.
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> torch.distributions.LKJCholesky(3, 0.5).sample().shape
+        torch.Size([3, 3])
+
+    References:
+        D. Lewandowski, D. Kurowicka and H. Joe, "Generating random correlation matrices based on vines and extended
+        onion method", 2009.
+
+    See also:
+        `CorrCholeskyTransform`, `Wishart`.
     """
 
     arg_constraints = {"concentration": constraints.positive}

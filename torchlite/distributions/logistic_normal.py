@@ -14,12 +14,37 @@ __all__ = ["LogisticNormal"]
 
 
 class LogisticNormal(TransformedDistribution):
-    """A distribution over the simplex: `StickBreakingTransform` of independent normals of mean `loc` and standard
-    deviation `scale`. An event has one entry more than there are normals.
+    r"""A distribution on the simplex: `StickBreakingTransform` of independent normal variables.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.LogisticNormal(torch.tensor([0.0] * 3), torch.tensor([1.0] * 3)).event_shape
-    torch.Size([4])
+    .. math::
+
+        x = t(z), \quad z_i \sim \mathcal{N}(\mu_i, \sigma_i^2), \qquad
+        \log p(x) = \sum_{i=1}^K \log p(z_i) - \log \left| \det \frac{\partial t}{\partial z} \right|
+
+    :math:`t` is `StickBreakingTransform`. An event has one entry more than there are normal variables.
+
+    Args:
+        loc: Means :math:`\mu`, real. A number (one variable) or a tensor of shape ``(..., K)``.
+        scale: Standard deviations :math:`\sigma`, positive. A number or a tensor of shape ``(..., K)``.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of the parameters, broadcast together, without the last dimension.
+        - Event shape: ``(K + 1,)``.
+
+    Raises:
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> torch.distributions.LogisticNormal(torch.zeros(3), torch.ones(3)).event_shape
+        torch.Size([4])
+
+    References:
+        J. Atchison and S. M. Shen, "Logistic-normal distributions: some properties and uses", 1980.
+
+    See also:
+        `Dirichlet`, `StickBreakingTransform`.
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
@@ -36,10 +61,10 @@ class LogisticNormal(TransformedDistribution):
 
     @property
     def loc(self) -> torch.Tensor:
-        """The normals' mean."""
+        r"""The means :math:`\mu` of the normal variables."""
         return self.base_dist.base_dist.loc
 
     @property
     def scale(self) -> torch.Tensor:
-        """The normals' standard deviation."""
+        r"""The standard deviations :math:`\sigma` of the normal variables."""
         return self.base_dist.base_dist.scale

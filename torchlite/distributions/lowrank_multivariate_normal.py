@@ -32,15 +32,41 @@ def _batch_lowrank_mahalanobis(W, D, x, capacitance_tril):
 
 
 class LowRankMultivariateNormal(Distribution):
-    """The multivariate normal distribution of mean `loc` (..., n) and covariance W W^T + diag(D), with W =
-    `cov_factor` (..., n, m) and D = `cov_diag` (..., n). Its cost is that of matrices m x m.
+    r"""The multivariate normal distribution whose covariance is a low-rank matrix plus a diagonal one.
 
-    >>> import torchlite as torch
-    >>> D = torch.distributions
-    >>> normal = D.LowRankMultivariateNormal(torch.zeros(2), torch.tensor([[1.0], [0.0]]), torch.ones(2))
-    >>> normal.covariance_matrix
-    tensor([[2., 0.],
-            [0., 1.]])
+    .. math::
+
+        p(x) = \frac{1}{\sqrt{(2 \pi)^n \det \Sigma}}
+        \exp\left( -\frac{1}{2} (x - \mu)^{\mathsf{T}} \Sigma^{-1} (x - \mu) \right), \quad
+        \Sigma = W W^{\mathsf{T}} + \operatorname{diag}(d), \quad x \in \mathbb{R}^n
+
+    `log_prob`, `entropy` and `rsample` factor an :math:`m \times m` matrix instead of :math:`\Sigma`, by Woodbury's
+    identity and the matrix determinant lemma.
+
+    Args:
+        loc: Mean :math:`\mu`, a real tensor of shape ``(..., n)``.
+        cov_factor: Factor :math:`W` of the low-rank part, a real tensor of shape ``(..., n, m)``.
+        cov_diag: Diagonal :math:`d`, a tensor of positive numbers of shape ``(..., n)``.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: the leading dimensions of the parameters, broadcast together.
+        - Event shape: ``(n,)``.
+
+    Raises:
+        ValueError: The parameters' shapes do not fit each other.
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> D = torch.distributions
+        >>> normal = D.LowRankMultivariateNormal(torch.zeros(2), torch.tensor([[1.0], [0.0]]), torch.ones(2))
+        >>> normal.covariance_matrix
+        tensor([[2., 0.],
+                [0., 1.]])
+
+    See also:
+        `MultivariateNormal`.
     """
 
     arg_constraints = {
@@ -86,14 +112,17 @@ class LowRankMultivariateNormal(Distribution):
 
     @property
     def mean(self) -> torch.Tensor:
+        r"""The mean :math:`\mu`."""
         return self.loc
 
     @property
     def mode(self) -> torch.Tensor:
+        r"""The most probable value :math:`\mu`."""
         return self.loc
 
     @lazy_property
     def variance(self) -> torch.Tensor:
+        r"""The variance of each element: the diagonal of :math:`\Sigma`."""
         by_entry = self._unbroadcasted_cov_factor.pow(2).sum(-1) + self._unbroadcasted_cov_diag
         return by_entry.expand(self._batch_shape + self._event_shape)
 

@@ -13,14 +13,34 @@ __all__ = ["MixtureSameFamily"]
 
 
 class MixtureSameFamily(Distribution):
-    """A mixture whose components are the last batch dimension of `component_distribution`, chosen by the Categorical
-    `mixture_distribution`.
+    r"""A mixture of distributions of one family.
 
-    >>> import torchlite as torch
-    >>> D = torch.distributions
-    >>> mixture = D.MixtureSameFamily(D.Categorical(torch.ones(2)), D.Normal(torch.tensor([0.0, 2.0]), torch.ones(2)))
-    >>> mixture.mean
-    tensor(1.)
+    .. math::
+
+        p(x) = \sum_{k=1}^K w_k \, p_k(x)
+
+    The components :math:`p_k` are the last batch dimension of ``component_distribution``, and the weights :math:`w_k`
+    are the probabilities of ``mixture_distribution``. The support is that of the components. Samples have no gradients.
+
+    Args:
+        mixture_distribution: A `Categorical` with :math:`K` categories.
+        component_distribution: A distribution whose last batch dimension has size :math:`K`.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of the components without its last dimension.
+        - Event shape: that of the components.
+
+    Raises:
+        ValueError: An argument is of another class, or the batch shapes or the numbers of components differ.
+
+    Example:
+        >>> D = torch.distributions
+        >>> components = D.Normal(torch.tensor([0.0, 2.0]), torch.ones(2))
+        >>> mixture = D.MixtureSameFamily(D.Categorical(torch.ones(2)), components)
+        >>> mixture.mean
+        tensor(1.)
     """
 
     arg_constraints: dict[str, constraints.Constraint] = {}
@@ -62,11 +82,12 @@ class MixtureSameFamily(Distribution):
 
     @constraints.dependent_property
     def support(self):
+        """The support of the components."""
         return MixtureSameFamilyConstraint(self._component_distribution.support)
 
     @property
     def mixture_distribution(self) -> Categorical:
-        """The Categorical distribution that chooses the component."""
+        """The `Categorical` distribution that chooses the component."""
         return self._mixture_distribution
 
     @property
@@ -79,10 +100,14 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mean(self) -> torch.Tensor:
+        r"""The mean :math:`\sum_k w_k \mu_k` of the components' means."""
         return torch.sum(self._weights() * self.component_distribution.mean, dim=-1 - self._event_ndims)
 
     @property
     def variance(self) -> torch.Tensor:
+        """The variance by the law of total variance: the mean of the components' variances plus the variance of their
+        means.
+        """
         # Law of total variance: the mean of the variances, and the variance of the means.
         dim = -1 - self._event_ndims
         weights = self._weights()

@@ -14,14 +14,39 @@ __all__ = ["Multinomial"]
 
 
 class Multinomial(Distribution):
-    """The counts of each index in `total_count` draws (an int) with the probabilities of `Categorical`.
+    r"""The multinomial distribution: how often each of :math:`K` categories occurs in :math:`n` draws.
 
-    `log_prob` takes counts of any sum with validate_args=False.
+    .. math::
 
-    >>> import torchlite as torch
-    >>> multinomial = torch.distributions.Multinomial(2, torch.tensor([0.5, 0.5]))
-    >>> multinomial.log_prob(torch.tensor([1.0, 1.0])).exp()
-    tensor(0.5000)
+        P(X = x) = \frac{n!}{x_1! \cdots x_K!} \prod_{i=1}^K p_i^{x_i}, \quad x_i \in \{0, 1, \ldots\}, \quad
+        \sum_{i=1}^K x_i = n
+
+    The parameters are ``total_count`` and one of ``probs`` and ``logits``, which are normalized. Validation accepts
+    counts whose sum is at most ``total_count``. With ``validate_args=False``, `log_prob` takes counts of any sum.
+
+    Args:
+        total_count: Number of draws :math:`n`, a Python int. Default: 1.
+        probs: Nonnegative weights with a positive sum, of shape ``(..., K)``. Each is divided by the sum.
+        logits: Real numbers of shape ``(..., K)``; the probabilities are their softmax.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of the parameter without its last dimension.
+        - Event shape: ``(K,)``.
+
+    Raises:
+        NotImplementedError: ``total_count`` is not an int.
+        ValueError: Both or none of ``probs`` and ``logits`` are given, or the given one is 0-dimensional.
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> multinomial = torch.distributions.Multinomial(2, torch.tensor([0.5, 0.5]))
+        >>> multinomial.log_prob(torch.tensor([1.0, 1.0])).exp()
+        tensor(0.5000)
+
+    See also:
+        `Categorical`, `Binomial`.
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -46,26 +71,32 @@ class Multinomial(Distribution):
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self):
+        """Vectors of counts with a sum of at most ``total_count``."""
         return constraints.multinomial(self.total_count)
 
     @property
     def logits(self) -> torch.Tensor:
+        """The logarithms of the probabilities, of shape ``(..., K)``."""
         return self._categorical.logits
 
     @property
     def probs(self) -> torch.Tensor:
+        """The probabilities :math:`p_i`, of shape ``(..., K)``."""
         return self._categorical.probs
 
     @property
     def param_shape(self):
+        """The shape of the parameter that was given, ``(..., K)``."""
         return self._categorical.param_shape
 
     @property
     def mean(self) -> torch.Tensor:
+        """The mean :math:`n p_i`."""
         return self.probs * self.total_count
 
     @property
     def variance(self) -> torch.Tensor:
+        """The variance :math:`n p_i (1 - p_i)`."""
         return self.total_count * self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:

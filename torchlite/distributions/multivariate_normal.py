@@ -52,13 +52,40 @@ def _cholesky_factor(name, matrix):
 
 
 class MultivariateNormal(Distribution):
-    """The multivariate normal distribution of mean `loc` (..., n) and one of `covariance_matrix`, `precision_matrix`
-    (its inverse) and `scale_tril` (its Cholesky factor), all (..., n, n). All computations use the factor.
+    r"""The multivariate normal distribution, with mean :math:`\mu` and covariance :math:`\Sigma`.
 
-    >>> import torchlite as torch
-    >>> normal = torch.distributions.MultivariateNormal(torch.zeros(2), torch.eye(2))
-    >>> normal.log_prob(torch.zeros(2))
-    tensor(-1.8379)
+    .. math::
+
+        p(x) = \frac{1}{\sqrt{(2 \pi)^n \det \Sigma}}
+        \exp\left( -\frac{1}{2} (x - \mu)^{\mathsf{T}} \Sigma^{-1} (x - \mu) \right), \quad x \in \mathbb{R}^n
+
+    Exactly one of ``covariance_matrix``, ``precision_matrix`` and ``scale_tril`` is given. All computations use the
+    Cholesky factor, so ``scale_tril`` costs least.
+
+    Args:
+        loc: Mean :math:`\mu`, a real tensor of shape ``(..., n)``.
+        covariance_matrix: Covariance :math:`\Sigma`, positive definite, of shape ``(..., n, n)``.
+        precision_matrix: Precision :math:`\Sigma^{-1}`, positive definite, of shape ``(..., n, n)``.
+        scale_tril: Cholesky factor :math:`L` with :math:`\Sigma = L L^{\mathsf{T}}`: lower triangular with a positive
+            diagonal, of shape ``(..., n, n)``.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: the leading dimensions of the parameters, broadcast together.
+        - Event shape: ``(n,)``.
+
+    Raises:
+        ValueError: Not exactly one of the three matrices is given, or a parameter has too few dimensions.
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> normal = torch.distributions.MultivariateNormal(torch.zeros(2), torch.eye(2))
+        >>> normal.log_prob(torch.zeros(2))
+        tensor(-1.8379)
+
+    See also:
+        `Normal`, `LowRankMultivariateNormal`.
     """
 
     arg_constraints = {
@@ -92,31 +119,34 @@ class MultivariateNormal(Distribution):
 
     @lazy_property
     def scale_tril(self) -> torch.Tensor:
-        """The covariance's Cholesky factor."""
+        """The Cholesky factor :math:`L` of the covariance, of shape ``(..., n, n)``."""
         return self._unbroadcasted_scale_tril.expand(self._batch_shape + self._event_shape + self._event_shape)
 
     @lazy_property
     def covariance_matrix(self) -> torch.Tensor:
-        """The covariance."""
+        r"""The covariance :math:`\Sigma`, of shape ``(..., n, n)``."""
         factor = self._unbroadcasted_scale_tril
         return torch.matmul(factor, factor.mT).expand(self._batch_shape + self._event_shape + self._event_shape)
 
     @lazy_property
     def precision_matrix(self) -> torch.Tensor:
-        """The covariance's inverse."""
+        """The inverse of the covariance, of shape ``(..., n, n)``."""
         inverse = torch.cholesky_inverse(self._unbroadcasted_scale_tril)
         return inverse.expand(self._batch_shape + self._event_shape + self._event_shape)
 
     @property
     def mean(self) -> torch.Tensor:
+        r"""The mean :math:`\mu`."""
         return self.loc
 
     @property
     def mode(self) -> torch.Tensor:
+        r"""The most probable value :math:`\mu`."""
         return self.loc
 
     @property
     def variance(self) -> torch.Tensor:
+        r"""The variance of each element: the diagonal of :math:`\Sigma`."""
         return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(self._batch_shape + self._event_shape)
 
     def rsample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:

@@ -15,14 +15,37 @@ __all__ = ["NegativeBinomial"]
 
 
 class NegativeBinomial(ProbsOrLogitsMixin, Distribution):
-    """The number of successes of probability `probs` (or log-odds `logits`) before `total_count` failures;
-    `total_count` may be any positive number.
+    r"""The negative binomial distribution: the number of successes before :math:`r` failures.
 
-    It is a Poisson distribution whose rate is drawn from Gamma(total_count, (1 - p) / p).
+    .. math::
 
-    >>> import torchlite as torch
-    >>> torch.distributions.NegativeBinomial(1.0, torch.tensor(0.5)).log_prob(torch.tensor(1.0)).exp()
-    tensor(0.2500)
+        P(X = k) = \frac{\Gamma(k + r)}{k! \, \Gamma(r)} \, (1 - p)^r p^k, \quad k \in \{0, 1, 2, \ldots\}
+
+    The success probability is :math:`p`. It is the distribution of a Poisson variable whose rate has the distribution
+    ``Gamma(total_count, (1 - p) / p)``, so :math:`r` need not be an integer. Exactly one of ``probs`` and ``logits`` is
+    given.
+
+    Args:
+        total_count: Number of failures :math:`r`, nonnegative. A number or a tensor.
+        probs: Success probability :math:`p`, in :math:`[0, 1)`. A number or a tensor.
+        logits: Log-odds :math:`\log(p / (1 - p))`, real. A number or a tensor.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of the parameters, broadcast together.
+        - Event shape: ``()``.
+
+    Raises:
+        ValueError: Both or none of ``probs`` and ``logits`` are given.
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> torch.distributions.NegativeBinomial(1.0, torch.tensor(0.5)).log_prob(torch.tensor(1.0)).exp()
+        tensor(0.2500)
+
+    See also:
+        `Binomial`, `Geometric`, `Poisson`.
     """
 
     arg_constraints = {
@@ -46,14 +69,17 @@ class NegativeBinomial(ProbsOrLogitsMixin, Distribution):
 
     @property
     def mean(self) -> torch.Tensor:
+        """The mean :math:`r p / (1 - p)`."""
         return self.total_count * torch.exp(self.logits)
 
     @property
     def mode(self) -> torch.Tensor:
+        r"""The most probable value :math:`\lfloor (r - 1) \, p / (1 - p) \rfloor`, at least 0."""
         return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0)
 
     @property
     def variance(self) -> torch.Tensor:
+        """The variance :math:`r p / (1 - p)^2`."""
         return self.mean / torch.sigmoid(-self.logits)
 
     @lazy_property

@@ -14,12 +14,35 @@ __all__ = ["Normal"]
 
 
 class Normal(ExponentialFamily):
-    """The normal (Gaussian) distribution of mean `loc` and standard deviation `scale`.
+    r"""The normal (Gaussian) distribution, with mean :math:`\mu` and standard deviation :math:`\sigma`.
 
-    >>> import torchlite as torch
-    >>> _ = torch.manual_seed(0)
-    >>> torch.distributions.Normal(torch.tensor([0.0]), torch.tensor([1.0])).sample()
-    tensor([1.5410])
+    .. math::
+
+        p(x) = \frac{1}{\sigma \sqrt{2 \pi}} \exp\left( -\frac{(x - \mu)^2}{2 \sigma^2} \right), \quad x \in \mathbb{R}
+
+    Args:
+        loc: Mean :math:`\mu`, real. A number or a tensor.
+        scale: Standard deviation :math:`\sigma`, positive. A number or a tensor.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of the parameters, broadcast together.
+        - Event shape: ``()``.
+
+    Raises:
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> normal = torch.distributions.Normal(torch.tensor([0.0]), torch.tensor([1.0]))
+        >>> _ = torch.manual_seed(0)
+        >>> normal.sample()
+        tensor([1.5410])
+        >>> normal.log_prob(torch.tensor([0.0]))
+        tensor([-0.9189])
+
+    See also:
+        `MultivariateNormal`, `LogNormal`, `HalfNormal`, `StudentT`, `torch.normal`.
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
@@ -34,18 +57,22 @@ class Normal(ExponentialFamily):
 
     @property
     def mean(self) -> torch.Tensor:
+        r"""The mean :math:`\mu`."""
         return self.loc
 
     @property
     def mode(self) -> torch.Tensor:
+        r"""The most probable value :math:`\mu`."""
         return self.loc
 
     @property
     def stddev(self) -> torch.Tensor:
+        r"""The standard deviation :math:`\sigma`."""
         return self.scale
 
     @property
     def variance(self) -> torch.Tensor:
+        r"""The variance :math:`\sigma^2`."""
         return self.stddev.pow(2)
 
     def sample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:

@@ -12,11 +12,35 @@ __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
 class OneHotCategorical(Distribution):
-    """One-hot vectors, with the index drawn with the probabilities of `Categorical`.
+    r"""The categorical distribution of one-hot vectors: a 1 at index :math:`i` with probability :math:`p_i`.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.OneHotCategorical(torch.tensor([0.0, 1.0])).sample()
-    tensor([0., 1.])
+    .. math::
+
+        P(X = x) = \prod_{i=1}^K p_i^{x_i}, \quad x_i \in \{0, 1\}, \quad \sum_{i=1}^K x_i = 1
+
+    The parameter is ``probs`` or ``logits``, and exactly one of them; it is normalized, as by `Categorical`. Samples
+    have the parameter's dtype.
+
+    Args:
+        probs: Nonnegative weights with a positive sum, of shape ``(..., K)``. Each is divided by the sum.
+        logits: Real numbers of shape ``(..., K)``; the probabilities are their softmax.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of the parameter without its last dimension.
+        - Event shape: ``(K,)``.
+
+    Raises:
+        ValueError: Both or none of ``probs`` and ``logits`` are given, or the given one is 0-dimensional.
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> torch.distributions.OneHotCategorical(torch.tensor([0.0, 1.0])).sample()
+        tensor([0., 1.])
+
+    See also:
+        `Categorical`, `OneHotCategoricalStraightThrough`, `RelaxedOneHotCategorical`.
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -40,26 +64,32 @@ class OneHotCategorical(Distribution):
 
     @property
     def probs(self) -> torch.Tensor:
+        """The probabilities :math:`p_i`, of shape ``(..., K)``."""
         return self._categorical.probs
 
     @property
     def logits(self) -> torch.Tensor:
+        """The logarithms of the probabilities, of shape ``(..., K)``."""
         return self._categorical.logits
 
     @property
     def mean(self) -> torch.Tensor:
+        """The mean :math:`p_i`."""
         return self._categorical.probs
 
     @property
     def mode(self) -> torch.Tensor:
+        """The most probable one-hot vector; the first of several."""
         return torch.nn.functional.one_hot(self.probs.argmax(dim=-1), num_classes=self._event_shape[0]).to(self.probs)
 
     @property
     def variance(self) -> torch.Tensor:
+        """The variance :math:`p_i (1 - p_i)`."""
         return self._categorical.probs * (1 - self._categorical.probs)
 
     @property
     def param_shape(self):
+        """The shape of the parameter that was given, ``(..., K)``."""
         return self._categorical.param_shape
 
     def sample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:
@@ -82,8 +112,42 @@ class OneHotCategorical(Distribution):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """OneHotCategorical whose samples have the gradient of the probabilities: the straight-through estimator (Y.
-    Bengio, N. Leonard and A. Courville, "Estimating or propagating gradients through stochastic neurons", 2013).
+    r"""The one-hot categorical distribution whose samples have the gradient of the probabilities.
+
+    The distribution is that of `OneHotCategorical`. `rsample` returns one-hot vectors, and its backward pass treats
+    them as the probabilities: the straight-through estimator, which is biased.
+
+    .. math::
+
+        P(X = x) = \prod_{i=1}^K p_i^{x_i}, \quad x_i \in \{0, 1\}, \quad \sum_{i=1}^K x_i = 1
+
+    Args:
+        probs: Nonnegative weights with a positive sum, of shape ``(..., K)``. Each is divided by the sum.
+        logits: Real numbers of shape ``(..., K)``; the probabilities are their softmax.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of the parameter without its last dimension.
+        - Event shape: ``(K,)``.
+
+    Raises:
+        ValueError: Both or none of ``probs`` and ``logits`` are given, or the given one is 0-dimensional.
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> logits = torch.zeros(2, requires_grad=True)
+        >>> sample = torch.distributions.OneHotCategoricalStraightThrough(logits=logits).rsample()
+        >>> (sample * torch.tensor([1.0, 3.0])).sum().backward()
+        >>> logits.grad
+        tensor([-0.5000,  0.5000])
+
+    References:
+        Y. Bengio, N. Léonard and A. Courville, "Estimating or propagating gradients through stochastic neurons for
+        conditional computation", 2013.
+
+    See also:
+        `RelaxedOneHotCategorical`.
     """
 
     has_rsample = True

@@ -12,11 +12,30 @@ __all__ = ["Poisson"]
 
 
 class Poisson(ExponentialFamily):
-    """Counts of independent events, `rate` of them on average: rate**k exp(-rate) / k!.
+    r"""The Poisson distribution of counts, with rate :math:`\lambda`.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.Poisson(torch.tensor(1.0)).log_prob(torch.tensor(0.0))
-    tensor(-1.)
+    .. math::
+
+        P(X = k) = \frac{\lambda^k \exp(-\lambda)}{k!}, \quad k \in \{0, 1, 2, \ldots\}
+
+    Args:
+        rate: Rate :math:`\lambda`, nonnegative: the mean. A number or a tensor.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of ``rate``.
+        - Event shape: ``()``.
+
+    Raises:
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> torch.distributions.Poisson(torch.tensor(1.0)).log_prob(torch.tensor(0.0))
+        tensor(-1.)
+
+    See also:
+        `NegativeBinomial`, `Exponential`, `torch.poisson`.
     """
 
     arg_constraints = {"rate": constraints.nonnegative}
@@ -29,14 +48,17 @@ class Poisson(ExponentialFamily):
 
     @property
     def mean(self) -> torch.Tensor:
+        r"""The mean :math:`\lambda`."""
         return self.rate
 
     @property
     def mode(self) -> torch.Tensor:
+        r"""The most probable value :math:`\lfloor \lambda \rfloor`."""
         return self.rate.floor()
 
     @property
     def variance(self) -> torch.Tensor:
+        r"""The variance :math:`\lambda`."""
         return self.rate
 
     def sample(self, sample_shape: torch.types._size = torch.Size()) -> torch.Tensor:

@@ -15,8 +15,38 @@ __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 
 
 class LogitRelaxedBernoulli(ProbsOrLogitsMixin, Distribution):
-    """The log-odds of `RelaxedBernoulli`: a logistic variate about the log-odds, over the temperature (C. J. Maddison,
-    A. Mnih and Y. W. Teh, "The concrete distribution", 2017, appendix C).
+    r"""The distribution of the log-odds of `RelaxedBernoulli`.
+
+    .. math::
+
+        y = \frac{1}{T} \left( \log \frac{p}{1 - p} + \log \frac{u}{1 - u} \right), \quad u \sim \mathcal{U}(0, 1)
+
+    It is a logistic distribution of location :math:`\log(p / (1 - p)) / T` and scale :math:`1 / T`, over the real
+    numbers.
+
+    Args:
+        temperature: Temperature :math:`T`, a tensor of positive numbers.
+        probs: Probability :math:`p`, in :math:`[0, 1]`. A number or a tensor.
+        logits: Log-odds :math:`\log(p / (1 - p))`, real. A number or a tensor.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of ``probs`` or ``logits``.
+        - Event shape: ``()``.
+
+    Raises:
+        ValueError: Both or none of ``probs`` and ``logits`` are given.
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> from torchlite.distributions.relaxed_bernoulli import LogitRelaxedBernoulli
+        >>> LogitRelaxedBernoulli(torch.tensor(1.0), torch.tensor(0.5)).log_prob(torch.tensor(0.0)).exp()
+        tensor(0.2500)
+
+    References:
+        C. J. Maddison, A. Mnih and Y. W. Teh, "The concrete distribution: a continuous relaxation of discrete random
+        variables", 2017, appendix C.
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -47,12 +77,41 @@ class LogitRelaxedBernoulli(ProbsOrLogitsMixin, Distribution):
 
 
 class RelaxedBernoulli(TransformedDistribution):
-    """A continuous relaxation of Bernoulli on (0, 1), whose samples can be differentiated: the lower the `temperature`,
-    the nearer they are to 0 and 1.
+    r"""A continuous relaxation of the Bernoulli distribution on the unit interval, with differentiable samples.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.RelaxedBernoulli(torch.tensor([2.2]), torch.tensor([0.1, 0.9])).batch_shape
-    torch.Size([2])
+    .. math::
+
+        p(x) = \frac{T \alpha \, x^{-T - 1} (1 - x)^{-T - 1}}{\left( \alpha \, x^{-T} + (1 - x)^{-T} \right)^2}, \quad
+        \alpha = \frac{p}{1 - p}, \quad x \in [0, 1]
+
+    The lower the temperature :math:`T`, the nearer are samples to 0 and 1. Exactly one of ``probs`` and ``logits`` is
+    given.
+
+    Args:
+        temperature: Temperature :math:`T`, a tensor of positive numbers.
+        probs: Probability :math:`p`, in :math:`[0, 1]`. A number or a tensor.
+        logits: Log-odds :math:`\log(p / (1 - p))`, real. A number or a tensor.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of ``probs`` or ``logits``.
+        - Event shape: ``()``.
+
+    Raises:
+        ValueError: Both or none of ``probs`` and ``logits`` are given.
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> torch.distributions.RelaxedBernoulli(torch.tensor([2.2]), torch.tensor([0.1, 0.9])).batch_shape
+        torch.Size([2])
+
+    References:
+        C. J. Maddison, A. Mnih and Y. W. Teh, "The concrete distribution: a continuous relaxation of discrete random
+        variables", 2017.
+
+    See also:
+        `RelaxedOneHotCategorical`, `Bernoulli`.
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -68,13 +127,15 @@ class RelaxedBernoulli(TransformedDistribution):
 
     @property
     def temperature(self) -> torch.Tensor:
-        """The temperature of the relaxation."""
+        """The temperature :math:`T`."""
         return self.base_dist.temperature
 
     @property
     def logits(self) -> torch.Tensor:
+        r"""The log-odds :math:`\log(p / (1 - p))`."""
         return self.base_dist.logits
 
     @property
     def probs(self) -> torch.Tensor:
+        """The probability :math:`p`."""
         return self.base_dist.probs

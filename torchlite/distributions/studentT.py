@@ -15,12 +15,36 @@ __all__ = ["StudentT"]
 
 
 class StudentT(Distribution):
-    """Student's t distribution with `df` degrees of freedom about `loc` with `scale`: that of a normal over the root of
-    a chi-squared variate by its degrees of freedom.
+    r"""Student's t distribution, with :math:`\nu` degrees of freedom, location :math:`\mu` and scale :math:`\sigma`.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.StudentT(torch.tensor([4.0])).variance
-    tensor([2.])
+    .. math::
+
+        p(x) = \frac{\Gamma\left( \frac{\nu + 1}{2} \right)}{\Gamma\left( \frac{\nu}{2} \right) \sigma \sqrt{\nu \pi}}
+        \left( 1 + \frac{z^2}{\nu} \right)^{-(\nu + 1) / 2}, \quad z = \frac{x - \mu}{\sigma}, \quad x \in \mathbb{R}
+
+    It is the distribution of :math:`\mu + \sigma Z / \sqrt{V / \nu}` for an independent standard normal variable
+    :math:`Z` and chi-squared variable :math:`V` with :math:`\nu` degrees of freedom.
+
+    Args:
+        df: Degrees of freedom :math:`\nu`, positive. A number or a tensor.
+        loc: Location :math:`\mu`, real. A number or a tensor. Default: 0.0.
+        scale: Scale :math:`\sigma`, positive. A number or a tensor. Default: 1.0.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of the parameters, broadcast together.
+        - Event shape: ``()``.
+
+    Raises:
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> torch.distributions.StudentT(torch.tensor([4.0])).variance
+        tensor([2.])
+
+    See also:
+        `Normal`, `Cauchy`, `Chi2`.
     """
 
     arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
@@ -38,14 +62,19 @@ class StudentT(Distribution):
 
     @property
     def mean(self) -> torch.Tensor:
+        r"""The mean :math:`\mu`; NaN for :math:`\nu \le 1`."""
         return self.loc.masked_fill(self.df <= 1, torch.nan)
 
     @property
     def mode(self) -> torch.Tensor:
+        r"""The most probable value :math:`\mu`."""
         return self.loc
 
     @property
     def variance(self) -> torch.Tensor:
+        r"""The variance :math:`\sigma^2 \nu / (\nu - 2)`; infinite for :math:`1 < \nu \le 2`, NaN for
+        :math:`\nu \le 1`.
+        """
         finite = self.scale.pow(2) * self.df / (self.df - 2)
         variance = torch.where(self.df > 2, finite, torch.full_like(finite, math.inf))
         return variance.masked_fill(self.df <= 1, torch.nan)

@@ -14,17 +14,40 @@ __all__ = ["TransformedDistribution"]
 
 
 class TransformedDistribution(Distribution):
-    """The distribution of y = t(x) for an x of `base_distribution` and a sequence of transforms.
+    r"""The distribution of a transformed random variable, :math:`Y = t(X)`.
 
-    log p(y) = log p(x) - log |det dy/dx|.
+    .. math::
 
-    >>> import torchlite as torch
-    >>> D = torch.distributions
-    >>> logistic = D.TransformedDistribution(
-    ...     D.Uniform(0.0, 1.0), [D.SigmoidTransform().inv, D.AffineTransform(loc=1.0, scale=2.0)]
-    ... )
-    >>> logistic.cdf(torch.tensor(1.0))
-    tensor(0.5000)
+        \log p_Y(y) = \log p_X(x) - \log \left| \det \frac{\partial y}{\partial x} \right|, \quad x = t^{-1}(y)
+
+    The support is the codomain of the last transform, or that of the base distribution without transforms. The base
+    distribution is expanded to the batch shape of the transforms' parameters. A transform of vectors or matrices takes
+    batch dimensions of the base as event dimensions.
+
+    Args:
+        base_distribution: The distribution of :math:`X`.
+        transforms: A `Transform`, or a list of them; the first is applied first.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape and event shape: together the shape of a transformed draw. The event has the dimensions of the
+          base distribution's event and of the transforms' codomain.
+
+    Raises:
+        ValueError: ``transforms`` is neither a `Transform` nor a list of them, or the base distribution has too few
+            dimensions.
+
+    Example:
+        >>> D = torch.distributions
+        >>> logistic = D.TransformedDistribution(
+        ...     D.Uniform(0.0, 1.0), [D.SigmoidTransform().inv, D.AffineTransform(loc=1.0, scale=2.0)]
+        ... )
+        >>> logistic.cdf(torch.tensor(1.0))
+        tensor(0.5000)
+
+    See also:
+        `Transform`, `Independent`.
     """
 
     arg_constraints: dict[str, constraints.Constraint] = {}
@@ -72,6 +95,7 @@ class TransformedDistribution(Distribution):
 
     @constraints.dependent_property(is_discrete=False)
     def support(self):
+        """The codomain of the last transform, or the base distribution's support without transforms."""
         if not self.transforms:
             return self.base_dist.support
         support = self.transforms[-1].codomain
@@ -81,6 +105,7 @@ class TransformedDistribution(Distribution):
 
     @property
     def has_rsample(self):
+        """Whether the base distribution has `rsample`."""
         return self.base_dist.has_rsample
 
     def _transformed(self, x):

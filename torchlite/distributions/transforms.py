@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from numbers import Number
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 from torchlite.nn.functional import pad, softplus
 
 from . import _transform_base, constraints
 from ._transform_base import (
+    CatTransform,
     ComposeTransform,
     IndependentTransform,
+    StackTransform,
     Transform,
     _ParameterFreeTransform,
     identity_transform,
 )
-from .utils import _sum_rightmost, broadcast_all, lazy_property, tril_matrix_to_vec, vec_to_tril_matrix
+from .utils import broadcast_all, lazy_property, tril_matrix_to_vec, vec_to_tril_matrix
 
 __all__ = [
     "AbsTransform",
@@ -47,7 +49,20 @@ _InverseTransform = _transform_base._InverseTransform
 
 
 class ReshapeTransform(Transform):
-    """Events of `in_shape` as events of `out_shape`. ValueError unless both have as many elements."""
+    """Reshapes events of one shape to another shape.
+
+    Args:
+        in_shape: Shape of an event of the input.
+        out_shape: Shape of an event of the output, with as many elements.
+        cache_size: Number of cached results, 0 or 1; see `Transform`. Default: 0.
+
+    Raises:
+        ValueError: The shapes have different numbers of elements.
+
+    Example:
+        >>> torch.distributions.ReshapeTransform((4,), (2, 2))(torch.zeros(3, 4)).shape
+        torch.Size([3, 2, 2])
+    """
 
     bijective = True
 
@@ -60,10 +75,12 @@ class ReshapeTransform(Transform):
 
     @constraints.dependent_property
     def domain(self):
+        """The real tensors with events of ``in_shape``."""
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @constraints.dependent_property
     def codomain(self):
+        """The real tensors with events of ``out_shape``."""
         return constraints.independent(constraints.real, len(self.out_shape))
 
     def with_cache(self, cache_size=1):
@@ -97,7 +114,15 @@ class ReshapeTransform(Transform):
 
 
 class ExpTransform(_ParameterFreeTransform):
-    """y = exp(x)."""
+    r"""Transforms real numbers to positive ones by :math:`y = \exp(x)`.
+
+    Args:
+        cache_size: Number of cached results, 0 or 1; see `Transform`. Default: 0.
+
+    Example:
+        >>> torch.distributions.ExpTransform()(torch.tensor([0.0, 1.0]))
+        tensor([1.0000, 2.7183])
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -115,7 +140,16 @@ class ExpTransform(_ParameterFreeTransform):
 
 
 class PowerTransform(Transform):
-    """y = x ** exponent, of positive x."""
+    """Transforms positive numbers by :math:`y = x^a`.
+
+    Args:
+        exponent: Exponent :math:`a`, not 0. A number or a tensor.
+        cache_size: Number of cached results, 0 or 1; see `Transform`. Default: 0.
+
+    Example:
+        >>> torch.distributions.PowerTransform(2.0)(torch.tensor([1.0, 3.0]))
+        tensor([1., 9.])
+    """
 
     domain = constraints.positive
     codomain = constraints.positive
@@ -132,6 +166,7 @@ class PowerTransform(Transform):
 
     @lazy_property
     def sign(self):
+        """The sign of the exponent."""
         return self.exponent.sign()
 
     def __eq__(self, other):
@@ -161,7 +196,17 @@ def _clipped_sigmoid(x):
 
 
 class SigmoidTransform(_ParameterFreeTransform):
-    """y = 1 / (1 + exp(-x))."""
+    r"""Transforms real numbers to the unit interval by :math:`y = 1 / (1 + \exp(-x))`.
+
+    The output is clamped away from 0 and 1 by the resolution of the dtype.
+
+    Args:
+        cache_size: Number of cached results, 0 or 1; see `Transform`. Default: 0.
+
+    Example:
+        >>> torch.distributions.SigmoidTransform()(torch.tensor([0.0, 2.0]))
+        tensor([0.5000, 0.8808])
+    """
 
     domain = constraints.real
     codomain = constraints.unit_interval
@@ -182,7 +227,17 @@ class SigmoidTransform(_ParameterFreeTransform):
 
 
 class SoftplusTransform(_ParameterFreeTransform):
-    """y = log(1 + exp(x)); beyond 20 it is x."""
+    r"""Transforms real numbers to positive ones by :math:`y = \log(1 + \exp(x))`.
+
+    For :math:`x > 20` the output is :math:`x` itself.
+
+    Args:
+        cache_size: Number of cached results, 0 or 1; see `Transform`. Default: 0.
+
+    Example:
+        >>> torch.distributions.SoftplusTransform()(torch.tensor([0.0, 30.0]))
+        tensor([ 0.6931, 30.0000])
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -200,7 +255,17 @@ class SoftplusTransform(_ParameterFreeTransform):
 
 
 class TanhTransform(_ParameterFreeTransform):
-    """y = tanh(x). Use cache_size=1 if |y| may be nearly 1: the inverse is inexact there."""
+    r"""Transforms real numbers to the interval from -1 to 1 by :math:`y = \tanh(x)`.
+
+    The inverse is inexact where :math:`|y|` is near 1. A cache avoids that for values that the transform has computed.
+
+    Args:
+        cache_size: Number of cached results, 0 or 1; see `Transform`. Default: 0.
+
+    Example:
+        >>> torch.distributions.TanhTransform()(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.7616])
+    """
 
     domain = constraints.real
     codomain = constraints.interval(-1.0, 1.0)
@@ -219,7 +284,17 @@ class TanhTransform(_ParameterFreeTransform):
 
 
 class AbsTransform(_ParameterFreeTransform):
-    """y = |x|; the inverse is the nonnegative one."""
+    """Transforms real numbers by :math:`y = |x|`; the inverse returns the nonnegative number.
+
+    It is not bijective and has no `log_abs_det_jacobian`.
+
+    Args:
+        cache_size: Number of cached results, 0 or 1; see `Transform`. Default: 0.
+
+    Example:
+        >>> torch.distributions.AbsTransform()(torch.tensor([-2.0, 1.0]))
+        tensor([2., 1.])
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -232,7 +307,18 @@ class AbsTransform(_ParameterFreeTransform):
 
 
 class AffineTransform(Transform):
-    """y = loc + scale * x. With `event_dim` 1 or more the last dimensions are those of one event."""
+    """Transforms real numbers by :math:`y = a + b x`.
+
+    Args:
+        loc: Summand :math:`a`. A number or a tensor.
+        scale: Factor :math:`b`, not 0. A number or a tensor.
+        event_dim: Number of trailing dimensions that are one event, over which the log Jacobian is summed. Default: 0.
+        cache_size: Number of cached results, 0 or 1; see `Transform`. Default: 0.
+
+    Example:
+        >>> torch.distributions.AffineTransform(1.0, 2.0)(torch.tensor([0.0, 3.0]))
+        tensor([1., 7.])
+    """
 
     bijective = True
 
@@ -244,14 +330,17 @@ class AffineTransform(Transform):
 
     @property
     def event_dim(self) -> int:
+        """The number of trailing dimensions that are one event."""
         return self._event_dim
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self):
+        """The real tensors with events of `event_dim` dimensions."""
         return constraints.real if self.event_dim == 0 else constraints.independent(constraints.real, self.event_dim)
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self):
+        """The real tensors with events of `event_dim` dimensions."""
         return constraints.real if self.event_dim == 0 else constraints.independent(constraints.real, self.event_dim)
 
     def with_cache(self, cache_size=1):
@@ -276,6 +365,7 @@ class AffineTransform(Transform):
 
     @property
     def sign(self):
+        """The sign of ``scale``."""
         if isinstance(self.scale, Number):
             return (self.scale > 0) - (self.scale < 0)  # type: ignore[operator]
         return self.scale.sign()
@@ -304,12 +394,29 @@ class AffineTransform(Transform):
 
 
 class CorrCholeskyTransform(Transform):
-    """Vectors of n (n - 1) / 2 numbers as Cholesky factors of n x n correlation matrices.
+    r"""Transforms real vectors to Cholesky factors of correlation matrices.
 
-    The canonical partial correlations z are tanh of the numbers, and fill a lower triangle row by row. An entry of the
-    factor is z times the square root of the rest of its row's unit norm, prod(1 - z**2) over the previous entries; the
-    diagonal is the final rest (D. Lewandowski, D. Kurowicka and H. Joe, "Generating random correlation matrices based
-    on vines and extended onion method", 2009; Stan's reference manual, "Cholesky factors of correlation matrices").
+    .. math::
+
+        L_{ij} = z_{ij} \sqrt{1 - \sum_{k < j} L_{ik}^2} \;\; (j < i), \qquad
+        L_{ii} = \sqrt{1 - \sum_{k < i} L_{ik}^2}
+
+    The :math:`n (n - 1) / 2` entries of the vector, mapped by tanh, are the canonical partial correlations
+    :math:`z_{ij}` below the diagonal, row by row.
+
+    Args:
+        cache_size: Number of cached results, 0 or 1; see `Transform`. Default: 0.
+
+    Example:
+        >>> torch.distributions.CorrCholeskyTransform()(torch.tensor([0.0]))
+        tensor([[1., 0.],
+                [0., 1.]])
+
+    References:
+        D. Lewandowski, D. Kurowicka and H. Joe, "Generating random correlation matrices based on vines and extended
+        onion method", 2009.
+
+        Stan reference manual, "Cholesky factors of correlation matrices".
     """
 
     domain = constraints.real_vector
@@ -331,8 +438,19 @@ class CorrCholeskyTransform(Transform):
         return (t.log1p() - t.neg().log1p()) / 2  # atanh, which the logarithms compute more exactly near 1
 
     def log_abs_det_jacobian(self, x, y, intermediates=None):
+        """Compute the logarithm of the Jacobian determinant.
+
+        `intermediates` has no effect: the forward call saves nothing.
+
+        Args:
+            x: The vectors.
+            y: The factors, ``t(x)``.
+            intermediates: Has no effect: the forward call saves nothing. Default: ``None``.
+
+        Returns:
+            The logarithms, of the shape of ``x`` without its last dimension.
+        """
         # dL/dz of an entry of row i is the square root of the rest before it; dz/dx is 1 - tanh(x)**2.
-        """The logarithm of the determinant. `intermediates` has no effect: nothing is saved by the forward call."""
         rest = 1 - (y * y).cumsum(dim=-1)
         logs = tril_matrix_to_vec(rest, diag=-2).log().sum(-1) / 2
         return logs - 2 * (x + softplus(-2 * x) - math.log(2.0)).sum(dim=-1)
@@ -355,7 +473,20 @@ class CorrCholeskyTransform(Transform):
 
 
 class SoftmaxTransform(_ParameterFreeTransform):
-    """y = softmax(x) along the last dimension: not bijective, since it loses one degree of freedom."""
+    """Transforms real vectors to the simplex by softmax along the last dimension.
+
+    It is not bijective, since vectors that differ by a constant have the same output. The inverse is the logarithm.
+
+    Args:
+        cache_size: Number of cached results, 0 or 1; see `Transform`. Default: 0.
+
+    Example:
+        >>> torch.distributions.SoftmaxTransform()(torch.zeros(4))
+        tensor([0.2500, 0.2500, 0.2500, 0.2500])
+
+    See also:
+        `StickBreakingTransform`.
+    """
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -376,10 +507,29 @@ class SoftmaxTransform(_ParameterFreeTransform):
 
 
 class StickBreakingTransform(_ParameterFreeTransform):
-    """n numbers as a point of the simplex with n + 1 entries: each takes a share of the rest of the stick.
+    r"""Transforms real vectors of :math:`n` entries to the simplex with :math:`n + 1` entries, by breaking a stick.
 
-    The share is the logistic function of x less the logarithm of the number of remaining entries, so that x = 0 makes
-    all entries equal (Stan's reference manual, "Unit simplex").
+    .. math::
+
+        s_i = \sigma(x_i - \log(n + 1 - i)), \qquad
+        y_i = s_i \prod_{j < i} (1 - s_j), \qquad
+        y_{n + 1} = \prod_{j=1}^n (1 - s_j)
+
+    :math:`\sigma` is the logistic function, and :math:`s_i` the share of the rest of the stick that entry :math:`i`
+    takes. For :math:`x = 0` all entries are equal.
+
+    Args:
+        cache_size: Number of cached results, 0 or 1; see `Transform`. Default: 0.
+
+    Example:
+        >>> torch.distributions.StickBreakingTransform()(torch.zeros(3))
+        tensor([0.2500, 0.2500, 0.2500, 0.2500])
+
+    References:
+        Stan reference manual, "Unit simplex".
+
+    See also:
+        `SoftmaxTransform`, `LogisticNormal`.
     """
 
     domain = constraints.real_vector
@@ -419,8 +569,17 @@ class StickBreakingTransform(_ParameterFreeTransform):
 
 
 class LowerCholeskyTransform(_ParameterFreeTransform):
-    """Square matrices as lower triangular ones with a positive diagonal: exp of the diagonal, and the entries
-    below it.
+    """Transforms real square matrices to lower triangular ones with a positive diagonal.
+
+    The diagonal is mapped by exp, the entries below it are kept, and those above it are set to 0.
+
+    Args:
+        cache_size: Number of cached results, 0 or 1; see `Transform`. Default: 0.
+
+    Example:
+        >>> torch.distributions.LowerCholeskyTransform()(torch.tensor([[0.0, 2.0], [3.0, 0.0]]))
+        tensor([[1., 0.],
+                [3., 1.]])
     """
 
     domain = constraints.independent(constraints.real, 2)
@@ -434,7 +593,18 @@ class LowerCholeskyTransform(_ParameterFreeTransform):
 
 
 class PositiveDefiniteTransform(_ParameterFreeTransform):
-    """Square matrices as positive definite ones: the product L L^T of LowerCholeskyTransform's L."""
+    r"""Transforms real square matrices to positive definite ones, :math:`L L^{\mathsf{T}}`.
+
+    :math:`L` is the output of `LowerCholeskyTransform`.
+
+    Args:
+        cache_size: Number of cached results, 0 or 1; see `Transform`. Default: 0.
+
+    Example:
+        >>> torch.distributions.PositiveDefiniteTransform()(torch.tensor([[0.0, 2.0], [3.0, 0.0]]))
+        tensor([[ 1.,  3.],
+                [ 3., 10.]])
+    """
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
@@ -447,149 +617,19 @@ class PositiveDefiniteTransform(_ParameterFreeTransform):
         return LowerCholeskyTransform().inv(torch.linalg.cholesky(y))
 
 
-class _PiecewiseTransform(Transform):
-    """Several transforms, each for a part of the tensor along `dim`."""
-
-    transforms: list[Transform]
-
-    @property
-    def bijective(self):
-        return all(t.bijective for t in self.transforms)
-
-
-class CatTransform(_PiecewiseTransform):
-    """Applies `tseq[i]` to the next `lengths[i]` entries (by default 1 each) along `dim`.
-
-    >>> import torchlite as torch
-    >>> D = torch.distributions
-    >>> D.CatTransform([D.ExpTransform(), D.AffineTransform(0.0, 2.0)], lengths=[1, 2])(torch.ones(3))
-    tensor([2.7183, 2.0000, 2.0000])
-    """
-
-    def __init__(
-        self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0
-    ) -> None:
-        assert all(isinstance(t, Transform) for t in tseq), "All elements of tseq must be Transform instances"
-        if cache_size:
-            tseq = [t.with_cache(cache_size) for t in tseq]
-        super().__init__(cache_size=cache_size)
-        self.transforms = list(tseq)
-        self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
-        assert len(self.lengths) == len(self.transforms), (
-            f"lengths must have same length as tseq, got {len(self.lengths)} and {len(self.transforms)}"
-        )
-        self.dim = dim
-
-    @lazy_property
-    def event_dim(self):
-        return max(t.event_dim for t in self.transforms)
-
-    @lazy_property
-    def length(self):
-        """The total length along `dim`."""
-        return sum(self.lengths)
-
-    def with_cache(self, cache_size=1):
-        if self._cache_size == cache_size:
-            return self
-        return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
-
-    def _parts(self, *tensors):
-        """The transforms with their parts of each tensor."""
-        for name, tensor in zip("xy", tensors, strict=False):
-            assert -tensor.dim() <= self.dim < tensor.dim(), (
-                f"dim {self.dim} out of range for {name} with {tensor.dim()} dimensions"
-            )
-            assert tensor.size(self.dim) == self.length, (
-                f"{name}.size({self.dim}) = {tensor.size(self.dim)} must equal length {self.length}"
-            )
-        start = 0
-        for transform, length in zip(self.transforms, self.lengths, strict=True):
-            yield transform, *(t.narrow(self.dim, start, length) for t in tensors)
-            start += length
-
-    def _call(self, x):
-        return torch.cat([t(part) for t, part in self._parts(x)], dim=self.dim)
-
-    def _inverse(self, y):
-        return torch.cat([t.inv(part) for t, part in self._parts(y)], dim=self.dim)
-
-    def log_abs_det_jacobian(self, x, y):
-        logs = []
-        for transform, before, after in self._parts(x, y):
-            log = transform.log_abs_det_jacobian(before, after)
-            if transform.event_dim < self.event_dim:
-                log = _sum_rightmost(log, self.event_dim - transform.event_dim)
-            logs.append(log)
-        # The dimension counted from the end, without event dimensions.
-        dim = self.dim - x.dim() if self.dim >= 0 else self.dim
-        dim += self.event_dim
-        return torch.cat(logs, dim=dim) if dim < 0 else sum(logs)
-
-    @constraints.dependent_property
-    def domain(self):
-        return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
-
-    @constraints.dependent_property
-    def codomain(self):
-        return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
-
-
-class StackTransform(_PiecewiseTransform):
-    """Applies `tseq[i]` to the slice at index i along `dim`."""
-
-    def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0) -> None:
-        assert all(isinstance(t, Transform) for t in tseq), "All elements of tseq must be Transform instances"
-        if cache_size:
-            tseq = [t.with_cache(cache_size) for t in tseq]
-        super().__init__(cache_size=cache_size)
-        self.transforms = list(tseq)
-        self.dim = dim
-
-    def with_cache(self, cache_size=1):
-        if self._cache_size == cache_size:
-            return self
-        return StackTransform(self.transforms, self.dim, cache_size)
-
-    def _slice(self, z):
-        return [z.select(self.dim, i) for i in range(z.size(self.dim))]
-
-    def _parts(self, *tensors):
-        for name, tensor in zip("xy", tensors, strict=False):
-            assert -tensor.dim() <= self.dim < tensor.dim(), (
-                f"dim {self.dim} out of range for {name} with {tensor.dim()} dimensions"
-            )
-            assert tensor.size(self.dim) == len(self.transforms), (
-                f"{name}.size({self.dim}) = {tensor.size(self.dim)} must equal len(transforms) {len(self.transforms)}"
-            )
-        return zip(self.transforms, *(self._slice(t) for t in tensors), strict=True)
-
-    def _call(self, x):
-        return torch.stack([t(part) for t, part in self._parts(x)], dim=self.dim)
-
-    def _inverse(self, y):
-        return torch.stack([t.inv(part) for t, part in self._parts(y)], dim=self.dim)
-
-    def log_abs_det_jacobian(self, x, y):
-        parts = self._parts(x, y)
-        return torch.stack([t.log_abs_det_jacobian(before, after) for t, before, after in parts], dim=self.dim)
-
-    @constraints.dependent_property
-    def domain(self):
-        return constraints.stack([t.domain for t in self.transforms], self.dim)
-
-    @constraints.dependent_property
-    def codomain(self):
-        return constraints.stack([t.codomain for t in self.transforms], self.dim)
-
-
 class CumulativeDistributionTransform(Transform):
-    """y = F(x) with the distribution function of a continuous distribution: its draws become uniform.
+    """Transforms by the cumulative distribution function of a continuous distribution, :math:`y = F(x)`.
 
-    >>> import torchlite as torch
-    >>> D = torch.distributions
-    >>> D.CumulativeDistributionTransform(D.Normal(0.0, 1.0))(torch.tensor(0.0))
-    tensor(0.5000)
+    Draws of the distribution become uniform on the unit interval. The inverse is the quantile function.
+
+    Args:
+        distribution: A distribution with `cdf`, `icdf` and `log_prob`.
+        cache_size: Number of cached results, 0 or 1; see `Transform`. Default: 0.
+
+    Example:
+        >>> D = torch.distributions
+        >>> D.CumulativeDistributionTransform(D.Normal(0.0, 1.0))(torch.tensor(0.0))
+        tensor(0.5000)
     """
 
     bijective = True
@@ -602,6 +642,7 @@ class CumulativeDistributionTransform(Transform):
 
     @property
     def domain(self):
+        """The support of the distribution."""
         return self.distribution.support
 
     def _call(self, x):
@@ -617,3 +658,6 @@ class CumulativeDistributionTransform(Transform):
         if self._cache_size == cache_size:
             return self
         return CumulativeDistributionTransform(self.distribution, cache_size=cache_size)
+
+
+__dir__ = make_module_dir(globals())

@@ -9,6 +9,7 @@ from numbers import Number
 from typing import Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 from torchlite.overrides import is_tensor_like
 
 euler_constant = 0.57721566490153286060
@@ -25,14 +26,21 @@ __all__ = [
 
 
 def broadcast_all(*values):
-    """Broadcast numbers and tensors to one shape. Numbers get the dtype and device of the first tensor, by default the
-    default dtype.
+    """Broadcast numbers and tensors to one shape.
 
-    ValueError for anything else.
+    Args:
+        *values: Numbers and tensors. Numbers get the dtype and device of the first tensor; without one, the default
+            dtype.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.utils.broadcast_all(torch.zeros(2), 1.0)
-    (tensor([0., 0.]), tensor([1., 1.]))
+    Returns:
+        A tuple of tensors.
+
+    Raises:
+        ValueError: A value is of another type.
+
+    Example:
+        >>> torch.distributions.utils.broadcast_all(torch.zeros(2), 1.0)
+        (tensor([0., 0.]), tensor([1., 1.]))
     """
     if not all(is_tensor_like(v) or isinstance(v, Number) for v in values):
         raise ValueError(
@@ -61,50 +69,82 @@ def _sum_rightmost(value, dim):
 
 
 def logits_to_probs(logits, is_binary=False):
-    """Probabilities of log-odds (`is_binary`), or of unnormalised logarithms of probabilities along the last dimension.
+    """Convert logits to probabilities.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.utils.logits_to_probs(torch.zeros(2), is_binary=True)
-    tensor([0.5000, 0.5000])
+    Args:
+        logits: Log-odds with ``is_binary``; else unnormalized logarithms of probabilities along the last dimension.
+        is_binary: Whether to apply the logistic function; else softmax. Default: ``False``.
+
+    Returns:
+        A tensor of the same shape.
+
+    Example:
+        >>> torch.distributions.utils.logits_to_probs(torch.zeros(2), is_binary=True)
+        tensor([0.5000, 0.5000])
+
+    See also:
+        `probs_to_logits`.
     """
     return torch.sigmoid(logits) if is_binary else torch.softmax(logits, dim=-1)
 
 
 def clamp_probs(probs):
-    """Clamp probabilities to [eps, 1 - eps], with the machine epsilon of their dtype.
+    """Clamp probabilities to ``[eps, 1 - eps]``, with the machine epsilon of their dtype.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.utils.clamp_probs(torch.tensor([0.0, 0.5]))
-    tensor([1.1921e-07, 5.0000e-01])
+    Args:
+        probs: Tensor of probabilities.
+
+    Returns:
+        A tensor of the same shape.
+
+    Example:
+        >>> torch.distributions.utils.clamp_probs(torch.tensor([0.0, 0.5]))
+        tensor([1.1921e-07, 5.0000e-01])
     """
     eps = torch.finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
 
 def probs_to_logits(probs, is_binary=False):
-    """Return log-odds of probabilities (`is_binary`), or their logarithms; both finite, see `clamp_probs`.
+    """Convert probabilities to logits, which are finite: see `clamp_probs`.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.utils.probs_to_logits(torch.tensor([0.5]), is_binary=True)
-    tensor([0.])
+    Args:
+        probs: Tensor of probabilities.
+        is_binary: Whether to compute the log-odds; else the logarithms. Default: ``False``.
+
+    Returns:
+        A tensor of the same shape.
+
+    Example:
+        >>> torch.distributions.utils.probs_to_logits(torch.tensor([0.5]), is_binary=True)
+        tensor([0.])
+
+    See also:
+        `logits_to_probs`.
     """
     inside = clamp_probs(probs)
     return torch.log(inside) - torch.log1p(-inside) if is_binary else torch.log(inside)
 
 
 class lazy_property:
-    """A decorator: a method that becomes an attribute when it is first read, computed with gradients recorded.
+    """A decorator for a method that becomes an attribute when it is first read.
 
-    >>> from torchlite.distributions.utils import lazy_property
-    >>> class Square:
-    ...     @lazy_property
-    ...     def area(self):
-    ...         print("once")
-    ...         return 4
-    >>> square = Square()
-    >>> square.area, square.area
-    once
-    (4, 4)
+    The value is computed once, with gradients recorded.
+
+    Args:
+        wrapped: The method.
+
+    Example:
+        >>> from torchlite.distributions.utils import lazy_property
+        >>> class Square:
+        ...     @lazy_property
+        ...     def area(self):
+        ...         print("once")
+        ...         return 4
+        >>> square = Square()
+        >>> square.area, square.area
+        once
+        (4, 4)
     """
 
     def __init__(self, wrapped) -> None:
@@ -128,13 +168,24 @@ class _lazy_property_and_property(lazy_property, property):
 
 
 def tril_matrix_to_vec(mat, diag=0):
-    """The entries of matrices (..., n, n) on and below diagonal `diag`, row after row, as vectors.
+    """Collect the entries of square matrices on and below a diagonal, row by row.
 
-    ValueError for a diagonal outside of the matrix.
+    Args:
+        mat: Tensor of shape ``(..., n, n)``.
+        diag: Offset of the diagonal: 0 is the main diagonal, a positive offset is above it. Default: 0.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.utils.tril_matrix_to_vec(torch.tensor([[1, 2], [3, 4]]))
-    tensor([1, 3, 4])
+    Returns:
+        A tensor of vectors, of shape ``(..., length)``.
+
+    Raises:
+        ValueError: The diagonal is outside of the matrix.
+
+    Example:
+        >>> torch.distributions.utils.tril_matrix_to_vec(torch.tensor([[1, 2], [3, 4]]))
+        tensor([1, 3, 4])
+
+    See also:
+        `vec_to_tril_matrix`.
     """
     n = mat.shape[-1]
     if not -n <= diag < n:
@@ -143,14 +194,25 @@ def tril_matrix_to_vec(mat, diag=0):
 
 
 def vec_to_tril_matrix(vec, diag=0):
-    """Return square matrices with the vectors (..., length) on and below diagonal `diag`, row by row; 0 above.
+    """Create square matrices with the entries of vectors on and below a diagonal, row by row, and 0 above it.
 
-    ValueError if no matrix has that number of entries there.
+    Args:
+        vec: Tensor of shape ``(..., length)``.
+        diag: Offset of the diagonal: 0 is the main diagonal, a positive offset is above it. Default: 0.
 
-    >>> import torchlite as torch
-    >>> torch.distributions.utils.vec_to_tril_matrix(torch.tensor([1, 2, 3]))
-    tensor([[1, 0],
-            [2, 3]])
+    Returns:
+        A tensor of shape ``(..., n, n)``.
+
+    Raises:
+        ValueError: No matrix has that number of entries there.
+
+    Example:
+        >>> torch.distributions.utils.vec_to_tril_matrix(torch.tensor([1, 2, 3]))
+        tensor([[1, 0],
+                [2, 3]])
+
+    See also:
+        `tril_matrix_to_vec`.
     """
     length = vec.shape[-1]
     # A triangle with m rows has m (m + 1) / 2 entries, and a matrix m - diag rows.
@@ -178,3 +240,6 @@ def _tril_mask(n, diag, device):
     """Return a mask of the entries of an n x n matrix on or below a diagonal."""
     index = torch.arange(n, device=device)
     return index < index.reshape(-1, 1) + (diag + 1)
+
+
+__dir__ = make_module_dir(globals(), "euler_constant")

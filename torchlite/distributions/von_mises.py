@@ -31,13 +31,34 @@ def _rejection_sample(loc, concentration, proposal_r, x):
 
 
 class VonMises(Distribution):
-    """The von Mises distribution of an angle in (-pi, pi]: exp(concentration cos(x - loc)) / (2 pi I0(concentration)).
+    r"""The von Mises distribution of angles, with mean direction :math:`\mu` and concentration :math:`\kappa`.
 
-    Samples are drawn in double precision.
+    .. math::
 
-    >>> import torchlite as torch
-    >>> torch.distributions.VonMises(torch.tensor([1.0]), torch.tensor([4.0])).mean
-    tensor([1.])
+        p(x) = \frac{\exp(\kappa \cos(x - \mu))}{2 \pi I_0(\kappa)}, \quad x \in [-\pi, \pi)
+
+    :math:`I_0` is the modified Bessel function of order 0. Samples are in radians, in :math:`[-\pi, \pi)`, and are
+    drawn in double precision; they have no gradients. `log_prob` takes any real angle, since the density is periodic.
+
+    Args:
+        loc: Mean direction :math:`\mu` in radians, real. A number or a tensor.
+        concentration: Concentration :math:`\kappa`, positive. A number or a tensor.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of the parameters, broadcast together.
+        - Event shape: ``()``.
+
+    Raises:
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> torch.distributions.VonMises(torch.tensor([1.0]), torch.tensor([4.0])).mean
+        tensor([1.])
+
+    References:
+        D. J. Best and N. I. Fisher, "Efficient simulation of the von Mises distribution", 1979.
     """
 
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
@@ -79,13 +100,15 @@ class VonMises(Distribution):
 
     @property
     def mean(self) -> torch.Tensor:
+        r"""The mean direction :math:`\mu`."""
         return self.loc
 
     @property
     def mode(self) -> torch.Tensor:
+        r"""The most probable direction :math:`\mu`."""
         return self.loc
 
     @lazy_property
     def variance(self) -> torch.Tensor:
-        """The circular variance: 1 - I1(k) / I0(k)."""
+        r"""The circular variance :math:`1 - I_1(\kappa) / I_0(\kappa)`."""
         return 1 - torch.special.i1e(self.concentration) / torch.special.i0e(self.concentration)

@@ -32,17 +32,47 @@ def _clamp_above_eps(x):
 
 
 class Wishart(ExponentialFamily):
-    """A distribution of positive definite matrices: X^T X for `df` normal rows X with one of `covariance_matrix`,
-    `precision_matrix` (its inverse) and `scale_tril` (its Cholesky factor), all (..., n, n). `df` may be any number
-    above n - 1.
+    r"""The Wishart distribution of positive definite matrices, with :math:`\nu` degrees of freedom.
 
-    Samples use Bartlett's decomposition (W. B. Smith and R. R. Hocking, "Algorithm AS 53: Wishart variate generator",
-    1972).
+    .. math::
 
-    >>> import torchlite as torch
-    >>> torch.distributions.Wishart(torch.tensor([2.0]), covariance_matrix=torch.eye(2)).mean
-    tensor([[[2., 0.],
-             [0., 2.]]])
+        p(X) = \frac{(\det X)^{(\nu - n - 1) / 2} \exp\left( -\frac{1}{2} \operatorname{tr}(V^{-1} X) \right)}
+        {2^{\nu n / 2} (\det V)^{\nu / 2} \, \Gamma_n(\nu / 2)}
+
+    The support is the symmetric positive definite :math:`n \times n` matrices; :math:`\Gamma_n` is the multivariate
+    gamma function. For an integer :math:`\nu` it is the distribution of the sum of :math:`z z^{\mathsf{T}}` over
+    :math:`\nu` independent normal vectors :math:`z` of mean 0 and covariance :math:`V`. Exactly one of
+    ``covariance_matrix``, ``precision_matrix`` and ``scale_tril`` is given.
+
+    Args:
+        df: Degrees of freedom :math:`\nu`, above :math:`n - 1`. A number or a tensor.
+        covariance_matrix: Scale matrix :math:`V`, positive definite, of shape ``(..., n, n)``.
+        precision_matrix: Inverse :math:`V^{-1}`, positive definite, of shape ``(..., n, n)``.
+        scale_tril: Cholesky factor :math:`L` with :math:`V = L L^{\mathsf{T}}`: lower triangular with a positive
+            diagonal, of shape ``(..., n, n)``.
+        validate_args: Whether to check parameters and values against their constraints. Default: ``None``, the setting
+            of `Distribution.set_default_validate_args`.
+
+    Shape:
+        - Batch shape: that of ``df`` and of the matrix's leading dimensions, broadcast together.
+        - Event shape: ``(n, n)``.
+
+    Raises:
+        AssertionError: Not exactly one of the three matrices is given.
+        ValueError: The matrix has less than two dimensions, or ``df`` is not above ``n - 1``.
+        ValueError: A parameter violates its constraint, and arguments are validated.
+
+    Example:
+        >>> torch.distributions.Wishart(torch.tensor([2.0]), covariance_matrix=torch.eye(2)).mean
+        tensor([[[2., 0.],
+                 [0., 2.]]])
+
+    References:
+        W. B. Smith and R. R. Hocking, "Algorithm AS 53: Wishart variate generator", 1972 (Bartlett's decomposition,
+        which samples use).
+
+    See also:
+        `Chi2`, `LKJCholesky`, `MultivariateNormal`.
     """
 
     support = constraints.positive_definite
@@ -52,6 +82,7 @@ class Wishart(ExponentialFamily):
 
     @property
     def arg_constraints(self):
+        """The constraints of the parameters; ``df`` is above :math:`n - 1`."""
         return {
             "covariance_matrix": constraints.positive_definite,
             "precision_matrix": constraints.positive_definite,
@@ -98,18 +129,18 @@ class Wishart(ExponentialFamily):
 
     @lazy_property
     def scale_tril(self) -> torch.Tensor:
-        """The covariance's Cholesky factor."""
+        """The Cholesky factor of :math:`V`, of shape ``(..., n, n)``."""
         return self._unbroadcasted_scale_tril.expand(self._batch_shape + self._event_shape)
 
     @lazy_property
     def covariance_matrix(self) -> torch.Tensor:
-        """The covariance of a row."""
+        """The scale matrix :math:`V`, of shape ``(..., n, n)``."""
         factor = self._unbroadcasted_scale_tril
         return (factor @ factor.transpose(-2, -1)).expand(self._batch_shape + self._event_shape)
 
     @lazy_property
     def precision_matrix(self) -> torch.Tensor:
-        """The covariance's inverse."""
+        """The inverse of :math:`V`, of shape ``(..., n, n)``."""
         n = self._event_shape[-1]
         eye = torch.eye(n, device=self._unbroadcasted_scale_tril.device, dtype=self._unbroadcasted_scale_tril.dtype)
         inverse = torch.cholesky_solve(eye, self._unbroadcasted_scale_tril)
@@ -117,16 +148,19 @@ class Wishart(ExponentialFamily):
 
     @property
     def mean(self) -> torch.Tensor:
+        r"""The mean :math:`\nu V`."""
         return self.df.view(self._batch_shape + (1, 1)) * self.covariance_matrix
 
     @property
     def mode(self) -> torch.Tensor:
+        r"""The most probable value :math:`(\nu - n - 1) V`; NaN for :math:`\nu \le n + 1`."""
         factor = self.df - self.covariance_matrix.shape[-1] - 1
         factor = factor.masked_fill(factor <= 0, torch.nan)
         return factor.view(self._batch_shape + (1, 1)) * self.covariance_matrix
 
     @property
     def variance(self) -> torch.Tensor:
+        r"""The variance :math:`\nu (V_{ij}^2 + V_{ii} V_{jj})` of element :math:`(i, j)`."""
         v = self.covariance_matrix
         diagonal = v.diagonal(dim1=-2, dim2=-1)
         products = torch.einsum("...i,...j->...ij", diagonal, diagonal)
@@ -147,10 +181,17 @@ class Wishart(ExponentialFamily):
         return flags.amax(self._batch_dims) if self._batch_shape else flags
 
     def rsample(self, sample_shape: torch.types._size = torch.Size(), max_try_correction=None):
-        """Return samples; singular ones are drawn again, `max_try_correction` (10) times at most.
+        """Draw samples with gradients to the parameters; singular ones are drawn again.
 
         PyTorch's first check reports regular samples as singular, with a warning, and draws them again. This function
         does the same, since its stream of random numbers equals PyTorch's.
+
+        Args:
+            sample_shape: Shape of the draws, in front of the batch dimensions. Default: ``()``, one draw.
+            max_try_correction: How often singular samples are drawn again at most. Default: ``None``, 10 times.
+
+        Returns:
+            A tensor of shape ``sample_shape + batch_shape + event_shape``.
         """
         tries = 10 if max_try_correction is None else max_try_correction
         sample = self._bartlett_sampling(torch.Size(sample_shape))

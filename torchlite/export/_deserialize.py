@@ -19,7 +19,8 @@ from torchlite._higher_order_ops.higher_order_operator import OPERATORS, HigherO
 from torchlite._serialization import atomic_files
 from torchlite._serialization.resource_budget import Budget, BudgetExceeded
 from torchlite._subclasses.fake_constructors import new_fake_tensor
-from torchlite._symbolic_shapes import SymBool, SymFloat, SymInt, make_opaque_symbol, parse_srepr
+from torchlite._symbolic_expression_text import make_opaque_symbol, parse_srepr
+from torchlite._symbolic_shapes import SymBool, SymFloat, SymInt
 from torchlite._types.python_source import is_identifier
 from torchlite.fx import Graph, GraphModule, Node
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from torchlite._settings.module_dir import make_module_dir
 from torchlite._tensor import Tensor
 from torchlite._types.python_source import is_identifier
 from torchlite.utils import _pytree as pytree
@@ -15,7 +16,17 @@ __all__ = ["AdditionalInputs", "Constraint", "Dim", "ShapesCollection", "ValueRa
 
 
 class ValueRanges(NamedTuple):
-    """Minimum and maximum of a size."""
+    """Smallest and largest value of a size.
+
+    Args:
+        lower: The smallest.
+        upper: The largest; ``math.inf`` for no limit.
+
+    Example:
+        >>> from torchlite.export.dynamic_shapes import ValueRanges
+        >>> ValueRanges(2, float("inf"))
+        VR[2, int_oo]
+    """
 
     lower: Any
     upper: Any
@@ -44,14 +55,25 @@ class _DimHint:
 
 
 class Dim:
-    """Dynamic size for an export: `Dim("batch", min=1, max=64)`. Dimensions with one Dim are equal; `2 * batch` and
-    `batch + 1` are derived sizes. Raise AssertionError for an invalid range.
+    """A size that varies in an exported program.
 
-    >>> import torchlite as torch
-    >>> batch = torch.export.Dim("batch", max=8)
-    >>> program = torch.export.export(torch.nn.ReLU(), (torch.ones(2, 3),), dynamic_shapes=({0: batch},))
-    >>> program.module()(-torch.ones(5, 3)).shape
-    torch.Size([5, 3])
+    Dimensions with the same `Dim` have equal sizes. `2 * batch` and `batch + 1` are sizes derived from `batch`.
+    `Dim.AUTO` and `Dim.DYNAMIC` stand for dimensions without a name that vary, `Dim.STATIC` for one that does not.
+
+    Args:
+        name: Name of the size, an identifier.
+        min: Smallest size. Default: 0.
+        max: Largest size. Default: no limit.
+
+    Raises:
+        AssertionError: ``max`` is not above ``min``, or the name is no identifier.
+
+    Example:
+        >>> import torchlite as torch
+        >>> batch = torch.export.Dim("batch", max=8)
+        >>> program = torch.export.export(torch.nn.ReLU(), (torch.ones(2, 3),), dynamic_shapes=({0: batch},))
+        >>> program.module()(-torch.ones(5, 3)).shape
+        torch.Size([5, 3])
     """
 
     AUTO, DYNAMIC, STATIC = _DimHint("AUTO"), _DimHint("DYNAMIC"), _DimHint("STATIC")
@@ -102,12 +124,36 @@ def _check_integer(value: Any, sign: str) -> int:
 
 
 def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
-    """Return several `Dim`s with one range."""
+    """Returns several `Dim`s with one range.
+
+    Args:
+        *names: Names of the sizes.
+        min: Smallest size of each. Default: 0.
+        max: Largest size of each. Default: no limit.
+
+    Returns:
+        Tuple of `Dim`s.
+
+    Example:
+        >>> torch.export.dims("height", "width", max=8)
+        (Dim('height', min=0, max=8), Dim('width', min=0, max=8))
+    """
     return tuple(Dim(name, min=min, max=max) for name in names)
 
 
 class Constraint(NamedTuple):
-    """A tensor dimension with its range."""
+    """A dimension of a tensor with its range.
+
+    Args:
+        tensor: A tensor.
+        dim: Index of the dimension.
+        range: A `ValueRanges` with the smallest and largest size.
+
+    Example:
+        >>> from torchlite.export.dynamic_shapes import ValueRanges
+        >>> torch.export.Constraint(torch.ones(3), 0, ValueRanges(1, 4)).range
+        VR[1, 4]
+    """
 
     tensor: Any
     dim: int
@@ -115,7 +161,17 @@ class Constraint(NamedTuple):
 
 
 class ShapesCollection:
-    """Dynamic shapes by tensor: `shapes[x] = {0: batch}`, for large argument trees."""
+    """Dynamic shapes by tensor: `shapes[x] = {0: batch}`.
+
+    It replaces a tree of `dynamic_shapes` where the arguments are a large tree.
+
+    Example:
+        >>> x, shapes = torch.ones(2, 3), torch.export.ShapesCollection()
+        >>> shapes[x] = {0: torch.export.Dim("batch")}
+        >>> program = torch.export.export(torch.nn.ReLU(), (x,), dynamic_shapes=shapes)
+        >>> program.module()(torch.ones(5, 3)).shape
+        torch.Size([5, 3])
+    """
 
     def __init__(self) -> None:
         self._shapes: dict[int, Any] = {}
@@ -136,7 +192,16 @@ class ShapesCollection:
         return len(self._shapes)
 
     def dynamic_shapes(self, m: Any, args: Any, kwargs: Any = None) -> Any:
-        """Return the tree for `dynamic_shapes=`. Raise ValueError if a tensor is no argument."""
+        """Returns the tree for `dynamic_shapes=`.
+
+        Args:
+            m: The module.
+            args: Tuple of positional arguments.
+            kwargs: Dict of keyword arguments. Default: none.
+
+        Raises:
+            ValueError: A tensor of the collection is no argument.
+        """
         seen = set()
 
         def found(leaf: Any) -> Any:
@@ -151,19 +216,40 @@ class ShapesCollection:
 
 
 class AdditionalInputs:
-    """Additional example inputs: sizes that differ from the first ones are dynamic."""
+    """Additional example inputs: sizes that differ from those of the first example vary.
+
+    Example:
+        >>> more = torch.export.AdditionalInputs()
+        >>> more.add((torch.ones(5, 3),))
+        >>> more.dynamic_shapes(torch.nn.ReLU(), (torch.ones(2, 3),))
+        {'input': {0: DimHint(DYNAMIC)}}
+    """
 
     def __init__(self) -> None:
         self._examples: list[tuple[Any, Any]] = []
 
     def add(self, args: Any, kwargs: Any = None) -> None:
-        """Add arguments."""
+        """Adds an example.
+
+        Args:
+            args: Tuple of positional arguments.
+            kwargs: Dict of keyword arguments. Default: none.
+
+        Raises:
+            AssertionError: ``args`` is not a tuple.
+        """
         if type(args) is not tuple:
             raise AssertionError(f"Representative args {args} must be a tuple")
         self._examples.append((args, kwargs))
 
     def dynamic_shapes(self, m: Any, args: Any, kwargs: Any = None) -> Any:
-        """Return the tree for `dynamic_shapes=`."""
+        """Returns the tree for `dynamic_shapes=`.
+
+        Args:
+            m: The module.
+            args: Tuple of positional arguments of the first example.
+            kwargs: Dict of its keyword arguments. Default: none.
+        """
         others = [bind_arguments(m, a, k) for a, k in self._examples]
 
         def found(first: Any, *rest: Any) -> Any:
@@ -175,7 +261,14 @@ class AdditionalInputs:
         return pytree.tree_map(found, bind_arguments(m, args, kwargs), *others)
 
     def verify(self, ep: Any) -> None:
-        """Run the program with each of the inputs; raise AssertionError if one fails."""
+        """Runs a program with each of the examples.
+
+        Args:
+            ep: An `ExportedProgram`.
+
+        Raises:
+            AssertionError: The program does not accept an example.
+        """
         module = ep.module()
         for args, kwargs in self._examples:
             module(*args, **(kwargs or {}))
@@ -300,3 +393,6 @@ def _parse_dims(leaf: Any, name: str, said: Any) -> dict[int, Any]:
         if isinstance(one, Dim) or isinstance(one, _DimHint) and one.type != "STATIC":
             found[dim % leaf.ndim] = one
     return found
+
+
+__dir__ = make_module_dir(globals(), hidden="bind_arguments dims_per_leaf")

@@ -16,23 +16,46 @@ __all__ = ["ExportedProgram", "ModuleCallEntry", "ModuleCallSignature", "default
 
 
 def default_decompositions() -> dict[Any, Callable]:
-    """Return the default decomposition table of `run_decompositions`."""
+    """Returns the table that `ExportedProgram.run_decompositions` uses by default.
+
+    Returns:
+        Dict from ops to functions. Entries can be removed or replaced.
+
+    Example:
+        >>> table = torch.export.default_decompositions()
+        >>> del table[torch.ops.aten.linear.default]
+        >>> program = torch.export.export(torch.nn.Linear(3, 2), (torch.ones(4, 3),)).run_decompositions(table)
+        >>> [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
+        ['aten.linear.default']
+    """
     from .decomp_utils import CustomDecompTable
 
     return CustomDecompTable()
 
 
 class ExportedProgram:
-    """A program as a graph of ops, with its input and output specs, parameters, buffers and constants.
+    """A program as a graph of ops, with specs of inputs and outputs, parameters, buffers and constants.
 
-    `verifiers` has no effect: programs are checked when they are read and written.
+    `torch.export.export` and `torch.export.load` make it. `program.module()` is what runs it.
 
-    >>> import torchlite as torch
-    >>> program = torch.export.export(torch.nn.Linear(3, 2), (torch.ones(4, 3),))
-    >>> [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
-    ['aten.linear.default']
-    >>> program.module()(torch.ones(4, 3)).shape
-    torch.Size([4, 2])
+    Args:
+        root: The graph's module.
+        graph: The graph.
+        graph_signature: The `ExportGraphSignature`.
+        state_dict: Parameters and persistent buffers by name.
+        range_constraints: Ranges of symbolic sizes.
+        module_call_graph: `ModuleCallEntry` of each submodule, the root first.
+        example_inputs: Example arguments ``(args, kwargs)``. Default: ``None``.
+        constants: Constants and non-persistent buffers by name. Default: none.
+        verifiers: No effect: programs are checked when they are read and written.
+
+    Example:
+        >>> import torchlite as torch
+        >>> program = torch.export.export(torch.nn.Linear(3, 2), (torch.ones(4, 3),))
+        >>> [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
+        ['aten.linear.default']
+        >>> program.module()(torch.ones(4, 3)).shape
+        torch.Size([4, 2])
     """
 
     def __init__(
@@ -164,18 +187,23 @@ class ExportedProgram:
         )
 
     def module(self, check_guards: bool = True) -> GraphModule:
-        """Return a module that runs the program, with parameters and buffers under their names. It can be moved and
-        trained. With `check_guards`, it raises AssertionError for inputs that violate the guards.
+        """Returns a module that runs the program, with parameters and buffers under their names.
+
+        The module can be moved to a device and trained.
+
+        Args:
+            check_guards: Whether inputs that violate the guards raise AssertionError. Default: ``True``.
         """
         from ._unlift import unlift
 
         return unlift(self, check_guards)
 
     def run_decompositions(self, decomp_table: Any = None, decompose_custom_triton_ops: bool = False) -> Any:
-        """Return the program in core ATen ops and functional form: new buffer values are outputs. `decomp_table` maps
-        overloads to functions and replaces the default.
+        """Returns the program in core ATen ops and functional form, where new values of buffers are outputs.
 
-        `decompose_custom_triton_ops` has no effect: there are no Triton kernels.
+        Args:
+            decomp_table: Dict from ops to functions, which replaces the default. Default: `default_decompositions`.
+            decompose_custom_triton_ops: No effect: there are no Triton kernels.
         """
         from ._run_decompositions import decompose_program
 

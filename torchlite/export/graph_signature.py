@@ -7,6 +7,8 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any, TypeAlias, Union
 
+from torchlite._settings.module_dir import make_module_dir
+
 __all__ = [
     "ConstantArgument", "CustomObjArgument", "ExportBackwardSignature", "ExportGraphSignature", "InputKind",
     "InputSpec", "OutputKind", "OutputSpec", "SymBoolArgument", "SymFloatArgument", "SymIntArgument",
@@ -16,42 +18,68 @@ __all__ = [
 
 @dataclasses.dataclass
 class TensorArgument:
-    """A tensor, by node name."""
+    """A tensor of the graph.
+
+    Args:
+        name: Name of its node.
+    """
 
     name: str
 
 
 @dataclasses.dataclass
 class TokenArgument:
-    """A token that orders calls with side effects."""
+    """A token that orders calls with side effects.
+
+    Args:
+        name: Name of its node.
+    """
 
     name: str
 
 
 @dataclasses.dataclass
 class SymIntArgument:
-    """A dynamic integer, by node name."""
+    """An integer that is computed from sizes.
+
+    Args:
+        name: Name of its node.
+    """
 
     name: str
 
 
 @dataclasses.dataclass
 class SymFloatArgument:
-    """A dynamic float."""
+    """A float that is computed from sizes.
+
+    Args:
+        name: Name of its node.
+    """
 
     name: str
 
 
 @dataclasses.dataclass
 class SymBoolArgument:
-    """A dynamic bool."""
+    """A bool that is computed from sizes.
+
+    Args:
+        name: Name of its node.
+    """
 
     name: str
 
 
 @dataclasses.dataclass
 class CustomObjArgument:
-    """An object of a TorchScript class."""
+    """An object of a TorchScript class.
+
+    Args:
+        name: Name of its node.
+        class_fqn: Full name of the class.
+        fake_val: An object that stands for it. Default: ``None``.
+    """
 
     name: str
     class_fqn: str
@@ -60,7 +88,12 @@ class CustomObjArgument:
 
 @dataclasses.dataclass
 class ConstantArgument:
-    """A constant argument of the program."""
+    """A constant of the program.
+
+    Args:
+        name: Name of the argument.
+        value: The value.
+    """
 
     name: str
     value: int | float | bool | str | None
@@ -73,7 +106,14 @@ ArgumentSpec: TypeAlias = Union[
 
 
 class InputKind(Enum):
-    """Kind of a graph input."""
+    """What an input of the graph is: the user's, a parameter, a buffer, a constant, a custom object or a token.
+
+    Example:
+        >>> from torchlite.export.graph_signature import InputKind
+        >>> program = torch.export.export(torch.nn.Linear(3, 2), (torch.ones(4, 3),))
+        >>> [spec.kind.name for spec in program.graph_signature.input_specs]
+        ['PARAMETER', 'PARAMETER', 'USER_INPUT']
+    """
 
     USER_INPUT = auto()
     PARAMETER = auto()
@@ -85,8 +125,21 @@ class InputKind(Enum):
 
 @dataclasses.dataclass
 class InputSpec:
-    """Spec of a graph input; `target` names the parameter, buffer or constant. Raise ValueError for a buffer without
-    `persistent`.
+    """What an input of the graph is, and where its value comes from.
+
+    Args:
+        kind: An `InputKind`.
+        arg: The node, such as a `TensorArgument`.
+        target: Name of the parameter, buffer or constant; ``None`` for the user's inputs.
+        persistent: Whether a buffer belongs to the state. Default: ``None``, for other kinds.
+
+    Raises:
+        AssertionError: ``persistent`` is not given for a buffer.
+
+    Example:
+        >>> from torchlite.export.graph_signature import *
+        >>> print(InputSpec(InputKind.PARAMETER, TensorArgument("p_weight"), "weight"))
+        p_weight: PARAMETER target='weight'
     """
 
     kind: InputKind
@@ -105,7 +158,15 @@ class InputSpec:
 
 
 class OutputKind(Enum):
-    """Kind of a graph output."""
+    """What an output of the graph is: a result of the user, a loss, a gradient, a token, or a new value of a buffer,
+    parameter or input.
+
+    Example:
+        >>> from torchlite.export.graph_signature import OutputKind
+        >>> program = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
+        >>> [spec.kind.name for spec in program.graph_signature.output_specs]
+        ['USER_OUTPUT']
+    """
 
     USER_OUTPUT = auto()
     LOSS_OUTPUT = auto()
@@ -119,7 +180,18 @@ class OutputKind(Enum):
 
 @dataclasses.dataclass
 class OutputSpec:
-    """Spec of a graph output; `target` names what it updates or is the gradient of."""
+    """What an output of the graph is, and where its value goes.
+
+    Args:
+        kind: An `OutputKind`.
+        arg: The node, such as a `TensorArgument`.
+        target: Name of what it updates or is the gradient of; ``None`` for results of the user.
+
+    Example:
+        >>> from torchlite.export.graph_signature import *
+        >>> print(OutputSpec(OutputKind.BUFFER_MUTATION, TensorArgument("add"), "count"))
+        add: BUFFER_MUTATION target='count'
+    """
 
     kind: OutputKind
     arg: ArgumentSpec
@@ -132,7 +204,17 @@ class OutputSpec:
 
 @dataclasses.dataclass
 class ExportBackwardSignature:
-    """Outputs of a joint graph with backward pass."""
+    """Outputs of a graph that has a forward and a backward pass.
+
+    Args:
+        gradients_to_parameters: Parameter names by the output names of their gradients.
+        gradients_to_user_inputs: Input names by the output names of their gradients.
+        loss_output: Name of the output that is differentiated.
+
+    Example:
+        >>> torch.export.ExportBackwardSignature({"grad": "weight"}, {}, "loss").loss_output
+        'loss'
+    """
 
     gradients_to_parameters: dict[str, str]
     gradients_to_user_inputs: dict[str, str]
@@ -143,10 +225,15 @@ class ExportBackwardSignature:
 class ExportGraphSignature:
     """Specs of an exported graph's inputs and outputs, in order.
 
-    >>> from torchlite.export.graph_signature import *
-    >>> spec = InputSpec(InputKind.PARAMETER, TensorArgument("p_weight"), "weight")
-    >>> ExportGraphSignature([spec], []).inputs_to_parameters
-    {'p_weight': 'weight'}
+    Args:
+        input_specs: List of `InputSpec`.
+        output_specs: List of `OutputSpec`.
+
+    Example:
+        >>> from torchlite.export.graph_signature import *
+        >>> spec = InputSpec(InputKind.PARAMETER, TensorArgument("p_weight"), "weight")
+        >>> ExportGraphSignature([spec], []).inputs_to_parameters
+        {'p_weight': 'weight'}
     """
 
     input_specs: list[InputSpec]
@@ -259,14 +346,23 @@ class ExportGraphSignature:
         return tuple(s.arg.name for s in self.output_specs if s.kind is OutputKind.TOKEN)
 
     def replace_all_uses(self, old: str, new: str) -> None:
-        """Rename a node in all specs."""
+        """Renames a node in all specs.
+
+        Args:
+            old: Its name.
+            new: Its new name.
+        """
         specs: list[Any] = [*self.input_specs, *self.output_specs]
         for spec in specs:
             if not isinstance(spec.arg, ConstantArgument) and spec.arg.name == old:
                 spec.arg.name = new
 
     def get_replace_hook(self, replace_inputs: bool = False) -> Callable:
-        """Return a graph module hook that updates the signature when nodes are replaced."""
+        """Returns a hook of graph modules that updates the specs where nodes are replaced.
+
+        Args:
+            replace_inputs: Whether specs of inputs are updated too. Default: ``False``.
+        """
 
         def replaced(old: Any, new: str, user: Any) -> None:
             if user.op == "output" or (replace_inputs and old.op == "placeholder"):
@@ -278,3 +374,6 @@ class ExportGraphSignature:
         inputs = "\n".join(map(str, self.input_specs))
         outputs = "\n".join(map(str, self.output_specs))
         return f"\n# inputs\n{inputs}\n\n# outputs\n{outputs}\n"
+
+
+__dir__ = make_module_dir(globals())

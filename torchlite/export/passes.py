@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 from torchlite._subclasses.fake_constructors import fake_tensor_like
 from torchlite.fx import GraphModule
 from torchlite.utils import _pytree as pytree
@@ -14,8 +15,20 @@ __all__ = ["move_to_device_pass"]
 
 
 def move_to_device_pass(ep: Any, location: Any) -> Any:
-    """Return the program on another device: tensors and device arguments in the graph. `location` is a device, or a
-    dictionary of devices.
+    """Returns an exported program on another device: its tensors, and the device arguments of its graph.
+
+    Args:
+        ep: An `ExportedProgram`.
+        location: A device, or a dict from devices to devices.
+
+    Returns:
+        The new program.
+
+    Example:
+        >>> from torchlite.export.passes import move_to_device_pass
+        >>> program = torch.export.export(torch.nn.Linear(3, 2), (torch.ones(4, 3),))
+        >>> move_to_device_pass(program, "meta").state_dict["weight"].device
+        device(type='meta')
     """
     goes = location if isinstance(location, dict) else None
 
@@ -78,3 +91,6 @@ def _make_fake_on_device(tensor: Any, device: Any) -> Any:
     made = fake_tensor_like(tensor)
     made.fake_device = device
     return made
+
+
+__dir__ = make_module_dir(globals())

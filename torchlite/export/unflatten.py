@@ -7,6 +7,7 @@ import operator
 from typing import Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 from torchlite.fx import Graph, GraphModule, Node
 from torchlite.fx._codegen import _custom_builtins
 from torchlite.nn import Module
@@ -58,19 +59,42 @@ class _RunnableGraph(Module):
 
 
 class InterpreterModule(_RunnableGraph):
-    """Submodule of an unflattened program, with its `graph` and parameters."""
+    """Submodule of an unflattened program, with its `graph` and parameters.
+
+    Args:
+        graph: The graph.
+        ty: Name of the original module's class. Default: ``None``.
+
+    Example:
+        >>> program = torch.export.export(torch.nn.Sequential(torch.nn.ReLU()), (torch.ones(2),))
+        >>> torch.export.unflatten(program).get_submodule("0")
+        InterpreterModule()
+    """
 
     def __init__(self, graph: Graph, ty: str | None = None) -> None:
         super().__init__()
         self.graph, self._ty = graph, ty
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the graph."""
+        """Runs the graph.
+
+        Args:
+            *args: Inputs of the graph.
+            **kwargs: Further inputs by name.
+        """
         return self._run_graph(args, kwargs)
 
 
 class InterpreterModuleDispatcher(Module):
-    """Module called several times with different graphs; its calls use them in turn."""
+    """Module that is called several times with different graphs; its calls use them in turn.
+
+    Args:
+        attrs: Names of attributes that it takes from the first module.
+        call_modules: A module for each call.
+
+    Raises:
+        AssertionError: There are no modules.
+    """
 
     def __init__(self, attrs: set[str], call_modules: list[InterpreterModule]) -> None:
         super().__init__()
@@ -92,7 +116,12 @@ class InterpreterModuleDispatcher(Module):
         return self.__dict__["_call_modules"]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the module of the current call."""
+        """Runs the module of the current call.
+
+        Args:
+            *args: Inputs of the graph.
+            **kwargs: Further inputs by name.
+        """
         calls = self.call_modules()
         chosen = calls[self._num_calls]
         self._num_calls = (self._num_calls + 1) % len(calls)
@@ -103,18 +132,42 @@ class InterpreterModuleDispatcher(Module):
             raise
 
     def print_readable(self, *args: Any, **kwargs: Any) -> str:
-        """Return or print the code of every call."""
+        """Returns the code of every call, and prints it.
+
+        Args:
+            *args: Arguments of `torch.fx.GraphModule.print_readable`.
+            **kwargs: Further ones by name.
+        """
         return "\n".join(module.print_readable(*args, **kwargs) for module in self.call_modules())
 
 
 class FlatArgsAdapter(abc.ABC):
-    """Adapts arguments of another tree structure to those of a program; subclasses implement `adapt`."""
+    """Base class of adapters from arguments of another tree structure to those of a program.
+
+    Subclasses implement `adapt`; `unflatten` takes an instance.
+
+    Example:
+        >>> class TakeFirst(torch.export.FlatArgsAdapter):
+        ...     def adapt(self, target_spec, input_spec, input_args, metadata=None, obj=None):
+        ...         return input_args[:1]
+        >>> program = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
+        >>> torch.export.unflatten(program, TakeFirst())(-torch.ones(2), torch.ones(3))
+        tensor([0., 0.])
+    """
 
     @abc.abstractmethod
     def adapt(
         self, target_spec: Any, input_spec: Any, input_args: list[Any], metadata: Any = None, obj: Any = None
     ) -> list[Any]:
-        """Return the leaves of `target_spec`, given `input_args`, the leaves of `input_spec`."""
+        """Returns the leaves of the program's arguments.
+
+        Args:
+            target_spec: Tree spec of the program's arguments.
+            input_spec: Tree spec of the call's arguments.
+            input_args: Leaves of the call's arguments.
+            metadata: Metadata of the program. Default: ``None``.
+            obj: The call's positional arguments. Default: ``None``.
+        """
 
     def get_flat_arg_paths(self) -> list[str]:
         """Return names of the leaves for error messages."""
@@ -122,7 +175,17 @@ class FlatArgsAdapter(abc.ABC):
 
 
 class UnflattenedModule(_RunnableGraph):
-    """Exported program as a tree of modules with their original names."""
+    """An exported program as a tree of modules with their original names; `unflatten` makes it.
+
+    Args:
+        export_module: An `ExportedProgram`.
+        flat_args_adapter: A `FlatArgsAdapter`. Default: none.
+
+    Example:
+        >>> program = torch.export.export(torch.nn.Sequential(torch.nn.Linear(3, 2)), (torch.ones(4, 3),))
+        >>> torch.export.UnflattenedModule(program).get_submodule("0").weight.shape
+        torch.Size([2, 3])
+    """
 
     def __init__(self, export_module: ExportedProgram, flat_args_adapter: FlatArgsAdapter | None = None) -> None:
         super().__init__()
@@ -145,7 +208,15 @@ class UnflattenedModule(_RunnableGraph):
         self.input_placeholders = [n for n in self.graph.nodes if n.op == "placeholder"]
 
     def process_forward_inputs(self, *args: Any, **kwargs: Any) -> list[Any]:
-        """Return the adapted and checked leaves of a call's arguments."""
+        """Returns the adapted and checked leaves of a call's arguments.
+
+        Args:
+            *args: Positional arguments of the call.
+            **kwargs: Keyword arguments of the call.
+
+        Raises:
+            TypeError: The arguments have another tree structure than the program's, and there is no adapter.
+        """
         in_spec = self._root_signature().in_spec
         names = list(in_spec.child(1).context or ())
         if kwargs and set(names) == set(kwargs):
@@ -177,7 +248,12 @@ class UnflattenedModule(_RunnableGraph):
         return found
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the program."""
+        """Runs the program.
+
+        Args:
+            *args: Positional arguments of the program.
+            **kwargs: Keyword arguments of the program.
+        """
         found = self._run_graph(self.process_forward_inputs(*args, **kwargs), {})
         return pytree.tree_unflatten(list(found), self._root_signature().out_spec)
 
@@ -188,17 +264,28 @@ class UnflattenedModule(_RunnableGraph):
 
 
 def unflatten(module: ExportedProgram, flat_args_adapter: FlatArgsAdapter | None = None) -> UnflattenedModule:
-    """Return a program as a tree of modules with their original names, which can be inspected and swapped. Modules in
-    `preserve_module_call_signature` keep their call signature; others take and return the tensors that cross their
-    boundary.
+    """Returns a program as a tree of modules with their original names, which can be inspected and swapped.
 
-    flat_args_adapter: converts arguments of another tree structure to the program's.
+    Modules in `preserve_module_call_signature` keep their call signature. Others take and return the tensors that cross
+    their boundary.
 
-    >>> import torchlite as torch
-    >>> net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
-    >>> module = torch.export.unflatten(torch.export.export(net, (torch.ones(4, 3),)))
-    >>> [name for name, _ in module.named_children()], module(torch.ones(4, 3)).shape
-    (['0', '1'], torch.Size([4, 2]))
+    Args:
+        module: An `ExportedProgram`.
+        flat_args_adapter: A `FlatArgsAdapter`, which converts arguments of another tree structure. Default: none.
+
+    Returns:
+        An `UnflattenedModule`.
+
+    Raises:
+        TypeError: ``module`` is not a program.
+        RuntimeError: The program's modules cannot be made.
+
+    Example:
+        >>> import torchlite as torch
+        >>> net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
+        >>> module = torch.export.unflatten(torch.export.export(net, (torch.ones(4, 3),)))
+        >>> [name for name, _ in module.named_children()], module(torch.ones(4, 3)).shape
+        (['0', '1'], torch.Size([4, 2]))
     """
     if not isinstance(module, ExportedProgram):
         raise TypeError(f"unflatten takes an ExportedProgram, not {type(module).__name__}")
@@ -609,3 +696,6 @@ def _graph_fingerprint(graph: Graph) -> list[Any]:
         )
         for n in graph.nodes
     ]
+
+
+__dir__ = make_module_dir(globals())

@@ -19,15 +19,30 @@ _JVP_SIGNATURE = "jvp(f, primals, tangents)"
 
 
 def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
-    """Return (func(*primals), Jacobian-vector product with the tangents), both with the output's structure.
+    """Compute the output of a function and its Jacobian-vector product, in forward mode.
 
-    primals, tangents: tuples of equal structure, with tensors of equal shapes and dtypes. strict: raise for an output
-    independent of the primals instead of returning zeros. With `has_aux`, func returns (output, aux), and aux is
-    returned third. Raise RuntimeError for non-tensor inputs or outputs.
+    Args:
+        func: Function of the primals that returns a tensor or a pytree of tensors.
+        primals: Tuple of tensors, or of pytrees of tensors, at which to differentiate.
+        tangents: Tuple with the structure of ``primals``, and tensors of the same shapes and dtypes.
+        strict: Whether an output that does not depend on the primals raises RuntimeError; else its product is 0.
+            Default: ``False``.
+        has_aux: Whether ``func`` returns ``(output, aux)``, with an ``aux`` of tensors that is not differentiated.
+            Default: ``False``.
 
-    >>> import torchlite as torch
-    >>> torch.func.jvp(torch.sin, (torch.zeros(2),), (torch.tensor([1.0, 2.0]),))
-    (tensor([0., 0.]), tensor([1., 2.]))
+    Returns:
+        The output ``func(*primals)``; the product, with the output's structure; and ``aux`` with ``has_aux``.
+
+    Raises:
+        RuntimeError: ``primals`` is no tuple, ``tangents`` has another structure, or an input or output is not a
+            tensor.
+
+    Example:
+        >>> torch.func.jvp(torch.sin, (torch.zeros(2),), (torch.tensor([1.0, 2.0]),))
+        (tensor([0., 0.]), tensor([1., 2.]))
+
+    See also:
+        `vjp`, `jacfwd`, `linearize`.
     """
     return _jvp(func, primals, tangents, strict, has_aux)
 
@@ -140,15 +155,34 @@ def _tangent_or_zeros(tensor: Tensor, level: ForwardLevel, strict: bool) -> Tens
 
 
 def jacfwd(func: Callable, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable:
-    """Return a function that computes the Jacobian of `func` with respect to argument `argnums` (or several), column by
-    column in forward mode. The result has a tensor of shape (*output, *input) for each output and input.
+    """Return a function that computes the Jacobian of a function, column by column in forward mode.
 
-    randomness: random ops raise ("error"), or draw "same" or "different" numbers per column.
+    It costs one forward pass for each element of the input, vectorized by `vmap`. It suits functions with fewer inputs
+    than outputs.
 
-    >>> import torchlite as torch
-    >>> torch.func.jacfwd(lambda x: x ** 2)(torch.tensor([1.0, 2.0]))
-    tensor([[2., 0.],
-            [0., 4.]])
+    Args:
+        func: Function of tensors that returns a tensor or a pytree of tensors, all real.
+        argnums: Index of the argument to differentiate with respect to, or a tuple of indices. Default: 0.
+        has_aux: Whether ``func`` returns ``(output, aux)``, with an ``aux`` of tensors that is not differentiated.
+            Default: ``False``.
+        randomness: What random ops do: ``"error"`` raises RuntimeError, ``"different"`` draws for each column,
+            ``"same"`` draws once for all. Default: ``"error"``.
+
+    Returns:
+        A function of the same arguments that returns the Jacobian, or ``(jacobian, aux)`` with ``has_aux``. It has a
+        tensor of shape ``(*output, *input)`` for each output and input.
+
+    Raises:
+        RuntimeError: At a call: an input or output is complex or not a tensor, or ``argnums`` does not fit the
+            arguments.
+
+    Example:
+        >>> torch.func.jacfwd(lambda x: x**2)(torch.tensor([1.0, 2.0]))
+        tensor([[2., 0.],
+                [0., 4.]])
+
+    See also:
+        `jacrev`, `hessian`, `jvp`.
     """
 
     @functools.wraps(func)
@@ -191,12 +225,29 @@ def _jacobian_from_columns(rows: Tensor, tensors: list) -> list:
 
 
 def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
-    """Return (func(*primals), function of tangents that returns their Jacobian-vector product). Runs func once.
+    """Compute the output of a function and a function that applies its Jacobian, for many Jacobian-vector products.
 
-    >>> import torchlite as torch
-    >>> value, push = torch.func.linearize(torch.sin, torch.zeros(2))
-    >>> push(torch.tensor([1.0, 2.0]))
-    tensor([1., 2.])
+    ``func`` runs once; each product reuses that run.
+
+    Args:
+        func: Function of the primals that returns a tensor or a pytree of tensors.
+        *primals: Tensors, or pytrees of tensors, at which to differentiate.
+
+    Returns:
+        The output ``func(*primals)``, and a function from tangents with the structure of the primals to the
+        Jacobian-vector product.
+
+    Raises:
+        RuntimeError: An input or output is not a tensor, or the tangents have another structure, shape, dtype or device
+            than the primals.
+
+    Example:
+        >>> value, push = torch.func.linearize(torch.sin, torch.zeros(2))
+        >>> push(torch.tensor([1.0, 2.0]))
+        tensor([1., 2.])
+
+    See also:
+        `jvp`.
     """
     flat, spec = tree_flatten(primals)
     output, pull = _vjp(func, primals)
@@ -232,11 +283,28 @@ def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
 
 
 def hessian(func: Callable, argnums: Argnums = 0) -> Callable:
-    """Return a function that computes the Hessian of `func`, in forward-over-reverse mode.
+    """Return a function that computes the Hessian of a function, in forward-over-reverse mode.
 
-    >>> import torchlite as torch
-    >>> torch.func.hessian(lambda x: (x ** 3).sum())(torch.tensor([1.0, 2.0]))
-    tensor([[ 6.,  0.],
-            [ 0., 12.]])
+    It is ``jacfwd(jacrev(func, argnums), argnums)``.
+
+    Args:
+        func: Function of tensors that returns a tensor, usually a 0-dimensional one.
+        argnums: Index of the argument to differentiate with respect to, or a tuple of indices. Default: 0.
+
+    Returns:
+        A function of the same arguments that returns the Hessian, of shape ``(*output, *input, *input)``; nested tuples
+        if ``argnums`` is a tuple.
+
+    Raises:
+        RuntimeError: At a call: an input or output is complex or not a tensor, or ``argnums`` does not fit the
+            arguments.
+
+    Example:
+        >>> torch.func.hessian(lambda x: (x**3).sum())(torch.tensor([1.0, 2.0]))
+        tensor([[ 6.,  0.],
+                [ 0., 12.]])
+
+    See also:
+        `jacfwd`, `jacrev`.
     """
     return jacfwd(jacrev(func, argnums), argnums)

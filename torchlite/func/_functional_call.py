@@ -14,11 +14,20 @@ if TYPE_CHECKING:
 
 
 def replace_all_batch_norm_modules_(root: Module) -> Module:
-    """Remove running statistics from every batch norm of `root` in place, so `vmap` can run it over models.
+    """Remove the running statistics from all batch normalizations of a module, in place.
 
-    >>> net = torchlite.nn.Sequential(torchlite.nn.BatchNorm1d(2))
-    >>> torchlite.func.replace_all_batch_norm_modules_(net)[0].running_mean is None
-    True
+    `vmap` cannot run the module over models or examples while batch normalization updates its statistics in place.
+
+    Args:
+        root: The module. Its batch normalizations get ``track_running_stats=False``.
+
+    Returns:
+        ``root``.
+
+    Example:
+        >>> net = torch.nn.Sequential(torch.nn.BatchNorm1d(2))
+        >>> torch.func.replace_all_batch_norm_modules_(net)[0].running_mean is None
+        True
     """
     for module in root.modules():
         if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
@@ -36,15 +45,35 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """Call `module` with these tensors instead of its parameters and buffers, which stay unchanged.
+    """Call a module with other tensors in place of its parameters and buffers.
 
-    parameter_and_buffer_dicts: tensors by dotted name, in one dictionary or several with disjoint names. args: the
-    argument, or a tuple of them. tie_weights: replace a shared tensor under all its names. strict: raise RuntimeError
-    for missing and unexpected names.
+    The module's own parameters and buffers stay unchanged.
 
-    >>> net = torchlite.nn.Linear(2, 1, bias=False)
-    >>> torchlite.func.functional_call(net, {"weight": torchlite.ones(1, 2)}, torchlite.ones(1, 2))
-    tensor([[2.]])
+    Args:
+        module: The module to call.
+        parameter_and_buffer_dicts: Tensors by dotted name, in one dictionary, or in several with disjoint names. The
+            module's own tensors are used for other names.
+        args: The positional argument of the call, or a tuple of them. Default: ``None``, no arguments.
+        kwargs: The keyword arguments of the call. Default: ``None``, no arguments.
+        tie_weights: Whether a tensor that the module has under several names is replaced under all of them. Default:
+            ``True``.
+        strict: Whether missing and unexpected names raise RuntimeError. Default: ``False``.
+
+    Returns:
+        What the module returns.
+
+    Raises:
+        ValueError: ``parameter_and_buffer_dicts`` is neither a dictionary nor a sequence of them, a name is in
+            several, or tied names get different tensors.
+        RuntimeError: Names are missing or unexpected, with ``strict``.
+
+    Example:
+        >>> net = torch.nn.Linear(2, 1, bias=False)
+        >>> torch.func.functional_call(net, {"weight": torch.ones(1, 2)}, torch.ones(1, 2))
+        tensor([[2.]])
+
+    See also:
+        `stack_module_state`, `grad`.
     """
     if isinstance(parameter_and_buffer_dicts, dict):
         tensors = parameter_and_buffer_dicts
@@ -66,12 +95,29 @@ def functional_call(
 
 
 def stack_module_state(models: Sequence[Module] | Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return (parameters, buffers) of several modules of one class, stacked along a new first dimension, by name. The
-    stacked parameters are leaves. Raise RuntimeError for no modules, or for different classes or modes.
+    """Stack the parameters and the buffers of several modules, to run them as an ensemble with `vmap`.
 
-    >>> parameters, buffers = torchlite.func.stack_module_state([torchlite.nn.Linear(2, 3) for _ in range(4)])
-    >>> parameters["weight"].shape
-    torch.Size([4, 3, 2])
+    Args:
+        models: Modules of one class, all in training mode or all in evaluation mode.
+
+    Returns:
+        Two dictionaries by name, of parameters and of buffers, with tensors of shape ``(number of models, *shape)``.
+        The stacked parameters are leaves that require grad as the modules' do.
+
+    Raises:
+        RuntimeError: There are no modules, or they differ in class, mode or ``requires_grad``.
+
+    Example:
+        >>> nets = [torch.nn.Linear(2, 3) for _ in range(4)]
+        >>> parameters, buffers = torch.func.stack_module_state(nets)
+        >>> parameters["weight"].shape
+        torch.Size([4, 3, 2])
+        >>> x = torch.ones(5, 2)
+        >>> torch.vmap(lambda p, b: torch.func.functional_call(nets[0], (p, b), x))(parameters, buffers).shape
+        torch.Size([4, 5, 3])
+
+    See also:
+        `functional_call`, `vmap`.
     """
     models = list(models)
     if not models:

@@ -12,13 +12,24 @@ from ._batched_tensor import BatchedTensor
 
 
 def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
-    """Return `func`, which behaves as its functionalized form would. Mutations of arguments stay visible.
+    """Return a function that behaves as its functionalized form would.
 
-    remove: "mutations" or "mutations_and_views" (RuntimeError for others).
+    torchlite's transforms support in-place ops, so nothing is rewritten. Mutations of arguments stay visible to the
+    caller, as in PyTorch.
 
-    >>> import torchlite as torch
-    >>> torch.func.functionalize(lambda x: x.clone().add_(1))(torch.zeros(2))
-    tensor([1., 1.])
+    Args:
+        func: Function of tensors.
+        remove: ``"mutations"`` or ``"mutations_and_views"``; both have the same effect. Default: ``"mutations"``.
+
+    Returns:
+        A function of the same arguments.
+
+    Raises:
+        RuntimeError: ``remove`` has another value.
+
+    Example:
+        >>> torch.func.functionalize(lambda x: x.clone().add_(1))(torch.zeros(2))
+        tensor([1., 1.])
     """
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
@@ -40,15 +51,25 @@ def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
-    """Return the batch of a tensor inside `vmap`, for debugging; `recurse` unwraps all levels. Other tensors are
-    returned unchanged.
+    """Return the whole batch of a tensor inside `vmap`, for debugging.
 
-    >>> import torchlite as torch
-    >>> def show(x):
-    ...     print(torch.func.debug_unwrap(x))
-    ...     return x
-    >>> _ = torch.vmap(show)(torch.tensor([1.0, 2.0]))
-    tensor([1., 2.])
+    Args:
+        tensor: A tensor. One that is not batched is returned unchanged.
+        recurse: Whether to unwrap all levels of nested transforms; else the innermost one. Default: ``True``.
+
+    Returns:
+        The tensor with its batch dimension.
+
+    Raises:
+        ValueError: ``tensor`` is ``None``.
+        TypeError: ``tensor`` is of another type.
+
+    Example:
+        >>> def show(x):
+        ...     print(torch.func.debug_unwrap(x))
+        ...     return x
+        >>> _ = torch.vmap(show)(torch.tensor([1.0, 2.0]))
+        tensor([1., 2.])
     """
     if not isinstance(tensor, Tensor):
         raise (

@@ -21,20 +21,33 @@ class DimensionBindError(Exception):
 
 
 def rearrange(tensor: Tensor | Sequence[Tensor], pattern: str, **axes_lengths: int) -> Tensor:
-    """Permute, split and merge dimensions by a pattern `"before -> after"`.
+    """Permute, split and merge dimensions by a pattern, as in einops.
 
-    A name is a dimension, names in parentheses a merged dimension, `...` any number of dimensions, `1` and `()` a
-    dimension of size one. axes_lengths: sizes of names in parentheses; one per group may be omitted. tensor: a tensor,
-    or a list of equal-shaped tensors, which are stacked first.
+    In a pattern ``"before -> after"`` a name is a dimension, names in parentheses are one merged dimension, ``...`` is
+    any number of dimensions, and ``1`` and ``()`` are dimensions of size 1.
 
-    Raise ValueError for an invalid pattern or mismatched rank, DimensionBindError for mismatched sizes.
+    Args:
+        tensor: A tensor, or a sequence of tensors of one shape, which are stacked first.
+        pattern: The pattern; both sides have the same names.
+        **axes_lengths: Sizes of names in parentheses. One in each pair of parentheses may be omitted.
 
-    >>> import torchlite as torch
-    >>> images = torch.zeros(32, 30, 40, 3)
-    >>> torch.func.rearrange(images, "b h w c -> b (c h w)").shape
-    torch.Size([32, 3600])
-    >>> torch.func.rearrange(images, "b (h1 h) (w1 w) c -> (b h1 w1) h w c", h1=2, w1=2).shape
-    torch.Size([128, 15, 20, 3])
+    Returns:
+        The rearranged tensor, a view where that is possible.
+
+    Raises:
+        ValueError: The pattern is invalid, or has another number of dimensions than the tensor.
+        TypeError: A size is not an int.
+        DimensionBindError: The sizes do not fit the tensor's shape.
+
+    Example:
+        >>> images = torch.zeros(32, 30, 40, 3)
+        >>> torch.func.rearrange(images, "b h w c -> b (c h w)").shape
+        torch.Size([32, 3600])
+        >>> torch.func.rearrange(images, "b (h1 h) (w1 w) c -> (b h1 w1) h w c", h1=2, w1=2).shape
+        torch.Size([128, 15, 20, 3])
+
+    References:
+        A. Rogozhnikov, "Einops: clear and reliable tensor manipulations with Einstein-like notation", 2022.
     """
     x: Any = tensor if isinstance(tensor, Tensor) else torch.stack(list(tensor))
     left, right = _parse_pattern(pattern, tuple(axes_lengths))

@@ -205,15 +205,28 @@ def _release_aux(tape, aux):
 
 
 def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
-    """Return (func(*primals), function from cotangents of the output's structure to cotangents of the primals).
+    """Compute the output of a function and its vector-Jacobian product, in reverse mode.
 
-    With `has_aux`, func returns (output, aux), and aux is returned third. Raise RuntimeError for non-tensor inputs or
-    outputs.
+    Args:
+        func: Function of the primals that returns a tensor or a pytree of tensors.
+        *primals: Tensors, or pytrees of tensors, at which to differentiate.
+        has_aux: Whether ``func`` returns ``(output, aux)``, with an ``aux`` of tensors that is not differentiated.
+            Default: ``False``.
 
-    >>> import torchlite as torch
-    >>> y, backward = torch.func.vjp(torch.sin, torch.zeros(2))
-    >>> backward(torch.ones(2))
-    (tensor([1., 1.]),)
+    Returns:
+        The output ``func(*primals)``; a function from cotangents with the output's structure to a tuple of cotangents,
+        one for each primal; and ``aux`` with ``has_aux``.
+
+    Raises:
+        RuntimeError: An input or output is not a tensor, or the cotangents have another structure than the output.
+
+    Example:
+        >>> y, backward = torch.func.vjp(torch.sin, torch.zeros(2))
+        >>> backward(torch.ones(2))
+        (tensor([1., 1.]),)
+
+    See also:
+        `jvp`, `jacrev`, `grad`.
     """
     return _vjp(func, primals, has_aux=has_aux)
 
@@ -291,12 +304,27 @@ def _replace_args(args: tuple, argnums: Argnums, values: Any) -> tuple:
 
 
 def grad_and_value(func: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callable:
-    """Return a function that computes (gradient of func, value of func), see `grad`. With `has_aux`, the second is
-    (value, aux).
+    """Return a function that computes the gradient of a function and its value.
 
-    >>> import torchlite as torch
-    >>> torch.func.grad_and_value(lambda x: x ** 2)(torch.tensor(3.0))
-    (tensor(6.), tensor(9.))
+    Args:
+        func: Function that returns a 0-dimensional tensor.
+        argnums: Index of the argument to differentiate with respect to, or a tuple of indices. Default: 0.
+        has_aux: Whether ``func`` returns ``(value, aux)``, with an ``aux`` of tensors that is not differentiated.
+            Default: ``False``.
+
+    Returns:
+        A function of the same arguments that returns ``(gradient, value)``, or ``(gradient, (value, aux))`` with
+        ``has_aux``. The gradient is a tuple if ``argnums`` is one.
+
+    Raises:
+        RuntimeError: At a call: the value is no 0-dimensional tensor, or ``argnums`` does not fit the arguments.
+
+    Example:
+        >>> torch.func.grad_and_value(lambda x: x**2)(torch.tensor(3.0))
+        (tensor(6.), tensor(9.))
+
+    See also:
+        `grad`.
     """
 
     @functools.wraps(func)
@@ -336,14 +364,29 @@ def _grad_and_value(func, argnums, has_aux, args, kwargs):
 
 
 def grad(func: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callable:
-    """Return a function that computes the gradient of `func`, which returns a 0-d tensor, with respect to argument
-    `argnums` (or several). With `has_aux`, func returns (value, aux), and aux is returned second.
+    """Return a function that computes the gradient of a function.
 
-    Transforms nest: `grad(grad(f))`, `vmap(grad(f))`. Raise RuntimeError if the result is no 0-d tensor.
+    Transforms nest: ``grad(grad(f))`` is the second derivative, and ``vmap(grad(f))`` computes per-example gradients.
 
-    >>> import torchlite as torch
-    >>> torch.func.grad(torch.func.grad(torch.sin))(torch.tensor(0.5))
-    tensor(-0.4794)
+    Args:
+        func: Function that returns a 0-dimensional tensor.
+        argnums: Index of the argument to differentiate with respect to, or a tuple of indices. Default: 0.
+        has_aux: Whether ``func`` returns ``(value, aux)``, with an ``aux`` of tensors that is not differentiated.
+            Default: ``False``.
+
+    Returns:
+        A function of the same arguments that returns the gradient, or ``(gradient, aux)`` with ``has_aux``. The
+        gradient is a tuple if ``argnums`` is one.
+
+    Raises:
+        RuntimeError: At a call: the value is no 0-dimensional tensor, or ``argnums`` does not fit the arguments.
+
+    Example:
+        >>> torch.func.grad(torch.func.grad(torch.sin))(torch.tensor(0.5))
+        tensor(-0.4794)
+
+    See also:
+        `grad_and_value`, `vjp`, `torch.autograd.grad`.
     """
 
     @functools.wraps(func)
@@ -362,15 +405,35 @@ def jacrev(
     chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
 ) -> Callable:
-    """Return a function that computes the Jacobian of `func` with respect to argument `argnums` (or several), row by
-    row in reverse mode. The result has a tensor of shape (*output, *input) for each output and input.
+    """Return a function that computes the Jacobian of a function, row by row in reverse mode.
 
-    chunk_size: number of rows computed at once (default: all).
+    It costs one backward pass for each element of the output, vectorized by `vmap`. It suits functions with fewer
+    outputs than inputs.
 
-    >>> import torchlite as torch
-    >>> torch.func.jacrev(lambda x: x ** 2)(torch.tensor([1.0, 2.0]))
-    tensor([[2., 0.],
-            [0., 4.]])
+    Args:
+        func: Function of tensors that returns a tensor or a pytree of tensors, all real.
+        argnums: Index of the argument to differentiate with respect to, or a tuple of indices. Default: 0.
+        has_aux: Whether ``func`` returns ``(output, aux)``, with an ``aux`` of tensors that is not differentiated.
+            Default: ``False``.
+        chunk_size: Number of rows that are computed at once, to limit memory. 1 computes them without `vmap`. Default:
+            ``None``, all.
+
+    Returns:
+        A function of the same arguments that returns the Jacobian, or ``(jacobian, aux)`` with ``has_aux``. It has a
+        tensor of shape ``(*output, *input)`` for each output and input.
+
+    Raises:
+        ValueError: ``chunk_size`` is below 1.
+        RuntimeError: At a call: an input or output is complex or not a tensor, or ``argnums`` does not fit the
+            arguments.
+
+    Example:
+        >>> torch.func.jacrev(lambda x: x**2)(torch.tensor([1.0, 2.0]))
+        tensor([[2., 0.],
+                [0., 4.]])
+
+    See also:
+        `jacfwd`, `hessian`, `vjp`.
     """
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")

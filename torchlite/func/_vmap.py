@@ -27,19 +27,38 @@ def _get_name(func: Any) -> str:
 def vmap(
     func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
 ) -> Callable:
-    """Return a function that calls `func` for all examples of its arguments at once.
+    """Vectorize a function over a batch dimension of its arguments.
 
-    in_dims: batch dimension of each argument, None for an unbatched one; a pytree like the arguments, or one for all.
-    out_dims: batch dimension of each result. randomness: random ops raise ("error"), draw for each example
-    ("different") or once for all ("same"). chunk_size: number of examples computed at once (default: all).
+    The returned function calls ``func`` once, for all examples at the same time. Inside ``func`` a tensor has the shape
+    of one example. Transforms nest: ``vmap(grad(f))`` computes per-example gradients.
 
-    Raise ValueError for mismatched `in_dims` or `out_dims`. Raise RuntimeError for data-dependent behaviour: numbers
-    (`item`), conditions, and shapes.
+    Args:
+        func: Function of tensors, or of pytrees of tensors, that returns tensors.
+        in_dims: Batch dimension of each argument, ``None`` for an argument without one. An int for all arguments, or a
+            tuple with the structure of the arguments. Default: 0.
+        out_dims: Batch dimension of each result, as an int or with the structure of the results. ``None`` for a result
+            that is the same for all examples. Default: 0.
+        randomness: What random ops do: ``"error"`` raises RuntimeError, ``"different"`` draws for each example,
+            ``"same"`` draws once for all. Default: ``"error"``.
+        chunk_size: Number of examples that are computed at once, to limit memory. Default: ``None``, all.
 
-    >>> import torchlite as torch
-    >>> dot = torch.vmap(torch.dot)
-    >>> dot(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.ones(2, 2))
-    tensor([3., 7.])
+    Returns:
+        A function of the batched arguments that returns the batched results.
+
+    Raises:
+        ValueError: ``chunk_size`` is below 1, or ``in_dims`` or ``out_dims`` does not fit at a call.
+        RuntimeError: ``randomness`` has another value, or ``func`` depends on data: ``item()``, conditions on tensors
+            and ops with data-dependent shapes.
+
+    Example:
+        >>> dot = torch.vmap(torch.dot)
+        >>> dot(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.ones(2, 2))
+        tensor([3., 7.])
+        >>> torch.vmap(torch.mul, in_dims=(0, None))(torch.tensor([1.0, 2.0]), torch.tensor(10.0))
+        tensor([10., 20.])
+
+    See also:
+        `grad`, `jacrev`, `stack_module_state`.
     """
     if randomness not in _RANDOMNESS:
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")

@@ -312,8 +312,21 @@ def _accepted_keywords(method: Callable[..., Any], given: dict[str, Any]) -> dic
 
 @compatibility(is_backward_compatible=False)
 class CodeGen:
-    """Generates Python code from a graph. Subclasses define the function's signature and return, and the mapping
-    between the function's and the graph's inputs and outputs.
+    """Generates Python code from a graph.
+
+    Subclasses define the function's signature and return statement, and the mapping between the function's and the
+    graph's inputs and outputs.
+
+    Example:
+        >>> class Renamed(torch.fx.CodeGen):
+        ...     def gen_fn_def(self, free_vars, maybe_return_annotation, **options):
+        ...         return super().gen_fn_def(free_vars, " -> 'Tensor'", **options)
+        >>> module = torch.fx.symbolic_trace(lambda x: x + 1)
+        >>> module.graph.set_codegen(Renamed())
+        >>> print(module.graph.python_code("self").src.strip())
+        def forward(self, x) -> 'Tensor':
+            add = x + 1;  x = None
+            return add
     """
 
     def __init__(self) -> None:
@@ -321,7 +334,13 @@ class CodeGen:
         self._func_name = "forward"
 
     def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str, *, expanded_def: bool = False) -> str:
-        """Return the function header: `def forward(self, a, b):` for parameters a and b."""
+        """Returns the function's header, such as `def forward(self, a, b):`.
+
+        Args:
+            free_vars: Names of the parameters.
+            maybe_return_annotation: Text after the parameters, such as ``" -> Tensor"``, or ``""``.
+            expanded_def: Whether each parameter has a line of its own. Default: ``False``.
+        """
         if not free_vars or free_vars[0] != "self":
             free_vars.insert(0, "self")
         if not expanded_def:
@@ -335,7 +354,13 @@ class CodeGen:
     def generate_output(
         self, output_args: Any, *, descs: Sequence[str] | None = None, repr_fn: Callable[[Any], str] | None = None
     ) -> str:
-        """Return the return statement, not indented."""
+        """Returns the return statement, not indented.
+
+        Args:
+            output_args: The graph's output.
+            descs: Comments of its items, which then have a line each. Default: none.
+            repr_fn: Function that turns a value into code. Default: ``repr``.
+        """
         text = repr_fn or repr
         if descs is None or not isinstance(output_args, (list, tuple)):
             return f"return {text(output_args)}"
@@ -349,11 +374,19 @@ class CodeGen:
         return self.generate_output(node.args[0], **_accepted_keywords(self.generate_output, given))
 
     def process_inputs(self, *args: Any) -> Any:
-        """Return the graph's inputs, given the function's."""
+        """Returns the graph's inputs, given the function's.
+
+        Args:
+            *args: The function's arguments.
+        """
         return args
 
     def process_outputs(self, outputs: Any) -> Any:
-        """Return the function's outputs, given the graph's."""
+        """Returns the function's result, given the graph's output.
+
+        Args:
+            outputs: The graph's output.
+        """
         return outputs
 
     def additional_globals(self) -> list[tuple[str, Any]]:

@@ -178,15 +178,26 @@ def _maybe_revert_all_patches() -> Iterator[None]:
 
 @compatibility(is_backward_compatible=True)
 def wrap(fn_or_name: Any) -> Any:
-    """Mark a module-level function as one call in traced graphs; it is not traced into.
+    """Marks a function of a module's top level as one call in traced graphs.
 
-    fn_or_name: the function, or its name. Returns it, so it works as a decorator. Raise NotImplementedError inside a
-    function, RuntimeError for an object that is neither function nor name.
+    The function is not traced into.
 
-        torch.fx.wrap("len")
+    Args:
+        fn_or_name: The function, or its name.
 
-        @torch.fx.wrap
-        def gathered(values, index): ...
+    Returns:
+        The argument, so that it works as a decorator.
+
+    Raises:
+        NotImplementedError: It is called inside a function.
+        RuntimeError: The argument is neither a function nor a name.
+
+    Example:
+        >>> _ = torch.fx.wrap("len")
+        >>> def halved(values):
+        ...     return len(values) / 2
+        >>> [node.name for node in torch.fx.symbolic_trace(halved).graph.nodes]
+        ['values', 'len_1', 'truediv', 'output']
     """
     if not callable(fn_or_name) and not isinstance(fn_or_name, str):
         raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")

@@ -73,14 +73,20 @@ is_fx_symbolic_tracing = is_fx_tracing
 
 @compatibility(is_backward_compatible=True)
 class ProxyableClassMeta(type):
-    """Metaclass: constructing an object from Proxies during tracing creates a node and returns a Proxy.
+    """Metaclass of classes whose construction from Proxies is recorded: it creates a node and returns a Proxy.
 
-    >>> import torchlite as torch
-    >>> class Pair(metaclass=torch.fx.ProxyableClassMeta):
-    ...     def __init__(self, left, right):
-    ...         self.left, self.right = left, right
-    >>> Pair(1, 2).right
-    2
+    Args:
+        name: Name of the class.
+        bases: Its base classes.
+        attrs: Its attributes.
+
+    Example:
+        >>> import torchlite as torch
+        >>> class Pair(metaclass=torch.fx.ProxyableClassMeta):
+        ...     def __init__(self, left, right):
+        ...         self.left, self.right = left, right
+        >>> Pair(1, 2).right
+        2
     """
 
     def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> None:
@@ -231,21 +237,25 @@ def _assert_is_none(value: Any, msg: str) -> None:
 
 @compatibility(is_backward_compatible=True)
 class Tracer(TracerBase):
-    """Run a module or function with Proxies and record a graph.
+    """Runs a module or function with Proxies and records a graph.
 
-    Subclasses customize leaf modules (`is_leaf_module`), conversion of arguments (`create_arg`), module calls
-    (`call_module`) and attribute access (`getattr`).
+    Subclasses customize leaf modules (`is_leaf_module`), conversion of arguments (`create_arg`), calls of modules
+    (`call_module`) and access to attributes (`getattr`).
 
-    autowrap_modules: modules whose functions are recorded as single calls. autowrap_functions: further such functions.
-    param_shapes_constant: parameter shapes are concrete, so programs can branch on them.
+    Args:
+        autowrap_modules: Modules whose functions are recorded as single calls. Default: ``(math,)``.
+        autowrap_functions: Further such functions. Default: none.
+        param_shapes_constant: Whether shapes of parameters are concrete, so that programs can branch on them. Default:
+            ``False``.
 
-    >>> import torchlite as torch
-    >>> class Deep(torch.fx.Tracer):
-    ...     def is_leaf_module(self, m, module_qualified_name):
-    ...         return False
-    >>> graph = Deep().trace(torch.nn.Sequential(torch.nn.ReLU()))
-    >>> [node.name for node in graph.nodes]
-    ['input_1', 'relu', 'output']
+    Example:
+        >>> import torchlite as torch
+        >>> class Deep(torch.fx.Tracer):
+        ...     def is_leaf_module(self, m, module_qualified_name):
+        ...         return False
+        >>> graph = Deep().trace(torch.nn.Sequential(torch.nn.ReLU()))
+        >>> [node.name for node in graph.nodes]
+        ['input_1', 'relu', 'output']
     """
 
     @compatibility(is_backward_compatible=True)
@@ -276,8 +286,16 @@ class Tracer(TracerBase):
 
     @compatibility(is_backward_compatible=True)
     def create_arg(self, a: Any) -> Any:
-        """Convert an argument to a node argument. Parameters, buffers and submodules become `get_attr` nodes; other
-        tensors become attributes of the root (`_tensor_constant0`, ...).
+        """Converts an argument to an argument of a node.
+
+        Parameters, buffers and submodules become `get_attr` nodes. Other tensors become attributes of the root
+        (`_tensor_constant0`, ...).
+
+        Args:
+            a: The argument.
+
+        Raises:
+            NameError: A parameter does not belong to the root.
         """
         if isinstance(a, Parameter):
             for name, value in self.root.named_parameters():
@@ -314,9 +332,11 @@ class Tracer(TracerBase):
 
     @compatibility(is_backward_compatible=True)
     def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:
-        """True if a module is recorded as one call: modules of torch.nn except Sequential.
+        """Returns whether a module is recorded as one call: modules of torch.nn except Sequential.
 
-        `module_qualified_name` has no effect; subclasses may decide by it.
+        Args:
+            m: The module.
+            module_qualified_name: Has no effect: the module's dotted name, by which subclasses may decide.
         """
         parts = type(m).__module__.split(".")
         ours = is_torchlite_object(type(m)) and (parts[1:2] == ["nn"] or parts[1:3] == ["ao", "nn"])
@@ -324,7 +344,14 @@ class Tracer(TracerBase):
 
     @compatibility(is_backward_compatible=True)
     def path_of_module(self, mod: Any) -> str:
-        """Return a module's dotted name in the root. Raise NameError if it has none."""
+        """Returns a module's dotted name in the root.
+
+        Args:
+            mod: The module.
+
+        Raises:
+            NameError: The root does not have it.
+        """
         if self.submodule_paths:
             path = self.submodule_paths.get(mod)
         else:
@@ -335,7 +362,14 @@ class Tracer(TracerBase):
 
     @compatibility(is_backward_compatible=True)
     def call_module(self, m: Any, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return a module call's result: a node for a leaf, else the result of its `forward`."""
+        """Returns the result of a module's call: a node for a leaf, else the result of its `forward`.
+
+        Args:
+            m: The module.
+            forward: Its ``forward``.
+            args: Tuple of positional arguments.
+            kwargs: Dict of keyword arguments.
+        """
         path = self.path_of_module(m)
         with ScopeContextManager(self.scope, Scope(path, type(m))) as scope:
             calls = self.num_calls.get(path, 0)
@@ -351,9 +385,14 @@ class Tracer(TracerBase):
 
     @compatibility(is_backward_compatible=False)
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Proxy]) -> Any:
-        """Return a module attribute: parameters become nodes, each once; buffers too with `proxy_buffer_attributes`.
+        """Returns an attribute of a module.
 
-        `attr` has no effect; subclasses may decide by it.
+        Parameters become nodes, each once; so do buffers with `proxy_buffer_attributes`.
+
+        Args:
+            attr: Has no effect: the attribute's name, by which subclasses may decide.
+            attr_val: Its value.
+            parameter_proxy_cache: Proxies by name.
         """
         if isinstance(attr_val, Parameter):
             among: Iterable[tuple[str, Any]] = self.root.named_parameters()
@@ -381,7 +420,13 @@ class Tracer(TracerBase):
     def create_args_for_root(
         self, root_fn: Callable[..., Any], is_module: bool, concrete_args: Any = None
     ) -> tuple[Any, list[Any]]:
-        """Return the function to trace and its arguments: a placeholder for each parameter."""
+        """Returns the function to trace and its arguments, with a placeholder for each parameter.
+
+        Args:
+            root_fn: The function, or a module's ``forward``.
+            is_module: Whether the first argument is the root.
+            concrete_args: Values of parameters by name, or a tuple of all. Default: none.
+        """
         function: Any = inspect.unwrap(root_fn)
         code = function.__code__
         count = code.co_argcount + code.co_kwonlyargcount
@@ -472,9 +517,14 @@ class Tracer(TracerBase):
 
     @compatibility(is_backward_compatible=True)
     def trace(self, root: Module | Callable[..., Any], concrete_args: Any = None) -> Graph:
-        """Return the graph of a module or function.
+        """Returns the graph of a module or function.
 
-        concrete_args: values of some parameters by name; the graph is specialized to them.
+        Args:
+            root: The module or function.
+            concrete_args: Values of some parameters by name, for which the graph is specialized. Default: none.
+
+        Raises:
+            TraceError: Control flow depends on the value of an input.
         """
         before, _STATE.is_tracing = _STATE.is_tracing, True
         try:
@@ -533,17 +583,30 @@ graph_module._DEFAULT_TRACER.append(Tracer)
 
 @compatibility(is_backward_compatible=True)
 def symbolic_trace(root: Module | Callable[..., Any], concrete_args: Any = None) -> GraphModule:
-    """Return a GraphModule that computes what a module or function does.
+    """Returns a `GraphModule` that computes what a module or function does.
 
-    The program runs once with Proxies as inputs; control flow that depends on their values raises TraceError.
-    `concrete_args` gives values for some parameters by name.
+    The program runs once with Proxies as inputs.
 
-    >>> import torchlite as torch
-    >>> def scaled(x, negative):
-    ...     return -x if negative else x * 2
-    >>> module = torch.fx.symbolic_trace(scaled, concrete_args={"negative": True})
-    >>> module(torch.ones(2), True)
-    tensor([-1., -1.])
+    Args:
+        root: The module or function.
+        concrete_args: Values of some parameters by name, for which the graph is specialized. Default: none.
+
+    Returns:
+        A `GraphModule`.
+
+    Raises:
+        TraceError: Control flow depends on the value of an input.
+
+    Example:
+        >>> import torchlite as torch
+        >>> def scaled(x, negative):
+        ...     return -x if negative else x * 2
+        >>> module = torch.fx.symbolic_trace(scaled, concrete_args={"negative": True})
+        >>> module(torch.ones(2), True)
+        tensor([-1., -1.])
+
+    See also:
+        `torch.export.export`, which records ATen ops and works for all modules with static control flow.
     """
     tracer = Tracer()
     graph = tracer.trace(root, concrete_args)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 from .._types.checked_callable import CheckedCallable
 from ..nn.modules.module import Module
@@ -86,19 +87,25 @@ class Graph:
     `placeholder`, `get_attr`, `call_function`, `call_method`, `call_module` and `output` create nodes at the end, or at
     the point set by `inserting_before` and `inserting_after`. A `GraphModule` runs the graph.
 
-    >>> import torchlite as torch
-    >>> graph = torch.fx.Graph()
-    >>> x = graph.placeholder("x")
-    >>> y = graph.call_function(torch.relu, (x,))
-    >>> out = graph.output(graph.call_method("sum", (y, 0)))
-    >>> print(graph)
-    graph():
-        %x : [num_users=1] = placeholder[target=x]
-        %relu : [num_users=1] = call_function[target=torch.relu](args = (%x,), kwargs = {})
-        %sum_1 : [num_users=1] = call_method[target=sum](args = (%relu, 0), kwargs = {})
-        return sum_1
-    >>> torch.fx.GraphModule(torch.nn.Module(), graph)(torch.tensor([[1.0, -2.0], [3.0, 4.0]]))
-    tensor([4., 4.])
+    Args:
+        owning_module: The `GraphModule` of the graph. Default: ``None``.
+        tracer_cls: Class of the tracer that made the graph, which copies keep. Default: ``None``.
+        tracer_extras: Keyword arguments of the tracer's class. Default: none.
+
+    Example:
+        >>> import torchlite as torch
+        >>> graph = torch.fx.Graph()
+        >>> x = graph.placeholder("x")
+        >>> y = graph.call_function(torch.relu, (x,))
+        >>> out = graph.output(graph.call_method("sum", (y, 0)))
+        >>> print(graph)
+        graph():
+            %x : [num_users=1] = placeholder[target=x]
+            %relu : [num_users=1] = call_function[target=torch.relu](args = (%x,), kwargs = {})
+            %sum_1 : [num_users=1] = call_method[target=sum](args = (%relu, 0), kwargs = {})
+            return sum_1
+        >>> torch.fx.GraphModule(torch.nn.Module(), graph)(torch.tensor([[1.0, -2.0], [3.0, 4.0]]))
+        tensor([4., 4.])
     """
 
     @compatibility(is_backward_compatible=True)
@@ -136,9 +143,12 @@ class Graph:
 
     @compatibility(is_backward_compatible=False)
     def find_nodes(self, *, op: str, target: Target | None = None, sort: bool = True) -> list[Node]:
-        """Return the nodes of an op kind, and a target if given, in order.
+        """Returns the nodes of a kind, in order.
 
-        `sort` has no effect: nodes are always in order.
+        Args:
+            op: The kind, such as ``"call_function"``.
+            target: Target of the nodes. Default: any.
+            sort: No effect: the nodes are always in order.
         """
         return [node for node in self.nodes if node.op == op and (target is None or node.target == target)]
 
@@ -154,7 +164,16 @@ class Graph:
         name: str | None = None,
         type_expr: Any = None,
     ) -> Node:
-        """Create a node at the insert point. ``name`` is the candidate for its name."""
+        """Creates a node at the insert point.
+
+        Args:
+            op: Kind of the node; see `Node`.
+            target: What it reads or calls.
+            args: Tuple of positional arguments. Default: none.
+            kwargs: Dict of keyword arguments. Default: none.
+            name: Candidate for the node's name. Default: made from the target.
+            type_expr: Type of its value. Default: ``None``.
+        """
         if args is not None and not isinstance(args, tuple):
             raise AssertionError(f"args must be a tuple, got {type(args)}")
         if kwargs is not None and not isinstance(kwargs, dict):
@@ -179,13 +198,24 @@ class Graph:
 
     @compatibility(is_backward_compatible=True)
     def placeholder(self, name: str, type_expr: Any = None, default_value: Any = ...) -> Node:
-        """Create an input; `*args` and `**kwargs` take the rest."""
+        """Creates an input.
+
+        Args:
+            name: Name of the parameter; ``*args`` and ``**kwargs`` take the rest.
+            type_expr: Type of its value. Default: ``None``.
+            default_value: Default of the parameter. Default: none.
+        """
         args = () if default_value is ... else (default_value,)
         return self.create_node("placeholder", name, args=args, type_expr=type_expr)
 
     @compatibility(is_backward_compatible=True)
     def get_attr(self, qualified_name: str, type_expr: Any = None) -> Node:
-        """Create a node that reads a module attribute by dotted name. Warn if the owning module lacks it."""
+        """Creates a node that reads an attribute of the module. It warns if the owning module lacks it.
+
+        Args:
+            qualified_name: Dotted name of the attribute.
+            type_expr: Type of its value. Default: ``None``.
+        """
         if self.owning_module is not None and not _is_reference(self.owning_module, qualified_name):
             warnings.warn(
                 "Attempted to insert a get_attr Node with no underlying reference in the owning GraphModule! Call "
@@ -203,7 +233,14 @@ class Graph:
         kwargs: dict[str, Argument] | None = None,
         type_expr: Any = None,
     ) -> Node:
-        """Create a call of a submodule by dotted name."""
+        """Creates a call of a submodule. It warns if the owning module lacks it.
+
+        Args:
+            module_name: Dotted name of the submodule.
+            args: Tuple of positional arguments. Default: none.
+            kwargs: Dict of keyword arguments. Default: none.
+            type_expr: Type of the result. Default: ``None``.
+        """
         if self.owning_module is not None:
             try:
                 self.owning_module.get_submodule(module_name)
@@ -223,7 +260,14 @@ class Graph:
         kwargs: dict[str, Argument] | None = None,
         type_expr: Any = None,
     ) -> Node:
-        """Create a call of a method of the first argument."""
+        """Creates a call of a method of the first argument.
+
+        Args:
+            method_name: Name of the method.
+            args: Tuple of the object and the positional arguments. Default: none.
+            kwargs: Dict of keyword arguments. Default: none.
+            type_expr: Type of the result. Default: ``None``.
+        """
         return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
 
     @compatibility(is_backward_compatible=True)
@@ -235,19 +279,37 @@ class Graph:
         type_expr: Any = None,
         name: str | None = None,
     ) -> Node:
-        """Create a call of a function."""
+        """Creates a call of a function.
+
+        Args:
+            the_function: The function.
+            args: Tuple of positional arguments. Default: none.
+            kwargs: Dict of keyword arguments. Default: none.
+            type_expr: Type of the result. Default: ``None``.
+            name: Candidate for the node's name. Default: made from the function's.
+        """
         return self.create_node("call_function", the_function, args, kwargs, name=name, type_expr=type_expr)
 
     @compatibility(is_backward_compatible=True)
     def output(self, result: Argument, type_expr: Any = None) -> Node:
-        """Create the output node, the last one."""
+        """Creates the output node, the last one.
+
+        Args:
+            result: The result: a node, a constant, or a container of these.
+            type_expr: Type of the result. Default: ``None``.
+        """
         return self.create_node("output", "output", args=(result,), type_expr=type_expr)
 
     # -- copying, moving and erasing ----------------------------------------------------------------------------
 
     @compatibility(is_backward_compatible=True)
     def node_copy(self, node: Node, arg_transform: Callable[[Node], Argument] = lambda x: x) -> Node:
-        """Copy a node of another graph; `arg_transform` maps its input nodes to this graph."""
+        """Copies a node of another graph to the insert point.
+
+        Args:
+            node: The node.
+            arg_transform: Function from the node's input nodes to nodes of this graph. Default: the same nodes.
+        """
         args, kwargs = map_arg(node.args, arg_transform), map_arg(node.kwargs, arg_transform)
         copied = self.create_node(node.op, node.target, args, kwargs, node.name, node.type)
         copied.meta = copy.copy(node.meta)
@@ -255,10 +317,17 @@ class Graph:
 
     @compatibility(is_backward_compatible=True)
     def graph_copy(self, g: Graph, val_map: dict[Node, Any], return_output_node: bool = False) -> Any:
-        """Copy all nodes of another graph except its output; return the value corresponding to its output.
+        """Copies all nodes of another graph except its output.
 
-        Nodes in `val_map` are not copied; the others are added to it. With ``return_output_node``, return a pair of the
-        value and the other graph's output node.
+        Args:
+            g: The other graph.
+            val_map: Dict from its nodes to values of this graph. Nodes in it are not copied; the others are added to
+                it.
+            return_output_node: Whether to return the other graph's output node too. Default: ``False``.
+
+        Returns:
+            The value that corresponds to the other graph's output, or a pair of it and the output node. ``None``
+            without one.
         """
         for node in g.nodes:
             if node in val_map:
@@ -283,7 +352,14 @@ class Graph:
 
     @compatibility(is_backward_compatible=True)
     def erase_node(self, to_erase: Node) -> None:
-        """Remove a node. Raise RuntimeError if it has users."""
+        """Removes a node.
+
+        Args:
+            to_erase: A node of this graph without users.
+
+        Raises:
+            RuntimeError: The node has users, or belongs to another graph.
+        """
         if to_erase.users:
             raise RuntimeError(
                 f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph: "
@@ -308,8 +384,10 @@ class Graph:
 
     @compatibility(is_backward_compatible=True)
     def inserting_before(self, n: Node | None = None) -> _InsertPoint:
-        """Insert new nodes before this one (without one, at the graph's beginning): within a `with` statement, or from
-        now on.
+        """Makes new nodes go before a node, within a `with` statement or from now on.
+
+        Args:
+            n: A node of this graph. Default: the graph's beginning.
         """
         if n is None:
             return self.inserting_after(self._root)
@@ -319,7 +397,11 @@ class Graph:
 
     @compatibility(is_backward_compatible=True)
     def inserting_after(self, n: Node | None = None) -> _InsertPoint:
-        """Insert new nodes after this one (without one, at the graph's end)."""
+        """Makes new nodes go after a node, within a `with` statement or from now on.
+
+        Args:
+            n: A node of this graph. Default: the graph's end.
+        """
         if n is None:
             return self.inserting_before(self._root)
         if n.graph is not self:
@@ -328,12 +410,20 @@ class Graph:
 
     @compatibility(is_backward_compatible=True)
     def process_inputs(self, *args: Any) -> Any:
-        """Return the graph's inputs, given the function's."""
+        """Returns the graph's inputs, given the function's.
+
+        Args:
+            *args: The function's arguments.
+        """
         return self._codegen.process_inputs(*args)
 
     @compatibility(is_backward_compatible=True)
     def process_outputs(self, out: Any) -> Any:
-        """Return the function's outputs, given the graph's."""
+        """Returns the function's result, given the graph's output.
+
+        Args:
+            out: The graph's output.
+        """
         return self._codegen.process_outputs(out)
 
     # -- code generation -----------------------------------------------------------------------------------------
@@ -351,9 +441,20 @@ class Graph:
         record_func: bool = False,
         additional_meta: Sequence[str] | None = None,
     ) -> PythonCode:
-        """Return the graph as Python code; attributes are looked up in `root_module`, usually `self`.
+        """Returns the graph as Python code.
 
-        ``verbose`` adds value metadata and source locations.
+        Args:
+            root_module: Name of the object that has the attributes, usually ``"self"``.
+            verbose: Whether comments give the source locations and metadata of values. Default: ``False``.
+            include_stride: Whether metadata has strides. Default: ``False``.
+            include_device: Whether metadata has devices. Default: ``False``.
+            colored: Whether the text has colors for a terminal. Default: ``False``.
+            expanded_def: Whether each parameter has a line of its own. Default: ``False``.
+            record_func: Only ``False`` is supported.
+            additional_meta: Further keys of ``meta`` that comments have. Default: none.
+
+        Returns:
+            A `PythonCode` with ``src`` and ``globals``.
         """
         if record_func:
             raise NotImplementedError("Graph.python_code(): record_func=True")
@@ -459,7 +560,14 @@ class Graph:
 
     @compatibility(is_backward_compatible=True)
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
-        """Remove unused pure nodes; return True if any. `is_impure_node` replaces `Node.is_impure`."""
+        """Removes nodes without users and without side effects.
+
+        Args:
+            is_impure_node: Function of a node that returns whether to keep it. Default: `Node.is_impure`.
+
+        Returns:
+            Whether a node was removed.
+        """
         self.lint()
         changed = False
         for node in reversed(self.nodes):
@@ -476,15 +584,22 @@ class Graph:
 
     @compatibility(is_backward_compatible=False)
     def set_codegen(self, codegen: CodeGen) -> None:
-        """Set the CodeGen."""
+        """Sets the `CodeGen` that generates the code.
+
+        Args:
+            codegen: A `CodeGen`.
+        """
         self._codegen = codegen
 
     @compatibility(is_backward_compatible=False)
     def on_generate_code(self, make_transformer: Callable[[Any], TransformCodeFunc]) -> Any:
-        """Register a transform of the body's lines, applied when code is generated.
+        """Registers a function of the code's lines, which is applied when code is generated.
 
-        `make_transformer` takes the current transform, or None, and returns the new one. Returns a context manager that
-        restores the old one.
+        Args:
+            make_transformer: Function of the present one, or ``None``, that returns the new one.
+
+        Returns:
+            A context manager that restores the old one at its end.
         """
         codegen, before = self._codegen, self._codegen._body_transformer
         codegen._body_transformer = make_transformer(before)
@@ -512,3 +627,13 @@ def _is_reference(module: Any, name: str) -> bool:
         warnings.warn(f"Failed to fetch module {path}!", stacklevel=3)
         return False
     return isinstance(getattr(owner, last, None), (Module, Parameter)) or last in owner._buffers
+
+
+__dir__ = make_module_dir(
+    globals(),
+    (
+        "_BoxedCodeGen _CustomBuiltin _Namespace _PyTreeCodeGen _PyTreeInfo _custom_builtins _format_target "
+        "_is_magic _legal_ops _register_custom_builtin _snake_case inplace_methods magic_methods "
+        "reflectable_magic_methods"
+    ),
+)

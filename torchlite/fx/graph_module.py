@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 from .._tensor import Tensor
 from .._types.checked_callable import CheckedCallable
@@ -187,19 +188,27 @@ def _call_wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
 class GraphModule(Module):
     """Module whose `forward` is generated from a graph.
 
-    root: a module, or a dictionary by dotted names, with the attributes that the graph names. graph: the graph;
-    assigning a new one recompiles, after in-place changes call `recompile()`. class_name: name of the class.
+    Assigning a new graph recompiles the module. After changes in place call `recompile()`.
 
-    >>> import torchlite as torch
-    >>> def twice(x):
-    ...     return x + x
-    >>> module = torch.fx.symbolic_trace(twice)
-    >>> print(module.code.strip())
-    def forward(self, x):
-        add = x + x;  x = None
-        return add
-    >>> module(torch.ones(2))
-    tensor([2., 2.])
+    Args:
+        root: A module, or a dict by dotted names, with the attributes that the graph names.
+        graph: The graph.
+        class_name: Name of the class. Default: ``"GraphModule"``.
+
+    Raises:
+        RuntimeError: ``root`` is another object, or a dict that lacks an attribute.
+
+    Example:
+        >>> import torchlite as torch
+        >>> def twice(x):
+        ...     return x + x
+        >>> module = torch.fx.symbolic_trace(twice)
+        >>> print(module.code.strip())
+        def forward(self, x):
+            add = x + x;  x = None
+            return add
+        >>> module(torch.ones(2))
+        tensor([2., 2.])
     """
 
     __jit_unused_properties__ = ["graph", "_boxed_call"]
@@ -296,8 +305,14 @@ class GraphModule(Module):
 
     @compatibility(is_backward_compatible=True)
     def add_submodule(self, target: str, m: Module) -> bool:
-        """Add a submodule under a dotted name; create missing parents. Return False if another attribute is in the
-        way.
+        """Adds a submodule under a dotted name, and the parents that are missing.
+
+        Args:
+            target: Dotted name.
+            m: The submodule.
+
+        Returns:
+            ``False`` if another attribute is in the way, else ``True``.
         """
         *path, name = target.split(".")
         owner: Any = self
@@ -310,7 +325,14 @@ class GraphModule(Module):
 
     @compatibility(is_backward_compatible=True)
     def delete_submodule(self, target: str) -> bool:
-        """Remove the submodule of a dotted name. Return False if there is none."""
+        """Removes a submodule.
+
+        Args:
+            target: Dotted name.
+
+        Returns:
+            ``False`` if there is no such submodule, else ``True``.
+        """
         *path, name = target.split(".")
         owner: Any = self
         for part in path:
@@ -377,8 +399,13 @@ class GraphModule(Module):
 
     @compatibility(is_backward_compatible=False)
     def to_folder(self, folder: str | os.PathLike[str], module_name: str = "FxModule") -> None:
-        """Write a package: `module.py` with a class of this name, and weight files. Modules whose `repr` cannot rebuild
-        them are saved by pickle, with a warning.
+        """Writes a package: `module.py` with a class, and files of weights.
+
+        Modules whose `repr` cannot rebuild them are saved by pickle, with a warning.
+
+        Args:
+            folder: Path of the folder.
+            module_name: Name of the class. Default: ``"FxModule"``.
         """
         where = Path(folder)
         where.mkdir(exist_ok=True)
@@ -433,10 +460,18 @@ class GraphModule(Module):
         expanded_def: bool = False,
         additional_meta: list[str] | None = None,
     ) -> str:
-        """Print (optionally) and return the code as a class, with shapes and source locations where known, followed by
-        submodules with graphs.
+        """Returns and prints the code as a class, with shapes and source locations where they are known.
 
-        `fast_sympy_print` has no effect: sizes are not SymPy expressions.
+        Submodules with graphs follow.
+
+        Args:
+            print_output: Whether to print the text. Default: ``True``.
+            include_stride: Whether metadata has strides. Default: ``False``.
+            include_device: Whether metadata has devices. Default: ``False``.
+            colored: Whether the text has colors for a terminal. Default: ``False``.
+            fast_sympy_print: No effect: sizes are not SymPy expressions.
+            expanded_def: Whether each parameter has a line of its own. Default: ``False``.
+            additional_meta: Further keys of ``meta`` that comments have. Default: none.
         """
         return _print_readable(
             self,
@@ -497,3 +532,8 @@ class GraphModule(Module):
 
     def _unregister_deepcopy_hook(self, f: Callable[..., Any]) -> None:
         self._deepcopy_hooks.remove(f)
+
+
+__dir__ = make_module_dir(
+    globals(), "_USER_PRESERVED_ATTRIBUTES_KEY _custom_builtins _exec_with_source _forward_from_src _method_from_src"
+)

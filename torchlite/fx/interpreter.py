@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ..func import _predispatch
 from . import traceback as fx_traceback
 from ._codegen import _find_last_uses
@@ -22,20 +24,25 @@ __all__ = ["Interpreter", "Transformer"]
 
 @compatibility(is_backward_compatible=True)
 class Interpreter:
-    """Run a module's graph node by node. Subclasses override the method of a node kind, or `run_node`.
+    """Runs a module's graph node by node.
 
-    module: a module with a graph. garbage_collect_values: free values after their last use. graph: overrides the
-    module's graph.
+    Subclasses override the method of a kind of node, or `run_node`.
 
-    >>> import torchlite as torch
-    >>> class Counting(torch.fx.Interpreter):
-    ...     calls = 0
-    ...     def call_function(self, target, args, kwargs):
-    ...         self.calls += 1
-    ...         return super().call_function(target, args, kwargs)
-    >>> counting = Counting(torch.fx.symbolic_trace(lambda x: torch.relu(x) + x))
-    >>> counting.run(torch.ones(2)), counting.calls
-    (tensor([2., 2.]), 2)
+    Args:
+        module: A module with a graph.
+        garbage_collect_values: Whether values are freed after their last use. Default: ``True``.
+        graph: A graph that replaces the module's. Default: ``None``.
+
+    Example:
+        >>> import torchlite as torch
+        >>> class Counting(torch.fx.Interpreter):
+        ...     calls = 0
+        ...     def call_function(self, target, args, kwargs):
+        ...         self.calls += 1
+        ...         return super().call_function(target, args, kwargs)
+        >>> counting = Counting(torch.fx.symbolic_trace(lambda x: torch.relu(x) + x))
+        >>> counting.run(torch.ones(2)), counting.calls
+        (tensor([2., 2.]), 2)
     """
 
     @compatibility(is_backward_compatible=True)
@@ -51,10 +58,15 @@ class Interpreter:
 
     @compatibility(is_backward_compatible=True)
     def run(self, *args: Any, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True) -> Any:
-        """Run the graph on these inputs.
+        """Runs the graph.
 
-        initial_env: known values of nodes, which do not run. enable_io_processing: map arguments and results as the
-        codegen does.
+        Args:
+            *args: The inputs.
+            initial_env: Known values by node; these nodes do not run. Default: none.
+            enable_io_processing: Whether to map inputs and results as the graph's `CodeGen` does. Default: ``True``.
+
+        Returns:
+            The graph's output.
         """
         self.env = {} if initial_env is None else initial_env
         if enable_io_processing:
@@ -91,7 +103,11 @@ class Interpreter:
 
     @compatibility(is_backward_compatible=True)
     def boxed_run(self, args_list: list[Any]) -> Any:
-        """Run on inputs in a list, which is emptied to release them early."""
+        """Runs the graph on inputs in a list, which is emptied so that they can be freed early.
+
+        Args:
+            args_list: List of the inputs.
+        """
         inputs = [node for node in self.graph.nodes if node.op == "placeholder"]
         if len(args_list) != len(inputs):
             detail = "extra arguments" if len(args_list) > len(inputs) else "missing arguments"
@@ -110,16 +126,23 @@ class Interpreter:
 
     @compatibility(is_backward_compatible=True)
     def run_node(self, n: Node) -> Any:
-        """Return a node's value by the method of its kind."""
+        """Returns a node's value, by the method of its kind.
+
+        Args:
+            n: The node.
+        """
         with self._set_current_node(n):
             args, kwargs = self.fetch_args_kwargs_from_env(n)
             return getattr(self, n.op)(n.target, args, kwargs)
 
     @compatibility(is_backward_compatible=True)
     def placeholder(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the next input; all remaining ones for `*args`.
+        """Returns the next input, or the rest of them for `*args`.
 
-        `kwargs` has no effect.
+        Args:
+            target: Name of the parameter.
+            args: Tuple of its default, or ``()``.
+            kwargs: No effect.
         """
         if str(target).startswith("*"):
             return list(self.args_iter)
@@ -131,38 +154,72 @@ class Interpreter:
 
     @compatibility(is_backward_compatible=True)
     def get_attr(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
-        """Return an attribute of the module."""
+        """Returns an attribute of the module.
+
+        Args:
+            target: Dotted name of the attribute.
+            args: No effect.
+            kwargs: No effect.
+        """
         return self.fetch_attr(str(target))
 
     @compatibility(is_backward_compatible=True)
     def call_function(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a function."""
+        """Returns a function's result.
+
+        Args:
+            target: The function.
+            args: Tuple of positional arguments.
+            kwargs: Dict of keyword arguments.
+        """
         if isinstance(target, str):
             raise AssertionError("target should not be a string for call_function")
         return target(*args, **kwargs)
 
     @compatibility(is_backward_compatible=True)
     def call_method(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a method of the first argument."""
+        """Returns the result of a method of the first argument.
+
+        Args:
+            target: Name of the method.
+            args: Tuple of the object and the positional arguments.
+            kwargs: Dict of keyword arguments.
+        """
         first, *rest = args
         return getattr(first, str(target))(*rest, **kwargs)
 
     @compatibility(is_backward_compatible=True)
     def call_module(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
-        """Call a submodule."""
+        """Returns a submodule's result.
+
+        Args:
+            target: Dotted name of the submodule.
+            args: Tuple of positional arguments.
+            kwargs: Dict of keyword arguments.
+        """
         return self.fetch_attr(str(target))(*args, **kwargs)
 
     @compatibility(is_backward_compatible=True)
     def output(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the graph's output.
+        """Returns the graph's output.
 
-        `target` and `kwargs` have no effect.
+        Args:
+            target: No effect.
+            args: Tuple of the output.
+            kwargs: No effect.
         """
         return args[0]
 
     @compatibility(is_backward_compatible=True)
     def fetch_attr(self, target: str) -> Any:
-        """Return the module's attribute of a dotted name. Raise RuntimeError if there is none."""
+        """Returns an attribute of the module.
+
+        Args:
+            target: Dotted name of the attribute.
+
+        Raises:
+            RuntimeError: There is no such attribute.
+        """
         found = self.module
         path = target.split(".")
         for place, part in enumerate(path):
@@ -173,12 +230,21 @@ class Interpreter:
 
     @compatibility(is_backward_compatible=True)
     def fetch_args_kwargs_from_env(self, n: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return a node's arguments as values."""
+        """Returns a node's arguments as values.
+
+        Args:
+            n: The node.
+        """
         return self.map_nodes_to_values(n.args, n), self.map_nodes_to_values(n.kwargs, n)
 
     @compatibility(is_backward_compatible=True)
     def map_nodes_to_values(self, args: Any, n: Node) -> Any:
-        """Return a structure with nodes replaced by values; errors name `n`."""
+        """Returns a structure with its nodes replaced by their values.
+
+        Args:
+            args: The structure.
+            n: Node that errors name.
+        """
 
         def value_of(node: Node) -> Any:
             if node not in self.env:
@@ -204,17 +270,21 @@ class _TransformerTracer(Tracer):
 
 @compatibility(is_backward_compatible=True)
 class Transformer(Interpreter):
-    """Rewrite a module's graph: methods for node kinds take Proxies and return replacements.
+    """Rewrites a module's graph: the methods of the kinds of nodes take Proxies and return replacements.
 
-    >>> import torchlite as torch
-    >>> class Flipped(torch.fx.Transformer):
-    ...     def call_function(self, target, args, kwargs):
-    ...         if target is torch.sigmoid:
-    ...             return torch.neg(*args, **kwargs)
-    ...         return super().call_function(target, args, kwargs)
-    >>> module = torch.fx.symbolic_trace(lambda x: torch.sigmoid(x) + 1)
-    >>> Flipped(module).transform()(torch.ones(2))
-    tensor([0., 0.])
+    Args:
+        module: A `GraphModule`.
+
+    Example:
+        >>> import torchlite as torch
+        >>> class Flipped(torch.fx.Transformer):
+        ...     def call_function(self, target, args, kwargs):
+        ...         if target is torch.sigmoid:
+        ...             return torch.neg(*args, **kwargs)
+        ...         return super().call_function(target, args, kwargs)
+        >>> module = torch.fx.symbolic_trace(lambda x: torch.sigmoid(x) + 1)
+        >>> Flipped(module).transform()(torch.ones(2))
+        tensor([0., 0.])
     """
 
     @compatibility(is_backward_compatible=True)
@@ -226,23 +296,47 @@ class Transformer(Interpreter):
 
     @compatibility(is_backward_compatible=True)
     def placeholder(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Proxy:
-        """Return an input of the new graph."""
+        """Returns an input of the new graph.
+
+        Args:
+            target: Name of the parameter.
+            args: Tuple of its default, or ``()``.
+            kwargs: No effect.
+        """
         return Proxy(self.new_graph.placeholder(str(target), default_value=args[0] if args else ...), self.tracer)
 
     @compatibility(is_backward_compatible=True)
     def get_attr(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Proxy:
-        """Return an attribute in the new graph."""
+        """Returns an attribute in the new graph.
+
+        Args:
+            target: Dotted name of the attribute.
+            args: ``()``.
+            kwargs: ``{}``.
+        """
         return self.tracer.create_proxy("get_attr", target, args, kwargs)
 
     @compatibility(is_backward_compatible=True)
     def call_module(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
-        """Return a submodule call in the new graph, as the tracer handles it."""
+        """Returns a submodule's call in the new graph, as the tracer records it.
+
+        Args:
+            target: Dotted name of the submodule.
+            args: Tuple of positional arguments.
+            kwargs: Dict of keyword arguments.
+        """
         module = self.fetch_attr(str(target))
         return self.tracer.call_module(module, module.forward, args, kwargs)
 
     @compatibility(is_backward_compatible=True)
     def call_function(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
-        """Return a function call in the new graph."""
+        """Returns a function's call in the new graph.
+
+        Args:
+            target: The function.
+            args: Tuple of positional arguments.
+            kwargs: Dict of keyword arguments.
+        """
         return self.tracer.create_proxy("call_function", target, args, kwargs)
 
     @compatibility(is_backward_compatible=True)
@@ -255,3 +349,6 @@ class Transformer(Interpreter):
             made = self.new_graph.output(value)
             made.meta.update(self.graph.output_node().meta)
         return _make_graph_module(self.module, self.new_graph)
+
+
+__dir__ = make_module_dir(globals())

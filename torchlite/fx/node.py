@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 from .._library.op_overload import OpOverload, OpOverloadPacket
 from .._symbolic_shapes import SymBool, SymFloat, SymInt
@@ -51,7 +52,22 @@ _MODE_SWITCH_OPS = frozenset(("_set_grad_enabled", "_enter_autocast", "_exit_aut
 
 @compatibility(is_backward_compatible=False)
 def has_side_effect(fn: Any) -> Any:
-    """Mark a function as having side effects, so its calls are kept; return it."""
+    """Marks a function as one with side effects: graphs keep its calls.
+
+    Args:
+        fn: A function.
+
+    Returns:
+        The function.
+
+    Example:
+        >>> @torch.fx.has_side_effect
+        ... def report(x): ...
+        >>> graph = torch.fx.Graph()
+        >>> node = graph.call_function(report, (1,))
+        >>> node.is_impure()
+        True
+    """
     _side_effectful_functions.add(fn)
     return fn
 
@@ -116,19 +132,38 @@ def _chain_compare(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int
 class Node:
     """Operation of a graph: the name of a value, and how it is computed.
 
-    ``op`` is the kind: ``placeholder`` (an input; ``target`` is the parameter's name, ``args`` its default),
-    ``get_attr`` (a parameter, buffer or other attribute by dotted name), ``call_function`` (``target`` is the
-    function), ``call_method`` (``target`` is the method's name, the first argument the object), ``call_module``
-    (``target`` is the submodule's dotted name), ``output`` (``args[0]`` is the result). ``args`` and ``kwargs`` contain
-    constants, nodes, and containers of both; assign new ones to change them. ``meta`` is a dictionary for passes;
-    copies of a node keep it.
+    ``op`` is the kind:
 
-    >>> import torchlite as torch
-    >>> graph = torch.fx.Graph()
-    >>> x = graph.placeholder("x")
-    >>> y = graph.call_function(torch.add, (x, 1))
-    >>> y, y.args, x.users
-    (add, (x, 1), {add: None})
+    - ``placeholder``: an input. ``target`` is the parameter's name, ``args`` has its default.
+    - ``get_attr``: a parameter, buffer or other attribute. ``target`` is its dotted name.
+    - ``call_function``: ``target`` is the function.
+    - ``call_method``: ``target`` is the method's name, the first argument the object.
+    - ``call_module``: ``target`` is the submodule's dotted name.
+    - ``output``: ``args[0]`` is the result.
+
+    ``args`` and ``kwargs`` contain constants, nodes, and containers of both; assign new ones to change them. ``meta``
+    is a dict for passes; copies of a node keep it.
+
+    Args:
+        graph: The graph.
+        name: Name of the value.
+        op: Kind of the node.
+        target: What it reads or calls.
+        args: Tuple of positional arguments.
+        kwargs: Dict of keyword arguments.
+        return_type: Type of the value. Default: ``None``.
+
+    Raises:
+        AssertionError: The kind is unknown.
+        ValueError: The target is no function, or no text, as the kind needs it.
+
+    Example:
+        >>> import torchlite as torch
+        >>> graph = torch.fx.Graph()
+        >>> x = graph.placeholder("x")
+        >>> y = graph.call_function(torch.add, (x, 1))
+        >>> y, y.args, x.users
+        (add, (x, 1), {add: None})
     """
 
     _repr_fn: Callable[[Node], str] | None = None
@@ -195,7 +230,11 @@ class Node:
 
     @compatibility(is_backward_compatible=True)
     def prepend(self, x: Node) -> None:
-        """Move a node of the same graph directly before this one."""
+        """Moves a node of the same graph directly before this one.
+
+        Args:
+            x: The node.
+        """
         if self.graph is not x.graph:
             raise AssertionError("Attempting to move a Node into a different Graph")
         if self is x:
@@ -210,7 +249,11 @@ class Node:
 
     @compatibility(is_backward_compatible=True)
     def append(self, x: Node) -> None:
-        """Move a node of the same graph directly after this one."""
+        """Moves a node of the same graph directly after this one.
+
+        Args:
+            x: The node.
+        """
         if self is not x:
             self._next.prepend(x)
 
@@ -266,21 +309,36 @@ class Node:
 
     @compatibility(is_backward_compatible=True)
     def update_arg(self, idx: int, arg: Argument) -> None:
-        """Replace a positional argument."""
+        """Replaces a positional argument.
+
+        Args:
+            idx: Its index.
+            arg: The new argument.
+        """
         args = list(self.args)
         args[idx] = arg
         self.args = tuple(args)
 
     @compatibility(is_backward_compatible=True)
     def insert_arg(self, idx: int, arg: Argument) -> None:
-        """Insert a positional argument."""
+        """Inserts a positional argument.
+
+        Args:
+            idx: Index of the new argument.
+            arg: The argument.
+        """
         if not 0 <= idx <= len(self.args):
             raise AssertionError(f"insert_args index must be between 0 and len(self.args), got {idx}")
         self.args = (*self.args[:idx], arg, *self.args[idx:])
 
     @compatibility(is_backward_compatible=True)
     def update_kwarg(self, key: str, arg: Argument) -> None:
-        """Set a keyword argument."""
+        """Sets a keyword argument.
+
+        Args:
+            key: Its name.
+            arg: The argument.
+        """
         self.kwargs = {**self.kwargs, key: arg}
 
     @property
@@ -313,10 +371,16 @@ class Node:
         *,
         include_tensor_metadata: bool = False,
     ) -> str | None:
-        """Return the node as a line of a printed graph.
+        """Returns the node as a line of a printed graph.
 
-        ``placeholder_names``, if nonempty, collects the placeholder's line; ``maybe_return_typename`` collects the
-        return type.
+        Args:
+            placeholder_names: List that collects the text of an input, if it is not empty. Default: ``None``.
+            maybe_return_typename: List of one text that becomes the return type's. Default: ``None``.
+            include_tensor_metadata: Whether the line has the value's dtype, shape, stride and device. Default:
+                ``False``.
+
+        Returns:
+            The line, or ``None`` if ``placeholder_names`` has it.
         """
         kind = "" if self.type is None else f"{_type_repr(self.type)} "
         head = f"%{self.name} : {kind}[num_users={len(self.users)}] = {self.op}[target="
@@ -347,10 +411,16 @@ class Node:
     def replace_all_uses_with(
         self, replace_with: Node, delete_user_cb: Callable[[Node], bool] | None = None, *, propagate_meta: bool = False
     ) -> list[Node]:
-        """Replace this node by `replace_with` in its users; return the changed users.
+        """Replaces this node in its users by another node.
 
-        ``delete_user_cb`` selects users. ``propagate_meta`` copies ``meta`` to the replacement, whose ``meta`` must be
-        empty.
+        Args:
+            replace_with: The other node.
+            delete_user_cb: Function of a user that returns whether to change it. Default: all users.
+            propagate_meta: Whether to copy ``meta`` to the other node, whose ``meta`` must be empty. Default:
+                ``False``.
+
+        Returns:
+            List of the changed users.
         """
         if propagate_meta:
             if replace_with.meta:
@@ -366,7 +436,11 @@ class Node:
 
     @compatibility(is_backward_compatible=False)
     def is_impure(self, impure_random: bool = True) -> bool:
-        """True if the node has side effects and is kept without users."""
+        """Returns whether the node has side effects, so that it is kept without users.
+
+        Args:
+            impure_random: Whether random numbers count as side effects. Default: ``True``.
+        """
         if self.op in ("placeholder", "output"):
             return True
         if self.op == "call_module":
@@ -384,7 +458,17 @@ class Node:
         kwarg_types: dict[str, Any] | None = None,
         normalize_to_only_use_kwargs: bool = False,
     ) -> Any:
-        """Return (args, kwargs) normalized by the target's signature, with defaults, None if unknown."""
+        """Returns the arguments as the target's signature has them, with defaults.
+
+        Args:
+            root: Module that has the submodules.
+            arg_types: Types of positional arguments, which select among signatures. Default: ``None``.
+            kwarg_types: Types of keyword arguments. Default: ``None``.
+            normalize_to_only_use_kwargs: Whether all arguments become keyword arguments. Default: ``False``.
+
+        Returns:
+            Pair ``(args, kwargs)``, or ``None`` if the signature is not known.
+        """
         from .operator_schemas import normalize_function, normalize_module
 
         if self.op == "call_function":
@@ -398,7 +482,12 @@ class Node:
 
     @compatibility(is_backward_compatible=True)
     def replace_input_with(self, old_input: Node, new_input: Node) -> None:
-        """Replace an input node."""
+        """Replaces an input node.
+
+        Args:
+            old_input: The present node.
+            new_input: The new node.
+        """
         for hook in getattr(self.graph.owning_module, "_replace_hooks", None) or ():
             hook(old=old_input, new=new_input.name, user=self)
         self._replace_input_with(old_input, new_input)
@@ -435,12 +524,23 @@ def abbreviation(kind: dtype) -> str:
 
 @compatibility(is_backward_compatible=True)
 def map_arg(a: Any, fn: Callable[[Node], Argument]) -> Any:
-    """Apply `fn` to each node of a structure.
+    """Applies a function to each node of a structure.
 
-    >>> import torchlite as torch
-    >>> x = torch.fx.Graph().placeholder("x")
-    >>> torch.fx.node.map_arg([x, (1, x)], lambda node: node.name)
-    ['x', (1, 'x')]
+    Args:
+        a: A node, or tuples, lists, dicts and slices with nodes.
+        fn: Function of a node.
+
+    Returns:
+        The structure with the results.
+
+    Raises:
+        AssertionError: ``fn`` is not callable.
+
+    Example:
+        >>> import torchlite as torch
+        >>> x = torch.fx.Graph().placeholder("x")
+        >>> torch.fx.node.map_arg([x, (1, x)], lambda node: node.name)
+        ['x', (1, 'x')]
     """
     if not callable(fn):
         raise AssertionError("torch.fx.map_arg(a, fn): fn must be a callable")
@@ -460,3 +560,8 @@ def map_aggregate(a: Any, fn: Callable[[Argument], Argument]) -> Any:
     if isinstance(a, slice):
         return slice(map_aggregate(a.start, fn), map_aggregate(a.stop, fn), map_aggregate(a.step, fn))
     return fn(a)
+
+
+__dir__ = make_module_dir(
+    globals(), "_get_qualified_name _legal_ops _side_effectful_functions _type_repr base_types", hidden="abbreviation"
+)

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._types.layouts import Size
 from ..nn.parameter import Parameter
 from ..utils._pytree import tree_leaves
@@ -234,12 +236,17 @@ class Proxy:
 
     During tracing, tensors are Proxies. Outside tracing, `Proxy(node)` creates nodes at its graph's insert point.
 
-    >>> import torchlite as torch
-    >>> graph = torch.fx.Graph()
-    >>> x = torch.fx.Proxy(graph.placeholder("x"))
-    >>> y = torch.relu(x) + 1
-    >>> y, y.node.args
-    (Proxy(add), (relu, 1))
+    Args:
+        node: A node.
+        tracer: The tracer that creates nodes. Default: one that appends to the node's graph.
+
+    Example:
+        >>> import torchlite as torch
+        >>> graph = torch.fx.Graph()
+        >>> x = torch.fx.Proxy(graph.placeholder("x"))
+        >>> y = torch.relu(x) + 1
+        >>> y, y.node.args
+        (Proxy(add), (relu, 1))
     """
 
     @compatibility(is_backward_compatible=True)
@@ -437,3 +444,6 @@ for _name in magic_methods:
 for _name in reflectable_magic_methods:
     setattr(Proxy, f"__r{_name.strip('_')}__", _make_operator_method(_name, True))
 Proxy.__hash__ = object.__hash__  # type: ignore[method-assign]
+
+
+__dir__ = make_module_dir(globals(), "base_types magic_methods reflectable_magic_methods", hidden="is_method")

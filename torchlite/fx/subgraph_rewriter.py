@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ..nn.modules.module import Module
 from ._compatibility import compatibility
 from ._symbolic_trace import symbolic_trace
@@ -40,16 +42,24 @@ class ReplacedPatterns:
 
 @compatibility(is_backward_compatible=True)
 def replace_pattern(gm: GraphModule, pattern: Any, replacement: Any) -> list[Match]:
-    """Replace all matches of a pattern by a replacement.
+    """Replaces all matches of a pattern in a module, which is changed and recompiled.
 
-    pattern, replacement: functions or modules, which are traced; their parameters correspond by position. Inner values
-    of a match must have no other users, and matches must not overlap. The module is changed and recompiled.
+    Inner values of a match must have no other users, and matches must not overlap.
 
-    >>> import torchlite as torch
-    >>> module = torch.fx.symbolic_trace(lambda x, y: torch.relu(x + y))
-    >>> found = torch.fx.replace_pattern(module, lambda a, b: torch.relu(a + b), lambda a, b: torch.sigmoid(a * b))
-    >>> len(found), module(torch.zeros(1), torch.ones(1))
-    (1, tensor([0.5000]))
+    Args:
+        gm: A `GraphModule`.
+        pattern: Function or module that is traced.
+        replacement: Function or module whose parameters correspond to the pattern's by position.
+
+    Returns:
+        List of matches, each with ``anchor`` and ``nodes_map``.
+
+    Example:
+        >>> import torchlite as torch
+        >>> module = torch.fx.symbolic_trace(lambda x, y: torch.relu(x + y))
+        >>> found = torch.fx.replace_pattern(module, lambda a, b: torch.relu(a + b), lambda a, b: torch.sigmoid(a * b))
+        >>> len(found), module(torch.zeros(1), torch.ones(1))
+        (1, tensor([0.5000]))
     """
     found = replace_pattern_with_filters(gm, pattern, replacement)
     return [Match(anchor=one.anchor, nodes_map=one.nodes_map) for one in found]
@@ -166,3 +176,6 @@ def _replace_attributes(gm: GraphModule, replacement: Any) -> None:
         else:
             setattr(gm, target, copy.deepcopy(found))
     gm.graph.lint()
+
+
+__dir__ = make_module_dir(globals())

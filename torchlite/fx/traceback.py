@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ._compatibility import compatibility
 from .node import Node
 
@@ -164,3 +166,6 @@ def kept(node: Node) -> None:
             node.meta[field] = copy.copy(_STATE.current_meta[field])
     if _STATE.current_meta.get("in_grad_fn", 0) > 0:
         node.meta["seq_nr"] = _STATE.current_meta["grad_fn_seq_nr"][-1]
+
+
+__dir__ = make_module_dir(globals(), hidden="kept")

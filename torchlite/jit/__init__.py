@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, Final
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._dispatch.callbacks import register_lazily
 from ..futures import Future
 from . import annotations as annotations
@@ -46,7 +48,12 @@ script_if_tracing = _script_if_tracing
 
 
 class TracingCheckError(Exception):
-    """Raised by tracing if a second run differs."""
+    """Raised where a second run of a traced function differs from the first.
+
+    Example:
+        >>> issubclass(torch.jit.TracingCheckError, Exception)
+        True
+    """
 
 
 _python_isinstance = isinstance  # this module defines its own
@@ -60,24 +67,57 @@ def __getattr__(name: str) -> Any:
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
-    """Return the value; the type is for TorchScript.
+    """Returns a value; TorchScript reads its type.
 
-    `the_type` has no effect in Python.
+    Args:
+        the_type: Has no effect in Python: the type, as an annotation.
+        the_value: The value.
+
+    Example:
+        >>> torch.jit.annotate(list[int], [])
+        []
     """
     return the_value
 
 
 def isinstance(obj: Any, target_type: Any) -> bool:
-    """Python's `isinstance` with support for typed containers.
+    """Returns whether an object is of a type, which may be a container type such as `list[int]`.
 
-    >>> torchlite.jit.isinstance([1, 2], list[int]), torchlite.jit.isinstance([1, "a"], list[int])
-    (True, False)
+    Args:
+        obj: Any object.
+        target_type: A type, a ``list``, ``dict``, ``tuple`` or ``Optional`` of types, or a tuple of these.
+
+    Returns:
+        bool.
+
+    Raises:
+        RuntimeError: A container type has no type of its items.
+
+    Example:
+        >>> torchlite.jit.isinstance([1, 2], list[int]), torchlite.jit.isinstance([1, "a"], list[int])
+        (True, False)
     """
     return _isinstance(obj, target_type)
 
 
 def fork(func: Any, *args: Any, **kwargs: Any) -> Future:
-    """Call the function immediately; return a Future of its result."""
+    """Calls a function and returns a `Future` of its result.
+
+    The function runs before `fork` returns. `wait` raises its error.
+
+    Args:
+        func: A function.
+        *args: Its positional arguments.
+        **kwargs: Its keyword arguments.
+
+    Returns:
+        A `torch.jit.Future`.
+
+    Example:
+        >>> future = torch.jit.fork(torch.add, torch.ones(2), 1)
+        >>> torch.jit.wait(future)
+        tensor([2., 2.])
+    """
     future: Any = Future()
     try:
         future.set_result(func(*args, **kwargs))
@@ -87,7 +127,15 @@ def fork(func: Any, *args: Any, **kwargs: Any) -> Future:
 
 
 def wait(future: Future) -> Any:
-    """Return the result of a `fork`."""
+    """Returns the result of a `fork`, or raises its error.
+
+    Args:
+        future: A `torch.jit.Future`.
+
+    Example:
+        >>> torch.jit.wait(torch.jit.fork(max, 2, 3))
+        3
+    """
     return future.wait()
 
 
@@ -111,12 +159,28 @@ jit_module_from_flatbuffer, save_jit_module_to_flatbuffer = map(
 
 
 def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
-    """Return the module of a `torch.jit.save` file, written by torchlite or PyTorch.
+    """Loads a module or function from a `torch.jit.save` file, written by torchlite or PyTorch.
 
-    f: a path or a binary file. map_location: the device of the tensors; by default the saved one. _extra_files: a
-    dictionary whose values are filled from the file. Before the module is called, only `__setstate__` runs, with
-    bounded work and only TorchScript's forms. Raise ValueError for a missing file, RuntimeError that names the part for
-    a damaged one.
+    While the file is loaded, only `__setstate__` methods run, with bounded work and only TorchScript's forms.
+
+    Args:
+        f: A path or a binary file.
+        map_location: Device of the tensors. Default: the saved ones.
+
+    Returns:
+        A `ScriptModule`.
+
+    Raises:
+        ValueError: There is no file at the path.
+        RuntimeError: The file is damaged. The message names the part.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> torch.jit.save(torch.jit.script(torch.nn.ReLU()), file)
+        >>> _ = file.seek(0)
+        >>> torch.jit.load(file)(torch.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
     """
     from . import _load
 
@@ -124,8 +188,22 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
 
 
 def save(m: Any, f: Any, _extra_files: Any = None) -> None:
-    """Write a scripted or traced module or function to a file (a path, or an object with `write`) for `torch.jit.load`,
-    here and in PyTorch. _extra_files: names and contents to add. Raise AttributeError for other modules.
+    """Writes a scripted or traced module or function for `torch.jit.load`, here and in PyTorch.
+
+    Args:
+        m: A `ScriptModule` or `ScriptFunction`.
+        f: A path, or an object with ``write``.
+
+    Raises:
+        AttributeError: ``m`` is neither scripted nor traced.
+
+    Example:
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> torch.jit.save(torch.jit.trace(torch.sin, torch.ones(2)), file)
+        >>> _ = file.seek(0)
+        >>> torch.jit.load(file)(torch.zeros(2))
+        tensor([0., 0.])
     """
     from . import _save
 
@@ -133,26 +211,45 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
 
 
 def export_opnames(m: Any) -> list[str]:
-    """Return the sorted names of the operators that a program calls."""
+    """Returns the sorted names of the operators that a program calls.
+
+    Args:
+        m: A `ScriptModule` or `ScriptFunction`.
+
+    Example:
+        >>> torch.jit.export_opnames(torch.jit.script(torch.nn.ReLU()))
+        ['aten::relu']
+    """
     from ._graph_text import operators_of
 
     return operators_of(m)
 
 
 def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
-    """Return a frozen copy of a scripted module in eval mode. Weights and attributes become constants, submodule
-    methods are inlined, dropout is removed, and batch norms are folded into preceding convolutions.
+    """Returns a frozen copy of a scripted module in eval mode.
 
-    preserved_attrs: attributes, submodules and methods to keep, besides `forward` and mutated values.
-    optimize_numerics: fold batch norms. Raise RuntimeError for a module that is no ScriptModule or in training mode,
-    and for an unknown name.
+    Weights and attributes become constants, methods of submodules are inlined, dropout is removed, and batch norms are
+    folded into preceding convolutions.
 
-    >>> import torchlite as torch
-    >>> frozen = torch.jit.freeze(torch.jit.script(torch.nn.Linear(2, 1).eval()))
-    >>> print(frozen.code)
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.linear(input, CONSTANTS.c0, CONSTANTS.c1)
-    <BLANKLINE>
+    Args:
+        mod: A `ScriptModule` in eval mode.
+        preserved_attrs: Names of attributes, submodules and methods to keep, besides ``forward`` and values that the
+            program changes. Default: none.
+        optimize_numerics: Whether to fold batch norms. Default: ``True``.
+
+    Returns:
+        The frozen `ScriptModule`.
+
+    Raises:
+        RuntimeError: ``mod`` is no `ScriptModule` or is in training mode, or a name is unknown.
+
+    Example:
+        >>> import torchlite as torch
+        >>> frozen = torch.jit.freeze(torch.jit.script(torch.nn.Linear(2, 1).eval()))
+        >>> print(frozen.code)
+        def forward(self, input: Tensor) -> Tensor:
+            return torch.linear(input, CONSTANTS.c0, CONSTANTS.c1)
+        <BLANKLINE>
     """
     if not _python_isinstance(mod, ScriptModule):
         raise RuntimeError(
@@ -171,8 +268,22 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
 
 
 def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
-    """Return the frozen module; further optimizations do not exist. Raise RuntimeError for a module that is no
-    ScriptModule.
+    """Returns the frozen module; there are no further optimizations.
+
+    Args:
+        mod: A `ScriptModule`.
+        other_methods: Names of methods to keep besides ``forward``. Default: none.
+
+    Returns:
+        The frozen `ScriptModule`.
+
+    Raises:
+        RuntimeError: ``mod`` is no `ScriptModule`.
+
+    Example:
+        >>> module = torch.jit.optimize_for_inference(torch.jit.script(torch.nn.Linear(2, 1).eval()))
+        >>> len(list(module.parameters()))
+        0
     """
     if not _python_isinstance(mod, ScriptModule):
         raise RuntimeError(
@@ -185,9 +296,21 @@ def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
 
 
 def run_frozen_optimizations(mod: Any, optimize_numerics: bool = True, preserved_methods: Any = None) -> None:
-    """Propagate constants, and fold batch norms with `optimize_numerics`, in a frozen module, in place.
+    """Propagates constants in a frozen module and folds its batch norms, in place.
 
-    preserved_methods: methods besides `forward`. Raise RuntimeError for a module that is no ScriptModule.
+    Args:
+        mod: A frozen `ScriptModule`.
+        optimize_numerics: Whether to fold batch norms. Default: ``True``.
+        preserved_methods: Names of methods besides ``forward``. Default: none.
+
+    Raises:
+        RuntimeError: ``mod`` is no `ScriptModule`.
+
+    Example:
+        >>> frozen = torch.jit.freeze(torch.jit.script(torch.nn.Linear(2, 1).eval()))
+        >>> torch.jit.run_frozen_optimizations(frozen)
+        >>> frozen(torch.ones(1, 2)).shape
+        torch.Size([1, 1])
     """
     if not _python_isinstance(mod, ScriptModule):
         freeze(mod)
@@ -201,46 +324,101 @@ _onednn = True
 
 
 def set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Set TorchScript's fusion strategy and return the old one; has no effect."""
+    """Sets TorchScript's fusion strategy, which has no effect: Python runs the programs.
+
+    Args:
+        strategy: List of pairs ``("STATIC" or "DYNAMIC", depth)``.
+
+    Returns:
+        The old strategy.
+
+    Example:
+        >>> before = torch.jit.set_fusion_strategy([("STATIC", 1)])
+        >>> torch.jit.set_fusion_strategy(before)
+        [('STATIC', 1)]
+    """
     global _strategy
     before, _strategy = _strategy, list(strategy)
     return before
 
 
 def enable_onednn_fusion(enabled: bool) -> None:
-    """Set TorchScript's oneDNN fusion flag; has no effect."""
+    """Sets TorchScript's oneDNN fusion flag, which has no effect.
+
+    Args:
+        enabled: The flag.
+
+    Example:
+        >>> torch.jit.enable_onednn_fusion(True)
+        >>> torch.jit.onednn_fusion_enabled()
+        True
+    """
     global _onednn
     _onednn = bool(enabled)
 
 
 def onednn_fusion_enabled() -> bool:
-    """Return the flag of `enable_onednn_fusion`."""
+    """Returns the flag of `enable_onednn_fusion`.
+
+    Example:
+        >>> torch.jit.onednn_fusion_enabled()
+        True
+    """
     return _onednn
 
 
 def last_executed_optimized_graph() -> None:
-    """Return None: no optimized graphs are kept."""
+    """Returns None: no optimized graphs are kept.
+
+    Example:
+        >>> torch.jit.last_executed_optimized_graph()
+    """
 
 
 @contextlib.contextmanager
 def optimized_execution(should_optimize: bool) -> Iterator[None]:
-    """Context manager that sets TorchScript's optimization flag; has no effect.
+    """Context manager that sets TorchScript's optimization flag, which has no effect: Python runs the programs.
 
-    `should_optimize` has no effect: Python runs the program.
+    Args:
+        should_optimize: Has no effect.
+
+    Example:
+        >>> with torch.jit.optimized_execution(True):
+        ...     torch.jit.script(torch.nn.ReLU())(torch.ones(1))
+        tensor([1.])
     """
     yield
 
 
 @contextlib.contextmanager
 def fuser(name: str) -> Iterator[None]:
-    """Context manager that selects TorchScript's fuser "fuser0" to "fuser3"; has no effect."""
+    """Context manager that selects TorchScript's fuser, which has no effect.
+
+    Args:
+        name: ``"fuser0"`` to ``"fuser3"``, or ``"none"``.
+
+    Raises:
+        Exception: The name is another one.
+
+    Example:
+        >>> with torch.jit.fuser("fuser1"):
+        ...     torch.jit.script(torch.nn.ReLU())(torch.ones(1))
+        tensor([1.])
+    """
     if name not in ("fuser0", "fuser1", "fuser2", "fuser3", "none"):
         raise Exception(f"unrecognized fuser option (name: {name})")
     yield
 
 
 class strict_fusion:
-    """TorchScript's strict fusion mode; warns in Python."""
+    """TorchScript's strict fusion mode; in Python it warns and has no effect.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings(action="ignore"), torch.jit.strict_fusion():
+        ...     torch.ones(1) + 1
+        tensor([2.])
+    """
 
     def __init__(self) -> None:
         warnings.warn("Only works in script mode", stacklevel=2)
@@ -248,3 +426,6 @@ class strict_fusion:
     def __enter__(self) -> None: ...
 
     def __exit__(self, type: Any, value: Any, tb: Any) -> None: ...
+
+
+__dir__ = make_module_dir(globals(), "TopLevelTracedModule _get_trace_graph _script_if_tracing _unwrap_optional")

@@ -27,11 +27,29 @@ def warn_of_optimize(optimize: Any) -> None:
 
 
 class TracerWarning(Warning):
-    """Warning category of tracing."""
+    """Warns that a trace may be valid only for its example inputs.
+
+    Example:
+        >>> issubclass(torch.jit.TracerWarning, Warning)
+        True
+    """
 
 
 class Attribute(NamedTuple):
-    """Value of a module attribute, with its TorchScript type."""
+    """Value of a module's attribute together with its TorchScript type.
+
+    Args:
+        value: The value.
+        type: The type, as an annotation.
+
+    Example:
+        >>> class Counting(torch.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.counts = torch.jit.Attribute({}, dict[str, int])
+        >>> Counting().counts.type
+        dict[str, int]
+    """
 
     value: Any
     type: Any
@@ -55,22 +73,85 @@ def _mark(fn: Any, modifier: str) -> Any:
 
 
 def is_scripting() -> bool:
-    """True if the calling function runs as part of a scripted one."""
+    """Returns whether the calling function runs as part of a scripted one.
+
+    Example:
+        >>> torch.jit.is_scripting()
+        False
+    """
     return STATE.scripting > 0
 
 
 def export(fn: Any) -> Any:
-    """Mark a method to be scripted although `forward` does not call it."""
+    """Marks a method that `torch.jit.script` compiles although `forward` does not call it.
+
+    Args:
+        fn: A method.
+
+    Returns:
+        The method.
+
+    Example:
+        >>> class Scaled(torch.nn.Module):
+        ...     def forward(self, x: torch.Tensor):
+        ...         return 2 * x
+        ...     @torch.jit.export
+        ...     def undo(self, x: torch.Tensor):
+        ...         return x / 2
+        >>> torch.jit.script(Scaled()).undo(torch.ones(2))
+        tensor([0.5000, 0.5000])
+    """
     return _mark(fn, FunctionModifiers.EXPORT)
 
 
 def unused(fn: Any) -> Any:
-    """Mark a function (or property) that TorchScript replaces by an exception."""
+    """Marks a function or property that TorchScript replaces by an exception.
+
+    Args:
+        fn: A function or property.
+
+    Returns:
+        The same object.
+
+    Example:
+        >>> class Checked(torch.nn.Module):
+        ...     def forward(self, x: torch.Tensor, strict: bool = False):
+        ...         return self.check(x) if strict else x
+        ...     @torch.jit.unused
+        ...     def check(self, x: torch.Tensor) -> torch.Tensor:
+        ...         raise ValueError
+        >>> torch.jit.script(Checked())(torch.ones(2))
+        tensor([1., 1.])
+    """
     return _mark(fn, FunctionModifiers.UNUSED)
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
-    """Mark a function that TorchScript leaves to Python; `drop=True` is a deprecated form of `unused`."""
+    """Marks a function that TorchScript leaves to Python.
+
+    A program with such a call runs, and cannot be saved.
+
+    Args:
+        drop: The function; or a bool, which returns a decorator. ``True`` is a deprecated form of `unused`. Default:
+            ``False``.
+        **kwargs: ``drop_on_export=True``, a deprecated form of `unused`.
+
+    Returns:
+        The function, or a decorator.
+
+    Raises:
+        RuntimeError: ``drop`` is another object.
+
+    Example:
+        >>> @torch.jit.ignore
+        ... def rounded(x: torch.Tensor) -> float:
+        ...     return round(float(x), 2)
+        >>> @torch.jit.script
+        ... def scaled(x: torch.Tensor):
+        ...     return rounded(x) * 2
+        >>> scaled(torch.tensor(1.25))
+        2.5
+    """
     if callable(drop):
         return _mark(drop, FunctionModifiers.IGNORE)
     if not isinstance(drop, bool):

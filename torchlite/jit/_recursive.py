@@ -235,7 +235,8 @@ class _ModuleTypes:
 
     def _method_texts(self, module: Any, name: str) -> str:
         cls = type(module)
-        library = _find_library_class(cls)
+        written = "forward" in module.__dict__.get("_definitions", ())
+        library = None if written else _find_library_class(cls)
         pending = [] if library is not None else _find_exported_methods(module)
         texts = []
         if library is not None and library.__name__ not in WITHOUT_FORWARD:

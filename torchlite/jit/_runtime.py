@@ -31,7 +31,12 @@ def operator_of(path: str) -> Any:
 
 
 class Error(RuntimeError):
-    """Raised by a program's `raise`."""
+    """Raised by a `raise` statement of a TorchScript program.
+
+    Example:
+        >>> issubclass(torch.jit.Error, RuntimeError)
+        True
+    """
 
 
 _ERROR_PREFIX = (

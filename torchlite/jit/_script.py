@@ -14,25 +14,43 @@ __all__ = [
 
 
 class ScriptWarning(Warning):
-    """Warning category of TorchScript."""
+    """Warns of TorchScript's use.
+
+    Example:
+        >>> issubclass(torch.jit.ScriptWarning, Warning)
+        True
+    """
 
 
 def script(obj: Any, optimize: None = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> Any:
-    """Compile a function, module or class to a TorchScript program.
+    """Compiles a function, module or class to a TorchScript program.
 
-    Python runs the result, with `torch.jit.is_scripting()` True; `save` writes it as text with resolved names. A module
-    shares parameters, buffers and submodules. Its methods are `forward`, the methods that it calls, and those marked by
-    `@torch.jit.export`. Raise NotSupportedError (a RuntimeError) for unsupported syntax, RuntimeError for undefined
-    names.
+    Python runs the result, with `torch.jit.is_scripting()` True. `save` writes it as text with resolved names. A
+    scripted module shares parameters, buffers and submodules with the original. Its methods are `forward`, the methods
+    that `forward` calls, and those marked by `torch.jit.export`.
 
-    `example_inputs` has no effect: types come from annotations alone.
+    Args:
+        obj: A function, module or class.
+        optimize: Deprecated, no effect.
+        example_inputs: No effect: types come from annotations alone.
 
-    >>> import torchlite as torch
-    >>> @torch.jit.script
-    ... def clipped(x: torch.Tensor, most: float = 1.0):
-    ...     return x.clamp(max=most)
-    >>> clipped(torch.tensor([0.5, 2.0]))
-    tensor([0.5000, 1.0000])
+    Returns:
+        A `ScriptFunction` or `ScriptModule`; the class itself for a class.
+
+    Raises:
+        NotSupportedError: TorchScript has no such syntax. It is a RuntimeError.
+        RuntimeError: A name is not defined.
+
+    Example:
+        >>> import torchlite as torch
+        >>> @torch.jit.script
+        ... def clipped(x: torch.Tensor, most: float = 1.0):
+        ...     return x.clamp(max=most)
+        >>> clipped(torch.tensor([0.5, 2.0]))
+        tensor([0.5000, 1.0000])
+
+    See also:
+        `torch.jit.trace`, `torch.jit.save`, `torch.jit.freeze`.
     """
     from . import _recursive
 
@@ -41,7 +59,22 @@ def script(obj: Any, optimize: None = None, _frames_up: int = 0, _rcb: Any = Non
 
 
 def script_method(fn: Any) -> Any:
-    """Mark a method of a `ScriptModule` subclass for compilation after `__init__`."""
+    """Marks a method of a `ScriptModule` subclass that is compiled after `__init__`.
+
+    Args:
+        fn: The method.
+
+    Returns:
+        The method, which runs as part of the program.
+
+    Example:
+        >>> class Doubling(torch.jit.ScriptModule):
+        ...     @torch.jit.script_method
+        ...     def forward(self, x):
+        ...         return 2 * x
+        >>> Doubling()(torch.ones(2))
+        tensor([2., 2.])
+    """
     from ._recursive import run_as_scripted
 
     made = run_as_scripted(fn)
@@ -50,8 +83,24 @@ def script_method(fn: Any) -> Any:
 
 
 def interface(obj: Any) -> Any:
-    """Return the class; as a type annotation, it accepts any object with its methods. Raise RuntimeError for a
-    non-class.
+    """Marks a class as an interface: as an annotation it accepts any object with its methods.
+
+    Args:
+        obj: A class with methods whose bodies are empty.
+
+    Returns:
+        The class.
+
+    Raises:
+        RuntimeError: ``obj`` is no class, or inherits from another class than `object` or `torch.nn.Module`.
+
+    Example:
+        >>> @torch.jit.interface
+        ... class Scale:
+        ...     def run(self, x: torch.Tensor) -> torch.Tensor:
+        ...         pass
+        >>> Scale.__name__
+        'Scale'
     """
     if not isinstance(obj, type):
         raise RuntimeError("interface must be applied to a class")
@@ -71,15 +120,21 @@ def _unwrap_optional(x: Any) -> Any:
 
 
 class CompilationUnit:
-    """Functions compiled from a TorchScript text, which can use names of the defining frame and each other.
+    r"""Functions compiled from a TorchScript text.
 
-    They are compiled rather than run by Python. Raise RuntimeError for unsupported syntax and for a text that contains
-    anything but functions.
+    The functions can use each other and the names of the defining frame.
 
-    >>> import torchlite as torch
-    >>> unit = torch.jit.CompilationUnit("def double(x):\\n    return 2 * x")
-    >>> unit.double(torch.ones(2))
-    tensor([2., 2.])
+    Args:
+        lang: The text. Default: none, no functions.
+
+    Raises:
+        RuntimeError: The text has unsupported syntax, or anything but functions.
+
+    Example:
+        >>> import torchlite as torch
+        >>> unit = torch.jit.CompilationUnit("def double(x):\n    return 2 * x")
+        >>> unit.double(torch.ones(2))
+        tensor([2., 2.])
     """
 
     def __init__(self, lang: Any = None, _frames_up: int = 0) -> None:
@@ -88,7 +143,12 @@ class CompilationUnit:
             self.define(lang, _frames_up=_frames_up + 1)
 
     def define(self, lang: str, rcb: Any = None, _frames_up: int = 0) -> None:
-        """Add the functions of a text. rcb: a function that gives the value of a name, None for one that it has not."""
+        """Adds the functions of a text.
+
+        Args:
+            lang: The text.
+            rcb: Function of a name that returns its value, or ``None`` for one that it lacks. Default: none.
+        """
         from . import _recursive
         from ._source_resolution import names_in_frame
 
@@ -103,7 +163,14 @@ class CompilationUnit:
         return list(self._functions.values())
 
     def find_function(self, name: str) -> Any:
-        """Return a function by name, None if there is none."""
+        """Returns a function by name.
+
+        Args:
+            name: Name of the function.
+
+        Returns:
+            The function, or ``None`` if there is none.
+        """
         return self._functions.get(name)
 
     def __getattr__(self, attr: str) -> Any:

@@ -28,12 +28,18 @@ class ScriptMeta(type):
 
 
 class ScriptModule(Module, metaclass=ScriptMeta):
-    """Base class of scripted, traced and loaded modules, and of user modules for TorchScript. Its methods are those
-    marked by `torch.jit.script_method` and those added by `define`.
+    r"""Base class of scripted, traced and loaded modules, and of user modules for TorchScript.
 
-    Python runs marked methods; the compiled program runs methods from `define`.
+    Methods marked by `torch.jit.script_method` run in Python. Methods added by `define` run as compiled programs.
 
-    `arg` has no effect: PyTorch ignores it too.
+    Args:
+        arg: No effect, as in PyTorch.
+
+    Example:
+        >>> module = torch.jit.ScriptModule()
+        >>> module.define("def forward(self, x):\n    return x + 1")
+        >>> module(torch.ones(2))
+        tensor([2., 2.])
     """
 
     def __init__(self, arg: Any = None) -> None:
@@ -47,8 +53,13 @@ class ScriptModule(Module, metaclass=ScriptMeta):
         super().__setattr__(name, value)
 
     def define(self, src: str) -> None:
-        """Add the methods of a text, which can use names of the caller's frame. Raise RuntimeError for unsupported
-        syntax.
+        """Adds the methods of a text, which can use names of the caller's frame.
+
+        Args:
+            src: The text.
+
+        Raises:
+            RuntimeError: The syntax is not supported.
         """
         for one in class_definitions(src, names_in_frame(1)):
             self.__dict__["_definitions"][one.__name__] = one
@@ -89,11 +100,20 @@ class ScriptModule(Module, metaclass=ScriptMeta):
         return type(self).__name__
 
     def save(self, f: Any, **kwargs: Any) -> None:
-        """Write the program to a file; see `torch.jit.save`."""
+        """Writes the program to a file; see `torch.jit.save`.
+
+        Args:
+            f: A path, or an object with ``write``.
+            **kwargs: ``_extra_files``, names and contents to add.
+        """
         JIT_CALLBACKS.save(self, f, kwargs.get("_extra_files"))
 
     def save_to_buffer(self, **kwargs: Any) -> bytes:
-        """Return the bytes of the saved file."""
+        """Returns the bytes of the saved file.
+
+        Args:
+            **kwargs: ``_extra_files``, names and contents to add.
+        """
         return JIT_CALLBACKS.to_bytes(self, kwargs.get("_extra_files"))
 
 
@@ -155,8 +175,18 @@ class ScriptMethod:
 
 
 class RecursiveScriptModule(ScriptModule):
-    """Module of a program: parameters, buffers and submodules as in Module; attributes and methods by its program
-    class.
+    """Module of a TorchScript program; `torch.jit.script` and `torch.jit.load` make it.
+
+    Parameters, buffers and submodules are those of any module. Attributes and methods come from its class in the
+    program.
+
+    Args:
+        script: The class of the program.
+
+    Example:
+        >>> module = torch.jit.script(torch.nn.ReLU())
+        >>> type(module).__name__, module.original_name
+        ('RecursiveScriptModule', 'ReLU')
     """
 
     def __init__(self, script: Any):
@@ -312,13 +342,22 @@ class RecursiveScriptModule(ScriptModule):
         return self._modules.items()
 
     def hasattr(self, name: str) -> bool:
-        """True if the module has an attribute."""
+        """Returns whether the module has an attribute.
+
+        Args:
+            name: Name of the attribute.
+        """
         return hasattr(self, name)
 
     # -- moving and copying --------------------------------------------------------------------
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """Move the module as `Module.to` does, with the program's constants and device constants."""
+        """Moves the module as `Module.to` does, and also the program's constants and its constant devices.
+
+        Args:
+            *args: Device and dtype, as `Module.to` takes them.
+            **kwargs: The same by name.
+        """
         from torchlite.nn.modules.module import _parse_to
 
         where = _parse_to(args, kwargs)[0]
@@ -425,7 +464,16 @@ def _bind_original_attribute(self: Any, original: Any, name: str) -> Any:
 
 
 class TracedModule(RecursiveScriptModule):
-    """Submodule of a traced module."""
+    """Submodule of a module that `torch.jit.trace` returns.
+
+    Args:
+        script: The class of the program.
+
+    Example:
+        >>> traced = torch.jit.trace(torch.nn.Sequential(torch.nn.ReLU()), torch.ones(2))
+        >>> isinstance(traced, torch.jit.TracedModule)
+        True
+    """
 
     def _get_name(self) -> str:
         return self.original_name
@@ -439,7 +487,22 @@ SCRIPTED.update((RecursiveScriptModule, TracedModule, TopLevelTracedModule))
 
 
 class ScriptFunction:
-    """Function of a program."""
+    """Function of a TorchScript program; `torch.jit.script` and `torch.jit.trace` make it.
+
+    Args:
+        *args: No value is accepted.
+        **kwargs: No value is accepted.
+
+    Raises:
+        TypeError: The class is called.
+
+    Example:
+        >>> @torch.jit.script
+        ... def double(x: torch.Tensor):
+        ...     return 2 * x
+        >>> double.schema
+        double(Tensor x) -> Tensor
+    """
 
     _function: Any
     _script: Any
@@ -482,9 +545,11 @@ class ScriptFunction:
     inlined_graph = graph
 
     def graph_for(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the graph; arguments are not needed.
+        """Returns the graph, which is the same for all inputs.
 
-        `args` and `kwargs` have no effect: there is one graph for all inputs.
+        Args:
+            *args: No effect.
+            **kwargs: No effect.
         """
         return self.graph
 
@@ -492,7 +557,11 @@ class ScriptFunction:
         return _argument_conversion.call_function(self._function, None, self._script, self.name, args, kwargs)
 
     def save(self, f: Any, _extra_files: Any = None) -> None:
-        """Write the function to a file for `torch.jit.load`."""
+        """Writes the function to a file for `torch.jit.load`.
+
+        Args:
+            f: A path, or an object with ``write``.
+        """
         JIT_CALLBACKS.save(self, f, _extra_files)
 
     def save_to_buffer(self, _extra_files: Any = None) -> bytes:

@@ -11,17 +11,43 @@ __all__ = ["is_tracing", "trace", "trace_module"]
 
 
 def is_tracing() -> bool:
-    """True if the calling function is being traced."""
+    """Returns whether the calling function is being traced by `torch.jit.trace`.
+
+    Example:
+        >>> torch.jit.is_tracing()
+        False
+    """
     return STATE.recorder is not None
 
 
 def trace(func: Any, example_inputs: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """Return the program of a function's or module's run on example inputs: `torch.jit.trace`.
+    """Runs a function or module on example inputs and returns the recorded ops as a program.
 
-    func: a function or Module. example_inputs: a tensor or tuple of inputs. check_trace: compare with a second run and
-    give a TracerWarning if they differ. strict: refuse lists and dictionaries as outputs.
-    Values that Python reads from tensors become constants, with a TracerWarning; sizes stay dynamic. Raise RuntimeError
-    for unsupported inputs and outputs.
+    Values that Python reads from tensors (`if x.sum() > 0`) become constants of the example, with a TracerWarning.
+    Sizes stay dynamic.
+
+    Args:
+        func: A function or module.
+        example_inputs: A tensor, or a tuple of inputs.
+        *args: Further arguments in PyTorch's order: ``optimize`` (deprecated), ``check_trace``, ….
+        **kwargs: ``check_trace`` (default ``True``) compares with a second run and gives a TracerWarning where it
+            differs by more than ``check_tolerance`` (default 1e-5). ``check_inputs`` is a list of further inputs for
+            that. ``strict`` (default ``True``) refuses lists and dicts as outputs. ``example_kwarg_inputs`` is a dict
+            of inputs by name.
+
+    Returns:
+        A `ScriptFunction`, or a `ScriptModule` for a module.
+
+    Raises:
+        RuntimeError: An input or output is of an unsupported type.
+
+    Example:
+        >>> double = torch.jit.trace(lambda x: x * 2, torch.ones(2))
+        >>> double(torch.arange(3.0))
+        tensor([0., 2., 4.])
+
+    See also:
+        `torch.jit.script`, `torch.jit.trace_module`.
     """
     from . import _trace_to_script
 
@@ -29,14 +55,49 @@ def trace(func: Any, example_inputs: Any = None, *args: Any, **kwargs: Any) -> A
 
 
 def trace_module(mod: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-    """Trace several methods of a module: `inputs` has example inputs by method name."""
+    """Traces several methods of a module.
+
+    Args:
+        mod: A module.
+        inputs: Example inputs by the name of the method.
+        *args: Further arguments in PyTorch's order.
+        **kwargs: Those of `trace`, and ``example_inputs_is_kwarg``, whether the values of ``inputs`` are dicts of
+            inputs by name.
+
+    Returns:
+        A `ScriptModule`.
+
+    Raises:
+        AttributeError: ``mod`` is no module, or ``inputs`` is no dict.
+
+    Example:
+        >>> class Scaled(torch.nn.Module):
+        ...     def forward(self, x):
+        ...         return 2 * x
+        ...     def undo(self, x):
+        ...         return x / 2
+        >>> traced = torch.jit.trace_module(Scaled(), {"forward": torch.ones(2), "undo": torch.ones(2)})
+        >>> traced.undo(torch.ones(2))
+        tensor([0.5000, 0.5000])
+    """
     from . import _trace_to_script
 
     return _trace_to_script.trace_module(mod, inputs, *args, **kwargs)
 
 
 def _script_if_tracing(fn: Any) -> Any:
-    """Return the function; PyTorch scripts it at the first traced call."""
+    """Returns a function that calls the function; PyTorch scripts it at the first traced call.
+
+    Args:
+        fn: A function.
+
+    Example:
+        >>> @torch.jit.script_if_tracing
+        ... def double(x):
+        ...     return 2 * x
+        >>> double(torch.ones(2))
+        tensor([2., 2.])
+    """
 
     @functools.wraps(fn)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

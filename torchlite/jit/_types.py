@@ -59,85 +59,155 @@ class _SingletonType(Type):
 
 
 class AnyType(_SingletonType):
-    """TorchScript's `Any`."""
+    """TorchScript's type `Any`; `get` returns the one object.
+
+    Example:
+        >>> torch.AnyType.get()
+        Any
+    """
 
     _name = "Any"
 
 
 class BoolType(_SingletonType):
-    """TorchScript's `bool`."""
+    """TorchScript's type `bool`; `get` returns the one object.
+
+    Example:
+        >>> torch.BoolType.get()
+        bool
+    """
 
     _name = "bool"
 
 
 class ComplexType(_SingletonType):
-    """TorchScript's `complex`."""
+    """TorchScript's type `complex`; `get` returns the one object.
+
+    Example:
+        >>> torch.ComplexType.get()
+        complex
+    """
 
     _name = "complex"
 
 
 class DeviceObjType(_SingletonType):
-    """TorchScript's `Device`."""
+    """TorchScript's type `Device`; `get` returns the one object.
+
+    Example:
+        >>> torch.DeviceObjType.get()
+        Device
+    """
 
     _name = "Device"
 
 
 class FloatType(_SingletonType):
-    """TorchScript's `float`."""
+    """TorchScript's type `float`; `get` returns the one object.
+
+    Example:
+        >>> torch.FloatType.get()
+        float
+    """
 
     _name = "float"
 
 
 class IntType(_SingletonType):
-    """TorchScript's `int`."""
+    """TorchScript's type `int`; `get` returns the one object.
+
+    Example:
+        >>> torch.IntType.get()
+        int
+    """
 
     _name = "int"
 
 
 class NoneType(_SingletonType):
-    """TorchScript's `NoneType`."""
+    """TorchScript's type `NoneType`; `get` returns the one object.
+
+    Example:
+        >>> torch.NoneType.get()
+        NoneType
+    """
 
     _name = "NoneType"
 
 
 class NumberType(_SingletonType):
-    """TorchScript's `number`."""
+    """TorchScript's type `number`; `get` returns the one object.
+
+    Example:
+        >>> torch.NumberType.get()
+        number
+    """
 
     _name = "number"
 
 
 class PyObjectType(_SingletonType):
-    """TorchScript's `PyObject`."""
+    """TorchScript's type `PyObject`; `get` returns the one object.
+
+    Example:
+        >>> torch.PyObjectType.get()
+        PyObject
+    """
 
     _name = "PyObject"
 
 
 class StreamObjType(_SingletonType):
-    """TorchScript's `Stream`."""
+    """TorchScript's type `Stream`; `get` returns the one object.
+
+    Example:
+        >>> torch.StreamObjType.get()
+        Stream
+    """
 
     _name = "Stream"
 
 
 class StringType(_SingletonType):
-    """TorchScript's `str`."""
+    """TorchScript's type `str`; `get` returns the one object.
+
+    Example:
+        >>> torch.StringType.get()
+        str
+    """
 
     _name = "str"
 
 
 class SymBoolType(_SingletonType):
-    """TorchScript's `bool`."""
+    """TorchScript's type `bool`; `get` returns the one object.
+
+    Example:
+        >>> torch.SymBoolType.get()
+        bool
+    """
 
     _name = "bool"
 
 
 class SymIntType(_SingletonType):
-    """TorchScript's `int`."""
+    """TorchScript's type `int`; `get` returns the one object.
+
+    Example:
+        >>> torch.SymIntType.get()
+        int
+    """
 
     _name = "int"
 
 
 class TensorType(_SingletonType):
-    """TorchScript's `Tensor`."""
+    """TorchScript's type `Tensor`; `get` returns the one object.
+
+    Example:
+        >>> torch.TensorType.get()
+        Tensor
+    """
 
     _name = "Tensor"
 
@@ -154,7 +224,15 @@ class _ElementType(Type):
 
 
 class ListType(_ElementType):
-    """List of a type."""
+    """TorchScript's list of a type.
+
+    Args:
+        element: Type of the items.
+
+    Example:
+        >>> torch.ListType(torch.IntType.get())
+        List[int]
+    """
 
     _name = "List"
 
@@ -170,7 +248,15 @@ class ListType(_ElementType):
 
 
 class OptionalType(_ElementType):
-    """Optional of a type."""
+    """TorchScript's type of a value that may be None.
+
+    Args:
+        element: Type of the value.
+
+    Example:
+        >>> torch.OptionalType(torch.IntType.get())
+        Optional[int]
+    """
 
     _name = "Optional"
 
@@ -181,13 +267,30 @@ class OptionalType(_ElementType):
 
 
 class FutureType(_ElementType):
-    """Future of a type."""
+    """TorchScript's future of a type.
+
+    Args:
+        element: Type of the result.
+
+    Example:
+        >>> torch.FutureType(torch.IntType.get())
+        Future[int]
+    """
 
     _name = "Future"
 
 
 class DictType(Type):
-    """Dictionary, by key and value type."""
+    """TorchScript's dictionary.
+
+    Args:
+        key: Type of the keys.
+        value: Type of the values.
+
+    Example:
+        >>> torch.DictType(torch.StringType.get(), torch.IntType.get())
+        Dict[str, int]
+    """
 
     _name = "Dict"
 
@@ -204,7 +307,15 @@ class DictType(Type):
 
 
 class TupleType(Type):
-    """Tuple, by element types."""
+    """TorchScript's tuple.
+
+    Args:
+        elements: Types of the items.
+
+    Example:
+        >>> torch.TupleType([torch.IntType.get(), torch.TensorType.get()])
+        Tuple[int, Tensor]
+    """
 
     _name = "Tuple"
 
@@ -217,7 +328,15 @@ class TupleType(Type):
 
 
 class UnionType(Type):
-    """Union of types."""
+    """TorchScript's union of types.
+
+    Args:
+        members: The types.
+
+    Example:
+        >>> torch.UnionType([torch.IntType.get(), torch.StringType.get()])
+        Union[int, str]
+    """
 
     _name = "Union"
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._dispatch import F
 from .._dispatch.shape_and_value_checks import any_true
 from .._dispatch.shapes import wrap_dim
@@ -93,7 +95,31 @@ def sum(
     dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The sum over `dim` of the elements that count."""
+    """Compute the sum of the unmasked elements.
+
+    The sum of no elements is 0.
+
+    Args:
+        input: Tensor of any shape.
+        dim: Dimension or dimensions to reduce. Default: ``None``, all.
+        keepdim: Whether reduced dimensions stay with size 1. Default: ``False``.
+        dtype: dtype to which the input is cast first. Default: ``None``, that of ``input``, and int64 for integers and
+            bools.
+        mask: Bool tensor that broadcasts to ``input``, true where an element counts. Default: ``None``, all elements.
+
+    Returns:
+        A tensor of the shape of ``input`` without the reduced dimensions.
+
+    Raises:
+        IndexError: The mask has more dimensions than ``input``.
+        RuntimeError: ``dim`` has a dimension twice.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> mask = torch.tensor([[True, False], [True, True]])
+        >>> torch.masked.sum(x, 1, mask=mask)
+        tensor([1., 7.])
+    """
     x = _cast_input(input, dtype, int64)
     dims = _normalize_dims(x, dim)
     x = _fill_masked(x, mask, 0)
@@ -108,7 +134,31 @@ def prod(
     dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The product over `dim` of the elements that count."""
+    """Compute the product of the unmasked elements.
+
+    The product of no elements is 1.
+
+    Args:
+        input: Tensor of any shape.
+        dim: Dimension or dimensions to reduce. Default: ``None``, all.
+        keepdim: Whether reduced dimensions stay with size 1. Default: ``False``.
+        dtype: dtype to which the input is cast first. Default: ``None``, that of ``input``, and int64 for integers and
+            bools.
+        mask: Bool tensor that broadcasts to ``input``, true where an element counts. Default: ``None``, all elements.
+
+    Returns:
+        A tensor of the shape of ``input`` without the reduced dimensions.
+
+    Raises:
+        IndexError: The mask has more dimensions than ``input``.
+        RuntimeError: ``dim`` has a dimension twice.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> mask = torch.tensor([[True, False], [True, True]])
+        >>> torch.masked.prod(x, 1, mask=mask)
+        tensor([ 1., 12.])
+    """
     x = _fill_masked(_cast_input(input, dtype, int64), mask, 1)
     for d in sorted(_normalize_dims(x, dim), reverse=True):
         x = F.prod(x, d, bool(keepdim))
@@ -130,7 +180,30 @@ def amax(
     dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The greatest over `dim` of the elements that count."""
+    """Compute the maximum of the unmasked elements.
+
+    The maximum of no elements is the least value of the dtype: minus infinity for floating-point numbers.
+
+    Args:
+        input: Tensor of any shape.
+        dim: Dimension or dimensions to reduce. Default: ``None``, all.
+        keepdim: Whether reduced dimensions stay with size 1. Default: ``False``.
+        dtype: dtype to which the input is cast first. Default: ``None``, that of ``input``.
+        mask: Bool tensor that broadcasts to ``input``, true where an element counts. Default: ``None``, all elements.
+
+    Returns:
+        A tensor of the shape of ``input`` without the reduced dimensions.
+
+    Raises:
+        IndexError: The mask has more dimensions than ``input``.
+        RuntimeError: ``dim`` has a dimension twice.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> mask = torch.tensor([[True, False], [True, True]])
+        >>> torch.masked.amax(x, 1, mask=mask)
+        tensor([1., 4.])
+    """
     return _masked_amax_or_amin("amax", input, dim, keepdim, dtype, mask)
 
 
@@ -142,7 +215,30 @@ def amin(
     dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The least over `dim` of the elements that count."""
+    """Compute the minimum of the unmasked elements.
+
+    The minimum of no elements is the greatest value of the dtype: infinity for floating-point numbers.
+
+    Args:
+        input: Tensor of any shape.
+        dim: Dimension or dimensions to reduce. Default: ``None``, all.
+        keepdim: Whether reduced dimensions stay with size 1. Default: ``False``.
+        dtype: dtype to which the input is cast first. Default: ``None``, that of ``input``.
+        mask: Bool tensor that broadcasts to ``input``, true where an element counts. Default: ``None``, all elements.
+
+    Returns:
+        A tensor of the shape of ``input`` without the reduced dimensions.
+
+    Raises:
+        IndexError: The mask has more dimensions than ``input``.
+        RuntimeError: ``dim`` has a dimension twice.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> mask = torch.tensor([[True, False], [True, True]])
+        >>> torch.masked.amin(x, 1, mask=mask)
+        tensor([1., 3.])
+    """
     return _masked_amax_or_amin("amin", input, dim, keepdim, dtype, mask)
 
 
@@ -161,7 +257,27 @@ def argmax(
     dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Return the index of the largest unmasked element, cast to `dtype`, by default that of `input`."""
+    """Find the index of the largest unmasked element.
+
+    Args:
+        input: Tensor of any shape.
+        dim: Dimension to reduce. Default: ``None``, the index into the flattened input.
+        keepdim: Whether reduced dimensions stay with size 1. Default: ``False``.
+        dtype: dtype of the result. Default: ``None``, that of ``input``.
+        mask: Bool tensor that broadcasts to ``input``, true where an element counts. Default: ``None``, all elements.
+
+    Returns:
+        A tensor of the shape of ``input`` without the reduced dimensions.
+
+    Raises:
+        IndexError: The mask has more dimensions than ``input``.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> mask = torch.tensor([[True, False], [True, True]])
+        >>> torch.masked.argmax(x, 1, mask=mask)
+        tensor([0., 1.])
+    """
     return _masked_argmax_or_argmin("argmax", input, dim, keepdim, dtype, mask)
 
 
@@ -173,7 +289,27 @@ def argmin(
     dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Return the index of the smallest unmasked element, cast to `dtype`, by default that of `input`."""
+    """Find the index of the smallest unmasked element.
+
+    Args:
+        input: Tensor of any shape.
+        dim: Dimension to reduce. Default: ``None``, the index into the flattened input.
+        keepdim: Whether reduced dimensions stay with size 1. Default: ``False``.
+        dtype: dtype of the result. Default: ``None``, that of ``input``.
+        mask: Bool tensor that broadcasts to ``input``, true where an element counts. Default: ``None``, all elements.
+
+    Returns:
+        A tensor of the shape of ``input`` without the reduced dimensions.
+
+    Raises:
+        IndexError: The mask has more dimensions than ``input``.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> mask = torch.tensor([[True, False], [True, True]])
+        >>> torch.masked.argmin(x, 1, mask=mask)
+        tensor([0., 0.])
+    """
     return _masked_argmax_or_argmin("argmin", input, dim, keepdim, dtype, mask)
 
 
@@ -185,7 +321,31 @@ def mean(
     dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The mean over `dim` of the elements that count. ValueError for integers without `dtype`."""
+    """Compute the mean of the unmasked elements.
+
+    The mean of no elements is NaN.
+
+    Args:
+        input: Tensor of any shape.
+        dim: Dimension or dimensions to reduce. Default: ``None``, all.
+        keepdim: Whether reduced dimensions stay with size 1. Default: ``False``.
+        dtype: dtype to which the input is cast first. Default: ``None``, that of ``input``.
+        mask: Bool tensor that broadcasts to ``input``, true where an element counts. Default: ``None``, all elements.
+
+    Returns:
+        A tensor of the shape of ``input`` without the reduced dimensions.
+
+    Raises:
+        ValueError: ``input`` has integers or bools, and no ``dtype`` is given.
+        IndexError: The mask has more dimensions than ``input``.
+        RuntimeError: ``dim`` has a dimension twice.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> mask = torch.tensor([[True, False], [True, True]])
+        >>> torch.masked.mean(x, 1, mask=mask)
+        tensor([1.0000, 3.5000])
+    """
     x = _cast_input(input, dtype)
     if x.dtype.category < 2:
         raise ValueError(
@@ -199,7 +359,30 @@ def mean(
 def median(
     input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The median along `dim` of the unmasked elements, the lower of two; NaN if all are masked."""
+    """Compute the median of the unmasked elements along a dimension, the lower one of two.
+
+    The median of no elements is NaN.
+
+    Args:
+        input: Tensor of any shape.
+        dim: Dimension to reduce. Default: -1.
+        keepdim: Whether reduced dimensions stay with size 1. Default: ``False``.
+        dtype: dtype to which the input is cast first. Default: ``None``, that of ``input``.
+        mask: Bool tensor that broadcasts to ``input``, true where an element counts. Default: ``None``, all elements.
+
+    Returns:
+        A tensor of the shape of ``input`` without the reduced dimensions.
+
+    Raises:
+        ValueError: ``input`` has no floating-point dtype, or it has a NaN and a mask is given.
+        IndexError: The mask has more dimensions than ``input``.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> mask = torch.tensor([[True, False], [True, True]])
+        >>> torch.masked.median(x, 1, mask=mask)
+        tensor([1., 3.])
+    """
     x = _cast_input(input, dtype)
     if x.dtype.category != 2:
         raise ValueError(f"input must be a floating point tensor but got {x.dtype}")
@@ -220,7 +403,29 @@ def norm(
     dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The vector norm of order `ord` over `dim` of the elements that count."""
+    r"""Compute the vector norm of the unmasked elements, :math:`\left( \sum_i |x_i|^p \right)^{1/p}`.
+
+    Args:
+        input: Tensor of any shape.
+        ord: Order :math:`p`; infinity is the largest magnitude. ``None`` is 2. Default: 2.0.
+        dim: Dimension or dimensions to reduce. Default: ``None``, all.
+        keepdim: Whether reduced dimensions stay with size 1. Default: ``False``.
+        dtype: dtype to which the input is cast first. Default: ``None``, that of ``input``.
+        mask: Bool tensor that broadcasts to ``input``, true where an element counts. Default: ``None``, all elements.
+
+    Returns:
+        A tensor of the shape of ``input`` without the reduced dimensions.
+
+    Raises:
+        IndexError: The mask has more dimensions than ``input``.
+        RuntimeError: ``dim`` has a dimension twice.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> mask = torch.tensor([[True, False], [True, True]])
+        >>> torch.masked.norm(x, 2.0, 1, mask=mask)
+        tensor([1., 5.])
+    """
     ord = 2.0 if ord is None else float(ord)
     x = _cast_input(input, dtype)
     dims = _normalize_dims(x, dim)
@@ -237,7 +442,35 @@ def var(
     dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The variance over `dim` of the elements that count, dividing by their number less `correction` (1)."""
+    """Compute the variance of the unmasked elements.
+
+    It is the sum of squared distances from the mean over the number of elements less ``correction``.
+
+    Args:
+        input: Tensor of any shape.
+        dim: Dimension or dimensions to reduce. Default: ``None``, all.
+        unbiased: Whether to divide by the number of elements less 1; ``False`` is ``correction=0``. Default: ``None``,
+            ``correction`` decides.
+        correction: What is subtracted from the number of elements, in the divisor. Default: ``None``, 1.
+        keepdim: Whether reduced dimensions stay with size 1. Default: ``False``.
+        dtype: dtype to which the input is cast first. Default: ``None``, that of ``input``, and the default dtype for
+            integers and bools.
+        mask: Bool tensor that broadcasts to ``input``, true where an element counts. Default: ``None``, all elements.
+
+    Returns:
+        A tensor of the shape of ``input`` without the reduced dimensions.
+
+    Raises:
+        AssertionError: Both ``unbiased`` and ``correction`` are given.
+        IndexError: The mask has more dimensions than ``input``.
+        RuntimeError: ``dim`` has a dimension twice.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> mask = torch.tensor([[True, False], [True, True]])
+        >>> torch.masked.var(x, mask=mask)
+        tensor(2.3333)
+    """
     if unbiased is not None:
         if correction is not None:
             raise AssertionError("Only one of unbiased and correction may be given")
@@ -265,7 +498,33 @@ def std(
     dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The square root of `var`."""
+    """Compute the standard deviation of the unmasked elements, the square root of `var`.
+
+    Args:
+        input: Tensor of any shape.
+        dim: Dimension or dimensions to reduce. Default: ``None``, all.
+        unbiased: Whether to divide by the number of elements less 1; ``False`` is ``correction=0``. Default: ``None``,
+            ``correction`` decides.
+        correction: What is subtracted from the number of elements, in the divisor. Default: ``None``, 1.
+        keepdim: Whether reduced dimensions stay with size 1. Default: ``False``.
+        dtype: dtype to which the input is cast first. Default: ``None``, that of ``input``, and the default dtype for
+            integers and bools.
+        mask: Bool tensor that broadcasts to ``input``, true where an element counts. Default: ``None``, all elements.
+
+    Returns:
+        A tensor of the shape of ``input`` without the reduced dimensions.
+
+    Raises:
+        AssertionError: Both ``unbiased`` and ``correction`` are given.
+        IndexError: The mask has more dimensions than ``input``.
+        RuntimeError: ``dim`` has a dimension twice.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> mask = torch.tensor([[True, False], [True, True]])
+        >>> torch.masked.std(x, mask=mask)
+        tensor(1.5275)
+    """
     return F.sqrt(var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask))
 
 
@@ -277,7 +536,31 @@ def logsumexp(
     dtype: DType | None = None,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """log(sum(exp(input))) over `dim` of the elements that count."""
+    """Compute the logarithm of the sum of the exponentials of the unmasked elements.
+
+    The result of no elements is minus infinity.
+
+    Args:
+        input: Tensor of any shape.
+        dim: Dimension or dimensions to reduce. Default: ``None``, all.
+        keepdim: Whether reduced dimensions stay with size 1. Default: ``False``.
+        dtype: dtype to which the input is cast first and that of the result. Default: ``None``, that of ``input``;
+            integers are computed in float32.
+        mask: Bool tensor that broadcasts to ``input``, true where an element counts. Default: ``None``, all elements.
+
+    Returns:
+        A tensor of the shape of ``input`` without the reduced dimensions.
+
+    Raises:
+        IndexError: The mask has more dimensions than ``input``.
+        RuntimeError: ``dim`` has a dimension twice.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> mask = torch.tensor([[True, False], [True, True]])
+        >>> torch.masked.logsumexp(x, 1, mask=mask)
+        tensor([1.0000, 4.3133])
+    """
     x = _cast_input(input, dtype, float32)
     dims = _normalize_dims(x, dim)
     x = _fill_masked(x, mask, -math.inf)
@@ -287,40 +570,190 @@ def logsumexp(
 def logaddexp(
     input: Tensor, other: Any, *, dtype: DType | None = None, input_mask: Any = None, other_mask: Any = None
 ) -> Tensor:
-    """log(exp(input) + exp(other)), an element that is masked out counting as nothing."""
+    r"""Compute :math:`\log(\exp(x) + \exp(y))` elementwise; a masked element counts as minus infinity.
+
+    Args:
+        input: Tensor :math:`x`.
+        other: Tensor :math:`y`, which broadcasts with ``input``.
+        dtype: dtype to which both are cast first. Default: ``None``, their own.
+        input_mask: Bool tensor, true where an element of ``input`` counts. Default: ``None``, all elements.
+        other_mask: Bool tensor, true where an element of ``other`` counts. Default: ``None``, all elements.
+
+    Returns:
+        A tensor of the broadcast shape.
+
+    Raises:
+        IndexError: A mask has more dimensions than its tensor.
+
+    Example:
+        >>> x, y = torch.tensor([1.0, 2.0]), torch.tensor([1.0, 5.0])
+        >>> torch.masked.logaddexp(x, y, other_mask=torch.tensor([True, False]))
+        tensor([1.6931, 2.0000])
+    """
     a, b = _cast_input(input, dtype), _cast_input(other, dtype)
     return F.logaddexp(_fill_masked(a, input_mask, -math.inf), _fill_masked(b, other_mask, -math.inf))
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
-    """The running sum along `dim` of the elements that count."""
+    """Compute the cumulative sum of the unmasked elements along a dimension; a masked element adds 0.
+
+    Args:
+        input: Tensor of any shape.
+        dim: Dimension along which to compute.
+        dtype: dtype of the result. Default: ``None``, that of ``input``.
+        mask: Bool tensor that broadcasts to ``input``, true where an element counts. Default: ``None``, all elements.
+
+    Returns:
+        A tensor of the shape of ``input``.
+
+    Raises:
+        IndexError: The mask has more dimensions than ``input``.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> mask = torch.tensor([[True, False], [True, True]])
+        >>> torch.masked.cumsum(x, 1, mask=mask)
+        tensor([[1., 1.],
+                [3., 7.]])
+    """
     return F.cumsum(_fill_masked(_cast_input(input, dtype), mask, 0), dim, dtype=dtype or input.dtype)
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
-    """The running product along `dim` of the elements that count."""
+    """Compute the cumulative product of the unmasked elements along a dimension; a masked element is a factor of 1.
+
+    Args:
+        input: Tensor of any shape.
+        dim: Dimension along which to compute.
+        dtype: dtype of the result. Default: ``None``, that of ``input``.
+        mask: Bool tensor that broadcasts to ``input``, true where an element counts. Default: ``None``, all elements.
+
+    Returns:
+        A tensor of the shape of ``input``.
+
+    Raises:
+        IndexError: The mask has more dimensions than ``input``.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> mask = torch.tensor([[True, False], [True, True]])
+        >>> torch.masked.cumprod(x, 1, mask=mask)
+        tensor([[ 1.,  1.],
+                [ 3., 12.]])
+    """
     return F.cumprod(_fill_masked(_cast_input(input, dtype), mask, 1), dim, dtype=dtype or input.dtype)
 
 
 def softmax(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
-    """Softmax along `dim` over the elements that count; zero elsewhere."""
+    """Compute the softmax of the unmasked elements along a dimension; masked elements give 0.
+
+    Without any unmasked element along the dimension the result is NaN.
+
+    Args:
+        input: Tensor of any shape.
+        dim: Dimension along which to compute.
+        dtype: dtype to which the input is cast first. Default: ``None``, that of ``input``, and the default dtype for
+            integers and bools.
+        mask: Bool tensor that broadcasts to ``input``, true where an element counts. Default: ``None``, all elements.
+
+    Returns:
+        A tensor of the shape of ``input``.
+
+    Raises:
+        IndexError: The mask has more dimensions than ``input``.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> mask = torch.tensor([[True, False], [True, True]])
+        >>> torch.masked.softmax(x, 1, mask=mask)
+        tensor([[1.0000, 0.0000],
+                [0.2689, 0.7311]])
+    """
     return F.softmax(_fill_masked(_cast_input(input, dtype, get_default_dtype()), mask, -math.inf), dim)
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
-    """The logarithm of `softmax`."""
+    """Compute the logarithm of the softmax of the unmasked elements along a dimension; masked elements give minus
+    infinity.
+
+    Args:
+        input: Tensor of any shape.
+        dim: Dimension along which to compute.
+        dtype: dtype to which the input is cast first. Default: ``None``, that of ``input``, and the default dtype for
+            integers and bools.
+        mask: Bool tensor that broadcasts to ``input``, true where an element counts. Default: ``None``, all elements.
+
+    Returns:
+        A tensor of the shape of ``input``.
+
+    Raises:
+        IndexError: The mask has more dimensions than ``input``.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> mask = torch.tensor([[True, False], [True, True]])
+        >>> torch.masked.log_softmax(x, 1, mask=mask)[1]
+        tensor([-1.3133, -0.3133])
+    """
     return F.log_softmax(_fill_masked(_cast_input(input, dtype, get_default_dtype()), mask, -math.inf), dim)
 
 
 def softmin(input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None) -> Tensor:
-    """Softmax of the negative input along `dim` over the elements that count; zero elsewhere."""
+    """Compute the softmax of the negated unmasked elements along a dimension; masked elements give 0.
+
+    Args:
+        input: Tensor of any shape.
+        dim: Dimension along which to compute.
+        dtype: dtype to which the input is cast first. Default: ``None``, that of ``input``, and the default dtype for
+            integers and bools.
+        mask: Bool tensor that broadcasts to ``input``, true where an element counts. Default: ``None``, all elements.
+
+    Returns:
+        A tensor of the shape of ``input``.
+
+    Raises:
+        IndexError: The mask has more dimensions than ``input``.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> mask = torch.tensor([[True, False], [True, True]])
+        >>> torch.masked.softmin(x, 1, mask=mask)
+        tensor([[1.0000, 0.0000],
+                [0.7311, 0.2689]])
+    """
     return F.softmax(-_fill_masked(_cast_input(input, dtype, get_default_dtype()), mask, math.inf), dim)
 
 
 def normalize(
     input: Tensor, ord: Any, dim: int, *, eps: float = 1e-12, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
-    """The elements that count divided by their norm along `dim` (at least `eps`); zero elsewhere."""
+    """Divide the unmasked elements by their norm along a dimension; masked elements give 0.
+
+    Args:
+        input: Tensor of any shape.
+        ord: Order of the norm; see `norm`.
+        dim: Dimension, or dimensions, over which the norm is computed.
+        eps: Least divisor. Default: 1e-12.
+        dtype: dtype to which the input is cast first. Default: ``None``, that of ``input``.
+        mask: Bool tensor that broadcasts to ``input``, true where an element counts. Default: ``None``, all elements.
+
+    Returns:
+        A tensor of the shape of ``input``.
+
+    Raises:
+        IndexError: The mask has more dimensions than ``input``.
+        RuntimeError: ``dim`` has a dimension twice.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> mask = torch.tensor([[True, False], [True, True]])
+        >>> torch.masked.normalize(x, 2.0, 1, mask=mask)
+        tensor([[1.0000, 0.0000],
+                [0.6000, 0.8000]])
+    """
     x = _cast_input(input, dtype)
     size = norm(x, ord, dim, keepdim=True, mask=mask)
     return _fill_masked(x, mask, 0) / F.maximum(size, F._full_like(size, eps))
+
+
+__dir__ = make_module_dir(globals())

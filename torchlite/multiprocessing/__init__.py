@@ -18,6 +18,7 @@ import threading
 from multiprocessing import *
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
 from torchlite._settings.temporary_folders import use_for_multiprocessing
 
 from . import reductions
@@ -71,3 +72,6 @@ def _get_thread_name() -> str:
 
 
 reductions.init_reductions()
+
+
+__dir__ = make_module_dir(globals(), "ENV_VAR_PARALLEL_START")

@@ -19,10 +19,17 @@ from .modules import __all__ as _layers
 
 
 def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
-    """The keyword arguments `device`, `dtype` and `memory_format` for tensor factories: those of
-    `kwargs["factory_kwargs"]`, then those given directly.
+    """Returns the keyword arguments `device`, `dtype` and `memory_format` for tensor factories.
 
-    Raises TypeError for other names, and for one given both ways.
+    Args:
+        kwargs: The keyword arguments of a layer's constructor, or ``None``. A dict under `factory_kwargs` is merged.
+
+    Raises:
+        TypeError: Another name is given, or one name is given both ways.
+
+    Example:
+        >>> torch.nn.factory_kwargs({"dtype": torch.float64, "factory_kwargs": {"device": "cpu"}})
+        {'device': 'cpu', 'dtype': torch.float64}
     """
     if kwargs is None:
         return {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 from torchlite.nn import functional as F
 
 if TYPE_CHECKING:
@@ -104,3 +105,6 @@ def conv3d_weight(
 ) -> Tensor:
     """The gradient of conv3d's weight."""
     return _weight_gradient(F.conv3d, input, weight_size, grad_output, stride, padding, dilation, groups)
+
+
+__dir__ = make_module_dir(globals())

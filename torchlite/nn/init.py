@@ -32,8 +32,28 @@ _LINEAR = (
 
 
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
-    """The gain recommended for a nonlinearity: 1 for linear ones and sigmoid, 5/3 tanh, sqrt(2) relu, sqrt(2 / (1 +
-    slope^2)) leaky_relu, 3/4 selu.
+    r"""Returns the factor by which a nonlinearity's input should be scaled to keep its variance.
+
+    The gain is 1 for ``"linear"``, ``"sigmoid"`` and the names of convolutions (``"conv2d"``, ``"conv_transpose2d"``,
+    …), 5/3 for ``"tanh"``, :math:`\sqrt{2}` for ``"relu"``, :math:`\sqrt{2 / (1 + a^2)}` for ``"leaky_relu"`` with the
+    slope :math:`a`, and 3/4 for ``"selu"``.
+
+    Args:
+        nonlinearity: Name of the nonlinearity.
+        param: Slope of ``"leaky_relu"``; other names ignore it. Default: 0.01.
+
+    Returns:
+        The gain.
+
+    Raises:
+        ValueError: ``nonlinearity`` is unknown, or ``param`` is not a number.
+
+    Example:
+        >>> torch.nn.init.calculate_gain("leaky_relu", 1.0)
+        1.0
+
+    See also:
+        `kaiming_uniform_`, `xavier_uniform_`.
     """
     if nonlinearity in _LINEAR:
         return 1
@@ -55,13 +75,43 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with draws from U(a, b)."""
+    """Fills a tensor with draws from the uniform distribution :math:`U(a, b)`.
+
+    Args:
+        tensor: The tensor to fill.
+        a: Lower bound. Default: 0.
+        b: Upper bound. Default: 1.
+        generator: Source of the random numbers. Default: the default generator of the device.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> weight = torch.nn.init.uniform_(torch.empty(3, 5), 2.0, 3.0)
+        >>> bool((weight >= 2).all() and (weight < 3).all())
+        True
+    """
     with torch.no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with draws from N(mean, std^2)."""
+    r"""Fills a tensor with draws from the normal distribution :math:`N(\text{mean}, \text{std}^2)`.
+
+    Args:
+        tensor: The tensor to fill.
+        mean: Mean. Default: 0.
+        std: Standard deviation. Default: 1.
+        generator: Source of the random numbers. Default: the default generator of the device.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> weight = torch.nn.init.normal_(torch.empty(100, 100), mean=3.0, std=0.1)
+        >>> round(weight.mean().item(), 1), round(weight.std().item(), 1)
+        (3.0, 0.1)
+    """
     with torch.no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
@@ -74,8 +124,26 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill with draws from N(mean, std^2) truncated to [a, b], by rejection sampling: from the normal if [a, b] has
-    enough of its mass, else from a uniform over [a, b].
+    """Fills a tensor with draws from a normal distribution that is truncated to an interval.
+
+    Draws outside of [a, b] are repeated. If the interval has at most 0.3 of the distribution's mass, the draws are
+    uniform over it, and are rejected by the normal density.
+
+    Args:
+        tensor: The tensor to fill.
+        mean: Mean before the truncation. More than 2 ``std`` outside of the interval, it warns. Default: 0.
+        std: Standard deviation before the truncation. Default: 1.
+        a: Lower bound, not in units of ``std``. Default: -2.
+        b: Upper bound. Default: 2.
+        generator: Source of the random numbers. Default: the default generator of the device.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> weight = torch.nn.init.trunc_normal_(torch.empty(100, 100), a=-1.0, b=0.5)
+        >>> bool((weight >= -1).all() and (weight <= 0.5).all())
+        True
     """
     if tensor.is_meta:
         return tensor
@@ -118,24 +186,73 @@ def _is_rejected(candidates, mean, std, peak, chance, generator):
 
 
 def constant_(tensor: Tensor, val: Any) -> Tensor:
-    """Fill with `val`."""
+    """Fills a tensor with one value.
+
+    Args:
+        tensor: The tensor to fill.
+        val: The value.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> torch.nn.init.constant_(torch.empty(3), 0.5)
+        tensor([0.5000, 0.5000, 0.5000])
+    """
     with torch.no_grad():
         return tensor.fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Fill with 1."""
+    """Fills a tensor with 1.
+
+    Args:
+        tensor: The tensor to fill.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> torch.nn.init.ones_(torch.empty(3))
+        tensor([1., 1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fill with 0."""
+    """Fills a tensor with 0.
+
+    Args:
+        tensor: The tensor to fill.
+
+    Returns:
+        The tensor.
+
+    Example:
+        >>> torch.nn.init.zeros_(torch.empty(3))
+        tensor([0., 0., 0.])
+    """
     with torch.no_grad():
         return tensor.zero_()
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Fill a matrix with the identity."""
+    """Fills a matrix with the identity: 1 on the diagonal, else 0.
+
+    Args:
+        tensor: The matrix to fill; it need not be square.
+
+    Returns:
+        The tensor.
+
+    Raises:
+        ValueError: The tensor has not 2 dimensions.
+
+    Example:
+        >>> torch.nn.init.eye_(torch.empty(2, 3))
+        tensor([[1., 0., 0.],
+                [0., 1., 0.]])
+    """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     with torch.no_grad():
@@ -146,7 +263,28 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Fill a 3-, 4- or 5-dimensional convolution weight with the identity over the input channels."""
+    """Fills the weight of a convolution so that it returns its input channels unchanged.
+
+    The weight is 1 at the centre of the kernel from each input channel to the output channel of the same number in each
+    group, else 0.
+
+    Args:
+        tensor: The weight to fill, of 3, 4 or 5 dimensions.
+        groups: Number of groups of the convolution. Default: 1.
+
+    Returns:
+        The tensor.
+
+    Raises:
+        ValueError: The tensor has another number of dimensions, or ``groups`` does not divide the first size.
+
+    Example:
+        >>> weight = torch.nn.init.dirac_(torch.empty(2, 2, 3))
+        >>> x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        >>> torch.nn.functional.conv1d(x, weight, padding=1)
+        tensor([[1., 2., 3.],
+                [4., 5., 6.]])
+    """
     dimensions = tensor.ndimension()
     if dimensions not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
@@ -171,7 +309,36 @@ def _calculate_fan_in_and_fan_out(tensor):
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """U(-a, a) with a = gain sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010)."""
+    r"""Fills a weight with draws from :math:`U(-a, a)`, by Glorot's method.
+
+    .. math::
+
+        a = \text{gain} \cdot \sqrt{\frac{6}{\text{fan\_in} + \text{fan\_out}}}
+
+    Here fan_in is ``tensor.size(1)`` and fan_out is ``tensor.size(0)``, both times the number of elements of a kernel.
+
+    Args:
+        tensor: The weight to fill, of at least 2 dimensions.
+        gain: Factor of the bound, such as of `calculate_gain`. Default: 1.
+        generator: Source of the random numbers. Default: the default generator of the device.
+
+    Returns:
+        The tensor.
+
+    Raises:
+        ValueError: The tensor has fewer than 2 dimensions.
+
+    Example:
+        >>> weight = torch.nn.init.xavier_uniform_(torch.empty(2, 4))
+        >>> bool(weight.abs().max() <= 1)
+        True
+
+    References:
+        - X. Glorot, Y. Bengio. Understanding the difficulty of training deep feedforward neural networks. 2010.
+
+    See also:
+        `xavier_normal_`, `kaiming_uniform_`.
+    """
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
     a = math.sqrt(3.0) * std
@@ -179,7 +346,36 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | No
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """N(0, std^2) with std = gain sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio 2010)."""
+    r"""Fills a weight with draws from :math:`N(0, \sigma^2)`, by Glorot's method.
+
+    .. math::
+
+        \sigma = \text{gain} \cdot \sqrt{\frac{2}{\text{fan\_in} + \text{fan\_out}}}
+
+    Here fan_in is ``tensor.size(1)`` and fan_out is ``tensor.size(0)``, both times the number of elements of a kernel.
+
+    Args:
+        tensor: The weight to fill, of at least 2 dimensions.
+        gain: Factor of the standard deviation, such as of `calculate_gain`. Default: 1.
+        generator: Source of the random numbers. Default: the default generator of the device.
+
+    Returns:
+        The tensor.
+
+    Raises:
+        ValueError: The tensor has fewer than 2 dimensions.
+
+    Example:
+        >>> weight = torch.nn.init.xavier_normal_(torch.empty(100, 100))
+        >>> round(weight.std().item(), 1)
+        0.1
+
+    References:
+        - X. Glorot, Y. Bengio. Understanding the difficulty of training deep feedforward neural networks. 2010.
+
+    See also:
+        `xavier_uniform_`, `kaiming_normal_`.
+    """
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
 
@@ -203,7 +399,41 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """U(-bound, bound) with bound = gain sqrt(3 / fan) (He et al. 2015); `a` is the slope of a leaky relu."""
+    r"""Fills a weight with draws from :math:`U(-b, b)`, by He's method.
+
+    .. math::
+
+        b = \text{gain} \cdot \sqrt{\frac{3}{\text{fan}}}
+
+    Here fan_in is ``tensor.size(1)`` and fan_out is ``tensor.size(0)``, both times the number of elements of a kernel.
+    The gain is that of `calculate_gain`.
+
+    Args:
+        tensor: The weight to fill, of at least 2 dimensions. Without elements it warns.
+        a: Slope of the leaky ReLU that follows; used with ``"leaky_relu"``. Default: 0.
+        mode: ``"fan_in"`` keeps the variance in the forward pass, ``"fan_out"`` in the backward pass. Default:
+            ``"fan_in"``.
+        nonlinearity: Name of the nonlinearity, as in `calculate_gain`. Default: ``"leaky_relu"``.
+        generator: Source of the random numbers. Default: the default generator of the device.
+
+    Returns:
+        The tensor.
+
+    Raises:
+        ValueError: The tensor has fewer than 2 dimensions, or ``mode`` or ``nonlinearity`` is unknown.
+
+    Example:
+        >>> weight = torch.nn.init.kaiming_uniform_(torch.empty(2, 6), nonlinearity="relu")
+        >>> bool(weight.abs().max() <= 1)
+        True
+
+    References:
+        - K. He, X. Zhang, S. Ren, J. Sun. Delving deep into rectifiers: Surpassing human-level performance on ImageNet
+          classification. 2015.
+
+    See also:
+        `kaiming_normal_`, `xavier_uniform_`.
+    """
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
         return tensor
@@ -218,7 +448,41 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """N(0, std^2) with std = gain / sqrt(fan) (He et al. 2015)."""
+    r"""Fills a weight with draws from :math:`N(0, \sigma^2)`, by He's method.
+
+    .. math::
+
+        \sigma = \frac{\text{gain}}{\sqrt{\text{fan}}}
+
+    Here fan_in is ``tensor.size(1)`` and fan_out is ``tensor.size(0)``, both times the number of elements of a kernel.
+    The gain is that of `calculate_gain`.
+
+    Args:
+        tensor: The weight to fill, of at least 2 dimensions. Without elements it warns.
+        a: Slope of the leaky ReLU that follows; used with ``"leaky_relu"``. Default: 0.
+        mode: ``"fan_in"`` keeps the variance in the forward pass, ``"fan_out"`` in the backward pass. Default:
+            ``"fan_in"``.
+        nonlinearity: Name of the nonlinearity, as in `calculate_gain`. Default: ``"leaky_relu"``.
+        generator: Source of the random numbers. Default: the default generator of the device.
+
+    Returns:
+        The tensor.
+
+    Raises:
+        ValueError: The tensor has fewer than 2 dimensions, or ``mode`` or ``nonlinearity`` is unknown.
+
+    Example:
+        >>> weight = torch.nn.init.kaiming_normal_(torch.empty(100, 200), nonlinearity="relu")
+        >>> round(weight.std().item(), 1)
+        0.1
+
+    References:
+        - K. He, X. Zhang, S. Ren, J. Sun. Delving deep into rectifiers: Surpassing human-level performance on ImageNet
+          classification. 2015.
+
+    See also:
+        `kaiming_uniform_`, `xavier_normal_`.
+    """
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
         return tensor
@@ -226,8 +490,33 @@ def kaiming_normal_(
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
-    """A random (semi-)orthogonal matrix times `gain` (Saxe et al. 2013); more than two dimensions are flattened behind
-    the first.
+    """Fills a weight with a random matrix whose rows or columns are orthonormal.
+
+    The matrix is Q of the QR decomposition of a matrix of normal draws. Dimensions after the first count as columns.
+    The rows are orthonormal if there are at most as many as columns, else the columns.
+
+    Args:
+        tensor: The weight to fill, of at least 2 dimensions.
+        gain: Factor of the matrix. Default: 1.
+        generator: Source of the random numbers. Default: the default generator of the device.
+
+    Returns:
+        The tensor.
+
+    Raises:
+        ValueError: The tensor has fewer than 2 dimensions.
+
+    Example:
+        >>> weight = torch.nn.init.orthogonal_(torch.empty(2, 5))
+        >>> torch.allclose(weight @ weight.T, torch.eye(2), atol=1e-5)
+        True
+
+    References:
+        - A. M. Saxe, J. L. McClelland, S. Ganguli. Exact solutions to the nonlinear dynamics of learning in deep linear
+          neural networks. 2014.
+
+    See also:
+        `torch.nn.utils.parametrizations.orthogonal`, which keeps a weight orthogonal.
     """
     if tensor.ndimension() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
@@ -249,7 +538,29 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
-    """N(0, std^2) with a share `sparsity` of every column set to zero (Martens 2010)."""
+    r"""Fills a matrix with draws from :math:`N(0, \text{std}^2)` and sets a share of each column to 0.
+
+    Args:
+        tensor: The matrix to fill.
+        sparsity: Share of zeros in each column; their number is rounded up.
+        std: Standard deviation of the other elements. Default: 0.01.
+        generator: Source of the normal draws; the zeros are placed by the default generator. Default: the default
+            generator of the device.
+
+    Returns:
+        The tensor.
+
+    Raises:
+        ValueError: The tensor has not 2 dimensions.
+
+    Example:
+        >>> weight = torch.nn.init.sparse_(torch.empty(10, 3), sparsity=0.25)
+        >>> (weight == 0).sum(0)
+        tensor([3, 3, 3])
+
+    References:
+        - J. Martens. Deep learning via Hessian-free optimization. 2010.
+    """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, cols = tensor.shape
@@ -266,7 +577,25 @@ _no_grad_uniform_, _no_grad_normal_, _no_grad_trunc_normal_ = uniform_, normal_,
 _no_grad_fill_, _no_grad_zero_ = constant_, zeros_
 
 
-def _make_deprecate(function):
+_DOCSTRING_OF_DEPRECATED = """Deprecated name of `{new}`: warns, then calls it.
+
+Args:
+    args: Positional arguments of `{new}`.
+    kwargs: Keyword arguments of `{new}`.
+
+Returns:
+    The tensor.
+
+Example:
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     weight = torch.nn.init.{old}({arguments})
+    >>> weight.shape
+    torch.Size([2, 2{more}])
+"""
+
+
+def _make_deprecate(function, *arguments, more=""):
     new = function.__name__
     old = new[:-1]
 
@@ -275,21 +604,22 @@ def _make_deprecate(function):
         return function(*args, **kwargs)
 
     wrapper.__name__ = wrapper.__qualname__ = old
-    wrapper.__doc__ = f"Deprecated name of `{new}`."
+    example = ", ".join((f"torch.empty(2, 2{more})", *map(str, arguments)))
+    wrapper.__doc__ = _DOCSTRING_OF_DEPRECATED.format(new=new, old=old, arguments=example, more=more)
     return wrapper
 
 
 uniform = _make_deprecate(uniform_)
 normal = _make_deprecate(normal_)
-constant = _make_deprecate(constant_)
+constant = _make_deprecate(constant_, 0.5)
 eye = _make_deprecate(eye_)
-dirac = _make_deprecate(dirac_)
+dirac = _make_deprecate(dirac_, more=", 3")
 xavier_uniform = _make_deprecate(xavier_uniform_)
 xavier_normal = _make_deprecate(xavier_normal_)
 kaiming_uniform = _make_deprecate(kaiming_uniform_)
 kaiming_normal = _make_deprecate(kaiming_normal_)
 orthogonal = _make_deprecate(orthogonal_)
-sparse = _make_deprecate(sparse_)
+sparse = _make_deprecate(sparse_, 0.5)
 
 
 # What this module imports for itself.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torchlite as torch
 from torchlite import Parameter as Parameter
 from torchlite import Tensor
+from torchlite._settings.module_dir import make_module_dir
 
 if TYPE_CHECKING:
     from torchlite._stubs.aliases import DeviceLike, DType
@@ -39,12 +40,15 @@ class _BufferType(type(Tensor)):
 class Buffer(Tensor, metaclass=_BufferType):
     """A tensor that a module registers as a buffer when it is assigned to an attribute.
 
-    data: the tensor, whose memory is shared. persistent: whether the buffer is part of `state_dict`.
+    Args:
+        data: The tensor, whose memory is shared. Default: an empty tensor.
+        persistent: Whether the buffer is part of `state_dict`. Default: ``True``.
 
-    >>> module = torchlite.nn.Module()
-    >>> module.mean = torchlite.nn.Buffer(torchlite.zeros(2))
-    >>> list(module.state_dict())
-    ['mean']
+    Example:
+        >>> module = torch.nn.Module()
+        >>> module.mean = torch.nn.Buffer(torch.zeros(2))
+        >>> list(module.state_dict())
+        ['mean']
     """
 
     __slots__ = ()
@@ -72,7 +76,7 @@ _ALLOWED_METHODS = {
 
 
 class UninitializedTensorMixin:
-    """A tensor without a shape; `materialize(shape)` allocates it and makes it an ordinary parameter or buffer."""
+    """A tensor without a shape. `materialize(shape)` allocates it and makes it an ordinary parameter or buffer."""
 
     __slots__ = ()
     cls_to_become: type = torch.Tensor
@@ -81,7 +85,13 @@ class UninitializedTensorMixin:
     requires_grad: Any
 
     def materialize(self, shape: Any, device: DeviceLike = None, dtype: DType | None = None) -> Any:
-        """Allocate (uninitialised) memory for `shape`, and become `cls_to_become`."""
+        """Allocates uninitialized memory and makes the tensor an ordinary parameter or buffer.
+
+        Args:
+            shape: The shape.
+            device: The device. Default: the one given at construction.
+            dtype: The dtype. Default: the one given at construction.
+        """
         self.data = torch.empty(
             shape, device=self.device if device is None else device, dtype=self.dtype if dtype is None else dtype
         )
@@ -166,7 +176,19 @@ def _refuse_function(cls, func, args, kwargs):
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
-    """A Parameter of a lazy module that waits for its shape."""
+    """A parameter of a lazy module, without a shape until the module's first call.
+
+    Args:
+        requires_grad: Whether autograd computes its gradient. Default: ``True``.
+        device: The device of the parameter. Default: the default device.
+        dtype: The dtype of the parameter. Default: the default dtype.
+
+    Example:
+        >>> weight = torch.nn.UninitializedParameter()
+        >>> weight.materialize((2, 3))
+        >>> type(weight).__name__, weight.shape
+        ('Parameter', torch.Size([2, 3]))
+    """
 
     __slots__ = ()
     cls_to_become = Parameter
@@ -187,7 +209,20 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):
-    """A buffer of a lazy module that waits for its shape."""
+    """A buffer of a lazy module, without a shape until the module's first call.
+
+    Args:
+        requires_grad: Not read: a buffer has no gradient.
+        device: The device of the buffer. Default: the default device.
+        dtype: The dtype of the buffer. Default: the default dtype.
+        persistent: Whether the buffer is part of `state_dict`. Default: ``True``.
+
+    Example:
+        >>> mean = torch.nn.UninitializedBuffer()
+        >>> mean.materialize((3,))
+        >>> mean.shape
+        torch.Size([3])
+    """
 
     __slots__ = ()
     cls_to_become = Tensor
@@ -205,5 +240,17 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
 
 def is_lazy(param: Any) -> Any:
-    """True if a parameter or buffer is uninitialised."""
+    """Returns whether a parameter or buffer has no shape yet.
+
+    Args:
+        param: Any object.
+
+    Example:
+        >>> from torchlite.nn.parameter import is_lazy
+        >>> is_lazy(torch.nn.LazyLinear(2).weight), is_lazy(torch.nn.Linear(3, 2).weight)
+        (True, False)
+    """
     return isinstance(param, UninitializedTensorMixin)
+
+
+__dir__ = make_module_dir(globals(), "_ParameterMeta")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from . import errors as errors
 from . import symbolic_helper as symbolic_helper
 from . import symbolic_opset11 as symbolic_opset11
@@ -33,7 +35,12 @@ def __getattr__(name: str) -> Any:
 
 
 def is_in_onnx_export() -> bool:
-    """True if this thread exports a model."""
+    """Returns whether the calling thread exports a model.
+
+    Example:
+        >>> torch.onnx.is_in_onnx_export()
+        False
+    """
     import sys
 
     module = sys.modules.get(f"{__name__}._export_api")
@@ -41,8 +48,25 @@ def is_in_onnx_export() -> bool:
 
 
 def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_version: int) -> None:
-    """Register the export of an op from an opset version on: `symbolic_fn(g, *arguments)` adds nodes by
-    `g.op("domain::Name", ...)` and returns their results. Raise ValueError for a name that is not `library::op`.
+    """Registers how an op is exported, from an opset version on.
+
+    Args:
+        symbolic_name: Name of the op, ``library::op``.
+        symbolic_fn: Function of a graph and the op's arguments. It adds nodes by ``graph.op("domain::Name", ...)`` and
+            returns their results.
+        opset_version: First version of ONNX's ops for which the function is used.
+
+    Raises:
+        ValueError: The name has another form.
+
+    Example:
+        >>> def export_relu(graph, x):
+        ...     return graph.op("my.domain::Relu", x)
+        >>> torch.onnx.register_custom_op_symbolic("aten::relu", export_relu, 18)
+        >>> program = torch.onnx.export(torch.nn.ReLU(), (torch.ones(2),), custom_opsets={"my.domain": 1})
+        >>> program.model.graph.node[0].domain
+        'my.domain'
+        >>> torch.onnx.unregister_custom_op_symbolic("aten::relu", 18)
     """
     library, _, name = symbolic_name.partition("::")
     if not library or not name:
@@ -53,5 +77,16 @@ def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_vers
 
 
 def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
-    """Remove a function of `register_custom_op_symbolic`."""
+    """Removes a function that `register_custom_op_symbolic` registered.
+
+    Args:
+        symbolic_name: Name of the op, ``library::op``.
+        opset_version: The version with which it was registered.
+
+    Example:
+        >>> torch.onnx.unregister_custom_op_symbolic("aten::relu", 18)
+    """
     importlib.import_module(f"{__name__}._custom_symbolics").SYMBOLICS.pop((symbolic_name, opset_version), None)
+
+
+__dir__ = make_module_dir(globals(), "producer_name")

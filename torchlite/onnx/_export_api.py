@@ -39,32 +39,62 @@ def export(
     custom_opsets: Mapping[str, int] | None = None,
     export_modules_as_functions: bool | Collection[type] = False, autograd_inlining: bool = True,
 ) -> ONNXProgram | None:  # fmt: skip
-    """Export a module, or an exported program, as an ONNX model: an `ONNXProgram`.
+    """Exports a module, or an exported program, as an ONNX model.
 
-    The module is captured by `torch.export.export(model, args, kwargs, dynamic_shapes=...)`, and its ops are translated
-    to ONNX of `opset_version` (11 to 25, default 20; older versions are written as 11, with a warning). An LSTM or GRU
-    becomes one node per layer, attention is decomposed, and weights keep their names.
+    `torch.export.export` captures the module, and its ops are translated to ONNX. An LSTM or GRU becomes one node per
+    layer, attention is decomposed, and weights keep their names.
 
-    `f` is a path or binary file for the model. With a path, the weights go to a second file with the suffix `.data`,
-    unless `external_data` is False. With `dynamo=False` they stay in the model file up to 2 GB, the module is exported
-    in the mode of `training`, and None is returned. `dynamic_shapes` is that of `torch.export`. `dynamic_axes` names
-    dynamic dimensions by input name. `custom_translation_table` maps ops to functions, which are called with a graph
-    and the op's arguments; `graph.op("domain::Name", *inputs, attribute_i=1)` adds a node. Functions of
-    `register_custom_op_symbolic` have the same form. `verify` runs the model and compares the results.
+    Args:
+        model: A module, a function, or a `torch.export.ExportedProgram`.
+        args: Tuple of example arguments, or one tensor.
+        f: Path or binary file for the model. Default: none.
+        kwargs: Dict of example keyword arguments. Default: none.
+        verbose: No effect.
+        input_names: Names of the model's inputs. Default: the names of forward's parameters.
+        output_names: Names of the model's outputs. Default: the names of the graph's nodes.
+        opset_version: Version of ONNX's ops, 11 to 25. An older one is written as 11, with a warning. Default: 20.
+        dynamo: ``False`` keeps weights in the model file up to 2 GB, exports the module in the mode of ``training`` and
+            returns ``None`` if ``f`` is given. Default: ``True``.
+        external_data: Whether weights go to a second file with the suffix ``.data``, if ``f`` is a path. Default:
+            ``True``.
+        dynamic_shapes: Dimensions that vary, as `torch.export.export` takes them.
+        custom_translation_table: Dict from ops to functions. A function is called with a graph and the op's arguments;
+            ``graph.op("domain::Name", *inputs, attribute_i=1)`` adds a node.
+        report: Only ``False`` is supported.
+        optimize: No effect: unused nodes are always removed.
+        verify: Whether to run the model and to warn where its results differ. Default: ``False``.
+        profile: Only ``False`` is supported.
+        dump_exported_program: Only ``False`` is supported.
+        artifacts_dir: No effect: it is the folder of reports, which are not written.
+        export_params: Whether the model has the weights. Default: ``True``.
+        keep_initializers_as_inputs: Whether weights are inputs too. Default: ``False``.
+        dynamic_axes: Dimensions that vary by input name: ``{"x": {0: "batch"}}`` or ``{"x": [0]}``. Default: none.
+        training: Mode of the module where ``dynamo=False``. Default: ``TrainingMode.EVAL``.
+        operator_export_type: Only ``OperatorExportTypes.ONNX`` is supported.
+        do_constant_folding: No effect.
+        custom_opsets: Versions of the opsets of custom ops by domain. Default: none.
+        export_modules_as_functions: Only ``False`` is supported.
+        autograd_inlining: No effect.
 
-    Raise OnnxExporterError if the export fails, UnsupportedOperatorError for an op that ONNX cannot express, and
-    NotImplementedError for `report`, `profile`, `dump_exported_program`, `export_modules_as_functions` and an
-    `operator_export_type` other than ONNX.
+    Returns:
+        An `ONNXProgram`.
 
-    `verbose`, `optimize`, `do_constant_folding` and `autograd_inlining` have no effect: they change how PyTorch gets to
-    the model, not what it computes. `artifacts_dir` has no effect: it is the folder of reports, which are not written.
+    Raises:
+        OnnxExporterError: The export fails.
+        UnsupportedOperatorError: ONNX, or the version of its ops, cannot express an op.
+        ValueError: ``opset_version`` is above 25.
+        NotImplementedError: An argument has an unsupported value.
 
-    >>> import io, torchlite as torch
-    >>> file = io.BytesIO()
-    >>> net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
-    >>> program = torch.onnx.export(net, (torch.ones(4, 3),), file)
-    >>> torch.onnx.load(file.getvalue())(torch.ones(4, 3)).shape
-    torch.Size([4, 2])
+    Example:
+        >>> import io, torchlite as torch
+        >>> file = io.BytesIO()
+        >>> net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
+        >>> program = torch.onnx.export(net, (torch.ones(4, 3),), file)
+        >>> torch.onnx.load(file.getvalue())(torch.ones(4, 3)).shape
+        torch.Size([4, 2])
+
+    See also:
+        `torch.onnx.load`, `torch.export.export`.
     """
     _refuse_unsupported(
         report=report, profile=profile, dump_exported_program=dump_exported_program,

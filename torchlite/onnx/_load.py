@@ -46,33 +46,41 @@ def load(
     f: Any, *, parameters: Callable[[str], bool] | None = None,
     custom_ops: Mapping[tuple[str, str], Callable] | None = None, max_elements: int | None = None,
 ) -> Any:  # fmt: skip
-    """Load an ONNX model as a `torch.fx.GraphModule` with its weights as parameters.
+    """Loads an ONNX model as a `torch.fx.GraphModule` with its weights as parameters.
 
-    `f` is a path, bytes, or a binary file. Floating-point tensors with at least one dimension become trainable
-    parameters under their names in the file. Batch norm statistics, quantization constants and all other tensors become
-    buffers. `parameters` decides by tensor name whether it is a parameter. `custom_ops` has functions for ops that
-    torchlite lacks, by (domain, name); they take the inputs in order and the attributes as keywords.
+    Floating-point tensors with at least one dimension become trainable parameters under their names in the file. Batch
+    norm statistics, quantization constants and all other tensors become buffers.
 
-    The module takes the model's inputs in order as tensors or NumPy arrays (strings as object arrays, sequences as
-    lists), and returns its output or a tuple. `module.meta["onnx"]` has names, types and sizes of inputs and outputs,
-    opset versions, and the producer.
+    The module takes the model's inputs in order, as tensors or NumPy arrays (strings as object arrays, sequences as
+    lists). `module.meta["onnx"]` has names, types and sizes of inputs and outputs, opset versions and the producer.
 
-    `max_elements` limits the elements of four bytes that a call's values hold at once. The default is 2**20, plus 8 per
-    four bytes of the file, 256 per input element, and up to 2**28 for products of inputs with inputs and 50 of the
-    file. All results of a call together are limited to 256 times this number. Loops can run one cheap node per six
-    elements, and functions of the file can create one node per 64 elements. Raise OnnxFileError with the op and the
-    number if a limit is exceeded.
+    Args:
+        f: A path, bytes, or a binary file.
+        parameters: Function of a tensor's name that returns whether it is a parameter. Default: the rule above.
+        custom_ops: Functions for ops that torchlite lacks, by ``(domain, name)``. They take the inputs in order and the
+            attributes as keywords. Default: none.
+        max_elements: Largest number of elements of four bytes that a call's values hold at once. All results of a call
+            together are limited to 256 times this number. Loops can run one cheap node per six elements, and functions
+            of the file can create one node per 64 elements. Default: 2**20, plus 8 per four bytes of the file, 256 per
+            input element, and up to 2**28 for products of inputs with inputs and 50 of the file.
 
-    Raise OnnxFileError for an invalid file, an unknown op, or external data outside the file's folder.
+    Returns:
+        A `torch.fx.GraphModule`, whose calls return the model's output, or a tuple of several.
 
-    >>> import torchlite as torch
-    >>> net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
-    >>> program = torch.onnx.export(net, (torch.ones(1, 3),))
-    >>> module = torch.onnx.load(program.to_bytes())
-    >>> module(torch.ones(1, 3)).shape
-    torch.Size([1, 2])
-    >>> [name for name, _ in module.named_parameters()]
-    ['0.weight', '0.bias']
+    Raises:
+        OnnxFileError: The file is invalid, has an unknown op or has external data outside its folder. A call raises it
+            where a limit is exceeded, with the op and the number.
+        TypeError: ``f`` is another object.
+
+    Example:
+        >>> import torchlite as torch
+        >>> net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
+        >>> program = torch.onnx.export(net, (torch.ones(1, 3),))
+        >>> module = torch.onnx.load(program.to_bytes())
+        >>> module(torch.ones(1, 3)).shape
+        torch.Size([1, 2])
+        >>> [name for name, _ in module.named_parameters()]
+        ['0.weight', '0.bias']
     """
     model, size, folder = read_model(f)
     return build_module(model, size, folder, parameters, custom_ops, max_elements)

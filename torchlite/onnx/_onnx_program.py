@@ -21,14 +21,21 @@ _ALIGNED = 64
 
 
 class ONNXProgram:
-    """An ONNX model and its exported program.
+    """An ONNX model together with the exported program that it was made from.
 
-    >>> import torchlite as torch
-    >>> program = torch.onnx.export(torch.nn.Linear(3, 2), (torch.ones(4, 3),))
-    >>> program(torch.ones(4, 3))[0].shape
-    torch.Size([4, 2])
-    >>> program
-    ONNXProgram(inputs: input; outputs: linear_gemm; 1 nodes, opset 20)
+    `torch.onnx.export` returns it. A call runs the model.
+
+    Args:
+        model: Message with the fields of ONNX's ModelProto.
+        exported_program: The `torch.export.ExportedProgram`. Default: ``None``.
+
+    Example:
+        >>> import torchlite as torch
+        >>> program = torch.onnx.export(torch.nn.Linear(3, 2), (torch.ones(4, 3),))
+        >>> program(torch.ones(4, 3))[0].shape
+        torch.Size([4, 2])
+        >>> program
+        ONNXProgram(inputs: input; outputs: linear_gemm; 1 nodes, opset 20)
     """
 
     def __init__(self, model: Message, exported_program: Any = None) -> None:
@@ -67,8 +74,17 @@ class ONNXProgram:
         self, destination: Any, *, include_initializers: bool = True, keep_initializers_as_inputs: bool = False,
         external_data: bool | None = None,
     ) -> None:  # fmt: skip
-        """Write the model to a path or binary file. With `external_data`, and always above 2 GB, larger tensors go to a
-        second file with the suffix `.data`.
+        """Writes the model to a path or binary file.
+
+        Args:
+            destination: A path, or a binary file open for writing.
+            include_initializers: Whether the file has the weights. Default: ``True``.
+            keep_initializers_as_inputs: Whether the weights are listed as inputs too. Default: ``False``.
+            external_data: Whether larger tensors go to a second file with the suffix ``.data``. Default: only above 2
+                GB. No effect without a path.
+
+        Raises:
+            OnnxExporterError: The model has more than 2 GB, and ``destination`` is not a path.
         """
         model = self._model
         if not include_initializers:
@@ -88,7 +104,14 @@ class ONNXProgram:
                 stream.write(piece)
 
     def apply_weights(self, state_dict: Mapping[str, Tensor]) -> None:
-        """Replace tensors of the model by name."""
+        """Replaces weights of the model by name.
+
+        Args:
+            state_dict: Tensors by name. Names that the model lacks are ignored.
+
+        Raises:
+            ValueError: A tensor has another shape or dtype than the model's.
+        """
         from ._export.graph_builder import make_tensor
         from ._export.program_to_model import as_array
 
@@ -108,7 +131,12 @@ class ONNXProgram:
         """Do nothing: the export has removed unused nodes."""
 
     def initialize_inference_session(self, initializer: Callable[[Any], Any] | None = None) -> None:
-        """Create the onnxruntime session, or with `initializer` its result."""
+        """Makes the session that calls use.
+
+        Args:
+            initializer: Function of the model's bytes that returns a session with onnxruntime's methods. Default:
+                onnxruntime's session on the CPU.
+        """
         if initializer is None:
             import onnxruntime
 
@@ -134,7 +162,12 @@ class ONNXProgram:
         return tuple(torch.from_numpy(array) for array in self._run.run(None, feeds))
 
     def call_reference(self, *args: Any, **kwargs: Any) -> Sequence[Any]:
-        """Return the model's outputs by `torch.onnx.load`."""
+        """Returns the model's outputs, computed by `torch.onnx.load`.
+
+        Args:
+            *args: Inputs of the model.
+            **kwargs: Further inputs, in the order of the model.
+        """
         from ._load import build_module
         from ._protobuf import parse_message
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite import Tensor
+from torchlite._settings.module_dir import make_module_dir
 
 from . import _import as _loaded
 from ._element_types import NARROW, NUMBERS, dtype_of
@@ -209,3 +210,6 @@ def attention(
         q_num_heads=q_num_heads, qk_matmul_output_mode=qk_matmul_output_mode, scale=scale, softcap=softcap,
         softmax_precision=softmax_precision,
     )  # fmt: skip
+
+
+__dir__ = make_module_dir(globals())

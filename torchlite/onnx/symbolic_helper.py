@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .errors import SymbolicValueError
 
 __all__ = ["parse_args", "quantized_args"]
@@ -40,3 +42,6 @@ def quantized_args(
 
 def _raise_unimplemented(op: str, msg: str, value: Any = None) -> None:
     raise SymbolicValueError(f"Unsupported: ONNX export of operator {op}, {msg}.", value)
+
+
+__dir__ = make_module_dir(globals())

@@ -21,10 +21,54 @@ __all__ = ["Adafactor"]
 
 
 class Adafactor(Optimizer):
-    """Adaptive steps with a factored second moment: a matrix stores row and column averages (Shazeer and Stern 2018).
+    r"""Adafactor: adaptive steps with a factored second moment, which needs little memory.
 
-    beta2_decay: the second moment's weight is 1 - step^beta2_decay. eps: floors of the squared gradient (None: the
-    dtype's machine epsilon) and of the parameter's scale. d: the update's root mean square is clipped to it.
+    .. math::
+
+        \begin{aligned}
+        \beta_t &= 1 - t^\tau, \quad \alpha_t = \max(\epsilon_2, \operatorname{RMS}(\theta_{t-1}))
+        \min(\gamma, 1 / \sqrt{t}) \\
+        R_t &= \beta_t R_{t-1} + (1 - \beta_t) \operatorname{mean}_j(G_t^2) \\
+        C_t &= \beta_t C_{t-1} + (1 - \beta_t) \operatorname{mean}_i(G_t^2) \\
+        V_t &= \frac{R_t C_t}{\max(\operatorname{mean}_i(R_t), \epsilon_1)} \\
+        U_t &= \frac{G_t}{\max(\sqrt{V_t}, \epsilon_1)} \\
+        \theta_t &= (1 - \gamma \lambda) \theta_{t-1} - \alpha_t \frac{U_t}{\max(1, \operatorname{RMS}(U_t) / d)}
+        \end{aligned}
+
+    Here :math:`G_t` is the gradient, :math:`\operatorname{mean}_i` is over rows and :math:`\operatorname{mean}_j` over
+    columns. A matrix stores one average for each row and each column; leading dimensions are batches of matrices. A
+    parameter with fewer than 2 dimensions stores the average :math:`V_t` of all its elements' squares.
+
+    Args:
+        params: Parameters to optimize: tensors, ``(name, tensor)`` pairs, or dicts that are parameter groups.
+        lr: Largest relative step :math:`\gamma`, a number or a one-element tensor; at least 0. Default: 1e-2.
+        beta2_decay: Exponent :math:`\tau` of the averages' decay rate; at most 0. Default: -0.8.
+        eps: Floors :math:`\epsilon_1` of the denominators and :math:`\epsilon_2` of the parameter's root mean square.
+            ``None`` for the first is the dtype's machine epsilon. Default: (``None``, 1e-3).
+        d: Largest root mean square of the update :math:`U_t`; at least 1. Default: 1.
+        weight_decay: Factor :math:`\lambda` of decoupled weight decay; at least 0. Default: 0.
+        foreach: Accepted for PyTorch's signature; the result is the same for all values. Default: ``None``.
+        maximize: Whether to maximize the objective; the gradient is negated before all else. Default: ``False``.
+
+    Raises:
+        ValueError: An option is out of range, or ``params`` is empty.
+        RuntimeError: A parameter is complex, or its gradient is sparse (in `step`).
+
+    Example:
+        >>> weight = torch.nn.Parameter(torch.ones(2, 3))
+        >>> optimizer = torch.optim.Adafactor([weight])
+        >>> weight.sum().backward()
+        >>> optimizer.step()
+        >>> weight
+        Parameter containing:
+        tensor([[0.9900, 0.9900, 0.9900],
+                [0.9900, 0.9900, 0.9900]], requires_grad=True)
+        >>> state = optimizer.state[weight]
+        >>> state["row_var"].shape, state["col_var"].shape
+        (torch.Size([2, 1]), torch.Size([1, 3]))
+
+    References:
+        - N. Shazeer, M. Stern. Adafactor: Adaptive learning rates with sublinear memory cost. 2018.
     """
 
     def __init__(
@@ -56,7 +100,18 @@ class Adafactor(Optimizer):
         super().__init__(params, _options(locals(), "lr beta2_decay eps d weight_decay foreach maximize"))
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters once. Returns the closure's loss."""
+        """Updates the parameters once, from their gradients.
+
+        Args:
+            closure: Computes the loss and its gradients again, and returns the loss. It runs with gradients enabled.
+                Default: ``None``.
+
+        Returns:
+            The result of ``closure``; ``None`` without one.
+
+        Raises:
+            RuntimeError: A parameter is complex.
+        """
         return _run_single_tensor(self, closure, _init_state, _update, refuses_complex=True)
 
 

@@ -45,11 +45,62 @@ def _exp_range(gamma, x):
 
 
 class CyclicLR(LRScheduler):
-    """Cycles the rate between base_lr and max_lr, by batches: call `step` after each (Smith 2017).
+    r"""Moves the rate linearly up and down between two bounds; call `step` after each batch.
 
-    mode: "triangular", "triangular2" (the amplitude halves each cycle), "exp_range" (it shrinks by gamma each
-    iteration), or `scale_fn` of the cycle or the iteration (`scale_mode`). With `cycle_momentum` the momentum cycles
-    inversely.
+    .. math::
+
+        \begin{aligned}
+        c_t &= \lfloor 1 + t / T \rfloor, \quad x_t = 1 + t / T - c_t \\
+        h_t &= \begin{cases}
+        x_t / r & \text{if } x_t \le r \\
+        (1 - x_t) / (1 - r) & \text{else}
+        \end{cases} \\
+        \eta_t &= \eta_{\min} + (\eta_{\max} - \eta_{\min}) \, h_t \, s_t
+        \end{aligned}
+
+    :math:`T` is the length of a cycle, :math:`r` its rising fraction and :math:`c_t` its number. The scale :math:`s_t`
+    depends on ``mode``: 1 for ``"triangular"``, :math:`2^{1 - c_t}` for ``"triangular2"`` and :math:`\gamma^t` for
+    ``"exp_range"``. With ``cycle_momentum`` the momentum moves against the rate:
+    :math:`\mu_t = \mu_{\max} - (\mu_{\max} - \mu_{\min}) \, h_t \, s_t`.
+
+    Args:
+        optimizer: The optimizer whose groups' rates are set.
+        base_lr: Lower bound :math:`\eta_{\min}`, or a list of one for each group.
+        max_lr: Upper bound :math:`\eta_{\max}`, or a list of one for each group.
+        step_size_up: Number of steps with a rising rate. Default: 2000.
+        step_size_down: Number of steps with a falling rate. Default: ``step_size_up``.
+        mode: ``"triangular"``, ``"triangular2"`` or ``"exp_range"``; ignored if ``scale_fn`` is given. Default:
+            ``"triangular"``.
+        gamma: Base :math:`\gamma` of ``"exp_range"``. Default: 1.
+        scale_fn: A function of one number that returns the scale :math:`s_t`. Default: that of ``mode``.
+        scale_mode: Whether ``scale_fn`` is called with the number of the cycle (``"cycle"``) or of the step
+            (``"iterations"``). Default: ``"cycle"``.
+        cycle_momentum: Whether the momentum (``betas[0]`` of Adam) changes too. Default: ``True``.
+        base_momentum: Lower bound :math:`\mu_{\min}`, or a list of one for each group. Default: 0.8.
+        max_momentum: Upper bound :math:`\mu_{\max}`, or a list of one for each group. Default: 0.9.
+        last_epoch: Number of the last batch; -1 begins. Default: -1.
+
+    Raises:
+        ValueError: ``mode`` is unknown, a list does not fit the groups, or the optimizer has no momentum with
+            ``cycle_momentum``.
+        TypeError: ``optimizer`` is not an `Optimizer`.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.CyclicLR(optimizer, 0.1, 0.5, step_size_up=2, cycle_momentum=False)
+        >>> rates = []
+        >>> for epoch in range(6):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [0.1, 0.3, 0.5, 0.3, 0.1, 0.3]
+
+    References:
+        - L. N. Smith. Cyclical learning rates for training neural networks. 2017.
+
+    See also:
+        `OneCycleLR`.
     """
 
     def __init__(
@@ -102,7 +153,11 @@ class CyclicLR(LRScheduler):
         self.base_lrs = base_lrs
 
     def scale_fn(self, x: Any) -> Any:
-        """The height of a cycle, or at an iteration."""
+        """Returns the scale of a cycle's height.
+
+        Args:
+            x: Number of the cycle, from 1, or of the step, from 0, as ``scale_mode`` says.
+        """
         return self._scale_fn_ref(x) if self._scale_fn_custom is None else self._scale_fn_custom(x)
 
     def _init_scale_fn(self):
@@ -124,7 +179,12 @@ class CyclicLR(LRScheduler):
         return [low + (high - low) * height * scale for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state, without a plain `scale_fn`."""
+        """Returns the state, without the optimizer.
+
+        Returns:
+            The attributes by name. A callable object as ``scale_fn`` is stored by its attributes; a plain function is
+            not stored.
+        """
         state = super().state_dict()
         state.pop("_scale_fn_ref", None)
         function = state.pop("_scale_fn_custom")
@@ -134,7 +194,11 @@ class CyclicLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load the result of `state_dict`."""
+        """Loads the state that `state_dict` returned.
+
+        Args:
+            state_dict: A result of `state_dict`.
+        """
         state = dict(state_dict)
         function = state.pop("_scale_fn_custom", None)
         super().load_state_dict(state)
@@ -144,8 +208,42 @@ class CyclicLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Cosine annealing that restarts after T_0 epochs, then after T_0 T_mult, and so on (Loshchilov and Hutter 2017);
-    `step` accepts fractions of epochs.
+    r"""Lowers the rate along half a period of a cosine, again and again.
+
+    .. math::
+
+        \eta_t = \eta_{\min} + \frac{1}{2} (\eta_0 - \eta_{\min}) \left( 1 + \cos \frac{\pi T_{\text{cur}}}{T_i} \right)
+
+    :math:`T_{\text{cur}}` counts the epochs since the last restart. The i-th period has :math:`T_i` epochs: first
+    ``T_0``, then each time ``T_mult`` times as many.
+
+    Args:
+        optimizer: The optimizer whose groups' rates are set.
+        T_0: Number of epochs of the first period; a positive int.
+        T_mult: Factor of the periods; an int of at least 1. Default: 1.
+        eta_min: The lowest rate :math:`\eta_{\min}`. Default: 0.
+        last_epoch: Epoch to resume after; -1 begins. Otherwise each group needs its ``"initial_lr"``. Default: -1.
+
+    Raises:
+        ValueError: ``T_0`` or ``T_mult`` is out of range.
+        TypeError: ``eta_min`` is not a number, or ``optimizer`` not an `Optimizer`.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2, T_mult=2)
+        >>> rates = []
+        >>> for epoch in range(6):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [1.0, 0.5, 1.0, 0.8536, 0.5, 0.1464]
+
+    References:
+        - I. Loshchilov, F. Hutter. SGDR: Stochastic gradient descent with warm restarts. 2017.
+
+    See also:
+        `CosineAnnealingLR`.
     """
 
     def __init__(
@@ -170,7 +268,15 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
 
     def step(self, epoch: int | None = None) -> Any:
-        """Go to the next epoch, or to `epoch`, which may be a fraction."""
+        """Goes to the next epoch, or to a given one, and sets the rates of the groups.
+
+        Args:
+            epoch: The epoch to go to. It may be a fraction, such as ``epoch + batch / batches`` after each batch.
+                Default: the next one.
+
+        Raises:
+            ValueError: ``epoch`` is negative.
+        """
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:
@@ -221,12 +327,54 @@ def _make_phase(end_step, start_lr, end_lr, start_momentum, end_momentum):
 
 
 class OneCycleLR(LRScheduler):
-    """One cycle over all of training, by batches: up from max_lr / div_factor to max_lr, then down to (max_lr /
-    div_factor) / final_div_factor.
+    r"""Raises the rate to a maximum and lowers it far below its start, in one cycle; call `step` after each batch.
 
-    (Smith and Topin 2019.) total_steps, or epochs and steps_per_epoch: the number of steps. pct_start: the fraction of
-    steps with a rising rate. three_phase: descend symmetrically first, then to the final rate. With `cycle_momentum`
-    the momentum cycles inversely.
+    With n as the number of steps, the rate goes from ``max_lr / div_factor`` at step 0 to ``max_lr`` at step
+    ``pct_start * n - 1``, and then to ``max_lr / div_factor / final_div_factor`` at step ``n - 1``. With
+    ``three_phase`` it returns to ``max_lr / div_factor`` at step ``2 * pct_start * n - 2`` first. A part from rate a to
+    rate b follows, with x from 0 to 1, a cosine, :math:`b + \frac{1}{2} (a - b) (1 + \cos \pi x)`, or a line,
+    :math:`a + (b - a) x`. The momentum moves against the rate.
+
+    Args:
+        optimizer: The optimizer whose groups' rates are set.
+        max_lr: Highest rate, or a list of one for each group.
+        total_steps: Number n of steps. Default: ``epochs * steps_per_epoch``, which must then be given.
+        epochs: Number of epochs. Default: ``None``.
+        steps_per_epoch: Number of steps of an epoch. Default: ``None``.
+        pct_start: Fraction of the steps with a rising rate; a float in [0, 1]. Default: 0.3.
+        anneal_strategy: ``"cos"`` or ``"linear"``. Default: ``"cos"``.
+        cycle_momentum: Whether the momentum (``betas[0]`` of Adam) changes too. Default: ``True``.
+        base_momentum: Lowest momentum, or a list of one for each group. Default: 0.85.
+        max_momentum: Highest momentum, or a list of one for each group. Default: 0.95.
+        div_factor: Ratio of the highest to the initial rate. Default: 25.
+        final_div_factor: Ratio of the initial to the last rate. Default: 1e4.
+        three_phase: Whether the rate falls in two parts, the first as long as the rise. Default: ``False``.
+        last_epoch: Number of the last batch; -1 begins. Default: -1.
+
+    Raises:
+        ValueError: An argument is out of range, the number of steps is not given, a list does not fit the groups, the
+            optimizer has no momentum with ``cycle_momentum``, or `step` goes beyond the number of steps.
+        TypeError: ``optimizer`` is not an `Optimizer`.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.OneCycleLR(
+        ...     optimizer, max_lr=1.0, total_steps=6, pct_start=0.5, cycle_momentum=False
+        ... )
+        >>> rates = []
+        >>> for epoch in range(6):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [0.04, 0.52, 1.0, 0.75, 0.25, 0.0]
+
+    References:
+        - L. N. Smith, N. Topin. Super-convergence: Very fast training of neural networks using large learning rates.
+          2019.
+
+    See also:
+        `CyclicLR`.
     """
 
     def __init__(

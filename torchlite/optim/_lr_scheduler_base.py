@@ -48,10 +48,37 @@ def _format_param(optimizer, value, name):
 
 
 class LRScheduler:
-    """The base of schedulers: subclasses define `get_lr`, which returns the new rates as a list, from `last_epoch`,
-    `base_lrs` and the groups' present rates.
+    """The base class of learning-rate schedulers.
 
-    last_epoch: -1 to begin; otherwise the epoch to resume from, where every group must have `initial_lr`.
+    A subclass defines `get_lr`, which returns the new rate of each group. It reads ``last_epoch`` (the number of steps
+    done), ``base_lrs`` (the groups' initial rates) and the present rates in ``optimizer.param_groups``. The constructor
+    does the step to epoch 0. Call ``scheduler.step()`` after ``optimizer.step()``.
+
+    Args:
+        optimizer: The optimizer whose groups' rates are set.
+        last_epoch: Epoch to resume after; -1 begins. Otherwise each group needs its ``"initial_lr"``. Default: -1.
+
+    Attributes:
+        last_epoch (int): Number of the present epoch, from 0.
+        base_lrs (list[float]): The initial rates of the groups.
+
+    Raises:
+        TypeError: ``optimizer`` is not an `Optimizer`.
+        KeyError: ``last_epoch`` is not -1 and a group has no ``"initial_lr"``.
+
+    Example:
+        >>> class InverseRoot(torch.optim.lr_scheduler.LRScheduler):
+        ...     def get_lr(self):
+        ...         return [base / (self.last_epoch + 1) ** 0.5 for base in self.base_lrs]
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = InverseRoot(optimizer)
+        >>> rates = []
+        >>> for epoch in range(4):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [1.0, 0.7071, 0.5774, 0.5]
     """
 
     _get_lr_called_within_step = False
@@ -90,24 +117,47 @@ class LRScheduler:
         self._is_initial = False
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state, without the optimizer."""
+        """Returns the state, without the optimizer.
+
+        Returns:
+            The attributes by name.
+        """
         return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load the result of `state_dict`."""
+        """Loads the state that `state_dict` returned.
+
+        Args:
+            state_dict: A result of `state_dict`.
+        """
         self.__dict__.update(state_dict)
 
     def get_last_lr(self) -> list[float | Tensor]:
-        """Return the last rates, one for each group."""
+        """Returns the rates that the last step set.
+
+        Returns:
+            A list with one rate for each group.
+        """
         return self._last_lr
 
     def get_lr(self) -> list[float | Tensor]:
-        """Return the rates for `last_epoch`, one for each group."""
+        """Computes the rates of the epoch ``last_epoch``; subclasses define it and `step` calls it.
+
+        Returns:
+            A list with one rate for each group.
+
+        Raises:
+            NotImplementedError: The subclass does not define it.
+        """
         raise NotImplementedError
 
     @record_as_single_step
     def step(self, epoch: int | None = None) -> Any:
-        """Go to the next epoch (or to `epoch`) and set the groups' rates."""
+        """Goes to the next epoch and sets the rates of the groups.
+
+        Args:
+            epoch: Deprecated. The epoch to go to. Default: the next one.
+        """
         if self._step_count == 1 and not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
             warnings.warn(
                 "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. "

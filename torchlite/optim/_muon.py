@@ -51,10 +51,52 @@ def _adjust_lr(lr, how, shape):
 
 
 class Muon(Optimizer):
-    """Momentum with orthogonalised updates, for the matrices of hidden layers (Jordan et al. 2024).
+    r"""Muon: momentum whose update is orthogonalized, for the weight matrices of hidden layers.
 
-    adjust_lr_fn: "original" (scale by sqrt(max(1, rows / columns))) or "match_rms_adamw" (0.2 sqrt(max(rows,
-    columns))).
+    .. math::
+
+        \begin{aligned}
+        b_t &= \mu b_{t-1} + (1 - \mu) g_t \\
+        u_t &= (1 - \mu) g_t + \mu b_t \\
+        \theta_t &= (1 - \gamma \lambda) \theta_{t-1} - \gamma s \, \operatorname{NS}(u_t)
+        \end{aligned}
+
+    Here :math:`g_t` is the gradient, and :math:`u_t = b_t` without ``nesterov``. :math:`\operatorname{NS}` moves all
+    singular values towards 1 by the Newton-Schulz iteration :math:`X \leftarrow a X + (b A + c A^2) X` with
+    :math:`A = X X^{\mathsf{T}}`, from :math:`X = u_t / \|u_t\|`. It computes with the precision of bfloat16. Other
+    parameters, such as biases and embeddings, need another optimizer.
+
+    Args:
+        params: Matrices to optimize: tensors, ``(name, tensor)`` pairs, or dicts that are parameter groups.
+        lr: Learning rate :math:`\gamma`, a number or a one-element tensor; at least 0. Default: 1e-3.
+        weight_decay: Factor :math:`\lambda` of decoupled weight decay; at least 0. Default: 0.1.
+        momentum: Momentum :math:`\mu`; at least 0. Default: 0.95.
+        nesterov: Whether to use Nesterov momentum. Default: ``True``.
+        ns_coefficients: Coefficients :math:`(a, b, c)` of the iteration. Default: (3.4445, -4.775, 2.0315).
+        eps: Least norm by which :math:`u_t` is divided. Default: 1e-7.
+        ns_steps: Number of iterations; less than 100. Default: 5.
+        adjust_lr_fn: The scale :math:`s` for a matrix of m rows and n columns. ``"original"`` or ``None``:
+            ``sqrt(max(1, m / n))``. ``"match_rms_adamw"``: ``0.2 * sqrt(max(m, n))``, with which rates tuned for
+            `AdamW` fit. Default: ``None``.
+
+    Raises:
+        ValueError: An option is out of range, ``params`` is empty, or a parameter has not 2 dimensions.
+        RuntimeError: A parameter is complex, or its gradient is sparse (in `step`).
+
+    Example:
+        >>> layer = torch.nn.Linear(4, 4)
+        >>> optimizer = torch.optim.Muon([layer.weight], lr=0.02)
+        >>> others = torch.optim.AdamW([layer.bias])
+        >>> before = layer.weight.detach().clone()
+        >>> layer(torch.eye(4)).square().sum().backward()
+        >>> optimizer.step()
+        >>> torch.equal(layer.weight, before)
+        False
+
+    References:
+        - K. Jordan, Y. Jin, V. Boza, J. You, F. Cesista, L. Newhouse, J. Bernstein. Muon: An optimizer for hidden
+          layers in neural networks. 2024.
+        - J. Liu et al. Muon is scalable for LLM training. 2025 (``"match_rms_adamw"``).
     """
 
     def __init__(
@@ -88,7 +130,19 @@ class Muon(Optimizer):
                     )
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters once. Returns the closure's loss."""
+        """Updates the parameters once, from their gradients.
+
+        Args:
+            closure: Computes the loss and its gradients again, and returns the loss. It runs with gradients enabled.
+                Default: ``None``.
+
+        Returns:
+            The result of ``closure``; ``None`` without one.
+
+        Raises:
+            RuntimeError: A parameter is complex.
+            ValueError: ``ns_steps`` is 100 or more.
+        """
         loss = _evaluate_closure(closure)
         with torch.no_grad():
             for group in self.param_groups:

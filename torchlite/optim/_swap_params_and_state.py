@@ -18,19 +18,33 @@ _NAME = "swap_in_optimizer_params_and_state"
 def swap_in_optimizer_params_and_state(
     optimizer: Optimizer, swapin_parameters: dict[str, Tensor], swapin_optim_state: dict[str, Any]
 ) -> Iterator[None]:
-    """Context manager: `optimizer` steps other parameters (in the order of its parameters) with the state of a
-    `state_dict()`, then gets back its parameters and state. In-place writes stay in the given tensors; nothing else of
-    the dict changes. RuntimeError if the optimizer has no state yet, or the arguments do not fit its groups.
+    """Context manager in which an optimizer steps other parameters, with another state.
 
-    >>> weight = torchlite.ones(2, requires_grad=True)
-    >>> optimizer = torchlite.optim.SGD([weight], lr=1.0, momentum=0.5)
-    >>> weight.sum().backward(); optimizer.step()
-    >>> other = torchlite.ones(2, requires_grad=True)
-    >>> other.grad = torchlite.ones(2)
-    >>> with torchlite.optim.swap_in_optimizer_params_and_state(optimizer, {"w": other}, optimizer.state_dict()):
-    ...     optimizer.step()
-    >>> weight, other
-    (tensor([0., 0.], requires_grad=True), tensor([-0.5000, -0.5000], requires_grad=True))
+    On exit the optimizer gets back its parameters and its state. Changes in place stay in the given tensors; the rest
+    of the given dict does not change.
+
+    Args:
+        optimizer: The optimizer. It must have a state, so at least one step is done.
+        swapin_parameters: The parameters by name, in the order of the optimizer's.
+        swapin_optim_state: A state as `Optimizer.state_dict` returns it, with the options and the tensors to use.
+
+    Yields:
+        ``None``.
+
+    Raises:
+        RuntimeError: The optimizer has no state, or the arguments do not fit its groups.
+
+    Example:
+        >>> weight = torch.ones(2, requires_grad=True)
+        >>> optimizer = torch.optim.SGD([weight], lr=1.0, momentum=0.5)
+        >>> weight.sum().backward()
+        >>> optimizer.step()
+        >>> other = torch.ones(2, requires_grad=True)
+        >>> other.grad = torch.ones(2)
+        >>> with torch.optim.swap_in_optimizer_params_and_state(optimizer, {"w": other}, optimizer.state_dict()):
+        ...     optimizer.step()
+        >>> weight, other
+        (tensor([0., 0.], requires_grad=True), tensor([-0.5000, -0.5000], requires_grad=True))
     """
     params = list(swapin_parameters.values())
     groups = swapin_optim_state.get("param_groups", [])

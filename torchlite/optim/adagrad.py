@@ -33,8 +33,51 @@ __all__ = ["Adagrad"]
 
 
 class Adagrad(Optimizer):
-    """Steps divided by the root of the sum of all squared gradients (Duchi et al. 2011), the rate being lr / (1 + (step
-    - 1) lr_decay).
+    r"""Adagrad: divides each gradient by the root of the sum of all squared gradients.
+
+    .. math::
+
+        \begin{aligned}
+        g_t &= \nabla f_t(\theta_{t-1}) + \lambda \theta_{t-1} \\
+        s_t &= s_{t-1} + g_t^2 \\
+        \theta_t &= \theta_{t-1} - \frac{\gamma}{1 + (t - 1) \eta} \, \frac{g_t}{\sqrt{s_t} + \epsilon}
+        \end{aligned}
+
+    Here :math:`f_t` is the objective, :math:`\gamma` is ``lr`` and :math:`\lambda` is ``weight_decay``.
+    A sparse gradient updates only the elements that it specifies.
+
+    Args:
+        params: Parameters to optimize: tensors, ``(name, tensor)`` pairs, or dicts that are parameter groups.
+        lr: Learning rate :math:`\gamma`, a number or a one-element tensor; at least 0. Default: 1e-2.
+        lr_decay: Decay :math:`\eta` of the learning rate; at least 0. Default: 0.
+        weight_decay: Factor :math:`\lambda` of the L2 penalty; at least 0, and 0 for sparse gradients. Default: 0.
+        initial_accumulator_value: The initial sum :math:`s_0`; at least 0. Default: 0.
+        eps: Term :math:`\epsilon` of the denominator; at least 0. Default: 1e-10.
+        foreach: Accepted for PyTorch's signature; the result is the same for all values. Excludes ``fused``. Default:
+            ``None``.
+        maximize: Whether to maximize the objective; the gradient is negated before all else. Default: ``False``.
+        differentiable: Whether autograd records the step, so that gradients flow through it. Default: ``False``.
+        fused: Whether the step applies the scale of a `torch.amp.GradScaler` in its kernel, and skips there if a
+            gradient is infinite, without a read by the host. Parameters must be floating point. Excludes ``foreach``
+            and ``differentiable``. Default: ``None``.
+
+    Raises:
+        ValueError: An option is out of range, or ``params`` is empty.
+        RuntimeError: ``fused`` is combined with an option that it excludes; or ``weight_decay`` meets a sparse gradient
+            (in `step`).
+
+    Example:
+        >>> weight = torch.nn.Parameter(torch.ones(2))
+        >>> optimizer = torch.optim.Adagrad([weight], lr=0.1)
+        >>> weight.sum().backward()
+        >>> optimizer.step()
+        >>> weight
+        Parameter containing:
+        tensor([0.9000, 0.9000], requires_grad=True)
+
+    References:
+        - J. Duchi, E. Hazan, Y. Singer. Adaptive subgradient methods for online learning and stochastic optimization.
+          2011.
     """
 
     def __init__(
@@ -63,13 +106,21 @@ class Adagrad(Optimizer):
                 _init_state(self, group)(self.state[param], param, None)
 
     def share_memory(self) -> Any:
-        """Move the state to memory shared between processes."""
+        """Moves the sums of squared gradients to memory that processes share."""
         for group in self.param_groups:
             for param in group["params"]:
                 self.state[param]["sum"].share_memory_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters once. Returns the closure's loss."""
+        """Updates the parameters once, from their gradients.
+
+        Args:
+            closure: Computes the loss and its gradients again, and returns the loss. It runs with gradients enabled.
+                Default: ``None``.
+
+        Returns:
+            The result of ``closure``; ``None`` without one.
+        """
         loss = None if closure is None else _evaluate_closure(closure)
         for number, group in enumerate(self.param_groups):
             scaler = _scaler_tensors(self, group)

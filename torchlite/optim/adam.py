@@ -53,19 +53,61 @@ def _check_tensor_betas(betas: Any, capturable: bool, foreach: bool | None) -> N
 
 
 class Adam(Optimizer):
-    """Steps by the running mean of the gradient over the root of the running mean of its square, both bias-corrected
-    (Kingma and Ba 2014).
+    r"""Adam: divides a running mean of the gradient by the root of a running mean of its square.
 
-    amsgrad: use the maximum of the second moments so far (Reddi et al. 2018). decoupled_weight_decay: shrink the
-    parameters instead of adding to the gradient, as AdamW does. `foreach` and `fused` choose among PyTorch's
-    implementations; here they share one multi-tensor step. With `fused=True` the step counts are on the parameters'
-    device, and the kernel skips the step there if a `GradScaler` found infinite gradients, without a host read.
+    .. math::
 
-    >>> weight = torchlite.nn.Parameter(torchlite.ones(2))
-    >>> optimizer = torchlite.optim.Adam([weight], lr=0.1)
-    >>> weight.sum().backward(); optimizer.step(); weight
-    Parameter containing:
-    tensor([0.9000, 0.9000], requires_grad=True)
+        \begin{aligned}
+        g_t &= \nabla f_t(\theta_{t-1}) + \lambda \theta_{t-1} \\
+        m_t &= \beta_1 m_{t-1} + (1 - \beta_1) g_t \\
+        v_t &= \beta_2 v_{t-1} + (1 - \beta_2) g_t^2 \\
+        \theta_t &= \theta_{t-1} - \gamma \, \frac{m_t / (1 - \beta_1^t)}{\sqrt{v_t / (1 - \beta_2^t)} + \epsilon}
+        \end{aligned}
+
+    Here :math:`f_t` is the objective, :math:`\gamma` is ``lr`` and :math:`\lambda` is ``weight_decay``.
+    The factors :math:`1 - \beta^t` correct the bias of averages that begin at 0. Complex parameters are updated as
+    pairs of real numbers.
+
+    Args:
+        params: Parameters to optimize: tensors, ``(name, tensor)`` pairs, or dicts that are parameter groups.
+        lr: Learning rate :math:`\gamma`, a number or a one-element tensor; at least 0. Default: 1e-3.
+        betas: Decay rates :math:`\beta_1` and :math:`\beta_2` of the two averages; each in [0, 1). Two floats or two
+            one-element tensors. Default: (0.9, 0.999).
+        eps: Term :math:`\epsilon` of the denominator; at least 0. Default: 1e-8.
+        weight_decay: Factor :math:`\lambda` of the L2 penalty; at least 0. Default: 0.
+        amsgrad: Whether the largest :math:`v` so far replaces :math:`v_t` in the denominator. Default: ``False``.
+        foreach: Accepted for PyTorch's signature; the result is the same for all values. Excludes ``fused``. Default:
+            ``None``.
+        maximize: Whether to maximize the objective; the gradient is negated before all else. Default: ``False``.
+        capturable: Whether state scalars stay on the parameter's device, so that a CUDA graph can capture the step.
+            Default: ``False``.
+        differentiable: Whether autograd records the step, so that gradients flow through it. Default: ``False``.
+        fused: Whether the step applies the scale of a `torch.amp.GradScaler` in its kernel, and skips there if a
+            gradient is infinite, without a read by the host. The step counts are then on the parameters' device.
+            Parameters must be floating point. Excludes ``foreach`` and ``differentiable``. Default: ``None``.
+        decoupled_weight_decay: Whether to multiply the parameter by :math:`1 - \gamma \lambda` before the step, as
+            `AdamW` does, instead of adding to the gradient. Default: ``False``.
+
+    Raises:
+        ValueError: An option is out of range, ``params`` is empty, or ``lr`` or ``betas`` is a tensor with ``foreach``
+            and without ``capturable``.
+        RuntimeError: ``fused`` is combined with an option that it excludes; or a gradient is sparse (in `step`).
+
+    Example:
+        >>> weight = torch.nn.Parameter(torch.ones(2))
+        >>> optimizer = torch.optim.Adam([weight], lr=0.1)
+        >>> weight.sum().backward()
+        >>> optimizer.step()
+        >>> weight
+        Parameter containing:
+        tensor([0.9000, 0.9000], requires_grad=True)
+
+    References:
+        - D. P. Kingma, J. Ba. Adam: A method for stochastic optimization. 2015.
+        - S. J. Reddi, S. Kale, S. Kumar. On the convergence of Adam and beyond. 2018 (``amsgrad``).
+
+    See also:
+        `AdamW`, `SparseAdam`.
     """
 
     def __init__(
@@ -113,7 +155,15 @@ class Adam(Optimizer):
                     found["step"] = _scalar_tensor(float(found["step"]))
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters once. Returns the closure's loss."""
+        """Updates the parameters once, from their gradients.
+
+        Args:
+            closure: Computes the loss and its gradients again, and returns the loss. It runs with gradients enabled.
+                Default: ``None``.
+
+        Returns:
+            The result of ``closure``; ``None`` without one.
+        """
         loss = None if closure is None else _evaluate_closure(closure)
         for number, group in enumerate(self.param_groups):
             names = _WITH_LARGEST if group["amsgrad"] else _FIRST

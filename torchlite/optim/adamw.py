@@ -16,8 +16,56 @@ __all__ = ["AdamW"]
 
 
 class AdamW(Adam):
-    """Adam with weight decay that shrinks the parameters directly, outside of the moments (Loshchilov and
-    Hutter 2019).
+    r"""Adam with decoupled weight decay, which shrinks the parameters and does not enter the averages.
+
+    .. math::
+
+        \begin{aligned}
+        g_t &= \nabla f_t(\theta_{t-1}) \\
+        m_t &= \beta_1 m_{t-1} + (1 - \beta_1) g_t \\
+        v_t &= \beta_2 v_{t-1} + (1 - \beta_2) g_t^2 \\
+        \theta_t &= (1 - \gamma \lambda) \theta_{t-1}
+        - \gamma \, \frac{m_t / (1 - \beta_1^t)}{\sqrt{v_t / (1 - \beta_2^t)} + \epsilon}
+        \end{aligned}
+
+    Here :math:`f_t` is the objective, :math:`\gamma` is ``lr`` and :math:`\lambda` is ``weight_decay``.
+    The class is `Adam` with ``decoupled_weight_decay=True``.
+
+    Args:
+        params: Parameters to optimize: tensors, ``(name, tensor)`` pairs, or dicts that are parameter groups.
+        lr: Learning rate :math:`\gamma`, a number or a one-element tensor; at least 0. Default: 1e-3.
+        betas: Decay rates :math:`\beta_1` and :math:`\beta_2` of the two averages; each in [0, 1). Two floats or two
+            one-element tensors. Default: (0.9, 0.999).
+        eps: Term :math:`\epsilon` of the denominator; at least 0. Default: 1e-8.
+        weight_decay: Factor :math:`\lambda` of the decay; at least 0. Default: 1e-2.
+        amsgrad: Whether the largest :math:`v` so far replaces :math:`v_t` in the denominator. Default: ``False``.
+        maximize: Whether to maximize the objective; the gradient is negated before all else. Default: ``False``.
+        foreach: Accepted for PyTorch's signature; the result is the same for all values. Excludes ``fused``. Default:
+            ``None``.
+        capturable: Whether state scalars stay on the parameter's device, so that a CUDA graph can capture the step.
+            Default: ``False``.
+        differentiable: Whether autograd records the step, so that gradients flow through it. Default: ``False``.
+        fused: As in `Adam`. Default: ``None``.
+
+    Raises:
+        ValueError: An option is out of range, ``params`` is empty, or ``lr`` or ``betas`` is a tensor with ``foreach``
+            and without ``capturable``.
+        RuntimeError: ``fused`` is combined with an option that it excludes; or a gradient is sparse (in `step`).
+
+    Example:
+        >>> weight = torch.nn.Parameter(torch.ones(2))
+        >>> optimizer = torch.optim.AdamW([weight], lr=0.1, weight_decay=0.5)
+        >>> weight.sum().backward()
+        >>> optimizer.step()
+        >>> weight
+        Parameter containing:
+        tensor([0.8500, 0.8500], requires_grad=True)
+
+    References:
+        - I. Loshchilov, F. Hutter. Decoupled weight decay regularization. 2019.
+
+    See also:
+        `Adam`.
     """
 
     def __init__(

@@ -30,8 +30,57 @@ __all__ = ["ASGD"]
 
 
 class ASGD(Optimizer):
-    """Stochastic gradient descent that averages the parameters (in the state `ax`) from step t0 on (Polyak and Juditsky
-    1992).
+    r"""Stochastic gradient descent that also averages the parameters.
+
+    .. math::
+
+        \begin{aligned}
+        g_t &= \nabla f_t(\theta_{t-1}) + \lambda \theta_{t-1} \\
+        \theta_t &= (1 - \Lambda \eta_t) \theta_{t-1} - \eta_t g_t \\
+        a_t &= a_{t-1} + \mu_t (\theta_t - a_{t-1}) \\
+        \eta_{t+1} &= \gamma (1 + \Lambda \gamma t)^{-\alpha} \\
+        \mu_{t+1} &= \frac{1}{\max(1, t - t_0)}
+        \end{aligned}
+
+    Here :math:`f_t` is the objective, :math:`\gamma` is ``lr`` and :math:`\lambda` is ``weight_decay``.
+    The sequences begin with :math:`\eta_1 = \gamma` and :math:`\mu_1 = 1`. The average :math:`a` is
+    ``optimizer.state[param]["ax"]``: the parameter itself until step ``t0``, then the mean of the later ones.
+
+    Args:
+        params: Parameters to optimize: tensors, ``(name, tensor)`` pairs, or dicts that are parameter groups.
+        lr: Learning rate :math:`\gamma`, a number or a one-element tensor; at least 0. Default: 1e-2.
+        lambd: Decay :math:`\Lambda` of parameters and step sizes. Default: 1e-4.
+        alpha: Exponent :math:`\alpha` of the step sizes. Default: 0.75.
+        t0: Step :math:`t_0` at which averaging begins. Default: 1e6.
+        weight_decay: Factor :math:`\lambda` of the L2 penalty; at least 0. Default: 0.
+        foreach: Accepted for PyTorch's signature; the result is the same for all values. Default: ``None``.
+        maximize: Whether to maximize the objective; the gradient is negated before all else. Default: ``False``.
+        differentiable: Whether autograd records the step, so that gradients flow through it. Default: ``False``.
+        capturable: Whether state scalars stay on the parameter's device, so that a CUDA graph can capture the step.
+            Default: ``False``.
+
+    Raises:
+        ValueError: An option is out of range, or ``params`` is empty.
+        RuntimeError: A gradient is sparse (in `step`).
+
+    Example:
+        >>> weight = torch.nn.Parameter(torch.ones(1))
+        >>> optimizer = torch.optim.ASGD([weight], lr=0.1, lambd=0.0, t0=0)
+        >>> for _ in range(3):
+        ...     optimizer.zero_grad()
+        ...     weight.sum().backward()
+        ...     optimizer.step()
+        >>> weight
+        Parameter containing:
+        tensor([0.7000], requires_grad=True)
+        >>> optimizer.state[weight]["ax"]
+        tensor([0.7500])
+
+    References:
+        - B. T. Polyak, A. B. Juditsky. Acceleration of stochastic approximation by averaging. 1992.
+
+    See also:
+        `torch.optim.swa_utils.AveragedModel`.
     """
 
     def __init__(
@@ -51,7 +100,15 @@ class ASGD(Optimizer):
         super().__init__(params, _checked_options(locals(), names))
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters once. Returns the closure's loss."""
+        """Updates the parameters once, from their gradients.
+
+        Args:
+            closure: Computes the loss and its gradients again, and returns the loss. It runs with gradients enabled.
+                Default: ``None``.
+
+        Returns:
+            The result of ``closure``; ``None`` without one.
+        """
         loss = _evaluate_closure(closure)
         for group in self.param_groups:
             lr = _get_value(group["lr"])

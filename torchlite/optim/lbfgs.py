@@ -125,12 +125,51 @@ def _strong_wolfe(obj_func, x, t, d, f, g, gtd, c1=1e-4, c2=0.9, tolerance_chang
 
 
 class LBFGS(Optimizer):
-    """Limited-memory BFGS (Nocedal and Wright, chapter 7). `step` takes a closure that computes the loss and its
-    gradients, and calls it many times.
+    r"""Limited-memory BFGS, a quasi-Newton method.
 
-    max_iter, max_eval: limits within one step (max_eval is 1.25 max_iter by default). tolerance_grad, tolerance_change:
-    stopping criteria. history_size: the number of stored updates. line_search_fn: None (a fixed step of `lr`) or
-    "strong_wolfe". One parameter group only.
+    .. math::
+
+        \theta_{k+1} = \theta_k - t_k H_k \nabla f(\theta_k)
+
+    :math:`H_k` estimates the inverse of the Hessian from the last ``history_size`` differences of parameters and
+    gradients; it is applied by the two-loop recursion. The step length :math:`t_k` is ``lr``, or the result of the line
+    search. The very first is shortened to ``min(1, 1 / norm) * lr``, with the sum of the absolute gradients as the
+    norm.
+
+    One call of `step` runs many iterations. All parameters are in one group.
+
+    Args:
+        params: Parameters to optimize: tensors or ``(name, tensor)`` pairs.
+        lr: Step length :math:`t_k`, or the first trial of the line search; a number or a one-element tensor; at least
+            0. Default: 1.
+        max_iter: Largest number of iterations of a `step`. Default: 20.
+        max_eval: Largest number of calls of the closure in a `step`, checked after each iteration. Default:
+            ``max_iter * 5 // 4``.
+        tolerance_grad: The largest absolute gradient at which the iterations end. Default: 1e-7.
+        tolerance_change: The least change of the loss, or of a parameter, at which they continue. Default: 1e-9.
+        history_size: Number of stored differences. Default: 100.
+        line_search_fn: ``"strong_wolfe"`` searches for a step length with the strong Wolfe conditions; ``None``
+            searches none. Default: ``None``.
+
+    Raises:
+        ValueError: ``lr`` is negative, ``params`` is empty, or there are several groups.
+
+    Example:
+        >>> x = torch.nn.Parameter(torch.tensor([-1.5, 2.0]))
+        >>> optimizer = torch.optim.LBFGS([x], max_iter=50, line_search_fn="strong_wolfe")
+        >>> def closure():
+        ...     optimizer.zero_grad()
+        ...     loss = (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
+        ...     loss.backward()
+        ...     return loss
+        >>> optimizer.step(closure).item()
+        12.5
+        >>> bool(closure() < 1e-6)
+        True
+
+    References:
+        - D. C. Liu, J. Nocedal. On the limited memory BFGS method for large scale optimization. 1989.
+        - J. Nocedal, S. J. Wright. Numerical optimization. 2006, chapters 3 and 7.
     """
 
     def __init__(
@@ -163,7 +202,18 @@ class LBFGS(Optimizer):
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
 
     def step(self, closure: Any) -> Any:
-        """Minimise for up to `max_iter` iterations. Returns the loss at the beginning."""
+        """Minimizes the loss for up to ``max_iter`` iterations.
+
+        Args:
+            closure: Clears the gradients, computes the loss and its gradients, and returns the loss. It is called many
+                times, with gradients enabled.
+
+        Returns:
+            The loss before the first iteration.
+
+        Raises:
+            RuntimeError: ``line_search_fn`` is neither ``None`` nor ``"strong_wolfe"``.
+        """
         if len(self.param_groups) != 1:
             raise AssertionError(f"Expected exactly one param_group, but got {len(self.param_groups)}")
         with torch.no_grad():

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import math
 import types
-import warnings
 from bisect import bisect_right
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from ._composed_schedulers import ChainedScheduler, SequentialLR
 from ._cyclic_schedulers import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
-from ._lr_scheduler_base import (
-    EPOCH_DEPRECATION_WARNING,
-    LRScheduler,
-    _copy,
-    _current_lrs,
-    _update_param_group_val,
-    _warn_outside_step,
-)
+from ._lr_scheduler_base import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
+from ._lr_scheduler_base import LRScheduler, _current_lrs, _warn_outside_step
 from ._lr_scheduler_base import _LRScheduler as _LRScheduler
+from ._reduce_on_plateau import ReduceLROnPlateau
 from .optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -54,7 +49,34 @@ def _load_function_state(scheduler, state_dict):
 
 
 class LambdaLR(LRScheduler):
-    """Multiplies base_lr by `lr_lambda(epoch)`; one function, or one for each group."""
+    r"""Sets the rate to the initial rate times a function of the epoch.
+
+    .. math::
+
+        \eta_t = \eta_0 \, \lambda(t)
+
+    Args:
+        optimizer: The optimizer whose groups' rates are set.
+        lr_lambda: The function :math:`\lambda` from an epoch to a factor, or a list of one function for each group.
+        last_epoch: Epoch to resume after; -1 begins. Otherwise each group needs its ``"initial_lr"``. Default: -1.
+
+    Raises:
+        ValueError: The number of functions is not that of the groups.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (epoch + 1))
+        >>> rates = []
+        >>> for epoch in range(6):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [1.0, 0.5, 0.3333, 0.25, 0.2, 0.1667]
+
+    See also:
+        `MultiplicativeLR`.
+    """
 
     def __init__(
         self,
@@ -71,11 +93,19 @@ class LambdaLR(LRScheduler):
         return [base * function(self.last_epoch) for function, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state, without the optimizer and plain functions."""
+        """Returns the state, without the optimizer.
+
+        Returns:
+            The attributes by name. A callable object is stored by its attributes; a plain function is not stored.
+        """
         return _function_state(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load the result of `state_dict`."""
+        """Loads the state that `state_dict` returned; plain functions stay as they are.
+
+        Args:
+            state_dict: A result of `state_dict`.
+        """
         _load_function_state(self, state_dict)
 
 
@@ -88,7 +118,35 @@ def _as_lambda_list(optimizer, lr_lambda):
 
 
 class MultiplicativeLR(LRScheduler):
-    """Multiplies the rate by `lr_lambda(epoch)`, each epoch; one function, or one for each group."""
+    r"""Multiplies the present rate by a function of the epoch, in each epoch.
+
+    .. math::
+
+        \eta_t = \eta_{t-1} \, \lambda(t) = \eta_0 \prod_{i=1}^{t} \lambda(i)
+
+    Args:
+        optimizer: The optimizer whose groups' rates are set.
+        lr_lambda: The function :math:`\lambda` from an epoch to a factor, or a list of one function for each group.
+        last_epoch: Epoch to resume after; -1 begins. Otherwise each group needs its ``"initial_lr"``. Default: -1.
+
+    Raises:
+        ValueError: The number of functions is not that of the groups.
+        TypeError: ``lr_lambda`` is not callable.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5 if epoch < 4 else 1.0)
+        >>> rates = []
+        >>> for epoch in range(6):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [1.0, 0.5, 0.25, 0.125, 0.125, 0.125]
+
+    See also:
+        `LambdaLR`.
+    """
 
     def __init__(
         self,
@@ -112,16 +170,49 @@ class MultiplicativeLR(LRScheduler):
         ]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state, without the optimizer and plain functions."""
+        """Returns the state, without the optimizer.
+
+        Returns:
+            The attributes by name. A callable object is stored by its attributes; a plain function is not stored.
+        """
         return _function_state(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load the result of `state_dict`."""
+        """Loads the state that `state_dict` returned; plain functions stay as they are.
+
+        Args:
+            state_dict: A result of `state_dict`.
+        """
         _load_function_state(self, state_dict)
 
 
 class StepLR(LRScheduler):
-    """The rate times gamma every `step_size` epochs."""
+    r"""Multiplies the rate by a factor every few epochs.
+
+    .. math::
+
+        \eta_t = \eta_0 \, \gamma^{\lfloor t / s \rfloor}
+
+    Args:
+        optimizer: The optimizer whose groups' rates are set.
+        step_size: Number :math:`s` of epochs between two changes.
+        gamma: Factor :math:`\gamma`. Default: 0.1.
+        last_epoch: Epoch to resume after; -1 begins. Otherwise each group needs its ``"initial_lr"``. Default: -1.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+        >>> rates = []
+        >>> for epoch in range(6):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [1.0, 1.0, 0.5, 0.5, 0.25, 0.25]
+
+    See also:
+        `MultiStepLR`, `ExponentialLR`.
+    """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size = step_size
@@ -139,7 +230,34 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """The rate times gamma at each of the epochs `milestones`."""
+    r"""Multiplies the rate by a factor at given epochs.
+
+    .. math::
+
+        \eta_t = \eta_0 \, \gamma^{n_t}
+
+    Here :math:`n_t` is the number of milestones that are at most :math:`t`.
+
+    Args:
+        optimizer: The optimizer whose groups' rates are set.
+        milestones: The epochs of the changes. An epoch that occurs twice counts twice.
+        gamma: Factor :math:`\gamma`. Default: 0.1.
+        last_epoch: Epoch to resume after; -1 begins. Otherwise each group needs its ``"initial_lr"``. Default: -1.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 4], gamma=0.5)
+        >>> rates = []
+        >>> for epoch in range(6):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [1.0, 0.5, 0.5, 0.5, 0.25, 0.25]
+
+    See also:
+        `StepLR`.
+    """
 
     def __init__(
         self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1, last_epoch: int = -1
@@ -160,7 +278,33 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """Multiplies the rate by `factor` for the first `total_iters` epochs."""
+    """Multiplies the rate by a factor during the first epochs.
+
+    The rate is ``factor`` times the initial rate before the epoch ``total_iters``, and the initial rate from then on.
+
+    Args:
+        optimizer: The optimizer whose groups' rates are set.
+        factor: The factor; in [0, 1]. Default: 1/3.
+        total_iters: Number of epochs with the factor. Default: 5.
+        last_epoch: Epoch to resume after; -1 begins. Otherwise each group needs its ``"initial_lr"``. Default: -1.
+
+    Raises:
+        ValueError: ``factor`` is out of range.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=3)
+        >>> rates = []
+        >>> for epoch in range(6):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [0.5, 0.5, 0.5, 1.0, 1.0, 1.0]
+
+    See also:
+        `LinearLR`.
+    """
 
     def __init__(
         self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
@@ -185,8 +329,35 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """Multiplies the rate by a factor that changes linearly from `start_factor` to `end_factor` in `total_iters`
-    epochs.
+    r"""Multiplies the rate by a factor that changes linearly, for example to warm up.
+
+    .. math::
+
+        \eta_t = \eta_0 \left( a + (b - a) \frac{\min(t, T)}{T} \right)
+
+    Args:
+        optimizer: The optimizer whose groups' rates are set.
+        start_factor: Factor :math:`a` at epoch 0; in (0, 1]. Default: 1/3.
+        end_factor: Factor :math:`b` from epoch :math:`T` on; in [0, 1]. Default: 1.
+        total_iters: The epoch :math:`T` at which the change ends. Default: 5.
+        last_epoch: Epoch to resume after; -1 begins. Otherwise each group needs its ``"initial_lr"``. Default: -1.
+
+    Raises:
+        ValueError: A factor is out of range.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.25, total_iters=3)
+        >>> rates = []
+        >>> for epoch in range(6):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [0.25, 0.5, 0.75, 1.0, 1.0, 1.0]
+
+    See also:
+        `ConstantLR`, `PolynomialLR`.
     """
 
     def __init__(
@@ -222,7 +393,31 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """The rate times gamma every epoch."""
+    r"""Multiplies the rate by a factor in each epoch.
+
+    .. math::
+
+        \eta_t = \eta_0 \, \gamma^t
+
+    Args:
+        optimizer: The optimizer whose groups' rates are set.
+        gamma: Factor :math:`\gamma`.
+        last_epoch: Epoch to resume after; -1 begins. Otherwise each group needs its ``"initial_lr"``. Default: -1.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+        >>> rates = []
+        >>> for epoch in range(6):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [1.0, 0.5, 0.25, 0.125, 0.0625, 0.0312]
+
+    See also:
+        `StepLR`.
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -239,8 +434,37 @@ class ExponentialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """eta_min + (base_lr - eta_min) (1 + cos(pi epoch / T_max)) / 2 (Loshchilov and Hutter 2017), in its recursive
-    form.
+    r"""Lowers the rate along half a period of a cosine.
+
+    .. math::
+
+        \eta_t = \eta_{\min} + \frac{1}{2} (\eta_0 - \eta_{\min}) \left( 1 + \cos \frac{\pi t}{T} \right)
+
+    After epoch :math:`T` the rate rises again along the cosine. Each step changes the present rate by the recursive
+    form of the formula, so that the scheduler may be chained with others.
+
+    Args:
+        optimizer: The optimizer whose groups' rates are set.
+        T_max: The epoch :math:`T` at which the rate is lowest.
+        eta_min: The lowest rate :math:`\eta_{\min}`. Default: 0.
+        last_epoch: Epoch to resume after; -1 begins. Otherwise each group needs its ``"initial_lr"``. Default: -1.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
+        >>> rates = []
+        >>> for epoch in range(6):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [1.0, 0.8536, 0.5, 0.1464, 0.0, 0.1464]
+
+    References:
+        - I. Loshchilov, F. Hutter. SGDR: Stochastic gradient descent with warm restarts. 2017.
+
+    See also:
+        `CosineAnnealingWarmRestarts`.
     """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
@@ -271,7 +495,32 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """base_lr (1 - epoch / total_iters)^power, then 0."""
+    r"""Lowers the rate to 0 along a polynomial.
+
+    .. math::
+
+        \eta_t = \eta_0 \left( 1 - \frac{\min(t, T)}{T} \right)^p
+
+    Args:
+        optimizer: The optimizer whose groups' rates are set.
+        total_iters: The epoch :math:`T` from which the rate is 0. Default: 5.
+        power: Exponent :math:`p`. Default: 1.
+        last_epoch: Epoch to resume after; -1 begins. Otherwise each group needs its ``"initial_lr"``. Default: -1.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4, power=2.0)
+        >>> rates = []
+        >>> for epoch in range(6):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [1.0, 0.5625, 0.25, 0.0625, 0.0, 0.0]
+
+    See also:
+        `LinearLR`.
+    """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters = total_iters
@@ -290,225 +539,6 @@ class PolynomialLR(LRScheduler):
     def _get_closed_form_lr(self):
         share = (1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power
         return [base * share for base in self.base_lrs]
-
-
-def _nested_state(scheduler):
-    state = {key: value for key, value in scheduler.__dict__.items() if key not in ("optimizer", "_schedulers")}
-    state["_schedulers"] = [inner.state_dict() for inner in scheduler._schedulers]
-    return state
-
-
-def _load_nested(scheduler, state_dict):
-    inner_states = state_dict["_schedulers"]
-    scheduler.__dict__.update({key: value for key, value in state_dict.items() if key != "_schedulers"})
-    for inner, state in zip(scheduler._schedulers, inner_states, strict=True):
-        inner.load_state_dict(state)
-
-
-def _check_schedulers(name, schedulers, optimizer):
-    """TypeError or ValueError for a scheduler that `name` cannot step."""
-    for place, scheduler in enumerate(schedulers):
-        if not hasattr(scheduler, "optimizer"):
-            raise TypeError(f"{name} at index {place} should have `optimizer` as its attribute.")
-        if isinstance(scheduler, ReduceLROnPlateau):
-            raise ValueError(
-                f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be "
-                f"specified when calling `step`, but got one at index {place} in the given schedulers sequence."
-            )
-        if optimizer != scheduler.optimizer:
-            raise ValueError(
-                f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
-                f"{type(scheduler).__name__} at index {place} has {scheduler.optimizer}, which is different from "
-                f"{type(optimizer).__name__}."
-            )
-
-
-class SequentialLR(LRScheduler):
-    """Several schedulers in sequence, with changes at the epochs `milestones` (one less than schedulers)."""
-
-    def __init__(
-        self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1
-    ) -> None:
-        name = type(self).__name__
-        if len(schedulers) < 1:
-            raise ValueError(f"{name} expects at least one scheduler, but got no scheduler.")
-        _check_schedulers(name, schedulers, optimizer)
-        if len(milestones) != len(schedulers) - 1:
-            raise ValueError(
-                "Sequential Schedulers expects number of schedulers provided to be one more than the number of "
-                f"milestone points, but got number of schedulers {len(schedulers)} and the number of milestones to "
-                f"be equal to {len(milestones)}"
-            )
-        self._schedulers = schedulers
-        self._milestones = milestones
-        self.last_epoch = last_epoch + 1
-        self.optimizer = optimizer
-        # Each scheduler has done its initial step; only the first one's counts.
-        for group in optimizer.param_groups:
-            _update_param_group_val(group, "lr", group["initial_lr"])
-        self.recursive_undo()
-        schedulers[0]._initial_step()
-        self._last_lr = schedulers[0].get_last_lr()
-
-    def recursive_undo(self, sched: LRScheduler | None = None) -> None:
-        """Undo the last step of the inner schedulers, recursively."""
-        scheduler: Any = self if sched is None else sched
-        if hasattr(scheduler, "_schedulers"):
-            for one in scheduler._schedulers:
-                self.recursive_undo(one)
-        elif hasattr(scheduler, "last_epoch"):
-            scheduler.last_epoch -= 1
-
-    def step(self) -> Any:
-        """Go to the next epoch."""
-        self.last_epoch += 1
-        place = bisect_right(self._milestones, self.last_epoch)
-        scheduler = self._schedulers[place]
-        if place > 0 and self._milestones[place - 1] == self.last_epoch:
-            scheduler._update_lr(0)
-        else:
-            scheduler.step()
-        self._last_lr = scheduler.get_last_lr()
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the state, with those of the inner schedulers."""
-        return _nested_state(self)
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load the result of `state_dict`."""
-        _load_nested(self, state_dict)
-
-
-class ChainedScheduler(LRScheduler):
-    """Several schedulers stepped in one call: their factors multiply."""
-
-    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
-        name = type(self).__name__
-        if len(schedulers) < 1:
-            raise ValueError(f"{name} expects at least one scheduler to be chained, but got no scheduler.")
-        optimizer = optimizer or schedulers[0].optimizer
-        _check_schedulers(name, schedulers, optimizer)
-        self._schedulers = schedulers
-        self.optimizer = optimizer
-        self._last_lr = [_copy(group["lr"]) for group in optimizer.param_groups]
-
-    def step(self) -> Any:
-        """Step every scheduler."""
-        for scheduler in self._schedulers:
-            scheduler.step()
-        self._last_lr = [_copy(group["lr"]) for group in self._schedulers[-1].optimizer.param_groups]
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the state, with those of the inner schedulers."""
-        return _nested_state(self)
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load the result of `state_dict`."""
-        _load_nested(self, state_dict)
-
-
-class ReduceLROnPlateau(LRScheduler):
-    """Multiplies the rate by `factor` if the metric passed to `step(metric)` has not improved for more than `patience`
-    epochs.
-
-    mode: "min" or "max". threshold, threshold_mode: the least improvement, "rel" (to the best) or "abs". cooldown:
-    epochs after a reduction that do not count. min_lr: a lower bound, or one for each group. eps: smaller changes are
-    skipped.
-    """
-
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        mode: str = "min",
-        factor: float = 0.1,
-        patience: int = 10,
-        threshold: float = 1e-4,
-        threshold_mode: str = "rel",
-        cooldown: int = 0,
-        min_lr: float | list[float] | tuple[float, ...] = 0,
-        eps: float = 1e-8,
-    ) -> None:
-        if factor >= 1.0:
-            raise ValueError("Factor should be < 1.0.")
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
-        self.factor = factor
-        self.optimizer = optimizer
-        if isinstance(min_lr, (list, tuple)):
-            if len(min_lr) != len(optimizer.param_groups):
-                raise ValueError(f"expected {len(optimizer.param_groups)} min_lrs, got {len(min_lr)}")
-            self.default_min_lr: float | None = None
-            self.min_lrs: list[float] = list(min_lr)
-        else:
-            self.default_min_lr = min_lr
-            self.min_lrs = [min_lr] * len(optimizer.param_groups)
-        self.patience = patience
-        self.cooldown = cooldown
-        self.eps = eps
-        self.last_epoch = 0
-        self._last_lr = [_copy(group["lr"]) for group in optimizer.param_groups]
-        if mode not in ("min", "max"):
-            raise ValueError("mode " + mode + " is unknown!")
-        if threshold_mode not in ("rel", "abs"):
-            raise ValueError("threshold mode " + threshold_mode + " is unknown!")
-        self.mode_worse = math.inf if mode == "min" else -math.inf
-        self.mode = mode
-        self.threshold = threshold
-        self.threshold_mode = threshold_mode
-        self._reset()
-
-    def _reset(self):
-        self.best = self.mode_worse
-        self.cooldown_counter = 0
-        self.num_bad_epochs = 0
-
-    def step(self, metrics: float | Tensor, epoch: int | None = None) -> None:
-        """Record the metric of an epoch, and reduce the rates if it is time."""
-        current = float(metrics)
-        if epoch is None:
-            epoch = self.last_epoch + 1
-        else:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=3)
-        self.last_epoch = epoch
-        if self._is_better(current, self.best):
-            self.best = current
-            self.num_bad_epochs = 0
-        else:
-            self.num_bad_epochs += 1
-        if self.in_cooldown:
-            self.cooldown_counter -= 1
-            self.num_bad_epochs = 0
-        if self.num_bad_epochs > self.patience:
-            self._reduce_lr(epoch)
-            self.cooldown_counter = self.cooldown
-            self.num_bad_epochs = 0
-        self._last_lr = [_copy(group["lr"]) for group in self.optimizer.param_groups]
-
-    def _reduce_lr(self, epoch):
-        if len(self.optimizer.param_groups) != len(self.min_lrs):
-            if self.default_min_lr is None:
-                raise RuntimeError(
-                    f"The number of param groups in the `optimizer` ({len(self.optimizer.param_groups)}) differs "
-                    f"from when `ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a new "
-                    "param group being added to the optimizer. Please modify the `min_lrs` field to match the length "
-                    "of the `optimizer` param groups."
-                )
-            self.min_lrs = [self.default_min_lr] * len(self.optimizer.param_groups)
-        for group, smallest in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
-            old = float(group["lr"])
-            new = max(old * self.factor, smallest)
-            if old - new > self.eps:
-                _update_param_group_val(group, "lr", new)
-
-    @property
-    def in_cooldown(self) -> Any:
-        """True if epochs do not count yet after a reduction."""
-        return self.cooldown_counter > 0
-
-    def _is_better(self, a, best):
-        if self.threshold_mode == "rel":
-            return a < best * (1.0 - self.threshold) if self.mode == "min" else a > best * (self.threshold + 1.0)
-        return a < best - self.threshold if self.mode == "min" else a > best + self.threshold
 
 
 for _name in (*__all__, "_LRScheduler"):

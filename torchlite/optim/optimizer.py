@@ -43,8 +43,25 @@ required = _RequiredParameter()
 
 
 def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> Any:
-    """Call `hook(optimizer, args, kwargs)` before the step of every optimizer; it may return `(args, kwargs)`. The
-    optimizer is the first of args.
+    """Registers a hook that runs before the step of every optimizer.
+
+    Args:
+        hook: Called as ``hook(optimizer, args, kwargs)``; ``args`` begins with the optimizer. It returns ``None``, or
+            new ``(args, kwargs)`` for the step.
+
+    Returns:
+        A handle; its ``remove()`` removes the hook.
+
+    Example:
+        >>> from torchlite.optim.optimizer import register_optimizer_step_pre_hook
+        >>> names = []
+        >>> def note(optimizer, args, kwargs):
+        ...     names.append(type(optimizer).__name__)
+        >>> handle = register_optimizer_step_pre_hook(note)
+        >>> torch.optim.SGD([torch.zeros(1)]).step()
+        >>> handle.remove()
+        >>> names
+        ['SGD']
     """
     handle = RemovableHandle(_global_pre_hooks)
     _global_pre_hooks[handle.id] = hook
@@ -52,14 +69,39 @@ def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> Any:
 
 
 def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> Any:
-    """Call `hook(optimizer, args, kwargs)` after the step of every optimizer."""
+    """Registers a hook that runs after the step of every optimizer.
+
+    Args:
+        hook: Called as ``hook(optimizer, args, kwargs)``; ``args`` begins with the optimizer. Its result is ignored.
+
+    Returns:
+        A handle; its ``remove()`` removes the hook.
+
+    Example:
+        >>> from torchlite.optim.optimizer import register_optimizer_step_post_hook
+        >>> names = []
+        >>> def note(optimizer, args, kwargs):
+        ...     names.append(type(optimizer).__name__)
+        >>> handle = register_optimizer_step_post_hook(note)
+        >>> torch.optim.SGD([torch.zeros(1)]).step()
+        >>> handle.remove()
+        >>> names
+        ['SGD']
+    """
     handle = RemovableHandle(_global_post_hooks)
     _global_post_hooks[handle.id] = hook
     return handle
 
 
 def _wrap_with_hooks(step):
-    """Return `step` with hooks, which run once even if a subclass calls the step of its base."""
+    """Returns a step that runs the hooks, once even if a subclass calls the step of its base.
+
+    Args:
+        step: The ``step`` method of a class.
+
+    Returns:
+        The method with hooks.
+    """
 
     @functools.wraps(step)
     def run(self, *args, **kwargs):
@@ -113,11 +155,40 @@ _HOOK_TABLES = (
 
 
 class Optimizer:
-    """The base class of all optimizers.
+    """The base class of all optimizers: it holds parameter groups, their options and the state of each parameter.
 
-    params: tensors, (name, tensor) pairs, or dicts with `params` and group options (parameter groups). defaults: the
-    options of groups that do not set them. Attributes: `param_groups`, a list of dicts; `state`, a dict from parameter
-    to its state; `defaults`.
+    A subclass passes its options' values as ``defaults`` and defines `step`. A parameter group is a dict with
+    ``"params"`` and the options that differ from ``defaults``.
+
+    Args:
+        params: Parameters to optimize: tensors, ``(name, tensor)`` pairs, or dicts that are parameter groups. Tensors
+            must be leaves, unless the default ``differentiable`` is true.
+        defaults: Options of groups that do not set them.
+
+    Attributes:
+        param_groups (list[dict]): The groups, each with all options. Programs may change the options between steps.
+        state (dict): From each parameter to a dict of its state.
+        defaults (dict): The options' defaults.
+
+    Raises:
+        TypeError: ``params`` is one tensor, or holds something that is neither a tensor nor a group.
+        ValueError: ``params`` is empty, a parameter is not a leaf, or two groups share a parameter.
+
+    Example:
+        >>> class SignDescent(torch.optim.Optimizer):
+        ...     def __init__(self, params, lr=0.1):
+        ...         super().__init__(params, {"lr": lr})
+        ...     @torch.no_grad()
+        ...     def step(self, closure=None):
+        ...         for group in self.param_groups:
+        ...             for param in group["params"]:
+        ...                 param.add_(param.grad.sign(), alpha=-group["lr"])
+        >>> weight, bias = torch.ones(2, requires_grad=True), torch.ones(1, requires_grad=True)
+        >>> optimizer = SignDescent([{"params": [weight]}, {"params": [bias], "lr": 0.5}])
+        >>> (weight.sum() * 3 - bias.sum()).backward()
+        >>> optimizer.step()
+        >>> weight.detach(), bias.detach()
+        (tensor([0.9000, 0.9000]), tensor([1.5000]))
     """
 
     _optimizer_step_pre_hooks: OrderedDict[int, Any]
@@ -183,36 +254,88 @@ class Optimizer:
     # Hooks
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> Any:
-        """Call `hook(optimizer, args, kwargs)` before every step; it may return `(args, kwargs)`. The optimizer is the
-        first of args.
+        """Registers a hook that runs before each step of this optimizer.
+
+        Args:
+            hook: Called as ``hook(optimizer, args, kwargs)``; ``args`` begins with the optimizer. It returns ``None``,
+                or new ``(args, kwargs)`` for the step.
+
+        Returns:
+            A handle; its ``remove()`` removes the hook.
         """
         return _add_hook(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> Any:
-        """Call `hook(optimizer, args, kwargs)` after every step."""
+        """Registers a hook that runs after each step of this optimizer.
+
+        Args:
+            hook: Called as ``hook(optimizer, args, kwargs)``; ``args`` begins with the optimizer. Its result is
+                ignored.
+
+        Returns:
+            A handle; its ``remove()`` removes the hook.
+        """
         return _add_hook(self._optimizer_step_post_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Any:
-        """Call `hook(optimizer)` before `state_dict`."""
+        """Registers a hook that runs before `state_dict`.
+
+        Args:
+            hook: Called as ``hook(optimizer)``.
+            prepend: Whether the hook runs before those registered so far. Default: ``False``.
+
+        Returns:
+            A handle; its ``remove()`` removes the hook.
+        """
         return _add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Any:
-        """Call `hook(optimizer, state_dict)` after `state_dict`; it may return another dict."""
+        """Registers a hook that runs after `state_dict`.
+
+        Args:
+            hook: Called as ``hook(optimizer, state_dict)``. It may change the dict, or return another one.
+            prepend: Whether the hook runs before those registered so far. Default: ``False``.
+
+        Returns:
+            A handle; its ``remove()`` removes the hook.
+        """
         return _add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Any:
-        """Call `hook(optimizer, state_dict)` before `load_state_dict`; it may return another dict."""
+        """Registers a hook that runs before `load_state_dict`.
+
+        Args:
+            hook: Called as ``hook(optimizer, state_dict)`` with a shallow copy of the dict. It may return another one.
+            prepend: Whether the hook runs before those registered so far. Default: ``False``.
+
+        Returns:
+            A handle; its ``remove()`` removes the hook.
+        """
         return _add_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Any:
-        """Call `hook(optimizer)` after `load_state_dict`."""
+        """Registers a hook that runs after `load_state_dict`.
+
+        Args:
+            hook: Called as ``hook(optimizer)``.
+            prepend: Whether the hook runs before those registered so far. Default: ``False``.
+
+        Returns:
+            A handle; its ``remove()`` removes the hook.
+        """
         return _add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
     # State
 
     def state_dict(self) -> dict[str, Any]:
-        """`{"state": {number: {...}}, "param_groups": [...]}` with parameters replaced by their numbers, in the order
-        of the groups.
+        """Returns the options and the state as a dict, for a checkpoint.
+
+        Returns:
+            ``{"state": {number: {...}}, "param_groups": [...]}``. Numbers stand for the parameters, in the order of the
+            groups. The tensors are those of the optimizer, not copies.
+
+        See also:
+            `load_state_dict`.
         """
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
@@ -249,8 +372,16 @@ class Optimizer:
         )
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load the result of `state_dict`. ValueError if the number or the sizes of the groups differ from this
-        optimizer's.
+        """Loads the options and the state that `state_dict` returned.
+
+        Tensors of the state are moved to the device of their parameter and cast to its dtype if it is floating point;
+        step counts keep theirs, unless the group is ``fused`` or ``capturable``.
+
+        Args:
+            state_dict: A result of `state_dict`, of an optimizer with the same groups in the same order.
+
+        Raises:
+            ValueError: The number or the sizes of the groups differ from this optimizer's.
         """
         state_dict = state_dict.copy()
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
@@ -292,7 +423,12 @@ class Optimizer:
             hook(self)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Clear (or, with `set_to_none=False`, zero) the gradients of all parameters."""
+        """Clears the gradients of all parameters.
+
+        Args:
+            set_to_none: Whether to set them to ``None``; ``False`` fills them with zeros. A step skips parameters
+                without a gradient. Default: ``True``.
+        """
         if set_to_none:
             for group in self.param_groups:
                 _multi.forget_gradients(group["params"])
@@ -307,12 +443,30 @@ class Optimizer:
                     param.grad.zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters from their gradients; `closure` recomputes the loss if the optimizer needs it."""
+        """Updates the parameters from their gradients; subclasses define it.
+
+        Args:
+            closure: Computes the loss and its gradients again, and returns the loss. Default: ``None``.
+
+        Returns:
+            The result of ``closure``; ``None`` without one.
+
+        Raises:
+            NotImplementedError: The subclass does not define it.
+        """
         raise NotImplementedError
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add a group: a dict with `params` and the options that differ from the defaults. Each parameter may be in one
-        group only.
+        """Adds a parameter group, for example of layers that are trained from now on.
+
+        Args:
+            param_group: A dict with ``"params"`` (a tensor, or tensors or ``(name, tensor)`` pairs in a sequence) and
+                the options that differ from the defaults. The dict itself becomes the group.
+
+        Raises:
+            TypeError: ``param_group`` is no dict, its parameters are a set, or one is not a tensor.
+            ValueError: A parameter is not a leaf or is in another group, a required option is missing, or only some
+                parameters have names.
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")

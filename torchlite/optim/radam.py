@@ -33,8 +33,62 @@ __all__ = ["RAdam"]
 
 
 class RAdam(Optimizer):
-    """Adam with the variance of its adaptive rate rectified; plain momentum while that variance is not tractable (Liu
-    et al. 2019).
+    r"""RAdam: Adam with a rectified adaptive rate, and plain momentum in the first steps.
+
+    .. math::
+
+        \begin{aligned}
+        g_t &= \nabla f_t(\theta_{t-1}) + \lambda \theta_{t-1} \\
+        m_t &= \beta_1 m_{t-1} + (1 - \beta_1) g_t \\
+        v_t &= \beta_2 v_{t-1} + (1 - \beta_2) g_t^2 \\
+        \rho_\infty &= \frac{2}{1 - \beta_2} - 1 \\
+        \rho_t &= \rho_\infty - \frac{2 t \beta_2^t}{1 - \beta_2^t} \\
+        r_t &= \sqrt{\frac{(\rho_t - 4)(\rho_t - 2) \rho_\infty}{(\rho_\infty - 4)(\rho_\infty - 2) \rho_t}} \\
+        \theta_t &= \theta_{t-1} - \frac{\gamma m_t}{1 - \beta_1^t} \cdot
+        \begin{cases}
+        r_t \sqrt{1 - \beta_2^t} / (\sqrt{v_t} + \epsilon) & \text{if } \rho_t > 5 \\
+        1 & \text{else}
+        \end{cases}
+        \end{aligned}
+
+    Here :math:`f_t` is the objective, :math:`\gamma` is ``lr`` and :math:`\lambda` is ``weight_decay``.
+    :math:`\rho_t` is the length of a simple moving average that is equivalent to :math:`v_t`. With the default
+    ``betas`` the adaptive rate begins at step 6.
+
+    Args:
+        params: Parameters to optimize: tensors, ``(name, tensor)`` pairs, or dicts that are parameter groups.
+        lr: Learning rate :math:`\gamma`, a number or a one-element tensor; at least 0. Default: 1e-3.
+        betas: Decay rates :math:`\beta_1` and :math:`\beta_2` of the two averages; each in [0, 1). Default: (0.9,
+            0.999).
+        eps: Term :math:`\epsilon` of the denominator; at least 0. Default: 1e-8.
+        weight_decay: Factor :math:`\lambda` of the L2 penalty; at least 0. Default: 0.
+        decoupled_weight_decay: Whether to multiply the parameter by :math:`1 - \gamma \lambda` before the step, as
+            `AdamW` does, instead of adding to the gradient. Default: ``False``.
+        foreach: Accepted for PyTorch's signature; the result is the same for all values. Default: ``None``.
+        maximize: Whether to maximize the objective; the gradient is negated before all else. Default: ``False``.
+        capturable: Whether state scalars stay on the parameter's device, so that a CUDA graph can capture the step.
+            Default: ``False``.
+        differentiable: Whether autograd records the step, so that gradients flow through it. Default: ``False``.
+
+    Raises:
+        ValueError: An option is out of range, or ``params`` is empty.
+        RuntimeError: A gradient is sparse (in `step`).
+
+    Example:
+        >>> weight = torch.nn.Parameter(torch.ones(2))
+        >>> optimizer = torch.optim.RAdam([weight], lr=0.1)
+        >>> weight.sum().backward()
+        >>> optimizer.step()
+        >>> weight
+        Parameter containing:
+        tensor([0.9000, 0.9000], requires_grad=True)
+
+    References:
+        - L. Liu, H. Jiang, P. He, W. Chen, X. Liu, J. Gao, J. Han. On the variance of the adaptive learning rate and
+          beyond. 2020.
+
+    See also:
+        `Adam`.
     """
 
     def __init__(
@@ -55,7 +109,15 @@ class RAdam(Optimizer):
         super().__init__(params, _checked_options(locals(), names))
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters once. Returns the closure's loss."""
+        """Updates the parameters once, from their gradients.
+
+        Args:
+            closure: Computes the loss and its gradients again, and returns the loss. It runs with gradients enabled.
+                Default: ``None``.
+
+        Returns:
+            The result of ``closure``; ``None`` without one.
+        """
         return _run_single_tensor(self, closure, _init_state, _update)
 
 

@@ -31,8 +31,51 @@ __all__ = ["RMSprop"]
 
 
 class RMSprop(Optimizer):
-    """Steps divided by the root of a running average of squared gradients (Hinton's lecture; centered: Graves 2013),
-    optionally with momentum.
+    r"""RMSprop: divides each gradient by the root of a running average of squared gradients.
+
+    .. math::
+
+        \begin{aligned}
+        g_t &= \nabla f_t(\theta_{t-1}) + \lambda \theta_{t-1} \\
+        v_t &= \alpha v_{t-1} + (1 - \alpha) g_t^2 \\
+        b_t &= \mu b_{t-1} + \frac{g_t}{\sqrt{v_t} + \epsilon} \\
+        \theta_t &= \theta_{t-1} - \gamma b_t
+        \end{aligned}
+
+    Here :math:`f_t` is the objective, :math:`\gamma` is ``lr`` and :math:`\lambda` is ``weight_decay``.
+    With ``centered`` the root is of :math:`v_t - a_t^2`, an estimate of the variance;
+    :math:`a_t = \alpha a_{t-1} + (1 - \alpha) g_t` is a running mean of the gradient.
+
+    Args:
+        params: Parameters to optimize: tensors, ``(name, tensor)`` pairs, or dicts that are parameter groups.
+        lr: Learning rate :math:`\gamma`, a number or a one-element tensor; at least 0. Default: 1e-2.
+        alpha: Decay rate :math:`\alpha` of the averages; at least 0. Default: 0.99.
+        eps: Term :math:`\epsilon` of the denominator; at least 0. Default: 1e-8.
+        weight_decay: Factor :math:`\lambda` of the L2 penalty; at least 0. Default: 0.
+        momentum: Momentum :math:`\mu`; at least 0. Default: 0.
+        centered: Whether to divide by the root of the variance instead of the mean square. Default: ``False``.
+        capturable: Whether state scalars stay on the parameter's device, so that a CUDA graph can capture the step.
+            Default: ``False``.
+        foreach: Accepted for PyTorch's signature; the result is the same for all values. Default: ``None``.
+        maximize: Whether to maximize the objective; the gradient is negated before all else. Default: ``False``.
+        differentiable: Whether autograd records the step, so that gradients flow through it. Default: ``False``.
+
+    Raises:
+        ValueError: An option is out of range, or ``params`` is empty.
+        RuntimeError: A gradient is sparse (in `step`).
+
+    Example:
+        >>> weight = torch.nn.Parameter(torch.ones(2))
+        >>> optimizer = torch.optim.RMSprop([weight], lr=0.01)
+        >>> weight.sum().backward()
+        >>> optimizer.step()
+        >>> weight
+        Parameter containing:
+        tensor([0.9000, 0.9000], requires_grad=True)
+
+    References:
+        - T. Tieleman, G. Hinton. Lecture 6.5: RMSprop. Neural networks for machine learning, 2012.
+        - A. Graves. Generating sequences with recurrent neural networks. 2013 (``centered``).
     """
 
     def __init__(
@@ -61,7 +104,15 @@ class RMSprop(Optimizer):
         )
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters once. Returns the closure's loss."""
+        """Updates the parameters once, from their gradients.
+
+        Args:
+            closure: Computes the loss and its gradients again, and returns the loss. It runs with gradients enabled.
+                Default: ``None``.
+
+        Returns:
+            The result of ``closure``; ``None`` without one.
+        """
         loss = None if closure is None else _evaluate_closure(closure)
         for number, group in enumerate(self.param_groups):
             names = (

@@ -34,16 +34,52 @@ _NONE, _MOMENTUM = (), ("momentum_buffer",)
 
 
 class SGD(Optimizer):
-    """Stochastic gradient descent, optionally with momentum (Polyak 1964) or Nesterov's (Sutskever et al. 2013).
+    r"""Stochastic gradient descent, optionally with momentum.
 
-    g = gradient + weight_decay p; b = momentum b + (1 - dampening) g (g itself at the first step); p -= lr (b, or g +
-    momentum b with `nesterov`).
+    .. math::
 
-    >>> weight = torchlite.nn.Parameter(torchlite.ones(2))
-    >>> optimizer = torchlite.optim.SGD([weight], lr=0.1)
-    >>> weight.sum().backward(); optimizer.step(); weight
-    Parameter containing:
-    tensor([0.9000, 0.9000], requires_grad=True)
+        \begin{aligned}
+        g_t &= \nabla f_t(\theta_{t-1}) + \lambda \theta_{t-1} \\
+        b_t &= \mu b_{t-1} + (1 - \tau) g_t, \quad b_1 = g_1 \\
+        \theta_t &= \theta_{t-1} - \gamma b_t
+        \end{aligned}
+
+    Here :math:`f_t` is the objective, :math:`\gamma` is ``lr`` and :math:`\lambda` is ``weight_decay``.
+    With ``nesterov`` the last line is :math:`\theta_t = \theta_{t-1} - \gamma (g_t + \mu b_t)`. Without momentum it is
+    :math:`\theta_t = \theta_{t-1} - \gamma g_t`. Gradients may be sparse.
+
+    Args:
+        params: Parameters to optimize: tensors, ``(name, tensor)`` pairs, or dicts that are parameter groups.
+        lr: Learning rate :math:`\gamma`, a number or a one-element tensor; at least 0. Default: 1e-3.
+        momentum: Momentum :math:`\mu`; at least 0. Default: 0.
+        dampening: Dampening :math:`\tau` of the momentum. Default: 0.
+        weight_decay: Factor :math:`\lambda` of the L2 penalty; at least 0. Default: 0.
+        nesterov: Whether to use Nesterov momentum; it needs momentum and no dampening. Default: ``False``.
+        maximize: Whether to maximize the objective; the gradient is negated before all else. Default: ``False``.
+        foreach: Accepted for PyTorch's signature; the result is the same for all values. Excludes ``fused``. Default:
+            ``None``.
+        differentiable: Whether autograd records the step, so that gradients flow through it. Default: ``False``.
+        fused: Whether the step applies the scale of a `torch.amp.GradScaler` in its kernel, and skips there if a
+            gradient is infinite, without a read by the host. Parameters must be floating point. Excludes ``foreach``
+            and ``differentiable``. Default: ``None``.
+
+    Raises:
+        ValueError: An option is out of range, ``params`` is empty, or ``nesterov`` has no momentum or has dampening.
+        RuntimeError: ``fused`` is combined with an option that it excludes.
+
+    Example:
+        >>> weight = torch.nn.Parameter(torch.ones(2))
+        >>> optimizer = torch.optim.SGD([weight], lr=0.1, momentum=0.9)
+        >>> weight.sum().backward()
+        >>> optimizer.step()
+        >>> weight
+        Parameter containing:
+        tensor([0.9000, 0.9000], requires_grad=True)
+
+    References:
+        - B. T. Polyak. Some methods of speeding up the convergence of iteration methods. 1964 (momentum).
+        - I. Sutskever, J. Martens, G. Dahl, G. Hinton. On the importance of initialization and momentum in deep
+          learning. 2013 (``nesterov``).
     """
 
     def __init__(
@@ -76,7 +112,15 @@ class SGD(Optimizer):
         _add_missing_options(self, nesterov=False, maximize=False, foreach=None, differentiable=False, fused=False)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters once. Returns the closure's loss."""
+        """Updates the parameters once, from their gradients.
+
+        Args:
+            closure: Computes the loss and its gradients again, and returns the loss. It runs with gradients enabled.
+                Default: ``None``.
+
+        Returns:
+            The result of ``closure``; ``None`` without one.
+        """
         loss = None if closure is None else _evaluate_closure(closure)
         for number, group in enumerate(self.param_groups):
             scaler, names = _scaler_tensors(self, group), _MOMENTUM if group["momentum"] != 0 else _NONE

@@ -21,7 +21,46 @@ __all__ = ["SparseAdam"]
 
 
 class SparseAdam(Optimizer):
-    """Adam for sparse gradients: only the rows with a gradient move, and only their moments."""
+    r"""Adam for sparse gradients: only the elements that a gradient specifies move, and only their averages.
+
+    .. math::
+
+        \begin{aligned}
+        m_t &= \beta_1 m_{t-1} + (1 - \beta_1) g_t \\
+        v_t &= \beta_2 v_{t-1} + (1 - \beta_2) g_t^2 \\
+        \theta_t &= \theta_{t-1} - \gamma \, \frac{\sqrt{1 - \beta_2^t}}{1 - \beta_1^t} \,
+        \frac{m_t}{\sqrt{v_t} + \epsilon}
+        \end{aligned}
+
+    Here :math:`g_t` are the specified values of the gradient and :math:`\gamma` is ``lr``. The step :math:`t` counts
+    all steps of the parameter. A `torch.nn.Embedding` with ``sparse=True`` has such gradients.
+
+    Args:
+        params: Dense real parameters: tensors, ``(name, tensor)`` pairs, or dicts that are parameter groups.
+        lr: Learning rate :math:`\gamma`, a number or a one-element tensor; greater than 0. Default: 1e-3.
+        betas: Decay rates :math:`\beta_1` and :math:`\beta_2` of the two averages; each in [0, 1). Default: (0.9,
+            0.999).
+        eps: Term :math:`\epsilon` of the denominator; greater than 0. Default: 1e-8.
+        maximize: Whether to maximize the objective; the gradient is negated before all else. Default: ``False``.
+
+    Raises:
+        ValueError: An option is out of range, ``params`` is empty, or a parameter is sparse or complex.
+        RuntimeError: A gradient is dense (in `step`).
+
+    Example:
+        >>> table = torch.nn.Embedding(3, 2, sparse=True)
+        >>> _ = torch.nn.init.ones_(table.weight)
+        >>> optimizer = torch.optim.SparseAdam(table.parameters(), lr=0.1)
+        >>> table(torch.tensor([1])).sum().backward()
+        >>> optimizer.step()
+        >>> table.weight.detach()
+        tensor([[1.0000, 1.0000],
+                [0.9000, 0.9000],
+                [1.0000, 1.0000]])
+
+    See also:
+        `Adam`.
+    """
 
     def __init__(
         self,
@@ -53,7 +92,18 @@ class SparseAdam(Optimizer):
                 raise ValueError(f"{name} params at indices {found}: SparseAdam {what}")
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters once. Returns the closure's loss."""
+        """Updates the parameters once, from their gradients.
+
+        Args:
+            closure: Computes the loss and its gradients again, and returns the loss. It runs with gradients enabled.
+                Default: ``None``.
+
+        Returns:
+            The result of ``closure``; ``None`` without one.
+
+        Raises:
+            RuntimeError: A gradient is dense.
+        """
         loss = _evaluate_closure(closure)
         with torch.no_grad():
             for group in self.param_groups:

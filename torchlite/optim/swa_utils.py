@@ -8,6 +8,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 from torchlite.nn import Module
 
 from ._lr_scheduler_base import LRScheduler, _format_param, _warn_outside_step
@@ -32,7 +33,25 @@ __all__ = [
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Any:
-    """A `multi_avg_fn` for exponential moving averages: average = decay average + (1 - decay) value."""
+    """Returns a ``multi_avg_fn`` of `AveragedModel` for exponential moving averages.
+
+    The average becomes ``decay * average + (1 - decay) * value``.
+
+    Args:
+        decay: Weight of the present average; in [0, 1]. Default: 0.999.
+
+    Returns:
+        A function of the averages, the values and their number, which changes the averages in place.
+
+    Raises:
+        ValueError: ``decay`` is out of range.
+
+    Example:
+        >>> average = torch.zeros(2)
+        >>> torch.optim.swa_utils.get_ema_multi_avg_fn(0.75)([average], [torch.ones(2)], 1)
+        >>> average
+        tensor([0.2500, 0.2500])
+    """
     if decay < 0.0 or decay > 1.0:
         raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
     average_one = get_ema_avg_fn(decay)
@@ -49,7 +68,17 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Any:
 
 
 def get_swa_multi_avg_fn() -> Any:
-    """A `multi_avg_fn` for the mean of all values."""
+    """Returns a ``multi_avg_fn`` of `AveragedModel` for the mean of all values.
+
+    Returns:
+        A function of the averages, the values and the number of values so far, which changes the averages in place.
+
+    Example:
+        >>> average = torch.zeros(2)
+        >>> torch.optim.swa_utils.get_swa_multi_avg_fn()([average], [torch.ones(2)], 3)
+        >>> average
+        tensor([0.2500, 0.2500])
+    """
     average_one = get_swa_avg_fn()
 
     def update(averages, values, num_averaged):
@@ -61,7 +90,23 @@ def get_swa_multi_avg_fn() -> Any:
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Any:
-    """An `avg_fn` for exponential moving averages."""
+    """Returns an ``avg_fn`` of `AveragedModel` for exponential moving averages.
+
+    The average becomes ``decay * average + (1 - decay) * value``.
+
+    Args:
+        decay: Weight of the present average; in [0, 1]. Default: 0.999.
+
+    Returns:
+        A function of an average, a value and the number of values so far, which returns the new average.
+
+    Raises:
+        ValueError: ``decay`` is out of range.
+
+    Example:
+        >>> torch.optim.swa_utils.get_ema_avg_fn(0.75)(torch.zeros(2), torch.ones(2), 1)
+        tensor([0.2500, 0.2500])
+    """
     if decay < 0.0 or decay > 1.0:
         raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
 
@@ -73,7 +118,17 @@ def get_ema_avg_fn(decay: float = 0.999) -> Any:
 
 
 def get_swa_avg_fn() -> Any:
-    """An `avg_fn` for the mean of all values."""
+    """Returns an ``avg_fn`` of `AveragedModel` for the mean of all values.
+
+    The average becomes ``average + (value - average) / (count + 1)``.
+
+    Returns:
+        A function of an average, a value and the number of values so far, which returns the new average.
+
+    Example:
+        >>> torch.optim.swa_utils.get_swa_avg_fn()(torch.zeros(2), torch.ones(2), 3)
+        tensor([0.2500, 0.2500])
+    """
 
     def update(average, value, num_averaged):
         with torch.no_grad():
@@ -83,10 +138,47 @@ def get_swa_avg_fn() -> Any:
 
 
 class AveragedModel(Module):
-    """A copy of `model` with averaged parameters; `update_parameters(model)` adds the present ones to the averages.
+    """A copy of a model whose parameters are averages over training.
 
-    avg_fn(average, value, count) or multi_avg_fn(averages, values, count): how to average; by default the mean.
-    use_buffers: average the buffers too (else they are copied). Called like the model.
+    `update_parameters` adds the present parameters of a model to the averages; the first call copies them. The averaged
+    model is called like the model.
+
+    Args:
+        model: The model to copy.
+        device: Device of the copy. Default: that of the model.
+        avg_fn: A function of an average, a value and the number of values so far, which returns the new average.
+            Default: the mean, as of `get_swa_avg_fn`.
+        multi_avg_fn: A function of the lists of averages and values and the number of values so far, which changes the
+            averages in place. Excludes ``avg_fn``. Default: ``None``.
+        use_buffers: Whether buffers are averaged too, not copied. Default: ``False``.
+
+    Shape:
+        - Input and output: those of ``model``.
+
+    Attributes:
+        module (Module): The copy with the averages.
+        n_averaged (Tensor): Number of the averaged values.
+
+    Raises:
+        AssertionError: Both functions are given.
+
+    Example:
+        >>> model = torch.nn.Linear(1, 1, bias=False)
+        >>> averaged = torch.optim.swa_utils.AveragedModel(model)
+        >>> for value in (1.0, 2.0, 6.0):
+        ...     _ = torch.nn.init.constant_(model.weight, value)
+        ...     averaged.update_parameters(model)
+        >>> averaged.module.weight.item()
+        3.0
+        >>> averaged(torch.ones(1, 1)).item()
+        3.0
+
+    References:
+        - P. Izmailov, D. Podoprikhin, T. Garipov, D. Vetrov, A. G. Wilson. Averaging weights leads to wider optima and
+          better generalization. 2018.
+
+    See also:
+        `update_bn`, `SWALR`, `get_ema_multi_avg_fn`.
     """
 
     def __init__(
@@ -112,7 +204,11 @@ class AveragedModel(Module):
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Any) -> Any:
-        """Add the parameters of `model` to the averages."""
+        """Adds the present parameters of a model to the averages.
+
+        Args:
+            model: A model with the parameters and buffers of the copied one.
+        """
         averages = [tensor.detach() for tensor in _averaged_tensors(self, self.module)]
         values = [
             tensor.detach().to(average.device)
@@ -140,8 +236,24 @@ def _averaged_tensors(model, module):
 
 
 def update_bn(loader: Any, model: Any, device: DeviceLike = None) -> Any:
-    """Recompute the running statistics of every batch norm in `model`, as cumulative means over the batches of
-    `loader`.
+    """Computes the running statistics of a model's batch norms anew, from one pass over data.
+
+    They become the means over the batches of ``loader``. An averaged model needs this, since its statistics are those
+    of another model. The model keeps its mode; without batch norms nothing is done.
+
+    Args:
+        loader: An iterable of batches. The first element of a list or tuple is the model's input.
+        model: The model.
+        device: Device to which each batch is moved. Default: batches stay where they are.
+
+    Example:
+        >>> model = torch.nn.BatchNorm1d(1)
+        >>> torch.optim.swa_utils.update_bn([torch.tensor([[1.0], [3.0]]), torch.tensor([[4.0], [8.0]])], model)
+        >>> model.running_mean
+        tensor([4.])
+
+    See also:
+        `AveragedModel`.
     """
     momenta = {
         module: module.momentum
@@ -166,8 +278,39 @@ def update_bn(loader: Any, model: Any, device: DeviceLike = None) -> Any:
 
 
 class SWALR(LRScheduler):
-    """Anneals the rate from its present value to `swa_lr` in `anneal_epochs` epochs ("cos" or "linear"), then leaves it
-    there.
+    r"""Moves the rate from its present value to a constant one, for stochastic weight averaging.
+
+    .. math::
+
+        \eta_t = (1 - \alpha_t) \, \eta_0 + \alpha_t \, \eta_{\text{swa}}
+
+    :math:`\alpha_t` goes from 0 to 1 in ``anneal_epochs`` epochs, linearly or as
+    :math:`\frac{1}{2} (1 - \cos (\pi t / T))`, and stays 1.
+
+    Args:
+        optimizer: The optimizer whose groups' rates are set.
+        swa_lr: The last rate :math:`\eta_{\text{swa}}`, or a list of one for each group.
+        anneal_epochs: Number :math:`T` of epochs of the change; an int of at least 0. Default: 10.
+        anneal_strategy: ``"cos"`` or ``"linear"``. Default: ``"cos"``.
+        last_epoch: Epoch to resume after; -1 begins. Otherwise each group needs its ``"initial_lr"``. Default: -1.
+
+    Raises:
+        ValueError: An argument is out of range, or a list does not fit the groups.
+        TypeError: ``optimizer`` is not an `Optimizer`.
+
+    Example:
+        >>> optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+        >>> scheduler = torch.optim.swa_utils.SWALR(optimizer, 0.5, anneal_epochs=4, anneal_strategy="linear")
+        >>> rates = []
+        >>> for epoch in range(6):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [1.0, 0.875, 0.75, 0.625, 0.5, 0.5]
+
+    See also:
+        `AveragedModel`.
     """
 
     def __init__(
@@ -207,3 +350,6 @@ def _anneal_fraction(scheduler, epoch):
     """Return the annealing progress towards swa_lr at an epoch, from 0 to 1."""
     t = max(0, min(1, epoch / max(1, scheduler.anneal_epochs)))
     return t if scheduler._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
+
+
+__dir__ = make_module_dir(globals())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from torchlite._settings.module_dir import make_module_dir
+
 __all__ = ["is_available", "mark", "range", "range_pop", "range_push"]
 
 
@@ -17,3 +19,6 @@ def _refuse(*args: Any, **kwargs: Any) -> NoReturn:
 
 
 mark = range = range_pop = range_push = _refuse
+
+
+__dir__ = make_module_dir(globals())

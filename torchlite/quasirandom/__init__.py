@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 from .sobol_numbers import MAX_BIT, MAX_DIM, direction_numbers
 
@@ -10,20 +11,34 @@ __all__ = ["SobolEngine"]
 
 
 class SobolEngine:
-    """Points of a (scrambled) Sobol' sequence, which fill the unit cube evenly: of each 2**k in a row every binary box
-    of volume 2**-k has about one.
+    """Draws the points of a Sobol' sequence, a quasi-random sequence that fills the unit cube evenly.
 
-    ``dimension`` is from 1 to 21201, else ValueError. With ``scramble=True`` the points are mixed by a random linear
-    map and a random shift, drawn with ``seed`` (or by the global generator), which keeps the evenness; the stream is
-    PyTorch's. Direction numbers are those of Joe and Kuo. There are 2**30 points.
+    Of each :math:`2^k` consecutive points, aligned to a multiple of :math:`2^k`, every dimension has one in each
+    interval of length :math:`2^{-k}`. The direction numbers are those of Joe and Kuo. There are :math:`2^{30}` points.
+    With scrambling, a random linear map and a random shift of the binary digits keep that evenness. The stream is
+    PyTorch's.
 
-    >>> engine = torch.quasirandom.SobolEngine(2)
-    >>> engine.draw(3)
-    tensor([[0.0000, 0.0000],
-            [0.5000, 0.5000],
-            [0.7500, 0.2500]])
-    >>> engine.draw()
-    tensor([[0.2500, 0.7500]])
+    Args:
+        dimension: Number of dimensions, from 1 to 21201.
+        scramble: Whether to scramble the points. Default: ``False``.
+        seed: Seed of the scrambling. Default: ``None``, the default generator is used.
+
+    Raises:
+        ValueError: ``dimension`` is out of its range.
+
+    Example:
+        >>> engine = torch.quasirandom.SobolEngine(2)
+        >>> engine.draw(3)
+        tensor([[0.0000, 0.0000],
+                [0.5000, 0.5000],
+                [0.7500, 0.2500]])
+        >>> engine.draw()
+        tensor([[0.2500, 0.7500]])
+
+    References:
+        S. Joe and F. Y. Kuo, "Constructing Sobol sequences with better two-dimensional projections", 2008.
+
+        A. B. Owen, "Randomly permuted (t,m,s)-nets and (t,s)-sequences", 1995.
     """
 
     MAXBIT = MAX_BIT
@@ -44,14 +59,26 @@ class SobolEngine:
         self.num_generated = 0
 
     def draw(self, n: int = 1, out: torch.Tensor | None = None, dtype: torch.dtype | None = None) -> torch.Tensor:
-        """The next ``n`` points, of shape ``(n, dimension)``, in ``dtype`` (float32 or float64; None is the default
-        dtype). ``out`` takes them as well; it is resized.
+        """Draw the next points.
 
-        >>> torch.quasirandom.SobolEngine(1).draw(4, dtype=torch.float64)
-        tensor([[0.0000],
-                [0.5000],
-                [0.7500],
-                [0.2500]], dtype=torch.float64)
+        Args:
+            n: Number of points. Default: 1.
+            out: Tensor to write the points to; it is resized. Default: ``None``, a new tensor.
+            dtype: ``torch.float32`` or ``torch.float64``. Default: ``None``, the default dtype.
+
+        Returns:
+            A tensor of shape ``(n, dimension)`` with numbers in :math:`[0, 1)`, or ``out``.
+
+        Raises:
+            RuntimeError: ``n`` is negative.
+            NotImplementedError: ``dtype`` is another one.
+
+        Example:
+            >>> torch.quasirandom.SobolEngine(1).draw(4, dtype=torch.float64)
+            tensor([[0.0000],
+                    [0.5000],
+                    [0.7500],
+                    [0.2500]], dtype=torch.float64)
         """
         dtype = torch.get_default_dtype() if dtype is None else dtype
         if self.num_generated:
@@ -67,10 +94,22 @@ class SobolEngine:
         return out
 
     def draw_base2(self, m: int, out: torch.Tensor | None = None, dtype: torch.dtype | None = None) -> torch.Tensor:
-        """The next ``2**m`` points. ValueError if there are not a power of two of them altogether then.
+        """Draw the next :math:`2^m` points.
 
-        >>> torch.quasirandom.SobolEngine(3).draw_base2(4).shape
-        torch.Size([16, 3])
+        Args:
+            m: Logarithm to base 2 of the number of points.
+            out: Tensor to write the points to; it is resized. Default: ``None``, a new tensor.
+            dtype: ``torch.float32`` or ``torch.float64``. Default: ``None``, the default dtype.
+
+        Returns:
+            A tensor of shape ``(2**m, dimension)``, or ``out``.
+
+        Raises:
+            ValueError: The number of all points drawn would not be a power of two.
+
+        Example:
+            >>> torch.quasirandom.SobolEngine(3).draw_base2(4).shape
+            torch.Size([16, 3])
         """
         n = 2**m
         total = self.num_generated + n
@@ -83,16 +122,27 @@ class SobolEngine:
         return self.draw(n=n, out=out, dtype=dtype)
 
     def reset(self) -> SobolEngine:
-        """Goes back to the first point, and returns the engine."""
+        """Go back to the first point.
+
+        Returns:
+            The engine.
+        """
         self.quasi.copy_(self.shift)
         self.num_generated = 0
         return self
 
     def fast_forward(self, n: int) -> SobolEngine:
-        """Leaves out ``n`` points, and returns the engine.
+        """Skip points.
 
-        >>> torch.quasirandom.SobolEngine(1).fast_forward(2).draw()
-        tensor([[0.7500]])
+        Args:
+            n: Number of points to skip.
+
+        Returns:
+            The engine.
+
+        Example:
+            >>> torch.quasirandom.SobolEngine(1).fast_forward(2).draw()
+            tensor([[0.7500]])
         """
         last = self.num_generated - 1 if self.num_generated else 0
         steps = n if self.num_generated else n - 1
@@ -154,3 +204,6 @@ class SobolEngine:
         if self.seed is not None:
             told.append(f"seed={self.seed}")
         return f"{self.__class__.__name__}({', '.join(told)})"
+
+
+__dir__ = make_module_dir(globals())

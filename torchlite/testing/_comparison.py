@@ -243,14 +243,36 @@ def assert_close(
     check_stride: bool = False,
     msg: str | Callable[[str], str] | None = None,
 ) -> None:
-    """AssertionError unless |actual - expected| <= atol + rtol * |expected| everywhere, for tensors, numbers, arrays,
-    and sequences or mappings of them.
+    r"""Asserts that values are close.
 
-    Tolerances default by dtype (float32: rtol 1.3e-6, atol 1e-5; float64: 1e-7 both; integers exact). Also compared:
-    shape, dtype, device (switch off with check_*). TypeError for values that cannot be compared.
+    .. math::
 
-    >>> import torchlite as torch
-    >>> torch.testing.assert_close(torch.tensor(1.0), torch.tensor(1.0 + 1e-7))
+        |\text{actual} - \text{expected}| \le \text{atol} + \text{rtol} \cdot |\text{expected}|
+
+    The values are tensors, numbers, arrays, and sequences or mappings of these. Shapes are compared too.
+
+    Args:
+        actual: The value that is tested.
+        expected: The value that it should have.
+        allow_subclasses: Whether the types may differ where one is a subclass of the other. Default: ``True``.
+        rtol: Relative tolerance. Default by the dtype: 1e-3 for float16, 1.6e-2 for bfloat16, 1.3e-6 for float32, 1e-7
+            for float64, 0 for integers. Give both tolerances or none.
+        atol: Absolute tolerance. Default by the dtype: 1e-5, 1e-7 for float64, 0 for integers.
+        equal_nan: Whether NaN equals NaN. Default: ``False``.
+        check_device: Whether devices must be equal. Default: ``True``.
+        check_dtype: Whether dtypes must be equal. Default: ``True``.
+        check_layout: Whether layouts must be equal. Default: ``True``.
+        check_stride: Whether strides must be equal. Default: ``False``.
+        msg: Message of the error, or a function of the generated message that returns it. Default: ``None``.
+
+    Raises:
+        AssertionError: The values are not close.
+        TypeError: Values cannot be compared.
+        ValueError: One tolerance is given and the other is not.
+
+    Example:
+        >>> import torchlite as torch
+        >>> torch.testing.assert_close(torch.tensor(1.0), torch.tensor(1.0 + 1e-7))
     """
     comparison = _Comparison(
         msg,
@@ -275,7 +297,24 @@ def assert_allclose(
     equal_nan: bool = True,
     msg: str = "",
 ) -> None:
-    """Deprecated: `assert_close` without its checks of device and dtype."""
+    """Asserts that tensors are close, whatever their dtypes; deprecated in favour of `assert_close`.
+
+    Args:
+        actual: The value that is tested.
+        expected: The value that it should have.
+        rtol: Relative tolerance. Default: by the dtype, as in `assert_close`.
+        atol: Absolute tolerance. Default: by the dtype.
+        equal_nan: Whether NaN equals NaN. Default: ``True``.
+        msg: Message of the error. Default: made from the values.
+
+    Raises:
+        AssertionError: The values are not close.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     torch.testing.assert_allclose(torch.ones(2), [1, 1])
+    """
     warnings.warn(
         "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. Please "
         "use `torch.testing.assert_close()` instead.",

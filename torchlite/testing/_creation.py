@@ -75,16 +75,28 @@ def make_tensor(
     exclude_zero: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Return a tensor of random values in [low, high): by default -9 to 9 (integers -9 to 9 with both ends, unsigned
-    ones 0 to 9, bools both). Limits outside the dtype's are clamped to them. With `noncontiguous` the elements are not
-    adjacent in memory, with `exclude_zero` zeros become the smallest positive value.
+    """Returns a tensor of random values from the interval [low, high).
 
-    ValueError for an empty interval, for `requires_grad` of a dtype without gradients, and for `noncontiguous` with a
-    `memory_format`.
+    Args:
+        *shape: Sizes, or one sequence of them.
+        dtype: Dtype of the tensor.
+        device: Its device.
+        low: Lower end of the interval, clamped to the dtype's range. Default: -9, and 0 for unsigned integers and bool.
+        high: Upper end, clamped likewise. Default: 9 for floating-point numbers, 10 for integers, 2 for bool.
+        requires_grad: Whether the tensor requires grad. Default: ``False``.
+        noncontiguous: Whether its elements are not adjacent in memory. Default: ``False``.
+        exclude_zero: Whether zeros become the smallest positive value. Default: ``False``.
+        memory_format: Order of the dimensions in memory. Default: contiguous.
 
-    >>> import torchlite as torch
-    >>> torch.testing.make_tensor(2, 3, dtype=torch.float32, device="cpu").shape
-    torch.Size([2, 3])
+    Raises:
+        TypeError: ``dtype`` is no dtype.
+        ValueError: The interval is empty, ``requires_grad`` comes with an integer dtype, or ``noncontiguous`` with a
+            ``memory_format``.
+
+    Example:
+        >>> import torchlite as torch
+        >>> torch.testing.make_tensor(2, 3, dtype=torch.float32, device="cpu").shape
+        torch.Size([2, 3])
     """
     if not isinstance(dtype, torch.dtype):
         raise TypeError(

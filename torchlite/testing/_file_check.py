@@ -8,10 +8,11 @@ __all__ = ["FileCheck"]
 
 
 class FileCheck:
-    """Checks of a text in sequence, done by `run(text)`. RuntimeError if one fails.
+    r"""Checks of a text in sequence, which `run` does.
 
-    >>> from torchlite.testing import FileCheck
-    >>> FileCheck().check("add").check_not("mul").check_next("sub").run("add\\nsub\\n")
+    Example:
+        >>> from torchlite.testing import FileCheck
+        >>> FileCheck().check("add").check_not("mul").check_next("sub").run("add\nsub\n")
     """
 
     def __init__(self) -> None:
@@ -22,35 +23,72 @@ class FileCheck:
         return self
 
     def check(self, test_string: str) -> FileCheck:
-        """Check that the text comes after the previous match."""
+        """Checks that a text comes after the previous match.
+
+        Args:
+            test_string: The text.
+        """
         return self._add_check("check", test_string)
 
     def check_next(self, test_string: str) -> FileCheck:
-        """Check that the text is in the next line."""
+        """Checks that a text is in the line after the previous match.
+
+        Args:
+            test_string: The text.
+        """
         return self._add_check("next", test_string)
 
     def check_same(self, test_string: str) -> FileCheck:
-        """Check that the text comes after the previous match, in the same line."""
+        """Checks that a text comes after the previous match, in the same line.
+
+        Args:
+            test_string: The text.
+        """
         return self._add_check("same", test_string)
 
     def check_not(self, test_string: str) -> FileCheck:
-        """Check that the text is absent between the previous and the next match."""
+        """Checks that a text is absent between the previous and the next match.
+
+        Args:
+            test_string: The text.
+        """
         return self._add_check("not", test_string)
 
     def check_dag(self, test_string: str) -> FileCheck:
-        """Check that the text comes after the previous match; several such checks match in any order."""
+        """Checks that a text comes after the previous match; several such checks match in any order.
+
+        Args:
+            test_string: The text.
+        """
         return self._add_check("dag", test_string)
 
     def check_count(self, test_string: str, count: int, exactly: bool = False) -> FileCheck:
-        """Check that the text comes `count` times; with `exactly` no more."""
+        """Checks that a text comes several times.
+
+        Args:
+            test_string: The text.
+            count: How often it comes.
+            exactly: Whether it may not come more often. Default: ``False``.
+        """
         return self._add_check("count", test_string, count, exactly)
 
     def check_source_highlighted(self, test_string: str) -> FileCheck:
-        """Check that the text is highlighted by marks in the line below."""
+        """Checks that marks in the line below highlight a text.
+
+        Args:
+            test_string: The text.
+        """
         return self._add_check("highlighted", test_string)
 
     def run(self, test_file: str) -> None:
-        """Run the checks."""
+        """Runs the checks.
+
+        Args:
+            test_file: The text that is checked.
+
+        Raises:
+            RuntimeError: A check fails, or there are no checks.
+        """
         if not self._checks:
             raise RuntimeError("a FileCheck without checks")
         text, place = str(test_file), 0

@@ -3,6 +3,8 @@
 import importlib
 from typing import TYPE_CHECKING
 
+from torchlite._settings.module_dir import make_module_dir
+
 _MODULES = {
     "_device", "_python_dispatch", "_pytree", "benchmark", "checkpoint", "collect_env", "cpp_extension", "data",
     "deterministic", "dlpack", "flop_counter", "hooks", "model_zoo", "module_tracker", "serialization", "tensorboard",
@@ -27,3 +29,6 @@ else:
             found = globals()[name] = getattr(importlib.import_module(f".{_MODULE_OF[name]}", __name__), name)
             return found
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+__dir__ = make_module_dir(globals(), "swap_tensors")

@@ -43,9 +43,21 @@ def _replace_at(values, places, items):
 class BackwardHook:
     """The backward hooks of one call of a module.
 
-    `setup_input_hook(args)` returns the arguments, and `setup_output_hook(result)` the result, with identity functions
-    that observe the gradients. user_hooks: `hook(module, grad_input, grad_output)`; user_pre_hooks: `hook(module,
-    grad_output)`.
+    `setup_input_hook` and `setup_output_hook` put identity functions around arguments and result, which observe the
+    gradients.
+
+    Args:
+        module: The module.
+        user_hooks: Functions ``hook(module, grad_input, grad_output)``.
+        user_pre_hooks: Functions ``hook(module, grad_output)``.
+
+    Example:
+        >>> from torchlite.utils.hooks import BackwardHook
+        >>> layer, x = torch.nn.ReLU(), torch.ones(2, requires_grad=True)
+        >>> hook = BackwardHook(layer, [lambda module, inputs, outputs: print(outputs)], [])
+        >>> (args,) = hook.setup_input_hook((x,))
+        >>> hook.setup_output_hook(layer(args)).sum().backward()
+        (tensor([1., 1.]),)
     """
 
     def __init__(self, module, user_hooks, user_pre_hooks):
@@ -116,14 +128,22 @@ class BackwardHook:
         return grads
 
     def setup_input_hook(self, args):
-        """Return the arguments, with tensors that require grad tapped; called before `setup_output_hook`."""
+        """Returns the arguments, with hooks on those that require grad. Call it before `setup_output_hook`.
+
+        Args:
+            args: Tuple of the module's arguments.
+        """
         self.n_inputs = len(args)
         tapped = self._attach_hook_function(args, self._run_backward_hooks, True)
         self.inputs_tapped = tapped is not None
         return args if tapped is None else tapped
 
     def setup_output_hook(self, args):
-        """Return the result, a tensor or a tuple, with tensors that require grad tapped; other values are unchanged."""
+        """Returns the result, with hooks on tensors that require grad.
+
+        Args:
+            args: The module's result, a tensor or a tuple.
+        """
         tapped = self._attach_hook_function(_as_tuple(args), self._run_backward_pre_hooks, False)
         if tapped is None:
             return args

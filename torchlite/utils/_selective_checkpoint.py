@@ -37,7 +37,15 @@ def _aten_overload(op: Any, args: Any, kwargs: Any) -> OpOverload:
 
 
 class CheckpointPolicy(enum.Enum):
-    """The policy of an op: its result is saved (`*_SAVE`) or recomputed (`*_RECOMPUTE`)."""
+    """What becomes of an op's result in selective checkpointing.
+
+    `MUST_SAVE` and `PREFER_SAVE` save it; `MUST_RECOMPUTE` and `PREFER_RECOMPUTE` recompute it.
+
+    Example:
+        >>> from torchlite.utils.checkpoint import CheckpointPolicy
+        >>> CheckpointPolicy.MUST_SAVE.name
+        'MUST_SAVE'
+    """
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
@@ -46,7 +54,16 @@ class CheckpointPolicy(enum.Enum):
 
 
 class SelectiveCheckpointContext:
-    """The first argument of a policy."""
+    """The first argument of a policy of selective checkpointing.
+
+    Args:
+        is_recompute: Whether the op runs in the recomputation.
+
+    Example:
+        >>> from torchlite.utils.checkpoint import SelectiveCheckpointContext
+        >>> SelectiveCheckpointContext(is_recompute=True).is_recompute
+        True
+    """
 
     def __init__(self, *, is_recompute: bool) -> None:
         self.is_recompute = is_recompute
@@ -152,18 +169,28 @@ class _CachedTorchDispatchMode(_SelectiveCheckpointMode):
 
 
 def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> Any:
-    """Return two context managers for `checkpoint`'s `context_fn`, which save the results of the chosen ops.
+    """Returns two context managers for `checkpoint`'s `context_fn`, which save the results of chosen ops.
 
-    policy_fn_or_list: a list of overloads of `torch.ops.aten` to save, or a function `(ctx, op, *args, **kwargs)` that
-    returns a CheckpointPolicy or a bool; `ctx.is_recompute` is true in the recomputation. RuntimeError in backward if a
-    saved result was written to, unless `allow_cache_entry_mutation`, or if backward runs a second time.
+    Args:
+        policy_fn_or_list: A list of overloads of ``torch.ops.aten`` to save, or a function ``(ctx, op, *args,
+            **kwargs)`` that returns a `CheckpointPolicy` or a bool. ``ctx.is_recompute`` is true in the recomputation.
+        allow_cache_entry_mutation: Whether saved results may be written to. Default: ``False``.
 
-    >>> import functools
-    >>> import torchlite as torch
-    >>> from torchlite.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
-    >>> context = functools.partial(create_selective_checkpoint_contexts, [torch.ops.aten.mm.default])
-    >>> x = torch.ones(2, 2, requires_grad=True)
-    >>> checkpoint(lambda x: (x @ x).exp().sum(), x, use_reentrant=False, context_fn=context).backward()
+    Returns:
+        Context managers for the first run and for the recomputation. Backward raises RuntimeError where a saved result
+        was written to, and where it runs a second time.
+
+    Raises:
+        ValueError: The list has something else than overloads.
+        TypeError: The policy is neither a list nor a function.
+
+    Example:
+        >>> import functools
+        >>> import torchlite as torch
+        >>> from torchlite.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
+        >>> context = functools.partial(create_selective_checkpoint_contexts, [torch.ops.aten.mm.default])
+        >>> x = torch.ones(2, 2, requires_grad=True)
+        >>> checkpoint(lambda x: (x @ x).exp().sum(), x, use_reentrant=False, context_fn=context).backward()
     """
     if isinstance(policy_fn_or_list, list):
         for op in policy_fn_or_list:

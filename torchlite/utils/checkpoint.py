@@ -10,6 +10,8 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .. import Tensor
 from .._dispatch.interceptors import Interceptor
 from .._dispatch.public_functions import torch
@@ -35,13 +37,29 @@ __all__ = [
 
 
 class CheckpointError(RuntimeError):
-    """The recomputation of a checkpointed function saved other tensors than the first run."""
+    """Raised where the recomputation of a checkpointed function saves other tensors than the first run.
+
+    Example:
+        >>> from torchlite.utils.checkpoint import CheckpointError
+        >>> issubclass(CheckpointError, RuntimeError)
+        True
+    """
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The inputs with their tensors cut off from the graph, each wanting a gradient as before.
+    """Returns inputs with their tensors detached from the graph, each requiring grad as before.
 
-    RuntimeError for anything but a tuple.
+    Args:
+        inputs: Tuple of tensors and other values.
+
+    Raises:
+        RuntimeError: ``inputs`` is no tuple.
+
+    Example:
+        >>> from torchlite.utils.checkpoint import detach_variable
+        >>> x = torch.ones(2, requires_grad=True).exp()
+        >>> detach_variable((x, 3))[0].is_leaf
+        True
     """
     if not isinstance(inputs, tuple):
         raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
@@ -49,19 +67,40 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def check_backward_validity(inputs: Any) -> None:
-    """Warn if no input requires grad."""
+    """Warns if no input requires grad.
+
+    Args:
+        inputs: The inputs.
+
+    Example:
+        >>> from torchlite.utils.checkpoint import check_backward_validity
+        >>> check_backward_validity([torch.ones(2, requires_grad=True)])
+    """
     if not any(one.requires_grad for one in inputs if isinstance(one, Tensor)):
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
 
 class DefaultDeviceType:
-    """The device type whose generator states a checkpoint saves if no argument is on a device."""
+    """The device type whose generator states a checkpoint saves if no argument is on a device.
+
+    Example:
+        >>> from torchlite.utils.checkpoint import DefaultDeviceType
+        >>> before = DefaultDeviceType.get_device_type()
+        >>> DefaultDeviceType.set_device_type("cpu")
+        >>> DefaultDeviceType.get_device_type()
+        'cpu'
+        >>> DefaultDeviceType.set_device_type(before)
+    """
 
     _default_device_type: str | None = None
 
     @staticmethod
     def set_device_type(device: str = "cuda") -> None:
-        """Set it."""
+        """Sets the device type.
+
+        Args:
+            device: Name of the type. Default: ``"cuda"``.
+        """
         DefaultDeviceType._default_device_type = device
 
     @staticmethod
@@ -118,26 +157,49 @@ def _deprecated_override(name: str, value: bool | None) -> Any:
 
 
 def set_checkpoint_early_stop(enable: bool) -> Any:
-    """Context manager: recomputations of checkpointed parts stop, or do not stop (`enable=False`), once all tensors
-    that backward needs exist.
+    """Context manager that sets whether recomputations stop once all tensors that backward needs exist.
 
-    >>> import torchlite as torch
-    >>> from torchlite.utils.checkpoint import checkpoint, set_checkpoint_early_stop
-    >>> x = torch.ones(2, requires_grad=True)
-    >>> with set_checkpoint_early_stop(False):
-    ...     y = checkpoint(torch.exp, x, use_reentrant=False)
-    >>> y.sum().backward()
+    Args:
+        enable: Whether they stop. It overrides `checkpoint`'s ``early_stop``.
+
+    Example:
+        >>> import torchlite as torch
+        >>> from torchlite.utils.checkpoint import checkpoint, set_checkpoint_early_stop
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with set_checkpoint_early_stop(False):
+        ...     y = checkpoint(torch.exp, x, use_reentrant=False)
+        >>> y.sum().backward()
     """
     return _deprecated_override("early_stop", enable)
 
 
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Any:
-    """Context manager: override the `debug` argument of all checkpointed parts."""
+    """Context manager that overrides the `debug` argument of `checkpoint`.
+
+    Args:
+        enabled: The value; ``None`` leaves each call its own.
+
+    Example:
+        >>> from torchlite.utils.checkpoint import checkpoint, set_checkpoint_debug_enabled
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with set_checkpoint_debug_enabled(True):
+        ...     checkpoint(torch.exp, x, use_reentrant=False).sum().backward()
+        >>> x.grad
+        tensor([2.7183, 2.7183])
+    """
     return _deprecated_override("debug", enabled)
 
 
 def noop_context_fn() -> Any:
-    """Two context managers that do nothing: for the first run and for the second."""
+    """Returns two context managers that do nothing: for the first run and for the recomputation.
+
+    Example:
+        >>> from torchlite.utils.checkpoint import noop_context_fn
+        >>> first, second = noop_context_fn()
+        >>> with first:
+        ...     torch.ones(2) + 1
+        tensor([2., 2.])
+    """
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
@@ -169,7 +231,20 @@ class _AmbientState:
 
 
 class CheckpointFunction(Function):
-    """A checkpointed part as one autograd node, whose backward runs the part again with recording."""
+    """A checkpointed part as one autograd node, whose backward runs the part again with recording.
+
+    `checkpoint(use_reentrant=True)` applies it.
+
+    Args:
+        *args: No effect; it is applied and not called.
+        **kwargs: No effect.
+
+    Example:
+        >>> from torchlite.utils.checkpoint import checkpoint
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> checkpoint(torch.exp, x, use_reentrant=True).grad_fn.name()
+        'CheckpointFunctionBackward'
+    """
 
     @staticmethod
     def forward(ctx: Any, run: Any, surroundings: Any, *args: Any) -> Any:
@@ -204,16 +279,21 @@ class CheckpointFunction(Function):
 
 
 class GraphExecGroup:
-    """Context manager: checkpointed parts are recomputed at most once, in any number of backward passes; each saved
-    tensor serves one pass. For parts with `use_reentrant=False`. RuntimeError when nested.
+    """Context manager in which checkpointed parts are recomputed at most once, in any number of backward passes.
 
-    >>> import torchlite as torch
-    >>> from torchlite.utils.checkpoint import GraphExecGroup, checkpoint
-    >>> x = torch.ones(2, requires_grad=True)
-    >>> a, b = checkpoint(lambda x: (x.exp(), x.sin()), x, use_reentrant=False)
-    >>> with GraphExecGroup():
-    ...     a.sum().backward()
-    ...     b.sum().backward()
+    Each saved tensor serves one pass. It works for parts with `use_reentrant=False`.
+
+    Raises:
+        RuntimeError: It is entered inside another one.
+
+    Example:
+        >>> import torchlite as torch
+        >>> from torchlite.utils.checkpoint import GraphExecGroup, checkpoint
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> a, b = checkpoint(lambda x: (x.exp(), x.sin()), x, use_reentrant=False)
+        >>> with GraphExecGroup():
+        ...     a.sum().backward()
+        ...     b.sum().backward()
     """
 
     def __enter__(self) -> GraphExecGroup:
@@ -417,20 +497,44 @@ def checkpoint(
     early_stop: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """Return `function(*args, **kwargs)` without saving its intermediate tensors: backward runs it again.
+    """Returns `function(*args, **kwargs)` without saving its intermediate tensors: backward runs it again.
 
-    use_reentrant: True runs the part as one node (its inputs must require grad; `grad` and `backward(inputs=)` are
-    refused); False records the part and recomputes its saved tensors when the first is needed, up to the last needed
-    one (`early_stop`). context_fn returns two context managers, for the first run and for the recomputation. The random
-    state is replayed unless `preserve_rng_state` is False. CheckpointError if the recomputation saves other tensors,
-    unless `determinism_check` is "none"; with `debug` it names the ops of both.
+    It trades time for memory. Random numbers are the same in both runs.
 
-    >>> import torchlite as torch
-    >>> from torchlite.utils.checkpoint import checkpoint
-    >>> x = torch.ones(2, requires_grad=True)
-    >>> checkpoint(torch.exp, x, use_reentrant=False).sum().backward()
-    >>> x.grad
-    tensor([2.7183, 2.7183])
+    Args:
+        function: The function, or a module.
+        *args: Its positional arguments.
+        use_reentrant: ``False`` records the part and recomputes its saved tensors when the first is needed. ``True``
+            runs the part as one node: an input must require grad, and ``grad`` and ``backward(inputs=)`` are refused.
+            Give it explicitly; the default warns and is ``True``.
+        context_fn: Function that returns two context managers, for the first run and for the recomputation. Default:
+            none.
+        determinism_check: ``"default"`` compares the tensors that both runs save, ``"none"`` does not.
+        debug: Whether errors name the ops of both runs. Default: ``False``.
+        early_stop: Whether the recomputation stops after the last tensor that is needed. Default: ``True``.
+        **kwargs: Keyword arguments of the function, and ``preserve_rng_state`` (default ``True``), whether random
+            numbers are the same in both runs.
+
+    Returns:
+        The function's result.
+
+    Raises:
+        ValueError: An argument does not go with ``use_reentrant=True``, or ``determinism_check`` is unknown.
+        CheckpointError: In backward, where the recomputation saves other tensors.
+
+    Example:
+        >>> import torchlite as torch
+        >>> from torchlite.utils.checkpoint import checkpoint
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> checkpoint(torch.exp, x, use_reentrant=False).sum().backward()
+        >>> x.grad
+        tensor([2.7183, 2.7183])
+
+    References:
+        - T. Chen, B. Xu, C. Zhang, C. Guestrin. Training Deep Nets with Sublinear Memory Cost. 2016.
+
+    See also:
+        `checkpoint_sequential`, `create_selective_checkpoint_contexts`.
     """
     preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant is None:
@@ -491,7 +595,27 @@ def _warn_of_default(name: str, when: str) -> None:
 def checkpoint_sequential(
     functions: Any, segments: Any, input: Tensor, use_reentrant: Any = None, **kwargs: Any
 ) -> Any:
-    """A sequence of modules in `segments` parts, all but the last of them checkpointed."""
+    """Runs a sequence of modules in parts, all of which but the last are checkpointed.
+
+    Args:
+        functions: A `torch.nn.Sequential`, or a list of functions.
+        segments: Number of parts.
+        input: Input of the first module.
+        use_reentrant: As in `checkpoint`.
+        **kwargs: ``preserve_rng_state``, as in `checkpoint`.
+
+    Returns:
+        The result of the last module.
+
+    Raises:
+        ValueError: There are other keyword arguments.
+
+    Example:
+        >>> from torchlite.utils.checkpoint import checkpoint_sequential
+        >>> net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+        >>> checkpoint_sequential(net, 2, torch.ones(5, 3), use_reentrant=False).shape
+        torch.Size([5, 2])
+    """
     if use_reentrant is None:
         _warn_of_default(
             ".checkpoint_sequential", "In version 2.9 we will raise an exception if use_reentrant is not passed."
@@ -516,3 +640,6 @@ def checkpoint_sequential(
         end = start + size
         input = checkpoint(run(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
     return run(end, len(functions))(input)
+
+
+__dir__ = make_module_dir(globals(), hidden="checkpoint_context recompute_context")

@@ -12,6 +12,7 @@ from importlib import metadata
 from typing import Any, NamedTuple
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 TORCH_AVAILABLE = True
 _PACKAGES = re.compile("torch|numpy|pyopencl|cupy|scipy|onnx|triton|optree|pocl", re.IGNORECASE)
@@ -40,7 +41,17 @@ class SystemEnv(NamedTuple):
 
 
 def run(command: Any) -> tuple[int, str, str]:
-    """(return code, output, errors) of a command, a list or a line for the shell."""
+    """Runs a command and returns its exit code, output and errors.
+
+    Args:
+        command: List of the program and its arguments, or a line for the shell.
+
+    Example:
+        >>> import sys
+        >>> from torchlite.utils.collect_env import run
+        >>> run([sys.executable, "-c", "print(2)"])
+        (0, '2', '')
+    """
     found = subprocess.run(command, capture_output=True, shell=isinstance(command, str), check=False)
     encoding = locale.getpreferredencoding()
     out, error = (text.decode(encoding, "replace").strip() for text in (found.stdout, found.stderr))
@@ -48,20 +59,51 @@ def run(command: Any) -> tuple[int, str, str]:
 
 
 def run_and_read_all(run_lambda: Any, command: Any) -> str | None:
-    """Return the output of a command, or None if it fails."""
+    """Returns the output of a command, or None if it fails.
+
+    Args:
+        run_lambda: Function that runs a command, such as `run`.
+        command: The command.
+
+    Example:
+        >>> from torchlite.utils.collect_env import run_and_read_all
+        >>> run_and_read_all(lambda command: (0, "gcc 14.2", ""), "gcc --version")
+        'gcc 14.2'
+    """
     code, out, _ = run_lambda(command)
     return out if code == 0 else None
 
 
 def run_and_parse_first_match(run_lambda: Any, command: Any, regex: str) -> str | None:
-    """Return the first regex group in the output of a command, or None if it fails or does not match."""
+    """Returns the first group that a regular expression finds in a command's output, or None.
+
+    Args:
+        run_lambda: Function that runs a command, such as `run`.
+        command: The command.
+        regex: The expression, with a group.
+
+    Example:
+        >>> from torchlite.utils.collect_env import run_and_parse_first_match
+        >>> run_and_parse_first_match(lambda command: (0, "gcc 14.2", ""), "gcc --version", r"gcc (.*)")
+        '14.2'
+    """
     text = run_and_read_all(run_lambda, command)
     found = None if text is None else re.search(regex, text)
     return None if found is None else found.group(1)
 
 
 def run_and_return_first_line(run_lambda: Any, command: Any) -> str | None:
-    """Return the first line of a command's output, or None if it fails."""
+    """Returns the first line of a command's output, or None if it fails.
+
+    Args:
+        run_lambda: Function that runs a command, such as `run`.
+        command: The command.
+
+    Example:
+        >>> from torchlite.utils.collect_env import run_and_return_first_line
+        >>> run_and_return_first_line(lambda command: (1, "", "not found"), "nosuch") is None
+        True
+    """
     text = run_and_read_all(run_lambda, command)
     return None if text is None else text.split("\n")[0]
 
@@ -74,12 +116,27 @@ def _version_of_program(program: str) -> str | None:
 
 
 def get_python_platform() -> str:
-    """Python's name of the platform."""
+    """Returns Python's name of the platform.
+
+    Example:
+        >>> from torchlite.utils.collect_env import get_python_platform
+        >>> get_python_platform() != ""
+        True
+    """
     return platform.platform()
 
 
 def get_os(run_lambda: Any = run) -> str:
-    """The operating system. `run_lambda` has no effect: Python reads the system."""
+    """Returns the name of the operating system.
+
+    Args:
+        run_lambda: No effect: Python reads the system.
+
+    Example:
+        >>> from torchlite.utils.collect_env import get_os
+        >>> get_os() != ""
+        True
+    """
     if sys.platform.startswith("linux") and os.path.exists("/etc/os-release"):
         with open("/etc/os-release") as file:
             found = re.search(r'PRETTY_NAME="(.*)"', file.read())
@@ -89,12 +146,27 @@ def get_os(run_lambda: Any = run) -> str:
 
 
 def get_libc_version() -> str:
-    """The C library."""
+    """Returns the name and version of the C library, or "N/A".
+
+    Example:
+        >>> from torchlite.utils.collect_env import get_libc_version
+        >>> get_libc_version() != ""
+        True
+    """
     return "-".join(platform.libc_ver()) or "N/A"
 
 
 def get_cpu_info(run_lambda: Any = run) -> str:
-    """The processor. `run_lambda` has no effect: Python reads the system."""
+    """Returns the name of the processor and the number of its CPUs.
+
+    Args:
+        run_lambda: No effect: Python reads the system.
+
+    Example:
+        >>> from torchlite.utils.collect_env import get_cpu_info
+        >>> "CPUs" in get_cpu_info()
+        True
+    """
     if os.path.exists("/proc/cpuinfo"):
         with open("/proc/cpuinfo") as file:
             found = re.search(r"model name\s*:\s*(.*)", file.read())
@@ -104,8 +176,16 @@ def get_cpu_info(run_lambda: Any = run) -> str:
 
 
 def get_pip_packages(run_lambda: Any = run, patterns: Any = None) -> tuple[str, str]:
-    """(pip's name, the packages that matter with their versions). patterns: parts of the names that matter.
-    `run_lambda` has no effect: Python reads the packages.
+    """Returns pip's name, and the packages that matter with their versions, one a line.
+
+    Args:
+        run_lambda: No effect: Python reads the packages.
+        patterns: Parts of the names that matter. Default: NumPy, PyTorch and what works with them.
+
+    Example:
+        >>> from torchlite.utils.collect_env import get_pip_packages
+        >>> get_pip_packages(patterns=["numpy"])[1].startswith("numpy==")
+        True
     """
     found = {d.metadata["Name"]: d.version for d in metadata.distributions() if d.metadata["Name"]}
     wanted = _PACKAGES.search if patterns is None else lambda name: any(pattern in name for pattern in patterns)
@@ -120,7 +200,11 @@ def _list_opencl_devices() -> str:
 
 
 def get_env_info() -> SystemEnv:
-    """Collect the environment information."""
+    """Collects what bug reports need to say of the environment.
+
+    Returns:
+        A `SystemEnv`. `python -m torchlite.utils.collect_env` prints it.
+    """
     pip, packages = get_pip_packages()
     cuda = torch.cuda.is_available()
     return SystemEnv(
@@ -147,7 +231,16 @@ def get_env_info() -> SystemEnv:
 
 
 def pretty_str(envinfo: SystemEnv) -> str:
-    """Format the environment information."""
+    """Returns the text of a `SystemEnv`, one fact a line.
+
+    Args:
+        envinfo: A `SystemEnv`.
+
+    Example:
+        >>> from torchlite.utils.collect_env import SystemEnv, pretty_str
+        >>> print(pretty_str(SystemEnv("2.13", *[None] * (len(SystemEnv._fields) - 1))).splitlines()[0])
+        PyTorch version: 2.13
+    """
 
     def shown(value: Any) -> str:
         if value is None or value == "":
@@ -168,15 +261,18 @@ def pretty_str(envinfo: SystemEnv) -> str:
 
 
 def get_pretty_env_info() -> str:
-    """Collect and format the environment information."""
+    """Collects the facts of the environment and returns them as text."""
     return pretty_str(get_env_info())
 
 
 def main() -> None:
-    """Print it."""
+    """Prints the facts of the environment."""
     print("Collecting environment information...")
     print(get_pretty_env_info())
 
 
 if __name__ == "__main__":
     main()
+
+
+__dir__ = make_module_dir(globals(), "TORCH_AVAILABLE")

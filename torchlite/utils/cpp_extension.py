@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from typing import Any, NoReturn
 
+from torchlite._settings.module_dir import make_module_dir
+
 __all__ = [
     "BuildExtension", "CUDAExtension", "CppExtension", "include_paths", "is_ninja_available", "load", "load_inline",
 ]  # fmt: skip
@@ -15,7 +17,12 @@ IS_HIP_EXTENSION = False
 
 
 def is_ninja_available() -> bool:
-    """True if the build tool ninja is found."""
+    """Returns whether the build tool ninja is found.
+
+    Example:
+        >>> torch.utils.cpp_extension.is_ninja_available() in (True, False)
+        True
+    """
     return shutil.which("ninja") is not None
 
 
@@ -27,7 +34,15 @@ def _make_unsupported_function(name: str) -> Any:
         )
 
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = "NotImplementedError: there are no C++ libraries to build against."
+    refuse.__doc__ = """Raises NotImplementedError: there are no C++ libraries to build against.
+
+Args:
+    *args: No effect.
+    **kwargs: No effect.
+
+Raises:
+    NotImplementedError: Always.
+"""
     return refuse
 
 
@@ -37,9 +52,27 @@ load, load_inline, CppExtension, CUDAExtension, include_paths = map(
 
 
 class BuildExtension:
-    """A command for setup scripts; the constructor raises NotImplementedError."""
+    """Command of setup scripts, which raises NotImplementedError: there are no C++ libraries to build against.
+
+    Args:
+        *args: No effect.
+        **kwargs: No effect.
+
+    Raises:
+        NotImplementedError: Always.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         _make_unsupported_function("BuildExtension")()
 
-    with_options = classmethod(lambda cls, **options: cls)
+    @classmethod
+    def with_options(cls, **options: Any) -> type[BuildExtension]:
+        """Returns the class itself.
+
+        Args:
+            **options: No effect.
+        """
+        return cls
+
+
+__dir__ = make_module_dir(globals(), "CUDA_HOME IS_HIP_EXTENSION ROCM_HOME")

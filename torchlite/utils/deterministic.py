@@ -11,6 +11,8 @@ from __future__ import annotations
 import sys
 import types
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._settings.backend_flags import FLAGS
 
 
@@ -26,3 +28,6 @@ class _Module(types.ModuleType):
 
 
 sys.modules[__name__].__class__ = _Module
+
+
+__dir__ = make_module_dir(globals())

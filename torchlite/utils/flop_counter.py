@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 from torchlite.autograd import _flop_counter
 from torchlite.utils import _pytree
 from torchlite.utils._python_dispatch import TorchDispatchMode
@@ -34,9 +35,23 @@ def _shape_wrapper(formula: Callable[..., int]) -> Callable[..., int]:
 
 
 def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Callable], Callable]:
-    """Decorator that registers the count of an op, a function of the argument shapes and `out_shape`; with `get_raw`,
-    of the arguments and `out_val`. ValueError for anything but a packet of `torch.ops`, RuntimeError for a registered
-    one.
+    """Returns a decorator that registers how the operations of an op are counted.
+
+    Args:
+        targets: A packet of ``torch.ops``, or a list of them.
+        get_raw: ``True`` calls the function with the op's arguments and ``out_val``; ``False`` with the shapes of
+            tensors and ``out_shape``. Default: ``False``.
+
+    Raises:
+        ValueError: A target is no packet.
+        RuntimeError: A target is registered already.
+
+    Example:
+        >>> from torchlite.utils.flop_counter import flop_registry, register_flop_formula
+        >>> @register_flop_formula(torch.ops.aten.hypot)
+        ... def count_hypot(x, y, out_shape=None):
+        ...     return 4 * out_shape.numel()
+        >>> del flop_registry[torch.ops.aten.hypot]
     """
 
     def register(formula: Callable) -> Callable:
@@ -128,18 +143,23 @@ def _format_count(number: int, total: int) -> str:
 
 
 class FlopCounterMode:
-    """Context manager that counts the operations of products, convolutions and attention, by module, in forward and
-    backward.
+    """Context manager that counts the operations of products, convolutions and attention.
 
-    display: print a table at the end. depth: the module depth of the table. custom_mapping: counts of other ops, by
-    their packets.
+    It counts by module, in forward and backward.
 
-    >>> import torchlite as torch
-    >>> from torchlite.utils.flop_counter import FlopCounterMode
-    >>> with FlopCounterMode(display=False) as counter:
-    ...     y = torch.nn.Linear(4, 3)(torch.ones(2, 4))
-    >>> counter.get_total_flops()
-    48
+    Args:
+        mods: Deprecated, no effect.
+        depth: Depth of the modules in the table. Default: 2.
+        display: Whether to print a table at the end. Default: ``True``.
+        custom_mapping: Functions that count other ops, by their packets. Default: none.
+
+    Example:
+        >>> import torchlite as torch
+        >>> from torchlite.utils.flop_counter import FlopCounterMode
+        >>> with FlopCounterMode(display=False) as counter:
+        ...     y = torch.nn.Linear(4, 3)(torch.ones(2, 4))
+        >>> counter.get_total_flops()
+        48
     """
 
     def __init__(
@@ -165,7 +185,11 @@ class FlopCounterMode:
         return {str(name): dict(counts) for name, counts in self.flop_counts.items()}
 
     def get_table(self, depth: int | None = None) -> str:
-        """A table of them, of modules no deeper than `depth`."""
+        """Returns the counts as a table.
+
+        Args:
+            depth: Largest depth of the modules. Default: that of the object.
+        """
         depth = self.depth if depth is None else depth
         total = self.get_total_flops()
 
@@ -227,3 +251,6 @@ class _FlopCountingMode(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
         return self.counter._count_flops(func.overloadpacket, out, args, kwargs or {})
+
+
+__dir__ = make_module_dir(globals(), "flop_registry")

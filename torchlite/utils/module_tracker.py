@@ -7,6 +7,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._dispatch.callbacks import CALLBACKS
+from torchlite._settings.module_dir import make_module_dir
 from torchlite.autograd.graph import _current_graph_task_id, register_multi_grad_hook
 
 __all__ = ["ModuleTracker"]
@@ -94,3 +95,6 @@ def _find_tensors(value: Any) -> list[Any]:
     if isinstance(value, dict):
         value = list(value.values())
     return [t for item in value for t in _find_tensors(item)] if isinstance(value, (list, tuple)) else []
+
+
+__dir__ = make_module_dir(globals())

@@ -6,11 +6,24 @@ import weakref
 from collections.abc import Iterator, MutableMapping
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 __all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDictionary"]
 
 
 class WeakIdRef(weakref.ref):
-    """A weak reference that compares by the identity of its object, not by the object's `__eq__`."""
+    """A weak reference that compares by the identity of its object, not by the object's `__eq__`.
+
+    Args:
+        key: The object.
+        callback: Function that is called with the reference when the object is gone. Default: none.
+
+    Example:
+        >>> from torchlite.utils.weak import WeakIdRef
+        >>> x, y = torch.ones(2), torch.ones(2)
+        >>> WeakIdRef(x) == WeakIdRef(x), WeakIdRef(x) == WeakIdRef(y)
+        (True, False)
+    """
 
     __slots__ = ("_id",)
 
@@ -33,14 +46,19 @@ class WeakIdRef(weakref.ref):
 
 
 class WeakIdKeyDictionary(MutableMapping):
-    """A dictionary keyed by the identity of weakly referenced objects.
+    """A dictionary whose keys are objects by identity, weakly referenced.
 
-    >>> import torchlite as torch
-    >>> from torchlite.utils.weak import WeakIdKeyDictionary
-    >>> x = torch.ones(2)
-    >>> notes = WeakIdKeyDictionary({x: "ones"})
-    >>> notes[x], torch.ones(2) in notes
-    ('ones', False)
+    Args:
+        dict: Entries to begin with. Default: none.
+        ref_type: Class of the references. Default: `WeakIdRef`.
+
+    Example:
+        >>> import torchlite as torch
+        >>> from torchlite.utils.weak import WeakIdKeyDictionary
+        >>> x = torch.ones(2)
+        >>> notes = WeakIdKeyDictionary({x: "ones"})
+        >>> notes[x], torch.ones(2) in notes
+        ('ones', False)
     """
 
     def __init__(self, dict: Any = None, ref_type: type = WeakIdRef) -> None:
@@ -101,7 +119,20 @@ WeakTensorKeyDictionary = WeakIdKeyDictionary
 
 
 class TensorWeakRef:
-    """A weak reference to a tensor: calling it returns the tensor, or None after its deletion."""
+    """A weak reference to a tensor; a call returns the tensor, or None if it is gone.
+
+    Args:
+        tensor: The tensor.
+
+    Raises:
+        AssertionError: The argument is no tensor.
+
+    Example:
+        >>> from torchlite.utils.weak import TensorWeakRef
+        >>> x = torch.ones(2)
+        >>> TensorWeakRef(x)() is x
+        True
+    """
 
     def __init__(self, tensor: Any) -> None:
         from torchlite import Tensor
@@ -112,3 +143,6 @@ class TensorWeakRef:
 
     def __call__(self) -> Any:
         return self.ref()
+
+
+__dir__ = make_module_dir(globals())

@@ -6,13 +6,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
 from torchlite.nn.modules.module import Module
 
 __all__ = ["DeQuantStub", "FakeQuantizeBase", "ObserverBase", "QuantStub", "QuantWrapper"]
 
 
 class QuantStub(Module):
-    """Marks where tensors are quantised; until a model is converted it returns its input."""
+    """Marks where tensors would be quantized; it returns its input.
+
+    Args:
+        qconfig: Kept as an attribute. Default: none.
+
+    Example:
+        >>> torch.ao.quantization.QuantStub()(torch.ones(2))
+        tensor([1., 1.])
+    """
 
     def __init__(self, qconfig: Any = None) -> None:
         super().__init__()
@@ -24,11 +33,27 @@ class QuantStub(Module):
 
 
 class DeQuantStub(QuantStub):
-    """Marks where tensors are dequantised; until a model is converted it returns its input."""
+    """Marks where tensors would be dequantized; it returns its input.
+
+    Args:
+        qconfig: Kept as an attribute. Default: none.
+
+    Example:
+        >>> torch.ao.quantization.DeQuantStub()(torch.ones(2))
+        tensor([1., 1.])
+    """
 
 
 class QuantWrapper(Module):
-    """A module between a QuantStub and a DeQuantStub."""
+    """A module between a `QuantStub` and a `DeQuantStub`.
+
+    Args:
+        module: The module.
+
+    Example:
+        >>> torch.ao.quantization.QuantWrapper(torch.nn.ReLU())(torch.ones(2))
+        tensor([1., 1.])
+    """
 
     def __init__(self, module: Module) -> None:
         super().__init__()
@@ -43,14 +68,38 @@ class QuantWrapper(Module):
 
 
 class ObserverBase(Module):
-    """Class for `isinstance` checks: no module is one, and creating one raises."""
+    """Class for `isinstance` checks: no module is one.
+
+    Args:
+        *args: No effect.
+        **kwargs: No effect.
+
+    Raises:
+        NotImplementedError: The class is called.
+
+    Example:
+        >>> isinstance(torch.nn.ReLU(), torch.ao.quantization.ObserverBase)
+        False
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise NotImplementedError(f"torch.ao.quantization.{type(self).__name__}: torchlite does not quantise models")
 
 
 class FakeQuantizeBase(ObserverBase):
-    """Class for `isinstance` checks: no module is one, and creating one raises."""
+    """Class for `isinstance` checks: no module is one.
+
+    Args:
+        *args: No effect.
+        **kwargs: No effect.
+
+    Raises:
+        NotImplementedError: The class is called.
+
+    Example:
+        >>> isinstance(torch.nn.ReLU(), torch.ao.quantization.FakeQuantizeBase)
+        False
+    """
 
 
 _ABSENT = (
@@ -67,3 +116,6 @@ def __getattr__(name: str) -> Any:
 
         return refuse
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+__dir__ = make_module_dir(globals())

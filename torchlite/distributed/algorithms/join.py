@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 __all__ = ["Join", "JoinHook", "Joinable"]
 
@@ -189,3 +190,6 @@ def _sum_over_group(value: float, join: Join) -> float:
     tensor = torch.full((1,), value, device=join._device)
     dist.all_reduce(tensor, group=join._process_group)
     return tensor.item()
+
+
+__dir__ = make_module_dir(globals())

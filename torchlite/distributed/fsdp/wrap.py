@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, ClassVar
 
 from torchlite import nn
+from torchlite._settings.module_dir import make_module_dir
 
 __all__ = [
     "CustomPolicy", "ModuleWrapPolicy", "always_wrap_policy", "enable_wrap", "lambda_auto_wrap_policy",
@@ -310,3 +311,6 @@ def _post_order_apply(
             setattr(module, name, replacements[id(child)])
 
     visit(root)
+
+
+__dir__ = make_module_dir(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 from torchlite.autograd import Function
 
 from .. import distributed_c10d as dist
@@ -372,3 +373,6 @@ def all_reduce(tensor: torch.Tensor, op: Any = ReduceOp.SUM, group: Any = None) 
         >>> dist.destroy_process_group()
     """
     return _AllReduce.apply(op, _group_or_world(group), tensor)
+
+
+__dir__ = make_module_dir(globals())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._group_registry import _get_default_group
 from .._unavailable_stubs import make_unavailable_function
 from .post_localSGD_optimizer import PostLocalSGDOptimizer
@@ -37,3 +39,6 @@ class DistributedOptimizer:
     def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
         _get_default_group()
         make_unavailable_function("DistributedOptimizer", "torch.distributed.optim")()
+
+
+__dir__ = make_module_dir(globals())

@@ -1,5 +1,7 @@
 """Remote procedure calls: unsupported."""
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .._unavailable_stubs import make_unavailable_class, make_unavailable_function
 from . import api as api
 
@@ -22,3 +24,6 @@ def is_available() -> bool:
         False
     """
     return False
+
+
+__dir__ = make_module_dir(globals())

@@ -1,5 +1,7 @@
 """Distributed tensors: DTensor, placements, and factory functions."""
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ..device_mesh import DeviceMesh as DeviceMesh
 from ..device_mesh import init_device_mesh as init_device_mesh
 from ._api import DTensor, distribute_module, distribute_tensor
@@ -13,3 +15,5 @@ __all__ = [
 ]  # fmt: skip
 
 from . import experimental as experimental
+
+__dir__ = make_module_dir(globals(), "_StridedShard")

@@ -8,6 +8,8 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ..._dispatch.dispatch_state import MODE
 from ..._dispatch.interceptors import show_only_within, stack
 from ..._dispatch.mode_restoring import restores_modes
@@ -183,3 +185,6 @@ def make_fx(
         return traced.module()
 
     return wrapped
+
+
+__dir__ = make_module_dir(globals())

@@ -3,13 +3,21 @@
 import contextlib
 import enum
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ..._settings.backend_flags import FLAGS
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
 
 
 class SDPBackend(enum.Enum):
-    """PyTorch's attention implementations. The choice has no effect on a device with only one."""
+    """PyTorch's implementations of attention. The choice has no effect on a device with only one.
+
+    Example:
+        >>> from torchlite.nn.attention import SDPBackend
+        >>> SDPBackend.FLASH_ATTENTION.value
+        1
+    """
 
     ERROR = -1
     MATH = 0
@@ -29,16 +37,22 @@ _BACKEND_FLAGS = {
 
 @contextlib.contextmanager
 def sdpa_kernel(backends, set_priority=False):
-    """Context manager: attention may use `backends`, one SDPBackend or a list of them. It sets the switches of
-    `torch.backends.cuda`.
+    """Limits the implementations of `scaled_dot_product_attention` within a `with` block.
 
-    `set_priority` has no effect: the allowed backends are one implementation with one result.
+    The context manager sets the switches of `torch.backends.cuda` and restores them at its end.
 
-    >>> import torchlite as torch
-    >>> from torchlite.nn.attention import SDPBackend, sdpa_kernel
-    >>> with sdpa_kernel(SDPBackend.MATH):
-    ...     torch.backends.cuda.math_sdp_enabled(), torch.backends.cuda.flash_sdp_enabled()
-    (True, False)
+    Args:
+        backends: One `SDPBackend`, or a list of them.
+        set_priority: Has no effect: the backends are one implementation with one result.
+
+    Raises:
+        AssertionError: An item is not an `SDPBackend`, or the list is empty.
+
+    Example:
+        >>> from torchlite.nn.attention import SDPBackend, sdpa_kernel
+        >>> with sdpa_kernel(SDPBackend.MATH):
+        ...     torch.backends.cuda.math_sdp_enabled(), torch.backends.cuda.flash_sdp_enabled()
+        (True, False)
     """
     chosen = [backends] if isinstance(backends, SDPBackend) else list(backends)
     if not chosen or not all(isinstance(backend, SDPBackend) for backend in chosen):
@@ -49,3 +63,6 @@ def sdpa_kernel(backends, set_priority=False):
         yield
     finally:
         FLAGS.sdp.update(before)
+
+
+__dir__ = make_module_dir(globals())

@@ -8,6 +8,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite import Tensor
+from torchlite._settings.module_dir import make_module_dir
 
 __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_left"]
 
@@ -90,3 +91,6 @@ def causal_lower_right(*size: int) -> CausalBias:
     if len(size) != 2:
         raise AssertionError("causal_lower_right only supports 2D tensors")
     return CausalBias(CausalVariant.LOWER_RIGHT, *size)
+
+
+__dir__ = make_module_dir(globals())

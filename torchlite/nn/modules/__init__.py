@@ -1,5 +1,7 @@
 """All layers of `torchlite.nn`."""
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .activation import *
 from .adaptive import AdaptiveLogSoftmaxWithLoss
 from .batchnorm import *
@@ -49,3 +51,6 @@ __all__ = [
     "TripletMarginWithDistanceLoss", "Unflatten", "Unfold", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d",
     "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
 ]  # fmt: skip
+
+
+__dir__ = make_module_dir(globals())

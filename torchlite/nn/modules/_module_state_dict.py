@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 from torchlite import __future__ as future
+from torchlite._dispatch.error_translation import filter_traceback
 from torchlite.nn.parameter import Parameter, is_lazy
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
@@ -235,15 +236,19 @@ class StateDictMixin:
         """
         if not hasattr(state_dict, "keys") or not hasattr(state_dict, "__getitem__"):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
-        if _can_dry_run(self):
-            _dry_run.active = True
-            try:
-                missing, unexpected, errors = _load_state_dict(self, state_dict, strict, assign)
-            finally:
-                _dry_run.active = False
+        try:
+            if _can_dry_run(self):
+                _dry_run.active = True
+                try:
+                    missing, unexpected, errors = _load_state_dict(self, state_dict, strict, assign)
+                finally:
+                    _dry_run.active = False
+                _raise_load_errors(self, strict, missing, unexpected, errors)
+            missing, unexpected, errors = _load_state_dict(self, state_dict, strict, assign)
             _raise_load_errors(self, strict, missing, unexpected, errors)
-        missing, unexpected, errors = _load_state_dict(self, state_dict, strict, assign)
-        _raise_load_errors(self, strict, missing, unexpected, errors)
+        except RuntimeError:
+            filter_traceback()
+            raise
         return _IncompatibleKeys(missing, unexpected)
 
 

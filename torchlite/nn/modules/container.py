@@ -690,13 +690,20 @@ class ParameterDict(Module):
             del self[key]
 
     def pop(self, key: str) -> Any:
-        """Remove a value and return it."""
+        """Removes a parameter and returns it.
+
+        Args:
+            key: Its key.
+
+        Raises:
+            KeyError: There is no such key.
+        """
         value = self[key]
         del self[key]
         return value
 
     def popitem(self) -> Any:
-        """Remove the pair added last and return it."""
+        """Removes the pair added last and returns it."""
         key = next(reversed(self._keys))
         return key, self.pop(key)
 

@@ -282,7 +282,11 @@ class LazyLinear(LazyModuleMixin, Linear):
             super().reset_parameters()
 
     def initialize_parameters(self, input: Tensor) -> None:
-        """Create the parameters from the shape of the first input."""
+        """Allocates the parameters from the shape of the first input.
+
+        Args:
+            input: The input of `forward`; its last dimension becomes `in_features`.
+        """
         if self.has_uninitialized_params():
             with torch.no_grad():
                 self.in_features = input.shape[-1]

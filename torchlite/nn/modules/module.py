@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 import torchlite as torch
 from torchlite import __future__ as future
@@ -63,6 +63,18 @@ _global_forward_hooks_with_kwargs: OrderedDict = OrderedDict()
 _module_hooks.GLOBAL_HOOKS = globals()
 
 T_destination = TypeVar("T_destination", bound=dict[str, Any])
+
+if TYPE_CHECKING:
+    _P = ParamSpec("_P")
+    _Result = TypeVar("_Result", covariant=True)
+
+    class _HasForward(Protocol[_P, _Result]):
+        """A module of any class, with the parameters and the result of its `forward`."""
+
+        @property
+        def forward(self) -> Callable[_P, _Result]: ...
+
+
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
 _HOOK_TABLES = (
     "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called", "_forward_pre_hooks",
@@ -147,9 +159,12 @@ def _parse_to(args, kwargs):
 
 
 def _forward_unimplemented(self: Any, *input: Any) -> None:
-    """Compute the module's output; subclasses define it.
+    """Computes the module's output; subclasses define it.
 
     Call the module itself, which also runs the hooks.
+
+    Args:
+        *input: The inputs, as the subclass declares them.
     """
     raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
@@ -296,7 +311,14 @@ class Module(_Parts):
             return trace.call_module(self, _untraced_call, args, kwargs)
         return _untraced_call(self, *args, **kwargs)
 
-    __call__ = _wrapped_call_impl
+    if TYPE_CHECKING:
+
+        def __call__(self: _HasForward[_P, _Result], *args: _P.args, **kwargs: _P.kwargs) -> _Result:
+            """Calls `forward`; checkers take the parameters and the result from the subclass."""
+            return self.forward(*args, **kwargs)
+
+    else:
+        __call__ = _wrapped_call_impl
 
     def _slow_forward(self, *input: Any, **kwargs: Any) -> Any:
         """`forward`, by the name under which PyTorch's tracer calls it. `torch.jit.trace` records `forward` itself."""

@@ -215,7 +215,16 @@ class RNNBase(Module):
             init.uniform_(weight, -bound, bound)
 
     def check_input(self, input: Tensor, batch_sizes: Any) -> Any:
-        """Raise an error for an input of a wrong dtype, dimension or size."""
+        """Raises an error for an input of a wrong dtype, dimension or size.
+
+        Args:
+            input: The input of `forward`.
+            batch_sizes: The batch sizes of a `PackedSequence`, or ``None``.
+
+        Raises:
+            ValueError: The dtype is not the weights'.
+            RuntimeError: The number of dimensions or the size of the last one does not fit.
+        """
         weight = self._flat_weights[0]
         if input.dtype is not weight.dtype and not _is_autocast_enabled():
             raise ValueError(
@@ -231,23 +240,48 @@ class RNNBase(Module):
             )
 
     def get_expected_hidden_size(self, input: Tensor, batch_sizes: Any) -> Any:
-        """The shape of the hidden state for an input."""
+        """Returns the shape of the hidden state for an input.
+
+        Args:
+            input: The input of `forward`.
+            batch_sizes: The batch sizes of a `PackedSequence`, or ``None``.
+        """
         return _expected_state_size(self, input, batch_sizes, self.proj_size or self.hidden_size)
 
     def check_hidden_size(
         self, hx: Any, expected_hidden_size: Any, msg: str = "Expected hidden size {}, got {}"
     ) -> Any:
-        """Raise an error for a state of a wrong shape."""
+        """Raises an error for a state of a wrong shape.
+
+        Args:
+            hx: The state.
+            expected_hidden_size: The shape that it must have.
+            msg: The message, with two places for the expected and the given shape.
+
+        Raises:
+            RuntimeError: The shape differs.
+        """
         if tuple(hx.shape) != tuple(expected_hidden_size):
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Any) -> Any:
-        """Check input and state."""
+        """Raises an error for an input or a state of a wrong dtype or shape.
+
+        Args:
+            input: The input of `forward`.
+            hidden: The state; a pair of states for `LSTM`.
+            batch_sizes: The batch sizes of a `PackedSequence`, or ``None``.
+        """
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
     def permute_hidden(self, hx: Any, permutation: Any) -> Any:
-        """A state with its sequences in another order."""
+        """Returns a state with its sequences in another order.
+
+        Args:
+            hx: The state; a pair of states for `LSTM`.
+            permutation: The indices of the sequences, int64, of shape ``(batch,)``, or ``None`` for no change.
+        """
         return hx if permutation is None else _apply_permutation(hx, permutation)
 
     def extra_repr(self) -> str:
@@ -692,7 +726,12 @@ class LSTM(RNNBase):
         )
 
     def get_expected_cell_size(self, input: Tensor, batch_sizes: Any) -> Any:
-        """The shape of the cell state for an input."""
+        """Returns the shape of the cell state for an input.
+
+        Args:
+            input: The input of `forward`.
+            batch_sizes: The batch sizes of a `PackedSequence`, or ``None``.
+        """
         return _expected_state_size(self, input, batch_sizes, self.hidden_size)
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Any) -> Any:

@@ -49,7 +49,7 @@ class DataParallel(Module):
         self.device_ids = device_ids
         self.output_device = output_device if output_device is not None else (device_ids[0] if device_ids else None)
 
-    def forward(self, *inputs: Any, **kwargs: Any) -> Tensor:
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         return self.module(*inputs, **kwargs)
 
 

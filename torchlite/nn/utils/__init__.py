@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from torchlite._settings.module_dir import make_module_dir
+
 # Two functions have the names of their modules. They are imported here, so a later import of the module finds it loaded
 # and does not rebind the name.
 from .spectral_norm import remove_spectral_norm, spectral_norm
@@ -77,5 +79,4 @@ else:
         return found
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES})
+__dir__ = make_module_dir(globals(), " ".join(_MODULES))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 from torchlite._ops import multi_tensor_clip
+from torchlite._settings.module_dir import make_module_dir
 
 if TYPE_CHECKING:
     from torchlite import Tensor
@@ -29,9 +30,27 @@ def _collect_gradients(parameters):
 def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
-    """Return the norm of all `tensors` (one tensor or several) as one vector, a 0-d tensor.
+    """Computes the norm of all elements of several tensors, as if they were one vector.
 
-    foreach: False computes one norm per tensor; None and True use one call for all tensors where the backend has one.
+    Args:
+        tensors: A tensor or an iterable of tensors.
+        norm_type: Order p of the norm; may be ``float("inf")``. Default: 2.
+        error_if_nonfinite: Whether a norm that is NaN or infinite is an error. Default: ``False``.
+        foreach: ``False`` handles one tensor at a time; else one call handles all, where the backend has one. Default:
+            ``None``.
+
+    Returns:
+        The norm, a 0-d tensor on the first tensor's device; 0 without tensors. It has no gradient.
+
+    Raises:
+        RuntimeError: The norm is not finite and ``error_if_nonfinite``.
+
+    Example:
+        >>> torch.nn.utils.get_total_norm([torch.tensor([3.0]), torch.tensor([4.0])])
+        tensor(5.)
+
+    See also:
+        `clip_grads_with_norm_`.
     """
     tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
     norm_type = float(norm_type)
@@ -53,9 +72,24 @@ def get_total_norm(
 
 
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
-    """Scale the gradients of `parameters` by `max_norm / (total_norm + 1e-6)`, at most 1, in place.
+    """Scales gradients in place by ``max_norm / (total_norm + 1e-6)``, if that is less than 1.
 
-    foreach: False scales one tensor at a time; None and True use one call for all where the backend has one.
+    Args:
+        parameters: A tensor, or an iterable of tensors; those without a gradient are skipped.
+        max_norm: The largest norm.
+        total_norm: The present norm, as of `get_total_norm`.
+        foreach: ``False`` handles one tensor at a time; else one call handles all, where the backend has one. Default:
+            ``None``.
+
+    Example:
+        >>> weight = torch.zeros(2, requires_grad=True)
+        >>> weight.grad = torch.tensor([3.0, 4.0])
+        >>> torch.nn.utils.clip_grads_with_norm_(weight, 1.0, torch.nn.utils.get_total_norm(weight.grad))
+        >>> weight.grad
+        tensor([0.6000, 0.8000])
+
+    See also:
+        `clip_grad_norm_`, which does both.
     """
     with torch.no_grad():
         grads = _collect_gradients(parameters)
@@ -75,11 +109,35 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scale the gradients of `parameters` in place so that their total norm is at most `max_norm`.
+    """Scales gradients in place so that the norm of all together is at most a bound.
 
-    Returns the norm before clipping, a 0-d tensor. norm_type: the p of the norm, or inf. Raises RuntimeError for a
-    non-finite norm if `error_if_nonfinite`. foreach: False handles one tensor at a time; None and True use one call for
-    all tensors where the backend has one.
+    Args:
+        parameters: A tensor, or an iterable of tensors; those without a gradient are skipped.
+        max_norm: The largest norm.
+        norm_type: Order p of the norm; may be ``float("inf")``. Default: 2.
+        error_if_nonfinite: Whether a norm that is NaN or infinite is an error. Default: ``False``.
+        foreach: ``False`` handles one tensor at a time; else one call handles all, where the backend has one. Default:
+            ``None``.
+
+    Returns:
+        The norm before, a 0-d tensor.
+
+    Raises:
+        RuntimeError: The norm is not finite and ``error_if_nonfinite``.
+
+    Example:
+        >>> weight = torch.zeros(2, requires_grad=True)
+        >>> weight.grad = torch.tensor([3.0, 4.0])
+        >>> torch.nn.utils.clip_grad_norm_(weight, max_norm=1.0)
+        tensor(5.)
+        >>> weight.grad
+        tensor([0.6000, 0.8000])
+
+    References:
+        - R. Pascanu, T. Mikolov, Y. Bengio. On the difficulty of training recurrent neural networks. 2013.
+
+    See also:
+        `clip_grad_value_`.
     """
     if not isinstance(parameters, torch.Tensor):
         is_generator = isinstance(parameters, types.GeneratorType)
@@ -98,7 +156,27 @@ def clip_grad_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Any:
-    """Deprecated name of `clip_grad_norm_`."""
+    """Deprecated name of `clip_grad_norm_`: warns, then calls it.
+
+    Args:
+        parameters: As in `clip_grad_norm_`.
+        max_norm: Likewise.
+        norm_type: Likewise.
+        error_if_nonfinite: Likewise.
+        foreach: Likewise.
+
+    Returns:
+        The norm before, a 0-d tensor.
+
+    Example:
+        >>> import warnings
+        >>> weight = torch.zeros(2, requires_grad=True)
+        >>> weight.grad = torch.tensor([3.0, 4.0])
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     norm = torch.nn.utils.clip_grad_norm(weight, max_norm=1.0)
+        >>> norm
+        tensor(5.)
+    """
     warnings.warn(
         "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
         FutureWarning,
@@ -108,9 +186,23 @@ def clip_grad_norm(
 
 
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
-    """Clamp every gradient element to [-clip_value, clip_value], in place.
+    """Clamps each element of gradients to ``[-clip_value, clip_value]``, in place.
 
-    foreach: False clamps one tensor at a time; None and True use one call for all where the backend has one.
+    Args:
+        parameters: A tensor, or an iterable of tensors; those without a gradient are skipped.
+        clip_value: The largest magnitude.
+        foreach: ``False`` handles one tensor at a time; else one call handles all, where the backend has one. Default:
+            ``None``.
+
+    Example:
+        >>> weight = torch.zeros(3, requires_grad=True)
+        >>> weight.grad = torch.tensor([-3.0, 0.5, 4.0])
+        >>> torch.nn.utils.clip_grad_value_(weight, 1.0)
+        >>> weight.grad
+        tensor([-1.0000,  0.5000,  1.0000])
+
+    See also:
+        `clip_grad_norm_`.
     """
     clip_value = float(clip_value)
     with torch.no_grad():
@@ -119,3 +211,6 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
             return
         for grad in grads:
             grad.clamp_(min=-clip_value, max=clip_value)
+
+
+__dir__ = make_module_dir(globals(), hidden="clip_grads_with_norm_ get_total_norm")

@@ -8,6 +8,7 @@ from typing import Any
 import torchlite as torch
 from torchlite._dispatch import F
 from torchlite._ops.fused_inference import fold_batch_norm
+from torchlite._settings.module_dir import make_module_dir
 
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
 
@@ -18,7 +19,29 @@ def _check_eval(first, second):
 
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
-    """Return a convolution equal to `conv` followed by `bn`; both must be in evaluation mode."""
+    """Returns a convolution that computes the same as a convolution with a batch norm after it.
+
+    Args:
+        conv: The convolution, in evaluation mode. It is not changed.
+        bn: The batch norm, in evaluation mode, with running statistics.
+        transpose: Whether the convolution is transposed. Default: ``False``.
+
+    Returns:
+        A copy of ``conv`` with another weight and bias.
+
+    Raises:
+        AssertionError: A module is in training mode, or ``bn`` has no running statistics.
+
+    Example:
+        >>> conv, bn = torch.nn.Conv2d(3, 4, 2).eval(), torch.nn.BatchNorm2d(4).eval()
+        >>> fused = torch.nn.utils.fuse_conv_bn_eval(conv, bn)
+        >>> x = torch.ones(1, 3, 5, 5)
+        >>> torch.allclose(fused(x), bn(conv(x)), atol=1e-5)
+        True
+
+    See also:
+        `fuse_linear_bn_eval`.
+    """
     _check_eval(conv, bn)
     fused = copy.deepcopy(conv)
     if bn.running_mean is None or bn.running_var is None:
@@ -42,13 +65,61 @@ def _fold_batch_norm(weight, bias, mean, var, eps, scale, shift, channel_dim=0):
 def fuse_conv_bn_weights(
     conv_w: Any, conv_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: Any, bn_w: Any, bn_b: Any, transpose: bool = False
 ) -> Any:
-    """Weight and bias of the fused convolution."""
+    """Returns the weight and bias of a convolution fused with a batch norm.
+
+    Channel c of the weight is multiplied by ``bn_w[c] / sqrt(bn_rv[c] + bn_eps)``; the bias becomes
+    ``(conv_b - bn_rm) * bn_w / sqrt(bn_rv + bn_eps) + bn_b``.
+
+    Args:
+        conv_w: Weight of the convolution.
+        conv_b: Its bias, or ``None`` for zeros.
+        bn_rm: Running mean of the batch norm.
+        bn_rv: Running variance.
+        bn_eps: Term added to the variance.
+        bn_w: Weight, or ``None`` for ones.
+        bn_b: Bias, or ``None`` for zeros.
+        transpose: Whether the convolution is transposed. Default: ``False``.
+
+    Returns:
+        A tuple of two parameters, with the dtypes of the convolution's.
+
+    Example:
+        >>> one, zero = torch.ones(2), torch.zeros(2)
+        >>> weight, bias = torch.nn.utils.fuse_conv_bn_weights(
+        ...     torch.ones(2, 1, 1), None, one, one * 4, 0.0, one * 6, zero
+        ... )
+        >>> weight.detach().flatten(), bias.detach()
+        (tensor([3., 3.]), tensor([-3., -3.]))
+
+    See also:
+        `fuse_conv_bn_eval`.
+    """
     return _fold_batch_norm(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 1 if transpose else 0)
 
 
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
-    """Return a Linear equal to `linear` followed by `bn`; both must be in evaluation mode. bn has one feature, or as
-    many as the layer.
+    """Returns a `torch.nn.Linear` that computes the same as one with a batch norm after it.
+
+    Args:
+        linear: The layer, in evaluation mode. It is not changed.
+        bn: The batch norm, in evaluation mode, with running statistics. It has as many features as the layer, or one.
+
+    Returns:
+        A copy of ``linear`` with another weight and bias.
+
+    Raises:
+        AssertionError: A module is in training mode, the numbers of features do not fit, or ``bn`` has no running
+            statistics.
+
+    Example:
+        >>> linear, bn = torch.nn.Linear(3, 4).eval(), torch.nn.BatchNorm1d(4).eval()
+        >>> fused = torch.nn.utils.fuse_linear_bn_eval(linear, bn)
+        >>> x = torch.ones(2, 3)
+        >>> torch.allclose(fused(x), bn(linear(x)), atol=1e-5)
+        True
+
+    See also:
+        `fuse_conv_bn_eval`.
     """
     _check_eval(linear, bn)
     fused = copy.deepcopy(linear)
@@ -65,5 +136,34 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
 def fuse_linear_bn_weights(
     linear_w: Any, linear_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: Any, bn_w: Any, bn_b: Any
 ) -> Any:
-    """Weight and bias of the fused Linear."""
+    """Returns the weight and bias of a `torch.nn.Linear` fused with a batch norm.
+
+    The formulas are those of `fuse_conv_bn_weights`, with the rows of the weight as channels.
+
+    Args:
+        linear_w: Weight of the layer.
+        linear_b: Its bias, or ``None`` for zeros.
+        bn_rm: Running mean of the batch norm.
+        bn_rv: Running variance.
+        bn_eps: Term added to the variance.
+        bn_w: Weight, or ``None`` for ones.
+        bn_b: Bias, or ``None`` for zeros.
+
+    Returns:
+        A tuple of two parameters, with the dtypes of the layer's.
+
+    Example:
+        >>> one = torch.ones(1)
+        >>> weight, bias = torch.nn.utils.fuse_linear_bn_weights(
+        ...     torch.ones(1, 2), one, one * 2, one * 4, 0.0, one * 6, one
+        ... )
+        >>> weight.detach(), bias.detach()
+        (tensor([[3., 3.]]), tensor([-2.]))
+
+    See also:
+        `fuse_linear_bn_eval`.
+    """
     return _fold_batch_norm(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
+
+
+__dir__ = make_module_dir(globals())

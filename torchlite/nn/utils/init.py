@@ -15,8 +15,25 @@ __all__ = ["skip_init"]
 
 
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Tensor:
-    """Return `module_cls(*args, **kwargs)` with uninitialised parameters; the class must take `device`. The module is
-    created on "meta", so nothing is drawn.
+    """Creates a module whose parameters are not initialized, when all are to be loaded or set anyway.
+
+    The module is constructed on the device "meta", so nothing is computed; then memory is allocated.
+
+    Args:
+        module_cls: Class of the module; its constructor must accept ``device``.
+        args: Positional arguments of the constructor.
+        kwargs: Keyword arguments of the constructor. ``device`` is the device of the result; default: the CPU.
+
+    Returns:
+        The module.
+
+    Raises:
+        RuntimeError: ``module_cls`` is not a subclass of `torch.nn.Module`, or does not accept ``device``.
+
+    Example:
+        >>> layer = torch.nn.utils.skip_init(torch.nn.Linear, 3, 2)
+        >>> layer.weight.shape, layer.weight.device
+        (torch.Size([2, 3]), device(type='cpu'))
     """
     if not issubclass(module_cls, torch.nn.Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")

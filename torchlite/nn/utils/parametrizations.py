@@ -6,6 +6,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 from torchlite.nn import functional as F
 from torchlite.nn.modules.module import Module
 
@@ -114,12 +115,38 @@ def _make_orthogonal(A):
 def orthogonal(
     module: Module, name: str = "weight", orthogonal_map: Any = None, *, use_trivialization: bool = True
 ) -> Any:
-    """Constrain a matrix parameter (or batch of them) to be orthogonal, or to have orthonormal rows or columns if it is
-    not square.
+    r"""Constrains a weight to an orthogonal matrix, by a parametrization.
 
-    orthogonal_map: "matrix_exp", "cayley" or "householder"; by default matrix_exp for square or complex matrices,
-    householder otherwise. use_trivialization: write the matrix as a fixed base times the map (Lezcano-Casado 2019).
-    Returns the module.
+    A matrix that is not square gets orthonormal rows or columns, whichever are fewer. Of a batch each matrix is
+    constrained. With :math:`A` as the skew-symmetric matrix of the original's lower triangle, ``"matrix_exp"`` is
+    :math:`\exp(A)` and ``"cayley"`` is :math:`(I - A / 2)^{-1} (I + A / 2)`. ``"householder"`` is a product of
+    reflections.
+
+    Args:
+        module: The module, which is changed.
+        name: Name of the weight, of at least 2 dimensions. Default: ``"weight"``.
+        orthogonal_map: ``"matrix_exp"``, ``"cayley"`` or ``"householder"``. Default: ``"matrix_exp"`` for square or
+            complex matrices, else ``"householder"``.
+        use_trivialization: Whether the map is multiplied by a fixed orthogonal matrix, so that it begins at the given
+            weight (made orthogonal) and the weight may be assigned. Default: ``True``.
+
+    Returns:
+        The module.
+
+    Raises:
+        ValueError: The module has no such tensor, it has fewer than 2 dimensions, or ``orthogonal_map`` is unknown or
+            does not accept complex tensors.
+
+    Example:
+        >>> layer = torch.nn.utils.parametrizations.orthogonal(torch.nn.Linear(4, 2))
+        >>> torch.allclose(layer.weight @ layer.weight.T, torch.eye(2), atol=1e-5)
+        True
+
+    References:
+        - M. Lezcano-Casado. Trivializations for gradient-based optimization on manifolds. 2019.
+
+    See also:
+        `torch.nn.init.orthogonal_`.
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, torch.Tensor):
@@ -152,10 +179,34 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Any:
-    """Write a weight as a magnitude `original0` times a direction `original1` (Salimans and Kingma 2016); one magnitude
-    for each index of `dim`.
+    r"""Splits a weight into magnitude and direction, by a parametrization.
 
-    dim None: one magnitude for the entire tensor. Returns the module.
+    .. math::
+
+        w = g \, \frac{v}{\|v\|}
+
+    The parameters are ``parametrizations.{name}.original0``, which is :math:`g`, and ``original1``, which is :math:`v`.
+    Checkpoints of the older `torch.nn.utils.weight_norm` can be loaded.
+
+    Args:
+        module: The module, which is changed.
+        name: Name of the weight. Default: ``"weight"``.
+        dim: Dimension whose indices have a magnitude each; ``None`` is one magnitude for the whole weight. Default: 0.
+
+    Returns:
+        The module.
+
+    Raises:
+        ValueError: The module has no such tensor.
+
+    Example:
+        >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(3, 2))
+        >>> layer.parametrizations.weight.original0.shape, layer.parametrizations.weight.original1.shape
+        (torch.Size([2, 1]), torch.Size([2, 3]))
+
+    References:
+        - T. Salimans, D. P. Kingma. Weight normalization: A simple reparameterization to accelerate training of deep
+          neural networks. 2016.
     """
     parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
@@ -219,10 +270,36 @@ class _SpectralNorm(Module):
 def spectral_norm(
     module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Any:
-    """Divide a weight by its largest singular value (Miyato et al. 2018), estimated by power iteration at each read in
-    training mode.
+    r"""Divides a weight by its largest singular value, by a parametrization.
 
-    dim: the dimension of the outputs (1 for transposed convolutions, else 0). Returns the module.
+    The largest singular value is estimated as :math:`u^{\mathsf{T}} W v`. Each read in training mode improves :math:`u`
+    and :math:`v` by power iterations. A vector is divided by its norm.
+
+    Args:
+        module: The module, which is changed.
+        name: Name of the weight. Default: ``"weight"``.
+        n_power_iterations: Number of power iterations of a read; at least 1. Default: 1.
+        eps: Least norm by which vectors are divided. Default: 1e-12.
+        dim: Dimension that becomes the rows of the matrix :math:`W`; all others are its columns. Default: 1 for
+            transposed convolutions, else 0.
+
+    Returns:
+        The module.
+
+    Raises:
+        ValueError: The module has no such tensor, or ``n_power_iterations`` is less than 1.
+        IndexError: ``dim`` is out of range.
+
+    Example:
+        >>> layer = torch.nn.Linear(2, 2)
+        >>> _ = torch.nn.init.constant_(layer.weight, 3.0)  # the largest singular value is 6
+        >>> torch.nn.utils.parametrizations.spectral_norm(layer).weight.detach()
+        tensor([[0.5000, 0.5000],
+                [0.5000, 0.5000]])
+
+    References:
+        - T. Miyato, T. Kataoka, M. Koyama, Y. Yoshida. Spectral normalization for generative adversarial networks.
+          2018.
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, torch.Tensor):
@@ -232,3 +309,6 @@ def spectral_norm(
         dim = 1 if isinstance(module, transposed) else 0
     parametrize.register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
     return module
+
+
+__dir__ = make_module_dir(globals())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 from torchlite._settings import fork_locks
+from torchlite._settings.module_dir import make_module_dir
 from torchlite.nn.modules.container import Module, ModuleDict, ModuleList
 from torchlite.nn.parameter import Parameter
 
@@ -34,7 +35,20 @@ _cache_lock = fork_locks.acquire_before_fork(threading.RLock())
 
 @contextmanager
 def cached() -> Any:
-    """Context manager: a parametrized tensor is computed once, on first read."""
+    """Context manager in which each parametrized tensor is computed once, at its first read.
+
+    Use it where a parametrized weight is read several times, such as in a recurrent loop. The values are dropped at the
+    end of the outermost context.
+
+    Example:
+        >>> from torchlite.nn.utils import parametrize
+        >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 2))
+        >>> with parametrize.cached():
+        ...     layer.weight is layer.weight
+        True
+        >>> layer.weight is layer.weight
+        False
+    """
     global _cache, _cache_depth
     with _cache_lock:
         _cache_depth += 1
@@ -60,8 +74,39 @@ def _set_data(destination, source):
 
 
 class ParametrizationList(ModuleList):
-    """The parametrizations of one tensor, applied in order to `original`, or to `original0`, `original1`, ... if
-    `right_inverse` returns several.
+    """The parametrizations of one tensor of a module, in the order in which they are applied.
+
+    `register_parametrization` creates it; ``module.parametrizations.weight`` is that of ``module.weight``. Calling it
+    computes the tensor.
+
+    Args:
+        modules: The parametrizations, at least one.
+        original: The tensor to parametrize, a parameter or buffer.
+        unsafe: Whether dtype and shape may change. Default: ``False``.
+
+    Shape:
+        - Output: the shape of ``original``, unless ``unsafe``.
+
+    Attributes:
+        original (Parameter): The tensor before the first parametrization. If its ``right_inverse`` returns several
+            tensors, they are ``original0``, ``original1`` and so on.
+
+    Raises:
+        ValueError: ``modules`` is empty, or a result is no tensor or has a wrong dtype or shape.
+
+    Example:
+        >>> from torchlite.nn.utils import parametrize
+        >>> class Symmetric(torch.nn.Module):
+        ...     def forward(self, x):
+        ...         return x.triu() + x.triu(1).mT
+        ...     def right_inverse(self, x):
+        ...         return x.triu()
+        >>> layer = torch.nn.Linear(2, 2, bias=False)
+        >>> _ = parametrize.register_parametrization(layer, "weight", Symmetric())
+        >>> len(layer.parametrizations.weight)
+        1
+        >>> torch.equal(layer.parametrizations.weight(), layer.weight)
+        True
     """
 
     def __init__(self, modules: Any, original: Any, unsafe: bool = False) -> None:
@@ -124,7 +169,15 @@ class ParametrizationList(ModuleList):
                 )
 
     def right_inverse(self, value: Any) -> Any:
-        """Set the originals so that the parametrized tensor becomes `value`."""
+        """Sets the originals so that the parametrized tensor becomes a value; assignment to the tensor calls it.
+
+        Args:
+            value: The value.
+
+        Raises:
+            RuntimeError: A parametrization has no ``right_inverse``.
+            ValueError: A ``right_inverse`` returns another number of tensors or another dtype.
+        """
         with torch.no_grad():
             for module in reversed(self):
                 if not hasattr(module, "right_inverse"):
@@ -238,11 +291,43 @@ def _check_inverse(parametrization, x, y, name):
 
 
 def register_parametrization(module: Module, tensor_name: Any, parametrization: Any, *, unsafe: bool = False) -> Any:
-    """Replace `module.<tensor_name>` by `parametrization(original)`, computed on every read.
+    """Replaces a tensor of a module by a function of it, which is computed at each read.
 
-    The original becomes `module.parametrizations.<tensor_name>.original`. A `right_inverse` method of the
-    parametrization computes the original from a value, at registration and on assignment. Several may be registered on
-    one tensor. `unsafe` skips the check of dtype and shape. Returns the module.
+    The tensor becomes ``module.parametrizations.{tensor_name}.original``, and ``module.{tensor_name}`` is
+    ``parametrization(original)``. Several parametrizations of one tensor are applied in the order of registration. If
+    the parametrization has a method ``right_inverse``, it computes the original from a value, at registration and at
+    assignment to the tensor.
+
+    Args:
+        module: The module, whose class changes to a subclass.
+        tensor_name: Name of a parameter or buffer.
+        parametrization: A module from a tensor to a tensor of the same dtype and shape.
+        unsafe: Whether dtype and shape may change; they are not checked then. Default: ``False``.
+
+    Returns:
+        The module.
+
+    Raises:
+        ValueError: The module has no such tensor, or the parametrization changes dtype or shape.
+
+    Example:
+        >>> from torchlite.nn.utils import parametrize
+        >>> class Symmetric(torch.nn.Module):
+        ...     def forward(self, x):
+        ...         return x.triu() + x.triu(1).mT
+        ...     def right_inverse(self, x):
+        ...         return x.triu()
+        >>> layer = torch.nn.Linear(2, 2, bias=False)
+        >>> _ = parametrize.register_parametrization(layer, "weight", Symmetric())
+        >>> torch.equal(layer.weight, layer.weight.T)
+        True
+        >>> layer.weight = torch.tensor([[1.0, 2.0], [2.0, 3.0]])
+        >>> layer.parametrizations.weight.original.detach()
+        tensor([[1., 2.],
+                [0., 3.]])
+
+    See also:
+        `remove_parametrizations`, `torch.nn.utils.parametrizations`.
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
@@ -281,7 +366,18 @@ def register_parametrization(module: Module, tensor_name: Any, parametrization: 
 
 
 def is_parametrized(module: Module, tensor_name: Any = None) -> Any:
-    """True if the module, or the given tensor of it, is parametrized."""
+    """Returns whether a module, or one of its tensors, is parametrized.
+
+    Args:
+        module: The module.
+        tensor_name: Name of the tensor. Default: any.
+
+    Example:
+        >>> from torchlite.nn.utils import parametrize
+        >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 2))
+        >>> parametrize.is_parametrized(layer), parametrize.is_parametrized(layer, "bias")
+        (True, False)
+    """
     parametrizations = getattr(module, "parametrizations", None)
     if parametrizations is None or not isinstance(parametrizations, ModuleDict):
         return False
@@ -289,8 +385,26 @@ def is_parametrized(module: Module, tensor_name: Any = None) -> Any:
 
 
 def remove_parametrizations(module: Module, tensor_name: Any, leave_parametrized: bool = True) -> Any:
-    """Remove the parametrizations of a tensor and set its parametrized value (or, with `leave_parametrized=False`, the
-    original).
+    """Removes the parametrizations of a tensor, which becomes a parameter or buffer again.
+
+    Args:
+        module: The module.
+        tensor_name: Name of the tensor.
+        leave_parametrized: Whether the tensor keeps its parametrized value; ``False`` gives it the original. Default:
+            ``True``.
+
+    Returns:
+        The module.
+
+    Raises:
+        ValueError: The tensor is not parametrized; or ``leave_parametrized=False`` and there are several originals.
+
+    Example:
+        >>> from torchlite.nn.utils import parametrize
+        >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 2))
+        >>> _ = parametrize.remove_parametrizations(layer, "weight")
+        >>> sorted(name for name, _ in layer.named_parameters())
+        ['bias', 'weight']
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
@@ -324,13 +438,37 @@ def remove_parametrizations(module: Module, tensor_name: Any, leave_parametrized
 
 
 def type_before_parametrizations(module: Module) -> Any:
-    """The class of the module without its parametrizations."""
+    """Returns the class that a module has without its parametrizations.
+
+    Args:
+        module: The module.
+
+    Example:
+        >>> from torchlite.nn.utils import parametrize
+        >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 2))
+        >>> type(layer).__name__, parametrize.type_before_parametrizations(layer).__name__
+        ('ParametrizedLinear', 'Linear')
+    """
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
 def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tensor_name: Any = None) -> Any:
-    """Copy the parametrizations of `from_module` (of all its tensors, or of one) and their originals to `to_module`,
-    which must be of the same type.
+    """Registers the parametrizations of a module on another, with the same originals.
+
+    Args:
+        from_module: The module with parametrizations.
+        to_module: The other module, which is changed.
+        tensor_name: Name of the tensor. Default: all parametrized ones.
+
+    Returns:
+        ``to_module``.
+
+    Example:
+        >>> from torchlite.nn.utils import parametrize
+        >>> source = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 2))
+        >>> target = parametrize.transfer_parametrizations_and_params(source, torch.nn.Linear(2, 2))
+        >>> torch.equal(target.weight, source.weight)
+        True
     """
     if not is_parametrized(from_module):
         return to_module
@@ -346,3 +484,6 @@ def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tenso
         for key in ("original",) if source.is_tensor else [f"original{index}" for index in range(source.ntensors)]:
             setattr(target, key, getattr(source, key))
     return to_module
+
+
+__dir__ = make_module_dir(globals(), "_cache")

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 if TYPE_CHECKING:
     from torchlite import Tensor
@@ -28,11 +29,28 @@ _Packed = namedtuple("PackedSequence", _FIELDS)  # type: ignore[name-match, misc
 
 
 class PackedSequence(_Packed):
-    """A batch of sequences of different lengths in time-major order, created by `pack_padded_sequence` or
-    `pack_sequence`.
+    """A batch of sequences of different lengths, without padding, in time-major order.
 
-    data: (sum of the lengths, *), time-major. batch_sizes: int64 on the CPU, the number of sequences that reach each
-    step. sorted_indices, unsorted_indices: the permutation that sorts the sequences by length and its inverse, or None.
+    Recurrent layers accept it. `pack_padded_sequence` and `pack_sequence` create it; it is a named tuple.
+
+    Args:
+        data: Elements of all sequences: those at time 0 of each sequence, then those at time 1, and so on. Shape
+            ``(sum of the lengths, *)``.
+        batch_sizes: Number of sequences at each time; int64 on the CPU.
+        sorted_indices: The permutation that sorted the sequences by descending length, or ``None``. Default: ``None``.
+        unsorted_indices: Its inverse, or ``None``. Default: the inverse of ``sorted_indices``.
+
+    Raises:
+        ValueError: ``batch_sizes`` is not on the CPU.
+
+    Example:
+        >>> from torchlite.nn.utils.rnn import pack_sequence
+        >>> packed = pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4, 5])])
+        >>> packed.data, packed.batch_sizes
+        (tensor([1, 4, 2, 5, 3]), tensor([2, 2, 1]))
+
+    See also:
+        `pack_sequence`, `pad_packed_sequence`.
     """
 
     __slots__ = ()
@@ -58,60 +76,84 @@ class PackedSequence(_Packed):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)  # type: ignore[call-arg]
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """Convert the data's dtype or device; the batch sizes stay on the CPU."""
+        """Converts the data to another dtype or device; the batch sizes stay on the CPU.
+
+        Args:
+            args: Positional arguments of `torch.Tensor.to`.
+            kwargs: Keyword arguments of `torch.Tensor.to`.
+
+        Returns:
+            This object if nothing changes, else a new one.
+        """
         return _map_fields(self, lambda data: data.to(*args, **kwargs))
 
     def cuda(self, *args: Any, **kwargs: Any) -> Any:
-        """Move to a CUDA device."""
+        """Copies the data to a CUDA device.
+
+        Args:
+            args: Positional arguments of `torch.Tensor.cuda`.
+            kwargs: Keyword arguments of `torch.Tensor.cuda`.
+
+        Returns:
+            This object if the data is there already, else a new one.
+        """
         return _map_fields(self, lambda data: data.cuda(*args, **kwargs))
 
     def cpu(self, *args: Any, **kwargs: Any) -> Any:
-        """Move to the CPU."""
+        """Copies the data to the CPU.
+
+        Args:
+            args: Positional arguments of `torch.Tensor.to`.
+            kwargs: Keyword arguments of `torch.Tensor.to`.
+
+        Returns:
+            This object if the data is there already, else a new one.
+        """
         return self.to(*args, device="cpu", **kwargs)
 
     def pin_memory(self) -> Any:
-        """The same with its data in pinned memory."""
+        """Copies the data to page-locked memory."""
         return _map_fields(self, lambda data: data.pin_memory())
 
     def double(self) -> Any:
-        """Cast the data to float64."""
+        """Casts the data to float64."""
         return self.to(dtype=torch.double)
 
     def float(self) -> Any:
-        """Cast the data to float32."""
+        """Casts the data to float32."""
         return self.to(dtype=torch.float)
 
     def half(self) -> Any:
-        """Cast the data to float16."""
+        """Casts the data to float16."""
         return self.to(dtype=torch.half)
 
     def long(self) -> Any:
-        """Cast the data to int64."""
+        """Casts the data to int64."""
         return self.to(dtype=torch.long)
 
     def int(self) -> Any:
-        """Cast the data to int32."""
+        """Casts the data to int32."""
         return self.to(dtype=torch.int)
 
     def short(self) -> Any:
-        """Cast the data to int16."""
+        """Casts the data to int16."""
         return self.to(dtype=torch.short)
 
     def char(self) -> Any:
-        """Cast the data to int8."""
+        """Casts the data to int8."""
         return self.to(dtype=torch.int8)
 
     def byte(self) -> Any:
-        """Cast the data to uint8."""
+        """Casts the data to uint8."""
         return self.to(dtype=torch.uint8)
 
     @property
     def is_cuda(self) -> Any:
-        """True if the data is on a CUDA device."""
+        """Whether the data is on a CUDA device."""
         return self.data.is_cuda
 
     def is_pinned(self) -> Any:
-        """True if the data is in pinned memory."""
+        """Returns whether the data is in page-locked memory."""
         return self.data.is_pinned()
 
 
@@ -126,7 +168,18 @@ def _map_fields(packed, convert):
 
 
 def invert_permutation(permutation: Any) -> Any:
-    """The permutation that undoes `permutation` (1-dimensional), None for None."""
+    """Returns the permutation that undoes another.
+
+    Args:
+        permutation: A vector of the indices 0 to n - 1 in any order, or ``None``.
+
+    Returns:
+        The inverse; ``None`` for ``None``.
+
+    Example:
+        >>> torch.nn.utils.rnn.invert_permutation(torch.tensor([2, 0, 1]))
+        tensor([1, 2, 0])
+    """
     if permutation is None:
         return None
     output = torch.empty_like(permutation)
@@ -145,14 +198,29 @@ def _batch_sizes(lengths):
 
 
 def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True) -> Any:
-    """Pack padded sequences (T, B, *), or (B, T, *) with `batch_first`, of the given lengths.
+    """Packs padded sequences: leaves the padding out. Gradients flow through the result.
 
-    With `enforce_sorted` the lengths must descend; else the sequences are sorted, and the result stores the
-    permutation. Differentiable.
+    Args:
+        input: The padded sequences, shape ``(T, B, *)``, or ``(B, T, *)`` with ``batch_first``.
+        lengths: The lengths of the sequences, a list or a vector on the CPU; each at least 1.
+        batch_first: Whether the first dimension of ``input`` is the batch. Default: ``False``.
+        enforce_sorted: Whether the lengths must descend. ``False`` sorts the sequences, and the result stores the
+            permutation. Default: ``True``.
 
-    >>> packed = pack_padded_sequence(torchlite.tensor([[1, 2, 0], [3, 0, 0]]), [2, 1], batch_first=True)
-    >>> packed.data, packed.batch_sizes
-    (tensor([1, 3, 2]), tensor([2, 1]))
+    Returns:
+        A `PackedSequence`.
+
+    Raises:
+        RuntimeError: ``input`` is empty; or the lengths have a wrong number, value or order, or are not on the CPU.
+
+    Example:
+        >>> from torchlite.nn.utils.rnn import pack_padded_sequence
+        >>> packed = pack_padded_sequence(torch.tensor([[1, 2, 0], [3, 0, 0]]), [2, 1], batch_first=True)
+        >>> packed.data, packed.batch_sizes
+        (tensor([1, 3, 2]), tensor([2, 1]))
+
+    See also:
+        `pad_packed_sequence`.
     """
     if not isinstance(lengths, torch.Tensor):
         lengths = torch.as_tensor(lengths, dtype=torch.int64, device="cpu")
@@ -203,8 +271,30 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
 def pad_packed_sequence(
     sequence: Any, batch_first: bool = False, padding_value: float = 0.0, total_length: Any = None
 ) -> Any:
-    """The inverse of `pack_padded_sequence`: the padded tensor, (T, B, *) or (B, T, *), and the lengths (int64, CPU),
-    in the order of packing.
+    """Pads packed sequences to one length: the inverse of `pack_padded_sequence`.
+
+    Args:
+        sequence: A `PackedSequence`.
+        batch_first: Whether the first dimension of the result is the batch. Default: ``False``.
+        padding_value: The value of the padding. Default: 0.
+        total_length: The length T of the result; at least that of the longest sequence. Default: that length.
+
+    Returns:
+        A tuple of the padded sequences, shape ``(T, B, *)`` or ``(B, T, *)``, and their lengths, int64 on the CPU. Both
+        are in the order before packing.
+
+    Raises:
+        ValueError: ``total_length`` is too small.
+
+    Example:
+        >>> from torchlite.nn.utils.rnn import pack_sequence, pad_packed_sequence
+        >>> packed = pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4, 5])])
+        >>> pad_packed_sequence(packed, batch_first=True)
+        (tensor([[1, 2, 3],
+                [4, 5, 0]]), tensor([3, 2]))
+
+    See also:
+        `unpack_sequence`.
     """
     sizes = sequence.batch_sizes.tolist()
     length = len(sizes)
@@ -235,12 +325,28 @@ def pad_packed_sequence(
 def pad_sequence(
     sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Any:
-    """Stack tensors (L_i, *) of different lengths into (T, B, *), or (B, T, *) with `batch_first`, padded on the left
-    or the right.
+    """Pads sequences of different lengths to the longest and stacks them.
 
-    >>> pad_sequence([torchlite.tensor([1, 2]), torchlite.tensor([3])], batch_first=True)
-    tensor([[1, 2],
-            [3, 0]])
+    Args:
+        sequences: A list of tensors of shape ``(L_i, *)``; or a tensor, whose rows are the sequences.
+        batch_first: Whether the result is ``(B, T, *)`` instead of ``(T, B, *)``. Default: ``False``.
+        padding_value: The value of the padding. Default: 0.
+        padding_side: ``"right"`` or ``"left"``. Default: ``"right"``.
+
+    Returns:
+        The padded sequences; T is the greatest length.
+
+    Raises:
+        RuntimeError: ``sequences`` is empty or not iterable, or ``padding_side`` is unknown.
+
+    Example:
+        >>> from torchlite.nn.utils.rnn import pad_sequence
+        >>> pad_sequence([torch.tensor([1, 2]), torch.tensor([3])], batch_first=True)
+        tensor([[1, 2],
+                [3, 0]])
+
+    See also:
+        `unpad_sequence`, `pack_padded_sequence`.
     """
     if isinstance(sequences, torch.Tensor):
         sequences = sequences.unbind(0)
@@ -265,19 +371,69 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> Any:
-    """The inverse of `pad_sequence`: a list of tensors (L_i, *)."""
+    """Splits padded sequences into tensors of their lengths: the inverse of `pad_sequence`.
+
+    Args:
+        padded_sequences: The padded sequences, shape ``(T, B, *)``, or ``(B, T, *)`` with ``batch_first``, padded on
+            the right.
+        lengths: The lengths of the sequences.
+        batch_first: Whether the first dimension is the batch. Default: ``False``.
+
+    Returns:
+        A list of tensors of shape ``(L_i, *)``.
+
+    Example:
+        >>> from torchlite.nn.utils.rnn import unpad_sequence
+        >>> unpad_sequence(torch.tensor([[1, 2], [3, 0]]), [2, 1], batch_first=True)
+        [tensor([1, 2]), tensor([3])]
+    """
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
     return [sequence[: int(length)] for sequence, length in zip(padded_sequences, lengths, strict=True)]
 
 
 def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> Any:
-    """Pack a list of tensors (L_i, *)."""
+    """Packs a list of sequences of different lengths.
+
+    Args:
+        sequences: A list of tensors of shape ``(L_i, *)``, each with a length of at least 1.
+        enforce_sorted: Whether the lengths must descend. ``False`` sorts the sequences, and the result stores the
+            permutation. Default: ``True``.
+
+    Returns:
+        A `PackedSequence`.
+
+    Raises:
+        RuntimeError: There is no sequence, one is empty, or the lengths do not descend.
+
+    Example:
+        >>> from torchlite.nn.utils.rnn import pack_sequence
+        >>> pack_sequence([torch.tensor([4, 5]), torch.tensor([1, 2, 3])], enforce_sorted=False).data
+        tensor([1, 4, 2, 5, 3])
+
+    See also:
+        `unpack_sequence`.
+    """
     lengths = torch.as_tensor([sequence.size(0) for sequence in sequences])
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences: Any) -> Any:
-    """The inverse of `pack_sequence`: a list of tensors (L_i, *)."""
+    """Splits packed sequences into a list of tensors: the inverse of `pack_sequence`.
+
+    Args:
+        packed_sequences: A `PackedSequence`.
+
+    Returns:
+        A list of tensors of shape ``(L_i, *)``, in the order before packing.
+
+    Example:
+        >>> from torchlite.nn.utils.rnn import pack_sequence, unpack_sequence
+        >>> unpack_sequence(pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4, 5])]))
+        [tensor([1, 2, 3]), tensor([4, 5])]
+    """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
+
+
+__dir__ = make_module_dir(globals())

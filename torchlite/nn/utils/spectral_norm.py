@@ -103,8 +103,43 @@ class _VersionHook:
 def spectral_norm(
     module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Any:
-    """Divide a weight by its largest singular value, estimated by power iteration (Miyato et al. 2018). Returns the
-    module.
+    r"""Divides a weight by its largest singular value before each forward pass; superseded by
+    `parametrizations.spectral_norm`.
+
+    The largest singular value is estimated as :math:`u^{\mathsf{T}} W v` by power iterations in training mode. The
+    module gets the parameter ``{name}_orig`` and the buffers ``{name}_u`` and ``{name}_v``.
+
+    Args:
+        module: The module, which is changed.
+        name: Name of the weight. Default: ``"weight"``.
+        n_power_iterations: Number of power iterations of a forward pass; at least 1. Default: 1.
+        eps: Least norm by which the vectors are divided. Default: 1e-12.
+        dim: Dimension that becomes the rows of the matrix W; all others are its columns. Default: 1 for transposed
+            convolutions, else 0.
+
+    Returns:
+        The module.
+
+    Raises:
+        ValueError: ``n_power_iterations`` is less than 1, or the weight is ``None``.
+        RuntimeError: The weight has a spectral norm already.
+        KeyError: The module has no parameter of the name.
+
+    Example:
+        >>> layer = torch.nn.Linear(2, 2)
+        >>> _ = torch.nn.init.constant_(layer.weight, 3.0)  # the largest singular value is 6
+        >>> layer = torch.nn.utils.spectral_norm(layer)
+        >>> _ = layer(torch.zeros(1, 2))
+        >>> layer.weight.detach()
+        tensor([[0.5000, 0.5000],
+                [0.5000, 0.5000]])
+
+    References:
+        - T. Miyato, T. Kataoka, M. Koyama, Y. Yoshida. Spectral normalization for generative adversarial networks.
+          2018.
+
+    See also:
+        `remove_spectral_norm`, `torch.nn.utils.parametrizations.spectral_norm`.
     """
     if dim is None:
         dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
@@ -113,7 +148,24 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Any:
-    """Remove `spectral_norm` from a module. Raises ValueError if there is none. Returns the module."""
+    """Removes the `spectral_norm` of a weight, which becomes a parameter with its present value.
+
+    Args:
+        module: The module, which is changed.
+        name: Name of the weight. Default: ``"weight"``.
+
+    Returns:
+        The module.
+
+    Raises:
+        ValueError: The weight has no spectral norm.
+
+    Example:
+        >>> layer = torch.nn.utils.spectral_norm(torch.nn.Linear(3, 2))
+        >>> _ = torch.nn.utils.remove_spectral_norm(layer)
+        >>> [name for name, _ in layer.named_parameters()]
+        ['bias', 'weight']
+    """
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, SpectralNorm) and hook.name == name:
             hook.remove(module)

@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 if TYPE_CHECKING:
     from torchlite.nn.modules.module import Module
@@ -126,8 +127,37 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """Deprecated name of `torchlite.func.functional_call`: call `module` with the given parameters and buffers, by
-    name.
+    """Calls a module with other parameters and buffers; deprecated, use `torch.func.functional_call`.
+
+    The module has its own tensors again afterwards. Tensors that it assigned to a name of the dict are in the dict.
+
+    Args:
+        module: The module.
+        parameters_and_buffers: A dict from dotted names to the tensors to use; others stay.
+        args: Positional arguments of the module: a tuple, or one value. Default: none.
+        kwargs: Keyword arguments of the module, a dict. Default: none.
+        tie_weights: Whether a tensor replaces all names that share one in the module. Default: ``True``.
+        strict: Whether the dict must have exactly the names of the module. Default: ``False``.
+
+    Returns:
+        The result of the module.
+
+    Raises:
+        RuntimeError: Names are missing or unknown and ``strict``, or the module is a `DataParallel`.
+        ValueError: Names that share a tensor have different ones.
+        TypeError: A value is not a tensor.
+
+    Example:
+        >>> import warnings
+        >>> from torchlite.nn.utils.stateless import functional_call
+        >>> layer = torch.nn.Linear(2, 1, bias=False)
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     y = functional_call(layer, {"weight": torch.ones(1, 2)}, torch.tensor([3.0, 4.0]))
+        >>> y
+        tensor([7.])
+
+    See also:
+        `torch.func.functional_call`.
     """
     import warnings
 
@@ -138,3 +168,6 @@ def functional_call(
         stacklevel=2,
     )
     return _functional_call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
+
+
+__dir__ = make_module_dir(globals())

@@ -67,8 +67,39 @@ class WeightNorm:
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Any:
-    """Replace a weight by `name_g` (magnitude) and `name_v` (direction) (Salimans and Kingma 2016).
-    Returns the module.
+    r"""Splits a weight into magnitude and direction; deprecated, use `parametrizations.weight_norm`.
+
+    .. math::
+
+        w = g \, \frac{v}{\|v\|}
+
+    Before each forward pass the weight is computed from the parameters ``{name}_g`` and ``{name}_v``.
+
+    Args:
+        module: The module, which is changed.
+        name: Name of the weight. Default: ``"weight"``.
+        dim: Dimension whose indices have a magnitude each; ``None`` is one magnitude for the whole weight. Default: 0.
+
+    Returns:
+        The module.
+
+    Raises:
+        RuntimeError: The weight has a weight norm already.
+        ValueError: The weight is not initialized yet.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     layer = torch.nn.utils.weight_norm(torch.nn.Linear(3, 2))
+        >>> layer.weight_g.shape, layer.weight_v.shape
+        (torch.Size([2, 1]), torch.Size([2, 3]))
+
+    References:
+        - T. Salimans, D. P. Kingma. Weight normalization: A simple reparameterization to accelerate training of deep
+          neural networks. 2016.
+
+    See also:
+        `remove_weight_norm`, `torch.nn.utils.parametrizations.weight_norm`.
     """
     import warnings
 
@@ -82,7 +113,26 @@ def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Any:
 
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Any:
-    """Remove `weight_norm` from a module. Raises ValueError if there is none. Returns the module."""
+    """Removes the `weight_norm` of a weight, which becomes a parameter with its present value.
+
+    Args:
+        module: The module, which is changed.
+        name: Name of the weight. Default: ``"weight"``.
+
+    Returns:
+        The module.
+
+    Raises:
+        ValueError: The weight has no weight norm.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     layer = torch.nn.utils.weight_norm(torch.nn.Linear(3, 2))
+        >>> _ = torch.nn.utils.remove_weight_norm(layer)
+        >>> sorted(name for name, _ in layer.named_parameters())
+        ['bias', 'weight']
+    """
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, WeightNorm) and hook.name == name:
             hook.remove(module)

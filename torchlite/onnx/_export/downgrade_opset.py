@@ -1,4 +1,4 @@
-"""Rewrites opset 18 nodes for opsets 11 to 17: inputs that were attributes, and missing ops.
+"""Rewrites nodes for older opsets, from 11 on: inputs that were attributes, and missing ops.
 
 A rule takes the builder, inputs, number of outputs and attributes of a node. It adds other nodes and returns their
 outputs, or it changes the attributes and returns the remaining inputs of the node.

@@ -130,10 +130,10 @@ class OnnxGraphBuilder:
         return value if isinstance(value, str) else self.constant(value, dtype)
 
     def op(self, kind: str, *inputs: Any, outputs: int = 1, domain: str = "", **attributes: Any) -> Any:
-        """Add an opset 18 node, downgraded to the builder's opset if needed; return the name of its output, or a
-        list.
+        """Add a node of opset 18, or of a later one that `OLDER` has a rule for, downgraded to the builder's opset if
+        needed; return the name of its output, or a list.
         """
-        if self.version < 18 and not domain:
+        if not domain:
             since, rule = OLDER.get(kind, (0, None))
             if rule is not None and self.version < since:
                 found = rule(self, kind, list(inputs), outputs, attributes)

@@ -14,6 +14,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,12 +59,38 @@ def exponential(
     device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """exp(-|n - center| / tau); `center` is (M - 1) / 2 for a symmetric window and M / 2 for a periodic one unless
-    given (periodic windows only).
+    r"""Create an exponential (Poisson) window.
 
-    >>> import torchlite as torch
-    >>> torch.signal.windows.exponential(3)
-    tensor([0.3679, 1.0000, 0.3679])
+    .. math::
+
+        w_n = \exp\left( -\frac{|n - c|}{\tau} \right)
+
+    Here :math:`n = 0, \ldots, M - 1`. The centre :math:`c` is :math:`(M - 1) / 2` for a symmetric window. For a
+    periodic one it is ``center``, by default :math:`M / 2`.
+
+    Args:
+        M: Number of points; 0 gives an empty window.
+        center: Centre :math:`c`, only for a periodic window. Default: ``None``.
+        tau: Decay length :math:`\tau`, positive. Default: 1.0.
+        sym: Whether the window is symmetric, for filters; else it is periodic, for spectra. Default: ``True``.
+        dtype: ``torch.float32`` or ``torch.float64``. Default: ``None``, the default dtype.
+        layout: Only ``torch.strided``. Default: ``torch.strided``.
+        device: Device of the window. Default: ``None``, the default device.
+        requires_grad: Whether the window requires grad. Default: ``False``.
+
+    Returns:
+        A tensor of shape ``(M,)``.
+
+    Raises:
+        ValueError: ``M`` is negative, or the dtype or layout is another one.
+        ValueError: ``tau`` is not positive, or ``center`` is given for a symmetric window.
+
+    Example:
+        >>> torch.signal.windows.exponential(3)
+        tensor([0.3679, 1.0000, 0.3679])
+
+    References:
+        F. J. Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform", 1978.
     """
     dtype = _check_arguments("exponential", M, dtype, layout)
     if tau <= 0:
@@ -87,11 +114,35 @@ def cosine(
     device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """sin(pi (n + 1/2) / M).
+    r"""Create a cosine (sine) window.
 
-    >>> import torchlite as torch
-    >>> torch.signal.windows.cosine(3)
-    tensor([0.5000, 1.0000, 0.5000])
+    .. math::
+
+        w_n = \sin\left( \frac{\pi (n + 1/2)}{N} \right)
+
+    Here :math:`n = 0, \ldots, M - 1`, and :math:`N` is :math:`M` for a symmetric window and :math:`M + 1` for a
+    periodic one.
+
+    Args:
+        M: Number of points; 0 gives an empty window.
+        sym: Whether the window is symmetric, for filters; else it is periodic, for spectra. Default: ``True``.
+        dtype: ``torch.float32`` or ``torch.float64``. Default: ``None``, the default dtype.
+        layout: Only ``torch.strided``. Default: ``torch.strided``.
+        device: Device of the window. Default: ``None``, the default device.
+        requires_grad: Whether the window requires grad. Default: ``False``.
+
+    Returns:
+        A tensor of shape ``(M,)``.
+
+    Raises:
+        ValueError: ``M`` is negative, or the dtype or layout is another one.
+
+    Example:
+        >>> torch.signal.windows.cosine(3)
+        tensor([0.5000, 1.0000, 0.5000])
+
+    References:
+        F. J. Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform", 1978.
     """
     dtype = _check_arguments("cosine", M, dtype, layout)
     if M == 0:
@@ -110,11 +161,37 @@ def gaussian(
     device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """exp(-((n - centre) / std)**2 / 2).
+    r"""Create a Gaussian window.
 
-    >>> import torchlite as torch
-    >>> torch.signal.windows.gaussian(3)
-    tensor([0.6065, 1.0000, 0.6065])
+    .. math::
+
+        w_n = \exp\left( -\frac{1}{2} \left( \frac{n - c}{\sigma} \right)^2 \right)
+
+    Here :math:`n = 0, \ldots, M - 1`. The centre :math:`c` is :math:`(M - 1) / 2` for a symmetric window and
+    :math:`M / 2` for a periodic one.
+
+    Args:
+        M: Number of points; 0 gives an empty window.
+        std: Standard deviation :math:`\sigma` in points, positive. Default: 1.0.
+        sym: Whether the window is symmetric, for filters; else it is periodic, for spectra. Default: ``True``.
+        dtype: ``torch.float32`` or ``torch.float64``. Default: ``None``, the default dtype.
+        layout: Only ``torch.strided``. Default: ``torch.strided``.
+        device: Device of the window. Default: ``None``, the default device.
+        requires_grad: Whether the window requires grad. Default: ``False``.
+
+    Returns:
+        A tensor of shape ``(M,)``.
+
+    Raises:
+        ValueError: ``M`` is negative, or the dtype or layout is another one.
+        ValueError: ``std`` is not positive.
+
+    Example:
+        >>> torch.signal.windows.gaussian(3)
+        tensor([0.6065, 1.0000, 0.6065])
+
+    References:
+        F. J. Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform", 1978.
     """
     dtype = _check_arguments("gaussian", M, dtype, layout)
     if std <= 0:
@@ -137,11 +214,38 @@ def kaiser(
     device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """I0(beta sqrt(1 - x**2)) / I0(beta) with x from -1 to 1 and I0 the modified Bessel function of order zero.
+    r"""Create a Kaiser window.
 
-    >>> import torchlite as torch
-    >>> torch.signal.windows.kaiser(3)
-    tensor([5.2773e-05, 1.0000e+00, 5.2773e-05])
+    .. math::
+
+        w_n = \frac{I_0\left( \beta \sqrt{1 - (2 n / N - 1)^2} \right)}{I_0(\beta)}
+
+    Here :math:`n = 0, \ldots, M - 1`, and :math:`N` is :math:`M - 1` for a symmetric window and :math:`M` for a
+    periodic one. :math:`I_0` is the modified Bessel function of order 0.
+
+    Args:
+        M: Number of points; 0 gives an empty window.
+        beta: Shape :math:`\beta`, nonnegative: the larger, the lower the side lobes and the wider the main lobe.
+            Default: 12.0.
+        sym: Whether the window is symmetric, for filters; else it is periodic, for spectra. Default: ``True``.
+        dtype: ``torch.float32`` or ``torch.float64``. Default: ``None``, the default dtype.
+        layout: Only ``torch.strided``. Default: ``torch.strided``.
+        device: Device of the window. Default: ``None``, the default device.
+        requires_grad: Whether the window requires grad. Default: ``False``.
+
+    Returns:
+        A tensor of shape ``(M,)``.
+
+    Raises:
+        ValueError: ``M`` is negative, or the dtype or layout is another one.
+        ValueError: ``beta`` is negative.
+
+    Example:
+        >>> torch.signal.windows.kaiser(3)
+        tensor([5.2773e-05, 1.0000e+00, 5.2773e-05])
+
+    References:
+        J. F. Kaiser and R. W. Schafer, "On the use of the I0-sinh window for spectrum analysis", 1980.
     """
     dtype = _check_arguments("kaiser", M, dtype, layout)
     if beta < 0:
@@ -167,11 +271,41 @@ def general_cosine(
     device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Sum over i of (-1)**i a[i] cos(2 pi i n / (M - 1)), or with M for M - 1 in a periodic window.
+    r"""Create a window that is a weighted sum of cosines.
 
-    >>> import torchlite as torch
-    >>> torch.signal.windows.general_cosine(3, a=[0.5, 0.5])
-    tensor([0., 1., 0.])
+    .. math::
+
+        w_n = \sum_{i} (-1)^i a_i \cos\left( \frac{2 \pi i n}{N} \right)
+
+    Here :math:`n = 0, \ldots, M - 1`, and :math:`N` is :math:`M - 1` for a symmetric window and :math:`M` for a
+    periodic one.
+
+    Args:
+        M: Number of points; 0 gives an empty window.
+        a: Weights :math:`a_0, a_1, \ldots`, a list or tuple of numbers.
+        sym: Whether the window is symmetric, for filters; else it is periodic, for spectra. Default: ``True``.
+        dtype: ``torch.float32`` or ``torch.float64``. Default: ``None``, the default dtype.
+        layout: Only ``torch.strided``. Default: ``torch.strided``.
+        device: Device of the window. Default: ``None``, the default device.
+        requires_grad: Whether the window requires grad. Default: ``False``.
+
+    Returns:
+        A tensor of shape ``(M,)``.
+
+    Raises:
+        ValueError: ``M`` is negative, or the dtype or layout is another one.
+        ValueError: ``a`` is empty.
+        TypeError: ``a`` is neither a list nor a tuple.
+
+    Example:
+        >>> torch.signal.windows.general_cosine(3, a=[0.5, 0.5])
+        tensor([0., 1., 0.])
+
+    References:
+        F. J. Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform", 1978.
+
+    See also:
+        `general_hamming`, `blackman`, `nuttall`.
     """
     dtype = _check_arguments("general_cosine", M, dtype, layout)
     if M == 0:
@@ -199,11 +333,39 @@ def general_hamming(
     device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """alpha - (1 - alpha) cos(2 pi n / (M - 1)).
+    r"""Create a generalized Hamming window.
 
-    >>> import torchlite as torch
-    >>> torch.signal.windows.general_hamming(3, alpha=0.5)
-    tensor([0., 1., 0.])
+    .. math::
+
+        w_n = \alpha - (1 - \alpha) \cos\left( \frac{2 \pi n}{N} \right)
+
+    Here :math:`n = 0, \ldots, M - 1`, and :math:`N` is :math:`M - 1` for a symmetric window and :math:`M` for a
+    periodic one.
+
+    Args:
+        M: Number of points; 0 gives an empty window.
+        alpha: Weight :math:`\alpha`. Default: 0.54.
+        sym: Whether the window is symmetric, for filters; else it is periodic, for spectra. Default: ``True``.
+        dtype: ``torch.float32`` or ``torch.float64``. Default: ``None``, the default dtype.
+        layout: Only ``torch.strided``. Default: ``torch.strided``.
+        device: Device of the window. Default: ``None``, the default device.
+        requires_grad: Whether the window requires grad. Default: ``False``.
+
+    Returns:
+        A tensor of shape ``(M,)``.
+
+    Raises:
+        ValueError: ``M`` is negative, or the dtype or layout is another one.
+
+    Example:
+        >>> torch.signal.windows.general_hamming(3, alpha=0.5)
+        tensor([0., 1., 0.])
+
+    References:
+        F. J. Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform", 1978.
+
+    See also:
+        `hamming`, `hann`, `general_cosine`.
     """
     return general_cosine(
         M, a=[alpha, 1.0 - alpha], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
@@ -219,11 +381,38 @@ def hamming(
     device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`general_hamming` with alpha = 0.54.
+    r"""Create a Hamming window.
 
-    >>> import torchlite as torch
-    >>> torch.signal.windows.hamming(3)
-    tensor([0.0800, 1.0000, 0.0800])
+    .. math::
+
+        w_n = 0.54 - 0.46 \cos\left( \frac{2 \pi n}{N} \right)
+
+    Here :math:`n = 0, \ldots, M - 1`, and :math:`N` is :math:`M - 1` for a symmetric window and :math:`M` for a
+    periodic one.
+
+    Args:
+        M: Number of points; 0 gives an empty window.
+        sym: Whether the window is symmetric, for filters; else it is periodic, for spectra. Default: ``True``.
+        dtype: ``torch.float32`` or ``torch.float64``. Default: ``None``, the default dtype.
+        layout: Only ``torch.strided``. Default: ``torch.strided``.
+        device: Device of the window. Default: ``None``, the default device.
+        requires_grad: Whether the window requires grad. Default: ``False``.
+
+    Returns:
+        A tensor of shape ``(M,)``.
+
+    Raises:
+        ValueError: ``M`` is negative, or the dtype or layout is another one.
+
+    Example:
+        >>> torch.signal.windows.hamming(3)
+        tensor([0.0800, 1.0000, 0.0800])
+
+    References:
+        F. J. Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform", 1978.
+
+    See also:
+        `general_hamming`, `torch.hamming_window`.
     """
     return general_hamming(M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
@@ -237,11 +426,38 @@ def hann(
     device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`general_hamming` with alpha = 0.5.
+    r"""Create a Hann window.
 
-    >>> import torchlite as torch
-    >>> torch.signal.windows.hann(3)
-    tensor([0., 1., 0.])
+    .. math::
+
+        w_n = \frac{1}{2} - \frac{1}{2} \cos\left( \frac{2 \pi n}{N} \right)
+
+    Here :math:`n = 0, \ldots, M - 1`, and :math:`N` is :math:`M - 1` for a symmetric window and :math:`M` for a
+    periodic one.
+
+    Args:
+        M: Number of points; 0 gives an empty window.
+        sym: Whether the window is symmetric, for filters; else it is periodic, for spectra. Default: ``True``.
+        dtype: ``torch.float32`` or ``torch.float64``. Default: ``None``, the default dtype.
+        layout: Only ``torch.strided``. Default: ``torch.strided``.
+        device: Device of the window. Default: ``None``, the default device.
+        requires_grad: Whether the window requires grad. Default: ``False``.
+
+    Returns:
+        A tensor of shape ``(M,)``.
+
+    Raises:
+        ValueError: ``M`` is negative, or the dtype or layout is another one.
+
+    Example:
+        >>> torch.signal.windows.hann(3)
+        tensor([0., 1., 0.])
+
+    References:
+        F. J. Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform", 1978.
+
+    See also:
+        `general_hamming`, `torch.hann_window`.
     """
     return general_hamming(
         M, alpha=0.5, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
@@ -257,11 +473,38 @@ def blackman(
     device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`general_cosine` with a = (0.42, 0.5, 0.08).
+    r"""Create a Blackman window.
 
-    >>> import torchlite as torch
-    >>> torch.signal.windows.blackman(5).round(decimals=4)[1:4]
-    tensor([0.3400, 1.0000, 0.3400])
+    .. math::
+
+        w_n = 0.42 - 0.5 \cos\left( \frac{2 \pi n}{N} \right) + 0.08 \cos\left( \frac{4 \pi n}{N} \right)
+
+    Here :math:`n = 0, \ldots, M - 1`, and :math:`N` is :math:`M - 1` for a symmetric window and :math:`M` for a
+    periodic one.
+
+    Args:
+        M: Number of points; 0 gives an empty window.
+        sym: Whether the window is symmetric, for filters; else it is periodic, for spectra. Default: ``True``.
+        dtype: ``torch.float32`` or ``torch.float64``. Default: ``None``, the default dtype.
+        layout: Only ``torch.strided``. Default: ``torch.strided``.
+        device: Device of the window. Default: ``None``, the default device.
+        requires_grad: Whether the window requires grad. Default: ``False``.
+
+    Returns:
+        A tensor of shape ``(M,)``.
+
+    Raises:
+        ValueError: ``M`` is negative, or the dtype or layout is another one.
+
+    Example:
+        >>> torch.signal.windows.blackman(5).round(decimals=4)[1:4]
+        tensor([0.3400, 1.0000, 0.3400])
+
+    References:
+        F. J. Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform", 1978.
+
+    See also:
+        `general_cosine`, `torch.blackman_window`.
     """
     dtype = _check_arguments("blackman", M, dtype, layout)
     return general_cosine(
@@ -278,11 +521,38 @@ def bartlett(
     device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The triangle 1 - |2 n / (M - 1) - 1|.
+    r"""Create a Bartlett (triangular) window.
 
-    >>> import torchlite as torch
-    >>> torch.signal.windows.bartlett(3)
-    tensor([0., 1., 0.])
+    .. math::
+
+        w_n = 1 - \left| \frac{2 n}{N} - 1 \right|
+
+    Here :math:`n = 0, \ldots, M - 1`, and :math:`N` is :math:`M - 1` for a symmetric window and :math:`M` for a
+    periodic one.
+
+    Args:
+        M: Number of points; 0 gives an empty window.
+        sym: Whether the window is symmetric, for filters; else it is periodic, for spectra. Default: ``True``.
+        dtype: ``torch.float32`` or ``torch.float64``. Default: ``None``, the default dtype.
+        layout: Only ``torch.strided``. Default: ``torch.strided``.
+        device: Device of the window. Default: ``None``, the default device.
+        requires_grad: Whether the window requires grad. Default: ``False``.
+
+    Returns:
+        A tensor of shape ``(M,)``.
+
+    Raises:
+        ValueError: ``M`` is negative, or the dtype or layout is another one.
+
+    Example:
+        >>> torch.signal.windows.bartlett(5)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+
+    References:
+        F. J. Harris, "On the use of windows for harmonic analysis with the discrete Fourier transform", 1978.
+
+    See also:
+        `torch.bartlett_window`.
     """
     dtype = _check_arguments("bartlett", M, dtype, layout)
     if M == 0:
@@ -302,11 +572,39 @@ def nuttall(
     device: DeviceLike = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Nuttall's four-term window with minimal side lobes (IEEE Trans. ASSP 29, 1981).
+    r"""Create Nuttall's four-term window with minimal side lobes.
 
-    >>> import torchlite as torch
-    >>> torch.signal.windows.nuttall(3).round(decimals=4)
-    tensor([4.0000e-04, 1.0000e+00, 4.0000e-04])
+    .. math::
+
+        w_n = 0.3635819 - 0.4891775 \cos\left( \frac{2 \pi n}{N} \right)
+        + 0.1365995 \cos\left( \frac{4 \pi n}{N} \right) - 0.0106411 \cos\left( \frac{6 \pi n}{N} \right)
+
+    Here :math:`n = 0, \ldots, M - 1`, and :math:`N` is :math:`M - 1` for a symmetric window and :math:`M` for a
+    periodic one.
+
+    Args:
+        M: Number of points; 0 gives an empty window.
+        sym: Whether the window is symmetric, for filters; else it is periodic, for spectra. Default: ``True``.
+        dtype: ``torch.float32`` or ``torch.float64``. Default: ``None``, the default dtype.
+        layout: Only ``torch.strided``. Default: ``torch.strided``.
+        device: Device of the window. Default: ``None``, the default device.
+        requires_grad: Whether the window requires grad. Default: ``False``.
+
+    Returns:
+        A tensor of shape ``(M,)``.
+
+    Raises:
+        ValueError: ``M`` is negative, or the dtype or layout is another one.
+
+    Example:
+        >>> torch.signal.windows.nuttall(3).round(decimals=4)
+        tensor([4.0000e-04, 1.0000e+00, 4.0000e-04])
+
+    References:
+        A. H. Nuttall, "Some windows with very good sidelobe behavior", 1981.
+
+    See also:
+        `general_cosine`.
     """
     return general_cosine(
         M,
@@ -317,3 +615,6 @@ def nuttall(
         device=device,
         requires_grad=requires_grad,
     )
+
+
+__dir__ = make_module_dir(globals())

@@ -8,6 +8,8 @@
 (10, True)
 """
 
+from torchlite._settings.module_dir import make_module_dir
+
 from .common import Measurement, TaskSpec, ordered_unique, select_unit, set_torch_threads, trim_sigfig, unit_to_english
 from .compare import Colorize, Compare
 from .fuzzer import FuzzedParameter, FuzzedSparseTensor, FuzzedTensor, Fuzzer, ParameterAlias
@@ -18,3 +20,6 @@ __all__ = [
     "ParameterAlias", "TaskSpec", "Timer", "ordered_unique", "select_unit", "set_torch_threads", "timer", "trim_sigfig",
     "unit_to_english",
 ]  # fmt: skip
+
+
+__dir__ = make_module_dir(globals())

@@ -15,23 +15,56 @@ _UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 
 
 def ordered_unique(elements: Iterable[Any]) -> list[Any]:
-    """The elements, each once, in their order."""
+    """Returns elements in their order, each once.
+
+    Args:
+        elements: The elements, hashable.
+
+    Example:
+        >>> torch.utils.benchmark.ordered_unique([2, 1, 2])
+        [2, 1]
+    """
     return list(dict.fromkeys(elements))
 
 
 def select_unit(t: float) -> tuple[str, float]:
-    """The unit that suits a time in seconds, and its seconds."""
+    """Returns the unit that suits a time, and the unit in seconds.
+
+    Args:
+        t: Time in seconds.
+
+    Example:
+        >>> torch.utils.benchmark.select_unit(0.002)
+        ('ms', 0.001)
+    """
     place = min(3, max(0, -(math.floor(math.log10(t)) // 3))) if t > 0 else 3
     return _UNITS[place]
 
 
 def unit_to_english(u: str) -> str:
-    """Return the English name of a time unit."""
+    """Returns the English name of a unit of time.
+
+    Args:
+        u: ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``.
+
+    Example:
+        >>> torch.utils.benchmark.unit_to_english("us")
+        'microsecond'
+    """
     return {"ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "s": "second"}[u]
 
 
 def trim_sigfig(x: float, n: int) -> float:
-    """A number with n significant digits."""
+    """Returns a number rounded to significant digits.
+
+    Args:
+        x: The number.
+        n: Number of significant digits.
+
+    Example:
+        >>> torch.utils.benchmark.trim_sigfig(1234.0, 2)
+        1200.0
+    """
     if x == 0:
         return x
     scale = 10.0 ** (math.floor(math.log10(abs(x))) + 1 - n)
@@ -40,7 +73,16 @@ def trim_sigfig(x: float, n: int) -> float:
 
 @contextlib.contextmanager
 def set_torch_threads(n: int) -> Iterator[None]:
-    """For a block, compute with n threads."""
+    """Context manager in which CPU kernels use a number of threads.
+
+    Args:
+        n: Number of threads.
+
+    Example:
+        >>> with torch.utils.benchmark.set_torch_threads(1):
+        ...     torch.get_num_threads()
+        1
+    """
     before = torch.get_num_threads()
     torch.set_num_threads(n)
     try:
@@ -51,7 +93,22 @@ def set_torch_threads(n: int) -> Iterator[None]:
 
 @dataclasses.dataclass(init=True, repr=False, eq=True, frozen=True)
 class TaskSpec:
-    """The statement measured, and its labels."""
+    """The statement that is measured, and its labels.
+
+    Args:
+        stmt: The statement.
+        setup: Statements that run before it and are not timed.
+        global_setup: ``""``; it is for C++.
+        label: What is measured; one table for each. Default: ``None``.
+        sub_label: What differs between rows. Default: ``None``.
+        description: What differs between columns. Default: ``None``.
+        env: Name of the environment. Default: ``None``.
+        num_threads: Number of threads. Default: 1.
+
+    Example:
+        >>> torch.utils.benchmark.TaskSpec("x @ x", "x = torch.ones(2, 2)", label="product", sub_label="2 x 2").title
+        'product: 2 x 2'
+    """
 
     stmt: str
     setup: str
@@ -85,7 +142,20 @@ class TaskSpec:
 
 @dataclasses.dataclass(init=True, repr=False)
 class Measurement:
-    """The times of a statement: `raw_times` in seconds, of `number_per_run` runs each."""
+    """The times of a statement, which `Timer` returns.
+
+    Args:
+        number_per_run: Number of runs that each time is of.
+        raw_times: Times in seconds.
+        task_spec: The `TaskSpec`.
+        metadata: Further facts. Default: ``None``.
+
+    Example:
+        >>> from torchlite.utils.benchmark import Measurement, TaskSpec
+        >>> measurement = Measurement(10, [1.0, 2.0, 6.0], TaskSpec("x + 1", "x = 1"))
+        >>> measurement.times, measurement.median
+        ([0.1, 0.2, 0.6], 0.2)
+    """
 
     number_per_run: int
     raw_times: list[float]
@@ -140,19 +210,26 @@ class Measurement:
         return len(self.raw_times) > 1 and self.iqr / self.median > 0.1
 
     def meets_confidence(self, threshold: float = 0.1) -> bool:
-        """True if the interquartile range is below `threshold` times the median."""
+        """Returns whether the interquartile range is small against the median.
+
+        Args:
+            threshold: Largest share of the median. Default: 0.1.
+        """
         return self.iqr / self.median < threshold
 
     @property
     def title(self) -> str:
+        """Heading of the measurement."""
         return self.task_spec.title
 
     @property
     def env(self) -> str:
+        """Name of the environment."""
         return "Unspecified env" if self.task_spec.env is None else self.task_spec.env
 
     @property
     def as_row_name(self) -> str:
+        """Name of the row in a table."""
         return self.task_spec.sub_label or self.task_spec.stmt or "[Unknown]"
 
     def __getattr__(self, name: str) -> Any:
@@ -162,7 +239,11 @@ class Measurement:
 
     @staticmethod
     def merge(measurements: Iterable[Measurement]) -> list[Measurement]:
-        """Merge measurements of the same task."""
+        """Merges measurements of the same task.
+
+        Args:
+            measurements: The measurements.
+        """
         grouped: dict[TaskSpec, list[Measurement]] = {}
         for m in measurements:
             grouped.setdefault(m.task_spec, []).append(m)

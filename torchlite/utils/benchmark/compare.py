@@ -12,7 +12,12 @@ __all__ = ["Colorize", "Compare"]
 
 
 class Colorize(enum.Enum):
-    """The scope of colouring by time: none, columns or rows."""
+    """Among which times a table's colors compare: none, those of a column or of a row.
+
+    Example:
+        >>> torch.utils.benchmark.Colorize.ROWWISE.value
+        'rowwise'
+    """
 
     NONE = "none"
     COLUMNWISE = "columnwise"
@@ -20,15 +25,22 @@ class Colorize(enum.Enum):
 
 
 class Compare:
-    """Measurements as tables: one for each label, with a row for each sub-label, environment and number of threads, and
-    a column for each description.
+    """Measurements as tables.
 
-    >>> from torchlite.utils import benchmark
-    >>> def timed(code, name):
-    ...     return benchmark.Timer(code, label="powers", sub_label="x = 2", description=name, setup="x = 2").timeit(100)
-    >>> table = str(benchmark.Compare([timed("x * x", "product"), timed("x ** 2", "power")]))
-    >>> "powers" in table and "product" in table and "Times are in" in table
-    True
+    There is one table for each label, with a row for each sub-label, environment and number of threads, and a column
+    for each description.
+
+    Args:
+        results: List of measurements.
+
+    Example:
+        >>> from torchlite.utils import benchmark
+        >>> def timed(code, name):
+        ...     timer = benchmark.Timer(code, "x = 2", label="powers", sub_label="x = 2", description=name)
+        ...     return timer.timeit(100)
+        >>> table = str(benchmark.Compare([timed("x * x", "product"), timed("x ** 2", "power")]))
+        >>> "powers" in table and "product" in table and "Times are in" in table
+        True
     """
 
     def __init__(self, results: list[Measurement]) -> None:
@@ -40,7 +52,14 @@ class Compare:
         return "\n".join(self._render())
 
     def extend_results(self, results: Iterable[Measurement]) -> None:
-        """Add measurements. ValueError for anything else."""
+        """Adds measurements.
+
+        Args:
+            results: The measurements.
+
+        Raises:
+            ValueError: One is no measurement.
+        """
         for result in results:
             if not isinstance(result, Measurement):
                 raise ValueError(f"Expected an instance of `Measurement`, got {type(result)} instead.")
@@ -51,7 +70,11 @@ class Compare:
         self._trim = True
 
     def colorize(self, rowwise: bool = False) -> None:
-        """Colour the best and the worst."""
+        """Colors the best and the worst times.
+
+        Args:
+            rowwise: Whether times of a row are compared, else those of a column. Default: ``False``.
+        """
         self._colorize = Colorize.ROWWISE if rowwise else Colorize.COLUMNWISE
 
     def highlight_warnings(self) -> None:

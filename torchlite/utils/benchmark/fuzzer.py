@@ -14,7 +14,15 @@ __all__ = ["FuzzedParameter", "FuzzedSparseTensor", "FuzzedTensor", "Fuzzer", "P
 
 
 class ParameterAlias:
-    """In a distribution: the value of another parameter."""
+    """In a distribution of values: the value of another parameter.
+
+    Args:
+        alias_to: Name of the other parameter.
+
+    Example:
+        >>> torch.utils.benchmark.ParameterAlias("n")
+        ParameterAlias[alias_to: n]
+    """
 
     def __init__(self, alias_to: str) -> None:
         self.alias_to = alias_to
@@ -24,8 +32,25 @@ class ParameterAlias:
 
 
 class FuzzedParameter:
-    """A random number: "uniform" or "loguniform" from minval to maxval, or of a dictionary of values and their
-    probabilities.
+    """A random number.
+
+    Args:
+        name: Name of the parameter.
+        minval: Smallest value.
+        maxval: Largest value.
+        distribution: ``"uniform"``, ``"loguniform"``, or a dict from values to their probabilities, without ``minval``
+            and ``maxval``.
+        strict: Whether values outside the limits, which an alias can bring, are drawn again. Default: ``False``.
+
+    Raises:
+        ValueError: The distribution is missing or unknown, its probabilities do not sum to 1, or its limits are
+            missing.
+
+    Example:
+        >>> import numpy as np
+        >>> parameter = torch.utils.benchmark.FuzzedParameter("n", minval=2, maxval=8, distribution="uniform")
+        >>> 2 <= parameter.sample(np.random.RandomState(0)) <= 8
+        True
     """
 
     def __init__(
@@ -47,10 +72,15 @@ class FuzzedParameter:
 
     @property
     def name(self) -> str:
+        """Name of the parameter."""
         return self._name
 
     def sample(self, state: Any) -> Any:
-        """A value."""
+        """Draws a value.
+
+        Args:
+            state: A ``numpy.random.RandomState``.
+        """
         if isinstance(self._distribution, dict):
             values = list(self._distribution)
             return values[state.choice(len(values), p=list(self._distribution.values()))]
@@ -66,8 +96,31 @@ class FuzzedParameter:
 
 
 class FuzzedTensor:
-    """A random tensor whose size refers to parameters. It is contiguous with a given probability, else its dimensions
-    are permuted.
+    """A random tensor whose sizes refer to parameters.
+
+    Args:
+        name: Name of the tensor.
+        size: Tuple of sizes: ints and names of parameters.
+        steps: Tuple of steps between elements of each dimension, likewise. Default: 1.
+        probability_contiguous: Probability that the tensor is contiguous; otherwise its dimensions are permuted.
+            Default: 0.5.
+        min_elements: Smallest number of elements. Default: no limit.
+        max_elements: Largest number of elements. Default: no limit.
+        max_allocation_bytes: Largest number of bytes. Default: no limit.
+        dim_parameter: Name of the parameter with the number of dimensions. Default: all sizes are used.
+        roll_parameter: Only ``None`` is supported.
+        dtype: Dtype of the tensor. Default: float32.
+        cuda: Whether the tensor is moved to CUDA. Default: ``False``.
+        tensor_constructor: Function ``(size, dtype, **parameters)`` that makes the tensor. Default: random numbers.
+
+    Raises:
+        NotImplementedError: ``roll_parameter`` is given.
+
+    Example:
+        >>> from torchlite.utils import benchmark
+        >>> fuzzer = benchmark.Fuzzer([], [benchmark.FuzzedTensor("x", size=(2, 3))], seed=0)
+        >>> [tensors["x"].shape for tensors, _, _ in fuzzer.take(1)]
+        [torch.Size([2, 3])]
     """
 
     def __init__(
@@ -85,6 +138,7 @@ class FuzzedTensor:
 
     @property
     def name(self) -> str:
+        """Name of the tensor."""
         return self._name
 
     def _make_tensor(self, params: dict, state: Any) -> tuple[Any, dict]:
@@ -113,7 +167,11 @@ class FuzzedTensor:
         }  # fmt: skip
 
     def fits(self, params: dict) -> bool:
-        """True if the size is within the limits."""
+        """Returns whether the size is within the limits.
+
+        Args:
+            params: Values of the parameters by name.
+        """
         dims = params[self._dim] if self._dim else len(self._size)
         count = math.prod(params[s] if isinstance(s, str) else s for s in self._size[:dims])
         if self._bytes is not None and count * self._dtype.itemsize > self._bytes:
@@ -122,7 +180,27 @@ class FuzzedTensor:
 
 
 class FuzzedSparseTensor(FuzzedTensor):
-    """A random sparse COO tensor with a given number of elements; indices may repeat unless it is coalesced."""
+    """A random sparse COO tensor whose sizes refer to parameters.
+
+    Args:
+        name: Name of the tensor.
+        size: Tuple of sizes: ints and names of parameters.
+        min_elements: Smallest number of elements. Default: no limit.
+        max_elements: Largest number of elements. Default: no limit.
+        dim_parameter: Name of the parameter with the number of dimensions. Default: all sizes are used.
+        sparse_dim: Name of the parameter with the number of sparse dimensions. Default: all are sparse.
+        nnz: Name of the parameter with the number of specified elements. Default: made from the density.
+        density: Name of the parameter with the share of specified elements. Default: 0.1.
+        coalesced: Name of the parameter that says whether indices are unique and sorted. Default: they may repeat.
+        dtype: Dtype of the values. Default: float32.
+        cuda: No effect.
+
+    Example:
+        >>> from torchlite.utils import benchmark
+        >>> fuzzer = benchmark.Fuzzer([], [benchmark.FuzzedSparseTensor("x", size=(10, 10))], seed=0)
+        >>> [tensors["x"].layout for tensors, _, _ in fuzzer.take(1)]
+        [torch.sparse_coo]
+    """
 
     def __init__(
         self, name: str, size: tuple, min_elements: int | None = None, max_elements: int | None = None,
@@ -149,14 +227,24 @@ class FuzzedSparseTensor(FuzzedTensor):
 
 
 class Fuzzer:
-    """Draws parameters and tensors; `take(n)` yields n tuples (tensors by name, their properties, parameters).
+    """Draws parameters and tensors for benchmarks.
 
-    >>> from torchlite.utils import benchmark
-    >>> fuzzer = benchmark.Fuzzer(
-    ...     parameters=[benchmark.FuzzedParameter("n", minval=2, maxval=8, distribution="uniform")],
-    ...     tensors=[benchmark.FuzzedTensor("x", size=("n", 3))], seed=0)
-    >>> for tensors, described, parameters in fuzzer.take(2):
-    ...     assert tensors["x"].shape == (parameters["n"], 3)
+    Args:
+        parameters: List of `FuzzedParameter`, possibly nested.
+        tensors: List of `FuzzedTensor`, possibly nested.
+        constraints: Functions of the parameters that return whether a draw is used. Default: none.
+        seed: Seed of the draws. Default: a random one.
+
+    Raises:
+        ValueError: Two have one name.
+
+    Example:
+        >>> from torchlite.utils import benchmark
+        >>> fuzzer = benchmark.Fuzzer(
+        ...     parameters=[benchmark.FuzzedParameter("n", minval=2, maxval=8, distribution="uniform")],
+        ...     tensors=[benchmark.FuzzedTensor("x", size=("n", 3))], seed=0)
+        >>> for tensors, described, parameters in fuzzer.take(2):
+        ...     assert tensors["x"].shape == (parameters["n"], 3)
     """
 
     def __init__(
@@ -180,7 +268,17 @@ class Fuzzer:
         return self._rejections / self._drawn if self._drawn else 0.0
 
     def take(self, n: int) -> Iterator[tuple[dict, dict, dict]]:
-        """Yield n draws. ValueError if the limits reject nearly all draws."""
+        """Draws parameters and tensors.
+
+        Args:
+            n: Number of draws.
+
+        Yields:
+            Tensors by name, their properties by name, and parameters by name.
+
+        Raises:
+            ValueError: The limits reject nearly all draws.
+        """
         state = np.random.RandomState(self._seed)
         torch.manual_seed(int(state.randint(0, 2**31 - 1)))
         for _ in range(n):

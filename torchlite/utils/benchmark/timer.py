@@ -15,24 +15,52 @@ __all__ = ["Language", "Timer", "timer"]
 
 
 def timer() -> float:
-    """Return the time in seconds, after synchronizing the accelerator."""
+    """Returns the time in seconds, after the work on the accelerator is done.
+
+    Example:
+        >>> torch.utils.benchmark.timer() <= torch.utils.benchmark.timer()
+        True
+    """
     if torch.accelerator.is_available():
         torch.accelerator.synchronize()
     return timeit.default_timer()
 
 
 class Language(enum.Enum):
-    """The language of a statement."""
+    """Language of a statement; `Timer` takes Python alone.
+
+    Example:
+        >>> torch.utils.benchmark.Language.PYTHON.name
+        'PYTHON'
+    """
 
     PYTHON = 0
     CPP = 1
 
 
 class Timer:
-    """Times a statement with `num_threads` threads, after a warm-up.
+    """Times a statement, after a warm-up.
 
-    globals: names visible to it, in addition to `torch`. label, sub_label, description and env describe it in tables.
-    ValueError for statements in C++.
+    Args:
+        stmt: The statement. Default: ``"pass"``.
+        setup: Statements that run before it and are not timed. Default: ``"pass"``.
+        global_setup: Only ``""`` is supported.
+        timer: Function that returns the time in seconds. Default: `timer`, which waits for the accelerator.
+        globals: Names that the statement sees, besides ``torch``. Default: none.
+        label: What is measured. Default: ``None``.
+        sub_label: What differs between the rows of a table. Default: ``None``.
+        description: What differs between the columns. Default: ``None``.
+        env: Name of the environment. Default: ``None``.
+        num_threads: Number of threads of CPU kernels. Default: 1.
+        language: Only Python is supported.
+
+    Raises:
+        ValueError: ``stmt`` is no text, the language is another one, or ``global_setup`` is given.
+
+    Example:
+        >>> timer = torch.utils.benchmark.Timer("x @ x", setup="x = torch.ones(8, 8)")
+        >>> timer.timeit(10).number_per_run
+        10
     """
 
     def __init__(
@@ -62,17 +90,30 @@ class Timer:
         return Measurement(number_per_run=number, raw_times=times, task_spec=self._task_spec)
 
     def timeit(self, number: int = 1_000_000) -> Measurement:
-        """The time of `number` runs, after a hundredth of them to warm up."""
+        """Returns the time of a number of runs, after a hundredth of them to warm up.
+
+        Args:
+            number: Number of runs. Default: a million.
+        """
         with set_torch_threads(self._task_spec.num_threads):
             self._timeit(max(int(number // 100), 2))
             return self._make_measurement(number, [self._timeit(number)])
 
     def repeat(self, repeat: int = -1, number: int = -1) -> None:
-        """Refuses: `blocked_autorange` repeats."""
+        """Raises NotImplementedError: `blocked_autorange` repeats.
+
+        Args:
+            repeat: No effect.
+            number: No effect.
+        """
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def autorange(self, callback: Callable[[int, float], Any] | None = None) -> None:
-        """Refuses: `blocked_autorange` finds how often to run."""
+        """Raises NotImplementedError: `blocked_autorange` finds how often to run.
+
+        Args:
+            callback: No effect.
+        """
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def _block_size(self, min_run_time: float) -> int:
@@ -88,7 +129,12 @@ class Timer:
     def blocked_autorange(
         self, callback: Callable[[int, float], Any] | None = None, min_run_time: float = 0.2
     ) -> Measurement:
-        """Times of blocks of runs, for `min_run_time` seconds in all; `callback(number, time)` sees each."""
+        """Returns the times of blocks of runs.
+
+        Args:
+            callback: Function ``(number, time)`` that is called with each. Default: none.
+            min_run_time: Seconds in all. Default: 0.2.
+        """
         with set_torch_threads(self._task_spec.num_threads):
             number = self._block_size(min_run_time)
             return self._make_measurement(
@@ -107,8 +153,13 @@ class Timer:
         self, threshold: float = 0.1, *, min_run_time: float = 0.01, max_run_time: float = 10.0,
         callback: Callable[[int, float], Any] | None = None,
     ) -> Measurement:  # fmt: skip
-        """Like `blocked_autorange`, until the interquartile range is within `threshold` of the median, or the time
-        limit.
+        """Returns the times of blocks of runs, until they agree or the time is over.
+
+        Args:
+            threshold: Largest interquartile range, as a share of the median. Default: 0.1.
+            min_run_time: Seconds at least. Default: 0.01.
+            max_run_time: Seconds at most. Default: 10.
+            callback: Function ``(number, time)`` that is called with each. Default: none.
         """
         with set_torch_threads(self._task_spec.num_threads):
             number = self._block_size(0.05)
@@ -133,7 +184,14 @@ class Timer:
         collect_baseline: bool = True,
         retain_out_file: bool = False,
     ) -> Any:
-        """Refuses: Callgrind counts a C++ program's instructions."""
+        """Raises NotImplementedError: Callgrind counts a C++ program's instructions.
+
+        Args:
+            number: No effect.
+            repeats: No effect.
+            collect_baseline: No effect.
+            retain_out_file: No effect.
+        """
         raise NotImplementedError("torchlite counts no instructions by Callgrind; use blocked_autorange for times")
 
 

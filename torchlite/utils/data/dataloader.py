@@ -10,9 +10,10 @@ import os
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from torchlite import accelerator
+from torchlite._settings.module_dir import make_module_dir
 from torchlite._settings.temporary_folders import use_for_multiprocessing
 from torchlite.utils._exception_wrapper import ExceptionWrapper
 
@@ -25,7 +26,34 @@ from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
 
 if TYPE_CHECKING:
-    from torchlite import Generator
+    import numpy as np
+
+    from torchlite import Generator, Tensor
+
+    class _NamedTuple(Protocol):
+        """Items that `default_collate` makes a batch of the same class of."""
+
+        @property
+        def _fields(self) -> tuple[str, ...]: ...
+
+    class _Options(TypedDict, total=False):
+        pin_memory: bool
+        drop_last: bool
+        timeout: float
+        worker_init_fn: Callable[[int], None] | None
+        multiprocessing_context: Any
+        generator: Generator | None
+        prefetch_factor: int | None
+        persistent_workers: bool
+        pin_memory_device: str
+        in_order: bool
+
+    class _AllOptions(_Options, total=False):
+        shuffle: bool | None
+        sampler: Sampler | Iterable | None
+        batch_sampler: Sampler | Iterable | None
+        num_workers: int
+        collate_fn: None
 
 
 Item = TypeVar("Item", covariant=True)
@@ -265,27 +293,98 @@ def _raise_option_conflict(**given) -> None:
 
 
 class DataLoader(Generic[Item]):
-    """Iterates over a data set in batches.
+    """Iterates over a data set in batches, which it or its worker processes load.
 
-    dataset: items by index, or an IterableDataset. batch_size: items in a batch; None yields single items. shuffle: a
-    new random order each epoch. sampler, batch_sampler: a custom order. num_workers: processes that load batches ahead
-    (0: this process). collate_fn: converts a list of items to a batch. pin_memory: batches in page-locked memory, for a
-    CUDA device; a warning without an accelerator. drop_last: drop a shorter last batch. timeout: seconds to wait for a
-    worker (0: no limit). worker_init_fn(worker_id): called first in each worker. multiprocessing_context: "fork",
-    "spawn" … generator: the source of the order. prefetch_factor: batches that a worker loads ahead (2).
-    persistent_workers: reuse the workers in the next epoch. in_order: False yields batches in the order of completion.
+    For the same seed the order is that of PyTorch. The length is the number of batches.
 
-    For the same seed the order is PyTorch's. ValueError for options that exclude each other.
+    Args:
+        dataset: A `Dataset`, or anything with ``__getitem__`` and ``__len__``; or an `IterableDataset`.
+        batch_size: Number of items of a batch. ``None`` yields single items. Default: 1.
+        shuffle: Whether each epoch has a new random order. Default: ``False``.
+        sampler: An iterable of the indices, in the order to load. Excludes ``shuffle``.
+        batch_sampler: An iterable of the lists of indices of the batches. Excludes ``batch_size``, ``shuffle``,
+            ``sampler`` and ``drop_last``.
+        num_workers: Number of processes that load batches ahead; 0 loads in this process. Default: 0.
+        collate_fn: A function from a list of items to a batch; without batches, from an item to what is yielded.
+            Default: `default_collate`, or `default_convert` without batches.
+        pin_memory: Whether batches are in page-locked memory, for copies to a CUDA device. Without an accelerator it
+            has no effect and warns. Default: ``False``.
+        drop_last: Whether to leave out a last batch that is shorter. Default: ``False``.
+        timeout: Seconds to wait for a worker's batch; 0 waits without a limit. Default: 0.
+        worker_init_fn: A function of the worker's number that runs first in each worker.
+        multiprocessing_context: A context of `multiprocessing`, or its start method: ``"fork"``, ``"spawn"`` or
+            ``"forkserver"``. Default: that of Python.
+        generator: Source of the random order and of the workers' seeds. Default: the default generator.
+        prefetch_factor: Number of batches that each worker loads ahead. Default: 2; only with workers.
+        persistent_workers: Whether the workers stay alive for the next epoch. Default: ``False``.
+        pin_memory_device: Accepted for PyTorch's signature; no effect.
+        in_order: Whether workers' batches are yielded in the order of the sampler, not in that of completion. Default:
+            ``True``.
 
-    >>> import torchlite as torch
-    >>> from torchlite.utils.data import DataLoader, TensorDataset
-    >>> [batch for batch, in DataLoader(TensorDataset(torch.tensor([1, 2, 3])), batch_size=2)]
-    [tensor([1, 2]), tensor([3])]
+    Raises:
+        ValueError: An option is out of range, or options exclude each other.
+        TypeError: ``multiprocessing_context`` is neither a string nor a context.
+        RuntimeError: A worker ended unexpectedly or exceeded ``timeout`` (in iteration). An error in a worker is raised
+            with its own type.
+
+    Example:
+        >>> dataset = torch.utils.data.TensorDataset(torch.arange(5), torch.arange(5) * 10)
+        >>> loader = torch.utils.data.DataLoader(dataset, batch_size=2)
+        >>> len(loader)
+        3
+        >>> for x, y in loader:
+        ...     print(x, y)
+        tensor([0, 1]) tensor([ 0, 10])
+        tensor([2, 3]) tensor([20, 30])
+        tensor([4]) tensor([40])
+
+    See also:
+        `Dataset`, `IterableDataset`, `Sampler`, `torch.utils.data.DistributedSampler`.
     """
 
     dataset: Dataset[Item]
     __initialized = False
 
+    # The item type is the data set's; with a collate_fn, and for single items, nothing is known of a batch.
+    @overload
+    def __init__(
+        self: DataLoader[Any],
+        dataset: Dataset[Any],
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler | Iterable | None = None,
+        batch_sampler: Sampler | Iterable | None = None,
+        num_workers: int = 0,
+        *,
+        collate_fn: Callable[[list[Any]], Any],
+        **options: Unpack[_Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[Any], dataset: Dataset[Any], batch_size: None, **options: Unpack[_AllOptions]
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        dataset: Dataset[Item],
+        batch_size: int = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler | Iterable | None = None,
+        batch_sampler: Sampler | Iterable | None = None,
+        num_workers: int = 0,
+        collate_fn: None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None: ...
     def __init__(
         self,
         dataset: Dataset[Item],
@@ -362,6 +461,7 @@ class DataLoader(Generic[Item]):
 
     @property
     def multiprocessing_context(self) -> Any:
+        """Context of `multiprocessing` that starts the workers, or ``None``. A start method may be assigned."""
         return self.__multiprocessing_context
 
     @multiprocessing_context.setter
@@ -406,6 +506,17 @@ class DataLoader(Generic[Item]):
         self.check_worker_number_rationality()
         return _MultiProcessingDataLoaderIter(self)
 
+    # What `default_collate` makes of the items that are known; the batches of other items are Any.
+    @overload
+    def __iter__(self: DataLoader[_NamedTuple]) -> Iterator[Any]: ...
+    @overload
+    def __iter__(self: DataLoader[tuple[Tensor | np.ndarray | float, ...]]) -> Iterator[list[Tensor]]: ...
+    @overload
+    def __iter__(self: DataLoader[dict[str, Tensor]]) -> Iterator[dict[str, Tensor]]: ...
+    @overload
+    def __iter__(self: DataLoader[Tensor | np.ndarray | float]) -> Iterator[Tensor]: ...
+    @overload
+    def __iter__(self) -> Iterator[Any]: ...
     def __iter__(self) -> Iterator[Any]:
         if not (self.persistent_workers and self.num_workers):
             return self._get_iterator()
@@ -425,7 +536,7 @@ class DataLoader(Generic[Item]):
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
 
     def check_worker_number_rationality(self) -> None:
-        """Warn of more workers than there are processors for this process."""
+        """Warns if there are more workers than processors for this process."""
         count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         if count is None or self.num_workers <= count:
             return
@@ -459,3 +570,6 @@ def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers) ->
         raise ValueError("prefetch_factor option should be non-negative")
     if persistent_workers and num_workers == 0:
         raise ValueError("persistent_workers option needs num_workers > 0")
+
+
+__dir__ = make_module_dir(globals(), "_DatasetKind default_collate default_convert")

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 if TYPE_CHECKING:
     from torchlite import Generator, Tensor
@@ -19,8 +20,22 @@ Item = TypeVar("Item", covariant=True)
 
 
 class Dataset(Generic[Item]):
-    """Items by index: subclasses define `__getitem__(index)`, usually `__len__`, and optionally `__getitems__(indices)`
-    to fetch a batch in one call.
+    """The base class of data sets whose items have indices.
+
+    A subclass defines ``__getitem__(index)`` and usually ``__len__()``, which samplers need. It may define
+    ``__getitems__(indices)``, which returns a list of the items of a batch in one call. ``a + b`` is a `ConcatDataset`.
+
+    Example:
+        >>> class Squares(torch.utils.data.Dataset):
+        ...     def __getitem__(self, index):
+        ...         return index**2
+        ...     def __len__(self):
+        ...         return 4
+        >>> list(torch.utils.data.DataLoader(Squares(), batch_size=2))
+        [tensor([0, 1]), tensor([4, 9])]
+
+    See also:
+        `IterableDataset`, `TensorDataset`, `DataLoader`.
     """
 
     def __getitem__(self, index: Any) -> Item:
@@ -31,8 +46,23 @@ class Dataset(Generic[Item]):
 
 
 class IterableDataset(Dataset[Item], Iterable[Item]):
-    """A stream of items: subclasses have `__iter__`. With several workers each has a copy: split the work by
-    `get_worker_info()`.
+    """The base class of data sets that are streams of items.
+
+    A subclass defines ``__iter__()``, and may define ``__len__()``. Each worker of a `DataLoader` has a copy of the
+    data set, and all items of each copy are loaded. So ``__iter__`` must divide the work by `get_worker_info`.
+    ``a + b`` is a `ChainDataset`.
+
+    Example:
+        >>> class Count(torch.utils.data.IterableDataset):
+        ...     def __iter__(self):
+        ...         info = torch.utils.data.get_worker_info()
+        ...         start, step = (0, 1) if info is None else (info.id, info.num_workers)
+        ...         return iter(range(start, 5, step))
+        >>> list(torch.utils.data.DataLoader(Count(), batch_size=2))
+        [tensor([0, 1]), tensor([2, 3]), tensor([4])]
+
+    See also:
+        `Dataset`, `get_worker_info`.
     """
 
     def __add__(self, other: Dataset[Any]) -> ChainDataset:  # type: ignore[override]
@@ -40,12 +70,23 @@ class IterableDataset(Dataset[Item], Iterable[Item]):
 
 
 class TensorDataset(Dataset["tuple[Tensor, ...]"]):
-    """Rows of tensors: item i is the tuple of `tensor[i]`. All tensors have the same first dimension.
+    """A data set of the rows of tensors: item i is the tuple of ``tensor[i]`` of each tensor.
 
-    >>> import torchlite as torch
-    >>> from torchlite.utils.data import TensorDataset
-    >>> TensorDataset(torch.tensor([1, 2, 3]), torch.tensor([4, 5, 6]))[1]
-    (tensor(2), tensor(5))
+    Args:
+        tensors: Tensors whose first dimension has the same size.
+
+    Raises:
+        AssertionError: The sizes of the first dimension differ.
+
+    Example:
+        >>> dataset = torch.utils.data.TensorDataset(torch.tensor([1, 2, 3]), torch.tensor([4, 5, 6]))
+        >>> dataset[1]
+        (tensor(2), tensor(5))
+        >>> len(dataset)
+        3
+
+    See also:
+        `StackDataset`.
     """
 
     def __init__(self, *tensors: Tensor) -> None:
@@ -61,7 +102,25 @@ class TensorDataset(Dataset["tuple[Tensor, ...]"]):
 
 
 class StackDataset(Dataset[Item]):
-    """Several data sets in parallel: item i is the tuple (or dict, for keyword arguments) of their items i."""
+    """A data set of several in parallel: item i holds the items i of all.
+
+    Args:
+        args: Data sets of one length; an item is a tuple.
+        kwargs: Data sets of one length; an item is a dict with these keys. Excludes ``args``.
+
+    Raises:
+        ValueError: No data set is given, both kinds are given, or the lengths differ.
+
+    Example:
+        >>> dataset = torch.utils.data.StackDataset(image=["a", "b"], label=[0, 1])
+        >>> dataset[1]
+        {'image': 'b', 'label': 1}
+        >>> torch.utils.data.StackDataset(["a", "b"], [0, 1])[1]
+        ('b', 1)
+
+    See also:
+        `TensorDataset`, `ConcatDataset`.
+    """
 
     def __init__(self, *args: Dataset[Any], **kwargs: Dataset[Any]) -> None:
         if args and kwargs:
@@ -102,10 +161,38 @@ def _rebuild_item(stack, items):
 
 
 class ConcatDataset(Dataset[Item]):
-    """Concatenation of data sets."""
+    """A data set of several in sequence: the items of the first, then those of the second, and so on.
+
+    Args:
+        datasets: Data sets with a length; at least one.
+
+    Attributes:
+        datasets (list[Dataset]): The data sets.
+        cumulative_sizes (list[int]): The index at which each data set ends.
+
+    Raises:
+        AssertionError: There is no data set, or one is an `IterableDataset`.
+        ValueError: A negative index is below minus the length (in indexing).
+
+    Example:
+        >>> dataset = torch.utils.data.ConcatDataset([["a", "b"], ["c"]])
+        >>> len(dataset), dataset[2], dataset[-3]
+        (3, 'c', 'a')
+
+    See also:
+        `ChainDataset` for streams, `StackDataset`.
+    """
 
     @staticmethod
     def cumsum(sequence: Any) -> list[int]:
+        """Returns the cumulative lengths of data sets.
+
+        Args:
+            sequence: The data sets.
+
+        Returns:
+            The index at which each of them ends.
+        """
         return list(itertools.accumulate(len(member) for member in sequence))
 
     def __init__(self, datasets: Iterable[Dataset[Item]]) -> None:
@@ -129,12 +216,33 @@ class ConcatDataset(Dataset[Item]):
 
     @property
     def cummulative_sizes(self) -> Any:
+        """Deprecated spelling of ``cumulative_sizes``."""
         warnings.warn("cummulative_sizes attribute is renamed to cumulative_sizes", DeprecationWarning, stacklevel=2)
         return self.cumulative_sizes
 
 
 class ChainDataset(IterableDataset[Item]):
-    """Concatenation of streams."""
+    """A data set of several streams in sequence.
+
+    Args:
+        datasets: The `IterableDataset` objects. If it is a generator, they are made as they are needed, and one pass is
+            possible.
+
+    Raises:
+        AssertionError: One is not an `IterableDataset` (in iteration).
+
+    Example:
+        >>> class Letters(torch.utils.data.IterableDataset):
+        ...     def __init__(self, text):
+        ...         self.text = text
+        ...     def __iter__(self):
+        ...         return iter(self.text)
+        >>> list(torch.utils.data.ChainDataset([Letters("ab"), Letters("c")]))
+        ['a', 'b', 'c']
+
+    See also:
+        `ConcatDataset`.
+    """
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
         super().__init__()
@@ -151,7 +259,20 @@ class ChainDataset(IterableDataset[Item]):
 
 
 class Subset(Dataset[Item]):
-    """The items of a data set at the given indices."""
+    """A data set of chosen items of another.
+
+    Args:
+        dataset: The other data set.
+        indices: The indices of the items in ``dataset``; item i is ``dataset[indices[i]]``.
+
+    Example:
+        >>> subset = torch.utils.data.Subset(["a", "b", "c", "d"], [3, 1])
+        >>> len(subset), subset[0]
+        (2, 'd')
+
+    See also:
+        `random_split`.
+    """
 
     def __init__(self, dataset: Dataset[Item], indices: Sequence[int]) -> None:
         self.dataset, self.indices = dataset, indices
@@ -188,12 +309,26 @@ def _split_lengths(lengths, total: int) -> list[int]:
 def random_split(
     dataset: Dataset[Item], lengths: Sequence[int | float], generator: Generator | None = None
 ) -> list[Subset[Item]]:
-    """Split a data set at random into parts of the given lengths, or of fractions that sum to one.
+    """Splits a data set at random into parts without common items.
 
-    >>> import torchlite as torch
-    >>> from torchlite.utils.data import random_split
-    >>> [len(part) for part in random_split(range(10), [0.7, 0.3], torch.Generator().manual_seed(0))]
-    [7, 3]
+    Args:
+        dataset: The data set, with a length.
+        lengths: The lengths of the parts, which sum to that of ``dataset``; or fractions in [0, 1] with the sum 1.
+            Fractions are rounded down, and the remaining items go to the first parts, one each.
+        generator: Source of the random numbers. Default: the default generator.
+
+    Returns:
+        A list of a `Subset` for each part.
+
+    Raises:
+        ValueError: The lengths do not sum to that of ``dataset``, or a fraction is out of range.
+
+    Example:
+        >>> first, second = torch.utils.data.random_split(range(10), [0.7, 0.3], torch.Generator().manual_seed(0))
+        >>> len(first), len(second)
+        (7, 3)
+        >>> sorted([*first, *second])
+        [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
     total = len(dataset)  # type: ignore[arg-type]
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
@@ -203,3 +338,6 @@ def random_split(
     order = torch.randperm(total, generator=generator).tolist()
     ends = itertools.accumulate(lengths)
     return [Subset(dataset, order[int(end - length) : int(end)]) for end, length in zip(ends, lengths, strict=True)]
+
+
+__dir__ = make_module_dir(globals())

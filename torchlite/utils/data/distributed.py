@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 from torchlite._dispatch.callbacks import CALLBACKS
+from torchlite._settings.module_dir import make_module_dir
 
 from .dataset import Dataset
 from .sampler import Item, Sampler
@@ -16,11 +17,32 @@ if TYPE_CHECKING:
 
 
 class DistributedSampler(Sampler[Item]):
-    """Each of `num_replicas` processes visits every `num_replicas`-th index, beginning at its `rank`; padded to equal
-    lengths.
+    """Yields the indices that one of several processes loads.
 
-    Call `set_epoch(epoch)` before each epoch, else the order is the same in all. Both numbers default to those of the
-    default process group.
+    With n processes, process r yields the elements r, r + n, r + 2n, … of an order that all share. So that all yield as
+    many, the order is continued from its beginning. Call `set_epoch` before each epoch; else the order is always the
+    same.
+
+    Args:
+        dataset: A data set with a length.
+        num_replicas: Number of processes. Default: that of the default process group.
+        rank: Number of this process, from 0. Default: its rank in the default process group.
+        shuffle: Whether the order is random. Default: ``True``.
+        seed: Seed of the order, the same in all processes. Default: 0.
+        drop_last: Whether to shorten the order to a multiple of ``num_replicas`` instead of continuing it. Default:
+            ``False``.
+
+    Raises:
+        ValueError: ``rank`` is out of range; or a number is not given and there is no default process group.
+
+    Example:
+        >>> from torchlite.utils.data import DistributedSampler
+        >>> list(DistributedSampler(range(5), num_replicas=2, rank=0, shuffle=False))
+        [0, 2, 4]
+        >>> list(DistributedSampler(range(5), num_replicas=2, rank=1, shuffle=False))
+        [1, 3, 0]
+        >>> list(DistributedSampler(range(5), num_replicas=2, rank=1, shuffle=False, drop_last=True))
+        [1, 3]
     """
 
     def __init__(
@@ -68,5 +90,12 @@ class DistributedSampler(Sampler[Item]):
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch, which with the seed decides the order."""
+        """Sets the epoch, which is added to the seed of the order.
+
+        Args:
+            epoch: Number of the epoch.
+        """
         self.epoch = epoch
+
+
+__dir__ = make_module_dir(globals())

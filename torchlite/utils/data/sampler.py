@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import torchlite as torch
+from torchlite._settings.module_dir import make_module_dir
 
 if TYPE_CHECKING:
     from torchlite import Generator
@@ -21,14 +22,37 @@ def draw_seed(generator: Generator | None = None) -> int:
 
 
 class Sampler(Generic[Item]):
-    """Base of samplers: subclasses have `__iter__` over indices (or lists of indices) and usually `__len__`."""
+    """The base class of samplers, which yield the indices that a `DataLoader` loads.
+
+    A subclass defines ``__iter__()`` and usually ``__len__()``. A sampler of batches yields lists of indices.
+
+    Example:
+        >>> class Backwards(torch.utils.data.Sampler):
+        ...     def __init__(self, data):
+        ...         self.data = data
+        ...     def __iter__(self):
+        ...         return iter(range(len(self.data) - 1, -1, -1))
+        ...     def __len__(self):
+        ...         return len(self.data)
+        >>> data = [10, 20, 30]
+        >>> list(torch.utils.data.DataLoader(data, sampler=Backwards(data)))
+        [tensor([30]), tensor([20]), tensor([10])]
+    """
 
     def __iter__(self) -> Iterator[Item]:
         raise NotImplementedError
 
 
 class SequentialSampler(Sampler[int]):
-    """All indices in order."""
+    """Yields all indices in order.
+
+    Args:
+        data_source: A data set with a length.
+
+    Example:
+        >>> list(torch.utils.data.SequentialSampler("abcd"))
+        [0, 1, 2, 3]
+    """
 
     def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
@@ -41,7 +65,28 @@ class SequentialSampler(Sampler[int]):
 
 
 class RandomSampler(Sampler[int]):
-    """Indices at random: each once (again and again if `num_samples` is larger), or with replacement."""
+    """Yields indices in random order.
+
+    Without replacement each index occurs once; if ``num_samples`` is greater than the length, more permutations follow.
+    For the same seed the order is that of PyTorch.
+
+    Args:
+        data_source: A data set with a length.
+        replacement: Whether each index is drawn from all. Default: ``False``.
+        num_samples: Number of indices to yield. Default: the length of ``data_source``.
+        generator: Source of the random numbers. Default: one seeded by the default generator.
+
+    Raises:
+        TypeError: ``replacement`` is not a bool.
+        ValueError: ``num_samples`` is not a positive int.
+
+    Example:
+        >>> sampler = torch.utils.data.RandomSampler(range(4), generator=torch.Generator().manual_seed(0))
+        >>> list(sampler)
+        [0, 1, 3, 2]
+        >>> sorted(torch.utils.data.RandomSampler(range(2), num_samples=4))
+        [0, 0, 1, 1]
+    """
 
     def __init__(
         self,
@@ -63,6 +108,7 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
+        """Number of indices of a pass; without a given number the present length of the data set."""
         # The data set may have grown since the sampler was created.
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
@@ -84,7 +130,16 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """The given indices in random order."""
+    """Yields given indices in random order, each once.
+
+    Args:
+        indices: The indices.
+        generator: Source of the random numbers. Default: the default generator.
+
+    Example:
+        >>> sorted(torch.utils.data.SubsetRandomSampler([7, 3, 5]))
+        [3, 5, 7]
+    """
 
     def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
         self.indices, self.generator = indices, generator
@@ -98,7 +153,28 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """Indices 0 … len(weights)-1 drawn with these weights (which need not sum to one)."""
+    """Yields random indices with given weights, such as to balance classes.
+
+    Args:
+        weights: The weight of each index from 0 on; not negative. Their sum need not be 1.
+        num_samples: Number of indices to yield.
+        replacement: Whether an index may occur again. Default: ``True``.
+        generator: Source of the random numbers. Default: the default generator.
+
+    Raises:
+        ValueError: ``num_samples`` is not a positive int, ``replacement`` not a bool, or ``weights`` not
+            one-dimensional.
+        RuntimeError: There are too few weights without replacement, or none is positive (in iteration).
+
+    Example:
+        >>> list(torch.utils.data.WeightedRandomSampler([0.0, 2.0, 0.0], num_samples=4))
+        [1, 1, 1, 1]
+        >>> sorted(torch.utils.data.WeightedRandomSampler([0.0, 1.0, 3.0], num_samples=2, replacement=False))
+        [1, 2]
+
+    See also:
+        `torch.multinomial`.
+    """
 
     def __init__(
         self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Generator | None = None
@@ -124,7 +200,22 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """Lists of `batch_size` indices of another sampler; `drop_last` drops a shorter last one."""
+    """Yields lists of the indices of another sampler.
+
+    Args:
+        sampler: A sampler, or another iterable of indices.
+        batch_size: Number of indices of a list; a positive int.
+        drop_last: Whether to leave out a last list that is shorter.
+
+    Raises:
+        ValueError: ``batch_size`` is not a positive int, or ``drop_last`` is not a bool.
+
+    Example:
+        >>> list(torch.utils.data.BatchSampler(range(5), batch_size=2, drop_last=False))
+        [[0, 1], [2, 3], [4]]
+        >>> list(torch.utils.data.BatchSampler(range(5), batch_size=2, drop_last=True))
+        [[0, 1], [2, 3]]
+    """
 
     def __init__(self, sampler: Sampler[int] | Iterable[int], batch_size: int, drop_last: bool) -> None:
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:
@@ -142,3 +233,6 @@ class BatchSampler(Sampler[list[int]]):
     def __len__(self) -> int:
         count = len(self.sampler)  # type: ignore[arg-type]
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+
+__dir__ = make_module_dir(globals(), hidden="draw_seed")

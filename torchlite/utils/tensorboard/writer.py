@@ -19,7 +19,19 @@ __all__ = ["FileWriter", "SummaryWriter"]
 
 
 class FileWriter:
-    """Appends summaries to a file in a folder."""
+    """Appends summaries to a file of TensorBoard's format.
+
+        writer = FileWriter("runs/first")
+
+    Args:
+        log_dir: Folder of the file.
+        max_queue: Number of events that are kept before they are written. Default: 10.
+        flush_secs: Seconds after which events are written. Default: 120.
+        filename_suffix: Text at the end of the file's name. Default: ``""``.
+
+    Raises:
+        ImportError: Neither tensorboard nor tensorboardX is installed.
+    """
 
     def __init__(self, log_dir: Any, max_queue: int = 10, flush_secs: int = 120, filename_suffix: str = "") -> None:
         self._folder = str(log_dir)
@@ -30,14 +42,26 @@ class FileWriter:
         return self._folder
 
     def add_event(self, event: Any, step: int | None = None, walltime: float | None = None) -> None:
-        """Append an event."""
+        """Appends an event.
+
+        Args:
+            event: Message of TensorBoard.
+            step: Step of the training. Default: none.
+            walltime: Time in seconds since 1970. Default: now.
+        """
         event.wall_time = time.time() if walltime is None else walltime
         if step is not None:
             event.step = int(step)
         self.event_writer.add_event(event)
 
     def add_summary(self, summary: Any, global_step: int | None = None, walltime: float | None = None) -> None:
-        """Append a summary."""
+        """Appends a summary.
+
+        Args:
+            summary: Message of TensorBoard.
+            global_step: Step of the training. Default: none.
+            walltime: Time in seconds since 1970. Default: now.
+        """
         self.add_event(import_proto("event_pb2").Event(summary=summary), global_step, walltime)
 
     def flush(self) -> None:
@@ -63,9 +87,22 @@ def _histogram_bins() -> list[float]:
 
 
 class SummaryWriter:
-    """Writes scalars, histograms, texts, images, sounds, curves and hyperparameters for TensorBoard into `log_dir`, by
-    default a folder of `runs` with the time and the host name. ImportError if neither tensorboard nor tensorboardX is
-    installed.
+    """Writes scalars, histograms, texts, images, sounds, curves and hyperparameters for TensorBoard.
+
+        with SummaryWriter("runs/first") as writer:
+            for step in range(100):
+                writer.add_scalar("loss", loss, step)
+
+    Args:
+        log_dir: Folder of the files. Default: a folder of ``runs`` with the time and the name of the host.
+        comment: Text at the end of the default folder's name. Default: ``""``.
+        purge_step: Step from which TensorBoard hides what an earlier run wrote. Default: none.
+        max_queue: Number of events that are kept before they are written. Default: 10.
+        flush_secs: Seconds after which events are written. Default: 120.
+        filename_suffix: Text at the end of files' names. Default: ``""``.
+
+    Raises:
+        ImportError: Neither tensorboard nor tensorboardX is installed.
     """
 
     def __init__(
@@ -102,7 +139,16 @@ class SummaryWriter:
         self, tag: str, scalar_value: Any, global_step: int | None = None, walltime: float | None = None,
         new_style: bool = False, double_precision: bool = False,
     ) -> None:  # fmt: skip
-        """A number, at a step."""
+        """Adds a number to a chart.
+
+        Args:
+            tag: Name of the chart.
+            scalar_value: The number.
+            global_step: Step of the training. Default: none.
+            walltime: Time in seconds since 1970. Default: now.
+            new_style: Whether the number is stored as a tensor. Default: ``False``.
+            double_precision: Whether it is stored in double precision. Default: ``False``.
+        """
         made = summary.scalar(tag, scalar_value, new_style=new_style, double_precision=double_precision)
         self._get_file_writer().add_summary(made, global_step, walltime)
 
@@ -110,7 +156,14 @@ class SummaryWriter:
         self, main_tag: str, tag_scalar_dict: dict[str, Any], global_step: int | None = None,
         walltime: float | None = None,
     ) -> None:  # fmt: skip
-        """Add several scalars to one chart, each in a separate folder."""
+        """Adds several numbers to one chart, each in a separate folder.
+
+        Args:
+            main_tag: Name of the chart.
+            tag_scalar_dict: Numbers by name.
+            global_step: Step of the training. Default: none.
+            walltime: Time in seconds since 1970. Default: now.
+        """
         self._get_file_writer()
         assert self.all_writers is not None
         for tag, value in tag_scalar_dict.items():
@@ -125,7 +178,17 @@ class SummaryWriter:
         self, tag: str, values: Any, global_step: int | None = None, bins: Any = "tensorflow",
         walltime: float | None = None, max_bins: int | None = None,
     ) -> None:  # fmt: skip
-        """Add a histogram of values."""
+        """Adds a histogram of values.
+
+        Args:
+            tag: Name of the chart.
+            values: Tensor or array.
+            global_step: Step of the training. Default: none.
+            bins: Limits of bins, or a rule of ``numpy.histogram``. Default: ``"tensorflow"``, limits that grow by a
+                tenth.
+            walltime: Time in seconds since 1970. Default: now.
+            max_bins: Largest number of bins. Default: no limit.
+        """
         limits = self.default_bins if isinstance(bins, str) and bins == "tensorflow" else bins
         made = summary.histogram(tag, values, limits, max_bins)
         self._get_file_writer().add_summary(made, global_step, walltime)
@@ -134,7 +197,23 @@ class SummaryWriter:
         self, tag: str, min: Any, max: Any, num: Any, sum: Any, sum_squares: Any, bucket_limits: Any,
         bucket_counts: Any, global_step: int | None = None, walltime: float | None = None,
     ) -> None:  # fmt: skip
-        """A histogram that was counted already. ValueError for limits and counts of different number."""
+        """Adds a histogram that was counted already.
+
+        Args:
+            tag: Name of the chart.
+            min: Smallest value.
+            max: Largest value.
+            num: Number of values.
+            sum: Their sum.
+            sum_squares: Sum of their squares.
+            bucket_limits: Upper limit of each bin.
+            bucket_counts: Number of values in each bin.
+            global_step: Step of the training. Default: none.
+            walltime: Time in seconds since 1970. Default: now.
+
+        Raises:
+            ValueError: The numbers of limits and counts differ.
+        """
         if len(bucket_limits) != len(bucket_counts):
             raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
         made = summary.histogram_raw(tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts)
@@ -144,21 +223,48 @@ class SummaryWriter:
         self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: float | None = None,
         dataformats: str = "CHW",
     ) -> None:  # fmt: skip
-        """Add an image; requires Pillow."""
+        """Adds an image; Pillow is needed.
+
+        Args:
+            tag: Name of the image.
+            img_tensor: The image; floating-point values from 0 to 1, or uint8.
+            global_step: Step of the training. Default: none.
+            walltime: Time in seconds since 1970. Default: now.
+            dataformats: Order of the dimensions. Default: ``"CHW"``.
+        """
         self._get_file_writer().add_summary(summary.image(tag, img_tensor, 1, dataformats), global_step, walltime)
 
     def add_images(
         self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: float | None = None,
         dataformats: str = "NCHW",
     ) -> None:  # fmt: skip
-        """Add images in rows of eight; requires Pillow."""
+        """Adds images in rows of eight; Pillow is needed.
+
+        Args:
+            tag: Name of the images.
+            img_tensor: The images; floating-point values from 0 to 1, or uint8.
+            global_step: Step of the training. Default: none.
+            walltime: Time in seconds since 1970. Default: now.
+            dataformats: Order of the dimensions. Default: ``"NCHW"``.
+        """
         self._get_file_writer().add_summary(summary.image(tag, img_tensor, 1, dataformats), global_step, walltime)
 
     def add_image_with_boxes(
         self, tag: str, img_tensor: Any, box_tensor: Any, global_step: int | None = None,
         walltime: float | None = None, rescale: float = 1, dataformats: str = "CHW", labels: Any = None,
     ) -> None:  # fmt: skip
-        """Add an image with boxes (left, top, right, bottom) and their labels; requires Pillow."""
+        """Adds an image with boxes; Pillow is needed.
+
+        Args:
+            tag: Name of the image.
+            img_tensor: The image.
+            box_tensor: Boxes of shape ``(n, 4)``: left, top, right, bottom.
+            global_step: Step of the training. Default: none.
+            walltime: Time in seconds since 1970. Default: now.
+            rescale: Factor of the image's size. Default: 1.
+            dataformats: Order of the dimensions. Default: ``"CHW"``.
+            labels: A text for each box. Default: none.
+        """
         labels = [labels] if isinstance(labels, str) else labels
         if labels is not None and len(labels) != as_array(box_tensor).shape[0]:
             labels = None
@@ -168,25 +274,58 @@ class SummaryWriter:
     def add_video(
         self, tag: str, vid_tensor: Any, global_step: int | None = None, fps: float = 4, walltime: float | None = None
     ) -> None:
-        """Add videos (n, time, channels, height, width); requires Pillow."""
+        """Adds videos; Pillow is needed.
+
+        Args:
+            tag: Name of the video.
+            vid_tensor: Videos of shape ``(n, time, channels, height, width)``.
+            global_step: Step of the training. Default: none.
+            fps: Pictures a second. Default: 4.
+            walltime: Time in seconds since 1970. Default: now.
+        """
         self._get_file_writer().add_summary(summary.video(tag, vid_tensor, fps), global_step, walltime)
 
     def add_audio(
         self, tag: str, snd_tensor: Any, global_step: int | None = None, sample_rate: int = 44100,
         walltime: float | None = None,
     ) -> None:  # fmt: skip
-        """Add mono sound, from -1 to 1."""
+        """Adds a sound of one channel.
+
+        Args:
+            tag: Name of the sound.
+            snd_tensor: Values from -1 to 1.
+            global_step: Step of the training. Default: none.
+            sample_rate: Samples a second. Default: 44100.
+            walltime: Time in seconds since 1970. Default: now.
+        """
         self._get_file_writer().add_summary(summary.audio(tag, snd_tensor, sample_rate), global_step, walltime)
 
     def add_tensor(self, tag: str, tensor: Any, global_step: int | None = None, walltime: float | None = None) -> None:
-        """All numbers of a tensor."""
+        """Adds all numbers of a tensor.
+
+        Args:
+            tag: Name of the tensor.
+            tensor: The tensor.
+            global_step: Step of the training. Default: none.
+            walltime: Time in seconds since 1970. Default: now.
+        """
         self._get_file_writer().add_summary(summary.tensor_proto(tag, tensor), global_step, walltime)
 
     def add_pr_curve(
         self, tag: str, labels: Any, predictions: Any, global_step: int | None = None, num_thresholds: int = 127,
         weights: Any = None, walltime: float | None = None,
     ) -> None:  # fmt: skip
-        """Add the precision-recall curve of predictions from 0 to 1 with true `labels`."""
+        """Adds the curve of precision against recall of predictions.
+
+        Args:
+            tag: Name of the curve.
+            labels: The truth: 0 or 1 for each example.
+            predictions: Values from 0 to 1.
+            global_step: Step of the training. Default: none.
+            num_thresholds: Number of points of the curve. Default: 127.
+            weights: Weights of the examples. Default: 1.
+            walltime: Time in seconds since 1970. Default: now.
+        """
         made = summary.pr_curve(tag, labels, predictions, num_thresholds, weights)
         self._get_file_writer().add_summary(made, global_step, walltime)
 
@@ -195,25 +334,58 @@ class SummaryWriter:
         false_negative_counts: Any, precision: Any, recall: Any, global_step: int | None = None,
         num_thresholds: int = 127, weights: Any = None, walltime: float | None = None,
     ) -> None:  # fmt: skip
-        """Precision and recall that were computed already."""
+        """Adds a curve of precision against recall that was computed already.
+
+        Args:
+            tag: Name of the curve.
+            true_positive_counts: Number of true positives at each threshold.
+            false_positive_counts: Number of false positives at each threshold.
+            true_negative_counts: Number of true negatives at each threshold.
+            false_negative_counts: Number of false negatives at each threshold.
+            precision: Precision at each threshold.
+            recall: Recall at each threshold.
+            global_step: Step of the training. Default: none.
+            num_thresholds: Number of thresholds. Default: 127.
+            weights: No effect: the counts have them.
+            walltime: Time in seconds since 1970. Default: now.
+        """
         counts = (true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts)
         made = summary.pr_curve_raw(tag, *counts, precision, recall, num_thresholds, weights)
         self._get_file_writer().add_summary(made, global_step, walltime)
 
     def add_custom_scalars(self, layout: dict[str, Any]) -> None:
-        """Add a layout of charts: `{category: {chart: ["Multiline" or "Margin", [tags]]}}`."""
+        """Adds a layout of charts.
+
+        Args:
+            layout: ``{category: {chart: ["Multiline" or "Margin", [tags]]}}``.
+        """
         self._get_file_writer().add_summary(summary.custom_scalars(layout))
 
     def add_custom_scalars_multilinechart(
         self, tags: list[str], category: str = "default", title: str = "untitled"
     ) -> None:
-        """A chart of several scalars."""
+        """Adds a chart of several scalars.
+
+        Args:
+            tags: Names of the scalars.
+            category: Category of the chart. Default: ``"default"``.
+            title: Title of the chart. Default: ``"untitled"``.
+        """
         self.add_custom_scalars({category: {title: ["Multiline", tags]}})
 
     def add_custom_scalars_marginchart(
         self, tags: list[str], category: str = "default", title: str = "untitled"
     ) -> None:
-        """Add a chart of a scalar between a lower and an upper one. AssertionError unless there are three."""
+        """Adds a chart of a scalar between a lower and an upper one.
+
+        Args:
+            tags: Names of the three scalars.
+            category: Category of the chart. Default: ``"default"``.
+            title: Title of the chart. Default: ``"untitled"``.
+
+        Raises:
+            AssertionError: There are not three names.
+        """
         if len(tags) != 3:
             raise AssertionError(f"a chart with margins shows three tags, got {tags}")
         self.add_custom_scalars({category: {title: ["Margin", tags]}})
@@ -222,7 +394,17 @@ class SummaryWriter:
         self, tag: str, vertices: Any, colors: Any = None, faces: Any = None, config_dict: Any = None,
         global_step: int | None = None, walltime: float | None = None,
     ) -> None:  # fmt: skip
-        """Points in space (n, points, 3), with colours and triangles."""
+        """Adds points in space, with colors and triangles.
+
+        Args:
+            tag: Name of the mesh.
+            vertices: Points of shape ``(n, points, 3)``.
+            colors: Colors of shape ``(n, points, 3)``. Default: none.
+            faces: Indices of triangles' points, of shape ``(n, triangles, 3)``. Default: none.
+            config_dict: Settings of the view. Default: none.
+            global_step: Step of the training. Default: none.
+            walltime: Time in seconds since 1970. Default: now.
+        """
         made = summary.mesh(tag, vertices, colors, faces, config_dict)
         self._get_file_writer().add_summary(made, global_step, walltime)
 
@@ -230,7 +412,16 @@ class SummaryWriter:
         self, mat: Any, metadata: Any = None, label_img: Any = None, global_step: int | None = None,
         tag: str = "default", metadata_header: Any = None,
     ) -> None:  # fmt: skip
-        """Vectors (n, features) for the projector, with labels and pictures (n, channels, size, size)."""
+        """Adds vectors for TensorBoard's projector.
+
+        Args:
+            mat: Vectors of shape ``(n, features)``.
+            metadata: Label of each, or a list of labels if there is a header. Default: none.
+            label_img: Picture of each, of shape ``(n, channels, size, size)``. Default: none.
+            global_step: Step of the training. Default: 0.
+            tag: Name of the vectors. Default: ``"default"``.
+            metadata_header: Names of the labels. Default: none.
+        """
         step = str(global_step or 0).zfill(5)
         name = tag.replace("%", "%25").replace("\\", "%5c").replace("/", "%2f")
         images = None if label_img is None else as_array(label_img)
@@ -241,7 +432,15 @@ class SummaryWriter:
     def add_figure(
         self, tag: str, figure: Any, global_step: int | None = None, close: bool = True, walltime: float | None = None
     ) -> None:
-        """Add a Matplotlib figure; requires Pillow."""
+        """Adds a figure of Matplotlib as an image; Pillow is needed.
+
+        Args:
+            tag: Name of the image.
+            figure: A figure, or a list of figures.
+            global_step: Step of the training. Default: none.
+            close: Whether to close the figures. Default: ``True``.
+            walltime: Time in seconds since 1970. Default: now.
+        """
         figures = figure if isinstance(figure, list) else [figure]
         for one in figures:
             one.canvas.draw()
@@ -255,7 +454,14 @@ class SummaryWriter:
     def add_text(
         self, tag: str, text_string: str, global_step: int | None = None, walltime: float | None = None
     ) -> None:
-        """A text, as Markdown."""
+        """Adds a text, which TensorBoard shows as Markdown.
+
+        Args:
+            tag: Name of the text.
+            text_string: The text.
+            global_step: Step of the training. Default: none.
+            walltime: Time in seconds since 1970. Default: now.
+        """
         self._get_file_writer().add_summary(summary.text(tag, text_string), global_step, walltime)
 
     def add_hparams(
@@ -263,7 +469,15 @@ class SummaryWriter:
         hparam_domain_discrete: dict[str, list] | None = None, run_name: str | None = None,
         global_step: int | None = None,
     ) -> None:  # fmt: skip
-        """The hyperparameters of a run, and the metrics that came of them."""
+        """Adds the hyperparameters of a run together with its metrics, in a folder of their own.
+
+        Args:
+            hparam_dict: Hyperparameters by name.
+            metric_dict: Metrics by name.
+            hparam_domain_discrete: Possible values of hyperparameters by name. Default: none.
+            run_name: Name of the folder. Default: the time.
+            global_step: Step of the training. Default: none.
+        """
         made = summary.hparams(hparam_dict, metric_dict, hparam_domain_discrete)
         folder = os.path.join(self.log_dir, run_name or str(time.time()))
         with SummaryWriter(log_dir=folder) as writer:
@@ -275,11 +489,22 @@ class SummaryWriter:
     def add_graph(
         self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True
     ) -> None:
-        """NotImplementedError: graphs are not written for TensorBoard."""
+        """Raises NotImplementedError: graphs are not written for TensorBoard.
+
+        Args:
+            model: No effect.
+            input_to_model: No effect.
+            verbose: No effect.
+            use_strict_trace: No effect.
+        """
         graph(model, input_to_model, verbose, use_strict_trace)
 
     def add_onnx_graph(self, prototxt: Any) -> None:
-        """NotImplementedError: graphs are not written for TensorBoard."""
+        """Raises NotImplementedError: graphs are not written for TensorBoard.
+
+        Args:
+            prototxt: No effect.
+        """
         graph(prototxt, None)
 
     def flush(self) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from . import debugging_hooks, default_hooks, post_localSGD_hook, powerSGD_hook, quantization_hooks
 
 __all__ = ["DDPCommHookType", "register_ddp_comm_hook"]
@@ -64,3 +66,6 @@ def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: A
         >>> dist.destroy_process_group()
     """
     comm_hook_type.value(model=model, state=state)
+
+
+__dir__ = make_module_dir(globals())

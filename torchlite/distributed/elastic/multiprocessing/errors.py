@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from torchlite._settings.module_dir import make_module_dir
+
 from ..._launch.error_file import report
 
 __all__ = ["ChildFailedError", "record"]
@@ -54,3 +56,6 @@ def record(fn: Callable[..., Any], error_handler: Any = None) -> Callable[..., A
             raise
 
     return wrapper
+
+
+__dir__ = make_module_dir(globals())

@@ -20,7 +20,25 @@ np_str_obj_array_pattern = re.compile("[SaUO]")  # packages match it against an 
 
 
 def default_convert(data: Any) -> Any:
-    """Convert NumPy arrays to tensors, also inside containers; other values are unchanged."""
+    """Converts the NumPy arrays in an item to tensors.
+
+    It is the ``collate_fn`` of a `DataLoader` without batches.
+
+    Args:
+        data: The item. Mappings, tuples and sequences are converted field by field; a plain tuple becomes a list.
+            Tensors, strings and all other values are unchanged, as are arrays of strings or objects.
+
+    Returns:
+        The converted item.
+
+    Example:
+        >>> import numpy as np
+        >>> torch.utils.data.default_convert({"x": np.array([1, 2]), "name": "a"})
+        {'x': tensor([1, 2]), 'name': 'a'}
+
+    See also:
+        `default_collate`.
+    """
     if isinstance(data, torch.Tensor):
         return data
     if isinstance(data, (np.ndarray, np.generic)):
@@ -134,13 +152,30 @@ def collate(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None 
 
 
 def default_collate(batch: Any) -> Any:
-    """Collate the items of a batch: tensors, arrays and numbers are stacked along a new first dimension; dicts, named
-    tuples, tuples and lists are collated field by field; strings stay in a list.
+    """Makes a batch of a list of items.
 
-    RuntimeError for items of unequal length, TypeError for other types.
+    It is the ``collate_fn`` of a `DataLoader` with batches. Tensors and arrays are stacked along a new first dimension.
+    Python floats become a float64 tensor and ints an int64 tensor. Strings and bytes stay in a list. Mappings, named
+    tuples, tuples and lists are collated field by field; a plain tuple becomes a list.
 
-    >>> from torchlite.utils.data import default_collate
-    >>> default_collate([{"x": 1, "name": "a"}, {"x": 2, "name": "b"}])
-    {'x': tensor([1, 2]), 'name': ['a', 'b']}
+    Args:
+        batch: The items, all of one structure.
+
+    Returns:
+        The batch, with the structure of an item.
+
+    Raises:
+        RuntimeError: Sequences differ in length, or tensors in shape.
+        TypeError: An item has another type.
+
+    Example:
+        >>> torch.utils.data.default_collate([{"x": 1, "name": "a"}, {"x": 2, "name": "b"}])
+        {'x': tensor([1, 2]), 'name': ['a', 'b']}
+        >>> torch.utils.data.default_collate([(torch.zeros(2), 0.5), (torch.ones(2), 1.5)])
+        [tensor([[0., 0.],
+                [1., 1.]]), tensor([0.5000, 1.5000], dtype=torch.float64)]
+
+    See also:
+        `default_convert`.
     """
     return collate(batch, collate_fn_map=default_collate_fn_map)

@@ -46,7 +46,19 @@ _worker_info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """Return a WorkerInfo in a DataLoader's worker, None in the main process."""
+    """Returns what a `DataLoader`'s worker knows about itself.
+
+    Returns:
+        In a worker an object with the attributes ``id`` (from 0), ``num_workers``, ``seed`` and ``dataset`` (this
+        worker's copy). ``None`` in the main process.
+
+    Example:
+        >>> print(torch.utils.data.get_worker_info())
+        None
+
+    See also:
+        `IterableDataset`, whose example divides a stream among workers.
+    """
     return _worker_info
 
 

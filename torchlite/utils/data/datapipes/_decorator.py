@@ -12,7 +12,19 @@ __all__ = ["argument_validation", "guaranteed_datapipes_determinism", "non_deter
 
 
 class guaranteed_datapipes_determinism:
-    """Context manager in which constructing a `non_deterministic` pipe is an error."""
+    """Context manager in which a `non_deterministic` pipe cannot be constructed.
+
+    Example:
+        >>> from torchlite.utils.data import guaranteed_datapipes_determinism
+        >>> from torchlite.utils.data.datapipes.iter import IterableWrapper
+        >>> with guaranteed_datapipes_determinism():
+        ...     pipe = IterableWrapper([1, 2])
+        >>> list(pipe)
+        [1, 2]
+
+    See also:
+        `non_deterministic`.
+    """
 
     on = False
 
@@ -27,20 +39,28 @@ class guaranteed_datapipes_determinism:
 
 
 class non_deterministic:
-    """Decorator of pipes whose elements have no fixed order, or of a function that returns, from the arguments of a
-    pipe, whether they do. Constructing one within `guaranteed_datapipes_determinism` raises TypeError.
+    """Decorator that marks a pipe whose items have no fixed order.
 
-    >>> from torchlite.utils.data import IterDataPipe, guaranteed_datapipes_determinism, non_deterministic
-    >>> @non_deterministic
-    ... class Arriving(IterDataPipe):
-    ...     def __iter__(self):
-    ...         yield from {"b", "a"}
-    >>> with guaranteed_datapipes_determinism():
-    ...     Arriving()
-    Traceback (most recent call last):
-        ...
-    TypeError: Arriving is non-deterministic, but you set 'guaranteed_datapipes_determinism'. You can turn off \
-determinism for this DataPipe if that is acceptable for your application
+    Args:
+        arg: The class of the pipe. Or a function from the pipe's arguments to a bool, whether the order is not fixed;
+            the object then decorates the class.
+
+    Raises:
+        TypeError: ``arg`` or the decorated object has the wrong type; or such a pipe is constructed within
+            `guaranteed_datapipes_determinism`.
+
+    Example:
+        >>> from torchlite.utils.data import IterDataPipe, guaranteed_datapipes_determinism, non_deterministic
+        >>> @non_deterministic
+        ... class Arriving(IterDataPipe):
+        ...     def __iter__(self):
+        ...         yield from {"b", "a"}
+        >>> with guaranteed_datapipes_determinism():
+        ...     try:
+        ...         Arriving()
+        ...     except TypeError as error:
+        ...         print(str(error).split(",")[0])
+        Arriving is non-deterministic
     """
 
     def __init__(self, arg: type[IterDataPipe] | Callable[..., bool]) -> None:
@@ -84,7 +104,27 @@ determinism for this DataPipe if that is acceptable for your application
 
 
 def argument_validation(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator of a pipe's `__init__`. Annotations are not compared with arguments: PyTorch has turned that off."""
+    """Decorator of a pipe's ``__init__`` that calls it unchanged.
+
+    Annotations are not compared with the arguments: PyTorch has turned that off.
+
+    Args:
+        f: The method.
+
+    Returns:
+        A method with the same name and result.
+
+    Example:
+        >>> from torchlite.utils.data import IterDataPipe, argument_validation
+        >>> class Source(IterDataPipe):
+        ...     @argument_validation
+        ...     def __init__(self, items: list):
+        ...         self.items = items
+        ...     def __iter__(self):
+        ...         return iter(self.items)
+        >>> list(Source((1, 2)))
+        [1, 2]
+    """
 
     @functools.wraps(f)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

@@ -14,7 +14,17 @@ __all__ = ["Batcher", "Collator", "Concater", "Filter", "IterableWrapper", "Mapp
 
 
 class IterableWrapper(IterDataPipe):
-    """A pipe over an iterable, deep-copied for each iteration if possible."""
+    """A pipe over an iterable.
+
+    Args:
+        iterable: The iterable. One that cannot be copied, such as a generator, is read once.
+        deepcopy: Whether each iteration reads a deep copy. Default: ``True``.
+
+    Example:
+        >>> from torchlite.utils.data.datapipes.iter import IterableWrapper
+        >>> list(IterableWrapper([1, 2]))
+        [1, 2]
+    """
 
     def __init__(self, iterable: Any, deepcopy: bool = True) -> None:
         self.iterable, self.deepcopy = iterable, deepcopy
@@ -34,7 +44,24 @@ class IterableWrapper(IterDataPipe):
 
 @functional_datapipe("map")
 class Mapper(IterDataPipe):
-    """The results of a function; with `input_col` of one column of each item, stored in `output_col`."""
+    """The results of a function of each item; the method ``map``.
+
+    Args:
+        datapipe: The pipe of the items.
+        fn: The function.
+        input_col: The column (an index or key) that the function gets, or a list of columns for several arguments.
+            Default: the item.
+        output_col: The column that the result replaces; -1 appends it. Default: ``input_col``; of several the first,
+            and the others are removed.
+
+    Raises:
+        ValueError: ``output_col`` is given without ``input_col``.
+
+    Example:
+        >>> from torchlite.utils.data.datapipes.iter import IterableWrapper
+        >>> list(IterableWrapper([(1, "a"), (2, "b")]).map(lambda x: x * 10, input_col=0))
+        [(10, 'a'), (20, 'b')]
+    """
 
     def __init__(self, datapipe: Any, fn: Callable[..., Any], input_col: Any = None, output_col: Any = None) -> None:
         if input_col is None and output_col is not None:
@@ -66,7 +93,19 @@ class Mapper(IterDataPipe):
 
 @functional_datapipe("filter")
 class Filter(IterDataPipe):
-    """The items for which a function of the item (or of its column `input_col`) is true."""
+    """The items for which a function is true; the method ``filter``.
+
+    Args:
+        datapipe: The pipe of the items.
+        filter_fn: The function.
+        input_col: The column (an index or key) that the function gets, or a list of columns for several arguments.
+            Default: the item.
+
+    Example:
+        >>> from torchlite.utils.data.datapipes.iter import IterableWrapper
+        >>> list(IterableWrapper(range(6)).filter(lambda x: x % 2 == 0))
+        [0, 2, 4]
+    """
 
     def __init__(self, datapipe: Any, filter_fn: Callable[..., Any], input_col: Any = None) -> None:
         self.datapipe, self.filter_fn, self.input_col = datapipe, filter_fn, input_col
@@ -84,7 +123,22 @@ class Filter(IterDataPipe):
 
 @functional_datapipe("batch")
 class Batcher(IterDataPipe):
-    """Batches of items; the last one may be smaller, or is dropped."""
+    """Batches of items; the method ``batch``.
+
+    Args:
+        datapipe: The pipe of the items.
+        batch_size: Number of items of a batch; greater than 0.
+        drop_last: Whether to leave out a last batch that is shorter. Default: ``False``.
+        wrapper_class: A function from the list of items to the batch. Default: `DataChunk`.
+
+    Raises:
+        AssertionError: ``batch_size`` is not greater than 0.
+
+    Example:
+        >>> from torchlite.utils.data.datapipes.iter import IterableWrapper
+        >>> list(IterableWrapper(range(5)).batch(2))
+        [[0, 1], [2, 3], [4]]
+    """
 
     def __init__(self, datapipe: Any, batch_size: int, drop_last: bool = False, wrapper_class: Any = DataChunk) -> None:
         if batch_size <= 0:
@@ -105,7 +159,21 @@ class Batcher(IterDataPipe):
 
 @functional_datapipe("unbatch")
 class UnBatcher(IterDataPipe):
-    """The items of batches, of batches of batches with a higher `unbatch_level`, of all with -1."""
+    """The items of batches; the method ``unbatch``.
+
+    Args:
+        datapipe: The pipe of the batches.
+        unbatch_level: Number of levels of nested batches to take apart; -1 takes all. Default: 1.
+
+    Raises:
+        ValueError: ``unbatch_level`` is less than -1 (in iteration).
+        IndexError: It exceeds the depth of the batches (in iteration).
+
+    Example:
+        >>> from torchlite.utils.data.datapipes.iter import IterableWrapper
+        >>> list(IterableWrapper([[1, 2], [3]]).unbatch())
+        [1, 2, 3]
+    """
 
     def __init__(self, datapipe: Any, unbatch_level: int = 1) -> None:
         self.datapipe, self.unbatch_level = datapipe, unbatch_level
@@ -128,7 +196,18 @@ class UnBatcher(IterDataPipe):
 
 @functional_datapipe("collate")
 class Collator(Mapper):
-    """Batches as tensors, by `default_collate` or a function."""
+    """Batches as tensors; the method ``collate``.
+
+    Args:
+        datapipe: The pipe of the batches, lists of items.
+        conversion: A function from a list of items to a batch. Default: `default_collate`.
+        collate_fn: Replaces ``conversion``. Default: ``None``.
+
+    Example:
+        >>> from torchlite.utils.data.datapipes.iter import IterableWrapper
+        >>> list(IterableWrapper(range(3)).batch(2).collate())
+        [tensor([0, 1]), tensor([2])]
+    """
 
     def __init__(self, datapipe: Any, conversion: Any = default_collate, collate_fn: Any = None) -> None:
         super().__init__(datapipe, collate_fn or conversion)
@@ -136,7 +215,20 @@ class Collator(Mapper):
 
 @functional_datapipe("concat")
 class Concater(IterDataPipe):
-    """Concatenation of pipes."""
+    """Several pipes one after the other; the method ``concat``.
+
+    Args:
+        datapipes: The pipes, at least one.
+
+    Raises:
+        ValueError: There is none.
+        TypeError: One is not an `IterDataPipe`.
+
+    Example:
+        >>> from torchlite.utils.data.datapipes.iter import IterableWrapper
+        >>> list(IterableWrapper([1, 2]).concat(IterableWrapper([3])))
+        [1, 2, 3]
+    """
 
     def __init__(self, *datapipes: Any) -> None:
         if not datapipes:
@@ -154,7 +246,19 @@ class Concater(IterDataPipe):
 
 @functional_datapipe("zip")
 class Zipper(IterDataPipe):
-    """Tuples of one item from each of several pipes."""
+    """Tuples of one item of each of several pipes, up to the end of the shortest; the method ``zip``.
+
+    Args:
+        datapipes: The pipes.
+
+    Raises:
+        TypeError: One is not an `IterDataPipe`.
+
+    Example:
+        >>> from torchlite.utils.data.datapipes.iter import IterableWrapper
+        >>> list(IterableWrapper([1, 2]).zip(IterableWrapper("ab")))
+        [(1, 'a'), (2, 'b')]
+    """
 
     def __init__(self, *datapipes: Any) -> None:
         if not all(isinstance(pipe, IterDataPipe) for pipe in datapipes):
