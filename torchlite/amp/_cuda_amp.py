@@ -13,5 +13,10 @@ autocast, GradScaler, custom_fwd, custom_bwd = make_deprecated_forms("cuda")
 
 
 def amp_definitely_not_available() -> bool:
-    """True if mixed precision on CUDA is not available."""
+    """Returns whether mixed precision on CUDA is not available.
+
+    Example:
+        >>> torch.cuda.amp.amp_definitely_not_available() and torch.cuda.is_available()
+        False
+    """
     return not (_cuda_is_available() or find_spec("torch_xla"))
