@@ -17,7 +17,9 @@ _WANTED = (
     "init current_device set_device current_stream set_stream synchronize get_device_name get_device_properties "
     "get_device_capability mem_get_info get_rng_state set_rng_state initial_seed"
 )
-globals().update(make_functions(_ANSWERED, _WANTED, lambda name: AssertionError("Torch not compiled with XPU enabled")))
+globals().update(
+    make_functions("xpu", _ANSWERED, _WANTED, lambda name: AssertionError("Torch not compiled with XPU enabled"))
+)
 __all__ = [*_ANSWERED.split(), *_WANTED.split(), "device", "empty_cache", "is_current_stream_capturing"]  # noqa: PLE0604
 
 
