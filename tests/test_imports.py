@@ -33,7 +33,7 @@ FLOORS = (
     ("_settings", "__future__", "version"),
     ("_types", "futures", "torch_version"),
     ("_dispatch", "_symbolic_shapes"),
-    ("_device", "fft", "masked", "return_types", "special"),
+    ("_device", "_symbolic_expression_text", "fft", "masked", "return_types", "special"),
     ("_tensor", "mps", "mtia", "opencl", "random", "xpu"),
     ("autograd", "_ops", "_prims_common", "_serialization", "_subclasses", "types"),
     ("amp", "linalg", "quasirandom", "serialization", "signal", "testing"),
