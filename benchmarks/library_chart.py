@@ -16,7 +16,6 @@ BARS = {
     "import": "Import",
     "op": "x + y of 4 x 4",
     "training": "Training step, small MLP",
-    "product": "Product, 1024 x 1024",
     "gelu": f"gelu, {LARGE[0]} x {LARGE[1]}",
 }
 WIDTH, LEFT, LONGEST, ROW, BAR, TOP = 720, 220, 400, 46, 16, 40
@@ -58,7 +57,7 @@ def draw(report: dict[str, Any]) -> str:
         f' role="img"><title>{html.escape(title)}</title><style>{_style()}</style>',
         '<rect class="a" x="0" y="6" width="14" height="14" rx="2"/><text class="t" x="20" y="18">torchlite</text>',
         '<rect class="b" x="100" y="6" width="14" height="14" rx="2"/><text class="t" x="120" y="18">PyTorch</text>',
-        f'<text x="{LEFT}" y="18">NumPy alone, no compiled kernels. Shorter is better.</text>',
+        f'<text x="{LEFT}" y="18">torchlite with NumPy alone. Shorter is better.</text>',
         *body,
         f'<text class="n" x="{LEFT}" y="{height - 6}">{html.escape(note)}</text>',
         "</svg>\n",

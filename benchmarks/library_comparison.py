@@ -218,7 +218,7 @@ def to_markdown(report: dict[str, Any]) -> dict[str, str]:
     versions = ", ".join(f"{LIBRARIES[name][1]} {version}" for name, version in report["versions"].items())
     machine = (
         f"- {versions}; Python {report['python']}\n"
-        f"- {report['processor']}, {report['threads']} cores; load average {report['load']:.1f} before the run\n"
+        f"- {report['processor']}, {report['threads']} cores; load average up to {report['load']:.1f}\n"
         f"- {report['date']}, least times of {report['rounds']} rounds"
     )
     return {"table": "\n".join(lines), "machine": machine}
@@ -269,6 +269,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
             earlier = json.loads(options.json.read_text())
             if any(earlier[name] != value for name, value in about.items()):
                 sys.exit(f"{options.json} is of another machine, or of other versions")
+            earlier["load"] = max(earlier["load"], report["load"])
             report, measurement.rows = earlier, earlier["rows"]
         for number in range(options.rounds):
             print(f"round {number + 1} of {options.rounds}", flush=True)
