@@ -490,7 +490,7 @@ op(
     """,
     out=Out("unchecked"),
 )
-for _name, _what, _of_bits in (("and", "and", 8), ("or", "or", 14), ("xor", "exclusive or", 6)):
+for _name, _what, _of_12_and_10 in (("and", "and", 8), ("or", "or", 14), ("xor", "exclusive or", 6)):
     define_binary_op(
         f"bitwise_{_name}",
         tags=TEST,
@@ -498,7 +498,7 @@ for _name, _what, _of_bits in (("and", "and", 8), ("or", "or", 14), ("xor", "exc
 
         Example:
             >>> torch.bitwise_{_name}(torch.tensor(12), torch.tensor(10))
-            tensor({_of_bits})
+            tensor({_of_12_and_10})
         """,
     )
 for _name, _by, _shifted in (("left", "2 ** other", "[ 4, -4]"), ("right", "2 ** -other", "[ 0, -1]")):
