@@ -76,4 +76,3 @@ def test_script_runs(script, tmp_path):
     command = [sys.executable, "-W", "error", str(script), "--quick"]
     run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    assert run.stdout.strip()
