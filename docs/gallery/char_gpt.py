@@ -89,7 +89,7 @@ for step in range(STEPS):
 # text by heart. It continues a line that the poem does not have. Logits divided by 0.5 favour probable characters:
 
 with torch.no_grad():
-    tokens = torch.tensor([[symbols.index(character) for character in "Simple is "]])
+    tokens = torch.tensor([[symbols.index(character) for character in "Slow is "]])
     for _ in range(160):
         probabilities = (model(tokens[:, -LENGTH:])[:, -1] / 0.5).softmax(-1)
         tokens = torch.cat([tokens, torch.multinomial(probabilities, 1)], 1)
