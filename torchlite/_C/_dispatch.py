@@ -31,6 +31,7 @@ def _keys() -> dict[str, int]:
 
 
 DispatchKey = enum.IntEnum("DispatchKey", _keys(), module=__name__)  # type: ignore[misc]
+DispatchKey.__doc__ = "The keys of PyTorch's dispatcher. torchlite's own dispatch does not use them."
 
 
 class DispatchKeySet:

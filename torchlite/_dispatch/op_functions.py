@@ -167,8 +167,7 @@ def _in_place_docstring(op: Op) -> str:
     own = sections(inspect.cleandoc(op.doc))
     summary = own[""].partition("\n\n")[0].strip()
     text = f"In-place version of `{name}`: writes the result into the tensor and returns it.\n\n`{name}`: {summary}"
-    if "Args" in own:
-        text += f"\n\nArgs:{own['Args']}"
+    text += "".join(f"\n\n{title}:\n{own[title].strip(chr(10))}" for title in ("Args", "Example") if title in own)
     return f"{name}_{signature}\n\n{with_common_arguments(text, [p.name for p in others])}"
 
 

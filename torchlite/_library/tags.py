@@ -21,6 +21,7 @@ Tag = enum.Enum(  # type: ignore[misc]
     },
     module="torchlite",
 )
+Tag.__doc__ = "What PyTorch's compilers know of an operator, such as that it draws random numbers."
 # Core ATen overloads, which compilers decompose to.
 _CORE = (
     "_adaptive_avg_pool2d:default _adaptive_avg_pool2d_backward:default _adaptive_avg_pool3d:default "

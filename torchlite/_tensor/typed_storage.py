@@ -553,13 +553,18 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
     """Base class of torch.FloatStorage and similar classes."""
 
 
+_LEGACY_DOC = """A storage of {} on a device of the type {}. Deprecated: use `torch.UntypedStorage`."""
+
+
 def storage_class(d: dtypes.dtype, where: str = "cpu") -> Any:
     """torch.FloatStorage … of a dtype, on a device type. KeyError for a dtype without one."""
     key = d, where
     if key not in _classes:
         module = "torch" if where == "cpu" else f"torch.{where}"
         _classes[key] = _LegacyStorageMeta(
-            _NAMES[d], (_LegacyStorage,), {"dtype": d, "where": where, "__module__": module}
+            _NAMES[d],
+            (_LegacyStorage,),
+            {"dtype": d, "where": where, "__module__": module, "__doc__": _LEGACY_DOC.format(d, where)},
         )
     return _classes[key]
 
