@@ -525,8 +525,8 @@ op(
     doc="""`input` times the standard normal distribution function of `input` (Hendrycks and Gimpel, 2016).
 
     Args:
-        approximate: `"none"` for ``x * (1 + erf(x / sqrt(2))) / 2``; `"tanh"` for ``x * (1 + tanh(sqrt(2 / pi) * (x +
-            0.044715 * x**3))) / 2``. Default: `"none"`.
+        approximate: `"none"` for ``x * (1 + erf(x / sqrt(2))) / 2``, or `"tanh"` for
+            ``x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2``. Default: `"none"`.
 
     Raises:
         RuntimeError: `approximate` is another value.
@@ -815,8 +815,8 @@ def glu(F, input, dim):
 
 @composite("gumbel_softmax(Tensor logits, tau=1, hard=False, eps=1e-10, dim=-1)", where="nn.functional", tags=RANDOM)
 def gumbel_softmax(F, logits, tau, hard, eps, dim, generator=None):
-    """A sample from the Gumbel-softmax distribution along `dim` (Jang et al., 2016): ``softmax((logits + g) /
-    tau)`` with Gumbel noise `g`.
+    """A sample from the Gumbel-softmax distribution along `dim` (Jang et al., 2016):
+    ``softmax((logits + g) / tau)`` with Gumbel noise `g`.
 
     Args:
         logits: The unnormalised log probabilities.

@@ -457,8 +457,8 @@ See also:
     `torch.nn.Conv{n}d`."""
 _TRANSPOSE_DOC = r"""Applies a transposed convolution over {n} spatial dimension(s).
 
-It is the gradient of `conv{n}d` with respect to its input. An output size is ``(size - 1) * stride - 2 * padding +
-dilation * (kernel - 1) + output_padding + 1``.
+It is the gradient of `conv{n}d` with respect to its input. An output size is
+``(size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1``.
 
 Args:
     input: The input, of shape ``(N, C, {size})`` or ``(C, {size})``.

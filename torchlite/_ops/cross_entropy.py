@@ -316,8 +316,8 @@ def _check_linear(input, linear_weight, target, linear_bias, ignore_index):
 def linear_cross_entropy(
     F, input, linear_weight, target, linear_bias, weight, reduction, ignore_index, label_smoothing, options
 ):
-    """Computes the cross entropy of a linear layer's output: ``cross_entropy(linear(input, linear_weight,
-    linear_bias), target)``.
+    """Computes the cross entropy of a linear layer's output:
+    ``cross_entropy(linear(input, linear_weight, linear_bias), target)``.
 
     Args:
         input: The input of the layer, of shape ``(N, *, in_features)``.

@@ -187,8 +187,8 @@ def linalg_lu(F, A, pivot):
         pivot: Whether rows are exchanged. ``False`` is for CUDA alone. Default: ``True``.
 
     Returns:
-        A named tuple ``(P, L, U)``, of shapes ``(*, m, m)``, ``(*, m, k)`` and ``(*, k, n)`` with ``k = min(m,
-        n)``.
+        A named tuple ``(P, L, U)``, of shapes ``(*, m, m)``, ``(*, m, k)`` and ``(*, k, n)`` with
+        ``k = min(m, n)``.
 
     Example:
         >>> torch.linalg.lu(torch.tensor([[0.0, 1.0], [2.0, 0.0]])).U

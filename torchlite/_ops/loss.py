@@ -141,7 +141,7 @@ def smooth_l1_loss(F, input, target, size_average, reduce, reduction, beta):
     .. math::
 
         \ell = \begin{cases} (x - y)^2 / (2 \beta) & |x - y| < \beta \\ |x - y| - \beta / 2 & \text{otherwise}
-    \end{cases}
+        \end{cases}
 
     Args:
         target: The targets, which broadcast with `input`.
@@ -176,7 +176,7 @@ def huber_loss(F, input, target, reduction, delta, weight):
     .. math::
 
         \ell = \begin{cases} (x - y)^2 / 2 & |x - y| < \delta \\ \delta (|x - y| - \delta / 2) & \text{otherwise}
-    \end{cases}
+        \end{cases}
 
     Args:
         target: The targets, which broadcast with `input`.

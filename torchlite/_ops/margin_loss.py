@@ -260,7 +260,7 @@ def cosine_embedding_loss(F, input1, input2, target, margin, size_average, reduc
     .. math::
 
         \ell = \begin{cases} 1 - \cos(x_1, x_2) & y = 1 \\ \max(0, \cos(x_1, x_2) - \text{margin}) & y = -1
-    \end{cases}
+        \end{cases}
 
     Args:
         input1: The first vectors, of shape ``(N, D)`` or ``(D,)``.

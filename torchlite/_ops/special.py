@@ -273,7 +273,7 @@ def mvlgamma(F, input, p):
     .. math::
 
         \log \Gamma_p(x) = \frac{p (p - 1)}{4} \log \pi + \sum_{j = 0}^{p - 1} \log \Gamma \left( x - \frac{j}{2}
-    \right)
+        \right)
 
     Args:
         p: The dimension, at least 1.

@@ -218,8 +218,8 @@ def grid_sample(
 def gumbel_softmax(
     logits: Tensor, tau: _b.float = 1, hard: _b.bool = False, eps: _b.float = 1e-10, dim: _b.int = -1
 ) -> Tensor:
-    """A sample from the Gumbel-softmax distribution along `dim` (Jang et al., 2016): ``softmax((logits + g) /
-    tau)`` with Gumbel noise `g`.
+    """A sample from the Gumbel-softmax distribution along `dim` (Jang et al., 2016):
+    ``softmax((logits + g) / tau)`` with Gumbel noise `g`.
     """
 
 def hardshrink(input: Tensor, lambd: _b.float = 0.5, *, out: Tensor | None = None) -> Tensor:
@@ -298,8 +298,8 @@ def linear_cross_entropy(
     label_smoothing: _b.float = 0.0,
     options: Any = None,
 ) -> Tensor:
-    """Computes the cross entropy of a linear layer's output: ``cross_entropy(linear(input, linear_weight,
-    linear_bias), target)``.
+    """Computes the cross entropy of a linear layer's output:
+    ``cross_entropy(linear(input, linear_weight, linear_bias), target)``.
     """
 
 def local_response_norm(

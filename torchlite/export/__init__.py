@@ -50,8 +50,9 @@ def export(
         mod: A module.
         args: Tuple of example positional arguments.
         kwargs: Dict of example keyword arguments. Default: none.
-        dynamic_shapes: Dimensions that vary, as a pytree like the arguments: ``{"x": {0: Dim("batch")}}`` or ``({0:
-            Dim.AUTO},)``. A `ShapesCollection` or `AdditionalInputs` works too. Default: all sizes are constants.
+        dynamic_shapes: Dimensions that vary, as a pytree like the arguments: ``{"x": {0: Dim("batch")}}`` or
+            ``({0: Dim.AUTO},)``.
+            A `ShapesCollection` or `AdditionalInputs` works too. Default: all sizes are constants.
         strict: No effect: the module runs in both modes.
         preserve_module_call_signature: Names of modules whose call signature `unflatten` restores. Default: none.
         prefer_deferred_runtime_asserts_over_guards: No effect: decisions on sizes become guards.

@@ -172,8 +172,9 @@ def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_ent
     """Returns two context managers for `checkpoint`'s `context_fn`, which save the results of chosen ops.
 
     Args:
-        policy_fn_or_list: A list of overloads of ``torch.ops.aten`` to save, or a function ``(ctx, op, *args,
-            **kwargs)`` that returns a `CheckpointPolicy` or a bool. ``ctx.is_recompute`` is true in the recomputation.
+        policy_fn_or_list: A list of overloads of ``torch.ops.aten`` to save, or a function
+            ``(ctx, op, *args, **kwargs)``
+            that returns a `CheckpointPolicy` or a bool. ``ctx.is_recompute`` is true in the recomputation.
         allow_cache_entry_mutation: Whether saved results may be written to. Default: ``False``.
 
     Returns:

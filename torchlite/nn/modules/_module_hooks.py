@@ -380,8 +380,9 @@ class HooksMixin:
         """Registers a hook that runs before `load_state_dict` loads the state of the module.
 
         Args:
-            hook: Function ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
-                error_msgs)``. It may change ``state_dict`` and the lists in place.
+            hook: Function
+                ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``.
+                It may change ``state_dict`` and the lists in place.
 
         Returns:
             A handle. Its ``remove()`` removes the hook.

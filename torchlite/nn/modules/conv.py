@@ -508,8 +508,8 @@ class ConvTranspose1d(_ConvTranspose):
 
     Shape:
         - Input: ``(N, C_in, L)``, or ``(C_in, L)`` without a batch.
-        - Output: ``(N, C_out, L_out)``, or ``(C_out, L_out)``. ``L_out = (L - 1) * stride - 2 * padding + dilation *
-          (kernel_size - 1) + output_padding + 1``.
+        - Output: ``(N, C_out, L_out)``, or ``(C_out, L_out)``.
+          ``L_out = (L - 1) * stride - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1``.
 
     Attributes:
         weight (Parameter): Shape ``(in_channels, out_channels / groups, kernel_size)``. Drawn from :math:`U(-k, k)`
@@ -582,8 +582,9 @@ class ConvTranspose2d(_ConvTranspose):
 
     Shape:
         - Input: ``(N, C_in, H, W)``, or ``(C_in, H, W)`` without a batch.
-        - Output: ``(N, C_out, H_out, W_out)``, or ``(C_out, H_out, W_out)``. ``H_out = (H - 1) * stride - 2 * padding
-          + dilation * (kernel_size - 1) + output_padding + 1``, and likewise for each other dimension, with its own
+        - Output: ``(N, C_out, H_out, W_out)``, or ``(C_out, H_out, W_out)``.
+          ``H_out = (H - 1) * stride - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1``,
+          and likewise for each other dimension, with its own
           values of the arguments.
 
     Attributes:
@@ -660,8 +661,9 @@ class ConvTranspose3d(_ConvTranspose):
 
     Shape:
         - Input: ``(N, C_in, D, H, W)``, or ``(C_in, D, H, W)`` without a batch.
-        - Output: ``(N, C_out, D_out, H_out, W_out)``, or ``(C_out, D_out, H_out, W_out)``. ``D_out = (D - 1) * stride
-          - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1``, and likewise for each other dimension,
+        - Output: ``(N, C_out, D_out, H_out, W_out)``, or ``(C_out, D_out, H_out, W_out)``.
+          ``D_out = (D - 1) * stride - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1``,
+          and likewise for each other dimension,
           with its own values of the arguments.
 
     Attributes:
