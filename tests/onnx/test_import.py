@@ -198,6 +198,11 @@ def test_tensors_in_a_file_beside_the_models(tmp_path):
         torch.onnx.load(tmp_path / "net.onnx")
 
 
+def test_small_weights_need_no_second_file(tmp_path):
+    torch.onnx.export(torch.nn.Linear(2, 1).eval(), (torch.ones(1, 2),), tmp_path / "net.onnx")
+    assert [path.name for path in tmp_path.iterdir()] == ["net.onnx"]
+
+
 def test_text():
     upper = node("StringNormalizer", ["x"], ["y"], case_change_action="UPPER")
     module = torch.onnx.load(model([upper], [info("x", 2, kind=8)], ["y"]))

@@ -199,7 +199,9 @@ def _describe_tensor(tensor: Message) -> Message:
 
 
 def _with_external_data(model: Message, path: str) -> Message:
-    """Write larger tensors to an external file and return the model that refers to it."""
+    """Write larger tensors to an external file and return the model that refers to it; without any the model itself."""
+    if all(memoryview(tensor.raw_data).nbytes <= _SMALL for tensor in model.graph.initializer):
+        return model
     name = f"{os.path.basename(path)}.data"
     kept, offset = [], 0
     with replace_file(os.path.join(os.path.dirname(path), name), plain=True) as stream:
