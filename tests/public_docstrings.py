@@ -51,7 +51,7 @@ def _of_members(kind: type) -> Iterator[tuple[str, list[str]]]:
         member = value.__func__ if isinstance(value, classmethod | staticmethod) else value
         if isinstance(member, property):
             yield name, missing_parts(member.__doc__, None, False)
-        elif inspect.isfunction(member):
+        elif inspect.isfunction(member) and not hasattr(member, "op"):
             own = member.__doc__  # a method may rely on the docstring of the one that it overrides
             names = (parameters(member) or [])[not isinstance(value, staticmethod) :] if own else None
             yield name, missing_parts(own or inspect.getdoc(getattr(kind, name)), names, False)

@@ -1,5 +1,6 @@
 """Runs every example in the README, in docs/ and in docstrings, and compares its output."""
 
+import builtins
 import doctest
 import importlib
 import pkgutil
@@ -67,7 +68,9 @@ def modules() -> list[str]:
 @pytest.mark.parametrize("name", modules())
 def test_docstrings(name):
     module = importlib.import_module(name)
-    for test in doctest.DocTestFinder(exclude_empty=True).find(module, name, globs={**vars(module), **GLOBALS}):
+    for test in doctest.DocTestFinder(exclude_empty=True).find(
+        module, name, globs={**vars(module), **vars(builtins), **GLOBALS}
+    ):
         if test.examples:
             run_doctest(test)
 

@@ -146,7 +146,7 @@ def test_kernels_of_devices_are_found_without_their_drivers():
     for on_device in cumsum:
         assert on_device.startswith("kernel (device_runtime/array_ops/scan.py:")
         assert "kernel_sources/scan.py" in on_device
-    assert all(on_device.startswith("composite (_ops/creation.py:") for on_device in arange)
+    assert all(on_device.startswith("composite (_ops/creation_ranges.py:") for on_device in arange)
     assert attention[1].startswith("kernel (device_runtime/nn/attention.py:")
     assert attention[0].startswith("kernel (cupy/cudnn_attention.py:") and "else device_runtime/nn/" in attention[0]
     assert all("device_runtime/linalg/matmul.py:" in on_device for on_device in linear)

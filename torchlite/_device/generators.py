@@ -453,7 +453,7 @@ def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="device
 
     Example:
         >>> _ = torch.manual_seed(0)
-        >>> with torch.random.fork_rng():
+        >>> with torch.random.fork_rng(devices=[]):
         ...     x = torch.rand(2)
         >>> torch.equal(x, torch.rand(2))
         True

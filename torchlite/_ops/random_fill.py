@@ -198,7 +198,7 @@ def exponential_(F, input, lambd, generator):
         The tensor.
 
     Example:
-        >>> bool((torch.empty(2).exponential_() >= 0).all())
+        >>> (torch.empty(2).exponential_() >= 0).all().item()
         True
 
     See also:
@@ -251,7 +251,7 @@ def geometric_(F, input, p, generator):
         The tensor.
 
     Example:
-        >>> bool((torch.empty(2).geometric_(0.5) >= 1).all())
+        >>> (torch.empty(2).geometric_(0.5) >= 1).all().item()
         True
 
     See also:
@@ -275,7 +275,7 @@ def log_normal_(F, input, mean, std, generator):
         The tensor.
 
     Example:
-        >>> bool((torch.empty(2).log_normal_() > 0).all())
+        >>> (torch.empty(2).log_normal_() > 0).all().item()
         True
 
     See also:

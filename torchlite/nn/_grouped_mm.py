@@ -8,15 +8,26 @@ import torchlite as torch
 
 
 def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
-    """Grouped matrix products. Two stacks of matrices multiply as in `bmm`. If one operand is a matrix, group i is its
-    rows (of `mat_a`) or columns (of `mat_b`) up to `offs[i]`. If both are, the groups split the inner dimension.
+    """Computes products of groups of matrices.
 
-    ValueError if `offs` is missing, or given for two stacks.
+    Two stacks of matrices multiply as in `bmm`. If one operand is a matrix, group ``i`` is its rows (of `mat_a`) or
+    columns (of `mat_b`) up to ``offs[i]``. If both are matrices, the groups split the inner dimension.
 
-    >>> import torchlite as torch
-    >>> rows, weights = torch.ones(3, 2), torch.stack([torch.eye(2), 2 * torch.eye(2)])
-    >>> torch.nn.functional.grouped_mm(rows, weights, offs=torch.tensor([1, 3], dtype=torch.int32))[:, 0]
-    tensor([1., 2., 2.])
+    Args:
+        mat_a: The first operand, with two or three dimensions.
+        mat_b: The second operand, with two or three dimensions.
+        offs: The ends of the groups, int32; for two stacks ``None``.
+        bias: Not supported, as in PyTorch.
+        out_dtype: The dtype of the result. Default: the operands'.
+
+    Raises:
+        ValueError: `offs` is missing, or given for two stacks.
+        NotImplementedError: `bias` is given.
+
+    Example:
+        >>> rows, weights = torch.ones(3, 2), torch.stack([torch.eye(2), 2 * torch.eye(2)])
+        >>> F.grouped_mm(rows, weights, offs=torch.tensor([1, 3], dtype=torch.int32))[:, 0]
+        tensor([1., 2., 2.])
     """
     if (offs is None) != (mat_a.ndim == 3 and mat_b.ndim == 3):
         raise ValueError("offs is given where one of the matrices is 2-D, and only there")
