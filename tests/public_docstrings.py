@@ -1,4 +1,4 @@
-"""What the docstrings of public functions, classes and methods lack: a first sentence, arguments, an example."""
+"""Missing parts of the docstrings of public functions, classes and methods: first sentence, arguments, example."""
 
 import enum
 import importlib
@@ -28,7 +28,7 @@ def parameters(function) -> list[str] | None:
 
 
 def missing_parts(docstring: str | None, names: list[str] | None, example: bool) -> list[str]:
-    """What the docstring of something with these parameters lacks; None stands for parameters that need no text."""
+    """The missing parts of a docstring; `names` are the parameters, None if they need no text."""
     text = inspect.cleandoc(docstring or "")
     if not text:
         return ["a docstring"]

@@ -253,7 +253,7 @@ class GradScaler:
             kwargs: Keyword arguments of its `step`; ``closure`` is not supported.
 
         Returns:
-            What the optimizer's `step` returns; ``None`` if it is skipped.
+            The result of the optimizer's `step`; ``None`` if it is skipped.
 
         Raises:
             RuntimeError: It ran already since the last `update`, or a closure is given.

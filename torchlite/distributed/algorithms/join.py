@@ -16,7 +16,7 @@ _MANY = 1000  # iterations beyond this process's own that cause a warning
 
 
 class JoinHook:
-    """What a process without inputs does in place of an object's collectives.
+    """The collectives that a process without inputs calls in place of an object.
 
     Example:
         >>> from torchlite.distributed.algorithms import JoinHook

@@ -110,7 +110,7 @@ class ReadItem:
 
 @dataclass(frozen=True)
 class SavePlan:
-    """What a rank writes.
+    """The plan of a rank's writes.
 
     Args:
         items: The items.
@@ -131,7 +131,7 @@ class SavePlan:
 
 @dataclass
 class LoadPlan:
-    """What a rank reads.
+    """The plan of a rank's reads.
 
     Args:
         items: The items.

@@ -72,7 +72,7 @@ class PostLocalSGDOptimizer(Optimizer):
             closure: As for the optimizer. Default: ``None``.
 
         Returns:
-            What the optimizer's step returns.
+            The result of the optimizer's step.
         """
         loss = self.optim.step() if closure is None else self.optim.step(closure)
         self.averager.average_parameters(params=self.param_groups)

@@ -172,7 +172,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             kwargs: As for the optimizer.
 
         Returns:
-            What the optimizer's step returns.
+            The result of the optimizer's step.
         """
         Join.notify_join_context(self)
         self._sync_groups(self.param_groups, self.optim.param_groups)
