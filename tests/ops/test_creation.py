@@ -312,3 +312,21 @@ def test_ragged_data_of_old_constructors():
         torch.Tensor([[1, 2], [3]])
     with pytest.raises(TypeError, match=re.escape("new(): data must be a sequence (got dict)")):
         torch.Tensor({})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "dtype", "message"),
+    [
+        ((0, 5, float("nan")), None, "step must be nonzero"),
+        ((0, 5, float("nan")), torch.int64, "step must be nonzero"),
+        ((0, 5, float("inf")), torch.int64, "value cannot be converted to type int64_t without overflow"),
+        ((0, 5, 1e-320), None, "invalid size, possible overflow"),
+        ((0, 1e30, 1), torch.int64, "invalid size, possible overflow"),
+        ((float("nan"), 5), None, "unsupported range: nan -> 5"),
+    ],
+)
+@pytest.mark.parametrize("function", [torch.arange, torch.range])
+@pytest.mark.filterwarnings("ignore:torch.range is deprecated")
+def test_ranges_without_a_count_are_errors(function, arguments, dtype, message):
+    with pytest.raises(RuntimeError, match=message):
+        function(*arguments, dtype=dtype)

@@ -27,14 +27,18 @@ from .creation import (
 )
 
 
-def _check_range(start, end, step):
+def _check_range(start, end, step, dtype):
     start, end, step = (check_int64(_to_python_number(value)) for value in (start, end, step))
-    if step == 0:
+    if not (step > 0 or step < 0):
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):
         raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
     if (step > 0 and end < start) or (step < 0 and end > start):
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if dtype is int64 and not math.isfinite(step):
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
+    if abs((end - start) / step) >= 2**63:
+        raise RuntimeError("invalid size, possible overflow?")
     return start, end, step
 
 
@@ -77,7 +81,7 @@ def arange(F, start, end, step, out, dtype, device, requires_grad):
     )
     if dtype is bool_ or dtype.category == 3:
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtype.scalar_name}'")
-    start, end, step = _check_range(start, end, step)
+    start, end, step = _check_range(start, end, step, dtype)
     if dtype is int64:
         start, end, step = int(start), int(end), int(step)
         if step == 0:
@@ -123,9 +127,9 @@ def range_(F, start, end, step, out, dtype, device, requires_grad):
     )
     if end is None:
         start, end = 0, start
-    start, end, step = _check_range(start, end, step)
-    count = math.floor((end - start) / step) + 1
     dtype = _out_dtype(out, dtype, dtype or get_default_dtype())
+    start, end, step = _check_range(start, end, step, dtype)
+    count = math.floor((end - start) / step) + 1
     made = F.add_alpha(F.mul(F.arange(count, dtype=dtype, device=_resolve_device(device, out)), step), start)
     if out is not None:
         return _write_into_out(REGISTRY["range"], made, out)
