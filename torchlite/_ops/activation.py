@@ -388,7 +388,9 @@ def _elu_with_scales(F, input, alpha, scale, input_scale):
 
 
 def _elu_backward(F, grad, input, alpha, scale, input_scale):
-    slope = F.mul(F.exp(F.mul(input, input_scale)), alpha * scale * input_scale)
+    # Of zeros where the input is not negative: its own derivative there is 0 and never 0 * inf.
+    negative = F.where(F.lt(input, 0), input, F._zeros_like(input))
+    slope = F.mul(F.exp(F.mul(negative, input_scale)), alpha * scale * input_scale)
     return F.where(F.gt(input, 0), F.mul(grad, scale), F.mul(grad, slope))
 
 

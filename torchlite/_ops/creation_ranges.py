@@ -13,7 +13,7 @@ from .._dispatch.kernel_recorder import record_constant
 from .._dispatch.public_functions import torch
 from .._dispatch.shape_and_value_checks import check_new_size, set_requires_grad
 from .._dispatch.shapes import tril_size
-from .._dispatch.type_promotion import check_int64
+from .._dispatch.type_promotion import cast_scalar, check_int64
 from .._types.dtypes import bool_, complex128, float64, get_default_dtype, int32, int64
 from .creation import (
     _TAIL,
@@ -162,6 +162,10 @@ def _create_spaced(name: str, kernel: str, start, end, steps, more, out, dtype, 
     if any(isinstance(v, call.Tensor) and v._tl_level is not None for v in (start, end, *more)):
         return _create_spaced_batch(name, start, end, int(steps), more, asked)
     start, end, dtype = _check_endpoints(name, start, end, asked)
+    if dtype is bool_:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
+    if dtype.category == 1:
+        start, end = cast_scalar(start, dtype), cast_scalar(end, dtype)
     more = [_to_python_number(v) for v in more]
     place = _resolve_device(device, out)
     made = call.create_tensor(kernel, start, end, int(steps), *more, dtype, device=place, requires_grad=requires_grad)
