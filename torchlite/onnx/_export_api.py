@@ -13,9 +13,10 @@ from torchlite import Tensor
 
 from ._custom_symbolics import SYMBOLICS, to_export_rule
 from ._enums import OperatorExportTypes, TrainingMode
-from ._export.program_to_model import ExportedGraph, ExportOptions, translate
+from ._export.program_to_model import ExportOptions
 from ._onnx_program import ONNXProgram
-from .errors import OnnxExporterError, OnnxExporterWarning, WrittenViewError
+from ._translate_program import translate_program
+from .errors import OnnxExporterWarning
 
 FIRST, LAST, DEFAULT = 11, 25, 20
 
@@ -115,11 +116,7 @@ def export(
             _collect_custom_rules(custom_translation_table, version), dict(custom_opsets or {}), export_params,
             keep_initializers_as_inputs, "main_graph",
         )  # fmt: skip
-        try:
-            message = translate(program_to_export(exported), options)
-        except WrittenViewError:
-            exported = exported.run_decompositions({})
-            message = translate(program_to_export(exported), options)
+        exported, message = translate_program(exported, options)
     finally:
         STATE.depth -= 1
     program = ONNXProgram(message, exported)
@@ -222,24 +219,6 @@ def _collect_custom_rules(table: Mapping[Callable, Callable] | None, version: in
     for op, function in (table or {}).items():
         rules[op] = to_export_rule(function[0] if isinstance(function, (list, tuple)) else function)
     return rules
-
-
-def program_to_export(exported: Any) -> ExportedGraph:
-    """Return the parts of an exported program to export."""
-    signature = exported.graph_signature
-    tensors, inputs = {}, []
-    for spec in signature.input_specs:
-        kind = getattr(spec.kind, "name", str(spec.kind))
-        if kind == "USER_INPUT":
-            inputs.append(spec.arg.name)
-        elif kind in ("PARAMETER", "BUFFER", "CONSTANT_TENSOR"):
-            state, constants = exported.state_dict, exported.constants
-            value = state[spec.target] if spec.target in state else constants[spec.target]
-            tensors[spec.arg.name] = (spec.target, value, kind == "PARAMETER")
-        else:
-            raise OnnxExporterError(f"{spec.arg.name}: an input of the kind {kind}")
-    outputs = [getattr(spec.kind, "name", "") == "USER_OUTPUT" for spec in signature.output_specs]
-    return ExportedGraph(exported.graph_module.graph, exported.graph_module, tensors, inputs, outputs)
 
 
 def _compare_with_onnxruntime(program: ONNXProgram, model: Any, args: tuple, kwargs: dict) -> None:
