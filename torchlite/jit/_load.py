@@ -26,9 +26,9 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
     """Return the module of a `torch.jit.save` file, written by torchlite or PyTorch.
 
     f: a path or a seekable binary file, read from its position. map_location: the device of the tensors; by default the
-    saved one. _extra_files: a dictionary whose values are filled with the bytes of the file's records. Before the module is called, only
-    `__setstate__` runs, with bounded work and only TorchScript's forms. Raise ValueError for a missing file,
-    RuntimeError that names the part for a damaged one.
+    saved one. _extra_files: a dictionary whose values become the bytes of the records. Before the module
+    is called, only `__setstate__` runs, with bounded work and only TorchScript's forms. Raise ValueError for a missing
+    file, RuntimeError that names the part for a damaged one.
 
     >>> import torchlite as torch, io
     >>> file = io.BytesIO()

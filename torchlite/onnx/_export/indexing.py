@@ -278,7 +278,8 @@ def searchsorted(
         below = w.op("Not", w.op("Less", wide, low) if reached else w.op("LessOrEqual", wide, low))
         edge_nan, value_nan = w.op("IsNaN", low), w.op("IsNaN", wide)
         among_nan = value_nan if reached else w.op("And", value_nan, w.op("Not", edge_nan))
-        below = w.op("Where", w.op("Or", edge_nan, value_nan), among_nan, below)
+        plain = w.op("Not", w.op("Or", edge_nan, value_nan))
+        below = w.op("Or", among_nan, w.op("And", plain, below))
     else:
         below = w.op("GreaterOrEqual" if reached else "Greater", wide, low)
     count = reduce_with(w, "ReduceSum", w.cast(below, "int64", "bool"), [values.ndim], False)

@@ -319,6 +319,36 @@ def find_unwritten(program: ExportedGraph, options: ExportOptions) -> set[Any]:
     return found
 
 
+def name_dimensions(model: Message, exported: Any, names: list[dict[int, str]]) -> None:
+    """Give dimensions of inputs their names, and replace the symbols of the same sizes in other dimensions."""
+    if not any(names):
+        return
+    signature = exported.graph_signature
+    users = [spec.arg.name for spec in signature.input_specs if getattr(spec.kind, "name", "") == "USER_INPUT"]
+    values = {node.name: node.meta.get("val") for node in exported.graph.nodes if node.op == "placeholder"}
+    tensors = [(name, dims) for name, dims in zip(users, names, strict=True) if hasattr(values[name], "dtype")]
+    symbols: dict[str, str] = {}
+    for name, dims in tensors:
+        for dim, wanted in dims.items():
+            symbols.setdefault(dim_param(values[name].shape[dim]), wanted)
+    given = {info.name for info in model.graph.initializer}
+    inputs = [info for info in model.graph.input if info.name not in given]
+    for info, (_, dims) in zip(inputs, tensors, strict=False):
+        _rename_dimensions(info, symbols, dims)
+    for info in model.graph.output:
+        _rename_dimensions(info, symbols, {})
+
+
+def _rename_dimensions(info: Message, symbols: Mapping[str, str], names: Mapping[int, str]) -> None:
+    if not info.type.has("tensor_type") or info.type.tensor_type.shape is None:
+        return
+    for dim, size in enumerate(info.type.tensor_type.shape.dim):
+        if size.dim_param and dim in names:
+            size.dim_param = names[dim]
+        elif size.dim_param:
+            size.dim_param = re.sub(r"[A-Za-z_]\w*", lambda found: symbols.get(found[0], found[0]), size.dim_param)
+
+
 class ExportOptions(NamedTuple):
     """Options of the export."""
 

@@ -15,11 +15,11 @@ def _register_upsample(name: str, rank: int, has_corners: bool, antialias: bool,
     """Register an op of interpolation in its two forms, of which `vec` has the factors in a list."""
 
     def write(w: OnnxGraphBuilder, x: WriterValue, size: Any, corners: bool, scales: Any) -> str:
+        if antialias:
+            return _add_antialiased(w, x, size, scales, rank, corners, name)
         given = dict(attributes)
         if has_corners:
             given["coordinate_transformation_mode"] = "align_corners" if corners else "half_pixel"
-        if antialias:
-            given["antialias"] = 1
         return _add_resize(w, x, size, scales, rank, corners, given)
 
     if has_corners:
@@ -59,8 +59,53 @@ for _rank, _linear in ((1, "linear"), (2, "bilinear"), (3, "trilinear")):
     )  # fmt: skip
     _register_upsample(f"upsample_{_linear}{_rank}d", _rank, True, False, {"mode": "linear"})
 _register_upsample("upsample_bicubic2d", 2, True, False, {"mode": "cubic", "cubic_coeff_a": -0.75})
-_register_upsample("_upsample_bilinear2d_aa", 2, True, True, {"mode": "linear"})
-_register_upsample("_upsample_bicubic2d_aa", 2, True, True, {"mode": "cubic", "cubic_coeff_a": -0.5})
+_register_upsample("_upsample_bilinear2d_aa", 2, True, True, {})
+_register_upsample("_upsample_bicubic2d_aa", 2, True, True, {})
+
+
+def _add_antialiased(
+    w: OnnxGraphBuilder, x: WriterValue, size: Any, scales: Any, rank: int, corners: bool, name: str
+) -> str:
+    """Multiply by the filter's weights along each dimension. Resize of ONNX treats the edges in another way."""
+    out: Any = x
+    for i in range(rank):
+        dim = x.ndim - rank + i
+        old, factor = x.sizes[dim], None if scales is None else scales[i]
+        if old is None:
+            raise OnnxExporterError("interpolate: antialias of images of no fixed size")
+        new = int(size[i]) if size is not None else math.floor(old * factor)
+        weights = _antialias_weights(old, new, factor, corners, "cubic" in name)
+        order = list(range(x.ndim))
+        order[dim], order[-1] = order[-1], order[dim]
+        turned = out if dim == x.ndim - 1 else w.permute(out, order)
+        out = w.op("MatMul", turned, w.constant(weights, x.dtype))
+        out = out if dim == x.ndim - 1 else w.permute(out, order)
+    return w.put(out)
+
+
+def _antialias_weights(old: int, new: int, factor: float | None, corners: bool, cubic: bool) -> np.ndarray:
+    """Return the weights of old elements in new ones: a filter as wide as the step, which adds to one."""
+    if corners:
+        step = (old - 1) / (new - 1) if new > 1 else 0.0
+    else:
+        step = 1 / factor if factor else old / new
+    wide = max(step, 1.0)
+    support = (2.0 if cubic else 1.0) * wide
+    weights = np.zeros((old, new))
+    for j in range(new):
+        center = step * (j + 0.5)
+        begin = max(int(center - support + 0.5), 0)
+        end = min(int(center + support + 0.5), old)
+        apart = np.abs((np.arange(begin, end) - center + 0.5) / wide)
+        found = _cubic_filter(apart) if cubic else np.maximum(1 - apart, 0)
+        weights[begin:end, j] = found / found.sum()
+    return weights
+
+
+def _cubic_filter(apart: np.ndarray, a: float = -0.5) -> np.ndarray:
+    near = ((a + 2) * apart - (a + 3)) * apart * apart + 1
+    far = (((apart - 5) * apart + 8) * apart - 4) * a
+    return np.where(apart < 1, near, np.where(apart < 2, far, 0))
 
 
 def _add_resize(
