@@ -174,7 +174,7 @@ class ExportTrace:
         use. One that was there before is the same in every call, so writes to it stay.
         """
         name = self.captured.attribute_name(tensor) or self._next_lifted_name()
-        detached = tensor.detach()
+        detached = tensor.detach() if tensor in self.captured else tensor.detach().clone()  # the run may write it
         self.constants[name] = detached
         before = self._lifted
         with self.graph.inserting_before(before) if before is not None else contextlib.nullcontext():

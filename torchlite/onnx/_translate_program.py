@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlite._aten import OpOverload
-from torchlite._aten.decompositions import find_any_decomposition
+from torchlite._aten.decompositions import find_any_decomposition, find_decomposition
 from torchlite.export import ExportedProgram
 from torchlite.fx.experimental._op_recorder import current_recorder
 
 from ._export.program_to_model import ExportedGraph, ExportOptions, find_unwritten, translate
 from ._protobuf import Message
-from .errors import OnnxExporterError, WrittenViewError
+from .errors import OnnxExporterError, UnsupportedOperatorError, WrittenViewError
 
 _MAX_ROUNDS = 16  # decompositions of what others decompose to
 
@@ -40,12 +40,19 @@ def translate_program(exported: Any, options: ExportOptions) -> tuple[Any, Messa
                 exported = exported.run_decompositions({})
                 continue
         refused |= new
-        exported = _decompose(exported, refused)
+        try:
+            exported = _decompose(exported, refused)
+        except Exception as error:  # the parts may need values that the samples of a trace do not have
+            name = str(next(iter(new))).replace(".", "::", 1) if new else "a write"
+            raise (first or UnsupportedOperatorError(name, options.version)) from error
     raise first or OnnxExporterError("ops decompose into themselves")
 
 
 def _can_decompose(target: Any) -> bool:
-    return isinstance(target, OpOverload)
+    """True if an op may be replaced. The parts of one that writes its arguments are those that ATen has for it."""
+    if not isinstance(target, OpOverload) or target.namespace != "aten":
+        return False
+    return not target._schema.is_mutable or find_decomposition(target) is not None
 
 
 def _decompose(exported: Any, refused: set[Any]) -> Any:

@@ -246,6 +246,19 @@ def _register_transforms(kind: str, run: Any, inverse: bool) -> None:
         return run(w, x, s, dim, norm, inverse)
 
 
+@translates("aten._fft_r2c", "aten._fft_c2c", complex=True)
+def transform(w: OnnxGraphBuilder, x: WriterValue, dim: Any, normalization: int, flag: bool) -> str:
+    """Transform dimensions. `flag`: the last one gives half of the spectrum, or for complex values it is no inverse."""
+    value = Transform(w, x)
+    was_real, dims = value.is_real, [d % x.ndim for d in dim]
+    inverse = not was_real and not flag
+    for d in reversed(dims):
+        n = value.sizes[d]
+        value.along(d, inverse, "backward", onesided=was_real and flag and d == dims[-1])
+        value.scale((float(n) if inverse else 1.0) * {0: 1.0, 1: n**-0.5, 2: 1 / n}[normalization])
+    return value.name
+
+
 _register_transforms("fft", _to_complex, False)
 _register_transforms("ifft", _to_complex, True)
 _register_transforms("rfft", _half, False)

@@ -69,11 +69,19 @@ def _add_conv_transpose(
     rank = weight.ndim - 2
     alone = x.ndim == rank + 1
     value = w.unsqueeze(x, 0) if alone else x
+    begins, more, steps = (_repeat_value(v, rank) for v in (padding, output_padding, stride))
+    # Runtimes refuse an output padding as large as the stride: rows of zeros at the end make as many results.
+    extra = [-(-b // s) if b >= s else 0 for b, s in zip(more, steps, strict=True)]
+    if any(extra):
+        value = w.op("Pad", value, w.ints([0] * (rank + 4) + extra), w.constant(0, x.dtype), mode="constant")
     out = w.op(
-        "ConvTranspose", value, weight, bias, kernel_shape=list(weight.sizes[2:]), strides=_repeat_value(stride, rank),
-        pads=_repeat_value(padding, rank) * 2, output_padding=_repeat_value(output_padding, rank), group=groups,
+        "ConvTranspose", value, weight, bias, kernel_shape=list(weight.sizes[2:]), strides=steps, pads=begins * 2,
+        output_padding=[0 if e else b for b, e in zip(more, extra, strict=True)], group=groups,
         dilations=_repeat_value(dilation, rank),
     )  # fmt: skip
+    for i, e in enumerate(extra):
+        if e * steps[i] > more[i] and e:
+            out = w.slice(out, 2 + i, 0, more[i] - e * steps[i])
     return w.squeeze(out, 0) if alone else out
 
 

@@ -561,6 +561,12 @@ def hypot(w: OnnxGraphBuilder, x: WriterValue, y: WriterValue) -> str:
     return w.op("Where", edge, most, plain)
 
 
+@translates("aten.ldexp")
+def ldexp(w: OnnxGraphBuilder, x: WriterValue, y: WriterValue) -> str:
+    a, b = to_float_type(w, x), to_float_type(w, y)
+    return w.op("Mul", a, w.op("Pow", w.constant(2, a.dtype), w.cast(b, a.dtype)))
+
+
 @translates("aten.signbit")
 def signbit(w: OnnxGraphBuilder, x: WriterValue) -> str:
     zero = w.constant(0, x.dtype)

@@ -19,11 +19,12 @@ LAST = (1 << 63) - 1
 
 
 class WriterValue(NamedTuple):
-    """Value of the graph: name, element type name, and sizes (None if dynamic)."""
+    """Value of the graph: name, element type name, sizes (None if dynamic), and whether PyTorch's is contiguous."""
 
     name: str
     dtype: str
     sizes: tuple[int | None, ...]
+    dense: bool = True
 
     @property
     def ndim(self) -> int:

@@ -37,7 +37,14 @@ def gather(w: OnnxGraphBuilder, x: WriterValue, dim: int, index: WriterValue, *,
 def take_along_dim(w: OnnxGraphBuilder, x: WriterValue, index: WriterValue, dim: int | None = None) -> str:
     if dim is None:
         return w.op("GatherElements", w.reshape(x, [-1]), w.reshape(index, [-1]), axis=0)
-    return w.op("GatherElements", x, index, axis=dim % x.ndim)
+    axis, names = dim % x.ndim, []
+    for value in (x, index):  # both are broadcast in the other dimensions
+        sizes = [value.sizes[d] if d == axis else None if None in (a, b) else max(a, b) if a and b else 0
+                 for d, (a, b) in enumerate(zip(x.sizes, index.sizes, strict=True))]  # fmt: skip
+        if None in sizes and x.sizes != index.sizes:
+            raise OnnxExporterError("take_along_dim: values of no fixed size that may be broadcast")
+        names.append(value.name if tuple(sizes) == value.sizes else w.op("Expand", value, w.ints(sizes)))
+    return w.op("GatherElements", *names, axis=axis)
 
 
 @translates("aten.index", "aten._unsafe_index")

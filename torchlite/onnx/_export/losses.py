@@ -13,6 +13,9 @@ from .reductions import reduce_with
 def cosine_similarity(w: OnnxGraphBuilder, x: WriterValue, y: WriterValue, dim: int = 1, eps: float = 1e-8) -> str:
     rank = max(x.ndim, y.ndim)
     x, y = (_with_leading_ones(w, v, rank) for v in (x, y))
+    if x.sizes != y.sizes or None in x.sizes:
+        whole = w.op("Shape", w.op("Mul", x, y))
+        x, y = (WriterValue(w.op("Expand", v, whole), v.dtype, (None,) * rank) for v in (x, y))
     dims = [dim % rank]
     sizes = [w.op("Max", reduce_with(w, "ReduceL2", v, dims, False), w.constant(eps, x.dtype)) for v in (x, y)]
     return w.op("Div", reduce_with(w, "ReduceSum", w.op("Mul", x, y), dims, False), w.op("Mul", *sizes))

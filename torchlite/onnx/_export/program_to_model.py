@@ -53,6 +53,7 @@ _CHECKS = (
     "aten._assert_tensor_metadata", "aten._assert_scalar", "aten._assert_async", "aten.sym_constrain_range",
     "aten.sym_constrain_range_for_size", "aten._check", "torch._check",
 )  # fmt: skip
+_MOST_FOLDED = 64  # elements of a tensor that is computed at export although ONNX has an op
 _VIEWS = frozenset(
     "view reshape permute transpose t slice select unsqueeze squeeze expand flatten unflatten alias detach narrow "
     "split split_with_sizes chunk unbind movedim view_as".split()
@@ -133,7 +134,8 @@ class GraphTranslator:
             return [self.value_of(None, f"{name}", part) for part in meta]
         if hasattr(meta, "dtype"):
             sizes = tuple(int(n) if is_fixed(n) else None for n in meta.shape)
-            return WriterValue(name, dtype_name(meta.dtype), sizes)
+            dense = not hasattr(meta, "is_contiguous") or bool(meta.is_contiguous())
+            return WriterValue(name, dtype_name(meta.dtype), sizes, dense)
         kind = "bool" if type(meta).__name__ in ("bool", "SymBool") else "int64"
         kind = "float32" if type(meta).__name__ in ("float", "SymFloat") else kind
         return WriterValue(name, kind, ())
@@ -201,6 +203,8 @@ class GraphTranslator:
             return None
         if name in control_flow.HIGHER:
             return self.named(node, control_flow.HIGHER[name](self, *args, **kwargs))
+        if _is_constant(node, name) and (find_rule(name) is None or node.meta["val"].numel() <= _MOST_FOLDED):
+            return self.named(node, self.evaluated(node.target, args, kwargs).name)
         written, in_place, own = self.rule(node.target, name)
         if own:
             args, kwargs = bind_arguments(node.target, name, written, args, kwargs)
@@ -218,6 +222,10 @@ class GraphTranslator:
         if in_place:
             self.replaced(node, env, value)
         return value
+
+    def evaluated(self, target: Any, args: list, kwargs: dict) -> WriterValue:
+        """Return the constant that a call without tensors gives."""
+        return self.constant(target(*args, **kwargs), self.writer.where)
 
     def rule(self, target: Any, name: str) -> tuple[Callable, bool, bool]:
         """Return the export rule of an op, whether the op is in-place, and whether the rule is not the user's."""
@@ -306,12 +314,21 @@ def dim_param(size: Any) -> str:
     return str(getattr(node, "expr", None) or getattr(size, "expr", None) or size)
 
 
+def _is_constant(node: Any, name: str) -> bool:
+    """True if a node of one tensor depends on nothing: no value of the program, no random number, no old memory."""
+    tags = {str(tag).rpartition(".")[2] for tag in getattr(node.target, "tags", ())}
+    if not name.startswith("aten.") or "empty" in name or node.all_input_nodes or "nondeterministic_seeded" in tags:
+        return False
+    meta = node.meta.get("val")
+    return hasattr(meta, "dtype") and all(map(is_fixed, meta.shape))
+
+
 def find_unwritten(program: ExportedGraph, options: ExportOptions) -> set[Any]:
     """Return the ops of a graph without export rule."""
     work, found = GraphTranslator(OnnxGraphBuilder(options.version), options.custom), set()
     for node in program.graph.nodes:
         name = target_name(node.target) if node.op == "call_function" else ""
-        if name.startswith("aten.") and not name.startswith(_CHECKS):
+        if name.startswith("aten.") and not name.startswith(_CHECKS) and not _is_constant(node, name):
             try:
                 work.rule(node.target, name)
             except UnsupportedOperatorError:
@@ -409,6 +426,8 @@ def _results_meta(graph: Any) -> list[Any]:
 
 def _output_name(writer: OnnxGraphBuilder, value: Any, wish: str | None, known: set[str]) -> str:
     """Return the output name of a result; copy an input or a repeated result."""
+    if isinstance(value, list):
+        raise OnnxExporterError("a list of tensors as one result of an op")
     if not isinstance(value, WriterValue):
         value = WriterValue(writer.put(value), "int64", ())
         known = known | set(writer.initializers)

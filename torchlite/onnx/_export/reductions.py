@@ -32,7 +32,11 @@ def sum_(w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, keepdim: bool = F
 @translates("aten.mean")
 def mean(w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> str:
     value = w.cast(x, dtype_name(dtype)) if dtype is not None else to_float_type(w, x)
-    return reduce_with(w, "ReduceMean", value, _normalize_dims(x, dim), keepdim)
+    dims = _normalize_dims(x, dim)
+    if any(x.sizes[d] == 0 for d in dims):  # runtimes give zero
+        zero = w.constant(0, dtype_name(dtype) if dtype is not None else x.dtype if x.is_float else "float32")
+        return w.op("Div", reduce_with(w, "ReduceSum", value, dims, keepdim), zero)
+    return reduce_with(w, "ReduceMean", value, dims, keepdim)
 
 
 @translates("aten.prod")
@@ -222,9 +226,12 @@ def cumsum(w: OnnxGraphBuilder, x: WriterValue, dim: int, *, dtype: Any = None) 
 
 @translates("aten.topk")
 def topk(
-    w: OnnxGraphBuilder, x: WriterValue, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True
+    w: OnnxGraphBuilder, x: WriterValue, k: Any, dim: int = -1, largest: bool = True, _sorted: bool = True
 ) -> list[str]:
-    return w.op("TopK", x, w.ints([k]), outputs=2, axis=dim % x.ndim, largest=int(largest), sorted=int(sorted))
+    """The largest elements in order, which they may have in PyTorch also if they need not be sorted."""
+    if not x.ndim:
+        return [w.op("Identity", x), w.constant(0, "int64")]
+    return w.op("TopK", x, w.ints([k]), outputs=2, axis=dim % x.ndim, largest=int(largest), sorted=1)
 
 
 @translates("aten.sort", "aten.sort.stable")

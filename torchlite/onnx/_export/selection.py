@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import OnnxExporterError
 from .elementwise import to_common_type
 from .graph_builder import LAST, OnnxGraphBuilder, WriterValue, is_fixed, translates
-from .reductions import reduce_with, topk
+from .reductions import norm, reduce_with, topk
 
 
 def _range(w: OnnxGraphBuilder, count: Any) -> str:
@@ -71,6 +71,17 @@ def unfold(w: OnnxGraphBuilder, x: WriterValue, dim: int, size: int, step: int) 
         places = w.op("Add", w.unsqueeze(begins, 1), w.constant(np.arange(size), "int64"))
     out = w.op("Gather", x, places, axis=dim)
     return w.permute(out, [*range(dim + 1), *range(dim + 2, x.ndim + 1), dim + 1])
+
+
+@translates("aten.as_strided", "aten.as_strided_copy")
+def as_strided(w: OnnxGraphBuilder, x: WriterValue, size: Any, stride: Any, storage_offset: int | None = None) -> str:
+    """Gather from the flat elements of a contiguous tensor."""
+    if not x.dense:
+        raise OnnxExporterError("as_strided: of a tensor that is not contiguous")
+    places = np.asarray(storage_offset or 0)
+    for n, step in zip(size, stride, strict=True):
+        places = places[..., None] + np.arange(n) * step
+    return w.op("Gather", w.reshape(x, [-1]), w.constant(places, "int64"))
 
 
 @translates("aten._unique2")
@@ -146,6 +157,23 @@ def isin(w: OnnxGraphBuilder, elements: Any, tests: Any, *, assume_unique: bool 
     found = w.op("Greater", reduce_with(w, "ReduceSum", w.cast(equal, "int32", "bool"), [rank], False),
                  w.constant(0, "int32"))  # fmt: skip
     return w.op("Not", found) if invert else found
+
+
+@translates("aten.cdist", "aten._cdist_forward")
+def cdist(w: OnnxGraphBuilder, x: WriterValue, y: WriterValue, p: float = 2, _compute_mode: int | None = None) -> str:
+    """Norms of all differences of two rows; PyTorch's modes differ in speed."""
+    apart = WriterValue(w.op("Sub", w.unsqueeze(x, x.ndim - 1), w.unsqueeze(y, y.ndim - 2)), x.dtype,
+                        (None,) * (max(x.ndim, y.ndim) + 1))  # fmt: skip
+    return norm(w, apart, p, [apart.ndim - 1])
+
+
+@translates("aten.pdist", "aten._pdist_forward")
+def pdist(w: OnnxGraphBuilder, x: WriterValue, p: float = 2) -> str:
+    rows = x.sizes[0]
+    if rows is None:
+        raise OnnxExporterError("pdist: rows of no fixed number")
+    first, second = (w.op("Gather", x, w.constant(i, "int64"), axis=0) for i in np.triu_indices(rows, 1))
+    return norm(w, WriterValue(w.op("Sub", first, second), x.dtype, (None, None)), p, [1])
 
 
 @translates("aten.kthvalue")

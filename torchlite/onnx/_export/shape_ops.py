@@ -309,6 +309,21 @@ def empty(w: OnnxGraphBuilder, size: Any, *, dtype: Any = None) -> str:
     return _constant_fill(w, size, 0, _element_type(dtype))
 
 
+@translates("aten.empty_strided")
+def empty_strided(w: OnnxGraphBuilder, size: Any, _stride: Any, *, dtype: Any = None) -> str:
+    return _constant_fill(w, size, 0, _element_type(dtype))
+
+
+@translates("aten.new_empty_strided")
+def new_empty_strided(w: OnnxGraphBuilder, x: WriterValue, size: Any, _stride: Any, *, dtype: Any = None) -> str:
+    return _constant_fill(w, size, 0, _element_type(dtype, x.dtype))
+
+
+@translates("aten.empty_permuted")
+def empty_permuted(w: OnnxGraphBuilder, size: Any, _layout: Any, *, dtype: Any = None) -> str:
+    return _constant_fill(w, size, 0, _element_type(dtype))
+
+
 def _fill_like(w: OnnxGraphBuilder, x: WriterValue, value: Any, dtype: Any) -> str:
     return _constant_fill(w, [w.size(x, d) for d in range(x.ndim)], value, _element_type(dtype, x.dtype))
 
@@ -363,13 +378,8 @@ def arange_to(w: OnnxGraphBuilder, end: Any, *, dtype: Any = None) -> str:
 def arange(w: OnnxGraphBuilder, start: Any, end: Any, step: Any = 1, *, dtype: Any = None) -> str:
     floats = any(isinstance(v, float) or isinstance(v, WriterValue) and v.is_float for v in (start, end, step))
     kind = _element_type(dtype, "float32" if floats else "int64")
-    if (
-        all(isinstance(v, (int, float)) and not isinstance(v, WriterValue) for v in (start, end, step))
-        and end - start <= 64
-    ):
-        from .._tensor_data import numpy_dtype
-
-        return w.constant(np.arange(start, end, step).astype(numpy_dtype(kind)), kind)
+    if floats and not kind.startswith(("float", "bfloat")):
+        raise OnnxExporterError("arange: integers between floating-point numbers")
     within = "float32" if floats else "int64"
     return w.cast(w.op("Range", *(w.cast(v, within) for v in (start, end, step))), kind, within)
 
@@ -385,7 +395,10 @@ def eye(w: OnnxGraphBuilder, n: Any, m: Any = None, *, dtype: Any = None) -> str
 
 @translates("aten.linspace")
 def linspace(w: OnnxGraphBuilder, start: Any, end: Any, steps: int, *, dtype: Any = None) -> str:
-    return w.constant(np.linspace(start, end, steps), _element_type(dtype))
+    kind = _element_type(dtype)
+    if not kind.startswith(("float", "bfloat")):
+        raise OnnxExporterError("linspace: integers between floating-point numbers")
+    return w.constant(np.linspace(start, end, steps), kind)
 
 
 @translates("aten.meshgrid")
@@ -479,6 +492,8 @@ def diff(
     prepend: WriterValue | None = None,
     append: WriterValue | None = None,
 ) -> str:
+    if not n:
+        return w.op("Identity", x)
     parts = [part for part in (prepend, x, append) if part is not None]
     out = w.op("Concat", *parts, axis=dim) if len(parts) > 1 else x.name
     for _ in range(n):
