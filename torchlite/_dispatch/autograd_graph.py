@@ -190,9 +190,10 @@ class Node:
     _seq: int
     _hooks: NodeHooks | None
     _trace: list[str] | None
+    _shown: tuple  # of a composite's result: the composite's call and the number of the result (`node_names.py`)
     __slots__ = (
         "_op", "_edges", "_saved", "_versions", "_out", "_counter", "_shape", "_tl_kernels", "_seq", "_hooks", "_trace",
-        "__weakref__",
+        "_shown", "__weakref__",
     )  # fmt: skip
     _is_custom = False
 
@@ -219,11 +220,12 @@ class Node:
     @property
     def next_functions(self):
         """((node, output index), ...) of the inputs, as in PyTorch."""
-        edges = self._edges
-        if self._op is CALLBACKS.copy_slices and isinstance(edges[1], Node) and edges[1]._edges:
-            edges = (edges[0], *edges[1]._edges[1:])  # PyTorch has no separate node for the write
-        flat = [e for edge in edges for e in (edge if edge.__class__ is tuple else (edge,))]
-        return tuple((None, 0) if e is None else edge_to_pair(e) for e in flat)
+        from .node_names import next_functions
+
+        if self._op is CALLBACKS.copy_slices and isinstance(self._edges[1], Node) and self._edges[1]._edges:
+            write = self._edges[1]  # PyTorch has no separate node for the write
+            return ((None, 0) if self._edges[0] is None else edge_to_pair(self._edges[0]), *write.next_functions[1:])
+        return next_functions(self)
 
     @property
     def requires_grad(self) -> bool:
@@ -351,15 +353,39 @@ def accumulator_of(leaf) -> AccumulateGrad:
 
 def edge_to_pair(where) -> tuple:
     """(node, output index) of an edge, as PyTorch shows them."""
+    where = skip_transparent(where)
     if where.__class__ is OutputEdge:
-        return to_python_node(where.node), where.index
-    return (to_python_node(where), 0) if isinstance(where, Node) else (accumulator_of(where), 0)
+        return to_python_node(where.node), shown_index(where.node, where.index)
+    return (to_python_node(where), shown_index(where, 0)) if isinstance(where, Node) else (accumulator_of(where), 0)
+
+
+# The name of nodes that are not shown, and the mark of one such node of another op.
+TRANSPARENT = "(input)"
+
+
+def skip_transparent(where: Any) -> Any:
+    """The edge that is shown: below nodes that PyTorch does not have, such as those of casts before an op."""
+    while where.__class__ is Node:
+        mark = getattr(where, "_shown", None)
+        if mark is not TRANSPARENT and (mark is not None or where._op.node_name is not TRANSPARENT):
+            return where
+        where = where._edges[0]
+    return where
+
+
+def shown_index(node: Node, index: int) -> int:
+    """The number of a node's output as PyTorch shows it: another one where a composite is shown as one node."""
+    if not hasattr(node, "_shown"):
+        return index
+    from .node_names import shown_output
+
+    return shown_output(node, index)
 
 
 def to_python_node(node: Node) -> Node:
     """The node, to be shown: an object of a class with PyTorch's name for it. The engine needs no such classes."""
     if node.__class__ is Node:
-        node.__class__ = _node_class(node.name().rpartition("::")[2])
+        node.__class__ = make_python_class(node.name(), _PythonNode)
     return node
 
 
@@ -369,6 +395,10 @@ class _PythonNode(Node):
     """
 
     __slots__ = ()
+    _full_name: str
+
+    def name(self) -> str:
+        return self._full_name
 
     def __getattr__(self, name: str):
         if name[:7] not in ("_saved_", "_raw_sa"):
@@ -380,8 +410,10 @@ class _PythonNode(Node):
 
 
 @functools.cache
-def _node_class(name: str) -> type:
-    return type(name, (_PythonNode,), {"__slots__": (), "__module__": "builtins"})
+def make_python_class(name: str, base: type) -> type:
+    """The class of nodes of a name."""
+    body = {"__slots__": (), "__module__": "builtins", "_full_name": name}
+    return type(name.rpartition("::")[2], (base,), body)
 
 
 def gradient_edge(tensor) -> Any:

@@ -14,7 +14,9 @@ from .._types.dtypes import _EXTRA, FLOAT, bool_, dtype, float16, get_default_dt
 from .._types.layouts import Size
 from . import type_promotion
 from .autograd_graph import (
+    TRANSPARENT,
     AutogradMeta,
+    Node,
     OutputEdge,
     alias_meta,
     autograd_meta_of,
@@ -40,7 +42,7 @@ from .autograd_graph import (
 from .backend import is_view
 from .backend_registry import table_of
 from .callbacks import CALLBACKS
-from .dispatch_state import GLOBALS, LEAF, MODE, REQUIRES_GRAD_DETACHED, STALE_VIEW_CHECKS, recording
+from .dispatch_state import GLOBALS, LEAF, MODE, REQUIRES_GRAD_DETACHED, SEQUENCE, STALE_VIEW_CHECKS, recording
 from .error_translation import coerce_values, translate_composite_error, translate_error, type_error
 from .hooks import pack_saved_tensor
 from .interceptors import (
@@ -54,6 +56,7 @@ from .interceptors import (
     torch_dispatch_classes,
 )
 from .memory_overlap import check_in_place, write_expanded
+from .node_names import show_composite
 from .op_record import (
     ABSENT,
     ALWAYS_BOOL,
@@ -207,10 +210,12 @@ def execute(op: Op, values: list):
             return found
     if op.is_implicit:
         values = check_composite_args(op, values)
+        start = next(SEQUENCE) if op.node_name else 0
         try:
-            return op.composite(CALLBACKS.F, *values)
+            result = op.composite(CALLBACKS.F, *values)
         except Exception as error:  # every error of a composite becomes PyTorch's
             raise translate_composite_error(op, error, values) from error.__cause__
+        return show_composite(op, start, result, values) if start else result
     values = check_tensors(op, values)
     if op.check is not None:
         op.check(*values)
@@ -400,9 +405,9 @@ def cast_to_common_dtype(op: Op, values: list) -> list:
     for i in chosen:
         value = values[i]
         if value.__class__ is tuple:
-            values[i] = tuple(v if v.dtype is to else cast(v, to) for v in value)
+            values[i] = tuple(v if v.dtype is to else _hide_node(cast(v, to)) for v in value)
         elif isinstance(value, Tensor):
-            values[i] = value if value.dtype is to else cast(value, to)
+            values[i] = value if value.dtype is to else _hide_node(cast(value, to))
         elif op.params[i].name in op.numbers:
             values[i] = type_promotion.cast_scalar(value, to, infinite=op.numbers[op.params[i].name])
         else:
@@ -414,6 +419,13 @@ def cast_to_common_dtype(op: Op, values: list) -> list:
     elif op.tags & POINTWISE and len(chosen) == 2 and (to.name in _EXTRA or to is float16):
         _round_scalars_to_half(op, values, chosen, to)
     return values
+
+
+def _hide_node(tensor):
+    """The tensor, of which PyTorch shows no node."""
+    if tensor._tl_node.__class__ is Node:
+        tensor._tl_node._shown = TRANSPARENT
+    return tensor
 
 
 def _unwrap_wide_scalars(values: list, chosen: list, to: dtype) -> list:

@@ -31,6 +31,7 @@ from .callbacks import CALLBACKS
 from .dispatch_state import GLOBALS
 from .interceptors import find_torch_function_override
 from .memory_overlap import has_internal_overlap, has_partial_overlap
+from .node_names import show_composite
 from .op_record import ABSENT, NAMESPACES, REGISTRY, Op
 
 _function_lock = fork_locks.acquire_before_fork(threading.RLock())  # of functions
@@ -352,6 +353,7 @@ GLOBALS.update(
     matmul_foreign=_matmul_foreign,
     wrong_self_error=_wrong_self_error,
     raise_freed_error=raise_freed_error,
+    show_composite=show_composite,
     has_partial_overlap=has_partial_overlap,
     find_torch_function_override=find_torch_function_override,
     has_internal_overlap=has_internal_overlap,

@@ -10,6 +10,7 @@ from torchlite._types.dtypes import int64, uint8
 
 from .activation import require_float
 from .loss import apply_reduction, reduction_of
+from .node_graphs import nll_loss_graph
 
 
 def _class_dim(x):
@@ -137,6 +138,7 @@ def _negative_log_likelihood(F, input, target, weight, ignore_index, reduction):
     "nll_loss(Tensor input, Tensor target, Tensor? weight=None, size_average=None, ignore_index=-100, reduce=None, "
     "reduction='mean')",
     where="nn.functional",
+    node_name=lambda call: nll_loss_graph(call.ndim("input"), call["reduction"], "input"),
 )
 def nll_loss(F, input, target, weight, size_average, ignore_index, reduce, reduction):
     r"""Computes the negative log-likelihood of classes.

@@ -20,6 +20,7 @@ from .._dispatch.type_promotion import cast_scalar
 from .._tensor.nested_sequences import numbers_to_array
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format
 from ._gradient_helpers import make_missing_derivative_formula
+from .node_graphs import number_or_tensor
 
 
 def _copy_rule(input, src):
@@ -38,6 +39,7 @@ _copy = CALLBACKS.copy = op(
     shape_fn=_copy_rule,
     vjp={"input": lambda F, g: F._zeros_like(g), "src": lambda F, g, src_dtype: F.to(g, src_dtype)},
     overlap=Overlap("same_view"),
+    node_name="CopyBackwards",
 )
 _fill = op(
     "_fill(Tensor input, Tensor|Number value)",
@@ -121,7 +123,11 @@ def copy_(F, input, src, non_blocking):
     return call.run_in_place(_copy, (input, src if src._tl_kernels is input._tl_kernels else src.to(input.device)), {})
 
 
-@composite("fill_(Tensor input, value)", where="torch Tensor")
+@composite(
+    "fill_(Tensor input, value)",
+    where="torch Tensor",
+    node_name=number_or_tensor("value", "FillBackward2(input)", "FillBackward3(input, value)"),
+)
 def fill_(F, input, value):
     """Sets all elements to a value.
 
@@ -154,7 +160,7 @@ def fill_(F, input, value):
     return _fill_by_kernel(input, value)
 
 
-@composite("zero_(Tensor input)", where="torch Tensor")
+@composite("zero_(Tensor input)", where="torch Tensor", node_name="ZeroBackward0(input)")
 def zero_(F, input):
     """Sets all elements to zero.
 
@@ -171,7 +177,7 @@ def zero_(F, input):
     return _fill_by_kernel(input, 0)
 
 
-@composite("fill_diagonal_(Tensor input, fill_value, wrap=False)", where="Tensor")
+@composite("fill_diagonal_(Tensor input, fill_value, wrap=False)", where="Tensor", node_name="CopySlices(input)")
 def fill_diagonal_(F, input, fill_value, wrap):
     """Sets the elements of the main diagonal to a value.
 
@@ -418,7 +424,7 @@ _make_in_place_transpose("swapaxes")
 _make_in_place_transpose("swapdims")
 
 
-@composite("t_(Tensor input)", where="Tensor")
+@composite("t_(Tensor input)", where="Tensor", node_name="TBackward1(input)")
 def t_(F, input):
     """Transposes the matrix in place; the memory stays as it is.
 
@@ -444,7 +450,11 @@ def t_(F, input):
     return F.transpose_(input, 0, input.ndim - 1) if input.ndim else input
 
 
-@composite("as_strided_(Tensor input, size, stride, storage_offset=None)", where="torch Tensor")
+@composite(
+    "as_strided_(Tensor input, size, stride, storage_offset=None)",
+    where="torch Tensor",
+    node_name="AsStridedBackward1(input)",
+)
 def as_strided_(F, input, size, stride, storage_offset):
     """Sets the tensor's sizes, strides and storage offset on its memory.
 

@@ -4,6 +4,8 @@ import math
 
 from torchlite._dispatch import Overlap, composite, op
 
+from .node_graphs import weighted_sum_graph
+
 
 def _linear(F, input, weight, bias=None):
     if weight.ndim == 1:
@@ -160,7 +162,11 @@ op(
 )
 
 
-@composite("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None)", where="torch nn.functional")
+@composite(
+    "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None)",
+    where="torch nn.functional",
+    node_name=weighted_sum_graph,
+)
 def bilinear(F, input1, input2, weight, bias):
     """Applies a bilinear map to the last dimensions of two inputs: ``y[k] = input1^T weight[k] input2 + bias[k]``.
 

@@ -27,6 +27,7 @@ from torchlite._dispatch.type_promotion import cast_scalar, check_int64, check_s
 from torchlite._types.dtypes import int64
 
 from ._gradient_helpers import make_missing_derivative_formula
+from .node_graphs import number_or_tensor
 
 _SINGLE = np.dtype("float32")
 PW = POINTWISE | INPLACE
@@ -773,6 +774,7 @@ op(
         >>> x
         tensor([5.+2.j])
     """,
+    node_name="SelectBackward0(ViewAsRealBackward0(input))",
 )
 op(
     "to(Tensor input, dtype)",
@@ -879,7 +881,12 @@ def where_method(F, input, condition, other):
     return F.where(condition, input, other)
 
 
-@composite("fill(Tensor input, Tensor|Number value)", where="torch", layout=memory_layout.like_first)
+@composite(
+    "fill(Tensor input, Tensor|Number value)",
+    where="torch",
+    layout=memory_layout.like_first,
+    node_name=number_or_tensor("value", "FillBackward0(input)", "FillBackward1(input, value)"),
+)
 def fill(F, input, value):
     """A tensor like `input` with every element set to `value`.
 

@@ -9,6 +9,8 @@ import math
 
 from torchlite._dispatch import memory_layout, op
 
+from .node_graphs import adaptive_average_graph, pool_graph
+
 
 def pooled_size(n, kernel, stride, padding, dilation, ceil_mode):
     """Number of windows fit along a dimension of `n` places."""
@@ -277,6 +279,7 @@ op(
     doc="The maximum over windows of the last len(kernel) dimensions.",
     layout=memory_layout.pooling,
     repeatable=True,
+    node_name=pool_graph("Max", "kernel", "WithIndicesBackward0"),
 )  # its result is often written to: relu_ of it
 op(
     f"_max_pool_backward(Tensor grad_output, Tensor input, Tensor output, {_WINDOW})",
@@ -301,6 +304,7 @@ op(
     },
     doc="`_max_pool` and the flat spatial index (int64) of each maximum.",
     layout=memory_layout.pooling_with_indices,
+    node_name=pool_graph("Max", "kernel", "WithIndicesBackward0"),
 )
 op(
     "_adaptive_max_pool(Tensor input, output_size)",
@@ -318,6 +322,7 @@ op(
     },
     doc="The maximum over `output_size` windows that share the last dimensions among them, and its flat spatial index.",
     layout=memory_layout.suggest_memory_format_2d,
+    node_name=pool_graph("AdaptiveMax", "output_size"),
 )
 op(
     "_fractional_max_pool(Tensor input, Tensor random_samples, kernel, output_size)",
@@ -331,6 +336,7 @@ op(
         )
     },
     doc="The maximum over pseudo-randomly placed windows (Graham, 2014, arXiv:1412.6071), and its flat spatial index.",
+    node_name=pool_graph("FractionalMax", "kernel"),
 )
 op(
     f"_avg_pool(Tensor input, {_AVERAGE})",
@@ -356,6 +362,7 @@ op(
     },
     doc="The average over windows of the last len(kernel) dimensions.",
     layout=memory_layout.suggest_memory_format_2d,
+    node_name=pool_graph("Avg", "kernel"),
 )
 op(
     f"_avg_pool_backward(Tensor grad_output, size, {_AVERAGE})",
@@ -387,6 +394,7 @@ op(
     },
     doc="The average over `output_size` windows that share the last dimensions among them.",
     layout=memory_layout.suggest_memory_format_2d,
+    node_name=adaptive_average_graph,
 )
 op(
     "_adaptive_avg_pool_backward(Tensor grad_output, size)",

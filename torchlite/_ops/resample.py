@@ -7,6 +7,8 @@ import warnings
 from torchlite._dispatch import composite, memory_layout, op
 from torchlite._types.dtypes import uint8
 
+from .node_graphs import grid_sample_graph, resize_graph
+
 # -- interpolation ---------------------------------------------------------------------------------
 
 op(
@@ -21,6 +23,7 @@ op(
     doc="The input resampled to `size` along its last dimensions, each on its own. `factors` has for each None or the "
     "scale factor that the caller gave.",
     layout=memory_layout.upsampling,
+    node_name=resize_graph,
 )
 op(
     "_resize_backward(Tensor grad_output, size, mode, align_corners, factors, antialias)",
@@ -430,6 +433,7 @@ op(
         )
     },
     doc="`nn.functional.grid_sample` without its checks: sums over taps, each axis with its own places and weights.",
+    node_name=grid_sample_graph,
 )
 op(
     "_grid_sample_backward(Tensor grad_output, Tensor input, Tensor grid, mode, padding_mode, align_corners, needs)",

@@ -132,6 +132,7 @@ op(
         `torch.special.ndtri`, `torch.special.log_ndtr`.
     """,
     layout=memory_layout.pointwise,
+    node_name="MulBackward1(AddBackward1(ErfBackward0(MulBackward1(input))))",
 )
 op(
     "special_ndtri(Tensor input)",
@@ -266,7 +267,13 @@ def special_polygamma(F, n, input):
     return F.polygamma(input, n)
 
 
-@composite("mvlgamma(Tensor input, p)", tags=INPLACE, alias="special.multigammaln", overlap=Overlap(operands="partial"))
+@composite(
+    "mvlgamma(Tensor input, p)",
+    tags=INPLACE,
+    alias="special.multigammaln",
+    overlap=Overlap(operands="partial"),
+    node_name="MvlgammaBackward0(input)",
+)
 def mvlgamma(F, input, p):
     r"""Computes the logarithm of the multivariate gamma function.
 

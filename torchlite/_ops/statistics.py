@@ -7,8 +7,10 @@ from torchlite._dispatch import INT_TO_FLOAT, NONDIFF, Out, Overlap, composite, 
 from torchlite._dispatch.shape_and_value_checks import any_true
 from torchlite._dispatch.shapes import reduced_shape, wrap_dim, wrap_dims
 
+from .._dispatch.node_names import all_or_dim_name
 from .._types.dtypes import BOOL, COMPLEX, float32, float64, int64
 from ._gradient_helpers import count_of, keep_dims, share_gradient_evenly, shift_towards_end, to_chosen, to_named_tuple
+from .node_graphs import quantile_graph
 
 # --- variance ------------------------------------------------------------------
 
@@ -464,6 +466,7 @@ def nanmedian(F, input, dim, keepdim):
     outputs=("min", "max"),
     layout=memory_layout.contiguous,
     out=Out("same"),
+    node_name="AminmaxBackward0(input)",
 )
 def aminmax(F, input, dim, keepdim):
     """Computes the least and the greatest element.
@@ -546,6 +549,7 @@ op(
     layout=memory_layout.contiguous,
     out=Out(dtype_param=True),
     overlap=Overlap(operands="partial"),
+    node_name=all_or_dim_name("Prod"),
 )
 
 # --- without NaN -------------------------------------------------------------------
@@ -555,6 +559,7 @@ op(
     "nansum(Tensor input, dim=None, keepdim=False, *, dtype=None)",
     out=Out(dtype_param=True),
     overlap=Overlap(operands="partial"),
+    node_name="NansumBackward0(input)",
 )
 def nansum(F, input, dim, keepdim, dtype):
     """Computes the sum of the elements that are not NaN.
@@ -577,7 +582,9 @@ def nansum(F, input, dim, keepdim, dtype):
     return F.sum(input, dim, keepdim, dtype=dtype)
 
 
-@composite("nanmean(Tensor input, dim=None, keepdim=False, *, dtype=None)")
+@composite(
+    "nanmean(Tensor input, dim=None, keepdim=False, *, dtype=None)", node_name="DivBackward0(NansumBackward0(input), -)"
+)
 def nanmean(F, input, dim, keepdim, dtype):
     """Computes the mean of the elements that are not NaN.
 
@@ -692,6 +699,7 @@ def _quantile(F, name, input, q, dim, keepdim, interpolation, ignore_nan):
 @composite(
     "quantile(Tensor input, q, dim=None, keepdim=False, *, interpolation='linear')",
     out=Out("same", "quantile() out tensor must be same dtype as the input tensor"),
+    node_name=quantile_graph,
 )
 def quantile(F, input, q, dim, keepdim, interpolation):
     """Computes quantiles.
@@ -717,6 +725,7 @@ def quantile(F, input, q, dim, keepdim, interpolation):
 @composite(
     "nanquantile(Tensor input, q, dim=None, keepdim=False, *, interpolation='linear')",
     out=Out("same", "quantile() out tensor must be same dtype as the input tensor"),
+    node_name=quantile_graph,
 )
 def nanquantile(F, input, q, dim, keepdim, interpolation):
     """Computes quantiles of the elements that are not NaN.

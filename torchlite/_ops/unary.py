@@ -405,6 +405,7 @@ op(
         >>> x
         tensor([1.+5.j])
     """,
+    node_name="SelectBackward0(ViewAsRealBackward0(input))",
 )
 op(
     "nan_to_num(Tensor input, nan=None, posinf=None, neginf=None)",

@@ -103,7 +103,12 @@ for _name, (_schema, _arguments, _example) in _VIEWS.items():
     _make_copy_variant(_name, _schema, _arguments, _example)
 
 
-@composite("narrow_copy(Tensor input, dim, start, length)", where="torch Tensor", layout=memory_layout.contiguous)
+@composite(
+    "narrow_copy(Tensor input, dim, start, length)",
+    where="torch Tensor",
+    layout=memory_layout.contiguous,
+    node_name="NarrowCopyBackward0(input)",
+)
 def narrow_copy(F, input, dim, start, length):
     """Returns a copy of a range of a dimension.
 
@@ -131,7 +136,13 @@ def narrow_copy(F, input, dim, start, length):
     return F.narrow(input, dim, start, length).clone()
 
 
-@composite("unbind_copy(Tensor input, dim=0)", where="torch", layout=memory_layout.contiguous, out=Out("same"))
+@composite(
+    "unbind_copy(Tensor input, dim=0)",
+    where="torch",
+    layout=memory_layout.contiguous,
+    out=Out("same"),
+    node_name="UnbindBackward0_copy(input)",
+)
 def unbind_copy(F, input, dim):
     """Returns copies of the slices along a dimension.
 
@@ -153,6 +164,7 @@ def unbind_copy(F, input, dim):
     where="torch",
     layout=memory_layout.contiguous,
     out=Out("same"),
+    node_name="SplitWithSizesBackward0_copy(input)",
 )
 def split_with_sizes_copy(F, input, split_sizes, dim):
     """Returns copies of consecutive parts of given sizes.
@@ -173,7 +185,12 @@ def split_with_sizes_copy(F, input, split_sizes, dim):
     return tuple(t.clone() for t in F.split_with_sizes(input, tuple(split_sizes), dim))
 
 
-@composite("split_copy(Tensor input, split_size, dim=0)", where="torch", layout=memory_layout.contiguous)
+@composite(
+    "split_copy(Tensor input, split_size, dim=0)",
+    where="torch",
+    layout=memory_layout.contiguous,
+    node_name="SplitBackward0_copy(input)",
+)
 def split_copy(F, input, split_size, dim):
     """Returns copies of parts of equal or given sizes.
 

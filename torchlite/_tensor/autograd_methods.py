@@ -8,6 +8,7 @@ from collections import OrderedDict
 from .._dispatch import call
 from .._dispatch.autograd_graph import (
     LEAF_HOOKS,
+    Node,
     OutputEdge,
     alias_meta,
     autograd_meta_of,
@@ -17,6 +18,8 @@ from .._dispatch.autograd_graph import (
     is_inference,
     is_stale_view,
     regenerate_grad_fn,
+    shown_index,
+    skip_transparent,
     to_python_node,
     version_of,
 )
@@ -133,12 +136,16 @@ class AutogradMethods(PropertyMethods):
             node = self._tl_node
         if node is None or node is LEAF or node is REQUIRES_GRAD_DETACHED:
             return None
+        node = skip_transparent(node)
         return to_python_node(node.node if node.__class__ is OutputEdge else node)
 
     @property
     def output_nr(self) -> int:
         """The position of the tensor among the results of `grad_fn`."""
-        return self._tl_node.index if self._tl_node.__class__ is OutputEdge else 0
+        where = skip_transparent(self._tl_node)
+        if not isinstance(where, (Node, OutputEdge)):
+            return 0
+        return shown_index(where.node, where.index) if where.__class__ is OutputEdge else shown_index(where, 0)
 
     @property
     def grad(self):

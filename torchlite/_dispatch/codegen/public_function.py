@@ -270,7 +270,14 @@ def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequenc
         source.comment("The op is written in other ops, which record themselves.")
         with source.block("try:"):
             taken = [p.name for p in op.params if p.name not in op.creation_options]
-            source.write(Listing(f"return {op.name}__composite(", ["F", *taken]))
+            if op.node_name:
+                source.comment("Its results show the nodes that PyTorch has.")
+                source.line("start_ = next(SEQUENCE)")
+                source.write(Listing(f"result_ = {op.name}__composite(", ["F", *taken]))
+                values = Listing("[", [p.name for p in op.params], "]")
+                source.write(Listing("return show_composite(", [f"{op.name}__op", "start_", "result_", values]))
+            else:
+                source.write(Listing(f"return {op.name}__composite(", ["F", *taken]))
         write_error(source, op, "translate_composite_error", Listing("[", [p.name for p in op.params], "]"))
 
 
