@@ -1,5 +1,5 @@
-"""Record the names and edges of PyTorch's nodes for every sample of the op table and every choice of inputs
-that require a gradient.
+"""Record the names and edges of PyTorch's nodes for every sample of the op table and every choice of inputs that
+require a gradient.
 
 usage: python tools/record_nodes.py
 

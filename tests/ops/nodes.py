@@ -1,6 +1,6 @@
 """The nodes that ops give to their results: how one is written down, for every sample of the op table.
 
-nodes.json has PyTorch's (tools/record_nodes.py): op, sample, the inputs that require a gradient, and each result's node.
+nodes.json has PyTorch's (tools/record_nodes.py): op, sample, the inputs with a gradient, and the results' nodes.
 `MulBackward0(input, -)` has two edges: to the leaf that is the argument `input`, and none. `UnbindBackward0#1(input)`
 is its second output. An edge to another node has the node's name. `null` stands for results without a gradient, and
 "refused" for an error.

@@ -208,9 +208,7 @@ class Node:
 
     def name(self) -> str:
         """PyTorch's name for the node, e.g. MulBackward0."""
-        from .node_names import node_name
-
-        return node_name(self)
+        return CALLBACKS.node_name(self)
 
     @property
     def _is_multi_output(self) -> bool:
@@ -220,12 +218,15 @@ class Node:
     @property
     def next_functions(self):
         """((node, output index), ...) of the inputs, as in PyTorch."""
-        from .node_names import next_functions
-
-        if self._op is CALLBACKS.copy_slices and isinstance(self._edges[1], Node) and self._edges[1]._edges:
+        if (
+            self._op is CALLBACKS.copy_slices
+            and not hasattr(self, "_shown")
+            and isinstance(self._edges[1], Node)
+            and self._edges[1]._edges
+        ):
             write = self._edges[1]  # PyTorch has no separate node for the write
             return ((None, 0) if self._edges[0] is None else edge_to_pair(self._edges[0]), *write.next_functions[1:])
-        return next_functions(self)
+        return CALLBACKS.next_functions(self)
 
     @property
     def requires_grad(self) -> bool:
@@ -377,9 +378,7 @@ def shown_index(node: Node, index: int) -> int:
     """The number of a node's output as PyTorch shows it: another one where a composite is shown as one node."""
     if not hasattr(node, "_shown"):
         return index
-    from .node_names import shown_output
-
-    return shown_output(node, index)
+    return CALLBACKS.shown_output(node, index)
 
 
 def to_python_node(node: Node) -> Node:

@@ -405,9 +405,9 @@ def cast_to_common_dtype(op: Op, values: list) -> list:
     for i in chosen:
         value = values[i]
         if value.__class__ is tuple:
-            values[i] = tuple(v if v.dtype is to else _hide_node(cast(v, to)) for v in value)
+            values[i] = tuple(v if v.dtype is to else hide_node(cast(v, to)) for v in value)
         elif isinstance(value, Tensor):
-            values[i] = value if value.dtype is to else _hide_node(cast(value, to))
+            values[i] = value if value.dtype is to else hide_node(cast(value, to))
         elif op.params[i].name in op.numbers:
             values[i] = type_promotion.cast_scalar(value, to, infinite=op.numbers[op.params[i].name])
         else:
@@ -421,7 +421,7 @@ def cast_to_common_dtype(op: Op, values: list) -> list:
     return values
 
 
-def _hide_node(tensor):
+def hide_node(tensor):
     """The tensor, of which PyTorch shows no node."""
     if tensor._tl_node.__class__ is Node:
         tensor._tl_node._shown = TRANSPARENT
@@ -570,6 +570,9 @@ def record_node(op: Op, table, values, outs, hidden: tuple = ()) -> None:
         saved.append(value)
     node = make_node(op, tuple(edges), tuple(saved), tuple(versions), table)
     set_outputs(node, op, outs, differentiable, hidden)
+    for param, value in zip(op.params, values, strict=True):
+        if (param.kind == "number" or param.name in op.numbers) and isinstance(value, PYTHON_SCALARS):
+            node._shown = param.name
     hooks = GLOBALS["NODE_CREATED_HOOK"]
     if hooks is not None:
         hooks(node)

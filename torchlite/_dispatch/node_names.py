@@ -16,9 +16,12 @@ from collections.abc import Callable
 from typing import Any
 
 from .autograd_graph import Node, OutputEdge, edge_to_pair, gradient_edge, make_python_class
+from .callbacks import CALLBACKS
 from .dispatch_state import LEAF
 from .op_record import Op
 
+# The mark of a node of `number op tensor`.
+REFLECTED = "a number, then a tensor"
 _TOKEN = re.compile(r"[\w:]+(?:#\d+)?(?:\[\d+\])?|[-(),;]")
 
 
@@ -30,18 +33,20 @@ def saved_argument(node: Any, name: str, kinds: tuple[str, ...] = ("value", "pla
     return None
 
 
-def _is_number(node: Any, argument: str) -> bool:
-    """True if the argument of a recorded op is a Python number."""
-    return (
-        isinstance(saved_argument(node, argument), (int, float, complex)) or node._saved is None and not node._edges[-1]
-    )
+def scalar_or_tensor_name(name: str, argument: str = "other", number: int = 0, first: int = 2) -> Callable[[Any], str]:
+    """The name of an op with overloads, by whether `argument` is a number, which then has no edge, or a tensor.
 
-
-def scalar_or_tensor_name(name: str, argument: str = "other") -> Callable[[Any], str]:
-    """The name of an op with two overloads, by whether `argument` is a number, which then has no edge, or a tensor."""
+    number, first: the names' last digits where `argument` is a number, and where the op's first argument is one.
+    Tensors have the one of 0 and 1 that is left.
+    """
 
     def choose_name(node: Any) -> str:
-        return f"{name}Backward0({node._op.params[0].name})" if _is_number(node, argument) else f"{name}Backward1"
+        own, mark = node._op.params[0].name, getattr(node, "_shown", None)
+        if mark == argument:
+            return f"{name}Backward{number}({own})"
+        return (
+            f"{name}Backward{first}({argument})" if mark in (own, REFLECTED) else f"{name}Backward{0 if number else 1}"
+        )
 
     return choose_name
 
@@ -77,9 +82,8 @@ class CompositeCall:
 
 def show_composite(op: Op, start: int, result: Any, values: Any) -> Any:
     """Let the results of a composite, which began at the number `start` of SEQUENCE, show PyTorch's nodes."""
-    call = None
-    shown = 0
-    for item in result if isinstance(result, (tuple, list)) else (result,):
+    call, output = None, 0
+    for i, item in enumerate(result if isinstance(result, (tuple, list)) else (result,)):
         where = getattr(item, "_tl_node", None)
         if where is None or where is LEAF:
             continue
@@ -87,8 +91,12 @@ def show_composite(op: Op, start: int, result: Any, values: Any) -> Any:
         if getattr(node, "_seq", 0) > start and not node._is_custom:  # an argument that is returned keeps its own
             if call is None:
                 call = _composite_call(op, values)
-            node._shown = call, shown
-        shown += 1
+                if op.name[-1] == "_":  # written in place: the history is that before
+                    if node._op is CALLBACKS.copy_slices:
+                        return result
+                    call.edges[op.params[0].name] = node._edges[0]
+            node._shown = call, i, None if where.__class__ is OutputEdge else output
+        output += 1
     return result
 
 
@@ -137,16 +145,32 @@ def _parse(text: str) -> list[tuple]:
 
 def _shown_graph(node: Any) -> tuple[str, int, list | None, dict[str, Any]]:
     """(name, output, edges, edges of the arguments) that a node is shown with; the edges are None for the usual."""
-    call, index = getattr(node, "_shown", None) or (None, 0)
+    mark = getattr(node, "_shown", None)
+    call, result, output = mark if mark.__class__ is tuple else (None, 0, 0)
     op = node._op if call is None else call.op
     text = op.node_name
-    if text.__class__ is not str:
+    number_first = mark is REFLECTED
+    if text.__class__ is tuple:
+        text = text[number_first]
+    elif text.__class__ is not str:
         text = text(node if call is None else call)
+    if not text and call is not None:  # a composite's call that is shown as it is
+        del node._shown
+        return _shown_graph(node)
     several = _parse(text) if text else [(default_node_name(op), 0, None)]
-    name, output, edges = several[min(index, len(several) - 1)]
-    if call is None:
-        return name, output, edges, {p.name: e for p, e in zip(op.tensor_params, node._edges, strict=False)}
-    return name, index if len(several) == 1 else output, edges, call.edges
+    name, own_output, shown = several[min(result, len(several) - 1)]
+    if call is not None:
+        return name, output if len(several) == 1 else own_output, shown, call.edges
+    edges = list(zip([p.name for p in op.tensor_params], node._edges, strict=False))
+    return name, own_output, shown, dict(edges[::-1] if number_first else edges)
+
+
+def mark_reflected(result: Any) -> Any:
+    """The result of `number op tensor`, of which PyTorch shows the tensor first."""
+    node = getattr(result, "_tl_node", None)
+    if node.__class__ is Node and getattr(node, "_shown", None) == node._op.params[0].name:
+        node._shown = REFLECTED
+    return result
 
 
 def node_name(node: Any) -> str:
@@ -156,7 +180,8 @@ def node_name(node: Any) -> str:
 
 def shown_output(node: Any, index: int) -> int:
     """The number that PyTorch's node has for output `index` of a node."""
-    return index if getattr(node, "_shown", None) is None else _shown_graph(node)[1]
+    output = _shown_graph(node)[1]
+    return index if output is None or getattr(node, "_shown", None).__class__ is not tuple else output
 
 
 def next_functions(node: Any) -> tuple:
@@ -164,9 +189,10 @@ def next_functions(node: Any) -> tuple:
     if not isinstance(node._op, Op):
         return _pairs(node._edges)
     name, _, shown, edges = _shown_graph(node)
+    if name == "NotImplemented":
+        return tuple(pair for pair in _pairs(edges.values()) if pair[0] is not None)
     if shown is None:
-        pairs = _pairs(list(_with_derivative(node, edges)))
-        return tuple(pair for pair in pairs if pair[0] is not None) if name == "NotImplemented" else pairs
+        return _pairs(_with_derivative(node, edges))
     if not any(each.__class__ is tuple for each in shown):
         return _shown_pairs(shown, edges)
     if node not in _shown_parts:  # the same objects as long as the node exists
@@ -179,7 +205,7 @@ _shown_parts: weakref.WeakKeyDictionary[Any, tuple] = weakref.WeakKeyDictionary(
 
 def _with_derivative(node: Any, edges: dict[str, Any]) -> Any:
     """The edges of the arguments that have a derivative."""
-    if getattr(node, "_shown", None) is not None or not node._op.vjp:
+    if getattr(node, "_shown", None).__class__ is tuple or not node._op.vjp:
         return edges.values()
     having = {name for formula in node._op.formulas for name in formula.targets}
     return (edge for name, edge in edges.items() if name in having)
@@ -232,3 +258,6 @@ class PartOfNode(Node):
         raise NotImplementedError(f"torchlite computes {self._name} as a part of another node: it has no hooks")
 
     register_prehook = register_hook
+
+
+CALLBACKS.node_name, CALLBACKS.next_functions, CALLBACKS.shown_output = node_name, next_functions, shown_output

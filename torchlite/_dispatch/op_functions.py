@@ -31,7 +31,7 @@ from .callbacks import CALLBACKS
 from .dispatch_state import GLOBALS
 from .interceptors import find_torch_function_override
 from .memory_overlap import has_internal_overlap, has_partial_overlap
-from .node_names import show_composite
+from .node_names import REFLECTED, mark_reflected, show_composite
 from .op_record import ABSENT, NAMESPACES, REGISTRY, Op
 
 _function_lock = fork_locks.acquire_before_fork(threading.RLock())  # of functions
@@ -263,7 +263,7 @@ def _make_reflected_operator(op: Op, function, dunder: str):
             raise _wrong_self_error(dunder, self)
         if other.__class__ not in _OPERANDS and not _is_operand(other):
             return NotImplemented
-        return function(other, self)
+        return mark_reflected(function(other, self))
 
     first, second = op.params[:2]
     if op.is_implicit or not takes_scalar(op, first) or second.kind != "number":
@@ -354,6 +354,8 @@ GLOBALS.update(
     wrong_self_error=_wrong_self_error,
     raise_freed_error=raise_freed_error,
     show_composite=show_composite,
+    mark_reflected=mark_reflected,
+    REFLECTED=REFLECTED,
     has_partial_overlap=has_partial_overlap,
     find_torch_function_override=find_torch_function_override,
     has_internal_overlap=has_internal_overlap,

@@ -356,4 +356,5 @@ op(
         >>> torch.native_dropout_backward(torch.ones(2), torch.tensor([True, False]), 2.0)
         tensor([2., 0.])
     """,
+    node_name="NativeDropoutBackwardBackward0(grad_output, -)",
 )

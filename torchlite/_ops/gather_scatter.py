@@ -318,6 +318,7 @@ op(
     out=Out("same"),
     overlap=Overlap(operands="target"),
     numbers={"src": False, "value": False},
+    node_name=lambda node: "ScatterBackward1(input)" if getattr(node, "_shown", "") else "ScatterBackward0",
 )
 
 
@@ -623,6 +624,7 @@ op(
     layout=memory_layout.like_first,
     overlap=Overlap("deprecated", "target", example="tensor[mask] = scalar"),
     numbers={"value": False},
+    node_name=lambda node: "IndexFillBackward0(input)" if getattr(node, "_shown", "") else "IndexFillBackward1",
 )
 
 

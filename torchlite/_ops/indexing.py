@@ -19,27 +19,14 @@ from .._dispatch.tracing import TRACES, trace_method
 from .._dispatch.type_promotion import cast_scalar
 from .._tensor import Tensor
 from .._types.dtypes import bool_, int64
-
-
-def _getitem_node_name(node):
-    """The last step of an index: an integer selects, a slice slices."""
-    index = saved_argument(node, "index")
-    items = index if isinstance(index, tuple) else (index,)
-    if items == (slice(None),):
-        return "SliceBackward0"
-    steps = [item for item in items if item is not ... and item != slice(None)]
-    if not steps:
-        return "AliasBackward0"
-    last = steps[-1]
-    return "UnsqueezeBackward0" if last is None else "SliceBackward0" if isinstance(last, slice) else "SelectBackward0"
-
+from .node_graphs import index_graph
 
 slice_index = op(
     "_slice_index(Tensor input, index)",
     where="",
     tags=VIEW | KEEPS_DTYPE,
     vjp={"input": lambda F, g, input_shape, index: F._slice_index_backward(g, input_shape, index)},
-    node_name=_getitem_node_name,
+    node_name=index_graph,
 )
 op(
     "_slice_index_backward(Tensor input, shape, index)",

@@ -362,6 +362,12 @@ def equal(F, input, other):
     return tuple(input.shape) == tuple(other.shape) and bool(F.all(F.eq(input, other)))
 
 
+def _squeeze_in_place_graph(call):
+    """`squeeze_` has an overload for a dimension and one for several."""
+    dim = call["dim"]
+    return f"SqueezeBackward{3 if dim is None else 5 if isinstance(dim, (tuple, list)) else 4}(input)"
+
+
 def _make_in_place_view(name, schema, doc, where="Tensor"):
     def set_view_geometry(F, input, *args):
         if call.GLOBALS["WRITE_CHECKS"]:
@@ -378,9 +384,9 @@ def _make_in_place_view(name, schema, doc, where="Tensor"):
         return input
 
     set_view_geometry.__doc__ = doc
-    composite(f"{schema[: schema.index('(')]}_(Tensor input{schema[schema.index('(') + 1 :]}", where=where)(
-        set_view_geometry
-    )
+    schema = f"{schema[: schema.index('(')]}_(Tensor input{schema[schema.index('(') + 1 :]}"
+    graph = _squeeze_in_place_graph if name == "squeeze" else f"{name.title()}Backward1(input)"
+    composite(schema, where=where, node_name=graph)(set_view_geometry)
 
 
 _IN_PLACE_DOC = """Gives the tensor the shape and strides of the view that `{name}` returns.

@@ -777,7 +777,7 @@ def frobenius_norm(F, input, dim, keepdim):
     "nuclear_norm(Tensor input, dim=(-2, -1), keepdim=False)",
     where="torch",
     out=Out("same", "linalg.matrix_norm expected out tensor dtype {want} but got: {got}"),
-    node_name=lambda call: matrix_norm_graph(call, "nuc"),
+    node_name=matrix_norm_graph,
 )
 def nuclear_norm(F, input, dim, keepdim):
     """Computes the sum of the singular values. For older programs; see `torch.linalg.matrix_norm`.

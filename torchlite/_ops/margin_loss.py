@@ -81,7 +81,7 @@ def margin_ranking_loss(F, input1, input2, target, margin, size_average, reduce,
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
             f"{_size_str(input1)}, input2: {_size_str(input2)}, target: {_size_str(target)} "
         )
-    return apply_reduction(F.clamp(-target * (input1 - input2) + margin, 0), reduction)
+    return apply_reduction(F.clamp_min(-target * (input1 - input2) + margin, 0), reduction)
 
 
 @composite(
@@ -315,7 +315,7 @@ def cosine_embedding_loss(F, input1, input2, target, margin, size_average, reduc
 def _triplet_loss_of_distances(F, near, far, swap_distance, margin, reduction):
     if swap_distance is not None:
         far = F.minimum(far, swap_distance())
-    return apply_reduction(F.clamp(near - far + margin, 0), reduction)
+    return apply_reduction(F.clamp_min(near - far + margin, 0), reduction)
 
 
 def _check_triplet(anchor, positive, negative, margin):

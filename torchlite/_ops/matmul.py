@@ -6,7 +6,7 @@ from .._dispatch import INPLACE, KEEPS_DTYPE, Out, Overlap, composite, memory_la
 from .._dispatch.shapes import broadcast_shapes, wrap_dim
 from .._types.dtypes import float32, int8, int32, promote_types, uint8
 from ._linalg_common import adjoint, as_column, as_row
-from .node_graphs import inner_graph, multi_dot_graph
+from .node_graphs import inner_graph, matmul_graph, multi_dot_graph
 
 # --- matmul ---------------------------------------------------------------------------------------
 
@@ -145,12 +145,6 @@ def _matmul_other_vjp(F, g, input, other_shape):
     return F.matmul(F.conj(F.transpose(input, -1, -2)), g)
 
 
-def _matmul_node_name(node):
-    """PyTorch's op for results of so many dimensions."""
-    dims = len(node._shape)
-    return {0: "DotBackward0", 1: "MvBackward0", 2: "MmBackward0", 3: "BmmBackward0"}.get(dims, "UnsafeViewBackward0")
-
-
 op(
     "matmul(Tensor input, Tensor other)",
     alias="linalg.matmul",
@@ -178,7 +172,7 @@ op(
     layout=memory_layout.contiguous,
     out=Out("same"),
     overlap=Overlap(operands="partial"),
-    node_name=_matmul_node_name,
+    node_name=matmul_graph,
 )
 
 # --- matrices and vectors of fixed rank -----------------------------------------------------------

@@ -41,6 +41,8 @@ def resize_graph(node: Any) -> str:
     """Of `_resize`: an op for each mode and number of dimensions."""
     mode = saved_argument(node, "mode") or "nearest"
     n = len(saved_argument(node, "size") or (0, 0))
+    if mode == "area":
+        return _POOLS[n].format("AdaptiveAvg", "Backward0")
     name = {"nearest": "Nearest", "nearest-exact": "NearestExact", "linear": "Linear", "bilinear": "Bilinear"}.get(
         mode, mode.title()
     )
@@ -54,25 +56,29 @@ def grid_sample_graph(node: Any) -> str:
 
 def linear_graph(node: Any) -> str:
     """Of `linear`: the product with the transposed weight, of a matrix of all rows."""
-    bias, dims = node._edges[-1] is not None, len(node._shape)
-    if node._edges[1] is not None and len(edge_shape(node._edges[1])) == 1:
-        product = (
+    bias = saved_argument(node, "bias", ("dtype",)) is not None or node._edges[-1] is not None
+    dims, weight = len(node._shape), "TBackward0(weight)"
+    if _dims_of(node, "weight") == 1:
+        return (
             "MvBackward0(input, weight)"
             if dims == 1
             else "UnsafeViewBackward0(MvBackward0(ViewBackward0(input), weight))"
         )
-        return f"AddBackward0({product}, bias)" if bias else product
     if dims == 2:
-        return "AddmmBackward0(bias, input, TBackward0(weight))" if bias else "MmBackward0(input, TBackward0(weight))"
-    if dims < 2:
-        row = "SqueezeBackward4(MmBackward0(UnsqueezeBackward0(input), TBackward0(weight)))"
-        return "ViewBackward0(AddmmBackward0(bias, ViewBackward0(input), TBackward0(weight)))" if bias else row
-    inner = "AddmmBackward0(bias, ViewBackward0(input), TBackward0(weight))"
-    return (
-        f"ViewBackward0({inner})"
-        if bias
-        else "UnsafeViewBackward0(MmBackward0(ViewBackward0(input), TBackward0(weight)))"
-    )
+        return f"AddmmBackward0(bias, input, {weight})" if bias else f"MmBackward0(input, {weight})"
+    if bias:
+        return f"ViewBackward0(AddmmBackward0(bias, ViewBackward0(input), {weight}))"
+    if dims == 1:
+        return f"SqueezeBackward4(MmBackward0(UnsqueezeBackward0(input), {weight}))"
+    return f"UnsafeViewBackward0(MmBackward0(ViewBackward0(input), {weight}))"
+
+
+def _dims_of(node: Any, argument: str) -> int:
+    """The number of dimensions of a tensor argument: of the input there, or of what is saved for the other input."""
+    edge = dict(zip([p.name for p in node._op.tensor_params], node._edges, strict=True))[argument]
+    if edge is not None:
+        return len(edge_shape(edge))
+    return getattr(saved_argument(node, argument), "ndim", len(node._shape))
 
 
 def reduced(text: str) -> Callable[[Any], str]:
@@ -82,6 +88,7 @@ def reduced(text: str) -> Callable[[Any], str]:
 
 def reduce_graph(text: str, reduction: str) -> str:
     """A mean or sum of a graph."""
+    reduction = {1: "mean", 2: "sum"}.get(reduction, reduction)  # type: ignore[call-overload]
     return {"mean": f"MeanBackward0({text})", "sum": f"SumBackward0({text})"}.get(reduction, text)
 
 
@@ -152,7 +159,7 @@ def ctc_loss_graph(call: Any) -> str:
     loss = "CtcLossBackward0(log_probs)"
     if call["zero_infinity"]:
         loss = f"WhereBackward0(-, {loss})"
-    if call["reduction"] == "mean":
+    if call["reduction"] in ("mean", 1):
         return f"MeanBackward0(DivBackward0({loss}, -))"
     return reduce_graph(loss, call["reduction"])
 
@@ -193,16 +200,29 @@ def multi_dot_graph(argument: str) -> Callable[[Any], str]:
 
 
 def matmul_graph(node: Any) -> str:
-    """Of `matmul`: a product of vectors or matrices, or one of batches."""
-    first, second = (None if e is None else len(edge_shape(e)) for e in node._edges)
-    dims = len(node._shape)
-    if dims == 0:
-        return "DotBackward0"
-    if dims == 1:
-        if second == 2 or first == 1:
+    """Of `matmul`: a product of vectors or matrices, one of a matrix of all rows, or one of batches."""
+    first, second = _dims_of(node, "input"), _dims_of(node, "other")
+    if first < 3 and second < 3:
+        if (first, second) == (1, 2):
             return "SqueezeBackward4(MmBackward0(UnsqueezeBackward0(input), other))"
-        return "MvBackward0"
-    return "MmBackward0" if dims == 2 and first in (2, None) and second in (2, None) else ""
+        return {(1, 1): "DotBackward0", (2, 1): "MvBackward0"}.get((first, second), "MmBackward0")
+    if second < 3:
+        return f"UnsafeViewBackward0({'Mv' if second == 1 else 'Mm'}Backward0(ViewBackward0(input), other))"
+    if first < 3 and node._edges[0] is not None:
+        rows = "UnsafeViewBackward0(CloneBackward0(TransposeBackward0(other)))"
+        if first == 1:
+            return f"UnsafeViewBackward0(MvBackward0({rows}, input))"
+        return f"CloneBackward0(TransposeBackward0(UnsafeViewBackward0(MmBackward0({rows}, TBackward0(input)))))"
+    sides = ", ".join(_batches_of(node, name) for name in ("input", "other"))
+    return f"UnsafeViewBackward0(BmmBackward0({sides}))"
+
+
+def _batches_of(node: Any, argument: str) -> str:
+    """An operand of `bmm`, which is copied if it is expanded."""
+    edge = dict(zip([p.name for p in node._op.tensor_params], node._edges, strict=True))[argument]
+    expanded = edge is not None and tuple(edge_shape(edge)[:-2]) != tuple(node._shape[:-2])
+    text = f"ExpandBackward0({argument})"
+    return f"UnsafeViewBackward0(CloneBackward0({text}))" if expanded else f"ViewBackward0({text})"
 
 
 def matrix_power_graph(call: Any) -> str:
@@ -233,8 +253,8 @@ def matrix_power_graph(call: Any) -> str:
 
 
 def matrix_norm_graph(call: Any) -> str:
-    """Of `linalg.matrix_norm`: of vectors' norms, or of singular values."""
-    order = call["ord"]
+    """Of `linalg.matrix_norm` and `nuclear_norm`: of vectors' norms, or of singular values."""
+    order = call.values.get("ord", "nuc")
     if order == "fro":
         return "LinalgVectorNormBackward0(input)"
     singular = "LinalgSvdBackward0#1(PermuteBackward0(input))"
@@ -405,10 +425,10 @@ def stft_graph(call: Any) -> str:
         signal = f"UnsqueezeBackward0({signal})" if one else signal
     short = call["win_length"] is not None and call["win_length"] < call["n_fft"]
     window = "CopySlices(-, window)" if short else "window"
-    name = "FftC2CBackward0" if call["input"][1].is_complex or call["onesided"] is False else "FftR2CBackward0"
+    name = "FftC2CBackward0" if call["input"][1].is_complex else "FftR2CBackward0"
     graph = f"TransposeBackward1({name}(MulBackward0(AsStridedBackward0({signal}), {window})))"
     graph = f"SqueezeBackward4({graph})" if one else graph
-    return graph if call["return_complex"] else f"ViewAsRealBackward0({graph})"
+    return f"ViewAsRealBackward0({graph})" if call["return_complex"] is False else graph
 
 
 def norm_except_dim_graph(call: Any) -> str:
@@ -463,3 +483,22 @@ def rms_norm_graph(call: Any) -> str:
     """Of `rms_norm`."""
     norm = "MulBackward0(input, RsqrtBackward0(AddBackward1(MeanBackward1(PowBackward0(input)))))"
     return norm if call["weight"] is None else f"MulBackward0({norm}, weight)"
+
+
+def extreme_graph(name: str) -> Callable[[Any], str]:
+    """Of `max` and `min`: of all elements one op, and others by a dimension or of two tensors."""
+    return lambda call: f"{name}Backward1(input)" if call["dim"] is None and call["other"] is None else ""
+
+
+def index_graph(node: Any) -> str:
+    """Of an index of integers, slices and None: a view for each."""
+    index = saved_argument(node, "index")
+    items = index if isinstance(index, tuple) else (index,)
+    if items == (slice(None),):
+        return "SliceBackward0"
+    graph = "input"
+    for item in items:
+        if item is not ... and item != slice(None):
+            kind = "Unsqueeze" if item is None else "Slice" if isinstance(item, slice) else "Select"
+            graph = f"{kind}Backward0({graph})"
+    return "AliasBackward0" if graph == "input" else graph

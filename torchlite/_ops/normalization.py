@@ -446,9 +446,14 @@ def batch_norm(F, input, weight, bias, running_mean, running_var, training, mome
     parameters = (weight, bias, running_mean, running_var)
     if is_inference_unobserved() and all(p is None or p.dtype is input.dtype for p in parameters):
         return F._batch_norm_eval(input, weight, bias, running_mean, running_var, eps, *NO_CLAMP)
-    return _normalize_with(F, input, weight, bias, running_mean, running_var, eps)
+    return F._normalize_by_statistics(input, weight, bias, running_mean, running_var, eps)
 
 
+@composite(
+    "_normalize_by_statistics(Tensor input, Tensor? weight, Tensor? bias, Tensor mean, Tensor var, eps)",
+    where="",
+    node_name="NativeBatchNormBackward0(input, weight, bias)",
+)
 def _normalize_with(F, input, weight, bias, mean, var, eps):
     scale, shift = batch_norm_affine(F, weight, bias, mean, var, eps)
     return F._channel_affine(input, scale.to(input.dtype), shift.to(input.dtype))

@@ -16,6 +16,7 @@ from torchlite._dispatch import (
     NONDIFF,
     POINTWISE,
     Out,
+    call,
     composite,
     memory_layout,
     op,
@@ -146,6 +147,7 @@ define_binary_op(
     check=check_sub,
     shape_fn=sub_rule,
     vjp={"input": lambda F, g: g, "other": lambda F, g: F.neg(g)},
+    node_name=("SubBackward0", "RsubBackward1(other)"),
     doc="""``input - other``, elementwise with broadcasting.
 
     The operands promote to a common dtype.
@@ -275,7 +277,7 @@ def scale_by_alpha(F, input, other, alpha):
     if not to.category:
         alpha = bool(check_int64(alpha))
         return F.mul(other, alpha) if hasattr(other, "shape") else other and alpha
-    return F.mul(other, alpha) if hasattr(other, "shape") else other * alpha
+    return call.hide_node(F.mul(other, alpha)) if hasattr(other, "shape") else other * alpha
 
 
 @composite(
@@ -331,7 +333,11 @@ def sub_alpha(F, input, other, alpha):
     return F.sub(input, scale_by_alpha(F, input, other, alpha))
 
 
-@composite("rsub(Tensor input, Tensor|Number other, *, alpha=1)", where="torch")
+@composite(
+    "rsub(Tensor input, Tensor|Number other, *, alpha=1)",
+    where="torch",
+    node_name=number_or_tensor("other", "RsubBackward1(input)", "RsubBackward0(input, other)"),
+)
 def rsub(F, input, other, alpha):
     """``other - alpha * input``, elementwise with broadcasting.
 

@@ -364,6 +364,18 @@ op(
     """,
     layout=memory_layout.pointwise,
 )
+
+
+def overload_name(name):
+    """The name of an op with overloads for two tensors, and for a number in the first or the second place."""
+
+    def choose_name(node):
+        mark = getattr(node, "_shown", "")
+        return {"input": f"{name}Backward1(other)", "other": f"{name}Backward2(input)"}.get(mark, f"{name}Backward0")
+
+    return choose_name
+
+
 op(
     "special_zeta(Tensor|Number input, Tensor|Number other)",
     where="special",
@@ -373,6 +385,7 @@ op(
         "input": make_not_implemented_formula("zeta"),
         "other": lambda F, g, input, other: F.neg(F.mul(g, F.mul(F.special_zeta(F.add(input, 1), other), input))),
     },
+    node_name=overload_name("SpecialZeta"),
     doc=r"""Computes the Hurwitz zeta function.
 
     .. math::
@@ -393,7 +406,7 @@ op(
 # --- logarithms of products -----------------------------------------------------------------------
 
 
-def make_times_log_vjps(name, where, alias, inner, edge, doc, node_name=""):
+def make_times_log_vjps(name, where, alias, inner, edge, doc, node_name="Xlogy"):
     """xlogy and xlog1py: 0 where `input` is 0, even if the logarithm is not finite."""
 
     def input_vjp(F, g, input, other):
@@ -413,7 +426,7 @@ def make_times_log_vjps(name, where, alias, inner, edge, doc, node_name=""):
         alias=alias,
         vjp={"input": input_vjp, "other": other_vjp},
         doc=doc,
-        node_name=node_name,
+        node_name=overload_name(node_name),
         layout=memory_layout.pointwise,
     )
 
@@ -438,7 +451,7 @@ make_times_log_vjps(
     "log1p",
     -1,
     _TIMES_LOG_DOC.format(log="log1p", value="1.0986", name="special.xlog1py"),
-    "SpecialXlog1PyBackward0",
+    "SpecialXlog1Py",
 )
 op(
     "special_entr(Tensor input)",

@@ -10,7 +10,7 @@ from torchlite._dispatch.shapes import reduced_shape, wrap_dim, wrap_dims
 from .._dispatch.node_names import all_or_dim_name
 from .._types.dtypes import BOOL, COMPLEX, float32, float64, int64
 from ._gradient_helpers import count_of, keep_dims, share_gradient_evenly, shift_towards_end, to_chosen, to_named_tuple
-from .node_graphs import quantile_graph
+from .node_graphs import extreme_graph, quantile_graph
 
 # --- variance ------------------------------------------------------------------
 
@@ -355,7 +355,12 @@ def _max_or_min(F, name, input, dim, keepdim, other):
     return getattr(F, "a" + name)(input)
 
 
-@composite("max(Tensor input, dim=None, keepdim=False, *, other=None)", outputs=_PAIR, out=Out("same"))
+@composite(
+    "max(Tensor input, dim=None, keepdim=False, *, other=None)",
+    outputs=_PAIR,
+    out=Out("same"),
+    node_name=extreme_graph("Max"),
+)
 def max(F, input, dim, keepdim, other):
     """Computes the greatest element, or the maximum of two tensors.
 
@@ -384,7 +389,12 @@ def max(F, input, dim, keepdim, other):
     return _max_or_min(F, "max", input, dim, keepdim, other)
 
 
-@composite("min(Tensor input, dim=None, keepdim=False, *, other=None)", outputs=_PAIR, out=Out("same"))
+@composite(
+    "min(Tensor input, dim=None, keepdim=False, *, other=None)",
+    outputs=_PAIR,
+    out=Out("same"),
+    node_name=extreme_graph("Min"),
+)
 def min(F, input, dim, keepdim, other):
     """Computes the least element, or the minimum of two tensors.
 

@@ -3,6 +3,16 @@
 from torchlite._dispatch import Out, Overlap, composite, memory_layout
 
 
+def _title(name):
+    return "".join(word.title() for word in name.split("_"))
+
+
+def _squeeze_copy_graph(call):
+    """`squeeze_copy` has an overload for a dimension and one for several."""
+    dim = call["dim"]
+    return f"SqueezeBackward{0 if dim is None else 2 if isinstance(dim, (tuple, list)) else 1}_copy(input)"
+
+
 def _make_copy_variant(name, schema, arguments, example):
     kept = name in ("view_as_real", "view_as_complex", "select")  # these lie as the view
 
@@ -19,6 +29,7 @@ def _make_copy_variant(name, schema, arguments, example):
         layout=None if kept else memory_layout.contiguous,
         out=Out("same"),
         overlap=Overlap(operands="" if kept or name == "_slice" else "partial"),
+        node_name=_squeeze_copy_graph if name == "squeeze" else f"{_title(view)}Backward0_copy(input)",
     )(call_and_clone)
 
 

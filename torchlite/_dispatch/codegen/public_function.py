@@ -438,4 +438,7 @@ def _write_operands(source: Source, op: Op, dunder: str, tensor: str, other: str
     with source.block(f"if {other}.__class__ not in OPERANDS and not is_operand({other}):"):
         foreign = f"matmul_foreign({tensor}, {other})" if dunder == "__matmul__" else "NotImplemented"
         source.line(f"return {foreign}")
-    source.line(f"return {op.name}__function({', '.join(p.name for p in op.params[:2])})")
+    called = f"{op.name}__function({', '.join(p.name for p in op.params[:2])})"
+    source.line(
+        f"return mark_reflected({called})" if dunder[2] == "r" and tensor != op.params[0].name else f"return {called}"
+    )
