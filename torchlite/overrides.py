@@ -290,6 +290,9 @@ def redispatch_function(func: Callable, types: Any, args: Any, kwargs: Any) -> A
 
 # -- which functions there are ------------------------------------------------------------
 
+_OVERRIDABLE_OF_OBJECT = (
+    "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__repr__", "__format__", "__reduce_ex__", "__dir__",
+)  # fmt: skip
 _SPACES = ("torch", "nn.functional", "linalg", "fft", "special")
 
 
@@ -309,7 +312,11 @@ def _collect_overridable() -> tuple[dict[Any, list], dict[Any, str]]:
 
     def add(owner: Any, function: Any, name: str) -> None:
         functions.setdefault(owner, []).append(function)
-        names.setdefault(function, name)
+        own = getattr(function, "__name__", "")
+        if own == name.rpartition(".")[2] and names.get(function, "").rpartition(".")[2] != own:  # and not an alias
+            names[function] = name
+        else:
+            names.setdefault(function, name)
 
     ignored = get_ignored_functions()
     for space in _SPACES:
@@ -329,10 +336,12 @@ def _collect_overridable() -> tuple[dict[Any, list], dict[Any, str]]:
         names.setdefault(function, f"{home}.{function.__name__}")
     for name in dir(Tensor):
         value = inspect.getattr_static(Tensor, name)
-        if name.startswith("__") and name in vars(object) and name not in ("__eq__", "__ne__", "__lt__"):
+        if name.startswith("__") and name in vars(object) and name not in _OVERRIDABLE_OF_OBJECT:
             continue
-        if isinstance(value, property):
+        if isinstance(value, property) or name == "dtype":
             add(value, value.__get__, f"torch.Tensor.{name}.__get__")
+            if not isinstance(value, property) or value.fset is not None:
+                names.setdefault(value.__set__, f"torch.Tensor.{name}.__set__")
         elif callable(found := getattr(Tensor, name)) and inspect.isroutine(found) and found not in ignored:
             if name[0] != "_" or name.startswith("__"):
                 add(Tensor, found, f"torch.Tensor.{name}")

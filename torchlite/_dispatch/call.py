@@ -42,7 +42,16 @@ from .autograd_graph import (
 from .backend import is_view
 from .backend_registry import table_of
 from .callbacks import CALLBACKS
-from .dispatch_state import GLOBALS, LEAF, MODE, REQUIRES_GRAD_DETACHED, SEQUENCE, STALE_VIEW_CHECKS, recording
+from .dispatch_state import (
+    GLOBALS,
+    LEAF,
+    MODE,
+    OVERRIDES,
+    REQUIRES_GRAD_DETACHED,
+    SEQUENCE,
+    STALE_VIEW_CHECKS,
+    recording,
+)
 from .error_translation import coerce_values, translate_composite_error, translate_error, type_error
 from .hooks import pack_saved_tensor
 from .interceptors import (
@@ -52,7 +61,6 @@ from .interceptors import (
     find_torch_function_override,
     has_sparse,
     stack,
-    strip_default_args,
     torch_dispatch_classes,
 )
 from .memory_overlap import check_in_place, write_expanded
@@ -133,6 +141,13 @@ def _load_arg_parser():
     return arg_parser
 
 
+def _load_override_calls():
+    """What `__torch_function__` sees of a call: loaded when a class overrides it."""
+    from . import override_calls
+
+    return override_calls
+
+
 def normalize_args(op: Op, args: tuple, kwargs: dict, more: tuple) -> tuple[tuple, dict]:
     """Convert arguments in another form to the record's parameters."""
     if more and (
@@ -148,8 +163,8 @@ def _run_bound(op: Op, function, args: tuple, kwargs: dict):
     out = kwargs.pop("out", None) if op.has_out else None
     bound = bind(op, args, dict(kwargs))
     if find_torch_function_override(bound) is not None:
-        args, kwargs = strip_default_args(op, args, kwargs)
-        return call_torch_function(function, bound, args, kwargs if out is None else {**kwargs, "out": out})
+        args, kwargs = _load_override_calls().override_arguments(op, function, bound, args, kwargs)
+        return call_torch_function(function, bound, args, kwargs if out is None else {**(kwargs or {}), "out": out})
     classes = torch_dispatch_classes(bound)
     if classes and op.is_implicit and op.name[-1] != "_":  # whose parts they see
         classes = tuple(cls for cls in classes if cls._takes_records)
@@ -628,6 +643,10 @@ def run_in_place(op: Op, args: tuple, kwargs: dict):
         values = bind(op, *_load_arg_parser().parse_in_place_args(op, args, kwargs))
     target = values[0]
     plain = target.__class__ is Tensor or target.__class__ is Parameter
+    if OVERRIDES and find_torch_function_override(values) is not None:
+        public = getattr(Tensor, f"{op.function_name.rstrip('_')}_", None)
+        if public is not None:
+            return call_torch_function(public, values, args, kwargs or None)
     if (not plain or GLOBALS["DISPATCHES"]) and (classes := torch_dispatch_classes(values)):
         return CALLBACKS.dispatched(op, values, classes, True)
     if GLOBALS["WRITE_CHECKS"]:

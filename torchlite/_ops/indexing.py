@@ -10,8 +10,9 @@ from .._dispatch import KEEPS_DTYPE, LEAF, MODE, REGISTRY, VIEW, Overlap, call, 
 from .._dispatch.autograd_graph import bump_version
 from .._dispatch.backend import owner_of
 from .._dispatch.callbacks import CALLBACKS
-from .._dispatch.dispatch_state import GLOBALS
+from .._dispatch.dispatch_state import GLOBALS, OVERRIDES
 from .._dispatch.error_translation import ARGUMENT_ERRORS, filter_traceback
+from .._dispatch.interceptors import call_override
 from .._dispatch.memory_overlap import check_in_place, has_internal_overlap
 from .._dispatch.node_names import saved_argument
 from .._dispatch.op_record import INPLACE
@@ -89,10 +90,18 @@ def _getitem_copy(tensor: Tensor, index):
     return _getitem_copy(tensor, index)
 
 
+def _override(name: str, *args):
+    """The result of `__torch_function__` of a tensor, of one in its index, or of a value; else NotImplemented."""
+    index = args[1] if args[1].__class__ in (tuple, list) else (args[1],)
+    return call_override(getattr(Tensor, name), args, None, (args[0], *index, *args[2:]))
+
+
 def getitem(tensor: Tensor, index):
     """x[index]."""
     try:
         if TRACES and (found := trace_method("__getitem__", tensor, index)) is not NotImplemented:
+            return found
+        if OVERRIDES and (found := _override("__getitem__", tensor, index)) is not NotImplemented:
             return found
         cls = index.__class__
         if (cls is int or cls is slice and index.step is None) and tensor._tl_array.ndim:
@@ -113,6 +122,8 @@ def setitem(tensor: Tensor, index, value) -> None:
     """x[index] = value."""
     try:
         if TRACES and trace_method("__setitem__", tensor, index, value) is not NotImplemented:
+            return
+        if OVERRIDES and _override("__setitem__", tensor, index, value) is not NotImplemented:
             return
         cls = index.__class__
         if (cls is int or cls is slice and index.step is None) and tensor._tl_array.ndim:

@@ -174,7 +174,7 @@ class AutogradMethods(PropertyMethods):
         autograd_meta_of(self).grad = None
 
     # The same; PyTorch's own name for the field behind it.
-    _grad = grad
+    _grad = property(grad.fget, grad.fset, grad.fdel)
 
     @property
     def _version(self) -> int:

@@ -7,6 +7,8 @@ import warnings
 from typing import TYPE_CHECKING
 
 from torchlite._dispatch import REGISTRY, F
+from torchlite._dispatch.dispatch_state import OVERRIDES
+from torchlite._dispatch.interceptors import call_override
 from torchlite._dispatch.op_functions import in_place_method
 from torchlite._dispatch.tracing import TRACES as _TRACES
 from torchlite._dispatch.tracing import trace_function as _handled
@@ -45,6 +47,8 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.ReLU`.
     """
+    if OVERRIDES and (found := call_override(relu, (input,), {"inplace": inplace})) is not NotImplemented:
+        return found
     if _TRACES and (found := _handled("relu", **locals())) is not NotImplemented:
         return found
     return input.relu_() if inplace else F.relu(input)
@@ -71,6 +75,8 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.ReLU6`.
     """
+    if OVERRIDES and (found := call_override(relu6, (input,), {"inplace": inplace})) is not NotImplemented:
+        return found
     if _TRACES and (found := _handled("relu6", **locals())) is not NotImplemented:
         return found
     return _make_in_place_function("relu6")(input) if inplace else F.relu6(input)
@@ -98,6 +104,12 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     See also:
         `torch.nn.LeakyReLU`.
     """
+    if (
+        OVERRIDES
+        and (found := call_override(leaky_relu, (input,), {"negative_slope": negative_slope, "inplace": inplace}))
+        is not NotImplemented
+    ):
+        return found
     if (
         _TRACES
         and (found := _handled("leaky_relu", input, negative_slope=negative_slope, inplace=inplace))
@@ -133,6 +145,12 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
         `torch.nn.Hardtanh`.
     """
     if (
+        OVERRIDES
+        and (found := call_override(hardtanh, (input,), {"min_val": min_val, "max_val": max_val, "inplace": inplace}))
+        is not NotImplemented
+    ):
+        return found
+    if (
         _TRACES
         and (found := _handled("hardtanh", input, min_val=min_val, max_val=max_val, inplace=inplace))
         is not NotImplemented
@@ -166,6 +184,12 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     See also:
         `torch.nn.Threshold`.
     """
+    if (
+        OVERRIDES
+        and (found := call_override(_THRESHOLD[0], (input, threshold, value), {"inplace": inplace}))
+        is not NotImplemented
+    ):
+        return found
     if _TRACES and (found := _handled("threshold", **locals())) is not NotImplemented:
         return found
     return (
@@ -173,6 +197,9 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
         if inplace
         else F.threshold(input, threshold, value)
     )
+
+
+_THRESHOLD = (threshold,)  # the function, under another name than its argument
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
@@ -197,6 +224,11 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.ELU`.
     """
+    if (
+        OVERRIDES
+        and (found := call_override(elu, (input,), {"alpha": alpha, "inplace": inplace})) is not NotImplemented
+    ):
+        return found
     if _TRACES and (found := _handled("elu", **locals())) is not NotImplemented:
         return found
     return _make_in_place_function("elu")(input, alpha) if inplace else F.elu(input, alpha)
@@ -225,6 +257,8 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.SELU`.
     """
+    if OVERRIDES and (found := call_override(selu, (input,), {"inplace": inplace})) is not NotImplemented:
+        return found
     if _TRACES and (found := _handled("selu", **locals())) is not NotImplemented:
         return found
     return _make_in_place_function("selu")(input) if inplace else F.selu(input)
@@ -252,6 +286,11 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.CELU`.
     """
+    if (
+        OVERRIDES
+        and (found := call_override(celu, (input,), {"alpha": alpha, "inplace": inplace})) is not NotImplemented
+    ):
+        return found
     if _TRACES and (found := _handled("celu", **locals())) is not NotImplemented:
         return found
     return _make_in_place_function("celu")(input, alpha) if inplace else F.celu(input, alpha)
@@ -278,6 +317,8 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.SiLU`.
     """
+    if OVERRIDES and (found := call_override(silu, (input,), {"inplace": inplace})) is not NotImplemented:
+        return found
     if _TRACES and (found := _handled("silu", **locals())) is not NotImplemented:
         return found
     return _make_in_place_function("silu")(input) if inplace else F.silu(input)
@@ -304,6 +345,8 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.Mish`.
     """
+    if OVERRIDES and (found := call_override(mish, (input,), {"inplace": inplace})) is not NotImplemented:
+        return found
     if _TRACES and (found := _handled("mish", **locals())) is not NotImplemented:
         return found
     return _make_in_place_function("mish")(input) if inplace else F.mish(input)
@@ -330,6 +373,8 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.Hardswish`.
     """
+    if OVERRIDES and (found := call_override(hardswish, (input,), {"inplace": inplace})) is not NotImplemented:
+        return found
     if _TRACES and (found := _handled("hardswish", **locals())) is not NotImplemented:
         return found
     return _make_in_place_function("hardswish")(input) if inplace else F.hardswish(input)
@@ -356,6 +401,8 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.Hardsigmoid`.
     """
+    if OVERRIDES and (found := call_override(hardsigmoid, (input,), {"inplace": inplace})) is not NotImplemented:
+        return found
     if _TRACES and (found := _handled("hardsigmoid", **locals())) is not NotImplemented:
         return found
     return _make_in_place_function("hardsigmoid")(input) if inplace else F.hardsigmoid(input)
@@ -390,6 +437,16 @@ def rrelu(
     See also:
         `torch.nn.RReLU`.
     """
+    if (
+        OVERRIDES
+        and (
+            found := call_override(
+                rrelu, (input,), {"lower": lower, "upper": upper, "training": training, "inplace": inplace}
+            )
+        )
+        is not NotImplemented
+    ):
+        return found
     if (
         _TRACES
         and (found := _handled("rrelu", input, lower=lower, upper=upper, training=training, inplace=inplace))
@@ -438,6 +495,12 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     See also:
         `torch.nn.Softmax`.
     """
+    if (
+        OVERRIDES
+        and (found := call_override(softmax, (input,), {"dim": dim, "_stacklevel": _stacklevel, "dtype": dtype}))
+        is not NotImplemented
+    ):
+        return found
     if _TRACES and (found := _handled("softmax", **locals())) is not NotImplemented:
         return found
     return F.softmax(input, _choose_implicit_dim("softmax", input.ndim, _stacklevel) if dim is None else dim, dtype)
@@ -466,6 +529,12 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
     See also:
         `torch.nn.LogSoftmax`.
     """
+    if (
+        OVERRIDES
+        and (found := call_override(log_softmax, (input,), {"dim": dim, "_stacklevel": _stacklevel, "dtype": dtype}))
+        is not NotImplemented
+    ):
+        return found
     if (
         _TRACES
         and (found := _handled("log_softmax", input, dim=dim, _stacklevel=_stacklevel, dtype=dtype))
@@ -500,6 +569,12 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     See also:
         `torch.nn.Softmin`.
     """
+    if (
+        OVERRIDES
+        and (found := call_override(softmin, (input,), {"dim": dim, "_stacklevel": _stacklevel, "dtype": dtype}))
+        is not NotImplemented
+    ):
+        return found
     if _TRACES and (found := _handled("softmin", **locals())) is not NotImplemented:
         return found
     return F.softmax(-input, _choose_implicit_dim("softmin", input.ndim, _stacklevel) if dim is None else dim, dtype)

@@ -259,6 +259,9 @@ def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequenc
         named = " and ".join(f"`{name}`" for name in required) if len(required) < 3 else f"all {len(required)}"
         subject = f"{named} {_plain_tensor_comment(len(required))}"
         tests += map(plain_tensor_test, required)
+        others = [p.name for p in op.tensor_params if p.name not in required]
+        if others:
+            tests.append(f"(not OVERRIDES or find_torch_function_override(({', '.join(others)},)) is None)")
     several = next((p.name for p in op.params if p.kind == "varargs" and p.name in TENSOR_VARARGS), None)
     if several is not None:
         subject = f"no class of `{several}` has a say"
