@@ -94,7 +94,8 @@ class TorchFunctionMode(Interceptor):
             function = op.overload
         else:
             args, kwargs = strip_default_args(op, args, kwargs)
-            function = _public_function_of(op, function.__class__ is InPlaceCall) or function
+            if getattr(function, "op", None) is not op or function is op.function:
+                function = _public_function_of(op, function.__class__ is InPlaceCall) or function
         return self.called(function, args, kwargs)
 
     def called(self, function: Any, args: Any, kwargs: Any) -> Any:
@@ -293,6 +294,10 @@ def redispatch_function(func: Callable, types: Any, args: Any, kwargs: Any) -> A
 _OVERRIDABLE_OF_OBJECT = (
     "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__repr__", "__format__", "__reduce_ex__", "__dir__",
 )  # fmt: skip
+_QUERIES = (
+    "get_device", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_neg", "is_nonzero", "is_same_size",
+    "is_signed", "numel",
+)  # fmt: skip
 _SPACES = ("torch", "nn.functional", "linalg", "fft", "special")
 
 
@@ -319,6 +324,8 @@ def _collect_overridable() -> tuple[dict[Any, list], dict[Any, str]]:
             names.setdefault(function, name)
 
     ignored = get_ignored_functions()
+    for name in _QUERIES:
+        add(_module_of("torch"), getattr(_module_of("torch"), name), f"torch.{name}")
     for space in _SPACES:
         module = _module_of(space)
         prefix = "torch" if space == "torch" else f"torch.{space}"

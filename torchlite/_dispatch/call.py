@@ -125,6 +125,8 @@ def slow_path(op: Op, function, args: tuple, kwargs: dict, more: tuple = ()):
     """
     args, kwargs = normalize_args(op, args, kwargs, more)
     if GLOBALS["INTERCEPTORS"] and stack.items:
+        if not stack.items[-1].intercepts_functions:  # who do not tell a method from the function
+            function = op.function
         return call_interceptor(op, function, args, kwargs)
     return _run_bound(op, function, args, kwargs)
 

@@ -36,7 +36,7 @@ class _LazyOperator:
     def __get__(self, tensor, owner=None):
         made = self.build(self.dunder)
         if getattr(getattr(made, "op", None), "function", None) is not made:  # `neg` itself keeps its name
-            made.__name__ = made.__qualname__ = self.dunder
+            made.__name__, made.__qualname__, made.__module__ = self.dunder, f"Tensor.{self.dunder}", "torchlite"
         setattr(call.Tensor, self.dunder, made)
         return made.__get__(tensor, owner)
 
