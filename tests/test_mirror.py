@@ -35,7 +35,7 @@ ABOUT_THE_REPOSITORY = {
 # Files named for a subject of their room that no module of it is named for.
 SUBJECTS = {
     "C": "reexports",
-    "autograd": "compositions in_place reference_cycles views",
+    "autograd": "compositions errors_and_warnings in_place reference_cycles views",
     "backends/numpy": "fork",
     "backends/opencl": "processes",
     "cuda": "backend_flags devices interop on_simulator unavailable",

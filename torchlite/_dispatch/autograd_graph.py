@@ -40,9 +40,11 @@ class AutogradMeta:
     retains = False
     fixed = False  # of a root: other objects rely on the memory's address
     inference = False  # created in inference mode
+    counts = False  # of such a tensor: it was detached outside that mode, and counts its changes
     late = False  # its tensor got a history by a write, and older views of it may have none
     tangents: dict | None = None  # by levels of forward-mode differentiation
     dual_primal: Any = None  # the tensor whose memory a dual tensor shares; `_base` of the dual tensor returns it
+    storage: Any = None  # of a root: the storage's Python object
     apart = False  # of a view: its base has no part in its tangents
 
 
@@ -113,6 +115,11 @@ def is_inference(tensor) -> bool:
     return found is not None and (found.inference if found.root is None else found.root.inference)
 
 
+def refuses_writes(tensor) -> bool:
+    """True if a tensor was created in inference mode and has no version counter."""
+    return is_inference(tensor) and not root_meta_of(tensor).counts
+
+
 def version_of(tensor) -> int:
     """Number of in-place changes of the tensor's memory, through it or a view. RuntimeError for an inference tensor,
     which has no version counter.
@@ -124,7 +131,7 @@ def version_of(tensor) -> int:
         return 0
     if found.root is not None:
         found = found.root
-    if found.inference:
+    if found.inference and not found.counts:
         raise RuntimeError(
             "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
             "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
@@ -138,7 +145,7 @@ def bump_version(tensor) -> None:
     root = tensor._tl_meta
     if root.__class__ is not AutogradMeta or root.root is not None:
         root = root_meta_of(tensor)
-    if root.inference and not MODE.inference:
+    if root.inference and not root.counts and not MODE.inference:
         raise_inference_write_error()
     root.n += 1
 

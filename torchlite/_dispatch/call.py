@@ -26,10 +26,10 @@ from .autograd_graph import (
     flat_view_indices,
     gradient_edge,
     invalidate_views,
-    is_inference,
     make_node,
     move_retain_grad,
     raise_inference_write_error,
+    refuses_writes,
     regenerate_grad_fn,
     regenerate_stale_views,
     root_meta_of,
@@ -63,7 +63,7 @@ from .interceptors import (
     stack,
     torch_dispatch_classes,
 )
-from .memory_overlap import check_in_place, write_expanded
+from .memory_overlap import check_in_place, has_leaf_base, write_expanded
 from .node_names import show_composite
 from .op_record import (
     ABSENT,
@@ -597,6 +597,7 @@ def record_node(op: Op, table, values, outs, hidden: tuple = ()) -> None:
 
 def set_outputs(node, op: Op, outs, wanted: set, hidden: tuple = ()) -> None:
     """Make `outs` the outputs of `node`, keeping the raw outputs that the formulas of the wanted inputs need."""
+    _hang_on_outputs(node, op, outs)
     keeps = {i for i, users in op.saved_variables.keeps.items() if not wanted.isdisjoint(users)}
     if keeps:
         node._out = (
@@ -609,6 +610,9 @@ def set_outputs(node, op: Op, outs, wanted: set, hidden: tuple = ()) -> None:
         node._counter = tuple(
             (autograd_meta_of(out), version_of(out)) if i in keeps else None for i, out in enumerate(outs)
         ) + (None,) * len(hidden)
+
+
+def _hang_on_outputs(node, op: Op, outs) -> None:
     if len(outs) == 1 and op.outputs is None and not op.multi_output:
         node._shape = outs[0]._tl_array.shape
         outs[0]._tl_node = node
@@ -656,7 +660,7 @@ def run_in_place(op: Op, args: tuple, kwargs: dict):
     if GLOBALS["SPARSE"] and has_sparse(values):
         return CALLBACKS.sparse("run_in_place")(op, values)
     wants = MODE.grad and (target._tl_node is not None or (any_requires_grad(values) and not op.tags & NONDIFF))
-    if wants:
+    if wants or target._tl_meta is not None and has_leaf_base(target):
         check_in_place_autograd(target)
     together = check_in_place(op, values)
     if together and not wants:
@@ -748,7 +752,7 @@ def check_before_write(target) -> bool:
     """Before a write, check whether the target has a history, possibly a stale one of a view. RuntimeError for an
     inference tensor outside inference mode.
     """
-    if not MODE.inference and is_inference(target):
+    if not MODE.inference and refuses_writes(target):
         raise_inference_write_error()
     if MODE.grad:
         regenerate_stale_views((target,))

@@ -31,7 +31,7 @@ from .autograd_graph import (
 from .callbacks import CALLBACKS
 from .dispatch_state import GLOBALS, OVERRIDES
 from .interceptors import find_torch_function_override
-from .memory_overlap import has_internal_overlap, has_partial_overlap
+from .memory_overlap import has_partial_overlap, is_unsafe_target
 from .node_names import REFLECTED, mark_reflected, show_composite
 from .op_record import ABSENT, NAMESPACES, REGISTRY, Op
 
@@ -384,7 +384,7 @@ GLOBALS.update(
     REFLECTED=REFLECTED,
     has_partial_overlap=has_partial_overlap,
     find_torch_function_override=find_torch_function_override,
-    has_internal_overlap=has_internal_overlap,
+    is_unsafe_target=is_unsafe_target,
 )
 
 

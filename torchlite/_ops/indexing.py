@@ -13,7 +13,7 @@ from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import GLOBALS, OVERRIDES
 from .._dispatch.error_translation import ARGUMENT_ERRORS, filter_traceback
 from .._dispatch.interceptors import call_override
-from .._dispatch.memory_overlap import check_in_place, has_internal_overlap
+from .._dispatch.memory_overlap import check_in_place, has_internal_overlap, has_leaf_base
 from .._dispatch.node_names import saved_argument
 from .._dispatch.op_record import INPLACE
 from .._dispatch.tracing import TRACES, trace_method
@@ -177,7 +177,7 @@ def _write_by_kernel_only(target: Tensor, index: tuple, value) -> bool:
         or target.__class__ not in _PLAIN_TENSOR_CLASSES
         or target._tl_signs
         or MODE.grad
-        and target._tl_node is not None
+        and (target._tl_node is not None or has_leaf_base(target))
     ):
         return False
     write = getattr(target._tl_kernels, "_setitem_", None)  # an in-place kernel, which a backend may lack

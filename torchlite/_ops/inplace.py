@@ -12,6 +12,7 @@ from .._dispatch.memory_overlap import (
     check_in_place,
     check_no_internal_overlap,
     has_internal_overlap,
+    has_leaf_base,
     has_partial_overlap,
 )
 from .._dispatch.shape_and_value_checks import check_new_size
@@ -69,7 +70,7 @@ def _fill_by_kernel(input, value):
     if (
         fill is None
         or input._tl_signs
-        or (MODE.grad and input._tl_node is not None)
+        or (MODE.grad and (input._tl_node is not None or has_leaf_base(input)))
         or not isinstance(value, (int, float))
     ):
         return call.run_in_place(_fill, (input, value), {})
@@ -107,7 +108,7 @@ def copy_(F, input, src, non_blocking):
         copy is not None
         and src._tl_kernels is input._tl_kernels
         and not input._tl_signs
-        and (not MODE.grad or input._tl_node is src._tl_node is None)
+        and (not MODE.grad or input._tl_node is src._tl_node is None and not has_leaf_base(input))
     ):
         ours, theirs = input._tl_array, src._tl_array
         if (ours.base is not None or theirs.base is not None) and (
@@ -220,7 +221,7 @@ def resize_(F, input, size, memory_format):
     See also:
         `torch.reshape`.
     """
-    if input.requires_grad:
+    if input.requires_grad and not MODE.inference:
         raise RuntimeError("cannot resize variables that require grad")
     from .._tensor.storage import set_geometry
 

@@ -259,6 +259,19 @@ def _max_shape_fn(input, kernel, stride, padding, dilation, ceil_mode):
     return _pooled_shape(input.shape, kernel, stride, padding, dilation, ceil_mode), input.dtype
 
 
+def _check_adaptive_gradient(grad, output_size, kind):
+    """The gradient of an adaptive pooling. RuntimeError for one without elements in a plane."""
+    count = len(output_size)
+    if 0 in output_size:
+        shape = [*grad.shape[: grad.ndim - count], *[1] * (count == 1), *output_size]
+        place = shape.index(0, len(shape) - max(count, 2))
+        raise RuntimeError(
+            f"adaptive_{kind}_pool{max(count, 2)}d_backward(): Expected grad_output to have non-zero size for "
+            f"non-batch dimensions, but grad_output has sizes {shape} with dimension {place} being empty"
+        )
+    return grad
+
+
 def _values_and_indices_meta(shape, dtype):
     return [(shape, dtype), (shape, _index_dtype())]
 
@@ -317,7 +330,7 @@ op(
     ),
     vjp={
         "input": lambda F, g, input_shape, output_size, out1: _scatter_add_to_zeros(
-            F, g[0], out1, _spatial(input_shape, len(output_size))
+            F, _check_adaptive_gradient(g[0], output_size, "max"), out1, _spatial(input_shape, len(output_size))
         )
     },
     doc="The maximum over `output_size` windows that share the last dimensions among them, and its flat spatial index.",
@@ -389,7 +402,7 @@ op(
     ),
     vjp={
         "input": lambda F, g, input_shape, output_size: F._adaptive_avg_pool_backward(
-            g, _spatial(input_shape, len(output_size))
+            _check_adaptive_gradient(g, output_size, "avg"), _spatial(input_shape, len(output_size))
         )
     },
     doc="The average over `output_size` windows that share the last dimensions among them.",

@@ -9,6 +9,7 @@ from .._dispatch.dispatch_state import GLOBALS, MODE, OVERRIDES
 from .._dispatch.error_translation import filter_traceback
 from .._dispatch.interceptors import call_override
 from .._dispatch.public_functions import torch
+from .._settings.backend_flags import warn_once
 from .._tensor import Tensor
 from .gradient_edge import GradientEdge
 
@@ -93,6 +94,14 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         given = options | {"inputs": inputs}
         if (found := call_override(backward, (tensors,), given, tensors)) is not NotImplemented:
             return found
+    if create_graph:
+        warn_once(
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+            "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
+            "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
+            "after use to break the cycle and avoid the leak.",
+            stacklevel=4,
+        )
     retain = create_graph if retain_graph is None else retain_graph
     if GLOBALS["DISPATCHES"]:
         tensors, grads = _unwrap_roots(tensors, grads)

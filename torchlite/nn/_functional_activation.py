@@ -23,6 +23,23 @@ def _make_in_place_function(name: str):
     return in_place_method(REGISTRY[name])
 
 
+def _refuse_gradient(name: str, result: Tensor, slope: float) -> Tensor:
+    """The result of an in-place activation. Its backward raises PyTorch's error for a negative slope: there the result
+    does not tell the input's sign.
+    """
+    if slope < 0 and result.grad_fn is not None:
+
+        def refuse(grads):
+            raise RuntimeError(
+                f"In-place {name} backward calculation is triggered with a negative slope which is not supported. "
+                "This is caused by calling in-place forward function with a negative slope, please call out-of-place "
+                "version instead."
+            )
+
+        result.grad_fn.register_prehook(refuse)
+    return result
+
+
 # --- activations with inplace= --------------------------------------------------------------------
 
 
@@ -116,9 +133,9 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
         is not NotImplemented
     ):
         return found
-    return (
-        _make_in_place_function("leaky_relu")(input, negative_slope) if inplace else F.leaky_relu(input, negative_slope)
-    )
+    if not inplace:
+        return F.leaky_relu(input, negative_slope)
+    return _refuse_gradient("leakyReLu", _make_in_place_function("leaky_relu")(input, negative_slope), negative_slope)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
@@ -231,7 +248,9 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
         return found
     if _TRACES and (found := _handled("elu", **locals())) is not NotImplemented:
         return found
-    return _make_in_place_function("elu")(input, alpha) if inplace else F.elu(input, alpha)
+    if not inplace:
+        return F.elu(input, alpha)
+    return _refuse_gradient("elu", _make_in_place_function("elu")(input, alpha), alpha)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -293,7 +312,9 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
         return found
     if _TRACES and (found := _handled("celu", **locals())) is not NotImplemented:
         return found
-    return _make_in_place_function("celu")(input, alpha) if inplace else F.celu(input, alpha)
+    if not inplace:
+        return F.celu(input, alpha)
+    return _refuse_gradient("elu", _make_in_place_function("celu")(input, alpha), alpha)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -454,7 +475,11 @@ def rrelu(
     ):
         return found
     return (
-        _make_in_place_function("rrelu")(input, lower, upper, training)
+        _refuse_gradient(
+            "leakyReLu",
+            _make_in_place_function("rrelu")(input, lower, upper, training),
+            0 if training else (lower + upper) / 2,
+        )
         if inplace
         else F.rrelu(input, lower, upper, training)
     )
@@ -578,3 +603,18 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     if _TRACES and (found := _handled("softmin", **locals())) is not NotImplemented:
         return found
     return F.softmax(-input, _choose_implicit_dim("softmin", input.ndim, _stacklevel) if dim is None else dim, dtype)
+
+
+def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """In-place version of `elu`."""
+    return elu(input, alpha, inplace=True)
+
+
+def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """In-place version of `celu`."""
+    return celu(input, alpha, inplace=True)
+
+
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """In-place version of `leaky_relu`."""
+    return leaky_relu(input, negative_slope, inplace=True)

@@ -21,11 +21,14 @@ from torchlite._ops.embedding import check_indices
 from torchlite._types.unsupported import unsupported_function
 
 from ._functional_activation import celu as celu
+from ._functional_activation import celu_ as celu_
 from ._functional_activation import elu as elu
+from ._functional_activation import elu_ as elu_
 from ._functional_activation import hardsigmoid as hardsigmoid
 from ._functional_activation import hardswish as hardswish
 from ._functional_activation import hardtanh as hardtanh
 from ._functional_activation import leaky_relu as leaky_relu
+from ._functional_activation import leaky_relu_ as leaky_relu_
 from ._functional_activation import log_softmax as log_softmax
 from ._functional_activation import mish as mish
 from ._functional_activation import relu as relu
