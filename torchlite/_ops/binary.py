@@ -106,6 +106,7 @@ op(
     promote=INT_TO_FLOAT,
     tags=BINARY,
     vjp={"input": copysign_vjp, "other": lambda F, g: F._zeros_like(g)},
+    node_name=scalar_or_tensor_name("Copysign", number=1),
     doc="""The magnitude of `input` with the sign of `other`, with broadcasting.
 
     Integers become the default float dtype. The gradient at 0 is 0.

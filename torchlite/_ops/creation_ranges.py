@@ -25,6 +25,7 @@ from .creation import (
     _to_python_number,
     _write_into_out,
 )
+from .node_graphs import cartesian_product_graph, combinations_graph, grids_graph, vander_graph
 
 
 def _check_range(start, end, step, dtype):
@@ -359,7 +360,7 @@ def _flatten_tensor_list(tensors) -> list:
     return list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
 
 
-@composite("meshgrid(*tensors, indexing=None)", where="torch", out=Out(supported=False))
+@composite("meshgrid(*tensors, indexing=None)", where="torch", out=Out(supported=False), node_name=grids_graph)
 def meshgrid(F, tensors, indexing):
     """Returns the coordinates of the grid that vectors span.
 
@@ -413,7 +414,7 @@ def _check_vectors(tensors) -> None:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
 
 
-@composite("cartesian_prod(*tensors)", where="torch", out=Out(supported=False))
+@composite("cartesian_prod(*tensors)", where="torch", out=Out(supported=False), node_name=cartesian_product_graph)
 def cartesian_prod(F, tensors):
     """Returns the Cartesian product of vectors, a combination a row.
 
@@ -437,7 +438,7 @@ def cartesian_prod(F, tensors):
     return F.stack([F.reshape(g, (-1,)) for g in F.meshgrid(*tensors, indexing="ij")], 1)
 
 
-@composite("combinations(Tensor input, r=2, with_replacement=False)", where="torch")
+@composite("combinations(Tensor input, r=2, with_replacement=False)", where="torch", node_name=combinations_graph)
 def combinations(F, input, r, with_replacement):
     """Returns the combinations of a vector's elements, a combination a row.
 
@@ -467,7 +468,7 @@ def combinations(F, input, r, with_replacement):
     return F.reshape(F.index_select(input, 0, places), (len(picks) // r, r))
 
 
-@composite("vander(Tensor x, N=None, increasing=False)", where="torch")
+@composite("vander(Tensor x, N=None, increasing=False)", where="torch", node_name=vander_graph)
 def vander(F, x, N, increasing):
     """Returns a Vandermonde matrix: the powers of each element of a vector in a row.
 

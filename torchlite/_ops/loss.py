@@ -11,6 +11,14 @@ from torchlite._dispatch import POINTWISE, composite, memory_layout, op
 from torchlite._dispatch.shape_and_value_checks import any_true
 from torchlite._types.dtypes import FLOAT, promote_types
 
+from .node_graphs import (
+    gaussian_nll_loss_graph,
+    huber_loss_graph,
+    mse_loss_graph,
+    multilabel_soft_margin_loss_graph,
+    smooth_l1_loss_graph,
+)
+
 LEGACY = "size_average=None, reduce=None, reduction='mean'"
 WRONG_SIZE = (
     "Using a target size ({}) that is different to the input size ({}). This will likely lead to incorrect results "
@@ -67,7 +75,11 @@ def _check_common(input, target, kernel: str) -> None:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{common.scalar_name}'")
 
 
-@composite(f"mse_loss(Tensor input, Tensor target, {LEGACY}, Tensor? weight=None)", where="nn.functional")
+@composite(
+    f"mse_loss(Tensor input, Tensor target, {LEGACY}, Tensor? weight=None)",
+    where="nn.functional",
+    node_name=mse_loss_graph,
+)
 def mse_loss(F, input, target, size_average, reduce, reduction, weight):
     r"""Computes the squared errors.
 
@@ -136,7 +148,11 @@ def _huber(F, input, target, delta, is_within):
     return F.where(is_within(size, delta), error * error * 0.5, (size - 0.5 * delta) * delta)
 
 
-@composite(f"smooth_l1_loss(Tensor input, Tensor target, {LEGACY}, beta=1.0)", where="nn.functional")
+@composite(
+    f"smooth_l1_loss(Tensor input, Tensor target, {LEGACY}, beta=1.0)",
+    where="nn.functional",
+    node_name=smooth_l1_loss_graph,
+)
 def smooth_l1_loss(F, input, target, size_average, reduce, reduction, beta):
     r"""Computes absolute errors that are quadratic near 0 (Girshick, 2015).
 
@@ -170,7 +186,9 @@ def smooth_l1_loss(F, input, target, size_average, reduce, reduction, beta):
 
 
 @composite(
-    "huber_loss(Tensor input, Tensor target, reduction='mean', delta=1.0, Tensor? weight=None)", where="nn.functional"
+    "huber_loss(Tensor input, Tensor target, reduction='mean', delta=1.0, Tensor? weight=None)",
+    where="nn.functional",
+    node_name=huber_loss_graph,
 )
 def huber_loss(F, input, target, reduction, delta, weight):
     r"""Computes the Huber loss: quadratic near 0, linear beyond (Huber, 1964).
@@ -246,6 +264,7 @@ def poisson_nll_loss(F, input, target, log_input, full, size_average, eps, reduc
 @composite(
     "gaussian_nll_loss(Tensor input, Tensor target, Tensor|Number var, full=False, eps=1e-06, reduction='mean')",
     where="nn.functional",
+    node_name=gaussian_nll_loss_graph,
 )
 def gaussian_nll_loss(F, input, target, var, full, eps, reduction):
     r"""Computes the negative log-likelihood under normal distributions (Nix and Weigend, 1994).
@@ -348,6 +367,7 @@ def kl_div(F, input, target, size_average, reduce, reduction, log_target):
     f"binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, {LEGACY})",
     where="nn.functional",
     layout=memory_layout.pointwise,
+    node_name="BinaryCrossEntropyBackward0(input, target)",
 )
 def binary_cross_entropy(F, input, target, weight, size_average, reduce, reduction):
     r"""Computes the binary cross entropy of probabilities.
@@ -444,6 +464,7 @@ composite(
     "pos_weight=None)",
     where="nn.functional",
     layout=memory_layout.pointwise,
+    node_name="BinaryCrossEntropyWithLogitsBackward0(input, target)",
 )
 def binary_cross_entropy_with_logits(F, input, target, weight, size_average, reduce, reduction, pos_weight):
     r"""Computes the binary cross entropy of logits, without overflow.
@@ -481,7 +502,11 @@ def binary_cross_entropy_with_logits(F, input, target, weight, size_average, red
     return apply_reduction(loss if weight is None else loss * weight, reduction)
 
 
-@composite(f"soft_margin_loss(Tensor input, Tensor target, {LEGACY})", where="nn.functional")
+@composite(
+    f"soft_margin_loss(Tensor input, Tensor target, {LEGACY})",
+    where="nn.functional",
+    node_name="SoftMarginLossBackward0(input)",
+)
 def soft_margin_loss(F, input, target, size_average, reduce, reduction):
     r"""Computes the logistic loss for targets of -1 and 1.
 
@@ -507,7 +532,9 @@ def soft_margin_loss(F, input, target, size_average, reduce, reduction):
 
 
 @composite(
-    f"multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, {LEGACY})", where="nn.functional"
+    f"multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, {LEGACY})",
+    where="nn.functional",
+    node_name=multilabel_soft_margin_loss_graph,
 )
 def multilabel_soft_margin_loss(F, input, target, weight, size_average, reduce, reduction):
     r"""Computes the binary cross entropy of logits, averaged over the classes.

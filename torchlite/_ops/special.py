@@ -132,6 +132,7 @@ op(
         `torch.special.ndtri`, `torch.special.log_ndtr`.
     """,
     layout=memory_layout.pointwise,
+    node_name="MulBackward1(AddBackward1(ErfBackward0(MulBackward1(input))))",
 )
 op(
     "special_ndtri(Tensor input)",
@@ -277,7 +278,13 @@ def special_polygamma(F, n, input):
     return F.polygamma(input, n)
 
 
-@composite("mvlgamma(Tensor input, p)", tags=INPLACE, alias="special.multigammaln", overlap=Overlap(operands="partial"))
+@composite(
+    "mvlgamma(Tensor input, p)",
+    tags=INPLACE,
+    alias="special.multigammaln",
+    overlap=Overlap(operands="partial"),
+    node_name="MvlgammaBackward0(input)",
+)
 def mvlgamma(F, input, p):
     r"""Computes the logarithm of the multivariate gamma function.
 
@@ -368,6 +375,18 @@ op(
     """,
     layout=memory_layout.pointwise,
 )
+
+
+def overload_name(name):
+    """The name of an op with overloads for two tensors, and for a number in the first or the second place."""
+
+    def choose_name(node):
+        mark = getattr(node, "_shown", "")
+        return {"input": f"{name}Backward1(other)", "other": f"{name}Backward2(input)"}.get(mark, f"{name}Backward0")
+
+    return choose_name
+
+
 op(
     "special_zeta(Tensor|Number input, Tensor|Number other)",
     where="special",
@@ -377,6 +396,7 @@ op(
         "input": make_not_implemented_formula("zeta"),
         "other": lambda F, g, input, other: F.neg(F.mul(g, F.mul(F.special_zeta(F.add(input, 1), other), input))),
     },
+    node_name=overload_name("SpecialZeta"),
     doc=r"""Computes the Hurwitz zeta function.
 
     .. math::
@@ -397,7 +417,7 @@ op(
 # --- logarithms of products -----------------------------------------------------------------------
 
 
-def make_times_log_vjps(name, where, alias, inner, edge, doc, node_name=""):
+def make_times_log_vjps(name, where, alias, inner, edge, doc, node_name="Xlogy"):
     """xlogy and xlog1py: 0 where `input` is 0, even if the logarithm is not finite."""
 
     def input_vjp(F, g, input, other):
@@ -417,7 +437,7 @@ def make_times_log_vjps(name, where, alias, inner, edge, doc, node_name=""):
         alias=alias,
         vjp={"input": input_vjp, "other": other_vjp},
         doc=doc,
-        node_name=node_name,
+        node_name=overload_name(node_name),
         layout=memory_layout.pointwise,
     )
 
@@ -442,7 +462,7 @@ make_times_log_vjps(
     "log1p",
     -1,
     _TIMES_LOG_DOC.format(log="log1p", value="1.0986", name="special.xlog1py"),
-    "SpecialXlog1PyBackward0",
+    "SpecialXlog1Py",
 )
 op(
     "special_entr(Tensor input)",
