@@ -533,7 +533,7 @@ def any_requires_grad(values) -> bool:
                 return True
         elif value.__class__ in (list, tuple):
             for item in value:
-                if isinstance(item, Tensor) and item._tl_node is not None:
+                if (item.__class__ is Tensor or isinstance(item, Tensor)) and item._tl_node is not None:
                     return True
     return False
 

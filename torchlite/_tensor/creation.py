@@ -21,7 +21,7 @@ from .._types.dtypes import as_argument, from_np, get_default_dtype
 from .._types.layouts import Size
 from .interop import from_dlpack as _from_dlpack
 from .interop import from_foreign, is_capsule, is_foreign
-from .nested_sequences import compute_sizes, infer_dtype, is_sequence, to_array, warn_list_of_arrays
+from .nested_sequences import compute_sizes, from_plain_items, infer_dtype, is_sequence, to_array, warn_list_of_arrays
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -121,6 +121,17 @@ def _as_array(data, d, has_tensors: bool) -> tuple[np.ndarray, object]:
     return array, data
 
 
+def _convert_data(data, dtype) -> tuple[np.ndarray, dtypes.dtype]:
+    """Python data of any kind as an array that holds it until it is cast to a dtype, and that dtype."""
+    has_tensors = isinstance(data, (list, tuple)) and _contains_tensor(data)
+    if has_tensors and dtype is None:
+        dtype = infer_dtype(data)
+    array, data = _as_array(data, dtype, has_tensors)
+    if dtype is None and array.size == 0 and not isinstance(data, np.ndarray) and array.dtype.kind == "f":
+        dtype = get_default_dtype()
+    return array, dtype or _infer_dtype(array, data)
+
+
 def _is_storage(data) -> bool:
     """True if the data is a storage; the storage classes are imported only if one exists."""
     return data.__class__.__name__.endswith("Storage") and hasattr(data, "_tensor")
@@ -193,16 +204,9 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             data = _convert_foreign(data)
             if isinstance(data, call.Tensor):
                 return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
-        has_tensors = isinstance(data, (list, tuple)) and _contains_tensor(data)
-        if has_tensors and dtype is None:
-            dtype = infer_dtype(data)
-        array, data = _as_array(data, dtype, has_tensors)
-        d = dtype or (
-            get_default_dtype()
-            if array.size == 0 and not isinstance(data, np.ndarray) and array.dtype.kind == "f"
-            else _infer_dtype(array, data)
-        )
-        if not isinstance(data, (np.ndarray, np.generic)) and array.size:
+        plain = from_plain_items(data, dtype) if data.__class__ is list or data.__class__ is tuple else None
+        array, d = _convert_data(data, dtype) if plain is None else plain
+        if array.dtype != d.np and array.size and not isinstance(data, (np.ndarray, np.generic)):
             _check_value_range(array, d)
         table = _default_kernel_table(device)
         array = np.ascontiguousarray(array.astype(d.np, copy=False)) if array.ndim else array.astype(d.np)
