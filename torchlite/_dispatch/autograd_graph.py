@@ -13,6 +13,7 @@ from .backend import owner_of
 from .callbacks import CALLBACKS
 from .dispatch_state import GLOBALS, LEAF, MODE, REQUIRES_GRAD_DETACHED, SEQUENCE, change_counters, recording
 from .hooks import RemovableHandle
+from .numpy_errors import run_quietly
 
 
 class AutogradMeta:
@@ -148,7 +149,7 @@ def write_raw(target, raw) -> None:
     if target._tl_signs:
         target._write(raw)
     else:
-        target._tl_kernels.copy_into(target._tl_array, raw)
+        run_quietly(target._tl_kernels.copy_into, target._tl_array, raw)
 
 
 def accumulate_in_place(table, target, raw, add) -> None:
@@ -159,7 +160,7 @@ def accumulate_in_place(table, target, raw, add) -> None:
     if kernel is None or have.base is not None or raw.dtype is not have.dtype or target._tl_signs:
         write_raw(target, add(table, have, raw))
     else:
-        kernel(have, raw)
+        run_quietly(kernel, have, raw)
     bump_version(target)
 
 
