@@ -49,7 +49,7 @@ class _Finder(ast.NodeVisitor):
         self.found: list[Mutation] = []
         self.depth, self.op = 0, ""
         # ast counts columns in bytes of UTF-8.
-        self.lines = source.splitlines(keepends=True)
+        self.lines = [line + "\n" for line in source.split("\n")]
         self.offsets = [0]
         for line in self.lines:
             self.offsets.append(self.offsets[-1] + len(line))
@@ -191,8 +191,13 @@ class _Finder(ast.NodeVisitor):
         outer = self.op
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         first = node.args[0] if node.args else None
-        if not self.depth and isinstance(first, ast.Constant) and isinstance(first.value, str) and "(" in first.value:
-            self.op = first.value.partition("(")[0].split()[-1]  # op("name(Tensor input, ...)", ...)
+        if (
+            not self.depth
+            and isinstance(first, ast.Constant)
+            and isinstance(first.value, str)
+            and "(" in first.value[1:]
+        ):
+            self.op = (first.value.partition("(")[0].split() or [""])[-1]  # op("name(Tensor input, ...)", ...)
         plain = [argument for argument in node.args if not isinstance(argument, (ast.Starred, ast.Constant))]
         if name not in ("isinstance", "issubclass", "getattr", "hasattr", "cast", "TypeVar"):
             for left, right in zip(node.args, node.args[1:], strict=False):

@@ -293,7 +293,7 @@ class BackwardPass:
     captured: dict = {}  # gradients that the caller requested, by (node, output) or (leaf, None)
     wanted_nodes: dict = {}  # the outputs of nodes whose gradients the caller requested
     targets: set | None  # leaves and nodes that the caller requested
-    needed: set | None = None  # the nodes that lead to them
+    needed: set | None = None  # the nodes that lead to the targets: None where these are
     useful: set | None = None  # these and the targets among the nodes
     callbacks: tuple = ()  # called when the pass is through
     ready: dict | None = None  # leaves with hooks, by the node after which their gradients are complete
@@ -574,7 +574,7 @@ class BackwardPass:
         """True if the pass runs this node, or adds to this leaf."""
         if isinstance(what, AccumulateGrad):
             what = what.variable
-        if self.targets is not None and self.needed is not None:
+        if self.targets is not None:
             return what in self.needed if isinstance(what, Node) else what in self.targets
         if self._executed is None:
             nodes = reachable(self.starts())
