@@ -204,7 +204,7 @@ class Run:
                 verdict.outcome = "killed"
                 verdict.by = failed or (printed.strip().splitlines() or ["the process"])[-1][:200]
                 return
-        verdict.by = "; ".join(tried)
+        verdict.by = "; ".join(tried) or ("" if passing else "no test runs the line")
         if not passing and "time limit" in tried:
             verdict.outcome = "slow"
 
@@ -248,6 +248,7 @@ def main() -> None:
     parser.add_argument("--record", action="store_true", help="make this map")
     parser.add_argument("--list", action="store_true", help="print the mutants, run nothing")
     parser.add_argument("--python", default=sys.executable, help="the interpreter of the tests")
+    parser.add_argument("--again", type=pathlib.Path, help="file of an earlier run: its survivors alone")
     parser.add_argument("--json", type=pathlib.Path, help="file for the verdicts")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="torchlite-mutants-") as folder:
@@ -255,6 +256,10 @@ def main() -> None:
             record(arguments, pathlib.Path(folder))
             return
         drawn = draw(arguments.seed, arguments.count, arguments.globs)
+        if arguments.again is not None:
+            earlier = json.loads(arguments.again.read_text(encoding="utf-8"))
+            alive = {(v["mutation"]["path"], v["before"], v["after"]) for v in earlier if v["outcome"] != "killed"}
+            drawn = [each for each in drawn if (each[0].path, *each[0].changed_lines(each[1])) in alive]
         part, parts = map(int, arguments.part.split("/"))
         drawn = drawn[part - 1 :: parts]
         if arguments.list:

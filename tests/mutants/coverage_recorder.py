@@ -42,9 +42,9 @@ class Recorder:
         return sys.monitoring.DISABLE
 
     def finish(self, nodeid: str, seconds: float) -> None:
-        number = len(self.tests)
+        number, lines, self.lines = len(self.tests), self.lines, set()  # threads may go on
         self.tests.append((nodeid, round(seconds, 3)))
-        for place in self.lines:
+        for place in list(lines):
             covering = self.covering[place]
             if len(covering) < _MOST_TESTS:
                 covering.append(number)
