@@ -2,8 +2,8 @@
 
 Both interpreters have the project's packages. In that of `--reference` `torch` is PyTorch, and in that of `--candidate`
 torchlite stands in for it (`python -m torchlite as-torch --install`). The tests are listed with PyTorch, `--count` of
-them are drawn by `--seed`, and those of a file run in one process: first with PyTorch, and what passes there with
-torchlite.
+them are drawn by `--seed`. They run with PyTorch, and what passes there runs with torchlite. After a test that ends the
+process, or takes all its time, another process runs the rest.
 
     python -m tests.suites keras --reference REF --candidate OURS --env KERAS_BACKEND=torch --tests keras/src/layers
     python -m tests.suites transformers --reference REF --candidate OURS --tests tests/models/bert tests/models/gpt2
@@ -75,7 +75,7 @@ class Suite:
         left = list(tests)
         while left:
             began, uncollected = None, ""
-            for what, name, *text in self.run(python, [left[0].partition("::")[0]], left):
+            for what, name, *text in self.run(python, list(dict.fromkeys(map(file_of, left))), left):
                 if what == "uncollected":
                     uncollected = text[0]
                 elif what == "started":
@@ -89,22 +89,23 @@ class Suite:
             left = [name for name in left if name not in found]
         return {name: found[name] for name in tests}
 
-    def draw(self) -> dict[str, list[str]]:
-        """The drawn tests, by file."""
+    def draw(self) -> list[str]:
+        """The drawn tests, in the suite's order."""
         listed = self.run(self.arguments.reference, self.arguments.tests, None)
         names = [name for what, name, *_ in listed if what == "listed"]
         if self.arguments.count and self.arguments.count < len(names):
             names = sorted(random.Random(self.arguments.seed).sample(names, self.arguments.count), key=names.index)
-        files = collections.defaultdict(list)
-        for name in names:
-            files[name.partition("::")[0]].append(name)
-        return files
+        return names
 
     def compare(self, tests: list[str]) -> dict[str, tuple[str, str]]:
-        """What the tests of a file that pass with PyTorch do with torchlite."""
+        """What the tests that pass with PyTorch do with torchlite."""
         reference = self.outcomes(self.arguments.reference, tests)
         passing = [name for name in tests if reference[name][0] == "passed"]
         return self.outcomes(self.arguments.candidate, passing)
+
+
+def file_of(test: str) -> str:
+    return test.partition("::")[0]
 
 
 def kind_of(text: str) -> str:
@@ -146,11 +147,15 @@ def main() -> None:
     found: dict[str, tuple[str, str]] = {}
     with tempfile.TemporaryDirectory(prefix="torchlite-suites-") as folder:
         suite = Suite(arguments, pathlib.Path(folder))
-        files = suite.draw()
+        drawn = suite.draw()
+        files = list(dict.fromkeys(map(file_of, drawn)))
+        parts = [
+            [name for name in drawn if files.index(file_of(name)) % arguments.jobs == i] for i in range(arguments.jobs)
+        ]
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            for outcomes in pool.map(suite.compare, files.values()):
+            for outcomes in pool.map(suite.compare, parts):
                 found.update(outcomes)
-    report(found, sum(map(len, files.values())))
+    report(found, len(drawn))
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
     passing = sum(outcome == "passed" for outcome, _ in found.values())
