@@ -365,6 +365,7 @@ GLOBALS.update(
     Node=Node,
     AutogradMeta=AutogradMeta,
     F=F,
+    OVER_TENSORS=F,
     ABSENT=ABSENT,
     translate_composite_error=error_translation.translate_composite_error,
     filter_traceback=error_translation.filter_traceback,

@@ -12,6 +12,7 @@ from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import GLOBALS, MODE, OVERRIDES
 from .._dispatch.error_translation import filter_traceback
 from .._dispatch.interceptors import call_function_mode, torch_function_disabled
+from .._dispatch.numpy_errors import run_quietly
 from .._dispatch.shape_and_value_checks import set_requires_grad
 from .._dispatch.tracing import THREAD, TRACES
 from .._types import dtypes
@@ -209,7 +210,9 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         if array.dtype != d.np and array.size and not isinstance(data, (np.ndarray, np.generic)):
             _check_value_range(array, d)
         table = _default_kernel_table(device)
-        array = np.ascontiguousarray(array.astype(d.np, copy=False)) if array.ndim else array.astype(d.np)
+        if array.dtype != d.np or not array.ndim:
+            array = run_quietly(array.astype, d.np)
+        array = np.ascontiguousarray(array) if array.ndim else array
         out = call.wrap_array(table, table.from_numpy(array), d)
         return set_requires_grad(out, requires_grad)
     except Exception:
