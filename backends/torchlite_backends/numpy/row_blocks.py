@@ -19,8 +19,8 @@ SMALL = cache_blocking.SMALL
 # Minimum elements inside a dimension for which it is reduced in place; with fewer it is moved to the end.
 WIDE = 16
 LONGEST_DOT = 1 << 13
-# Minimum rows for which NumPy's `einsum` sums faster than BLAS.
-LONG_SUM = 64
+# Minimum rows for which NumPy's `einsum` sums faster than BLAS, and from which it rounds more.
+LONG_SUM, LONGER_SUM = 64, 256
 # ... if it has few enough: a narrow column of many rows maps to few cache sets, and moving is faster.
 FEW_ROWS = cache_blocking.BLOCK // 512
 # A 0-d array: a ufunc takes it faster than a Python number.
@@ -141,9 +141,12 @@ def sum_along_axis(x, axis=-1):
 def sum_short_rows(x):
     """Sum over the last dimension, of no more than LONGEST_DOT numbers each.
 
-    `add.reduce` takes three times as long as the best of the others: `einsum` for long rows (0.73 of BLAS's time with
-    1024 numbers, 0.9 with 64, and it rounds less), BLAS for short ones (Zen 4, 2^22 numbers).
+    `add.reduce` takes three times as long as the best of the others: BLAS's dot product with ones for long rows, which
+    rounds least (of 8192 numbers a third of `einsum`), `einsum` for shorter ones, a product with a vector for short
+    ones.
     """
+    if x.shape[-1] >= LONGER_SUM:
+        return np.vecdot(x, ones(x.shape[-1], x.dtype))
     if x.shape[-1] >= LONG_SUM:
         return np.einsum("...j->...", x)
     return matvec(x, ones(x.shape[-1], x.dtype))
