@@ -86,7 +86,13 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
 def _count_along(input, dim):
     """Return the number of elements of a sum."""
     shape = input.shape
-    return shape[dim] if dim.__class__ is int else input.size if not dim else math.prod([shape[d] for d in dim])
+    return (
+        shape[dim]
+        if dim.__class__ is int and shape
+        else input.size
+        if not dim or not shape
+        else math.prod([shape[d] for d in dim])
+    )
 
 
 def _sum(input, dim, keepdim, dtype):

@@ -12,9 +12,9 @@ from .cache_blocking import get_scratch_buffer, parallel_for
 from .row_blocks import F32, F64, as_contiguous, ones
 
 # Elements of a run, whose sum rounds by about its last bit, and of a block whose copy in float64 stays in the cache.
-RUN, _BLOCK = 2048, 1 << 16
-# Elements of a part of a dot product, and maximum number of parts.
-_PART, _PARTS = 1 << 18, 8
+RUN, _BLOCK = 1 << 13, 1 << 16
+# Elements of a part of a dot product, maximum number of parts, and elements up to which one thread computes all.
+_PART, _PARTS, _SHARED = 1 << 18, 8, 1 << 20
 
 
 def sum_row(row: np.ndarray) -> Any:
@@ -46,8 +46,9 @@ def parallel_dot(first: np.ndarray, second: np.ndarray) -> Any:
         parts[k] = dot_row(first[here], second[here])
 
     with single_threaded:
-        if len(starts) == 1:
-            dot_part(0)
+        if len(first) <= _SHARED:
+            for k in range(len(starts)):
+                dot_part(k)
         else:
             parallel_for(dot_part, [(k,) for k in range(len(starts))])
     return np.add.reduce(parts)
