@@ -191,13 +191,7 @@ def _euclidean_cdist_by_matmul(x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
         b *= -2
         run_blocks(
             lambda start, stop: _compute_distances(
-                found[k, start:stop],
-                first[start:stop],
-                second,
-                a[start:stop],
-                b,
-                a_sizes[start:stop],
-                b_sizes,
+                found[k, start:stop], first[start:stop], second, a[start:stop], b, a_sizes[start:stop], b_sizes
             ),
             rows,
             columns,
