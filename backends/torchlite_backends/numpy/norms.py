@@ -19,6 +19,8 @@ from .row_blocks import F32, F64, LONGEST_DOT, SMALL, as_contiguous
 from .threaded_sums import sum_threaded
 from .wide_sums import as_cube, parallel_dot, reduce_in_blocks, sum_of_squares
 
+# Elements of a dot product that rounds no more in float32 than its result does.
+_SHORT_DOT = 32
 # Sums of powers within these limits have lost no digits to underflow of their terms, nor overflowed.
 _LIMITS = {F32: (1e-28, 3e38), F64: (1e-290, 1e308)}
 
@@ -138,10 +140,12 @@ def dot_vectors(first: np.ndarray, second: np.ndarray) -> Any:
     dtype = first.dtype
     if dtype != F32 and dtype != F64:
         return _matmul_in_float32(first, second)
-    if first.size < MAX_GEMV_SIZE:
+    if first.size <= _SHORT_DOT or dtype == F64 and first.size < MAX_GEMV_SIZE:
         total = first.dot(second)
         if total - total == 0:
             return total
+    elif first.size < MAX_GEMV_SIZE:
+        return first.astype(F64).dot(second.astype(F64)).astype(F32)
     else:
         total = parallel_dot(as_contiguous(first), as_contiguous(second))
     if dtype == F32 and total - total != 0:  # terms overflowed that the result need not

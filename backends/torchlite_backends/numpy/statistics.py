@@ -34,15 +34,22 @@ def _block_moments(shifted: bool, block: np.ndarray) -> tuple[np.ndarray, np.nda
     return mean[:, 0], sum_of_squares(block)
 
 
+def compute_moments(cube: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the means and the sums of squared deviations from them over the middle dimension, in float64."""
+    (means, squares), counts = reduce_in_blocks(cube, functools.partial(_block_moments, cube.dtype == F64), 2)
+    if len(counts) == 1:
+        return means[0], squares[0]
+    weights = counts[:, None, None]
+    first = means[0].copy()
+    means -= first
+    mean = np.add.reduce(means * weights, 0) / np.add.reduce(counts)
+    squares += weights * (means - mean) ** 2
+    return first + mean, np.add.reduce(squares, 0)
+
+
 def _sum_squared_deviations(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     """Return the sums of squared deviations from the mean in float64, flat."""
-    (means, squares), counts = reduce_in_blocks(as_cube(x, axes), functools.partial(_block_moments, x.dtype == F64), 2)
-    if len(counts) > 1:
-        weights = counts[:, None, None]
-        means -= means[0]
-        mean = np.add.reduce(means * weights, 0) / np.add.reduce(counts)
-        squares += weights * (means - mean) ** 2
-    return np.add.reduce(squares, 0).reshape(-1)
+    return compute_moments(as_cube(x, axes))[1].reshape(-1)
 
 
 def _compute_spread(input: np.ndarray, dim: Any, correction: float, keepdim: bool, root: bool) -> np.ndarray:

@@ -9,8 +9,7 @@ import numpy as np
 
 from .blas import single_threaded
 from .cache_blocking import parallel_for
-from .row_blocks import F64, LONGEST_DOT, ones, sum_short_rows
-from .wide_sums import sum_long_rows, sum_row
+from .row_blocks import F64, LONGEST_DOT, ones, sum_long_rows, sum_row, sum_short_rows
 
 # Elements of a part, and maximum number of parts: two threads contend for the GIL, so parts are few and long. Of 2^22
 # elements eight parts took a quarter of the time of 64.

@@ -1,4 +1,4 @@
-"""Sums of float32 with partial sums in float64: short runs are added up in float32, and the runs in float64."""
+"""Reductions of blocks in float64, and dot products on several threads."""
 
 from __future__ import annotations
 
@@ -9,30 +9,12 @@ import numpy as np
 
 from .blas import single_threaded
 from .cache_blocking import get_scratch_buffer, parallel_for
-from .row_blocks import F32, F64, as_contiguous, ones
+from .row_blocks import F64, as_contiguous, dot_row, ones
 
-# Elements of a run, whose sum rounds by about its last bit, and of a block whose copy in float64 stays in the cache.
-RUN, _BLOCK = 1 << 13, 1 << 16
+# Elements of a block whose copy in float64 stays in the cache.
+_BLOCK = 1 << 16
 # Elements of a part of a dot product, maximum number of parts, and elements up to which one thread computes all.
 _PART, _PARTS, _SHARED = 1 << 18, 8, 1 << 20
-
-
-def sum_row(row: np.ndarray) -> Any:
-    """Return the sum of a contiguous vector, in float64 for float32."""
-    if row.dtype != F32:
-        return np.add.reduce(row)
-    whole = len(row) // RUN * RUN
-    total = np.add.reduce(np.vecdot(row[:whole].reshape(-1, RUN), ones(RUN, F32)), dtype=F64)
-    return total + np.add.reduce(row[whole:], dtype=F64) if whole < len(row) else total
-
-
-def dot_row(first: np.ndarray, second: np.ndarray) -> Any:
-    """Return the dot product of contiguous vectors, in float64 for float32."""
-    if first.dtype != F32:
-        return first.dot(second)
-    whole = len(first) // RUN * RUN
-    total = np.add.reduce(np.vecdot(first[:whole].reshape(-1, RUN), second[:whole].reshape(-1, RUN)), dtype=F64)
-    return total + np.dot(first[whole:], second[whole:]) if whole < len(first) else total
 
 
 def parallel_dot(first: np.ndarray, second: np.ndarray) -> Any:
@@ -52,16 +34,6 @@ def parallel_dot(first: np.ndarray, second: np.ndarray) -> Any:
         else:
             parallel_for(dot_part, [(k,) for k in range(len(starts))])
     return np.add.reduce(parts)
-
-
-def sum_long_rows(rows: np.ndarray) -> np.ndarray:
-    """Return the sums of contiguous long rows, in float64."""
-    return np.array([sum_row(row) for row in rows], F64)
-
-
-def dot_long_rows(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return the dot products of contiguous long rows, in float64."""
-    return np.array([dot_row(a, b) for a, b in zip(first, second, strict=True)], F64)
 
 
 def as_cube(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
