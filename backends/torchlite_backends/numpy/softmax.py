@@ -60,27 +60,26 @@ def _softmax_backward(grad, out, dim):
 def _compute_log_softmax_block(out, x, axis=-1):
     # Always about the largest number: without, the logarithm of its exponential would round.
     if axis == -1 and x.ndim == 2 and x.shape[1] < _SHORT_ROW <= x.shape[0]:
-        _compute_log_softmax_of_short_rows(out, x)
+        step = _TURNED // x.shape[1]
+        for start in range(0, len(x), step):
+            _compute_log_softmax_of_short_rows(out[start : start + step], x[start : start + step])
         return
     np.subtract(x, np.maximum.reduce(x, axis, keepdims=True), out=out)
     total = sum_along_axis(np.exp(out, out=get_scratch_buffer(0, x.shape, x.dtype)), axis)
     np.subtract(out, np.log(total, out=total), out=out)
 
 
-def _compute_log_softmax_of_short_rows(out, x):
+def _compute_log_softmax_of_short_rows(out, rows):
     """Compute it along the columns of a transposed copy.
 
     NumPy takes ten times as long for the largest number of each row as for a copy.
     """
-    step = _TURNED // x.shape[1]
-    for start in range(0, len(x), step):
-        rows = x[start : start + step]
-        turned, powers = (get_scratch_buffer(slot, rows.shape[::-1], x.dtype) for slot in (0, 1))
-        np.copyto(turned, rows.T)
-        np.subtract(turned, np.maximum.reduce(turned, 0), out=turned)
-        total = np.add.reduce(np.exp(turned, out=powers), 0)
-        np.subtract(turned, np.log(total, out=total), out=turned)
-        np.copyto(out[start : start + step], turned.T)
+    turned, powers = (get_scratch_buffer(slot, rows.shape[::-1], rows.dtype) for slot in (0, 1))
+    np.copyto(turned, rows.T)
+    np.subtract(turned, np.maximum.reduce(turned, 0), out=turned)
+    total = np.add.reduce(np.exp(turned, out=powers), 0)
+    np.subtract(turned, np.log(total, out=total), out=turned)
+    np.copyto(out, turned.T)
 
 
 def _log_softmax(input, dim):
