@@ -63,6 +63,23 @@ _REAL_MAX = ReductionPass(
     "R", "LEAST", "acc = ((REAL(v) > acc) | ISNAN(REAL(v))) ? REAL(v) : acc", _GREATER, "isfinite(acc) ? acc : 0"
 )
 
+_GREATEST_SIZE = ReductionPass(
+    "R",
+    "0",
+    "acc = fmax(acc, SIZE(v)) + (SIZE(v) - SIZE(v))",
+    "acc = fmax(acc, b) + (b - b)",
+    "acc > 0 && acc < INFINITY ? acc : 1",
+)
+_LEAST_SIZE = ReductionPass(
+    "R",
+    "INFINITY",
+    "acc = fmin(acc, SIZE(v)) + (SIZE(v) - SIZE(v))",
+    "acc = fmin(acc, b) + (b - b)",
+    "acc > 0 && acc < INFINITY ? acc : 1",
+)
+# Ops that add up float32 in double, if the device has it.
+ADDED_IN_DOUBLE = frozenset(("sum", "mean", "var", "std", "norm1", "norm2_wide"))
+
 # op: its passes; a later pass has the result of the one before as `aux`
 OPS: dict[str, tuple[ReductionPass, ...]] = {
     "sum": (SUM,),
@@ -80,19 +97,22 @@ OPS: dict[str, tuple[ReductionPass, ...]] = {
     "logsumexp": (_REAL_MAX, ReductionPass("W", "(A)(0)", "acc += EXP(v, aux, V)", _ADD, "LOG(acc) + AS_W(aux)")),
     "norm1": (ReductionPass("R", "0", "acc += SIZE(v)", _ADD, "acc"),),
     "norm2": (
+        _GREATEST_SIZE,
+        ReductionPass("R", "(A)(0)", "V d = v / (V)(aux); acc += SQUARED(d)", _ADD, "sqrt(acc) * aux"),
+    ),
+    "norm2_wide": (ReductionPass("R", "0", "acc += SQUARED(v)", _ADD, "sqrt(acc)"),),
+    "normp": (
+        _GREATEST_SIZE,
         ReductionPass(
             "R",
             "0",
-            "acc = fmax(acc, SIZE(v)) + (SIZE(v) - SIZE(v))",
-            "acc = fmax(acc, b) + (b - b)",
-            "acc > 0 && acc < INFINITY ? acc : 1",
+            "acc += pow(SIZE(v) / (A)(aux), (A)((R)g.correction))",
+            _ADD,
+            "pow(acc, 1 / (R)g.correction) * aux",
         ),
-        ReductionPass("R", "(A)(0)", "V d = v / (V)(aux); acc += SQUARED(d)", _ADD, "sqrt(acc) * aux"),
-    ),
-    "normp": (
-        ReductionPass("R", "0", "acc += pow(SIZE(v), (A)((R)g.correction))", _ADD, "pow(acc, 1 / (R)g.correction)"),
     ),
 }
+OPS["normp_negative"] = (_LEAST_SIZE, OPS["normp"][1])
 SECOND_OUTPUTS = {"max_dim": "aux", "min_dim": "aux"}  # contents of the second output
 
 _GEOMETRY = (
@@ -468,6 +488,9 @@ def fused_reduction_source(text: str, chain: ChainSource, place: int, kind: str,
         lines.append(f"    return r{place};\n}}")
         text = text.replace(
             f"LOAD{w}(p, i) convert_{scalar}{w}(T_LD{w}(p, i))", f"LOAD{w}(p, i) chained{w}(i, {given})"
+        ).replace(
+            f"LOAD{w}(p, i) convert_double{w}(T_LD{w}(p, i))",
+            f"LOAD{w}(p, i) convert_double{w}(chained{w}(i, {given}))",
         )
     starts = [
         f"{x} = AT(x{j}) + i * {BROADCAST_LAYOUTS[name][0]};"

@@ -11,10 +11,12 @@ from torchlite._dispatch.shape_and_value_checks import check_batched_matrices, c
 from torchlite_backends.kernel_sources.gemm import EPILOGUES
 
 from ..array_ops.pointwise import KERNELS as POINTWISE
+from ..array_ops.reduce import sum as sum_of
 from ..core.array import Array, empty, make_view, row_major_layout
 from ..core.broadcasting import broadcast_shape, broadcast_steps, collapse_dims
 from ..core.contiguous_copy import clone_row_major
-from ..core.views import broadcast_view, reshape, transpose
+from ..core.pointwise_dispatch import cast
+from ..core.views import broadcast_view, reshape, slice_view, transpose
 from .gemm import GemmPlan, GemmShape, plan_gemm
 
 # The shape and the steps of an operand.
@@ -206,6 +208,8 @@ def matmul(input, other):
         check_matmul_dtypes(input, other)
     if len(input.shape) > 1 and len(other.shape) > 1:
         return scaled_matmul_add(input, other)
+    if _is_long_dot(input, other):
+        return _dot_long_vectors(input, other)
     return _matmul_any_rank(input, other)
 
 
@@ -229,7 +233,30 @@ def mv(input, vec):
 def _dot_vectors(name: str, a: Array, b: Array, conj: bool) -> Array:
     check_ndims(a, b, (1, 1))
     check_matmul_dtypes(a, b, name)
+    if _is_long_dot(a, b):
+        return _dot_long_vectors(a, b)
     return _matmul_any_rank(a, b, conj=(conj, False))
+
+
+# Elements of vectors whose product one sum in the compute type gives, and of a part whose products lie in memory.
+_SHORT_DOT, _DOT_PART = 1 << 11, 1 << 24
+
+
+def _is_long_dot(a: Array, b: Array) -> bool:
+    return len(a.shape) == 1 and a.shape == b.shape and a.size > _SHORT_DOT and a.kind in ("f32", "f16", "bf16")
+
+
+def _dot_long_vectors(a: Array, b: Array) -> Array:
+    """Return the dot product of real vectors; their products are added up in double."""
+    parts = []
+    for start in range(0, a.size, _DOT_PART):
+        part = [slice_view(x, 0, start, min(_DOT_PART, x.size - start)) for x in (a, b)]
+        first, second = (x if x.kind == "f32" else cast(x, "f32") for x in part)
+        parts.append(sum_of(POINTWISE["mul"](first, second)))
+    total = parts[0]
+    for other in parts[1:]:
+        total = POINTWISE["add"](total, other)
+    return total if total.kind == a.kind else cast(total, a.kind)
 
 
 def dot(input, tensor):

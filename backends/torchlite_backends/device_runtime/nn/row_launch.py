@@ -61,7 +61,8 @@ def make_row_launch(
     count = -(-units // per)
     local = lanes if lanes > 1 else 1 if device.is_cpu else 64
     global_size = (count * lanes,) if lanes > 1 else (-(-count // local) * local,)
-    macros = {"W": str(width), "LANES": str(lanes), "COLUMNS": str(int(inner > 1))}
+    wide = "f64" if device.fp64 else FLOATS[kind]
+    macros = {"W": str(width), "LANES": str(lanes), "COLUMNS": str(int(inner > 1)), "D": wide}
     return RowLaunch(macros, tuple([w for w in (2, 4, 8, 16) if w <= width]), global_size, (local,), units, per, count)
 
 
