@@ -115,7 +115,7 @@ def _layer_norm_backward(
     shape = input.shape[input.ndim - n_dims :]
     columns = math.prod(shape)
     rows = input.size // columns
-    parts = min(rows, max(_MAX_PARTS, rows // _MAX_ROWS), max(1, input.size // _PART_SIZE))
+    parts = min(rows, max(1, min(_MAX_PARTS, input.size // _PART_SIZE), rows // _MAX_ROWS))
     out, sums = np.empty(input.shape, input.dtype), np.empty((2, parts, columns), input.dtype)
     nbytes = 3 * input.nbytes
     _backward[input.dtype](
