@@ -40,7 +40,7 @@ class ReductionPass(NamedTuple):
     type A.
     """
 
-    acc: str  # W: as the elements, I: the integer as wide, R: their real type
+    acc: str  # W: as the elements, I: the integer as wide, R: their real type, D: double
     start: str
     step: str
     merge: str
@@ -95,6 +95,10 @@ OPS: dict[str, tuple[ReductionPass, ...]] = {
     "var": (MEAN, _SQUARED_DEVIATION),
     "std": (MEAN, _SQUARED_DEVIATION._replace(finish="sqrt(acc / fmax((R)g.count - (R)g.correction, (R)0))")),
     "logsumexp": (_REAL_MAX, ReductionPass("W", "(A)(0)", "acc += EXP(v, aux, V)", _ADD, "LOG(acc) + AS_W(aux)")),
+    "logsumexp_wide": (
+        _REAL_MAX,
+        ReductionPass("D", "(A)(0)", "acc += CONVERT_##A(EXP(v, aux, V))", _ADD, "LOG(acc) + AS_W(aux)"),
+    ),
     "norm1": (ReductionPass("R", "0", "acc += SIZE(v)", _ADD, "acc"),),
     "norm2": (
         _GREATEST_SIZE,
@@ -389,6 +393,8 @@ def accumulator_kind_of(how: ReductionPass, work: str) -> str:
     """Return the kind of a pass's accumulator for elements computed in `work`."""
     if how.acc == "W":
         return work
+    if how.acc == "D":
+        return "f64"
     return REAL_OF.get(work, work) if how.acc == "R" else "i64" if COMPUTE_TYPES[work][1] == "long" else "i32"
 
 
@@ -428,6 +434,8 @@ def _macros_source(op: str, work: str) -> list[str]:
         acc = COMPUTE_TYPES[accumulator_kind_of(how, work)][0]
         lines += [
             f"#define A{n} {acc}",
+            f"#define CONVERT_A{n}(v) (({acc})(v))",
+            f"#define CONVERT_A{n}_16(v) convert_{acc}16(v)",
             f"#define A{n}_16 {acc}16",
             f"#define START{n} {how.start.replace('(A)', f'({acc})')}",
             f"#define STEP{n}(acc, v, at, A, V) {{ {how.step}; }}",

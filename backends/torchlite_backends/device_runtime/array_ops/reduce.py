@@ -269,8 +269,11 @@ def reduce(op: str, x: Array, dim, keepdim: bool, kind: str, work: str = "", cor
             out = empty(x.device, shape, kind)
             return fill_with(out, _EMPTY.get(op, 0)) if out.size else out
         work = work or compute_kind(x.kind)
-        if work == "f32" and op in ADDED_IN_DOUBLE and x.device.fp64:
-            work = "f64"
+        if work == "f32" and x.device.fp64:
+            if op in ADDED_IN_DOUBLE:
+                work = "f64"
+            elif op == "logsumexp":
+                op = "logsumexp_wide"
         plan = plans[key] = _ReductionPlan(op, x, axes, shape, kind, work, correction)
     out, more = plan.run(x)
     return (out, more) if plan.more else out

@@ -208,8 +208,8 @@ def matmul(input, other):
         check_matmul_dtypes(input, other)
     if len(input.shape) > 1 and len(other.shape) > 1:
         return scaled_matmul_add(input, other)
-    if _is_long_dot(input, other):
-        return _dot_long_vectors(input, other)
+    if _is_real_dot(input, other):
+        return _dot_real_vectors(input, other)
     return _matmul_any_rank(input, other)
 
 
@@ -233,20 +233,20 @@ def mv(input, vec):
 def _dot_vectors(name: str, a: Array, b: Array, conj: bool) -> Array:
     check_ndims(a, b, (1, 1))
     check_matmul_dtypes(a, b, name)
-    if _is_long_dot(a, b):
-        return _dot_long_vectors(a, b)
+    if _is_real_dot(a, b):
+        return _dot_real_vectors(a, b)
     return _matmul_any_rank(a, b, conj=(conj, False))
 
 
-# Elements of vectors whose product one sum in the compute type gives, and of a part whose products lie in memory.
-_SHORT_DOT, _DOT_PART = 1 << 11, 1 << 24
+# Elements of a part of vectors whose products lie in memory.
+_DOT_PART = 1 << 24
 
 
-def _is_long_dot(a: Array, b: Array) -> bool:
-    return len(a.shape) == 1 and a.shape == b.shape and a.size > _SHORT_DOT and a.kind in ("f32", "f16", "bf16")
+def _is_real_dot(a: Array, b: Array) -> bool:
+    return len(a.shape) == 1 and a.shape == b.shape and a.size > 1 and a.kind in ("f32", "f16", "bf16")
 
 
-def _dot_long_vectors(a: Array, b: Array) -> Array:
+def _dot_real_vectors(a: Array, b: Array) -> Array:
     """Return the dot product of real vectors; their products are added up in double."""
     parts = []
     for start in range(0, a.size, _DOT_PART):
