@@ -4,6 +4,8 @@ from __future__ import annotations
 
 # Differences are of the compute type, sums of D: double, if the device has it.
 DISTANCES = r"""
+#define LEAST 1e-28f
+#define MOST 1e38f
 #define ACC0(d) sum += (d) != 0 ? 1 : 0
 #define ACC1(d) sum += fabs(d)
 #define ACC2(d) sum += (d) * (d)
@@ -23,19 +25,29 @@ KERNEL void distances(IN(T, x_), IN(T, y_), OUT(T, out), const int rows, const i
     if (mode == 1) { WALK(ACC1) }
     if (mode == 2) {
         int k = 0;
+        T_C squares = 0;
 #ifdef T_LD16
-        D_C16 all = 0;
-        D_C parts[16];
-        for (; k + 16 <= n; k += 16) { D_C16 d = CONVERT16(T_LD16(x, k) - T_LD16(y, k)); all += d * d; }
-        vstore16(all, 0, parts);
-        for (int w = 0; w < 16; w++) sum += parts[w];
+        T_C parts[16];
+        while (k + 16 <= n) {
+            T_C16 all = 0;
+            for (int end = min(n, k + 1024); k + 16 <= end; k += 16) {
+                T_C16 d = T_LD16(x, k) - T_LD16(y, k);
+                all += d * d;
+            }
+            vstore16(all, 0, parts);
+            for (int w = 0; w < 16; w++) squares += parts[w];
+        }
 #endif
-        for (; k < n; k++) { D_C d = T_LD(x, k) - T_LD(y, k); ACC2(d); }
+        for (; k < n; k++) { T_C d = T_LD(x, k) - T_LD(y, k); squares += d * d; }
+        if (squares > LEAST && squares < MOST) {
+            T_ST(AT(out), t, sqrt(squares));
+            return;
+        }
+        WALK(ACC2)  // squares left the range
         sum = sqrt(sum);
     }
     if (mode == 3) { WALK(ACC3) }
     if (mode == 4) { WALK(ACC4) sum = pow(sum, 1 / p); }
     T_ST(AT(out), t, (T_C)sum);
 }
-""".replace("CONVERT16", "JOIN(JOIN(convert_, D_C), 16)")
-DISTANCES = "#define JOIN_(a, b) a##b\n#define JOIN(a, b) JOIN_(a, b)\n" + DISTANCES
+"""

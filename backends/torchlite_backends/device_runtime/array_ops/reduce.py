@@ -11,10 +11,11 @@ from torchlite._dispatch.shape_and_value_checks import mean_dtype_error
 from torchlite._dispatch.shapes import wrap_dim, wrap_dims
 from torchlite._types.dtypes import from_np
 from torchlite_backends.kernel_sources.reduce import (
-    ADDED_IN_DOUBLE,
+    COMPUTED_IN_DOUBLE,
     OPS,
     REAL_OF,
     SECOND_OUTPUTS,
+    WIDE_OPS,
     accumulator_kind_of,
     compute_kind,
     intermediate_kind_of,
@@ -270,10 +271,9 @@ def reduce(op: str, x: Array, dim, keepdim: bool, kind: str, work: str = "", cor
             return fill_with(out, _EMPTY.get(op, 0)) if out.size else out
         work = work or compute_kind(x.kind)
         if work == "f32" and x.device.fp64:
-            if op in ADDED_IN_DOUBLE:
+            if op in COMPUTED_IN_DOUBLE:
                 work = "f64"
-            elif op == "logsumexp":
-                op = "logsumexp_wide"
+            op = WIDE_OPS.get(op, op)
         plan = plans[key] = _ReductionPlan(op, x, axes, shape, kind, work, correction)
     out, more = plan.run(x)
     return (out, more) if plan.more else out

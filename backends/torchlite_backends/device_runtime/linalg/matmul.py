@@ -8,15 +8,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from torchlite._dispatch.shape_and_value_checks import check_batched_matrices, check_matmul_dtypes, check_ndims
+from torchlite_backends.kernel_sources.dot import DOT
 from torchlite_backends.kernel_sources.gemm import EPILOGUES
 
 from ..array_ops.pointwise import KERNELS as POINTWISE
-from ..array_ops.reduce import sum as sum_of
+from ..array_ops.reduce import reduce
 from ..core.array import Array, empty, make_view, row_major_layout
 from ..core.broadcasting import broadcast_shape, broadcast_steps, collapse_dims
-from ..core.contiguous_copy import clone_row_major
-from ..core.pointwise_dispatch import cast
-from ..core.views import broadcast_view, reshape, slice_view, transpose
+from ..core.contiguous_copy import as_contiguous, clone_row_major
+from ..core.views import broadcast_view, reshape, transpose
 from .gemm import GemmPlan, GemmShape, plan_gemm
 
 # The shape and the steps of an operand.
@@ -238,8 +238,8 @@ def _dot_vectors(name: str, a: Array, b: Array, conj: bool) -> Array:
     return _matmul_any_rank(a, b, conj=(conj, False))
 
 
-# Elements of a part of vectors whose products lie in memory.
-_DOT_PART = 1 << 24
+# Elements of a part of a dot product, at least, and parts, at most.
+_DOT_PART, _DOT_PARTS = 1 << 14, 1 << 10
 
 
 def _is_real_dot(a: Array, b: Array) -> bool:
@@ -247,16 +247,24 @@ def _is_real_dot(a: Array, b: Array) -> bool:
 
 
 def _dot_real_vectors(a: Array, b: Array) -> Array:
-    """Return the dot product of real vectors; their products are added up in double."""
-    parts = []
-    for start in range(0, a.size, _DOT_PART):
-        part = [slice_view(x, 0, start, min(_DOT_PART, x.size - start)) for x in (a, b)]
-        first, second = (x if x.kind == "f32" else cast(x, "f32") for x in part)
-        parts.append(sum_of(POINTWISE["mul"](first, second)))
-    total = parts[0]
-    for other in parts[1:]:
-        total = POINTWISE["add"](total, other)
-    return total if total.kind == a.kind else cast(total, a.kind)
+    """Return the dot product of real vectors: sums of parts, added up in double if the device has it."""
+    device, kind, n = a.device, a.kind, a.size
+    key = ("dot", kind, n)
+    found = device.plans.get(key)
+    if found is None:
+        length = max(_DOT_PART, -(-n // (_DOT_PARTS * 64)) * 64)
+        parts = -(-n // length)
+        lanes = 1 if device.is_cpu else min(128, 1 << device.max_group.bit_length() - 1)
+        width = device.width if device.is_cpu else 1
+        sums = kind if parts == 1 else "f64" if device.fp64 else "f32"
+        macros = {"W": str(width), "LANES": str(lanes), "COLUMNS": "0", "D": "f64" if device.fp64 else "f32"}
+        widths = tuple([w for w in (2, 4, 8, 16) if w <= width])
+        function = device.function(DOT, "dot_parts", "pppiiii", widths, T=kind, O=sums, **macros)
+        found = device.plans[key] = function, (parts * lanes,), (lanes,), sums, (parts, n, length, 1)
+    function, global_size, local_size, sums, numbers = found
+    out = empty(device, (numbers[0],) if numbers[0] > 1 else (), sums)
+    function(global_size, local_size, as_contiguous(a), as_contiguous(b), out, *numbers)
+    return out if numbers[0] == 1 else reduce("sum", out, None, False, kind)
 
 
 def dot(input, tensor):
