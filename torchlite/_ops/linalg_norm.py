@@ -465,6 +465,8 @@ def _cdist_vjp(F, g, x1, x2, out, p, needs):
         return (F._zeros_like(x1) if needs[0] else None), (F._zeros_like(x2) if needs[1] else None)
     if p == 2:
         ratio = _safe_divide(F, g, out)
+        centre = F.mean(x2, -2, True)  # a part that all rows share would cancel, digits with it
+        x1, x2 = F.sub(x1, centre), F.sub(x2, centre)
         one = F.sub(F.mul(x1, F.sum(ratio, -1, True)), F.matmul(ratio, x2)) if needs[0] else None
         flipped = swap_last_dims(F, ratio)
         two = F.sub(F.mul(x2, F.sum(flipped, -1, True)), F.matmul(flipped, x1)) if needs[1] else None

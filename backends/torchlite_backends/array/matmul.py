@@ -65,16 +65,6 @@ def _check_vectors(name, a, b):
     check_matmul_dtypes(a, b, name)
 
 
-def dot(input, tensor):
-    _check_vectors("dot", input, tensor)
-    return _matmul_in_float32(input, tensor)
-
-
-def vdot(input, other):
-    _check_vectors("vdot", input, other)
-    return _matmul_in_float32(xp.conj(input), other)
-
-
 def _add_scaled_product(input, product, beta, alpha):
     """Return beta * input + alpha * product; with beta 0 the input is ignored, NaN included."""
     if input.dtype != product.dtype:
