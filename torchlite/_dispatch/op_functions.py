@@ -31,7 +31,7 @@ from .callbacks import CALLBACKS
 from .dispatch_state import GLOBALS
 from .interceptors import find_torch_function_override
 from .memory_overlap import has_internal_overlap, has_partial_overlap
-from .op_record import ABSENT, NAMESPACES, REGISTRY, Op
+from .op_record import ABSENT, NAMESPACES, NUMPY_NAMES, REGISTRY, Op
 
 _function_lock = fork_locks.acquire_before_fork(threading.RLock())  # of functions
 
@@ -76,7 +76,7 @@ def _full_signature(op: Op) -> inspect.Signature:
     """
     kinds = inspect.Parameter
     given = list(signature_of(op).parameters.values())
-    names = [name for name in op.numpy_names if name in ("axis", "keepdims")]
+    names = [name for name in op.argument_names if name in ("axis", "keepdims")]
     others = dict(zip(("dim", "keepdim"), ("axis", "keepdims"), strict=True)) if names else {}
     others |= {meaning: name for name, meaning in op.kwarg_aliases.items() if isinstance(meaning, str)}
     more = []
@@ -121,7 +121,7 @@ def _make_function(op: Op):
     function.op = op
     tensors = {p.name: GLOBALS["Tensor"] for p in op.params if p.kind == "tensor"}
     function.__annotations__ = tensors
-    if needs_arg_parser(op) or more_keywords(op) or op.kwarg_aliases:
+    if needs_arg_parser(op) or more_keywords(op) or op.keyword_aliases:
         shown = _full_signature(op)
         typed = [p.replace(annotation=tensors.get(p.name, p.annotation)) for p in shown.parameters.values()]
         function.__signature__ = shown.replace(parameters=typed)
@@ -198,12 +198,14 @@ def in_place_method(op: Op):
     fast = in_place_fast_path(simple)
     count = len(simple.params) - 1
 
-    def method(self, *args, **kwargs):
+    def method(self=ABSENT, *args, **kwargs):
         try:
             if fast is not None and not kwargs and len(args) == count:
                 done = fast(self, *args)
                 if done is not None:
                     return done
+            if self is ABSENT:
+                self = _named_target(op, kwargs)
             return call.run_in_place(op, (self, *args), kwargs)
         except Exception:
             error_translation.filter_traceback()
@@ -215,6 +217,15 @@ def in_place_method(op: Op):
     method.op = op  # type: ignore[attr-defined]
     method.__annotations__ = {"self": GLOBALS["Tensor"]}
     return method
+
+
+def _named_target(op: Op, kwargs: dict):
+    """Take the tensor that an in-place function writes to from the keywords."""
+    first = op.params[0].name
+    for name in ("self", first, *NUMPY_NAMES.get(first, ())):
+        if name in kwargs:
+            return kwargs.pop(name)
+    raise _missing_argument_error(op, first, "_")
 
 
 def binary_operator_for(op: Op, dunder: str, reflected: bool = False):
@@ -231,9 +242,9 @@ def binary_operator_for(op: Op, dunder: str, reflected: bool = False):
     return _make_fast_operator(op, operator_text(op, dunder), "operator")
 
 
-def _missing_argument_error(op: Op, name: str) -> TypeError:
-    """The error of a method that is called without its dimensions."""
-    return TypeError(f'{op.name}() missing 1 required positional arguments: "{name}"')
+def _missing_argument_error(op: Op, name: str, suffix: str = "") -> TypeError:
+    """The error of a call without a required argument: a method's dimensions, an in-place function's tensor."""
+    return TypeError(f'{op.name}{suffix}() missing 1 required positional arguments: "{name}"')
 
 
 def _wrong_self_error(dunder: str, value) -> TypeError:
