@@ -81,11 +81,10 @@ def _of_form(form: Signature) -> Iterator[Call]:
             yield [b.type for b in required], {**only, a.name: a.type}
         if a.name in NUMPY:
             yield [], {**{b.name: b.type for b in required if b is not a}, **only, NUMPY[a.name]: a.type}
-        if a.type == "ints":  # numbers in place of one tuple
-            before = positional[: positional.index(a)] if a in positional else positional
-            yield [*(b.type for b in before), "int"], only
-            yield [*(b.type for b in before), "int", "int"], only
-            yield [*(b.type for b in before), "int", "int", "int"], only
+        if a.type == "ints" and positional and a is positional[-1]:  # numbers in place of one tuple
+            before = [b.type for b in positional[:-1]]
+            for count in range(1, 4):
+                yield [*before, *["int"] * count], only
 
 
 def is_taken(library: Any, name: str, call: Call) -> bool:

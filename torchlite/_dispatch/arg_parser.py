@@ -197,6 +197,8 @@ class Signature:
                 place = len(args)
             else:
                 return self._wrong_type_error(a, value, at)
+        if place < len(args):
+            return self._too_many_arguments_error(len(args))
         for name in kwargs:
             if name not in used:
                 known = any(a.name == name for a in self.arguments)
@@ -294,9 +296,10 @@ def to_record_args(op: Op, args: tuple, kwargs: dict, names: tuple, more: tuple)
     absent = next((i for i, value in enumerate(args) if value is ABSENT), len(args))
     surplus = len(more) - len(names)
     others = {name: value for name, value in zip(names, more[surplus:], strict=True) if value is not None}
-    # An argument given by NumPy's name leaves its parameter's default in the positional list. From there on, pass all
+    # An argument given by another name leaves its parameter's default in the positional list. From there on, pass all
     # arguments by name.
-    places = [i for i, p in enumerate(op.params) if not others.keys().isdisjoint(NUMPY_NAMES.get(p.name, ()))]
+    renamed = {op.argument_names[name] for name in others}
+    places = [i for i, p in enumerate(op.params) if p.name in renamed]
     if places and places[0] < absent and args[places[0]] is op.params[places[0]].default:
         rest = zip(op.params[places[0] :], args[places[0] :], strict=False)
         kwargs = {**{p.name: value for p, value in rest if value is not p.default}, **kwargs}
@@ -322,8 +325,13 @@ def parse_args(op: Op, public: str, args: tuple, kwargs: dict) -> tuple[tuple, d
     known = [p.name for p in op.params]
     if "input" not in found and public.startswith("Tensor."):
         known = known[1:]
-    others = iter([name for name in known if name not in found])
-    named = {name if name in known or name == "out" else next(others, name): v for name, v in found.items()}
+    keywords = {p.name for p in op.params if p.kwonly} | {"out"}
+    others = iter([name for name in known if name not in found and name not in keywords])
+    if known and known[0] not in found and not public.startswith("Tensor."):
+        others = iter([name for name in known if name not in keywords])  # a form of its own: positions count
+        named = {name if name in keywords else next(others, name): v for name, v in found.items()}
+    else:
+        named = {name if name in known or name == "out" else next(others, name): v for name, v in found.items()}
     if strange := named.keys() - {"out", *known}:
         raise NotImplementedError(f"Could not run 'aten::{op.function_name}' with the argument '{min(strange)}'.")
     first = (named.pop(op.params[0].name),) if op.params and op.params[0].name in named else ()
@@ -342,7 +350,7 @@ def _match_any_form(op: Op, public: str, args: tuple, kwargs: dict) -> dict[str,
         for name in alike:
             if name != public and (found := _try_match(name, args, kwargs)) is not None:
                 return found
-        swaps = len(args) > 1 and any(form.deprecated for form in signatures(public))
+        swaps = not public.startswith("Tensor.") and len(args) > 1 and _is_number(args[1]) and any(form.deprecated for form in signatures(public))
         if swaps and (found := _try_match(public, (args[1], args[0], *args[2:]), kwargs)) is not None:
             return found
         raise

@@ -310,14 +310,18 @@ class Op(OpFacts):
         if not self.parsed_names:
             return {}
         own = [p.name for p in self.params]
+        positional = [p.name for p in self.params if not p.kwonly]
         found = {name: p for p in own for name in NUMPY_NAMES.get(p, ()) if name not in own}
         for public in self.parsed_names:
             for form in names_of_forms(public):
                 names = [name for _, name in form]
-                rest = iter([p for p in own[public.startswith("Tensor.") :] if p not in names])
+                rest = iter([p for p in positional[public.startswith("Tensor.") :] if p not in names])
                 for name in names:
-                    if name not in own and name != "out" and not iskeyword(name):
-                        found.setdefault(name, next(rest, ""))
+                    if name not in own and name not in ("out", *self.creation_options) and not iskeyword(name):
+                        target = found.setdefault(name, next(rest, ""))
+                        for other in NUMPY_NAMES.get(name, ()):
+                            if other not in own:
+                                found.setdefault(other, target)
         return found
 
     @cached_property

@@ -774,6 +774,10 @@ def nuclear_norm(F, input, dim, keepdim):
         >>> torch.nuclear_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
         tensor(7.)
     """
+    if isinstance(dim, bool):  # the form (input, keepdim)
+        dim, keepdim = (-2, -1), dim
+    if isinstance(dim, int) or len(dim) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dim}")
     return _matrix_norm(F, "linalg.matrix_norm", input, "nuc", tuple(dim), keepdim, None)
 
 

@@ -170,6 +170,7 @@ op(
 op(
     "expand(Tensor input, *size)",
     where="Tensor",
+    kwarg_aliases={"implicit": lambda function, given, implicit: function(**given)},  # of PyTorch's, without an effect
     tags=VIEW | KEEPS_DTYPE,
     vjp={"input": lambda F, g: g},
     shape_fn=_expand_meta,
@@ -341,7 +342,7 @@ op(
     """,
 )
 op(
-    "contiguous(Tensor input, memory_format=None)",
+    "contiguous(Tensor input, *, memory_format=None)",
     where="Tensor",
     tags=MAYBE_VIEW | KEEPS_DTYPE,
     vjp={"input": lambda F, g: g},

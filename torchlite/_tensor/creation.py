@@ -324,7 +324,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
     return out
 
 
-def as_tensor(data, dtype=None, device=None) -> Tensor:
+def as_tensor(data, *, dtype=None, device=None) -> Tensor:
     """Returns data as a tensor, on the same memory where dtype and device allow.
 
     Args:
@@ -361,7 +361,7 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     if not isinstance(data, (np.ndarray, list, tuple, int, float, complex, np.generic)):
         converted = _convert_foreign(data)
         if isinstance(converted, call.Tensor) or converted is not data and converted.flags.writeable:
-            return as_tensor(converted, dtype, device)
+            return as_tensor(converted, dtype=dtype, device=device)
         data = converted  # read-only memory, such as a column of a DataFrame, is copied
     return tensor(data, dtype=dtype, device=device)
 

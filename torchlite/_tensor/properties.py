@@ -178,7 +178,7 @@ class PropertyMethods(TensorSlots):
             else 0
         )
 
-    def is_contiguous(self, memory_format=contiguous_format) -> bool:
+    def is_contiguous(self, *, memory_format=contiguous_format) -> bool:
         """Returns whether the elements are contiguous in memory.
 
         Args:
@@ -212,7 +212,7 @@ class PropertyMethods(TensorSlots):
             raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
         shape, strides = tuple(self.shape), self.stride()
         ambiguous = ambiguity_check is True and (1 in shape or len(set(strides)) < len(strides))
-        if ambiguous or formats and sum(self.is_contiguous(f) for f in formats) != 1:
+        if ambiguous or formats and sum(self.is_contiguous(memory_format=f) for f in formats) != 1:
             raise RuntimeError(
                 "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
             )
