@@ -13,21 +13,19 @@ from __future__ import annotations
 import ast
 import gzip
 import importlib
-import inspect
 import os
 import pathlib
-import pickle
 import sys
 import types
 import warnings
 from typing import Any
 
-sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1]), str(pathlib.Path(__file__).resolve().parent)]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from record_public_names import SPACES
 from record_signatures import declared
 
-from tests.public_names import parser_calls
+from tests.public_names import parser_calls, python_signatures
 from torchlite._dispatch.arg_parser import Signature
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "tests" / "public_names"
@@ -38,6 +36,8 @@ STUB_TYPES = {
     "_dtype": "dtype", "_layout": "layout", "_size": "ints", "SymInt": "int", "DeviceLikeType": "device",
     "memory_format": "memory_format", "Any": "Any", "str": "str", "_device": "device",
 }  # fmt: skip
+# Modules beyond those whose names are recorded.
+MORE_SPACES = ("nn.utils.weight_norm", "nn.utils.spectral_norm", "optim.adam", "optim.sgd", "utils.data.dataloader")
 # Threads, streams of TorchScript and switches of the process, which no call may change.
 LEFT_OUT = {"fork", "wait", "set_num_interop_threads", "set_num_threads", "Tensor.__setstate__", "Tensor.set_"}
 
@@ -132,9 +132,32 @@ def outcomes(name: str, forms: list[str]) -> str:
     return digits.decode().ljust(len(todo), "x")
 
 
+def python_functions() -> list[str]:
+    """A line for each function and class in Python of the public modules: `nn.functional.relu: input inplace=False`."""
+    lines, seen = [], set()
+    for space in ("torch", *SPACES, *MORE_SPACES):
+        try:
+            home = python_signatures.module("torch", space)
+        except ImportError:
+            continue
+        for name, value in sorted(python_signatures.callables(home, "torch").items()):
+            text = python_signatures.described(value)
+            if text is None or (id(value), name) in seen:
+                continue
+            seen.add((id(value), name))
+            lines.append(f"{space}\t{name}\t{text}\n")
+    return lines
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
+    lines = python_functions()
+    with gzip.GzipFile(FOLDER / "signatures.txt.gz", "wb", mtime=0) as file:
+        file.write("".join(lines).encode())
+    print(f"{len(lines)} functions in Python")
     lines = []
+    if "--python" in sys.argv:
+        return
     for name, forms in sorted(c_functions().items()):
         lines.append(f"{name}\t{' | '.join(forms)}\t{outcomes(name, forms)}\n")
     with gzip.GzipFile(FOLDER / "parser.txt.gz", "wb", mtime=0) as file:

@@ -10,8 +10,8 @@ import pytest
 import torchlite as torch
 from torchlite._dispatch import NAMESPACES, REGISTRY
 from torchlite._dispatch.arg_parser import signatures
-from torchlite._dispatch.signature_table import lines
 from torchlite._dispatch.out_variants import check_out_dtype
+from torchlite._dispatch.signature_table import lines
 from torchlite._tensor import foreach
 
 pytestmark = pytest.mark.usefixtures("on_device")

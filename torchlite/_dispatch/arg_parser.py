@@ -350,7 +350,12 @@ def _match_any_form(op: Op, public: str, args: tuple, kwargs: dict) -> dict[str,
         for name in alike:
             if name != public and (found := _try_match(name, args, kwargs)) is not None:
                 return found
-        swaps = not public.startswith("Tensor.") and len(args) > 1 and _is_number(args[1]) and any(form.deprecated for form in signatures(public))
+        swaps = (
+            not public.startswith("Tensor.")
+            and len(args) > 1
+            and _is_number(args[1])
+            and any(form.deprecated for form in signatures(public))
+        )
         if swaps and (found := _try_match(public, (args[1], args[0], *args[2:]), kwargs)) is not None:
             return found
         raise

@@ -101,7 +101,9 @@ def _to_density(F, hist, edges):
     return hist / (hist.sum() * volume)
 
 
-@composite("histogram(Tensor input, bins=100, *, range=None, weight=None, density=False)", outputs=("hist", "bin_edges"))
+@composite(
+    "histogram(Tensor input, bins=100, *, range=None, weight=None, density=False)", outputs=("hist", "bin_edges")
+)
 def histogram(F, input, bins, range, weight, density):
     """Counts the elements in bins.
 

@@ -95,9 +95,9 @@ _OPERANDS = ("scalar", "scalar1", "tensor", "tensor1", "scalar2", "tensor2", "ot
 
 
 def result_type(*arrays_and_dtypes, **named) -> dtype:
-    """The dtype in which an arithmetic op combines tensors, dtypes and numbers (PyTorch: two tensors or numbers, by the names
-    of its signatures: `tensor` and `other`, `scalar` and `tensor`, `scalar1` and `scalar2`). TypeError for anything
-    else.
+    """The dtype in which an arithmetic op combines tensors, dtypes and numbers (PyTorch: two tensors or numbers, by
+    the names of its signatures: `tensor` and `other`, `scalar` and `tensor`, `scalar1` and `scalar2`). TypeError for
+    anything else.
 
     >>> import torchlite as torch
     >>> torch.result_type(torch.tensor([1, 2]), 1.0)

@@ -604,15 +604,7 @@ def is_storage(value: Any) -> bool:
 
 
 def from_file(
-    filename,
-    shared=None,
-    size=0,
-    *,
-    dtype=None,
-    layout=None,
-    device=None,
-    pin_memory=False,
-    requires_grad=False,
+    filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
 ) -> Any:
     """A flat tensor over a file's first `size` elements. With `shared`, writes go to the file, which is created or
     extended if necessary. RuntimeError if the file is missing or too short.
