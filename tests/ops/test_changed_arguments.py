@@ -18,6 +18,36 @@ load_rows()
 PATH = pathlib.Path(__file__).with_name("changed_arguments.txt.gz")
 
 
+# Arguments of which a value is taken here that PyTorch refuses, or that answer otherwise, by the reason.
+KNOWN = {
+    # Combinations that PyTorch's parser has no signature for; both arguments have their effect here.
+    ("arange", "step"), ("argsort", "stable"), ("sort", "stable"), ("clamp", "min"), ("clamp", "max"),
+    ("embedding_bag", "padding_idx"), ("hamming_window", "alpha"), ("hamming_window", "beta"),
+    ("kaiser_window", "beta"), ("set_", "storage_offset"), ("set_", "size"), ("set_", "stride"),
+    # `keepdim` without `dim`: sizes of 1, as for `dim=None`.
+    ("mean", "keepdim"), ("prod", "keepdim"), ("std", "keepdim"), ("sum", "keepdim"), ("var", "keepdim"),
+    # `torch.layer_norm` has it, and is the same function as `torch.nn.functional.layer_norm`.
+    ("layer_norm", "cudnn_enable"),
+    # Complex numbers that PyTorch's kernels lack, and dtypes that it does not check for results without values.
+    ("nansum", "dtype"), ("nanmean", "dtype"), ("fft_rfftfreq", "dtype"), ("softmax", "dtype"), ("log_softmax", "dtype"),
+    ("bartlett_window", "dtype"), ("blackman_window", "dtype"), ("hamming_window", "dtype"), ("hann_window", "dtype"),
+    ("kaiser_window", "dtype"),
+    # Names of a reduction, beside their numbers.
+    ("ctc_loss", "reduction"),
+    # Inputs outside of the op's domain: complex diagonals, a matrix that is not definite, an empty one that is not
+    # square. The order of unsorted elements is free.
+    ("cholesky_inverse", "upper"), ("linalg_cholesky_ex", "upper"), ("linalg_matrix_rank", "hermitian"),
+    ("topk", "sorted"),
+    # Random numbers of 2**32 values and more as float32.
+    ("randint", "dtype"),
+}  # fmt: skip
+# Arguments by which a result becomes random: devices draw other numbers than the CPU.
+RANDOM = {
+    ("bernoulli", "p"), ("bernoulli_", "p"), ("fractional_max_pool2d", "return_indices"),
+    ("fractional_max_pool3d", "return_indices"), ("rrelu", "training"), ("scaled_dot_product_attention", "dropout_p"),
+}  # fmt: skip
+
+
 def _read() -> dict[str, list[tuple[int, str, object, str]]]:
     found = defaultdict(list)
     with gzip.open(PATH, "rt") as file:
@@ -63,7 +93,10 @@ def verdict(row, index: int, argument: str, value, theirs: str, device: str) -> 
 @pytest.mark.filterwarnings("ignore")
 def test_each_argument_has_its_effect(name, device):
     row, wrong = ROWS[name], []
+    left_out = KNOWN if device == "cpu" else KNOWN | RANDOM
     for index, argument, value, theirs in RECORDED[name]:
+        if (name, argument) in left_out:
+            continue
         if found := verdict(row, index, argument, value, theirs, device):
             wrong.append(f"{row.labels[index]}, {argument}={value}: {found}")
     assert not wrong, "\n".join(wrong)

@@ -144,7 +144,7 @@ def ctc_loss_by_name(F, log_probs, targets, input_lengths, target_lengths, blank
 
 @composite(
     "ctc_loss(Tensor log_probs, Tensor targets, Tensor|Number input_lengths, Tensor|Number target_lengths, blank=0, "
-    "reduction=1, zero_infinity=False)",
+    "reduction=0, zero_infinity=False)",
     where="torch",
 )
 def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
