@@ -299,6 +299,11 @@ def _is_operand(value) -> bool:
     )
 
 
+def _is_matmul_operand(value) -> bool:
+    """True for what `@` takes as it is. An array, whose dtype it may change, is none."""
+    return not isinstance(value, np.ndarray) and _is_operand(value)
+
+
 def _matmul_foreign(tensor, other):
     """`tensor @ other` for an operand of another library."""
     return CALLBACKS.matmul_foreign(tensor, other)
@@ -360,6 +365,7 @@ GLOBALS.update(
     int64=int64,
     OPERANDS=_OPERANDS,
     is_operand=_is_operand,
+    is_matmul_operand=_is_matmul_operand,
     matmul_foreign=_matmul_foreign,
     wrong_self_error=_wrong_self_error,
     raise_freed_error=raise_freed_error,

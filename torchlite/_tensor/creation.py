@@ -76,17 +76,25 @@ def _unwrap_tensors(data):
     return data
 
 
-def _contains_tensor(data, outer: tuple = ()) -> bool:
-    """True if nested lists contain a Tensor. `outer`: ids of the enclosing lists, for lists that contain themselves."""
-    if isinstance(data, call.Tensor):
-        return True
-    if not isinstance(data, (list, tuple)) or id(data) in outer:
-        return False
-    outer = (*outer, id(data))
-    return any(
-        isinstance(item, call.Tensor) or (isinstance(item, (list, tuple)) and _contains_tensor(item, outer))
-        for item in data
-    )
+def _classes_of_items(data, outer: tuple = ()) -> set[type]:
+    """The classes of the items of nested lists. `outer`: ids of the enclosing lists, for lists that contain
+    themselves.
+    """
+    found = set(map(type, data))
+    if any(issubclass(cls, (list, tuple)) for cls in found) and id(data) not in outer:
+        for item in data:
+            if isinstance(item, (list, tuple)):
+                found |= _classes_of_items(item, (*outer, id(data)))
+    return found
+
+
+def _infer_from_items(data, classes: set[type]) -> Any:
+    """The dtype of a list with tensors or NumPy's numbers among its items: all items count."""
+    compute_sizes(data)
+    found = infer_dtype(data)
+    if found.category == dtypes.INT and np.bool_ in classes:
+        raise TypeError("'numpy.bool' object cannot be interpreted as an integer")
+    return found
 
 
 def _as_array(data, d, has_tensors: bool) -> tuple[np.ndarray, object]:
@@ -190,9 +198,10 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             data = _convert_foreign(data)
             if isinstance(data, call.Tensor):
                 return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
-        has_tensors = isinstance(data, (list, tuple)) and _contains_tensor(data)
-        if has_tensors and dtype is None:
-            dtype = infer_dtype(data)
+        classes = _classes_of_items(data) if isinstance(data, (list, tuple)) else set()
+        has_tensors = any(issubclass(cls, call.Tensor) for cls in classes)
+        if dtype is None and (has_tensors or any(issubclass(cls, (np.generic, np.ndarray)) for cls in classes)):
+            dtype = _infer_from_items(data, classes)
         array, data = _as_array(data, dtype, has_tensors)
         d = dtype or (
             get_default_dtype()
@@ -246,7 +255,7 @@ def _dtype_of_numpy_array(array: np.ndarray) -> Any:
             "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the "
             "memory."
         )
-    if not array.flags.forc and any(s < 0 for s in array.strides):
+    if any(s < 0 for s in array.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
             "currently supported. (You can probably work around this by making a copy of your array  with "
@@ -349,7 +358,6 @@ def as_tensor(data, *, dtype=None, device=None) -> Tensor:
         return data.to(device=device, dtype=dtype)
     if (
         isinstance(data, np.ndarray)
-        and all(s >= 0 for s in data.strides)
         and (data.flags.writeable or not is_read_only_buffer(data))
         and data.dtype.isnative
     ):

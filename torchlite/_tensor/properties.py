@@ -14,6 +14,8 @@ from .._types.devices import device
 from .._types.layouts import Size, channels_last, contiguous_format, memory_format, preserve_format, strided
 from .tensor_slots import TensorSlots
 
+_new_tuple = tuple.__new__  # makes a Size of a shape, which needs no checks
+
 
 class PropertyMethods(TensorSlots):
     """Properties of Tensor."""
@@ -25,7 +27,7 @@ class PropertyMethods(TensorSlots):
         """The sizes of the dimensions."""
         if TRACES and (found := trace_method("shape", self)) is not NotImplemented:
             return found
-        return Size(self._tl_memory.shape)
+        return _new_tuple(Size, self._tl_memory.shape)
 
     def size(self, dim=None):
         """Returns the shape, or the size of one dimension.
@@ -37,7 +39,7 @@ class PropertyMethods(TensorSlots):
             return found
         data = self._tl_memory
         if dim is None:
-            return Size(data.shape)
+            return _new_tuple(Size, data.shape)
         if not data.ndim:
             raise IndexError("Dimension specified as " + str(dim) + " but tensor has no dimensions")
         return data.shape[wrap_dim(dim, data.ndim)]

@@ -58,6 +58,12 @@ class dtype:
         )
         self._np: np.dtype | None = None
 
+    def __eq__(self, other: object) -> bool:
+        # False, and not NotImplemented: NumPy's dtypes would compare the values that both describe.
+        return self is other
+
+    __hash__ = object.__hash__
+
     @property
     def np(self) -> np.dtype:
         """The NumPy dtype of the same values.

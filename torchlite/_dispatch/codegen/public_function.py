@@ -435,7 +435,8 @@ def _write_operands(source: Source, op: Op, dunder: str, tensor: str, other: str
     with source.block(f"if not isinstance({tensor}, Tensor):"):
         source.line(f"raise wrong_self_error({dunder!r}, {tensor})")
     source.comment("Python asks the other operand's class where the op does not take it.")
-    with source.block(f"if {other}.__class__ not in OPERANDS and not is_operand({other}):"):
+    takes = "is_matmul_operand" if dunder == "__matmul__" else "is_operand"
+    with source.block(f"if {other}.__class__ not in OPERANDS and not {takes}({other}):"):
         foreign = f"matmul_foreign({tensor}, {other})" if dunder == "__matmul__" else "NotImplemented"
         source.line(f"return {foreign}")
     source.line(f"return {op.name}__function({', '.join(p.name for p in op.params[:2])})")
