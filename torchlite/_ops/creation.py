@@ -41,10 +41,7 @@ op(
     "_triu_indices(rows, columns, offset, dtype)",
     where="",
     tags=NONDIFF,
-    shape_fn=lambda rows, columns, offset, dtype: (
-        (2, rows * columns - tril_size(rows, columns, offset - 1)),
-        dtype,
-    ),
+    shape_fn=lambda rows, columns, offset, dtype: ((2, rows * columns - tril_size(rows, columns, offset - 1)), dtype),
 )
 
 

@@ -70,7 +70,7 @@ def _unwrap_tensors(data):
     if isinstance(data, call.Tensor):
         if data.numel() != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
-        return data.numpy(force=True).reshape(())[()] if data.dtype.is_floating_point else data.item()
+        return data._host_array(force=True).reshape(())[()] if data.dtype.is_floating_point else data.item()
     if isinstance(data, (list, tuple)):
         return [_unwrap_tensors(item) for item in data]
     return data
@@ -356,11 +356,7 @@ def as_tensor(data, *, dtype=None, device=None) -> Tensor:
     dtype = None if dtype is None else as_argument(dtype, "as_tensor")
     if isinstance(data, call.Tensor):
         return data.to(device=device, dtype=dtype)
-    if (
-        isinstance(data, np.ndarray)
-        and (data.flags.writeable or not is_read_only_buffer(data))
-        and data.dtype.isnative
-    ):
+    if isinstance(data, np.ndarray) and (data.flags.writeable or not is_read_only_buffer(data)) and data.dtype.isnative:
         return from_numpy(data).to(device=device or get_default_device(), dtype=dtype)
     if _is_cuda_array(data):
         return from_foreign(data).to(device=device, dtype=dtype)

@@ -79,7 +79,7 @@ def as_array(value: Any) -> tuple[Any, str]:
 
         library = importlib.import_module(type(value).__module__.partition(".")[0])
         value = value.view(library.int16 if name == "bfloat16" else library.uint8)
-    array = value.numpy()
+    array = value._host_array()
     return array, name
 
 
