@@ -19,7 +19,8 @@ from .op_db import Row
 # Other values of arguments whose default does not say what they may be, by name. "dtype:" names a dtype.
 _BY_NAME: dict[str, tuple[Any, ...]] = {
     "dim": (0, 1), "axis": (0, 1), "dtype": ("dtype:float32", "dtype:complex64"), "reduction": ("sum", "none"),
-    "norm": ("ortho", "forward"), "mode": ("reflect", "nearest", "bilinear", "max"), "rounding_mode": ("floor", "trunc"),
+    "norm": ("ortho", "forward"), "mode": ("reflect", "nearest", "bilinear", "max"),
+    "rounding_mode": ("floor", "trunc"),
     "interpolation": ("lower", "higher"), "side": ("left", "right"), "approximate": ("tanh",), "UPLO": ("U",),
     "padding_mode": ("border", "reflection"), "pad_mode": ("constant",), "indexing": ("xy",), "ord": (1, 2),
     "correction": (0, 2), "n": (3, 5), "s": ((3,),), "atol": (0.5,), "rtol": (0.5,), "eps": (0.25,), "min": (0.5,),

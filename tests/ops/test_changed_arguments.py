@@ -29,7 +29,8 @@ KNOWN = {
     # `torch.layer_norm` has it, and is the same function as `torch.nn.functional.layer_norm`.
     ("layer_norm", "cudnn_enable"),
     # Complex numbers that PyTorch's kernels lack, and dtypes that it does not check for results without values.
-    ("nansum", "dtype"), ("nanmean", "dtype"), ("fft_rfftfreq", "dtype"), ("softmax", "dtype"), ("log_softmax", "dtype"),
+    ("nansum", "dtype"), ("nanmean", "dtype"), ("fft_rfftfreq", "dtype"), ("softmax", "dtype"),
+    ("log_softmax", "dtype"),
     ("bartlett_window", "dtype"), ("blackman_window", "dtype"), ("hamming_window", "dtype"), ("hann_window", "dtype"),
     ("kaiser_window", "dtype"),
     # Names of a reduction, beside their numbers.

@@ -1,4 +1,4 @@
-"""Arguments of unusual types: NumPy's numbers in lists, sizes, indices and devices (answers recorded from torch 2.13)."""
+"""Arguments of unusual types: NumPy's numbers in lists, sizes, indices and devices (recorded from torch 2.13)."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ import numpy as np
 from .._dispatch import call, table_of
 from .._dispatch.autograd_graph import autograd_meta_of
 from .._dispatch.callbacks import CALLBACKS
-from .._dispatch.dispatch_state import GLOBALS
+from .._dispatch.dispatch_state import GLOBALS, MODE, OVERRIDES
 from .._dispatch.error_translation import filter_traceback
-from .._dispatch.interceptors import call_function_mode
+from .._dispatch.interceptors import call_function_mode, torch_function_disabled
 from .._dispatch.shape_and_value_checks import set_requires_grad
 from .._dispatch.tracing import THREAD, TRACES
 from .._types import dtypes
@@ -21,7 +21,7 @@ from .._types.dtypes import as_argument, from_np, get_default_dtype
 from .._types.layouts import Size
 from .interop import from_dlpack as _from_dlpack
 from .interop import from_foreign, is_capsule, is_foreign
-from .nested_sequences import compute_sizes, infer_dtype, is_sequence, to_array, warn_list_of_arrays
+from .nested_sequences import compute_sizes, from_plain_items, infer_dtype, is_sequence, to_array, warn_list_of_arrays
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -129,6 +129,18 @@ def _as_array(data, d, has_tensors: bool) -> tuple[np.ndarray, object]:
     return array, data
 
 
+def _convert_data(data, dtype) -> tuple[np.ndarray, dtypes.dtype]:
+    """Python data of any kind as an array that holds it until it is cast to a dtype, and that dtype."""
+    classes = _classes_of_items(data) if isinstance(data, (list, tuple)) else set()
+    has_tensors = any(issubclass(cls, call.Tensor) for cls in classes)
+    if dtype is None and (has_tensors or any(issubclass(cls, (np.generic, np.ndarray)) for cls in classes)):
+        dtype = _infer_from_items(data, classes)
+    array, data = _as_array(data, dtype, has_tensors)
+    if dtype is None and array.size == 0 and not isinstance(data, np.ndarray) and array.dtype.kind == "f":
+        dtype = get_default_dtype()
+    return array, dtype or _infer_dtype(array, data)
+
+
 def _is_storage(data) -> bool:
     """True if the data is a storage; the storage classes are imported only if one exists."""
     return data.__class__.__name__.endswith("Storage") and hasattr(data, "_tensor")
@@ -170,6 +182,9 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         `torch.as_tensor`, `torch.from_numpy`.
     """
     try:
+        if OVERRIDES and not MODE.plain:  # which no class overrides
+            with torch_function_disabled():
+                return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
         if GLOBALS["INTERCEPTORS"]:
             given = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "pin_memory": pin_memory}
             if (found := call_function_mode(tensor, (data,), given)) is not NotImplemented:
@@ -198,17 +213,9 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             data = _convert_foreign(data)
             if isinstance(data, call.Tensor):
                 return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
-        classes = _classes_of_items(data) if isinstance(data, (list, tuple)) else set()
-        has_tensors = any(issubclass(cls, call.Tensor) for cls in classes)
-        if dtype is None and (has_tensors or any(issubclass(cls, (np.generic, np.ndarray)) for cls in classes)):
-            dtype = _infer_from_items(data, classes)
-        array, data = _as_array(data, dtype, has_tensors)
-        d = dtype or (
-            get_default_dtype()
-            if array.size == 0 and not isinstance(data, np.ndarray) and array.dtype.kind == "f"
-            else _infer_dtype(array, data)
-        )
-        if not isinstance(data, (np.ndarray, np.generic)) and array.size:
+        plain = from_plain_items(data, dtype) if data.__class__ is list or data.__class__ is tuple else None
+        array, d = _convert_data(data, dtype) if plain is None else plain
+        if array.dtype != d.np and array.size and not isinstance(data, (np.ndarray, np.generic)):
             _check_value_range(array, d)
         table = _default_kernel_table(device)
         array = np.ascontiguousarray(array.astype(d.np, copy=False)) if array.ndim else array.astype(d.np)
@@ -349,6 +356,9 @@ def as_tensor(data, *, dtype=None, device=None) -> Tensor:
     See also:
         `torch.tensor`, which copies.
     """
+    if OVERRIDES and not MODE.plain:
+        with torch_function_disabled():
+            return as_tensor(data, dtype, device)
     if GLOBALS["INTERCEPTORS"]:
         found = call_function_mode(as_tensor, (data,), {"dtype": dtype, "device": device})
         if found is not NotImplemented:
@@ -395,6 +405,9 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
     See also:
         `torch.as_tensor`.
     """
+    if OVERRIDES and not MODE.plain:
+        with torch_function_disabled():
+            return asarray(obj, dtype=dtype, device=device, copy=copy, requires_grad=requires_grad)
     if GLOBALS["INTERCEPTORS"]:
         given = {"dtype": dtype, "device": device, "copy": copy, "requires_grad": requires_grad}
         if (found := call_function_mode(asarray, (obj,), given)) is not NotImplemented:

@@ -12,6 +12,7 @@ from torchlite._types.dtypes import from_np
 
 from . import cache_blocking
 from .blas import single_threaded
+from .half_casts import cast_half
 from .threaded_copy import copy_row_major
 
 F32, F64 = np.dtype("f4"), np.dtype("f8")
@@ -43,11 +44,11 @@ def is_half(dtype):
 def run_in_float32(kernel, *args, **kwargs):
     """Run a kernel on float32 copies of half-precision arrays and narrow its results."""
     dtype = next(a.dtype for a in args if isinstance(a, np.ndarray) and is_half(a.dtype))
-    wide = [a.astype(F32) if isinstance(a, np.ndarray) and is_half(a.dtype) else a for a in args]
+    wide = [cast_half(a, F32) if isinstance(a, np.ndarray) and is_half(a.dtype) else a for a in args]
     out = kernel(*wide, **kwargs)
     if isinstance(out, tuple):
-        return tuple(None if o is None else np.asarray(o).astype(dtype) for o in out)
-    return np.asarray(out).astype(dtype)
+        return tuple(None if o is None else cast_half(np.asarray(o), dtype) for o in out)
+    return cast_half(np.asarray(out), dtype)
 
 
 def _move_dim_to_rows(x, dim):
