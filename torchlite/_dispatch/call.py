@@ -158,7 +158,7 @@ def normalize_args(op: Op, args: tuple, kwargs: dict, more: tuple) -> tuple[tupl
         or any(value is ABSENT for value in args)
         or any(value is ABSENT for value in kwargs.values())
     ):
-        return _load_arg_parser().to_record_args(op, args, kwargs, op.numpy_names, more)
+        return _load_arg_parser().to_record_args(op, args, kwargs, tuple(op.argument_names), more)
     return args, kwargs
 
 

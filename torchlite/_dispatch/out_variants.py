@@ -126,6 +126,8 @@ def write_outputs(op: Op, result, out, values):
     arguments.
     """
     if out.__class__ in (tuple, list) or isinstance(result, tuple):
+        if not isinstance(out, (tuple, list)):
+            raise TypeError(f"{op.name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")
         if len(out) != len(result):
             raise TypeError(f"expected tuple of {len(result)} elements but got {len(out)}")
         for place, (r, o) in enumerate(zip(result, out, strict=True)):

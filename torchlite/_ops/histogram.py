@@ -124,12 +124,14 @@ def _to_density(F, hist, edges):
     return hist / (hist.sum() * volume)
 
 
-@composite("histogram(Tensor input, bins, *, range=None, weight=None, density=False)", outputs=("hist", "bin_edges"))
+@composite(
+    "histogram(Tensor input, bins=100, *, range=None, weight=None, density=False)", outputs=("hist", "bin_edges")
+)
 def histogram(F, input, bins, range, weight, density):
     """Counts the elements in bins.
 
     Args:
-        bins: The number of bins of equal width, or a tensor of the ascending edges.
+        bins: The number of bins of equal width, or a tensor of the ascending edges. Default: 100.
         range: The bounds of bins of equal width. Default: the input's.
         weight: The weight of each element. Default: 1.
         density: Whether the result is a probability density. Default: ``False``.
@@ -152,7 +154,7 @@ def histogram(F, input, bins, range, weight, density):
 
 
 @composite(
-    "histogramdd(Tensor input, bins, *, range=None, weight=None, density=False)",
+    "histogramdd(Tensor input, bins, range=None, weight=None, density=False)",
     where="torch",
     outputs=("hist", "bin_edges"),
 )

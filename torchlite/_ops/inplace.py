@@ -79,7 +79,7 @@ def _fill_by_kernel(input, value):
     return input
 
 
-@composite("copy_(Tensor input, src, non_blocking=False)", where="Tensor")
+@composite("copy_(Tensor input, src, non_blocking=False)", where="Tensor", kwarg_aliases={"other": "src", "x2": "src"})
 def copy_(F, input, src, non_blocking):
     """Copies the elements of another tensor into this one, broadcast and converted.
 

@@ -96,13 +96,13 @@ class _ConjNegView(Tensor):
         self._tl_memory = self._plain_tensor_on_memory().share_memory_()._tl_array
         return self
 
-    def numpy(self, *, force: bool = False):
+    def _host_array(self, force: bool = False):
         if not force:
             bit, name = ("conjugate", "conj") if self._tl_signs & CONJ else ("negative", "neg")
             raise RuntimeError(
                 f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.resolve_{name}().numpy() instead."
             )
-        return call.wrap_array(self._tl_kernels, self._tl_array, self.dtype).numpy(force=True)
+        return call.wrap_array(self._tl_kernels, self._tl_array, self.dtype)._host_array(force=True)
 
     def __dlpack__(self, **keywords):
         if self._tl_node is not None:
