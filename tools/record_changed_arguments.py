@@ -1,4 +1,4 @@
-"""Record PyTorch's answers to the op table's samples with one argument changed, for tests/ops/test_changed_arguments.py.
+"""Record PyTorch's answers to the op table's samples with one argument changed for tests/ops/test_changed_arguments.py.
 
 usage: python tools/record_changed_arguments.py     (needs the extra `oracle`)
 

@@ -1,5 +1,6 @@
-"""The losses in `torch`: those of `torch.nn.functional` with the reduction as an int (0 none, 1 mean, 2 sum). It is none
-by default: PyTorch's parser reads the name of its default, the mean, as 0.
+"""The losses in `torch`: those of `torch.nn.functional` with the reduction as an int (0 none, 1 mean, 2 sum).
+
+It is none by default: PyTorch's parser reads the name of its default, the mean, as 0.
 """
 
 from __future__ import annotations
