@@ -161,6 +161,7 @@ def _max_with_indices(input, count, reduce_axis):
         x, place = reduce_axis(x, i, axis)
         along = place * math.prod(input.shape[axis + 1 :])
         index = along if index is None else along + xp.take_along_axis(index, place, axis)
+    x = x.copy() if base_owner(x) is base_owner(input) else x
     return x if x.dtype == input.dtype else x.astype(input.dtype), xp.ascontiguousarray(index)
 
 
@@ -312,6 +313,8 @@ def _adaptive_avg_pool(input, output_size):
     x, first = _cast_half_to_float(input), input.ndim - len(output_size)
     if max(output_size, default=0) == 1 and min(output_size) == 1:
         return x.mean(axis=tuple(range(first, x.ndim)), keepdims=True, dtype=x.dtype).astype(input.dtype)
+    if 0 in output_size:
+        return xp.empty((*input.shape[:first], *output_size), input.dtype)
     for axis, out in enumerate(output_size, first):
         n = x.shape[axis]
         if n % out == 0:
