@@ -131,7 +131,8 @@ def l1_loss(F, input, target, size_average, reduce, reduction, weight):
 
 def _huber(F, input, target, delta):
     error = F.abs(input - target)
-    return F.where(error < delta, error * error * 0.5, (error - 0.5 * delta) * delta)
+    near = F.clamp(error, max=delta)  # error^2 / 2 where the error is near, else delta (error - delta / 2)
+    return near * (error - near * 0.5)
 
 
 @composite(f"smooth_l1_loss(Tensor input, Tensor target, {LEGACY}, beta=1.0)", where="nn.functional")
