@@ -328,7 +328,8 @@ CONV_ROWS: dict[str, Row] = {
 _OPS_PREPARE = (
     "torch.set_grad_enabled(False); x = torch.rand(316, 316) + .1; y = torch.rand(316, 316) + .1; s = x[0];"
     "n = torch.randint(1, 9, (316, 316)); k = torch.randint(0, 316, (316, 316)); b = x > .5; v = torch.rand(100000);"
-    "q = torch.rand(64, 64) + torch.eye(64) * 9; c = torch.complex(x, y); h = x.half(); i = torch.randint(0, 316, (100,));"
+    "q = torch.rand(64, 64) + torch.eye(64) * 9; c = torch.complex(x, y); h = x.half();"
+    "i = torch.randint(0, 316, (100,));"
     "im = torch.rand(4, 8, 56, 56); e = torch.rand(8, 40, 312); w = torch.rand(312, 312); z = x.clone()"
 )
 _OPS = """

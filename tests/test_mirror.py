@@ -35,7 +35,7 @@ ABOUT_THE_REPOSITORY = {
 # Files named for a subject of their room that no module of it is named for.
 SUBJECTS = {
     "C": "reexports",
-    "autograd": "compositions in_place reference_cycles views",
+    "autograd": "compositions errors_and_warnings in_place reference_cycles views",
     "backends/numpy": "fork",
     "backends/opencl": "processes",
     "cuda": "backend_flags devices interop on_simulator unavailable",
@@ -51,7 +51,7 @@ SUBJECTS = {
     "jit": "loaded_indexing object_lifetimes operator_versions",
     "multiprocessing": "killed_processes",
     "nn": "argument_checks docstrings interpolate_uint8 layers reserved_attributes",
-    "ops": "argument_checks edge_values error_messages half_precision saved_tensors",
+    "ops": "argument_checks edge_values error_messages half_precision nodes saved_tensors second_derivatives",
     "optim": "capturable formulas grad_scaling optimizers subclasses",
     "sparse": "recorded_answers",
     "stubs": "type_checked_programs",

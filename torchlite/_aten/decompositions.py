@@ -593,6 +593,11 @@ def find_decomposition(overload: Any) -> Callable | None:
     return _decompose_in_place(overload)
 
 
+def find_any_decomposition(overload: Any) -> Callable:
+    """Return the decomposition of an overload, also one to ops that are no core ATen ops."""
+    return find_decomposition(overload) or _decompose_composite(overload)
+
+
 def all_decompositions() -> dict[Any, Callable]:
     """Return the decompositions of all overloads that have one."""
     found = {}

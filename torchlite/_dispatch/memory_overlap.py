@@ -9,9 +9,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from .._types.dtypes import bool_, uint8
+from .._types.dtypes import FLOAT, bool_, uint8
 from .backend import owner_of
 from .callbacks import CALLBACKS
+from .dispatch_state import LEAF, MODE
 from .op_record import Op
 
 _INTERNAL_OVERLAP_MESSAGE = (
@@ -30,6 +31,20 @@ def has_internal_overlap(raw: Any) -> bool:
     return (
         0 in strides and any(s == 0 and n > 1 for n, s in zip(raw.shape, strides, strict=True)) and 0 not in raw.shape
     )
+
+
+def is_unsafe_target(tensor: Any) -> bool:
+    """True if a view's elements share memory, or its base requires a gradient since after the view was made."""
+    return has_internal_overlap(tensor._tl_array) or has_leaf_base(tensor)
+
+
+def has_leaf_base(tensor: Any) -> bool:
+    """True if a tensor is a view, without a history, of a leaf that requires a gradient."""
+    found = tensor._tl_meta
+    if found is None or tensor._tl_node is not None or not MODE.grad:
+        return False
+    base = found[0] if found.__class__ is tuple else found.base
+    return base is not None and base._tl_node is LEAF and tensor.dtype.category >= FLOAT
 
 
 def _byte_range(table: Any, raw: Any) -> tuple[int, int] | None:

@@ -8,6 +8,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,10 @@ from .autograd_graph import (
     view_meta,
 )
 from .callbacks import CALLBACKS
-from .dispatch_state import GLOBALS
+from .dispatch_state import GLOBALS, OVERRIDES
 from .interceptors import find_torch_function_override
-from .memory_overlap import has_internal_overlap, has_partial_overlap
+from .memory_overlap import has_partial_overlap, is_unsafe_target
+from .node_names import REFLECTED, mark_reflected, show_composite
 from .op_record import ABSENT, NAMESPACES, REGISTRY, Op
 
 _function_lock = fork_locks.acquire_before_fork(threading.RLock())  # of functions
@@ -47,6 +49,30 @@ def function_for(op: Op):
                 if op.function is None:  # no handler of a signal was first
                     op.function = made
     return op.function
+
+
+def method_for(op: Op):
+    """`Tensor.<op>`: where there is a function of that name too, another object with the same code, since programs tell
+    `torch.add` from `torch.Tensor.add`.
+    """
+    if "torch" not in op.where.split() and "torch." not in op.alias:
+        return function_for(op)
+    method = _copy_function(op, "method", _package_name())
+    method.__qualname__ = f"Tensor.{method.__name__}"
+    return method
+
+
+def _copy_function(op: Op, kind: str, module: str):
+    """The op's function as another object, which is itself what it passes on to interceptors."""
+    function = function_for(op)
+    own, name = f"{op.name}__{kind}", f"{op.name}__function"
+    code = function.__code__.replace(co_names=tuple(own if n == name else n for n in function.__code__.co_names))
+    copy: Any = FunctionType(code, function.__globals__, function.__name__, function.__defaults__)
+    copy.__kwdefaults__, copy.__module__ = function.__kwdefaults__, module
+    copy.__dict__.update(function.__dict__)
+    copy.__doc__, copy.__annotations__ = function.__doc__, function.__annotations__
+    GLOBALS[own] = copy
+    return copy
 
 
 def signature_of(op: Op) -> inspect.Signature:
@@ -262,7 +288,7 @@ def _make_reflected_operator(op: Op, function, dunder: str):
             raise _wrong_self_error(dunder, self)
         if other.__class__ not in _OPERANDS and not _is_operand(other):
             return NotImplemented
-        return function(other, self)
+        return mark_reflected(function(other, self))
 
     first, second = op.params[:2]
     if op.is_implicit or not takes_scalar(op, first) or second.kind != "number":
@@ -348,13 +374,17 @@ GLOBALS.update(
     NODE_CREATED_HOOK=None,
     int64=int64,
     OPERANDS=_OPERANDS,
+    OVERRIDES=OVERRIDES,
     is_operand=_is_operand,
     matmul_foreign=_matmul_foreign,
     wrong_self_error=_wrong_self_error,
     raise_freed_error=raise_freed_error,
+    show_composite=show_composite,
+    mark_reflected=mark_reflected,
+    REFLECTED=REFLECTED,
     has_partial_overlap=has_partial_overlap,
     find_torch_function_override=find_torch_function_override,
-    has_internal_overlap=has_internal_overlap,
+    is_unsafe_target=is_unsafe_target,
 )
 
 
@@ -364,4 +394,9 @@ def namespace_function(space: str, name: str):
     record = NAMESPACES.get(space, {}).get(name)
     if record is None:
         raise AttributeError(name)
+    if space == "nn.functional" and "torch" in record.where.split():
+        from .override_calls import python_calls
+
+        if f"{space}.{name}" in python_calls():  # PyTorch has two functions of that name
+            return _copy_function(record, "functional", f"{_package_name()}.{space}")
     return function_for(record)

@@ -218,7 +218,9 @@ class OpFacts:
     check: Callable | None = None  # refuses some arguments: called with them before promotion
     base_op: str = ""  # the op that it equals if its keywords are absent
     sparse_grad_param: str = ""  # the argument that, if true, requests a sparse gradient
-    node_name: str | Callable[[Any], str] = ""  # PyTorch's name of the node, or a function that returns it for a node
+    # PyTorch's name of the node, or the graph of nodes that it has (`node_names.py`); a function that returns it for a
+    # node or a composite's call; or a pair, of which the second is that where the first argument is a number.
+    node_name: str | tuple[str, str] | Callable[[Any], str] = ""
     out: Out = Out()
     overlap: Overlap = Overlap()
     varargs_required: bool = False  # a call without any of the arguments `*dims` is an error

@@ -7,6 +7,7 @@ from torchlite._dispatch import NONDIFF, Out, Overlap, composite, memory_layout,
 from torchlite._dispatch.shapes import wrap_dims
 
 from ._gradient_helpers import make_missing_derivative_formula, to_named_tuple
+from .node_graphs import trapezoid_graph
 
 op(
     "histc(Tensor input, bins=100, min=0, max=0)",
@@ -217,7 +218,9 @@ def _trapezoids(F, y, x, dx, dim, name):
     return pairs * _sample_spacing(F, y, x, dx, dim, name) / 2
 
 
-@composite("trapezoid(Tensor y, x=None, *, dx=None, dim=-1)", where="torch", alias="trapz")
+@composite(
+    "trapezoid(Tensor y, x=None, *, dx=None, dim=-1)", where="torch", alias="trapz", node_name=trapezoid_graph(False)
+)
 def trapezoid(F, y, x, dx, dim):
     """Computes an integral by the trapezoidal rule.
 
@@ -242,7 +245,12 @@ def trapezoid(F, y, x, dx, dim):
     return F.sum(_trapezoids(F, y, x, dx, dim, "trapezoid"), dim)
 
 
-@composite("cumulative_trapezoid(Tensor y, x=None, *, dx=None, dim=-1)", where="torch", layout=memory_layout.contiguous)
+@composite(
+    "cumulative_trapezoid(Tensor y, x=None, *, dx=None, dim=-1)",
+    where="torch",
+    layout=memory_layout.contiguous,
+    node_name=trapezoid_graph(True),
+)
 def cumulative_trapezoid(F, y, x, dx, dim):
     """Computes the running integral by the trapezoidal rule.
 

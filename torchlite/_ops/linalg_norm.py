@@ -15,6 +15,7 @@ from ._linalg_common import (
     is_low,
     swap_last_dims,
 )
+from .node_graphs import condition_number_graph, distances_graph, matrix_norm_graph, norm_except_dim_graph
 
 _REAL = {complex64: float32, complex128: float64}
 INFINITY = float("inf")
@@ -124,7 +125,10 @@ def _vector_norm(F, name, x, ord, dim, keepdim, dtype):
 
 
 @composite(
-    "linalg_vector_norm(Tensor input, ord=2, dim=None, keepdim=False, *, dtype=None)", where="linalg", out=Out("same")
+    "linalg_vector_norm(Tensor input, ord=2, dim=None, keepdim=False, *, dtype=None)",
+    where="linalg",
+    out=Out("same"),
+    node_name="LinalgVectorNormBackward0(input)",
 )
 def linalg_vector_norm(F, x, ord, dim, keepdim, dtype):
     r"""Computes vector norms.
@@ -210,6 +214,7 @@ def _largest_or_smallest_magnitude(F, x, ord, dim, keepdim):
     "linalg_matrix_norm(Tensor input, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None)",
     where="linalg",
     out=Out("same", "linalg.{short} expected out tensor dtype {want} but got: {got}"),
+    node_name=matrix_norm_graph,
 )
 def linalg_matrix_norm(F, A, ord, dim, keepdim, dtype):
     """Computes matrix norms.
@@ -312,7 +317,13 @@ def norm(F, input, p, dim, keepdim, out, dtype):
     return result if out is None else out.copy_(result)
 
 
-@composite("renorm(Tensor input, p, dim, maxnorm)", tags=INPLACE, layout=memory_layout.contiguous, out=Out("same"))
+@composite(
+    "renorm(Tensor input, p, dim, maxnorm)",
+    tags=INPLACE,
+    layout=memory_layout.contiguous,
+    out=Out("same"),
+    node_name="RenormBackward0(input)",
+)
 def renorm(F, input, p, dim, maxnorm):
     """Scales slices along a dimension down to a maximal norm; shorter ones stay.
 
@@ -339,7 +350,7 @@ def renorm(F, input, p, dim, maxnorm):
 # --- condition, rank ------------------------------------------------------------------------------
 
 
-@composite("linalg_cond(Tensor input, p=None)", where="linalg", out=CASTABLE_OUT)
+@composite("linalg_cond(Tensor input, p=None)", where="linalg", out=CASTABLE_OUT, node_name=condition_number_graph)
 def linalg_cond(F, A, p):
     r"""Computes the condition numbers of matrices.
 
@@ -480,6 +491,7 @@ _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "dono
     where="torch",
     out=Out(supported=False),
     keywords_from=2,
+    node_name=distances_graph,
 )
 def cdist(F, x1, x2, p, compute_mode):
     """Computes the distances between the rows of two matrices in a :math:`p`-norm.
@@ -518,7 +530,7 @@ def cdist(F, x1, x2, p, compute_mode):
     return F._cdist_core(x1, x2, float(p))
 
 
-@composite("pdist(Tensor input, p=2.0)", where="torch", alias="nn.functional.pdist")
+@composite("pdist(Tensor input, p=2.0)", where="torch", alias="nn.functional.pdist", node_name="PdistBackward0(input)")
 def pdist(F, input, p):
     """Computes the distances between all pairs of rows of a matrix in a :math:`p`-norm.
 
@@ -727,7 +739,7 @@ def linalg_diagonal(F, A, offset, dim1, dim2):
 # --- older names ----------------------------------------------------------------------------------
 
 
-@composite("dist(Tensor input, Tensor other, p=2)")
+@composite("dist(Tensor input, Tensor other, p=2)", node_name="DistBackward0(input, other)")
 def dist(F, input, other, p):
     """Computes the :math:`p`-norm of the difference of two tensors.
 
@@ -745,7 +757,9 @@ def dist(F, input, other, p):
     return _vector_norm(F, "linalg.vector_norm", input - other, p, None, False, None)
 
 
-@composite("frobenius_norm(Tensor input, dim, keepdim=False)", where="torch", out=Out("same"))
+@composite(
+    "frobenius_norm(Tensor input, dim, keepdim=False)", where="torch", out=Out("same"), node_name="NormBackward1(input)"
+)
 def frobenius_norm(F, input, dim, keepdim):
     """Computes the Frobenius norm. For older programs; see `torch.linalg.matrix_norm`.
 
@@ -763,6 +777,7 @@ def frobenius_norm(F, input, dim, keepdim):
     "nuclear_norm(Tensor input, dim=(-2, -1), keepdim=False)",
     where="torch",
     out=Out("same", "linalg.matrix_norm expected out tensor dtype {want} but got: {got}"),
+    node_name=matrix_norm_graph,
 )
 def nuclear_norm(F, input, dim, keepdim):
     """Computes the sum of the singular values. For older programs; see `torch.linalg.matrix_norm`.
@@ -777,7 +792,7 @@ def nuclear_norm(F, input, dim, keepdim):
     return _matrix_norm(F, "linalg.matrix_norm", input, "nuc", tuple(dim), keepdim, None)
 
 
-@composite("norm_except_dim(Tensor v, pow=2, dim=0)", where="torch")
+@composite("norm_except_dim(Tensor v, pow=2, dim=0)", where="torch", node_name=norm_except_dim_graph)
 def norm_except_dim(F, v, pow, dim):
     """Computes norms over all dimensions but one, as weight normalization divides by.
 

@@ -2,6 +2,8 @@
 
 from torchlite._dispatch import composite, memory_layout, op
 
+from .node_graphs import pad_graph
+
 
 def _padded_shape(shape, pad):
     shape = list(shape)
@@ -136,7 +138,12 @@ def _check_padding_mode(input, pad, mode):
             raise RuntimeError(f"input ({words}) is too small. Calculated output {made}")
 
 
-@composite("pad(Tensor input, pad, mode='constant', value=None)", where="nn.functional", layout=memory_layout.padding)
+@composite(
+    "pad(Tensor input, pad, mode='constant', value=None)",
+    where="nn.functional",
+    layout=memory_layout.padding,
+    node_name=pad_graph,
+)
 def pad(F, input, pad, mode, value):
     """Adds a border around the last dimensions.
 

@@ -171,7 +171,7 @@ op(
 
 def _normal_node_name(node):
     mean, std = (edge is not None for edge in node._edges[1:])
-    return f"NormalBackward{3 if mean and std else 2 if std else 1}"
+    return "NormalBackward3(mean, std)" if mean and std else "NormalBackward2(std)" if std else "NormalBackward1(mean)"
 
 
 op(
@@ -192,7 +192,7 @@ op(
 def _random_fill_node_name(node):
     """The name of the in-place op that drew the numbers."""
     record = REGISTRY[saved_argument(node, "name")]
-    return record.node_name or default_node_name(record)
+    return f"{default_node_name(record)}(input)"
 
 
 op(

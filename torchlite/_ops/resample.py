@@ -7,6 +7,8 @@ import warnings
 from torchlite._dispatch import composite, memory_layout, op
 from torchlite._types.dtypes import uint8
 
+from .node_graphs import grid_sample_graph, resize_graph
+
 # -- interpolation ---------------------------------------------------------------------------------
 
 op(
@@ -21,6 +23,7 @@ op(
     doc="The input resampled to `size` along its last dimensions, each on its own. `factors` has for each None or the "
     "scale factor that the caller gave.",
     layout=memory_layout.upsampling,
+    node_name=resize_graph,
 )
 op(
     "_resize_backward(Tensor grad_output, size, mode, align_corners, factors, antialias)",
@@ -430,6 +433,7 @@ op(
         )
     },
     doc="`nn.functional.grid_sample` without its checks: sums over taps, each axis with its own places and weights.",
+    node_name=grid_sample_graph,
 )
 op(
     "_grid_sample_backward(Tensor grad_output, Tensor input, Tensor grid, mode, padding_mode, align_corners, needs)",
@@ -659,6 +663,12 @@ def affine_grid(F, theta, size, align_corners):
         )
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    if align_corners and min(size[2:]) == 1:
+        warnings.warn(
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This "
+            "is not an intended use case of affine_grid. See the documentation of affine_grid for details.",
+            stacklevel=4,
+        )
     if align_corners is None:
         warnings.warn(
             "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please "

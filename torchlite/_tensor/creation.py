@@ -9,9 +9,9 @@ import numpy as np
 from .._dispatch import call, table_of
 from .._dispatch.autograd_graph import autograd_meta_of
 from .._dispatch.callbacks import CALLBACKS
-from .._dispatch.dispatch_state import GLOBALS
+from .._dispatch.dispatch_state import GLOBALS, MODE, OVERRIDES
 from .._dispatch.error_translation import filter_traceback
-from .._dispatch.interceptors import call_function_mode
+from .._dispatch.interceptors import call_function_mode, torch_function_disabled
 from .._dispatch.shape_and_value_checks import set_requires_grad
 from .._dispatch.tracing import THREAD, TRACES
 from .._types import dtypes
@@ -173,6 +173,9 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         `torch.as_tensor`, `torch.from_numpy`.
     """
     try:
+        if OVERRIDES and not MODE.plain:  # which no class overrides
+            with torch_function_disabled():
+                return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
         if GLOBALS["INTERCEPTORS"]:
             given = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "pin_memory": pin_memory}
             if (found := call_function_mode(tensor, (data,), given)) is not NotImplemented:
@@ -344,6 +347,9 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     See also:
         `torch.tensor`, which copies.
     """
+    if OVERRIDES and not MODE.plain:
+        with torch_function_disabled():
+            return as_tensor(data, dtype, device)
     if GLOBALS["INTERCEPTORS"]:
         found = call_function_mode(as_tensor, (data,), {"dtype": dtype, "device": device})
         if found is not NotImplemented:
@@ -395,6 +401,9 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
     See also:
         `torch.as_tensor`.
     """
+    if OVERRIDES and not MODE.plain:
+        with torch_function_disabled():
+            return asarray(obj, dtype=dtype, device=device, copy=copy, requires_grad=requires_grad)
     if GLOBALS["INTERCEPTORS"]:
         given = {"dtype": dtype, "device": device, "copy": copy, "requires_grad": requires_grad}
         if (found := call_function_mode(asarray, (obj,), given)) is not NotImplemented:

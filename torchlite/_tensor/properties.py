@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from .._dispatch import call
+from .._dispatch.autograd_graph import root_meta_of
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.memory_layout import dim_order_of, is_channels_last, is_contiguous, strides_of
 from .._dispatch.shapes import wrap_dim
@@ -127,7 +128,14 @@ class PropertyMethods(TensorSlots):
         """The bytes under this tensor and all that share its memory."""
         from .typed_storage import storage_of
 
-        return storage_of(self)
+        found = storage_of(self)
+        root_meta_of(self).storage = found  # which is the same object, with its attributes, while a tensor is there
+        return found
+
+    @property
+    def _cdata(self) -> int:
+        """A number that identifies the tensor: PyTorch's is an address."""
+        return id(self)
 
     def storage(self):
         """The elements under this tensor as a TypedStorage."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from typing import TYPE_CHECKING, Any
 
+from .._settings.generator_contexts import CLASS_MESSAGE, wrap_generator
 from .package_name import is_torchlite_object
 
 if TYPE_CHECKING:
@@ -127,6 +129,11 @@ class device:
         _state.stack = _state.stack[:-1]
 
     def __call__(self, function):
+        if isinstance(function, type):
+            raise RuntimeError(CLASS_MESSAGE)
+        if inspect.isgeneratorfunction(function):
+            return wrap_generator(function, lambda: self)
+
         @functools.wraps(function)
         def inside(*args, **kwargs):
             with self:

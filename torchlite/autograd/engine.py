@@ -522,7 +522,11 @@ class BackwardPass:
             self.add_to_grad(tensor, found, g)
         if found.post_hooks:
             for hook in list(found.post_hooks.values()):
-                hook(tensor)
+                result = hook(tensor)
+                if result is not None and result is not tensor:
+                    if not isinstance(result, Tensor):
+                        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+                    raise RuntimeError("Tensor post accumulate grad hooks should return None.")
         if around is not None and around.post:
             run_posthooks(mode, AccumulateGrad(tensor), (), g)
 

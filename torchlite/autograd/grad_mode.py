@@ -12,6 +12,7 @@ from torchlite._settings.module_dir import make_module_dir
 
 from .._dispatch.autograd_graph import root_meta_of
 from .._dispatch.dispatch_state import MODE, change_counters, set_grad_mode
+from .._settings.generator_contexts import wrap_generator
 from .._types.package_name import package_name
 
 _entered: set[bool] = set()  # not empty once a thread was in inference mode
@@ -72,34 +73,12 @@ class _DecoratorContextManager:
             cls.__init__ = self(cls.__init__)
             return function
         if inspect.isgeneratorfunction(function):
-            return self._wrap_generator(function)
+            return wrap_generator(function, lambda: self.clone())
 
         @functools.wraps(function)
         def inside(*args, **kwargs):
             with self.clone():
                 return function(*args, **kwargs)
-
-        return inside
-
-    def _wrap_generator(self, function):
-        @functools.wraps(function)
-        def inside(*args, **kwargs):
-            generator = function(*args, **kwargs)
-            step = functools.partial(generator.send, None)
-            while True:
-                try:
-                    with self.clone():
-                        item = step()
-                except StopIteration as stop:
-                    return stop.value
-                try:
-                    step = functools.partial(generator.send, (yield item))
-                except GeneratorExit:
-                    with self.clone():
-                        generator.close()
-                    raise
-                except BaseException as error:  # thrown into the generator, as Python does
-                    step = functools.partial(generator.throw, error)
 
         return inside
 

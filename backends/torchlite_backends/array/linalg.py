@@ -316,16 +316,32 @@ def _make_householder_reflector(a, j):
 
 
 def _eigh_core(input, UPLO):
-    """Return ascending eigenvalues and eigenvectors of Hermitian matrices; read one triangle."""
-    if not xp.isfinite(input).all():
-        bad = xp.full(input.shape, xp.nan, dtype=input.dtype)
-        return xp.full(input.shape[:-1], xp.nan, dtype=_real_dtype_of(input)), bad
+    """Return ascending eigenvalues and eigenvectors of Hermitian matrices; read one triangle.
+
+    Both are NaN for a matrix with a non-finite element in this triangle, for which LAPACK may return any numbers.
+    """
+    input, bad = _without_non_finite_triangles(input, UPLO)
     values, vectors = xp.linalg.eigh(input, UPLO)
+    if bad is not None:
+        values[bad], vectors[bad] = xp.nan, xp.nan
     return values, vectors
 
 
 def _eigvalsh_core(input, UPLO):
-    return xp.linalg.eigvalsh(input, UPLO)
+    input, bad = _without_non_finite_triangles(input, UPLO)
+    values = xp.linalg.eigvalsh(input, UPLO)
+    if bad is not None:
+        values[bad] = xp.nan
+    return values
+
+
+def _without_non_finite_triangles(input, UPLO):
+    """Return matrices with zeros for those with non-finite elements in one triangle, and which these are, or None."""
+    if xp.isfinite(input).all():
+        return input, None
+    triangle = xp.tril(input) if UPLO == "L" else xp.triu(input)
+    bad = ~xp.isfinite(triangle).all(axis=(-2, -1))
+    return xp.where(bad[..., None, None], 0, triangle).astype(input.dtype), bad
 
 
 def _eig_core(input):

@@ -45,7 +45,7 @@ def _write_guard(source: Source, op: Op, binary: bool) -> None:
     ]
     if op.promote == INT_TO_FLOAT:
         tests.append(f"{'dtype_' if binary else 'self.dtype'}.category < 2")
-    tests.append("self._tl_array.base is not None and has_internal_overlap(self._tl_array)")
+    tests.append("self._tl_array.base is not None and is_unsafe_target(self)")
     source.comment(
         "The general path writes where a kernel is absent, something intercepts, or there is history to keep."
     )

@@ -259,6 +259,9 @@ def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequenc
         named = " and ".join(f"`{name}`" for name in required) if len(required) < 3 else f"all {len(required)}"
         subject = f"{named} {_plain_tensor_comment(len(required))}"
         tests += map(plain_tensor_test, required)
+        others = [p.name for p in op.tensor_params if p.name not in required]
+        if others:
+            tests.append(f"(not OVERRIDES or find_torch_function_override(({', '.join(others)},)) is None)")
     several = next((p.name for p in op.params if p.kind == "varargs" and p.name in TENSOR_VARARGS), None)
     if several is not None:
         subject = f"no class of `{several}` has a say"
@@ -270,7 +273,14 @@ def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequenc
         source.comment("The op is written in other ops, which record themselves.")
         with source.block("try:"):
             taken = [p.name for p in op.params if p.name not in op.creation_options]
-            source.write(Listing(f"return {op.name}__composite(", ["F", *taken]))
+            if op.node_name:
+                source.comment("Its results show the nodes that PyTorch has.")
+                source.line("start_ = next(SEQUENCE)")
+                source.write(Listing(f"result_ = {op.name}__composite(", ["F", *taken]))
+                values = Listing("[", [p.name for p in op.params], "]")
+                source.write(Listing("return show_composite(", [f"{op.name}__op", "start_", "result_", values]))
+            else:
+                source.write(Listing(f"return {op.name}__composite(", ["F", *taken]))
         write_error(source, op, "translate_composite_error", Listing("[", [p.name for p in op.params], "]"))
 
 
@@ -431,4 +441,7 @@ def _write_operands(source: Source, op: Op, dunder: str, tensor: str, other: str
     with source.block(f"if {other}.__class__ not in OPERANDS and not is_operand({other}):"):
         foreign = f"matmul_foreign({tensor}, {other})" if dunder == "__matmul__" else "NotImplemented"
         source.line(f"return {foreign}")
-    source.line(f"return {op.name}__function({', '.join(p.name for p in op.params[:2])})")
+    called = f"{op.name}__function({', '.join(p.name for p in op.params[:2])})"
+    source.line(
+        f"return mark_reflected({called})" if dunder[2] == "r" and tensor != op.params[0].name else f"return {called}"
+    )
