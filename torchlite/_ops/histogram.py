@@ -265,6 +265,9 @@ def trapezoid(F, y, x, dx, dim):
     """
     if y.ndim and y.shape[dim] == 0:
         return F.sum(y / 2, dim)
+    if x is None and y.ndim and not isinstance(dx, type(y)):
+        ends = F.narrow(y, dim, 0, 1) + F.narrow(y, dim, y.shape[dim] - 1, 1)
+        return (F.sum(y, dim) - F.sum(ends, dim) / 2) * (1 if dx is None else dx)
     return F.sum(_trapezoids(F, y, x, dx, dim, "trapezoid"), dim)
 
 

@@ -46,8 +46,8 @@ def from_scipy_sparse(matrix: Any) -> Any:
 def matmul(tensor: Any, other: Any) -> Any:
     """`tensor @ other` for an operand that the op does not take.
 
-    The product with a SciPy sparse matrix or an array is a differentiable Tensor; with an array its dtype is the common one, as for `*`. For other objects the result is
-    NotImplemented, and Python asks the object's class.
+    The product with a SciPy sparse matrix or an array is a differentiable Tensor; with an array its dtype is the common
+    one, as for `*`. For other objects the result is NotImplemented, and Python asks the object's class.
     """
     if isinstance(other, np.ndarray):
         array = as_tensor(other).to(tensor.device)

@@ -606,15 +606,42 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 
 
 def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """In-place version of `elu`."""
+    """Computes `elu` in place.
+
+    Args:
+        input: The tensor, which gets the result.
+        alpha: The negative of the limit at minus infinity. Default: 1.0.
+
+    Example:
+        >>> F.elu_(torch.tensor([-1.0, 2.0]))
+        tensor([-0.6321,  2.0000])
+    """
     return elu(input, alpha, inplace=True)
 
 
 def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """In-place version of `celu`."""
+    """Computes `celu` in place.
+
+    Args:
+        input: The tensor, which gets the result.
+        alpha: The negative of the limit at minus infinity. Default: 1.0.
+
+    Example:
+        >>> F.celu_(torch.tensor([-1.0, 2.0]))
+        tensor([-0.6321,  2.0000])
+    """
     return celu(input, alpha, inplace=True)
 
 
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """In-place version of `leaky_relu`."""
+    """Computes `leaky_relu` in place.
+
+    Args:
+        input: The tensor, which gets the result.
+        negative_slope: The slope of negative elements. Default: 0.01.
+
+    Example:
+        >>> F.leaky_relu_(torch.tensor([-1.0, 2.0]))
+        tensor([-0.0100,  2.0000])
+    """
     return leaky_relu(input, negative_slope, inplace=True)

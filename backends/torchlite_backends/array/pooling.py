@@ -20,6 +20,8 @@ from .window_reductions import (
 
 # Elements of a window whose gradient is placed slice by slice.
 _FEW_TAPS = 16
+# Windows of fractional pooling up to which each one is a slice, not gathered.
+_FEW_WINDOWS = 32
 
 
 def _lowest_value_of(dtype):
@@ -224,6 +226,13 @@ def _fractional_max_pool(input, random_samples, kernel, output_size):
 
     def reduce_axis(x, i, axis):
         batch, channels, out = starts[i].shape
+        if starts[i].size <= _FEW_WINDOWS < kernel[i] * out:
+            place = xp.empty((*x.shape[:axis], out, *x.shape[axis + 1 :]), xp.int64)
+            for n, c, o in product(range(batch), range(channels), range(out)):
+                start = int(starts[i][n, c, o])
+                piece = x[n, c][index_along_axis(count, i, slice(start, start + kernel[i]))]
+                place[n, c][index_along_axis(count, i, o)] = argmax_last_axis(xp.moveaxis(piece, i, -1)) + start
+            return xp.take_along_axis(x, place, axis), place
         places = (starts[i][..., None] + xp.arange(kernel[i])).reshape(
             batch, channels, *(out * kernel[i] if j == i else 1 for j in range(count))
         )

@@ -154,8 +154,8 @@ _kernels = {
 
 def cast(device: Any, x: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
     """Return a copy in float32 of half precision, or the reverse; None if nothing was done."""
-    half = x.dtype if dtype == F32 else dtype
-    if half not in _SHORT or (x.dtype if half is dtype else dtype) != F32 or not x.flags.c_contiguous:
+    half, wide = (x.dtype, dtype) if dtype == F32 else (dtype, x.dtype)
+    if half not in _SHORT or wide != F32 or not x.flags.c_contiguous:
         return None
     out = np.empty(x.shape, dtype)
     kernel = _kernels["widen" if dtype == F32 else "narrow", half]

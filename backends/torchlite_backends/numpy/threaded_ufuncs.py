@@ -30,6 +30,7 @@ from torchlite_backends.array.statistics import prod as _shared_prod
 
 from .cache_blocking import can_share_work, parallel_for, run_blocks
 from .elementwise_partitioning import apply_to_elementwise_parts, choose_axis_to_cut
+from .half_casts import native_halves
 from .large_pointwise import _where as _by_bits
 from .small_arrays import sum as _plain_sum
 from .threaded_copy import copy_row_major
@@ -201,6 +202,10 @@ def to(input, dtype):
     target = dtype.np
     if input.dtype == target:
         return input
+    if native_halves.cast is not None and {input.itemsize, target.itemsize} == {2, 4}:
+        out = native_halves.cast(input, target)
+        if out is not None:
+            return out
     if (
         input.size < MIN_SIZE_CHEAP
         or 0 in input.strides

@@ -124,3 +124,20 @@ def test_memory_of_averages_over_many_windows():
     out = F.adaptive_avg_pool1d(x, 20_000)
     out.sum().backward()
     assert torch.equal(out, torch.ones_like(out)) and x.grad.sum().item() == pytest.approx(20_000, rel=1e-5)
+
+
+@pytest.mark.parametrize(("kernel", "out"), [(40, 2), (3, 30), (30, 7)])
+def test_fractional_windows(kernel, out):
+    """Few long windows are slices, many are gathered: both give each window's largest element."""
+    rng = np.random.default_rng(0)
+    x = torch.from_numpy(rng.permutation(2 * 80 * 70).reshape(1, 2, 80, 70).astype("f4"))
+    samples = torch.from_numpy(rng.random((1, 2, 2)).astype("f4"))
+    values, places = F.fractional_max_pool2d(x, kernel, output_size=out, return_indices=True, _random_samples=samples)
+    for c in range(2):
+        rows, columns = (
+            pooling._fractional_window_starts(samples.numpy()[0, c, 1 - i], n, kernel, out)
+            for i, n in enumerate((80, 70))
+        )
+        for i, j in itertools.product(range(out), repeat=2):
+            window = x[0, c, rows[i] : rows[i] + kernel, columns[j] : columns[j] + kernel]
+            assert values[0, c, i, j] == window.max() == x[0, c].flatten()[places[0, c, i, j]]

@@ -94,3 +94,15 @@ def test_gradients(engine):
     F.linear(x, weight).sum().backward()
     assert torch.allclose(x.grad.float(), weight.detach().float().sum(0)[None], rtol=2e-3, atol=1e-2)
     assert torch.equal(weight.grad, x.detach().expand(96, 128))
+
+
+def test_casts_of_large_tensors(engine):
+    x = torch.linspace(-100, 100, 300 * 300).reshape(300, 300)
+    for dtype in (torch.float16, torch.bfloat16):
+        half = x.to(dtype)
+        expected = x.numpy().astype(half._tl_array.dtype)
+        assert np.array_equal(half._tl_array.view(np.uint16), expected.view(np.uint16))
+        assert np.array_equal(half.float().numpy(), expected.astype(SINGLE))
+        assert np.array_equal(half.T.float().numpy(), expected.astype(SINGLE).T)
+        assert torch.equal(half.to(torch.int32).float(), half.float().trunc())
+        assert x.to(torch.int16).dtype == torch.int16
