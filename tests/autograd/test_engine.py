@@ -300,3 +300,32 @@ def test_kernels_for_large_arrays_serve_ops_of_several_results(monkeypatch):
     x = torch.randn(4, 8, 128, 128, requires_grad=True)
     torch.nn.functional.batch_norm(x, None, None, training=True).sum().backward()
     assert served == [(4, 8, 128, 128)]
+
+
+def test_accumulation_into_a_gradient_whose_elements_share_places(device):
+    p = leaf([1.0, 2.0, 3.0], device)
+    p.grad = torch.zeros(1, dtype=torch.float64, device=device).expand(3)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory"):
+        (p * p).sum().backward()
+    flat = torch.zeros(6, dtype=torch.float64, device=device)  # a gradient in a larger buffer, as DDP has it
+    p.grad = flat[::2]
+    for _ in range(2):
+        (p * p).sum().backward()
+    assert flat.tolist() == [4.0, 0.0, 8.0, 0.0, 12.0, 0.0] and p.grad._base is flat
+
+
+def test_nodes_and_leaves_that_a_pass_runs():
+    x, y = (torch.ones(2, requires_grad=True) for _ in range(2))
+    product, other = x * 2, y * 3
+    seen = []
+
+    def look(_):
+        nodes = [product.grad_fn, other.grad_fn]
+        seen.append([torch.autograd.graph._will_engine_execute_node(node) for node in nodes])
+
+    total = (product + other).sum()
+    total.register_hook(look)
+    total.backward(retain_graph=True, inputs=[x])
+    torch.autograd.grad(total, y, retain_graph=True)
+    total.backward()
+    assert seen == [[True, False], [False, True], [True, True]]

@@ -502,6 +502,8 @@ def apply_stride_rule(rule: StrideRule, kernel: Callable, table) -> Callable:
                     else:
                         return out
                 elif of_list:
+                    if out.ndim < 4:  # none is channels last
+                        return out
                     for a in args[0]:
                         if 1 in a.shape or not row_major(a):
                             break

@@ -7,7 +7,7 @@ The classification losses (cross_entropy and its parts) are in `cross_entropy.py
 import math
 import warnings
 
-from torchlite._dispatch import composite, memory_layout
+from torchlite._dispatch import POINTWISE, composite, memory_layout, op
 from torchlite._dispatch.shape_and_value_checks import any_true
 from torchlite._types.dtypes import FLOAT, promote_types
 
@@ -141,9 +141,11 @@ def l1_loss(F, input, target, size_average, reduce, reduction, weight):
     return apply_reduction(errors, reduction) if weight is None else _reduce_weighted_errors(errors, weight, reduction)
 
 
-def _huber(F, input, target, delta):
-    error = F.abs(input - target)
-    return F.where(error < delta, error * error * 0.5, (error - 0.5 * delta) * delta)
+def _huber(F, input, target, delta, is_within):
+    """Half the square where the error `is_within` delta, which decides the second derivative at delta, else linear."""
+    error = input - target
+    size = F.abs(error)
+    return F.where(is_within(size, delta), error * error * 0.5, (size - 0.5 * delta) * delta)
 
 
 @composite(
@@ -180,7 +182,7 @@ def smooth_l1_loss(F, input, target, size_average, reduce, reduction, beta):
     if beta == 0:
         return apply_reduction(F.abs(input - target), reduction)
     _check_common(input, target, "smooth_l1_cpu")
-    return apply_reduction(_huber(F, input, target, beta) / beta, reduction)
+    return apply_reduction(_huber(F, input, target, beta, F.lt) / beta, reduction)
 
 
 @composite(
@@ -216,7 +218,7 @@ def huber_loss(F, input, target, reduction, delta, weight):
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     _check_common(input, target, "huber_cpu")
-    errors = _huber(F, input, target, delta)
+    errors = _huber(F, input, target, delta, F.le)
     if weight is not None:
         if weight.shape != errors.shape:
             raise ValueError("Weights and input must have the same size.")
@@ -414,9 +416,35 @@ def _binary_cross_entropy_terms(F, input, target):
     return F.neg(F.add(F.mul(target, log_input), F.mul(rest, log_rest)))
 
 
-def _bce_input_vjp(F, g, input, target):
+def _bce_backward(F, grad, input, target):
+    return F.div(F.mul(grad, F.sub(input, target)), _bernoulli_variance(F, input))
+
+
+def _bernoulli_variance(F, input):
     variance = F.mul(F.sub(F._ones_like(input), input), input)
-    return F.div(F.mul(g, F.sub(input, target)), F.maximum(variance, F._full_like(input, 1e-12)))
+    return F.maximum(variance, F._full_like(input, 1e-12))
+
+
+def _bce_backward_input_vjp(F, g, grad, input, target):
+    """The second derivative, target / input^2 + (1 - target) / (1 - input)^2, which is finite at exact predictions."""
+    rest = F.sub(F._ones_like(input), input)
+    least = F._full_like(input, 1e-12)
+    first = F.div(target, F.maximum(F.mul(input, input), least))
+    second = F.div(F.sub(F._ones_like(target), target), F.maximum(F.mul(rest, rest), least))
+    return F.mul(F.mul(g, grad), F.add(first, second))
+
+
+op(
+    "_bce_backward(Tensor grad, Tensor input, Tensor target)",
+    where="",
+    composite=_bce_backward,
+    tags=POINTWISE,
+    vjp={
+        "grad": lambda F, g, input, target: F._bce_backward(g, input, target),
+        "input": _bce_backward_input_vjp,
+        "target": lambda F, g, grad, input: F.neg(F.div(F.mul(g, grad), _bernoulli_variance(F, input))),
+    },
+)
 
 
 def _bce_target_vjp(F, g, input):
@@ -426,7 +454,7 @@ def _bce_target_vjp(F, g, input):
 composite(
     "_bce(Tensor input, Tensor target)",
     where="",
-    vjp={"input": _bce_input_vjp, "target": _bce_target_vjp},
+    vjp={"input": lambda F, g, input, target: F._bce_backward(g, input, target), "target": _bce_target_vjp},
     node_name="BinaryCrossEntropyBackward0",
 )(_binary_cross_entropy_terms)
 
@@ -500,7 +528,7 @@ def soft_margin_loss(F, input, target, size_average, reduce, reduction):
         `torch.nn.SoftMarginLoss`.
     """
     reduction = reduction_of(size_average, reduce, reduction)
-    return apply_reduction(F.log1p(F.exp(-input * target)), reduction)
+    return apply_reduction(-F.logsigmoid(input * target), reduction)
 
 
 @composite(

@@ -226,6 +226,8 @@ def cosine_similarity(F, x1, x2, dim, eps):
     common = promote_types(x1.dtype, x2.dtype)
     if not (common.is_floating_point or common.is_complex):
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common.scalar_name}")
+    if eps < 0:
+        raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     x1, x2 = x1.to(common), x2.to(common)
     shape = broadcast_shapes(x1.shape, x2.shape)
     x1, x2 = x1.expand(shape), x2.expand(shape)

@@ -151,16 +151,27 @@ op(
     """,
     layout=memory_layout.pointwise,
 )
+
+
+def _log_ndtr_vjp(F, g, input):
+    """The density over `ndtr`; by `erfcx` for negative elements, where both underflow."""
+    zeros = F._zeros_like(input)
+    is_positive = F.gt(input, 0)
+    negative, positive = F.where(is_positive, zeros, input), F.where(is_positive, input, zeros)
+    density = F.div(F.exp(F.mul(F.mul(positive, positive), -0.5)), ROOT_TWO_PI)
+    return F.where(
+        is_positive,
+        F.mul(g, F.div(density, F.special_ndtr(positive))),
+        F.div(F.mul(g, math.sqrt(2.0 / math.pi)), F.special_erfcx(F.mul(negative, -math.sqrt(0.5)))),
+    )
+
+
 op(
     "special_log_ndtr(Tensor input)",
     where="special",
     promote=INT_TO_FLOAT,
     tags=POINTWISE,
-    vjp={
-        "input": lambda F, g, input: F.div(
-            F.mul(g, math.sqrt(2.0 / math.pi)), F.special_erfcx(F.mul(input, -math.sqrt(0.5)))
-        )
-    },
+    vjp={"input": _log_ndtr_vjp},
     doc="""Computes the logarithm of `ndtr`, precise for very negative elements.
 
     Example:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypedDict, TypeVar, Un
 from torchlite import accelerator
 from torchlite._settings.module_dir import make_module_dir
 from torchlite._settings.temporary_folders import use_for_multiprocessing
+from torchlite._tensor.shared_memory import map_shared
 from torchlite.utils._exception_wrapper import ExceptionWrapper
 
 from ._utils.collate import default_collate, default_convert
@@ -236,7 +237,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         if pipe is None:
             self._raise_worker_died()
         try:
-            number, data = receive(pipe)
+            number, data = receive(pipe, map_shared)  # as in PyTorch, batches are in shared memory
         except (EOFError, ConnectionResetError):
             self._raise_worker_died()
         worker = self._waiting.pop(number)
