@@ -361,7 +361,7 @@ def as_tensor(data, *, dtype=None, device=None) -> Tensor:
     """
     if OVERRIDES and not MODE.plain:
         with torch_function_disabled():
-            return as_tensor(data, dtype, device)
+            return as_tensor(data, dtype=dtype, device=device)
     if GLOBALS["INTERCEPTORS"]:
         found = call_function_mode(as_tensor, (data,), {"dtype": dtype, "device": device})
         if found is not NotImplemented:
