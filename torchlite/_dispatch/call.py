@@ -42,16 +42,7 @@ from .autograd_graph import (
 from .backend import is_view
 from .backend_registry import table_of
 from .callbacks import CALLBACKS
-from .dispatch_state import (
-    GLOBALS,
-    LEAF,
-    MODE,
-    OVERRIDES,
-    REQUIRES_GRAD_DETACHED,
-    SEQUENCE,
-    STALE_VIEW_CHECKS,
-    recording,
-)
+from .dispatch_state import GLOBALS, LEAF, MODE, REQUIRES_GRAD_DETACHED, SEQUENCE, STALE_VIEW_CHECKS, recording
 from .error_translation import coerce_values, translate_composite_error, translate_error, type_error
 from .hooks import pack_saved_tensor
 from .interceptors import (
@@ -650,7 +641,7 @@ def run_in_place(op: Op, args: tuple, kwargs: dict):
         values = bind(op, *_load_arg_parser().parse_in_place_args(op, args, kwargs))
     target = values[0]
     plain = target.__class__ is Tensor or target.__class__ is Parameter
-    if OVERRIDES and find_torch_function_override(values) is not None:
+    if find_torch_function_override(values) is not None:
         public = getattr(Tensor, f"{op.function_name.rstrip('_')}_", None)
         if public is not None:
             return call_torch_function(public, values, args, kwargs or None)

@@ -36,7 +36,11 @@ def has_internal_overlap(raw: Any) -> bool:
 
 def is_unsafe_target(tensor: Any) -> bool:
     """True if a view's elements share memory, or its base requires a gradient since after the view was made."""
-    return has_internal_overlap(tensor._tl_array) or has_leaf_base(tensor)
+    found = tensor._tl_meta
+    base = found[0] if found.__class__ is tuple else None if found is None else found.base
+    if base is not None and base._tl_node is LEAF and has_leaf_base(tensor):
+        return True
+    return 0 in tensor._tl_array.strides and has_internal_overlap(tensor._tl_array)
 
 
 def has_leaf_base(tensor: Any) -> bool:

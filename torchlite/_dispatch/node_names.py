@@ -62,15 +62,13 @@ def default_node_name(op: Op) -> str:
 
 
 class CompositeCall:
-    """A call of a composite that is shown as other nodes than those that it recorded.
-
-    `edges` are the gradient edges of the tensor arguments, `values` all arguments, with (shape, dtype) for a tensor.
-    """
+    """The arguments of a composite's call: (shape, dtype) for a tensor, a list of these for a list."""
 
     __slots__ = ("op", "edges", "values")
 
-    def __init__(self, op: Op, edges: dict[str, Any], values: dict[str, Any]):
-        self.op, self.edges, self.values = op, edges, values
+    def __init__(self, op: Op, edges: dict[str, Any], values: Any):
+        self.op, self.edges = op, edges
+        self.values = dict(zip([p.name for p in op.params], values or (), strict=False))
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
@@ -80,9 +78,28 @@ class CompositeCall:
         return len(self.values[name][0])
 
 
+def edges_of(value: Any) -> Any:
+    """The gradient edges of an argument in the place of a tensor or of several."""
+    if value.__class__ in (list, tuple):
+        return tuple(map(edges_of, value))
+    return None if getattr(value, "_tl_node", None) is None else gradient_edge(value)
+
+
+def facts_of(value: Any) -> Any:
+    """Shape and dtype of a tensor, those of a list's tensors, and any other value itself."""
+    if value.__class__ in (list, tuple) and any(hasattr(item, "_tl_node") for item in value):
+        return [facts_of(item) for item in value]
+    return (tuple(value.shape), value.dtype) if hasattr(value, "_tl_node") else value
+
+
 def show_composite(op: Op, start: int, result: Any, values: Any) -> Any:
-    """Let the results of a composite, which began at the number `start` of SEQUENCE, show PyTorch's nodes."""
-    call, output = None, 0
+    """Let the results of a composite, which began at the number `start` of SEQUENCE, show PyTorch's nodes.
+
+    A node's `_shown` is the op, the edges of its arguments that are tensors or None by default (a list: of all), the
+    facts of all arguments, and the numbers of the result and of the output, which is None where the node has several.
+    """
+    call: tuple | None = None
+    output = 0
     for i, item in enumerate(result if isinstance(result, (tuple, list)) else (result,)):
         where = getattr(item, "_tl_node", None)
         if where is None or where is LEAF:
@@ -90,31 +107,15 @@ def show_composite(op: Op, start: int, result: Any, values: Any) -> Any:
         node = where.node if where.__class__ is OutputEdge else where
         if getattr(node, "_seq", 0) > start and not node._is_custom:  # an argument that is returned keeps its own
             if call is None:
-                call = _composite_call(op, values)
+                edges = [edges_of(value) for value in values]
                 if op.name[-1] == "_":  # written in place: the history is that before
                     if node._op is CALLBACKS.copy_slices:
                         return result
-                    call.edges[op.params[0].name] = node._edges[0]
-            node._shown = call, i, None if where.__class__ is OutputEdge else output
+                    edges[0] = node._edges[0]
+                call = op, edges, tuple(map(facts_of, values)) if callable(op.node_name) else None
+            node._shown = *call, i, None if where.__class__ is OutputEdge else output
         output += 1
     return result
-
-
-def _composite_call(op: Op, values: Any) -> CompositeCall:
-    edges: dict[str, Any] = {}
-    facts: dict[str, Any] = {}
-    for param, value in zip(op.params, values, strict=True):
-        if hasattr(value, "_tl_node"):
-            facts[param.name] = tuple(value.shape), value.dtype
-            edges[param.name] = None if value._tl_node is None else gradient_edge(value)
-        elif value.__class__ in (list, tuple) and any(hasattr(v, "_tl_node") for v in value):
-            facts[param.name] = [(tuple(v.shape), v.dtype) if hasattr(v, "_tl_node") else v for v in value]
-            edges[param.name] = tuple(None if getattr(v, "_tl_node", None) is None else gradient_edge(v) for v in value)
-        else:
-            facts[param.name] = value
-            if param.is_tensor:
-                edges[param.name] = None
-    return CompositeCall(op, edges, facts)
 
 
 @functools.cache
@@ -146,7 +147,11 @@ def _parse(text: str) -> list[tuple]:
 def _shown_graph(node: Any) -> tuple[str, int, list | None, dict[str, Any]]:
     """(name, output, edges, edges of the arguments) that a node is shown with; the edges are None for the usual."""
     mark = getattr(node, "_shown", None)
-    call, result, output = mark if mark.__class__ is tuple else (None, 0, 0)
+    call, result, output = None, 0, 0
+    if mark.__class__ is tuple:
+        own, ends, facts, result, output = mark
+        takers = [p for p in own.params if ends.__class__ is list or p.is_tensor or p.default is None]
+        call = CompositeCall(own, dict(zip([p.name for p in takers], ends, strict=True)), facts)
     op = node._op if call is None else call.op
     text = op.node_name
     number_first = mark is REFLECTED

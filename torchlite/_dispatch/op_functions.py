@@ -32,7 +32,7 @@ from .callbacks import CALLBACKS
 from .dispatch_state import GLOBALS, OVERRIDES
 from .interceptors import find_torch_function_override
 from .memory_overlap import has_partial_overlap, is_unsafe_target
-from .node_names import REFLECTED, mark_reflected, show_composite
+from .node_names import REFLECTED, edges_of, facts_of, mark_reflected, show_composite
 from .op_record import ABSENT, NAMESPACES, NUMPY_NAMES, REGISTRY, Op
 
 _function_lock = fork_locks.acquire_before_fork(threading.RLock())  # of functions
@@ -398,6 +398,8 @@ GLOBALS.update(
     wrong_self_error=_wrong_self_error,
     raise_freed_error=raise_freed_error,
     show_composite=show_composite,
+    edges_of=edges_of,
+    facts_of=facts_of,
     mark_reflected=mark_reflected,
     REFLECTED=REFLECTED,
     has_partial_overlap=has_partial_overlap,

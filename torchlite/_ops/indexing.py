@@ -177,7 +177,7 @@ def _write_by_kernel_only(target: Tensor, index: tuple, value) -> bool:
         or target.__class__ not in _PLAIN_TENSOR_CLASSES
         or target._tl_signs
         or MODE.grad
-        and (target._tl_node is not None or has_leaf_base(target))
+        and (target._tl_node is not None or target._tl_meta is not None and has_leaf_base(target))
     ):
         return False
     write = getattr(target._tl_kernels, "_setitem_", None)  # an in-place kernel, which a backend may lack

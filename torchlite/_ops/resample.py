@@ -680,9 +680,12 @@ def affine_grid(F, theta, size, align_corners):
         NotImplementedError: `size` has neither four nor five elements.
 
     Example:
-        >>> F.affine_grid(torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]), (1, 1, 1, 2), align_corners=True)
-        tensor([[[[-1.,  0.],
-                  [ 1.,  0.]]]])
+        >>> F.affine_grid(torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]), (1, 1, 2, 2), align_corners=True)
+        tensor([[[[-1., -1.],
+                  [ 1., -1.]],
+        <BLANKLINE>
+                 [[-1.,  1.],
+                  [ 1.,  1.]]]])
 
     See also:
         `torch.nn.functional.grid_sample`.

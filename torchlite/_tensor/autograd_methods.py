@@ -265,7 +265,7 @@ class AutogradMethods(PropertyMethods):
             return call_torch_function(call.Tensor.detach, (self,), (self,), {})
         out = _new(call.Tensor)
         out._tl_array, out._tl_kernels, out.dtype, out._tl_node = self._tl_array, self._tl_kernels, self.dtype, None
-        if not MODE.inference and is_inference(self):  # still one, but its changes are counted
+        if self._tl_meta is not None and is_inference(self) and not MODE.inference:  # still one, whose changes count
             out._tl_meta = AutogradMeta()
             out._tl_meta.inference = out._tl_meta.counts = True
         else:

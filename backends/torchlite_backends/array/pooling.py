@@ -326,7 +326,7 @@ def _adaptive_avg_pool(input, output_size):
         return xp.empty((*input.shape[:first], *output_size), input.dtype)
     for axis, out in enumerate(output_size, first):
         n = x.shape[axis]
-        if n % out == 0:
+        if out and n % out == 0:
             x = reduce_windows(x, axis, xp.add, n // out, n // out, 1, out) if n > out else x
             x = x / (n // out) if n > out else x
         else:
@@ -343,7 +343,7 @@ def _adaptive_avg_pool_backward(grad_output, size):
         out = g.shape[axis]
         if n == out:
             continue
-        if n % out == 0:
+        if out and n % out == 0:
             g = xp.repeat(g / (n // out), n // out, axis)
             continue
         start, end = _compute_adaptive_bounds(n, out)

@@ -258,6 +258,7 @@ def _guard_comment(subject: str, free: Sequence[str], unset: Sequence[str]) -> s
 def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequence[str]) -> None:
     """An op that is written in other ops: its parts have hot paths, and record themselves."""
     first = op.params[0] if op.params else None
+    required: list[str] = []
     subject, tests = "", list(free)
     if first is not None and first.is_tensor:
         if first.kind not in ("tensor", "number"):
@@ -281,14 +282,43 @@ def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequenc
         with source.block("try:"):
             taken = [p.name for p in op.params if p.name not in op.creation_options]
             if op.node_name:
-                source.comment("Its results show the nodes that PyTorch has.")
                 source.line("start_ = next(SEQUENCE)")
                 source.write(Listing(f"result_ = {op.name}__composite(", ["F", *taken]))
-                values = Listing("[", [p.name for p in op.params], "]")
-                source.write(Listing("return show_composite(", [f"{op.name}__op", "start_", "result_", values]))
+                _write_shown_node(source, op, required)
             else:
                 source.write(Listing(f"return {op.name}__composite(", ["F", *taken]))
         write_error(source, op, "translate_composite_error", Listing("[", [p.name for p in op.params], "]"))
+
+
+def _write_shown_node(source: Source, op: Op, required: Sequence[str]) -> None:
+    """Let the result of a composite show the nodes that PyTorch has: those of `node_names.py`. `required` are plain
+    tensors.
+    """
+    edges: list[Piece] = []
+    facts: list[Piece] = []
+    for p in op.params:
+        if p.name in required:
+            edges.append(f"None if {p.name}._tl_node is None else gradient_edge({p.name})")
+            facts.append(f"({p.name}._tl_array.shape, {p.name}.dtype)")
+        elif p.is_tensor or p.default is None:
+            edges.append(f"None if {p.name} is None else edges_of({p.name})")
+            facts.append(f"None if {p.name} is None else facts_of({p.name})")
+        else:
+            facts.append(p.name)
+    # An argument that is declared as no tensor, and may be one, takes the general path.
+    simple = op.name[-1] != "_" and all(p.is_tensor or type(p.default) in _LITERALS for p in op.params)
+    source.comment("Its result shows the nodes that PyTorch has.")
+    with source.block("if result_.__class__ is Tensor:"):
+        source.line("node_ = result_._tl_node")
+        with source.block("if node_ is None:"):
+            source.line("return result_")
+        if simple:
+            with source.block("if node_.__class__ is Node and node_._seq > start_:"):
+                known = tuple_literal(facts) if callable(op.node_name) else "None"
+                source.write(Listing("node_._shown = (", [f"{op.name}__op", tuple_literal(edges), known, "0", "0"]))
+                source.line("return result_")
+    values = Listing("[", [p.name for p in op.params], "]")
+    source.write(Listing("return show_composite(", [f"{op.name}__op", "start_", "result_", values]))
 
 
 def _write_for_list(source: Source, op: Op, free: Sequence[str], unset: Sequence[str]) -> None:
