@@ -244,3 +244,14 @@ def test_cosine_similarity_refuses_a_negative_eps(device):
     x = torch.ones(2, 3, device=device)
     with pytest.raises(RuntimeError, match="eps must be non-negative, got: -1e-08"):
         torch.nn.functional.cosine_similarity(x, x, eps=-1e-8)
+
+
+@pytest.mark.parametrize("scale", [1e-19, 1.0, 1e18])
+def test_gradient_of_singular_vectors_of_huge_and_tiny_matrices(scale, device):
+    a = torch.tensor([[4.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 2.0]], device=device)
+
+    def first_vector(a):
+        return torch.linalg.svd(a).U[:, 0].abs().sum()
+
+    expected = torch.func.grad(first_vector)(a.double())
+    close(torch.func.grad(first_vector)(a * scale) * scale, expected, 1e-5)

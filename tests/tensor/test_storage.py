@@ -373,3 +373,25 @@ def test_a_row_of_values_fits_any_out_of_as_many(make, device):
     x = torch.zeros(2, 3, device=device)
     make(x.narrow(1, 1, 2))
     assert x.tolist() == [[0, 0, 1], [0, 2, 3]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x.set_(torch.zeros(3)),
+        lambda x: x.set_(torch.zeros(3).untyped_storage(), 0, (3,), (1,)),
+        lambda x: x.set_(),
+        lambda x: x.fill_(2),
+        lambda x: x.copy_(torch.zeros(3)),
+        lambda x: x.resize_(4),
+        lambda x: x.fill_diagonal_(1) if x.ndim > 1 else x.zero_(),
+    ],
+)
+def test_backward_notices_what_replaces_a_saved_tensors_memory(change):
+    weight, x = torch.ones(3, requires_grad=True), torch.ones(3)
+    product = weight * x
+    version = x._version
+    change(x)
+    assert x._version == version + 1
+    with pytest.raises(RuntimeError, match="has been modified by an inplace operation"):
+        product.sum().backward()

@@ -13,6 +13,8 @@ from .backend import owner_of
 from .callbacks import CALLBACKS
 from .dispatch_state import GLOBALS, LEAF, MODE, REQUIRES_GRAD_DETACHED, SEQUENCE, change_counters, recording
 from .hooks import RemovableHandle
+from .memory_overlap import check_no_internal_overlap
+from .numpy_errors import run_quietly
 
 
 class AutogradMeta:
@@ -155,18 +157,19 @@ def write_raw(target, raw) -> None:
     if target._tl_signs:
         target._write(raw)
     else:
-        target._tl_kernels.copy_into(target._tl_array, raw)
+        run_quietly(target._tl_kernels.copy_into, target._tl_array, raw)
 
 
 def accumulate_in_place(table, target, raw, add) -> None:
     """Add a raw array of the same shape to a tensor without a history, and count the change."""
     have = target._tl_array
     kernel = getattr(table if raw.size < GLOBALS["LARGE"] else table.large, "add_", None)
-    # Where elements may share places, or dtypes differ, `add` makes the sum apart.
-    if kernel is None or have.base is not None or raw.dtype is not have.dtype or target._tl_signs:
+    if have.base is not None:
+        check_no_internal_overlap(target)
+    if kernel is None or raw.dtype is not have.dtype or target._tl_signs:
         write_raw(target, add(table, have, raw))
     else:
-        kernel(have, raw)
+        run_quietly(kernel, have, raw)
     bump_version(target)
 
 

@@ -65,6 +65,7 @@ from .interceptors import (
 )
 from .memory_overlap import check_in_place, has_leaf_base, write_expanded
 from .node_names import show_composite
+from .numpy_errors import run_quietly
 from .op_record import (
     ABSENT,
     ALWAYS_BOOL,
@@ -157,7 +158,7 @@ def normalize_args(op: Op, args: tuple, kwargs: dict, more: tuple) -> tuple[tupl
         or any(value is ABSENT for value in args)
         or any(value is ABSENT for value in kwargs.values())
     ):
-        return _load_arg_parser().to_record_args(op, args, kwargs, op.numpy_names, more)
+        return _load_arg_parser().to_record_args(op, args, kwargs, tuple(op.argument_names), more)
     return args, kwargs
 
 
@@ -301,7 +302,7 @@ def call_kernel(op: Op, table, raw, values):
     if op.scalar_rounding == "never" and table.in_float32 is not None:
         kernel = table.in_float32(kernel)
     try:
-        return kernel(*positional, **keywords)
+        return run_quietly(kernel, *positional, **keywords)
     except Exception as error:  # every error of a kernel becomes PyTorch's
         raise translate_error(op, error, values) from error.__cause__
 
@@ -432,7 +433,7 @@ def cast_to_common_dtype(op: Op, values: list) -> list:
     if not any(isinstance(v, Tensor) for v in flat):
         first = chosen[0]
         table = table_of_values(values) or table_of(get_default_device())
-        values[first] = wrap_array(table, table._full((), values[first], to), to)
+        values[first] = wrap_array(table, run_quietly(table._full, (), values[first], to), to)
     elif op.tags & POINTWISE and len(chosen) == 2 and (to.name in _EXTRA or to is float16):
         _round_scalars_to_half(op, values, chosen, to)
     return values
@@ -471,7 +472,7 @@ def _round_scalars_to_half(op: Op, values: list, chosen: list, to: dtype) -> Non
         return
     for i in chosen:
         if not isinstance(values[i], Tensor):
-            values[i] = wrap_array(table, table._full((), values[i], to), to)
+            values[i] = wrap_array(table, run_quietly(table._full, (), values[i], to), to)
 
 
 def wrap_and_record(op: Op, table, values, data):
@@ -724,7 +725,7 @@ def _run_in_place_kernel(op, values, target, table, kernel, wants):
     positional = [to_raw(r) for r, p in zip(values, op.params, strict=True) if not p.kwonly]
     keywords = {p.name: to_raw(r) for r, p in zip(values, op.params, strict=True) if p.kwonly}
     try:
-        kernel(*positional, **keywords)
+        run_quietly(kernel, *positional, **keywords)
     except Exception as error:  # every error of a kernel becomes PyTorch's
         if op.tags & POINTWISE:
             check_output_shape(target, broadcast_shapes(*(v._tl_array.shape for v in values if isinstance(v, Tensor))))
@@ -874,7 +875,7 @@ def create_tensor(name: str, *args, device: device | str | None = None, requires
     where = get_default_device() if device is None else _resolve_device(device)
     table = table_of(where)
     try:
-        out = wrap_array(table, getattr(table, name)(*args, **kwargs))
+        out = wrap_array(table, run_quietly(getattr(table, name), *args, **kwargs))
     except Exception as error:  # every error of a kernel becomes PyTorch's
         op = REGISTRY[name]
         raise translate_error(op, error, bind(op, args, dict(kwargs))) from error.__cause__

@@ -13,6 +13,7 @@ from .._types.dtypes import FLOAT, bool_, uint8
 from .backend import owner_of
 from .callbacks import CALLBACKS
 from .dispatch_state import LEAF, MODE
+from .numpy_errors import run_quietly
 from .op_record import Op
 
 _INTERNAL_OVERLAP_MESSAGE = (
@@ -155,7 +156,7 @@ def write_expanded(op: Op, values: list) -> None:
             first = F.argmax(F.to(marks, uint8), d, True)
             new, marks = F.gather(new, d, first), F.gather(marks, d, first)
         place = table.narrow(place, d, 0, 1)
-    table.copy_into(place, new._tl_array if not adds else table.add(place, new._tl_array))
+    run_quietly(table.copy_into, place, new._tl_array if not adds else run_quietly(table.add, place, new._tl_array))
 
 
 def check_out(op: Op, out: Any, values) -> None:

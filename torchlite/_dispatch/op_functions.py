@@ -33,7 +33,7 @@ from .dispatch_state import GLOBALS, OVERRIDES
 from .interceptors import find_torch_function_override
 from .memory_overlap import has_partial_overlap, is_unsafe_target
 from .node_names import REFLECTED, mark_reflected, show_composite
-from .op_record import ABSENT, NAMESPACES, REGISTRY, Op
+from .op_record import ABSENT, NAMESPACES, NUMPY_NAMES, REGISTRY, Op
 
 _function_lock = fork_locks.acquire_before_fork(threading.RLock())  # of functions
 
@@ -102,7 +102,7 @@ def _full_signature(op: Op) -> inspect.Signature:
     """
     kinds = inspect.Parameter
     given = list(signature_of(op).parameters.values())
-    names = [name for name in op.numpy_names if name in ("axis", "keepdims")]
+    names = [name for name in op.argument_names if name in ("axis", "keepdims")]
     others = dict(zip(("dim", "keepdim"), ("axis", "keepdims"), strict=True)) if names else {}
     others |= {meaning: name for name, meaning in op.kwarg_aliases.items() if isinstance(meaning, str)}
     more = []
@@ -147,7 +147,7 @@ def _make_function(op: Op):
     function.op = op
     tensors = {p.name: GLOBALS["Tensor"] for p in op.params if p.kind == "tensor"}
     function.__annotations__ = tensors
-    if needs_arg_parser(op) or more_keywords(op) or op.kwarg_aliases:
+    if needs_arg_parser(op) or more_keywords(op) or op.keyword_aliases:
         shown = _full_signature(op)
         typed = [p.replace(annotation=tensors.get(p.name, p.annotation)) for p in shown.parameters.values()]
         function.__signature__ = shown.replace(parameters=typed)
@@ -224,12 +224,14 @@ def in_place_method(op: Op):
     fast = in_place_fast_path(simple)
     count = len(simple.params) - 1
 
-    def method(self, *args, **kwargs):
+    def method(self=ABSENT, *args, **kwargs):
         try:
             if fast is not None and not kwargs and len(args) == count:
                 done = fast(self, *args)
                 if done is not None:
                     return done
+            if self is ABSENT:
+                self = _named_target(op, kwargs)
             return call.run_in_place(op, (self, *args), kwargs)
         except Exception:
             error_translation.filter_traceback()
@@ -241,6 +243,15 @@ def in_place_method(op: Op):
     method.op = op  # type: ignore[attr-defined]
     method.__annotations__ = {"self": GLOBALS["Tensor"]}
     return method
+
+
+def _named_target(op: Op, kwargs: dict):
+    """Take the tensor that an in-place function writes to from the keywords."""
+    first = op.params[0].name
+    for name in ("self", first, *NUMPY_NAMES.get(first, ())):
+        if name in kwargs:
+            return kwargs.pop(name)
+    raise _missing_argument_error(op, first, "_")
 
 
 def binary_operator_for(op: Op, dunder: str, reflected: bool = False):
@@ -257,9 +268,9 @@ def binary_operator_for(op: Op, dunder: str, reflected: bool = False):
     return _make_fast_operator(op, operator_text(op, dunder), "operator")
 
 
-def _missing_argument_error(op: Op, name: str) -> TypeError:
-    """The error of a method that is called without its dimensions."""
-    return TypeError(f'{op.name}() missing 1 required positional arguments: "{name}"')
+def _missing_argument_error(op: Op, name: str, suffix: str = "") -> TypeError:
+    """The error of a call without a required argument: a method's dimensions, an in-place function's tensor."""
+    return TypeError(f'{op.name}{suffix}() missing 1 required positional arguments: "{name}"')
 
 
 def _wrong_self_error(dunder: str, value) -> TypeError:
@@ -314,6 +325,11 @@ def _is_operand(value) -> bool:
     )
 
 
+def _is_matmul_operand(value) -> bool:
+    """True for what `@` takes as it is. An array, whose dtype it may change, is none."""
+    return not isinstance(value, np.ndarray) and _is_operand(value)
+
+
 def _matmul_foreign(tensor, other):
     """`tensor @ other` for an operand of another library."""
     return CALLBACKS.matmul_foreign(tensor, other)
@@ -365,6 +381,7 @@ GLOBALS.update(
     Node=Node,
     AutogradMeta=AutogradMeta,
     F=F,
+    OVER_TENSORS=F,
     ABSENT=ABSENT,
     translate_composite_error=error_translation.translate_composite_error,
     filter_traceback=error_translation.filter_traceback,
@@ -376,6 +393,7 @@ GLOBALS.update(
     OPERANDS=_OPERANDS,
     OVERRIDES=OVERRIDES,
     is_operand=_is_operand,
+    is_matmul_operand=_is_matmul_operand,
     matmul_foreign=_matmul_foreign,
     wrong_self_error=_wrong_self_error,
     raise_freed_error=raise_freed_error,

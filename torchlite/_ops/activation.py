@@ -348,12 +348,12 @@ def prelu(F, input, weight):
 
 
 @composite(
-    "rrelu(Tensor input, lower=0.125, upper=0.3333333333333333, training=False)",
+    "rrelu(Tensor input, lower=0.125, upper=0.3333333333333333, training=False, generator=None)",
     where="torch nn.functional",
     tags=RANDOM | INPLACE,
     node_name="RreluWithNoiseBackward0(input)",
 )
-def rrelu(F, input, lower, upper, training, generator=None):
+def rrelu(F, input, lower, upper, training, generator):
     """Leaky ReLU with a random slope for each negative element (Xu et al., 2015).
 
     In training the slope is uniform in ``[lower, upper)``; otherwise it is ``(lower + upper) / 2``.
@@ -362,6 +362,7 @@ def rrelu(F, input, lower, upper, training, generator=None):
         lower: The least slope. Default: 1/8.
         upper: The greatest slope. Default: 1/3.
         training: Whether the slopes are random. Default: False.
+        generator: The generator of the slopes. Default: the device's.
 
     Raises:
         RuntimeError: A bound is not finite, or ``lower > upper``.

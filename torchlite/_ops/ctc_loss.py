@@ -146,7 +146,7 @@ def ctc_loss_by_name(F, log_probs, targets, input_lengths, target_lengths, blank
 
 @composite(
     "ctc_loss(Tensor log_probs, Tensor targets, Tensor|Number input_lengths, Tensor|Number target_lengths, blank=0, "
-    "reduction=1, zero_infinity=False)",
+    "reduction=0, zero_infinity=False)",
     where="torch",
     node_name=ctc_loss_graph,
 )

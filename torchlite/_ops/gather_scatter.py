@@ -701,6 +701,8 @@ def repeat_interleave(F, input, repeats, dim, output_size):
         `torch.Tensor.repeat`, `torch.tile`.
     """
     if repeats is None:
+        if dim is not None:
+            raise TypeError("repeat_interleave() received an invalid combination of arguments: `dim` without `repeats`")
         index = F._repeat_interleave_indices(input)
         return _check_output_size(index, output_size, 0)
     if dim is None:

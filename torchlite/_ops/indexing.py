@@ -260,7 +260,8 @@ def _as_tuple(index):
 
 
 def _check_index_count(tensor, items):
-    used = len(items) - items.count(None) - items.count(...)
+    ellipses = items.count(...)
+    used = len(items) - items.count(None) - ellipses
     if used and not tensor._tl_array.ndim:
         raise IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert "
@@ -268,7 +269,7 @@ def _check_index_count(tensor, items):
         )
     if used > tensor._tl_array.ndim:
         raise IndexError(f"too many indices for tensor of dimension {tensor._tl_array.ndim}")
-    return items
+    return items if ellipses < 2 else tuple(_expand_ellipsis(tensor, list(items)))
 
 
 def _is_mask(item) -> bool:
@@ -329,11 +330,15 @@ def _expand_ellipsis(tensor, items):
     if used > ndim:
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
     places = [p for p, i in enumerate(items) if i is Ellipsis]
-    if len(places) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
-    if places:
-        return items[: places[0]] + [slice(None)] * (ndim - used) + items[places[0] + 1 :]
-    return items
+    if not places:
+        return items
+    after = [i for i in items[places[0] + 1 :] if i is not Ellipsis]
+    # Each ellipsis stands for as many dimensions as the index leaves: no dimension is left for an item behind a second.
+    if len(places) > 1 and ndim > used and items[places[1] + 1 :] != [Ellipsis] * (len(items) - places[1] - 1):
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {2 * ndim - used})"
+        )
+    return items[: places[0]] + [slice(None)] * (ndim - used) + after
 
 
 def _raw_index(tensor, item):

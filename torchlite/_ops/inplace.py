@@ -79,7 +79,7 @@ def _fill_by_kernel(input, value):
     return input
 
 
-@composite("copy_(Tensor input, src, non_blocking=False)", where="Tensor")
+@composite("copy_(Tensor input, src, non_blocking=False)", where="Tensor", kwarg_aliases={"other": "src", "x2": "src"})
 def copy_(F, input, src, non_blocking):
     """Copies the elements of another tensor into this one, broadcast and converted.
 
@@ -116,7 +116,7 @@ def copy_(F, input, src, non_blocking):
         ):
             check_in_place(_copy, [input, src])
         try:
-            copy(input._tl_array, src._tl_array)
+            call.GLOBALS["quiet_run"](copy, input._tl_array, src._tl_array)
         except ARGUMENT_ERRORS:  # the op itself raises PyTorch's error
             return call.run_in_place(_copy, (input, src), {})
         bump_version(input)

@@ -106,6 +106,7 @@ op(
 
 @composite(
     "split(Tensor input, split_size_or_sections=None, dim=0, *, split_size=None)",
+    kwarg_aliases={"tensor": "input"},
     out=Out(supported=False),
     keywords_from=2,
 )

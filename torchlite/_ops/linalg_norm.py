@@ -4,7 +4,7 @@ from .._dispatch import INPLACE, Out, Overlap, composite, memory_layout, op
 from .._dispatch.public_functions import torch
 from .._dispatch.shape_and_value_checks import any_true
 from .._dispatch.shapes import broadcast_shapes, reduced_shape, wrap_dims
-from .._types.dtypes import complex64, complex128, float32, float64, int64
+from .._types.dtypes import complex64, complex128, float32, float64, int64, promote_types
 from ._gradient_helpers import keep_dims
 from ._linalg_common import (
     CASTABLE_OUT,
@@ -84,6 +84,11 @@ def _check_norm(name, x, dtype):
         if x.dtype.is_complex != dtype.is_complex:
             kinds = ("complex", "real") if x.dtype.is_complex else ("real", "complex")
             raise RuntimeError(f"{name}: dtype should be {kinds[0]} for {kinds[0]} inputs, but got {dtype.scalar_name}")
+        if promote_types(x.dtype, dtype) is not dtype:
+            raise RuntimeError(
+                f"{name}: the dtype of the input ({x.dtype.scalar_name}) should be convertible without narrowing to "
+                f"the specified dtype ({dtype.scalar_name})"
+            )
 
 
 def _vector_norm(F, name, x, ord, dim, keepdim, dtype):
@@ -423,6 +428,8 @@ def linalg_matrix_rank(F, A, tol, atol, rtol, hermitian):
         raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
     if A.dtype.category < 2 or is_low(A.dtype):
         raise RuntimeError("This function doesn't handle types other than float and double")
+    if tol is not None and (atol is not None or rtol is not None):
+        raise TypeError("linalg_matrix_rank(): `tol` is given in place of `atol` and `rtol`, and not beside them")
     for name, limit in (("tol", tol), ("atol", atol), ("rtol", rtol)):
         check_tolerance("torch.linalg.matrix_rank", name, limit)
     if tol is not None:
@@ -791,6 +798,10 @@ def nuclear_norm(F, input, dim, keepdim):
         >>> torch.nuclear_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
         tensor(7.)
     """
+    if isinstance(dim, bool):  # the form (input, keepdim)
+        dim, keepdim = (-2, -1), dim
+    if isinstance(dim, int) or len(dim) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dim}")
     return _matrix_norm(F, "linalg.matrix_norm", input, "nuc", tuple(dim), keepdim, None)
 
 

@@ -165,6 +165,12 @@ def pad(F, input, pad, mode, value):
     See also:
         `torch.nn.ConstantPad1d` and the other padding layers.
     """
+    for place, n in enumerate(pad):
+        if isinstance(n, float) or not hasattr(n, "__index__"):
+            raise TypeError(
+                f"pad(): argument 'pad' (position 2) must be tuple of ints, but found element of type "
+                f"{type(n).__name__} at pos {place}"
+            )
     pad = tuple(int(n) for n in pad)
     if mode == "constant":
         return F.constant_pad_nd(input, pad, 0 if value is None else value)

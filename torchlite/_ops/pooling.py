@@ -136,6 +136,12 @@ def _adaptive_size(input, output_size, count, function):
     elif count > 1 and input.ndim <= len(output_size):
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     output_size = tuple(output_size)
+    for place, n in enumerate(output_size):
+        if n is not None and not hasattr(n, "__index__"):
+            raise TypeError(
+                f"{function}(): argument 'output_size' (position 2) must be tuple of ints, but found element of type "
+                f"{type(n).__name__} at pos {place}"
+            )
     if len(output_size) != count:
         if count == 1:
             raise RuntimeError(f"{function}() argument 'output_size' should contain one int (got {len(output_size)})")

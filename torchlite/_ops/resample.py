@@ -4,6 +4,8 @@ import itertools
 import math
 import warnings
 
+import numpy as np
+
 from torchlite._dispatch import composite, memory_layout, op
 from torchlite._types.dtypes import uint8
 
@@ -48,7 +50,43 @@ def _to_sequence(value):
     return isinstance(value, (tuple, list))
 
 
-def _output_size(input, size, scale_factor):
+def _is_integer(value) -> bool:
+    """True if a size may be this value: an integer, also of NumPy or of a tensor without dimensions."""
+    if hasattr(value, "_tl_array"):
+        return not value.ndim and value.dtype.category == 1
+    return not isinstance(value, (bool, np.bool_, np.ndarray)) and hasattr(value, "__index__")
+
+
+def _check_output_size(mode, spatial, size) -> None:
+    """TypeError with PyTorch's words for sizes that are no integers."""
+    listed = _to_sequence(size)
+    items = list(size) if listed else [size] * spatial
+    if all(map(_is_integer, items)):
+        return
+    if listed and not hasattr(size, "_tl_array"):
+        kinds = [type(item) for item in size]
+        raise TypeError(
+            "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size "
+            f"with types {kinds}"
+        )
+    name = "adaptive_avg_pool" if mode == "area" else f"upsample_{mode.replace('-', '_')}"
+    raise TypeError(
+        f"{name}{spatial}d(): argument 'output_size' must be tuple of ints, but found element of type "
+        f"{type(items[0]).__name__} at pos 0"
+    )
+
+
+def _check_scale_factor(mode, scale_factor) -> None:
+    """TypeError with PyTorch's words for factors that are no numbers."""
+    for place, factor in enumerate(scale_factor if _to_sequence(scale_factor) else [scale_factor]):
+        if hasattr(factor, "_tl_array") or not hasattr(factor, "__float__"):
+            raise TypeError(
+                f"upsample_{mode}(): argument 'scale_factors' must be tuple of floats, but found element of type "
+                f"{type(factor).__name__} at pos {place + 1}"
+            )
+
+
+def _output_size(input, size, scale_factor, mode):
     """The output's spatial size, and the scale factor of each dimension (or None)."""
     spatial = tuple(input.shape[2:])
     if size is not None and scale_factor is not None:
@@ -56,6 +94,7 @@ def _output_size(input, size, scale_factor):
     if size is None and scale_factor is None:
         raise ValueError("either size or scale_factor should be defined")
     if size is not None:
+        _check_output_size(mode, len(spatial), size)
         if _to_sequence(size):
             if len(size) != len(spatial):
                 raise ValueError(
@@ -65,6 +104,7 @@ def _output_size(input, size, scale_factor):
                 )
             return tuple(int(n) for n in size), (None,) * len(spatial)
         return (int(size),) * len(spatial), (None,) * len(spatial)
+    _check_scale_factor(mode, scale_factor)
     if _to_sequence(scale_factor):
         if len(scale_factor) != len(spatial):
             raise ValueError(
@@ -150,7 +190,7 @@ def interpolate(F, input, size, scale_factor, mode, align_corners, recompute_sca
         `torch.nn.Upsample`.
     """
     _check_mode(input, mode, align_corners, antialias)
-    out, factors = _output_size(input, size, scale_factor)
+    out, factors = _output_size(input, size, scale_factor, mode)
     if recompute_scale_factor:
         if scale_factor is None:
             raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")

@@ -327,6 +327,11 @@ op(
 )
 
 
+def _check_keepdim(name, dim, keepdim):
+    if keepdim and dim is None:
+        raise TypeError(f"{name}() got an unexpected keyword argument 'keepdim'")
+
+
 def _max_or_min(F, name, input, dim, keepdim, other):
     if other is None and hasattr(dim, "_tl_array"):
         dim, other = None, dim
@@ -345,6 +350,7 @@ def _max_or_min(F, name, input, dim, keepdim, other):
         if input.dtype.is_complex:
             raise RuntimeError(f"{name}(): does not support complex input")
         return to_named_tuple(name, getattr(F, f"_{name}_dim")(input, dim, keepdim))
+    _check_keepdim(name, dim, keepdim)
     if not input.numel():
         raise RuntimeError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
@@ -444,6 +450,7 @@ def median(F, input, dim, keepdim):
     See also:
         `torch.quantile`, which interpolates.
     """
+    _check_keepdim("median", dim, keepdim)
     return F._median_all(input) if dim is None else to_named_tuple("median", F._median_dim(input, dim, keepdim))
 
 
@@ -466,6 +473,7 @@ def nanmedian(F, input, dim, keepdim):
     See also:
         `torch.median`.
     """
+    _check_keepdim("nanmedian", dim, keepdim)
     return (
         F._nanmedian_all(input) if dim is None else to_named_tuple("nanmedian", F._nanmedian_dim(input, dim, keepdim))
     )

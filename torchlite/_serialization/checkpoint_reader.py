@@ -212,8 +212,10 @@ class ArchiveStorages:
             array = self._reader.array(name)
             if self._swap:
                 array = byteswap(array, item // 2 if kind.dtype and kind.dtype.is_complex else item)
-        self._loaded[key] = self._restore(make_storage(array, kind.dtype), location)
-        return self._loaded[key]
+        storage = self._restore(make_storage(array, kind.dtype), location)
+        if numel:  # an empty one may have several dtypes
+            self._loaded[key] = storage
+        return storage
 
 
 def _read_byte_order(reader: ArchiveReader) -> str:

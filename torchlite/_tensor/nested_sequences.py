@@ -66,6 +66,8 @@ def compute_sizes(data: Any) -> list[int]:
             data = data[0]
         except Exception as error:  # the item's own __getitem__ may raise anything
             raise ValueError(f"could not determine the shape of object type '{type_name(data)}'") from error
+    if isinstance(data, str):  # also NumPy's
+        raise ValueError("too many dimensions 'str'")
     return sizes
 
 

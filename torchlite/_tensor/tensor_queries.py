@@ -112,9 +112,13 @@ def typename(obj: Any) -> str:
     return f"{named.__module__ or 'builtins'}.{named.__qualname__}".removeprefix("builtins.")
 
 
+_OPERANDS = ("scalar", "scalar1", "tensor", "tensor1", "scalar2", "tensor2", "other", "x2")
+
+
 def result_type(*arrays_and_dtypes, **named) -> dtype:
-    """The dtype in which an arithmetic op combines tensors, dtypes and numbers (PyTorch: two tensors or numbers, which
-    it names `tensor1` and `tensor2`). TypeError for anything else.
+    """The dtype in which an arithmetic op combines tensors, dtypes and numbers (PyTorch: two tensors or numbers, by
+    the names of its signatures: `tensor` and `other`, `scalar` and `tensor`, `scalar1` and `scalar2`). TypeError for
+    anything else.
 
     >>> import torchlite as torch
     >>> torch.result_type(torch.tensor([1, 2]), 1.0)
@@ -124,7 +128,7 @@ def result_type(*arrays_and_dtypes, **named) -> dtype:
     """
     if OVERRIDES and (found := call_override(result_type, arrays_and_dtypes, named or None)) is not NotImplemented:
         return found
-    values = [*arrays_and_dtypes, *(named.pop(name) for name in ("tensor1", "tensor2", "other") if name in named)]
+    values = [*arrays_and_dtypes, *(named.pop(name) for name in _OPERANDS if name in named)]
     if named:
         raise TypeError(f"result_type() got an unexpected keyword argument '{next(iter(named))}'")
     if not values:

@@ -90,12 +90,12 @@ class _DecoratorContextManager:
 class _NoParamDecoratorContextManager(_DecoratorContextManager):
     """Base class for decorators without arguments: `@name` is the same as `@name()`."""
 
-    def __new__(cls, function=None):
+    def __new__(cls, orig_func=None):
         made = object.__new__(cls)
-        if function is None:
+        if orig_func is None:
             return made
         made.__init__()
-        return made(function)
+        return made(orig_func)
 
 
 class _ModeSetter(_DecoratorContextManager):
@@ -116,7 +116,7 @@ class no_grad(_NoParamDecoratorContextManager, _ModeSetter):
     """Disables the recording of gradients in a block, a function or a generator, for this thread.
 
     Args:
-        function: The function to decorate; ``@torch.no_grad`` is the same as ``@torch.no_grad()``. Default: none.
+        orig_func: The function to decorate; ``@torch.no_grad`` is the same as ``@torch.no_grad()``. Default: none.
 
     Example:
         >>> x = torch.ones(1, requires_grad=True)
@@ -128,7 +128,7 @@ class no_grad(_NoParamDecoratorContextManager, _ModeSetter):
         `enable_grad`, `set_grad_enabled`, `inference_mode`.
     """
 
-    def __init__(self, function=None):
+    def __init__(self, orig_func=None):
         super().__init__()
 
     def __enter__(self):
@@ -139,7 +139,7 @@ class enable_grad(no_grad):
     """Enables the recording of gradients in a block, a function or a generator, also inside `no_grad`.
 
     Args:
-        function: The function to decorate. Default: none.
+        orig_func: The function to decorate. Default: none.
 
     Example:
         >>> x = torch.ones(1, requires_grad=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchlite._dispatch import REGISTRY, F
 from torchlite._dispatch.dispatch_state import OVERRIDES
-from torchlite._dispatch.interceptors import call_override
+from torchlite._dispatch.interceptors import call_override as _call_override
 from torchlite._dispatch.op_functions import in_place_method
 from torchlite._dispatch.tracing import TRACES as _TRACES
 from torchlite._dispatch.tracing import trace_function as _handled
@@ -64,7 +64,7 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.ReLU`.
     """
-    if OVERRIDES and (found := call_override(relu, (input,), {"inplace": inplace})) is not NotImplemented:
+    if OVERRIDES and (found := _call_override(relu, (input,), {"inplace": inplace})) is not NotImplemented:
         return found
     if _TRACES and (found := _handled("relu", **locals())) is not NotImplemented:
         return found
@@ -92,7 +92,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.ReLU6`.
     """
-    if OVERRIDES and (found := call_override(relu6, (input,), {"inplace": inplace})) is not NotImplemented:
+    if OVERRIDES and (found := _call_override(relu6, (input,), {"inplace": inplace})) is not NotImplemented:
         return found
     if _TRACES and (found := _handled("relu6", **locals())) is not NotImplemented:
         return found
@@ -123,7 +123,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     """
     if (
         OVERRIDES
-        and (found := call_override(leaky_relu, (input,), {"negative_slope": negative_slope, "inplace": inplace}))
+        and (found := _call_override(leaky_relu, (input,), {"negative_slope": negative_slope, "inplace": inplace}))
         is not NotImplemented
     ):
         return found
@@ -163,7 +163,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     """
     if (
         OVERRIDES
-        and (found := call_override(hardtanh, (input,), {"min_val": min_val, "max_val": max_val, "inplace": inplace}))
+        and (found := _call_override(hardtanh, (input,), {"min_val": min_val, "max_val": max_val, "inplace": inplace}))
         is not NotImplemented
     ):
         return found
@@ -203,7 +203,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     """
     if (
         OVERRIDES
-        and (found := call_override(_THRESHOLD[0], (input, threshold, value), {"inplace": inplace}))
+        and (found := _call_override(_THRESHOLD[0], (input, threshold, value), {"inplace": inplace}))
         is not NotImplemented
     ):
         return found
@@ -243,7 +243,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """
     if (
         OVERRIDES
-        and (found := call_override(elu, (input,), {"alpha": alpha, "inplace": inplace})) is not NotImplemented
+        and (found := _call_override(elu, (input,), {"alpha": alpha, "inplace": inplace})) is not NotImplemented
     ):
         return found
     if _TRACES and (found := _handled("elu", **locals())) is not NotImplemented:
@@ -276,7 +276,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.SELU`.
     """
-    if OVERRIDES and (found := call_override(selu, (input,), {"inplace": inplace})) is not NotImplemented:
+    if OVERRIDES and (found := _call_override(selu, (input,), {"inplace": inplace})) is not NotImplemented:
         return found
     if _TRACES and (found := _handled("selu", **locals())) is not NotImplemented:
         return found
@@ -307,7 +307,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """
     if (
         OVERRIDES
-        and (found := call_override(celu, (input,), {"alpha": alpha, "inplace": inplace})) is not NotImplemented
+        and (found := _call_override(celu, (input,), {"alpha": alpha, "inplace": inplace})) is not NotImplemented
     ):
         return found
     if _TRACES and (found := _handled("celu", **locals())) is not NotImplemented:
@@ -338,7 +338,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.SiLU`.
     """
-    if OVERRIDES and (found := call_override(silu, (input,), {"inplace": inplace})) is not NotImplemented:
+    if OVERRIDES and (found := _call_override(silu, (input,), {"inplace": inplace})) is not NotImplemented:
         return found
     if _TRACES and (found := _handled("silu", **locals())) is not NotImplemented:
         return found
@@ -366,7 +366,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.Mish`.
     """
-    if OVERRIDES and (found := call_override(mish, (input,), {"inplace": inplace})) is not NotImplemented:
+    if OVERRIDES and (found := _call_override(mish, (input,), {"inplace": inplace})) is not NotImplemented:
         return found
     if _TRACES and (found := _handled("mish", **locals())) is not NotImplemented:
         return found
@@ -394,7 +394,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.Hardswish`.
     """
-    if OVERRIDES and (found := call_override(hardswish, (input,), {"inplace": inplace})) is not NotImplemented:
+    if OVERRIDES and (found := _call_override(hardswish, (input,), {"inplace": inplace})) is not NotImplemented:
         return found
     if _TRACES and (found := _handled("hardswish", **locals())) is not NotImplemented:
         return found
@@ -422,7 +422,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.Hardsigmoid`.
     """
-    if OVERRIDES and (found := call_override(hardsigmoid, (input,), {"inplace": inplace})) is not NotImplemented:
+    if OVERRIDES and (found := _call_override(hardsigmoid, (input,), {"inplace": inplace})) is not NotImplemented:
         return found
     if _TRACES and (found := _handled("hardsigmoid", **locals())) is not NotImplemented:
         return found
@@ -461,7 +461,7 @@ def rrelu(
     if (
         OVERRIDES
         and (
-            found := call_override(
+            found := _call_override(
                 rrelu, (input,), {"lower": lower, "upper": upper, "training": training, "inplace": inplace}
             )
         )
@@ -522,7 +522,7 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     """
     if (
         OVERRIDES
-        and (found := call_override(softmax, (input,), {"dim": dim, "_stacklevel": _stacklevel, "dtype": dtype}))
+        and (found := _call_override(softmax, (input,), {"dim": dim, "_stacklevel": _stacklevel, "dtype": dtype}))
         is not NotImplemented
     ):
         return found
@@ -556,7 +556,7 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
     """
     if (
         OVERRIDES
-        and (found := call_override(log_softmax, (input,), {"dim": dim, "_stacklevel": _stacklevel, "dtype": dtype}))
+        and (found := _call_override(log_softmax, (input,), {"dim": dim, "_stacklevel": _stacklevel, "dtype": dtype}))
         is not NotImplemented
     ):
         return found
@@ -596,7 +596,7 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     """
     if (
         OVERRIDES
-        and (found := call_override(softmin, (input,), {"dim": dim, "_stacklevel": _stacklevel, "dtype": dtype}))
+        and (found := _call_override(softmin, (input,), {"dim": dim, "_stacklevel": _stacklevel, "dtype": dtype}))
         is not NotImplemented
     ):
         return found

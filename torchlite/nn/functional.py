@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torchlite as torch
 from torchlite._dispatch import INPLACE, NAMESPACES, REGISTRY, F, namespace_function
 from torchlite._dispatch.dispatch_state import OVERRIDES
-from torchlite._dispatch.interceptors import call_override
+from torchlite._dispatch.interceptors import call_override as _call_override
 from torchlite._dispatch.op_functions import in_place_method
 from torchlite._dispatch.tracing import TRACES as _TRACES
 from torchlite._dispatch.tracing import trace_function as _handled
@@ -147,7 +147,7 @@ def batch_norm(
     if (
         OVERRIDES
         and (
-            found := call_override(
+            found := _call_override(
                 batch_norm,
                 (input, running_mean, running_var),
                 {"weight": weight, "bias": bias, "training": training, "momentum": momentum, "eps": eps},
@@ -232,7 +232,7 @@ def instance_norm(
     if (
         OVERRIDES
         and (
-            found := call_override(
+            found := _call_override(
                 instance_norm,
                 (input,),
                 {
@@ -306,7 +306,7 @@ def group_norm(
     """
     if (
         OVERRIDES
-        and (found := call_override(group_norm, (input, num_groups), {"weight": weight, "bias": bias, "eps": eps}))
+        and (found := _call_override(group_norm, (input, num_groups), {"weight": weight, "bias": bias, "eps": eps}))
         is not NotImplemented
     ):
         return found
@@ -373,7 +373,7 @@ def embedding(
     if (
         OVERRIDES
         and (
-            found := call_override(
+            found := _call_override(
                 embedding,
                 (input, weight),
                 {
@@ -463,7 +463,7 @@ def embedding_bag(
     if (
         OVERRIDES
         and (
-            found := call_override(
+            found := _call_override(
                 embedding_bag,
                 (input, weight),
                 {

@@ -156,7 +156,7 @@ class ONNXProgram:
             return self.call_reference(*args, **kwargs)
         values = _flatten_inputs(args, kwargs)
         feeds = {
-            info.name: value.detach().cpu().numpy() if isinstance(value, Tensor) else value
+            info.name: value.detach().cpu()._host_array() if isinstance(value, Tensor) else value
             for info, value in zip(self._run.get_inputs(), values, strict=False)
         }
         return tuple(torch.from_numpy(array) for array in self._run.run(None, feeds))

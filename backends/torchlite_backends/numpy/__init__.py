@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -54,9 +53,6 @@ class NumpyBackend:
 
     @functools.cache  # noqa: B019 (there is one backend)
     def kernels(self, index: int) -> dict[str, Any]:
-        # PyTorch does not warn of overflow, division by zero or NaN. Only what happens under our own frames is
-        # silenced.
-        warnings.filterwarnings("ignore", category=RuntimeWarning, module="torchlite")
         raise_malloc_thresholds()
         if engine_selection.requested_engines():  # a wish that cannot be met is known at once
             engine_selection.select_engine()

@@ -6,6 +6,8 @@ import functools
 
 import numpy as np
 
+from torchlite._dispatch.numpy_errors import run_quietly
+
 from .half_casts import cast_half
 
 _SINGLE = np.dtype("f4")
@@ -80,4 +82,4 @@ def run_backward_in_float32(backward, table, g, node, get, get_out, wide=to_floa
     if half is None:
         return backward(table, g, node, get, get_out)
     grads = backward(table, wide(g, half), node, lambda *a: wide(get(*a), half), lambda *a: wide(get_out(*a), half))
-    return narrowed(grads, half)
+    return run_quietly(narrowed, grads, half)

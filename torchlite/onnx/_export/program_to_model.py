@@ -114,7 +114,7 @@ def as_array(value: Any) -> tuple[Any, str]:
         if name in REAL_PARTS:
             return library.view_as_real(value.resolve_conj()).numpy(), name
         value = value.view(library.int16 if name == "bfloat16" else library.uint8)
-    array = value.numpy()
+    array = value._host_array()
     return array, name
 
 
