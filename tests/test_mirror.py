@@ -51,7 +51,7 @@ SUBJECTS = {
     "jit": "loaded_indexing object_lifetimes operator_versions",
     "multiprocessing": "killed_processes",
     "nn": "argument_checks docstrings interpolate_uint8 layers reserved_attributes",
-    "ops": "argument_checks edge_values error_messages half_precision nodes saved_tensors second_derivatives",
+    "ops": "argument_checks edge_values error_messages half_precision nodes saved_tensors second_derivatives sums",
     "optim": "capturable formulas grad_scaling optimizers subclasses",
     "sparse": "recorded_answers",
     "stubs": "type_checked_programs",

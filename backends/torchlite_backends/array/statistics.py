@@ -35,8 +35,9 @@ def logsumexp(input, dim=None, keepdim=False):
         return out.astype(input.dtype)
     top = xp.maximum.reduce(x.real, axis=axes, keepdims=True)
     top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
-    out = xp.log(xp.add.reduce(xp.exp(xp.subtract(x, top)), axis=axes, keepdims=True)) + top
-    out = out if x is input else out.astype(input.dtype)
+    wide = xp.float64 if x.dtype == xp.float32 else x.dtype
+    out = xp.log(xp.add.reduce(xp.exp(xp.subtract(x, top)), axis=axes, dtype=wide, keepdims=True)) + top
+    out = out.astype(input.dtype, copy=False)
     return out if keepdim else out.squeeze(axes)
 
 
