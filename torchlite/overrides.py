@@ -94,7 +94,7 @@ class TorchFunctionMode(Interceptor):
             function = op.overload
         else:
             args, kwargs = strip_default_args(op, args, kwargs)
-            if getattr(function, "op", None) is not op or function is op.function:
+            if getattr(function, "op", None) is not op or function is getattr(op, "function", None):
                 function = _public_function_of(op, function.__class__ is InPlaceCall) or function
         return self.called(function, args, kwargs)
 

@@ -200,7 +200,7 @@ class Node:
     _seq: int
     _hooks: NodeHooks | None
     _trace: list[str] | None
-    _shown: tuple  # of a composite's result: the composite's call and the number of the result (`node_names.py`)
+    _shown: Any  # of a composite's result: the composite's call and the number of the result (`node_names.py`)
     __slots__ = (
         "_op", "_edges", "_saved", "_versions", "_out", "_counter", "_shape", "_tl_kernels", "_seq", "_hooks", "_trace",
         "_shown", "__weakref__",

@@ -174,7 +174,9 @@ def elementwise_output_strides(shape: Ints, operands: tuple[tuple[Ints, Ints], .
 def warn_of_strides_in_search(*operands: Any) -> None:
     """PyTorch's warning, once in a process, for boundaries or values that `searchsorted` has to copy."""
     for raw, name in zip(operands, ("boundary", "input value", "sorter"), strict=False):
-        if getattr(raw, "ndim", 0) and not is_contiguous(raw.shape, [s // raw.dtype.itemsize for s in raw.strides]):
+        if getattr(raw, "ndim", 0) and not is_contiguous(
+            raw.shape, tuple(s // raw.dtype.itemsize for s in raw.strides)
+        ):
             warn_once(
                 f"torch.searchsorted(): {name} tensor is non-contiguous, this will lower the performance due to extra "
                 f"data copy when converting non-contiguous tensor to contiguous, please use contiguous {name} tensor "

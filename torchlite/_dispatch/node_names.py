@@ -153,7 +153,7 @@ def _shown_graph(node: Any) -> tuple[str, int, list | None, dict[str, Any]]:
         takers = [p for p in own.params if ends.__class__ is list or p.is_tensor or p.default is None]
         call = CompositeCall(own, dict(zip([p.name for p in takers], ends, strict=True)), facts)
     op = node._op if call is None else call.op
-    text = op.node_name
+    text: Any = op.node_name
     number_first = mark is REFLECTED
     if text.__class__ is tuple:
         text = text[number_first]

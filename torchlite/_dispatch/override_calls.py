@@ -56,6 +56,7 @@ def override_arguments(op: Any, function: Any, bound: list, args: tuple, kwargs:
     """(args, kwargs) with which `__torch_function__` sees a call of an op's function; kwargs are None without any."""
     home = getattr(function, "__module__", "").rpartition("torchlite.")[2]
     form = python_calls().get(f"{'nn.functional' if home == 'nn.functional' else 'torch'}.{function.__name__}")
+    found: tuple[tuple, dict | None] | None
     if form is not None:
         found = _in_python_form(op, bound, *form)
         if found is not None:

@@ -169,7 +169,7 @@ def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduct
     Example:
         >>> log_probs = torch.tensor([[[0.5, 0.5]]]).log()
         >>> torch.ctc_loss(log_probs, torch.tensor([[1]]), torch.tensor([1]), torch.tensor([1]))
-        tensor(0.6931)
+        tensor([0.6931])
 
     See also:
         `torch.nn.CTCLoss`.

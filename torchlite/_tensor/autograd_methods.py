@@ -178,7 +178,7 @@ class AutogradMethods(PropertyMethods):
         where = skip_transparent(self._tl_node)
         if not isinstance(where, (Node, OutputEdge)):
             return 0
-        return shown_index(where.node, where.index) if where.__class__ is OutputEdge else shown_index(where, 0)
+        return shown_index(where.node, where.index) if isinstance(where, OutputEdge) else shown_index(where, 0)
 
     @property
     def grad(self):
@@ -210,7 +210,7 @@ class AutogradMethods(PropertyMethods):
         autograd_meta_of(self).grad = None
 
     # The same; PyTorch's own name for the field behind it.
-    _grad = property(grad.fget, grad.fset, grad.fdel)
+    _grad = property(grad.fget, grad.fset, grad.fdel)  # type: ignore[attr-defined]
 
     @property
     def _version(self) -> int:

@@ -47,7 +47,7 @@ class Size(tuple):
         for i in range(place, len(found)):
             size = found[i]
             if not isinstance(size, int):
-                if not hasattr(size, "__index__") or getattr(size, "ndim", 0):
+                if not hasattr(size, "__index__") or getattr(size, "ndim", False):
                     raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type(size).__name__}')")
                 try:
                     found[i] = size.__index__()

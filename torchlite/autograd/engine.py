@@ -579,7 +579,7 @@ class BackwardPass:
         if isinstance(what, AccumulateGrad):
             what = what.variable
         if self.targets is not None:
-            return what in self.needed if isinstance(what, Node) else what in self.targets
+            return what in (self.needed or ()) if isinstance(what, Node) else what in self.targets
         if self._executed is None:
             nodes = reachable(self.starts())
             self._executed = {e for one in nodes for e in flatten_edges(one._edges) if isinstance(e, Tensor)}.union(

@@ -34,11 +34,12 @@ def integer_matmul(a: np.ndarray, b: np.ndarray, multiply, out: np.ndarray | Non
         if bits[0] + bits[1] - 2 + (depth - 1).bit_length() <= mantissa:
             product = multiply(a.astype(kind), b.astype(kind))
             return _to_integers(product, dtype, out)
-    total = None
+    total: np.ndarray | None = None
     for start in range(0, depth, _DEPTH):
         left, right = a[..., start : start + _DEPTH], b[..., start : start + _DEPTH, :]
         part = _multiply_digits(left, right, bits, multiply, 8 * dtype.itemsize)
         total = part if total is None else np.add(total, part, out=total)
+    assert total is not None  # the depth is not 0
     return _to_integers(total, dtype, out)
 
 

@@ -70,7 +70,7 @@ def _sum_squares(x: np.ndarray, axes: tuple[int, ...], keepdim: bool) -> np.ndar
         if axes == (x.ndim - 1,) and x.shape[-1] <= LONGEST_DOT:
             total = np.vecdot(x, x)
             return total[..., None] if keepdim else total
-        return np.add.reduce(x * x, axes, F64, None, keepdim)
+        return np.add.reduce(x * x, axes, F64, None, keepdim)  # type: ignore[call-overload]
     cube = as_cube(x, axes)
     shape = [1 if d in axes else n for d, n in enumerate(x.shape) if keepdim or d not in axes]
     if cube.shape[2] > 1:
@@ -80,13 +80,19 @@ def _sum_squares(x: np.ndarray, axes: tuple[int, ...], keepdim: bool) -> np.ndar
     if rows.shape[1] > LONGEST_DOT:
         return np.array([parallel_dot(row, row) for row in rows]).reshape(shape)
     out = np.empty(len(rows), x.dtype)
-    run_blocks(lambda start, stop: np.vecdot(rows[start:stop], rows[start:stop], out=out[start:stop]), *rows.shape)
+
+    def fill(start: int, stop: int) -> None:
+        np.vecdot(rows[start:stop], rows[start:stop], out=out[start:stop])
+
+    run_blocks(fill, *rows.shape)
     return out.reshape(shape)
 
 
 def _sum_wide(x: np.ndarray, axes: tuple[int, ...], keepdim: bool) -> Any:
     """Return sums in float64."""
-    return np.add.reduce(x, axes, F64, None, keepdim) if x.size <= SMALL else sum_threaded(x, axes, keepdim, True)
+    if x.size <= SMALL:
+        return np.add.reduce(x, axes, F64, None, keepdim)  # type: ignore[call-overload]
+    return sum_threaded(x, axes, keepdim, True)
 
 
 def _norm_of_sizes(x: np.ndarray, ord: float, axes: tuple[int, ...], keepdim: bool) -> np.ndarray:
@@ -118,7 +124,7 @@ def _scaled_norm(size: np.ndarray, ord: float, axes: tuple[int, ...], keepdim: b
     extreme = (np.maximum if ord > 0 else np.minimum).reduce(size, axes, keepdims=True)
     scale = np.where((extreme > 0) & (extreme < math.inf), extreme, 1)
     ratio = (size / scale).astype(F64)
-    total = np.add.reduce(ratio**ord, axes, keepdims=keepdim) ** (1 / ord)
+    total = (ratio**ord).sum(axes, keepdims=keepdim) ** (1 / ord)
     return np.asarray(total * scale.reshape(total.shape)).astype(size.dtype)
 
 

@@ -70,11 +70,11 @@ def _compute_spread(input: np.ndarray, dim: Any, correction: float, keepdim: boo
             flat -= np.add.reduce(flat) / count
             total = flat.dot(flat)
         else:
-            mean = np.add.reduce(wide, axes, None, None, True)
+            mean = np.add.reduce(wide, axes, None, None, True)  # type: ignore[call-overload]
             mean /= count
             np.subtract(wide, mean, wide)
             np.multiply(wide, wide, wide)
-            total = np.add.reduce(wide, axes, None, None, keepdim)
+            total = np.add.reduce(wide, axes, None, None, keepdim)  # type: ignore[call-overload]
     else:
         shape = tuple([1 if a in axes else n for a, n in enumerate(input.shape) if keepdim or a not in axes])
         total = _sum_squared_deviations(input, axes).reshape(shape)

@@ -63,8 +63,8 @@ def from_parts(w: OnnxGraphBuilder, x: WriterValue, y: WriterValue) -> str:
 
 @translates("aten.polar.default", complex=True)
 def polar(w: OnnxGraphBuilder, size: WriterValue, angle: WriterValue) -> str:
-    turned = [w.op("Mul", size, w.op(kind, angle)) for kind in ("Cos", "Sin")]
-    return _joined(w, *turned, max(size.ndim, angle.ndim))
+    real, imag = (w.op("Mul", size, w.op(kind, angle)) for kind in ("Cos", "Sin"))
+    return _joined(w, real, imag, max(size.ndim, angle.ndim))
 
 
 @translates("aten.conj", "aten._conj", "aten.conj_physical", "aten._conj_physical", complex=True)
@@ -106,7 +106,7 @@ def _resized(w: OnnxGraphBuilder, x: str, dim: int, old: int, new: int) -> str:
 
 def _factor(norm: str | None, inverse: bool, n: int) -> float:
     """Return the factor of a transform, relative to ONNX's: 1, or 1/n of the inverse one."""
-    wanted = {None: "backward"}.get(norm, norm)
+    wanted = norm or "backward"
     if wanted == "ortho":
         return math.sqrt(n) if inverse else 1 / math.sqrt(n)
     return {("forward", False): 1 / n, ("forward", True): float(n)}.get((wanted, inverse), 1.0)

@@ -73,7 +73,7 @@ def _add_antialiased(
         old, factor = x.sizes[dim], None if scales is None else scales[i]
         if old is None:
             raise OnnxExporterError("interpolate: antialias of images of no fixed size")
-        new = int(size[i]) if size is not None else math.floor(old * factor)
+        new = int(size[i]) if size is not None or factor is None else math.floor(old * factor)
         weights = _antialias_weights(old, new, factor, corners, "cubic" in name)
         order = list(range(x.ndim))
         order[dim], order[-1] = order[-1], order[dim]
