@@ -65,6 +65,7 @@ def _resolve_overload_module(name: str) -> Any:
 CALLBACKS.sparse, CALLBACKS.overloads = _resolve_sparse_module, _resolve_overload_module
 # Callbacks of modules that are loaded when one is first called.
 _CALLBACK_HOMES = {
+    "make_overridable": ("_tensor.overridable", "make_overridable"),
     "copied_to": ("_aten.torch_dispatch", "copy_subclass_to_device"),
     "detached": ("_aten.torch_dispatch", "detach_subclass"),
     "dispatched": ("_aten.torch_dispatch", "run_through_torch_dispatch"),

@@ -61,6 +61,7 @@ class Callbacks:
     # From the modules that torchlite's table of callbacks names, loaded when one is first called.
     vmap: Callable[..., Callable]
     compile: Callable[..., Any]
+    make_overridable: Callable[[type], None]  # a class that defines `__torch_function__` gets methods that call it
     array_ufunc: Callable[..., Any]  # `Tensor.__array_ufunc__`
     from_scipy_sparse: Callable[..., Any]  # a matrix of `scipy.sparse` as a sparse Tensor
     matmul_foreign: Callable[..., Any]  # `tensor @ x` for an x of another library

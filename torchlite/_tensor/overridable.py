@@ -129,3 +129,10 @@ def _members() -> dict[str, Any]:
 
 
 OverridableTensor: Any = type("OverridableTensor", (Tensor,), _members(), _tl_is_plain=None)
+
+
+def make_overridable(cls: type) -> None:
+    """Put `OverridableTensor` between a class that defines `__torch_function__` and Tensor."""
+    if not issubclass(cls, OverridableTensor):
+        bases = tuple(OverridableTensor if base is Tensor else base for base in cls.__bases__)
+        cls.__bases__ = bases if OverridableTensor in bases else (*bases, OverridableTensor)

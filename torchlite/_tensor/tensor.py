@@ -161,12 +161,8 @@ def _make_overridable(cls: type) -> None:
     own = _find_class_attribute(cls, "__torch_function__")
     if own is vars(Tensor)["__torch_function__"]:
         return  # with the default one, results get the class, which the ops see to
-    from .overridable import OverridableTensor
-
     OVERRIDES[:] = [None]
-    if not issubclass(cls, OverridableTensor):
-        bases = tuple(OverridableTensor if base is Tensor else base for base in cls.__bases__)
-        cls.__bases__ = bases if OverridableTensor in bases else (*bases, OverridableTensor)
+    CALLBACKS.make_overridable(cls)
 
 
 def _disables_torch_function(hook: Any) -> bool:
