@@ -120,7 +120,7 @@ _HOMES = {
         "ListType", "NoneType", "NumberType", "OptionalType", "PyObjectType", "StreamObjType", "StringType",
         "SymBoolType", "SymIntType", "TensorType", "TupleType", "Type", "UnionType",
     ),
-    "jit": ("CompilationUnit", "ScriptFunction", "ScriptModule"),
+    "jit": ("CompilationUnit", "ScriptFunction", "ScriptModule"), "jit._runtime": ("ScriptObject",),
     "serialization": ("save", "load"),
     "_device.generators": (
         "Generator", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "default_generator",
