@@ -1,4 +1,5 @@
 """Forms of Python that scripted programs use: aliases, defaults, static conditions, refined Optionals, overloads."""
+# ruff: noqa: F811
 
 from __future__ import annotations
 

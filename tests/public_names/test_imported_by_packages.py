@@ -285,6 +285,7 @@ def test_an_optimizer_of_a_package():
     assert _default_to_fused_or_foreach([p], True) == _default_to_fused_or_foreach([p], False) == (False, False)
 
 
+@pytest.mark.filterwarnings("ignore:(Local|Lambda) function is not supported by pickle")
 def test_datapipes():
     from torchlite.utils.data import DataLoader, IterDataPipe, functional_datapipe
     from torchlite.utils.data.datapipes import iter as pipes
