@@ -43,7 +43,7 @@ FLOORS = (
     ("_decomp", "accelerator", "backends", "library"),
     ("utils",),
     ("hub", "nn", "multiprocessing"),
-    ("_losses", "ao", "distributions", "func", "optim"),
+    ("_losses", "ao", "distributions", "func", "nested", "optim"),
     ("fx", "profiler", "quantization"),
     ("_functorch", "_higher_order_ops", "jit"),
     ("_dynamo",),
