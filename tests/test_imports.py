@@ -74,6 +74,7 @@ DYNAMIC = {
     "torchlite.fx._naming": "the root, for names in a graph",
     "torchlite.hub": "packages that a repository needs",
     "torchlite.onnx._export.program_to_model": "a program's libraries",
+    "torchlite.utils.data.datapipes.utils.decoder": "packages that decode files",
     "torchlite.utils._pytree_serialization": "classes in a serialised tree",
     "torchlite.utils.tensorboard._tensorboard_imports": "two packages that write events",
     "torchlite_backends.array": "its own modules",

@@ -198,9 +198,11 @@ class _ModeTensor(InnerHistory, FakeTensor):
         """Returns the tensor with another dtype or on another device; see `torch.Tensor.to`."""
         if args and isinstance(args[0], torch.Tensor):
             args = (args[0].device, args[0].dtype, *args[1:])
-        device, dtype, _, memory_format = torch.nn.modules.module._parse_to(args, kwargs)
-        copy = {"copy": True} if kwargs.get("copy") or True in args[1:] else {}
-        values = self._values.to(dtype=dtype, memory_format=memory_format or torch.preserve_format, **copy)
+        device = next((a for a in args if isinstance(a, (str, torch.device))), kwargs.get("device"))
+        dtype = next((a for a in args if isinstance(a, torch.dtype)), kwargs.get("dtype"))
+        copies = kwargs.get("copy", [a for a in args if isinstance(a, bool)][1:] == [True])
+        form = kwargs.get("memory_format") or torch.preserve_format
+        values = self._values.to(dtype=dtype, memory_format=form, copy=copies)
         where = self.fake_device if device is None else _indexed(device)
         if values is self._values and where == self.fake_device:
             return self
@@ -349,7 +351,7 @@ class FakeTensorMode(TorchDispatchMode):
             try:
                 meta = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
                 found = self._known[tensor] = self._wrap(meta, tensor.device)
-                if isinstance(tensor, torch.nn.Parameter):
+                if isinstance(tensor, torch.Parameter):
                     found._is_param = True
             finally:
                 put_back(view)

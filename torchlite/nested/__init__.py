@@ -11,6 +11,7 @@ from typing import Any
 
 import torchlite as torch
 
+from ._internal import dispatch as _dispatch
 from ._internal.nested_tensor import (
     NestedTensor,
     _rebuild_njt,

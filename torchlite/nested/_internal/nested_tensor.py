@@ -42,6 +42,7 @@ class NestedTensor(NestedBase):
     _ragged_idx: int
     _ragged: RaggedSizes
     _metadata_cache: dict[str, int]
+    _run_record: Any  # `dispatch` sets it
 
     def __new__(
         cls,
@@ -283,12 +284,6 @@ class NestedTensor(NestedBase):
             "_metadata_cache": dict(self._metadata_cache),
         }
         return _rebuild_njt, (state,)
-
-    @staticmethod
-    def _run_record(op: Any, values: Any, writes: bool = False) -> Any:
-        from .ops import run_record
-
-        return run_record(op, values, writes)
 
 
 def _rebuild_njt(constructor_kwargs: dict[str, Any]) -> NestedTensor:

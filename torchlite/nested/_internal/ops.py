@@ -12,8 +12,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._dispatch import call, function_for
-from torchlite._dispatch.callbacks import CALLBACKS
-from torchlite._dispatch.op_record import POINTWISE, Op
+from torchlite._dispatch.op_record import Op
 
 from .nested_tensor import NestedTensor
 
@@ -126,22 +125,6 @@ def call_op(op: Op, values: Sequence[Any], writes: bool = False) -> Any:
         else:
             args.append(value)
     return call.run_in_place(op, tuple(args), kwargs) if writes else function_for(op)(*args, **kwargs)
-
-
-def run_record(op: Op, values: Sequence[Any], writes: bool = False) -> Any:
-    """The result of an op with nested tensors among its bound arguments."""
-    if any(getattr(v, "is_nested", False) and not isinstance(v, NestedTensor) for v in flatten(values)):
-        raise RuntimeError(f"{op.function_name}(): nested tensors of two layouts cannot be mixed")
-    found = OpCall(op, values, writes)
-    own = RULES.get(op.name)
-    if own is not None:
-        return own(found)
-    if op.tags & POINTWISE:
-        return run_pointwise(found)
-    if op.is_implicit and op.composite is not None:
-        result = op.composite(CALLBACKS.F, *values)
-        return found.write(result) if writes else result
-    raise NotImplementedError(f"aten.{op.function_name}.default")
 
 
 # -- elementwise ----------------------------------------------------------------------------------
@@ -331,6 +314,3 @@ def _values_of_all(found: OpCall, tensors: Sequence[Any], dim: int | None) -> li
     if not all(isinstance(t, NestedTensor) and same_parts(nested, t) for t in tensors):
         raise found.fail("all tensors must be nested tensors with the same ragged dimension")
     return [t._values for t in tensors]
-
-
-from . import matmul_ops, reductions, shape_ops  # noqa: E402, F401 they register their rules

@@ -8,7 +8,6 @@ import itertools
 import multiprocessing
 import multiprocessing.connection as connections
 import os
-import sys
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypedDict, TypeVar, Un
 
 import torchlite as torch
 from torchlite import accelerator
+from torchlite._dispatch.callbacks import CALLBACKS
 from torchlite._settings.module_dir import make_module_dir
 from torchlite._settings.temporary_folders import use_for_multiprocessing
 from torchlite.utils._exception_wrapper import ExceptionWrapper
@@ -582,11 +582,11 @@ class _InfiniteConstantSampler(Sampler):
 
 
 def _rank_and_world_size() -> tuple[int, int]:
-    """The rank of this process and their number: 0 and 1 without `torch.distributed`."""
-    distributed = sys.modules.get(f"{__name__.partition('.')[0]}.distributed")
-    if distributed is None or not distributed.is_initialized():
+    """The rank of this process and their number: 0 and 1 without a process group."""
+    try:
+        return CALLBACKS.get_rank(), CALLBACKS.get_world_size()
+    except (RuntimeError, ValueError):  # no process group
         return 0, 1
-    return distributed.get_rank(), distributed.get_world_size()
 
 
 def _share_among_workers(

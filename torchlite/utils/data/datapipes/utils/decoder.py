@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import os
@@ -23,6 +24,14 @@ _TEXT, _NUMBER = (
     frozenset(("cls", "cls2", "class", "count", "index", "inx", "id")),
 )
 _IMAGES = frozenset("jpg jpeg png ppm pgm pbm pnm bmp gif tif tiff webp".split())
+
+
+# Packages that decode what PyTorch leaves to them, imported when a file of the kind comes.
+_PACKAGES = {"audio": "torchaudio", "mat": "scipy.io", "video": "torchvision.io"}
+
+
+def _package(kind: str) -> Any:
+    return importlib.import_module(_PACKAGES[kind])
 
 
 def basichandlers(extension: str, data: Any) -> Any:
@@ -150,13 +159,11 @@ def videohandler(extension: str, data: Any) -> Any:
         return None
     import tempfile
 
-    import torchvision.io
-
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, f"file.{extension}")
         with open(path, "wb") as stream:
             stream.write(data)
-        return torchvision.io.read_video(path)
+        return _package("video").read_video(path)
 
 
 def audiohandler(extension: str, data: Any) -> Any:
@@ -175,13 +182,11 @@ def audiohandler(extension: str, data: Any) -> Any:
         return None
     import tempfile
 
-    import torchaudio
-
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, f"file.{extension}")
         with open(path, "wb") as stream:
             stream.write(data)
-        return torchaudio.load(path)
+        return _package("audio").load(path)
 
 
 class MatHandler:
@@ -202,10 +207,8 @@ class MatHandler:
     def __call__(self, extension: str, data: Any) -> Any:
         if extension != "mat":
             return None
-        from scipy.io import loadmat
-
         with io.BytesIO(data) as stream:
-            return loadmat(stream, **self.loadmat_kwargs)
+            return _package("mat").loadmat(stream, **self.loadmat_kwargs)
 
 
 def mathandler(**loadmat_kwargs: Any) -> MatHandler:
