@@ -17,6 +17,7 @@ FRONT, BACKENDS = "torchlite", "torchlite_backends"
 LOADERS = ("import_module", "__import__", "find_spec")
 # Modules that name a higher room, since PyTorch's public name of a thing is of a lower one: the module, the room, why.
 FACADES = {
+    ("torchlite.fx._symbolic_trace", "jit"): "torch.fx._symbolic_trace.ScriptObject",
     ("torchlite.nn.parallel.distributed", "distributed"): "torch.nn.parallel.DistributedDataParallel",
     ("torchlite.utils.model_zoo", "hub"): "torch.utils.model_zoo.load_url",
 }

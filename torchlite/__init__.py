@@ -27,6 +27,7 @@ from ._types.layouts import (
     channels_last,
     channels_last_3d,
     contiguous_format,
+    jagged,
     layout,
     memory_format,
     preserve_format,
@@ -97,7 +98,7 @@ _MODULES = {
     "_inductor", "_jit_internal", "_logging", "_prims_common", "_subclasses", "_tensor_str", "_utils",
     "_vmap_internals", "accelerator", "amp", "ao", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
     "distributions", "export", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library", "linalg",
-    "masked", "mps", "mtia", "multiprocessing", "nn", "onnx", "opencl", "optim", "overrides", "profiler",
+    "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "opencl", "optim", "overrides", "profiler",
     "quantization", "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special",
     "storage", "testing", "torch_version", "types", "utils", "version", "xpu",
 }  # fmt: skip
@@ -117,7 +118,7 @@ _HOMES = {
         "ListType", "NoneType", "NumberType", "OptionalType", "PyObjectType", "StreamObjType", "StringType",
         "SymBoolType", "SymIntType", "TensorType", "TupleType", "Type", "UnionType",
     ),
-    "jit": ("CompilationUnit", "ScriptFunction", "ScriptModule"),
+    "jit": ("CompilationUnit", "ScriptFunction", "ScriptModule"), "jit._runtime": ("ScriptObject",),
     "serialization": ("save", "load"),
     "_device.generators": (
         "Generator", "manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "default_generator",

@@ -1,5 +1,8 @@
 """The current accelerator: a CUDA device, else an OpenCL one. The functions are those of `torch.cuda` and
 `torch.opencl`.
+
+An OpenCL driver for processors is no accelerator. It becomes one if `TORCHLITE_OPENCL_PLATFORM` names a platform, or
+while the default device is of type "opencl".
 """
 
 from __future__ import annotations
@@ -30,6 +33,9 @@ __all__ = [
 
 def is_available() -> bool:
     """Returns whether the machine has an accelerator that can be used.
+
+    OpenCL drivers for processors count only if `TORCHLITE_OPENCL_PLATFORM` names a platform, or while the default
+    device is of type ``"opencl"``. `torch.opencl.is_available` counts all drivers.
 
     Example:
         >>> torch.accelerator.is_available() == (torch.accelerator.device_count() > 0)

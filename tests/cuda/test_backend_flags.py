@@ -5,6 +5,7 @@ PyTorch 2.13.
 from __future__ import annotations
 
 import copy
+import importlib.util
 
 import pytest
 
@@ -236,3 +237,9 @@ def test_switches_that_are_frozen(monkeypatch):
         with getattr(backends, "__allow_nonbracketed_mutation")():
             setattr(module, name, before)
     assert backends.flags_frozen()
+
+
+def test_cuda_is_built_where_cupy_is_installed(monkeypatch):
+    from torchlite_backends.cupy import availability
+
+    assert availability.has_cupy() == (importlib.util.find_spec("cupy") is not None)

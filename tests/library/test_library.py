@@ -500,3 +500,12 @@ def test_kernels_wait_for_their_op(device):
     assert torch.ops.late_lib.twice(torch.ones(2, device=device)).tolist() == [2.0, 2.0]
     with pytest.raises(ValueError, match="namespace::name"):
         torch.library.impl("late", "cpu", twice)
+
+
+def test_schema_that_returns_none():
+    schema = torch._C.parse_schema("a::b(Tensor x) -> None")
+    assert str(schema) == "a::b(Tensor x) -> NoneType" and str(schema.returns[0].type) == "NoneType"
+    library = torch.library.Library("returns_none_test", "DEF")
+    assert library.define("run(Tensor x) -> None") == "run"
+    library.impl("run", lambda x: None, "CompositeExplicitAutograd")
+    assert torch.ops.returns_none_test.run(torch.ones(2)) is None

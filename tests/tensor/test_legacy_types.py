@@ -73,3 +73,25 @@ def test_shapes_with_wrong_negative_lengths(device):
 def test_to_dense_of_a_dense_tensor_returns_it():
     x = torch.ones(2, requires_grad=True)
     assert x.to_dense() is x and x.to_dense(torch.float64).dtype is torch.float64
+
+
+def test_legacy_constructors_ignore_the_default_device():
+    """They are on the CPU, whatever the default device; `new` and `torch.Tensor` of a tensor follow the tensor."""
+    with torch.device("meta"):
+        on_cpu = (
+            torch.FloatTensor(1, 2), torch.LongTensor([1, 2]), torch.BoolTensor(3), torch.FloatTensor(torch.Size([2])),
+            torch.HalfTensor(), torch.Tensor(1, 2), torch.Tensor([1, 2]), torch.Tensor(),
+            torch.nn.Parameter(torch.Tensor(2)), torch.zeros(1, device="cpu").new(2, 3),
+        )  # fmt: skip
+        assert {t.device.type for t in on_cpu} == {"cpu"}
+        on_meta = (torch.zeros(1).new(2, 3), torch.zeros(1).new(), torch.Tensor(torch.ones(2)), torch.nn.Parameter())
+        assert {t.device.type for t in on_meta} == {"meta"}
+        with pytest.raises(TypeError, match="device=cpu \\(got torch.float32, device=meta\\)"):
+            torch.FloatTensor(torch.ones(2))
+        with pytest.raises(RuntimeError, match="legacy constructor expects device type: cpu but device type: meta"):
+            torch.Tensor(2, device="meta")
+    torch.set_default_device("meta")
+    try:
+        assert torch.FloatTensor(2).device.type == torch.Tensor([1.0]).device.type == "cpu"
+    finally:
+        torch.set_default_device(None)

@@ -44,7 +44,7 @@ _HOMES = {
         "ListType", "NoneType", "NumberType", "OptionalType", "PyObjectType", "StreamObjType", "StringType",
         "SymBoolType", "SymIntType", "TensorType", "TupleType", "Type", "UnionType",
     ),
-    ".jit": ("CompilationUnit", "ScriptFunction"),
+    ".jit": ("CompilationUnit", "ScriptFunction"), ".jit._runtime": ("ScriptObject",),
     ".jit._module_handle": ("_freeze_module",),
     ".jit._graph_ir": ("Graph", "Node", "Value"), ".jit._trace_graph": ("TracingState",),
     ".jit._script_modules": ("ScriptMethod",),

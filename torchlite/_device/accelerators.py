@@ -13,6 +13,7 @@ from typing import Any
 
 from .._dispatch import backend_registry
 from .._types.devices import device as device_type
+from .._types.devices import get_default_device
 from .._types.package_name import package_name
 from . import generators
 from .streams import ACCELERATORS, Event, Stream, StreamContext
@@ -107,6 +108,15 @@ class Accelerator:
             >>> device = "cuda" if torch.cuda.is_available() else "cpu"
         """
         return self.why_not() == ""
+
+    def is_accelerator(self) -> bool:
+        """Whether `torch.accelerator` may name this type: a driver whose only devices are the machine's processors
+        counts if its backend was asked for, or if it is the default device's.
+        """
+        if not self.is_available():
+            return False
+        says = getattr(backend_registry.backend_of(self.name), "is_accelerator", None)
+        return says is None or says() or get_default_device().type == self.name
 
     def device_count(self) -> int:
         """Returns the number of devices of this type that can be used.

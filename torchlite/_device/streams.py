@@ -28,8 +28,10 @@ def accelerator_of(name: str) -> Accelerator:
 
 
 def first_available_accelerator() -> Accelerator | None:
-    """The first Accelerator that has a device that can be used: CUDA before OpenCL."""
-    return next((ACCELERATORS[name] for name in ("cuda", "opencl") if ACCELERATORS[name].is_available()), None)
+    """The first Accelerator that has a device that can be used: CUDA before OpenCL. A driver of processors counts only
+    if the user asks for it, or if its type is the default device's.
+    """
+    return next((ACCELERATORS[name] for name in ("cuda", "opencl") if ACCELERATORS[name].is_accelerator()), None)
 
 
 def accelerator_for(device: Any = None) -> Accelerator:

@@ -347,6 +347,14 @@ def check_batched_matrices(a, b, kernel: str) -> None:
         raise RuntimeError(f"expected batches of one size, got {a.shape[0]} and {b.shape[0]}")
 
 
+def split_at_ends(ends: list[int], size: int) -> list[tuple[int, int]]:
+    """Return the start and length of each group along a dimension of `size`. Raise for ends that descend or exceed."""
+    starts = [0, *ends[:-1]]
+    if any(end < start for start, end in zip(starts, ends, strict=True)) or (ends and ends[-1] > size):
+        raise RuntimeError(f"offsets must ascend from 0 to at most {size}, the size of the dimension, got {ends}")
+    return [(start, end - start) for start, end in zip(starts, ends, strict=True)]
+
+
 _VIEW_ERRORS = {
     "multi_output": (
         " This view is the output of a function that returns multiple views. Such functions do not allow the output "

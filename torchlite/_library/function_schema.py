@@ -41,8 +41,17 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
     "MemoryFormat": lambda v: isinstance(v, memory_format),
     "Generator": lambda v: type(v).__name__ == "Generator",
     "Any": lambda v: True,
+    "None": lambda v: v is None,
+    "NoneType": lambda v: v is None,
 }
-_TYPE_NAMES = {"Scalar": "number", "SymInt": "int", "ScalarType": "int", "Layout": "int", "MemoryFormat": "int"}
+_TYPE_NAMES = {
+    "None": "NoneType",
+    "Scalar": "number",
+    "SymInt": "int",
+    "ScalarType": "int",
+    "Layout": "int",
+    "MemoryFormat": "int",
+}
 
 
 class SchemaType:
@@ -89,7 +98,13 @@ class SchemaType:
         return hash(str(self))
 
     def kind(self) -> str:
-        return "OptionalType" if "?" in self.suffixes[:1] else "ListType" if self.suffixes else f"{self.base}Type"
+        return (
+            "OptionalType"
+            if "?" in self.suffixes[:1]
+            else "ListType"
+            if self.suffixes
+            else f"{self.base.removesuffix('Type')}Type"
+        )
 
 
 class AliasInfo:
@@ -140,6 +155,7 @@ class Argument:
 
     def __str__(self) -> str:
         base = self.type.base + self._inner
+        base = "NoneType" if base == "None" else base
         text = f"{base}{self.alias_text}{self.type.text[len(base) :]}" + (f" {self.name}" if self.name else "")
         if not self.has_default:
             return text

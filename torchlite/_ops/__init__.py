@@ -11,7 +11,8 @@ from .._dispatch.callbacks import CALLBACKS
 FAMILIES = (
     "_gradient_helpers", "_linalg_common", "activation", "attention", "binary", "conv", "creation",
     "creation_ranges", "cross_entropy", "ctc_loss", "dropout", "einsum", "embedding", "fft", "fused_inference",
-    "fused_optim", "gamma_sampling", "gather_scatter", "grad_scaling", "histogram", "indexing", "inplace",
+    "fused_optim", "gamma_sampling", "gather_scatter", "grad_scaling", "grouped_matmul", "histogram", "indexing",
+    "inplace",
     "internal_view_ops", "joining_and_splitting", "linalg_decomp", "linalg_lu", "linalg_norm", "linalg_solve",
     "linalg_spectral", "linear", "loss", "manipulation", "margin_loss", "matmul", "multi_tensor_clip",
     "node_graphs", "normalization", "pad", "pointwise", "pooling", "pooling_kernels", "random", "random_fill", "reduce",

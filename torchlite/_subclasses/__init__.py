@@ -1,6 +1,7 @@
-"""Tensors that compilers trace with: nothing here makes one."""
+"""Fake tensors: shapes, dtypes and devices without elements."""
 
 from .fake_tensor import (
+    DataDependentOutputException,
     DynamicOutputShapeException,
     FakeTensor,
     FakeTensorMode,
@@ -9,5 +10,6 @@ from .fake_tensor import (
 )
 
 __all__ = [
-    "DynamicOutputShapeException", "FakeTensor", "FakeTensorMode", "UnsupportedFakeTensorException", "is_fake",
+    "DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor", "FakeTensorMode",
+    "UnsupportedFakeTensorException", "is_fake",
 ]  # fmt: skip

@@ -16,8 +16,8 @@ from .._dispatch.numpy_errors import run_quietly
 from .._dispatch.shape_and_value_checks import set_requires_grad
 from .._dispatch.tracing import THREAD, TRACES
 from .._types import dtypes
+from .._types.devices import default_tensor_type_device, get_default_device
 from .._types.devices import device as device_type
-from .._types.devices import get_default_device
 from .._types.dtypes import as_argument, from_np, get_default_dtype
 from .._types.layouts import Size
 from .interop import from_dlpack as _from_dlpack
@@ -557,11 +557,13 @@ def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
     return out if device is None else out.to(device)
 
 
-def legacy_tensor(args, d, device, size=None, kind: str = "cpu", any_dtype: bool = False) -> Tensor:
+def legacy_tensor(args, d, device, size=None, kind: str | None = None, any_dtype: bool = False) -> Tensor:
     """torch.Tensor(...), torch.FloatTensor(...) and Tensor.new(...): sizes make an uninitialised tensor, a sequence is
-    copied, the memory of a tensor or a storage is shared. `kind` is the device type of the class; `any_dtype`: a tensor
-    may have another dtype than `d`.
+    copied, the memory of a tensor or a storage is shared. `kind` is the device type of the class, by default that of
+    `torch.set_default_tensor_type`; the default device counts for nothing. `any_dtype`: a tensor may have another dtype
+    than `d`, and be on another device.
     """
+    kind = default_tensor_type_device() if kind is None else kind
     if device is not None and len(args) == 1 and isinstance(args[0], call.Tensor):
         raise RuntimeError(
             "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  Use "
@@ -570,7 +572,7 @@ def legacy_tensor(args, d, device, size=None, kind: str = "cpu", any_dtype: bool
     if device is not None and call._resolve_device(device).type != kind:
         passed = call._resolve_device(device).type
         raise RuntimeError(f"legacy constructor expects device type: {kind} but device type: {passed} was passed")
-    where = get_default_device() if device is None and kind == "cpu" else device or kind
+    where = device or kind
     if size is not None:
         args = (Size(size),)
     if len(args) != 1:
@@ -581,7 +583,7 @@ def legacy_tensor(args, d, device, size=None, kind: str = "cpu", any_dtype: bool
 
         return flat_tensor_of(given, d)
     if isinstance(given, call.Tensor):
-        if given.dtype is not d and not any_dtype:
+        if (given.dtype is not d or given.device.type != kind) and not any_dtype:
             raise TypeError(f"expected a tensor of dtype {d}, device={kind} (got {given.dtype}, device={given.device})")
         return given.detach()
     if given.__class__ is Size:

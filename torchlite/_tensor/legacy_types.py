@@ -22,8 +22,7 @@ class _TypedTensor(type):
 
     def __call__(cls, *args: Any, device: Any = None, size: Any = None) -> Tensor:
         cls._check_there()
-        made = legacy_tensor(args, cls.dtype, device, size, cls.where)
-        return made.to(cls.where) if made.device.type != cls.where else made
+        return legacy_tensor(args, cls.dtype, device, size, cls.where)
 
     def _check_there(cls) -> None:
         missing = cls.where != "cpu" and accelerator_of(cls.where).why_not()

@@ -15,6 +15,7 @@ from .._dispatch.op_functions import in_place_method, method_for
 from .._dispatch.op_record import INPLACE, Op
 from .._dispatch.shape_and_value_checks import set_requires_grad
 from .._types import dtypes
+from .._types.devices import get_default_device
 from .._types.layouts import Size, preserve_format
 from .._types.package_name import is_torchlite_object
 from .._types.unsupported import unsupported_function
@@ -198,9 +199,7 @@ class Parameter(Tensor, metaclass=_ParameterType):
 
     def __new__(cls, data=None, requires_grad=True):
         if data is None:
-            from .creation import legacy_tensor
-
-            data = legacy_tensor((0,), dtypes.get_default_dtype(), None)
+            data = call.create_tensor("_empty", (0,), dtypes.get_default_dtype(), device=get_default_device())
         if not isinstance(data, Tensor):
             raise TypeError(f"Parameter(): argument 'data' must be Tensor, not {type(data).__name__}")
         if type(data) is not Tensor and not isinstance(data, Parameter) and not data._tl_signs:

@@ -157,7 +157,7 @@ def set_default_tensor_type(t) -> None:
     """Set the default dtype, and for "torch.cuda.FloatTensor" and its kind the default device, by a
     type or its name.
     """
-    from .._types.devices import set_default_device
+    from .._types.devices import set_default_tensor_type_device
     from .._types.dtypes import set_default_dtype
     from .legacy_types import device_and_dtype_of
 
@@ -166,7 +166,7 @@ def set_default_tensor_type(t) -> None:
         raise TypeError(f"invalid type object: only floating-point types are supported as the default type, got {t}")
     where, d = found
     set_default_dtype(d)
-    set_default_device(None if where == "cpu" else where)
+    set_default_tensor_type_device(where)
 
 
 def _assert(condition, message) -> None:

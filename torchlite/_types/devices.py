@@ -171,6 +171,7 @@ _CPU = _intern_device("cpu", None)
 class _State(threading.local):
     stack: list[device] = []
     default: device | None = None
+    tensor_type = "cpu"  # the device type of `torch.set_default_tensor_type`
 
 
 _state = _State()
@@ -186,6 +187,17 @@ def get_default_device() -> device:
     if _state.stack:
         return _state.stack[-1]
     return _state.default or _CPU
+
+
+def default_tensor_type_device() -> str:
+    """The device type of `torch.Tensor(...)`: that of `torch.set_default_tensor_type`, whatever the default device."""
+    return _state.tensor_type
+
+
+def set_default_tensor_type_device(type: str) -> None:
+    """Set the device type of `torch.Tensor(...)`, and the default device."""
+    _state.tensor_type = type
+    set_default_device(None if type == "cpu" else type)
 
 
 def set_default_device(device) -> None:

@@ -104,7 +104,7 @@ class layout(_Constant):
     """The memory layout of a tensor's elements.
 
     The layouts are `torch.strided` (dense), `torch.sparse_coo`, `torch.sparse_csr`, `torch.sparse_csc`,
-    `torch.sparse_bsr` and `torch.sparse_bsc`. Programs use these constants.
+    `torch.sparse_bsr` and `torch.sparse_bsc`, and `torch.jagged` of nested tensors. Programs use these constants.
 
     Args:
         name: Name of the constant in `torch`.
@@ -134,6 +134,7 @@ class memory_format(_Constant):
 strided, sparse_coo = layout("strided"), layout("sparse_coo")
 sparse_csr, sparse_csc = layout("sparse_csr"), layout("sparse_csc")
 sparse_bsr, sparse_bsc = layout("sparse_bsr"), layout("sparse_bsc")
+jagged = layout("jagged")
 contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
 channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
 

@@ -22,19 +22,22 @@ __all__ = [
 
 
 def is_built() -> bool:
-    """Returns whether a CUDA backend is installed; `torch.cuda.is_available` says whether it has a device.
+    """Returns whether CUDA's libraries are installed: a backend and CuPy.
+
+    `torch.cuda.is_available` returns whether a driver shows a device.
 
     Example:
-        >>> torch.backends.cuda.is_built() in (True, False)
+        >>> torch.backends.cuda.is_built() >= torch.cuda.is_available()
         True
     """
     from .._dispatch import backend_registry
 
     try:
-        backend_registry.backend_of("cuda")
+        backend = backend_registry.backend_of("cuda")
     except RuntimeError:
         return False
-    return True
+    says = getattr(backend, "is_built", None)
+    return says is None or says()
 
 
 class cuBLASModule:

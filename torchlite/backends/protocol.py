@@ -583,6 +583,23 @@ class Accelerator(Protocol):
         ...
 
 
+class AcceleratorChoice(Protocol):
+    """Optional, each hook for itself. What `torch.accelerator` and `torch.backends.cuda` say of a device type."""
+
+    def is_accelerator(self) -> bool:
+        """Whether the devices speed programs up that run on the CPU otherwise. A driver whose only devices are the
+        machine's processors says False, unless the user asks for it. Called only after `why_not()` returned "".
+        Without it they do.
+        """
+        ...
+
+    def is_built(self) -> bool:
+        """Whether the runtime's library is installed, with or without a driver. It is not imported for this. Without
+        it: yes.
+        """
+        ...
+
+
 class Reports(Protocol):
     """Optional, each hook for itself. Lines of `python -m torchlite info`."""
 

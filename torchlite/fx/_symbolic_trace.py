@@ -60,6 +60,8 @@ _STATE = _State()
 def __getattr__(name: str) -> Any:
     if name == "_is_fx_tracing_flag":
         return _STATE.is_tracing
+    if name == "ScriptObject":
+        return torch.ScriptObject
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 

@@ -126,7 +126,8 @@ def _call_with_context(function: Any, args: tuple, kwargs: dict, script: Any) ->
     return result
 
 
-_NUMBERS = {"int": (int,), "float": (float, int), "bool": (bool,), "str": (str,)}
+# Dtypes, layouts and memory formats are ints in programs.
+_NUMBERS = {"int": (int, dtypes.dtype, layout, memory_format), "float": (float, int), "bool": (bool,), "str": (str,)}
 
 
 def _check_call_arguments(node: ast.FunctionDef, skip: int, given: list, kwargs: dict, script: Any, name: str) -> None:

@@ -214,12 +214,28 @@ def copy_torchscript_modifier(orig: Any, new: Any) -> None:
         new._torchscript_modifier = modifier
 
 
+# Declarations by the name of the function that follows them in its module.
+_OVERLOADS: dict[tuple[str, str], list[Any]] = {}
+
+
 def _overload(func: Any) -> Any:
     """Declare an overload of the following function. Python calls that function."""
+    _OVERLOADS.setdefault((func.__module__, func.__qualname__), []).append(func)
     return func
 
 
 _overload_method = _overload
+
+
+def overload_hints(function: Any) -> dict[str, Any]:
+    """Return the annotations of a function's overloads: a Union for a name of which they declare several types."""
+    place = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    declared = [d for d in _OVERLOADS.get(place, ()) if d is not function]  # type: ignore[call-overload]
+    found: dict[str, list[Any]] = {}
+    for one in declared:
+        for name, hint in typing.get_type_hints(one).items():
+            found.setdefault(name, []).append(hint)
+    return {name: Union[tuple(hints)] for name, hints in found.items()}
 
 
 def boolean_dispatch(

@@ -12,6 +12,7 @@ import math
 import types
 from typing import Any
 
+from .._types.devices import device as device_type
 from .._types.python_source import compile_code
 from .._types.python_source import parse as tree_of
 from ._insert_deletions import insert_deletions, walk
@@ -156,6 +157,8 @@ class PythonTranslator:
             return {self.constant(k): self.constant(v) for k, v in zip(node.keys, node.values, strict=True) if k}
         if isinstance(node, ast.Call) and dotted_name(node.func) == "annotate" and len(node.args) == 2:
             return self.constant(node.args[1])
+        if isinstance(node, ast.Call) and dotted_name(node.func) == "torch.device" and not node.keywords:
+            return device_type(*map(self.constant, node.args))
         path = dotted_name(node)
         if path is not None and path.startswith("__torch__."):
             member = self._names.member(path)

@@ -82,11 +82,23 @@ def as_runtime_error(error: Exception) -> Exception:
 
 
 class ScriptObject:
-    """Object of a program's class."""
+    """Object of a class that a TorchScript program defines.
+
+    Programs create such objects and return them. Python code reads their attributes and calls their methods.
+
+    Raises:
+        TypeError: Python code calls the class, which has no constructor.
+
+    Example:
+        >>> isinstance(torch.ones(2), torch.ScriptObject)
+        False
+    """
 
     __slots__ = ("__weakref__", "_attributes", "_script")
 
-    def __init__(self, script: Any):
+    def __init__(self, script: Any = None):
+        if script is None:
+            raise TypeError("torch._C.ScriptObject: No constructor defined!")
         object.__setattr__(self, "_script", script)
         object.__setattr__(self, "_attributes", {})
 

@@ -27,6 +27,7 @@ from ._dtype_codes import to_code
 from ._function_modifiers import is_ignored_fn, is_library_class, should_drop
 from ._python_translator import PLAIN
 from ._save import type_of
+from ._script_modules import ScriptFunction
 from ._source_resolution import FunctionSource, UnresolvedType, type_value
 from ._source_writer import NotSupportedError, SourceWriter, UnsupportedNodeError
 from ._trace_to_script import path_of
@@ -165,6 +166,8 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
                 f"persist across function calls.\n Found {type(value)} on parameter {parameter.arg}",
                 RuntimeError,
             )
+        if isinstance(value, (dtypes.dtype, layout, memory_format)):
+            value = to_code(value)  # its type is int, as the annotation's
         kind = self._kinds_of.get(parameter.arg)
         if kind == "float" and type(value) is int:
             value = float(value)
@@ -420,8 +423,11 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
 
     def _is_constant(self, node: ast.AST) -> bool:
         """True if an expression is an immutable setting."""
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == self._self:
-            cls = type(self._module)
+        owner = self._resolve_expression(node.value) if isinstance(node, ast.Attribute) else DEFERRED
+        if isinstance(owner, types.ModuleType):
+            return True
+        if isinstance(node, ast.Attribute) and isinstance(owner, torch.nn.Module):
+            cls = type(owner)
             finals = [n for n, t in getattr(cls, "__annotations__", {}).items() if "Final" in str(t)]
             return node.attr in (*getattr(cls, "__constants__", ()), *finals)
         return isinstance(node, ast.Name) and node.id not in self._locals
@@ -545,7 +551,9 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
             and self._owner
         ):
             self.fields.setdefault(target.attr, self._infer_annotation(node.value))
-        if isinstance(target, ast.Name) and self._is_bound(target.id, node.value):
+        if isinstance(target, ast.Name) and (
+            self._is_bound(target.id, node.value) or self._is_alias(target.id, node.value)
+        ):
             return ast.Pass()
         if isinstance(target, ast.Name):
             constructed = self._resolve_expression(node.value.func) if isinstance(node.value, ast.Call) else None
@@ -561,14 +569,31 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         is_absent = value is None and isinstance(node, ast.Call)
         if not (isinstance(value, torch.nn.Module) or is_absent):
             return False
-        stores = [n for n in ast.walk(self._node) if isinstance(n, ast.Name) and n.id == name]
-        if sum(isinstance(n.ctx, ast.Store) for n in stores) != 1:
+        if self._count_stores(name) != 1:
             return False
         path = "None" if is_absent else self._submodule_path(node)
         if path is None:
             return False
         self._bound[name] = path, value
         return True
+
+    def _is_alias(self, name: str, node: ast.AST) -> bool:
+        """True if a variable is another name of a class, function or Python module, and has a single value."""
+        value = self._resolve_expression(node) if isinstance(node, (ast.Name, ast.Attribute)) else DEFERRED
+        if not isinstance(
+            value, (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, ScriptFunction)
+        ):
+            return False
+        if isinstance(value, type) and issubclass(value, enum.Enum) or self._count_stores(name) != 1:
+            return False
+        self._globals = {**self._globals, name: value}
+        self._locals.discard(name)
+        return True
+
+    def _count_stores(self, name: str) -> int:
+        return sum(
+            isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(self._node)
+        )
 
     def _infer_annotation(self, node: ast.AST) -> str:
         if isinstance(node, ast.Constant):
@@ -598,7 +623,7 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         name, said = "Exception", None
         if isinstance(made, ast.Call):
             name = ast.unparse(made.func)
-            said = self.visit(made.args[0]) if made.args else None
+            said = self.visit(_TypesAsText().visit(made.args[0])) if made.args else None
         elif made is not None:
             name = ast.unparse(made)
         kind = f"builtins.{name.rpartition('.')[2]}"
@@ -680,6 +705,16 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
         value = self._resolve_expression(node)
         path = self._submodule_path(node) if isinstance(value, (torch.nn.Module, Tensor)) else None
         return self._parse_expression(path) if path is not None else self.generic_visit(node)
+
+
+class _TypesAsText(ast.NodeTransformer):
+    """Replaces `type(x)` by its text: TorchScript has no types as values, and an error's message may name one."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Replace a call of `type`."""
+        if isinstance(node.func, ast.Name) and node.func.id == "type" and len(node.args) == 1:
+            return ast.copy_location(ast.Constant(ast.unparse(node)), node)
+        return self.generic_visit(node)
 
 
 def _is_constant_value(value: Any) -> bool:

@@ -23,7 +23,7 @@ import torchlite as torch
 
 from .._types.python_source import parse
 from ..futures import Future
-from ._function_modifiers import BroadcastingListCls
+from ._function_modifiers import BroadcastingListCls, overload_hints
 
 
 class FunctionDefinition:
@@ -66,7 +66,7 @@ class FunctionSource:
             found = {p.arg: p.annotation for p in (*a.args, *a.kwonlyargs) if p.annotation is not None}
             return found | ({"return": self.node.returns} if self.node.returns is not None else {})
         try:
-            return typing.get_type_hints(self.function, {**self.names})
+            return overload_hints(self.function) | typing.get_type_hints(self.function, {**self.names})
         except (NameError, TypeError) as error:
             raise RuntimeError(f"Unknown type name: {error}") from None
 

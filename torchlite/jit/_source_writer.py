@@ -80,15 +80,23 @@ def _dataclass_initializer(cls: Any, generated: Any) -> Any:
     return initializer
 
 
-def _placeholder_source(function: Any, name: str, owner: str | None) -> str:
+def _placeholder_source(printer: Any, function: Any, name: str, owner: str | None) -> str:
     """Return the text of a Python-only function: its signature and an exception."""
+    said = f"torchlite has no TorchScript for {name}: only Python runs it"
+    fail = f"  ops.prim.RaiseException({said!r})\n"
+    if printer is not None:
+        try:
+            head = printer.head(name)
+        except (RuntimeError, TypeError, ValueError, AttributeError):
+            head = ""  # types that TorchScript lacks
+        if head:
+            result = head.partition(" -> ")[2] or "Tensor"
+            return f"{head if ' -> ' in head else f'{head} -> Tensor'}:\n{fail}  return uninitialized({result})\n"
     code = inspect.unwrap(function).__code__
     given = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
     if owner is not None and given:
         given[0] = f"{given[0]}: {owner}"
-    said = f"torchlite has no TorchScript for {name}: only Python runs it"
-    body = f"  ops.prim.RaiseException({said!r})\n  return uninitialized(Tensor)\n"
-    return f"def {name}({', '.join(given)}) -> Tensor:\n{body}"
+    return f"def {name}({', '.join(given)}) -> Tensor:\n{fail}  return uninitialized(Tensor)\n"
 
 
 class SourceWriter:
@@ -140,7 +148,7 @@ class SourceWriter:
         Code that TorchScript refuses raises. Code that only torchlite cannot write stays in Python: its text raises,
         and saving reports the reason.
         """
-        last = path.rpartition(".")[2]
+        last, printer = path.rpartition(".")[2], None
         try:
             printer = self.printer(self, function, module, owner)
             return printer.definition(last), printer
@@ -152,7 +160,7 @@ class SourceWriter:
             if isinstance(function, FunctionDefinition):  # Python cannot run it
                 raise
             self.unknown[path] = f"{type(error).__name__}: {error}"
-            return _placeholder_source(function, last, owner), None
+            return _placeholder_source(printer, function, last, owner), None
 
     def library_function(self, name: str) -> str:
         """Return the program name of a `torch.nn.functional` function."""

@@ -257,7 +257,7 @@ class TypeChecker:
         for body, way in ((node.body, True), (node.orelse, False)):
             inner = dict(env)
             self._refine(node.test, inner, way)
-            sides.append((self._block(body, inner, {**outer, **env}), inner))
+            sides.append((self._block(body, inner, _declared_types(outer, env)), inner))
         (left, a), (right, b) = sides
         if left or right:
             chosen = b if left else a
@@ -630,6 +630,16 @@ class TypeChecker:
         except (RuntimeError, NotImplementedError):
             return None
         return parse_annotation(text)
+
+
+def _declared_types(outer: dict[str, Any], env: dict[str, Any]) -> dict[str, Any]:
+    """Return the types that a nested block may assign: those of the enclosing blocks where a condition refined them."""
+    found = {**outer, **env}
+    for name, kind in outer.items():
+        now = env.get(name)
+        if isinstance(kind, Type) and isinstance(now, Type) and now.isSubtypeOf(kind):
+            found[name] = kind
+    return found
 
 
 def _is_none_test(test: ast.Compare) -> bool:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlite._dispatch.shape_and_value_checks import check_batched_matrices, check_matmul_dtypes, check_ndims
+from torchlite._dispatch.shape_and_value_checks import (
+    check_batched_matrices,
+    check_matmul_dtypes,
+    check_ndims,
+    split_at_ends,
+)
 
 xp: Any = None
 
@@ -52,6 +57,24 @@ def mm(input, mat2):
 def bmm(input, mat2):
     check_batched_matrices(input, mat2, "bmm")
     return _matmul_in_float32(input, mat2)
+
+
+def _grouped_mm(input, mat2, offs=None, bias=None, out_dtype=None):
+    if offs is None:
+        return bmm(input, mat2)
+    sums = input.ndim == mat2.ndim == 2  # the groups split the dimension that is summed over
+    along = mat2.shape[1] if input.ndim == 3 else input.shape[-1 if sums else 0]
+    shape = (input.shape[-2], mat2.shape[-1])
+    out = xp.zeros((*offs.shape, *shape) if sums else shape, input.dtype)
+    for i, (start, length) in enumerate(split_at_ends(offs.tolist(), along)):
+        rows = slice(start, start + length)
+        if sums:
+            out[i] = mm(input[:, rows], mat2[rows])
+        elif input.ndim == 2:
+            out[rows] = mm(input[rows], mat2[i])
+        else:
+            out[:, rows] = mm(input[i], mat2[:, rows])
+    return out
 
 
 def mv(input, vec):

@@ -42,7 +42,8 @@ def _query_driver(library: Any) -> tuple[int, int, int]:
     return status, version.value, count.value
 
 
-def _has_cupy() -> bool:
+def has_cupy() -> bool:
+    """Return whether CuPy is installed; it is not imported."""
     return importlib.util.find_spec("cupy") is not None
 
 
@@ -67,7 +68,7 @@ def why_not() -> str:
     """Return "" if CUDA can be used, else one sentence that says what is missing."""
     library = _load_driver()
     if library is None:
-        there = " (which is there already)" if _has_cupy() else ""
+        there = " (which is there already)" if has_cupy() else ""
         return (
             f"device 'cuda' needs an NVIDIA driver, and this machine has none ({_driver_library_name()} is not found): "
             "install "
@@ -84,7 +85,7 @@ def why_not() -> str:
         return "the NVIDIA driver finds no CUDA device on this machine: nvidia-smi shows what it sees"
     if status:
         return f"the NVIDIA driver does not start (cuInit gives error {status}): nvidia-smi shows more"
-    if not _has_cupy():
+    if not has_cupy():
         return f"device 'cuda' needs CuPy, which is not installed: {_install_hint(version)}"
     name, major = _installed_cupy_wheel()
     if version < 1000 * major:
@@ -146,7 +147,7 @@ def cudnn_version() -> int | None:
 
 def problems() -> list[str]:
     """List installed components that cannot be used."""
-    if not _has_cupy():
+    if not has_cupy():
         return []
     reason = why_not()
     return [reason] if reason else []

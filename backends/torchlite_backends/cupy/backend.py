@@ -21,6 +21,12 @@ class CUDABackend(DeviceBackend):
     def why_not(self) -> str:
         return self._source.why_not()
 
+    def is_built(self) -> bool:
+        """Return whether CuPy is installed."""
+        from . import availability
+
+        return availability.has_cupy()
+
     def device_count(self) -> int:
         return 0 if self.why_not() else self._source.device_count()
 

@@ -31,6 +31,12 @@ class OpenCLBackend(DeviceBackend):
 
         return len(driver_discovery.list_usable_devices())
 
+    def is_accelerator(self) -> bool:
+        """Return whether a device is no processor, or `TORCHLITE_OPENCL_PLATFORM` asks for a platform."""
+        from . import driver_discovery
+
+        return driver_discovery.is_accelerator()
+
     def device(self, index: int) -> Any:
         """Return the Device of an index, created on first use."""
         with self._lock:

@@ -397,6 +397,11 @@ def list_usable_devices() -> list[dict[str, Any]]:
     return [record for _, record in sorted(chosen, key=lambda pair: pair[0])]
 
 
+def is_accelerator() -> bool:
+    """Return whether a usable device is no processor, or `TORCHLITE_OPENCL_PLATFORM` asks for a platform."""
+    return bool(_read_requested_platforms()) or any(record["kind"] != "cpu" for record in list_usable_devices())
+
+
 def why_not() -> str:
     """Return "" if a device can be used, else one sentence: the missing part, and the package to install."""
     if _find_pyopencl_folder() is None:

@@ -384,3 +384,47 @@ def test_a_broken_driver_beside_the_good_ones(opencl, tmp_path, monkeypatch):
     )
     assert said.startswith(f"{torch.opencl.device_count()} 3.0")
     assert f"left out: 0-bad ({library}): crashes (SIGABRT). Left out; mend the driver" in said
+
+
+def test_drivers_of_processors_are_no_accelerator_unless_asked_for(monkeypatch):
+    found(monkeypatch, CPU, OTHER)
+    assert not driver_discovery.is_accelerator()
+    monkeypatch.setenv("TORCHLITE_OPENCL_PLATFORM", "vendor")
+    assert driver_discovery.is_accelerator()
+    monkeypatch.delenv("TORCHLITE_OPENCL_PLATFORM")
+    for other in (GPU, BOARD):
+        found(monkeypatch, CPU, other)
+        assert driver_discovery.is_accelerator()
+    found(monkeypatch, CPU, {**GPU, "error": "does not build"})
+    assert not driver_discovery.is_accelerator()
+
+
+def test_torch_accelerator_asks_the_backend(monkeypatch):
+    from torchlite._device.streams import ACCELERATORS
+    from torchlite._dispatch import backend_registry
+
+    class Backend:
+        says = False
+
+        def why_not(self):
+            return ""
+
+        def device_count(self):
+            return 1
+
+        def is_accelerator(self):
+            return self.says
+
+    backend = Backend()
+    monkeypatch.setattr(backend_registry, "backend_of", lambda name: backend)
+    monkeypatch.setattr(ACCELERATORS["cuda"], "is_available", lambda: False)
+    assert not torch.accelerator.is_available() and torch.accelerator.current_accelerator() is None
+    assert torch.accelerator.device_count() == 0 and torch.opencl.is_available()
+    backend.says = True
+    assert torch.accelerator.current_accelerator() == torch.device("opencl")
+    backend.says = False
+    torch.set_default_device("opencl")
+    try:
+        assert torch.accelerator.is_available() and torch.accelerator.device_count() == 1
+    finally:
+        torch.set_default_device(None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import multiprocessing
 import multiprocessing.connection as connections
@@ -12,17 +13,21 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypedDict, TypeVar, Unpack, overload
 
+import torchlite as torch
 from torchlite import accelerator
+from torchlite._dispatch.callbacks import CALLBACKS
 from torchlite._settings.module_dir import make_module_dir
 from torchlite._settings.temporary_folders import use_for_multiprocessing
 from torchlite._tensor.shared_memory import map_shared
 from torchlite.utils._exception_wrapper import ExceptionWrapper
 
+from . import graph_settings
 from ._utils.collate import default_collate, default_convert
 from ._utils.fetch import _DatasetKind
 from ._utils.pin_memory import pin_memory
 from ._utils.transport import receive, send
-from ._utils.worker import WorkerSettings, _IterableDatasetStopIteration, _stop_workers, _worker_loop
+from ._utils.worker import WorkerSettings, _IterableDatasetStopIteration, _stop_workers, _worker_loop, get_worker_info
+from .datapipes.datapipe import IterDataPipe, MapDataPipe
 from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
 
@@ -88,12 +93,25 @@ class _BaseDataLoaderIter:
         self._base_seed = draw_seed(loader.generator)
         self._num_yielded = 0
         self._len_called = loader._IterableDataset_len_called
+        self._seed_pipes(loader)
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
+    def _seed_pipes(self, loader: DataLoader) -> None:
+        """Seed the shuffled pipes of a DataPipe, equally in all workers, and divide it among ranks."""
+        if not isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
+            return
+        if not self._num_workers:
+            rank, world_size = _rank_and_world_size()
+            graph_settings.apply_sharding(self._dataset, world_size, rank)
+        if isinstance(self._dataset, IterDataPipe):
+            seed = int(torch.empty((), dtype=torch.int64).random_(generator=loader.generator).item())
+            graph_settings.apply_random_seed(self._dataset, torch.Generator().manual_seed(seed))
+
     def _reset(self, loader: DataLoader, first_iter: bool = False) -> None:
         """Start another epoch."""
+        self._seed_pipes(loader)
         self._sampler_iter = iter(self._index_sampler)
         self._num_yielded = 0
         self._len_called = loader._IterableDataset_len_called
@@ -423,7 +441,14 @@ class DataLoader(Generic[Item]):
         )
         self._dataset_kind = _DatasetKind.Iterable if isinstance(dataset, IterableDataset) else _DatasetKind.Map
         if self._dataset_kind == _DatasetKind.Iterable:
-            _raise_option_conflict(shuffle=shuffle, sampler=sampler, batch_sampler=batch_sampler)
+            pipe = isinstance(dataset, IterDataPipe)
+            _raise_option_conflict(shuffle=shuffle and not pipe, sampler=sampler, batch_sampler=batch_sampler)
+            if pipe:
+                self.dataset, shuffle = graph_settings.apply_shuffle_settings(dataset, shuffle), None
+        if isinstance(dataset, (IterDataPipe, MapDataPipe)) and num_workers:
+            self.worker_init_fn = functools.partial(
+                _share_among_workers, worker_init_fn, *_rank_and_world_size(), num_workers
+            )
         shuffle = bool(shuffle)
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
@@ -555,6 +580,25 @@ class _InfiniteConstantSampler(Sampler):
 
     def __iter__(self) -> Iterator[Any]:
         return itertools.repeat(None)
+
+
+def _rank_and_world_size() -> tuple[int, int]:
+    """The rank of this process and their number: 0 and 1 without a process group."""
+    try:
+        return CALLBACKS.get_rank(), CALLBACKS.get_world_size()
+    except (RuntimeError, ValueError):  # no process group
+        return 0, 1
+
+
+def _share_among_workers(
+    init_fn: Callable[[int], None] | None, rank: int, world_size: int, num_workers: int, worker_id: int
+) -> None:
+    """Divide a worker's DataPipe among ranks and workers, and run the program's own function."""
+    info = get_worker_info()
+    if info is not None:
+        graph_settings.apply_sharding(info.dataset, world_size * num_workers, worker_id * world_size + rank)
+    if init_fn is not None:
+        init_fn(worker_id)
 
 
 def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers) -> None:

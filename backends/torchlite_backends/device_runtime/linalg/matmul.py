@@ -7,16 +7,24 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from torchlite._dispatch.shape_and_value_checks import check_batched_matrices, check_matmul_dtypes, check_ndims
+from torchlite._dispatch.shape_and_value_checks import (
+    check_batched_matrices,
+    check_matmul_dtypes,
+    check_ndims,
+    split_at_ends,
+)
 from torchlite_backends.kernel_sources.dot import DOT
 from torchlite_backends.kernel_sources.gemm import EPILOGUES
 
+from ..array_ops.creation import _new_zeros
 from ..array_ops.pointwise import KERNELS as POINTWISE
+from ..array_ops.rearrange import cat, stack
 from ..array_ops.reduce import reduce
 from ..core.array import Array, empty, make_view, row_major_layout
 from ..core.broadcasting import broadcast_shape, broadcast_steps, collapse_dims
 from ..core.contiguous_copy import as_contiguous, clone_row_major
-from ..core.views import broadcast_view, reshape, transpose
+from ..core.host_transfer import to_numpy
+from ..core.views import broadcast_view, reshape, select, slice_view, transpose
 from .gemm import GemmPlan, GemmShape, plan_gemm
 
 # The shape and the steps of an operand.
@@ -222,6 +230,25 @@ def mm(input, mat2):
 def bmm(input, mat2):
     check_batched_matrices(input, mat2, "bmm")
     return scaled_matmul_add(input, mat2)
+
+
+def _grouped_mm(input, mat2, offs=None, bias=None, out_dtype=None):
+    if offs is None:
+        return bmm(input, mat2)
+    sums = input.ndim == mat2.ndim == 2  # the groups split the dimension that is summed over
+    dim = 1 if input.ndim == 3 else 0  # of the result
+    size = mat2.shape[1] if dim else input.shape[-1 if sums else 0]
+    parts, used = [], 0
+    for i, (start, length) in enumerate(split_at_ends(to_numpy(offs).tolist(), size)):
+        a = select(input, 0, i) if dim else slice_view(input, 1 if sums else 0, start, length)
+        b = slice_view(mat2, dim, start, length) if sums or dim else select(mat2, 0, i)
+        parts.append(mm(a, b))
+        used = start + length
+    shape = (input.shape[-2], mat2.shape[-1])
+    if sums:
+        return stack(parts) if parts else _new_zeros(input, (0, *shape))
+    rest = (shape[0], size - used) if dim else (size - used, shape[1])
+    return cat([*parts, _new_zeros(input, rest)], dim) if size > used or not parts else cat(parts, dim)
 
 
 def mv(input, vec):

@@ -1,0 +1,1 @@
+"""Nested tensors: the classes of both layouts, and the rules of their ops."""

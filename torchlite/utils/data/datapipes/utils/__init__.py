@@ -1,0 +1,1 @@
+"""Helpers of DataPipes: files, decoders and the position of a pipe."""
