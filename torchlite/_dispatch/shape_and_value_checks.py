@@ -145,6 +145,8 @@ def check_scatter(
     ndim = max(len(shape), 1)
     for other, its_shape in (("self", index_shape), ("src", source_shape)):
         if its_shape is not None and max(len(its_shape), 1) != ndim:
+            if other == "src" and 0 < len(its_shape) < ndim:
+                wrap_dim(len(its_shape), len(its_shape))  # PyTorch compares the sizes first, and finds none there
             raise RuntimeError(f"Index tensor must have the same number of dimensions as {other} tensor")
     for axis, n in enumerate(index_shape):
         if shape and axis != dim and n > shape[axis] or source_shape and n > source_shape[axis]:

@@ -280,6 +280,31 @@ op(
 )
 
 
+def _read_part(F, src, index):
+    """The elements of `src` that a scatter reads: those that `index` covers, in its shape."""
+    if src.ndim != index.ndim:  # one of them is 0-d
+        src = F.reshape(src, (-1,))
+        return F.reshape(F._slice(src, 0, 0, index.shape[0] if index.ndim else 1, 1), index.shape)
+    for dim, (have, want) in enumerate(zip(src.shape, index.shape, strict=True)):
+        if have != want:
+            src = F._slice(src, dim, 0, want, 1)
+    return src
+
+
+def _pad_unread(F, g, src_shape):
+    """The gradient of `src` from that of its part that the index covers: zeros elsewhere."""
+    if g.shape == src_shape:
+        return g
+    if g.ndim != len(src_shape):  # one of them is 0-d
+        g = F.reshape(g, (-1,) if src_shape else ())
+    missing = [n - have for n, have in zip(src_shape, g.shape, strict=True)]
+    return F.constant_pad_nd(g, tuple(n for m in reversed(missing) for n in (0, m)), 0) if any(missing) else g
+
+
+def _scatter_src_vjp(F, g, dim, index, src_shape):
+    return _pad_unread(F, F.gather(g, dim, index), src_shape)
+
+
 def _scatter_input_vjp(F, g, dim, index, reduce):
     if reduce == "multiply":
         raise RuntimeError(
@@ -292,7 +317,7 @@ op(
     "scatter(Tensor input, dim, Tensor index, Tensor|Number src=None, *, value=None, reduce=None)",
     tags=INPLACE,
     shape_fn=lambda input: (input.shape, input.dtype),
-    vjp={"input": _scatter_input_vjp, "src": lambda F, g, dim, index: F.gather(g, dim, index)},
+    vjp={"input": _scatter_input_vjp, "src": _scatter_src_vjp},
     doc="""Returns the input with values at given indices along a dimension.
 
     For three dimensions and ``dim=1``, ``out[i][index[i][j][k]][k] = src[i][j][k]``. Where an index is repeated,
@@ -373,7 +398,7 @@ op(
     "scatter_add(Tensor input, dim, Tensor index, Tensor src)",
     tags=INPLACE,
     shape_fn=_same_shape_and_dtype,
-    vjp={"input": lambda F, g: g, "src": lambda F, g, dim, index: F.gather(g, dim, index)},
+    vjp={"input": lambda F, g: g, "src": _scatter_src_vjp},
     doc="""Returns the input with values added at given indices along a dimension; repeated indices add up.
 
     Args:
@@ -419,13 +444,7 @@ def effect_of_other_zeros(F, x, added):
 
 def _product_vjp(F, g, input, dim, index, src, include_self):
     """The product of all but one factor, without dividing by zero."""
-    start = (
-        input
-        if include_self
-        else F.scatter(
-            input, dim, index, F._ones_like(src if src.shape == index.shape else F.gather(input, dim, index))
-        )
-    )
+    start = input if include_self else F.scatter(input, dim, index, F._ones_like(src))
     plain = ones_for_zeros(F, start), ones_for_zeros(F, src)
     product = F.scatter_reduce(plain[0], dim, index, plain[1], "prod", include_self=True)
 
@@ -464,13 +483,16 @@ def _scatter_extreme_vjp(F, g, input, dim, index, src, include_self, out):
 def _scatter_reduce_vjp(F, g, input, dim, index, src, reduce, include_self, out):
     if 0 in index.shape:
         return g, F._zeros_like(src)
+    src_shape, src = src.shape, _read_part(F, src, index)
     if reduce == "sum":
-        return _zero_written_places(F, g, dim, index, include_self), F.gather(g, dim, index)
-    if reduce == "mean":
-        return _scatter_mean_vjp(F, g, dim, index, src, include_self)
-    if reduce == "prod":
-        return _product_vjp(F, g, input, dim, index, src, include_self)
-    return _scatter_extreme_vjp(F, g, input, dim, index, src, include_self, out)
+        for_input, for_part = _zero_written_places(F, g, dim, index, include_self), F.gather(g, dim, index)
+    elif reduce == "mean":
+        for_input, for_part = _scatter_mean_vjp(F, g, dim, index, src, include_self)
+    elif reduce == "prod":
+        for_input, for_part = _product_vjp(F, g, input, dim, index, src, include_self)
+    else:
+        for_input, for_part = _scatter_extreme_vjp(F, g, input, dim, index, src, include_self, out)
+    return for_input, _pad_unread(F, for_part, src_shape)
 
 
 def _check_reduce(reduce):
