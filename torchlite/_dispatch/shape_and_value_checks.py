@@ -304,6 +304,11 @@ def histogram_range(name: str, low: float, high: float) -> tuple[float, float]:
     return low, high
 
 
+def histogram_scale(low: float, high: float, bins: int, largest: float) -> float:
+    """A power of two: with the range and the data multiplied by it, the number of bins times the range is finite."""
+    return 1.0 if (high - low) * bins <= largest else 2.0 ** -(2 + bins.bit_length())
+
+
 def check_sorter(shape, sorter_shape, given: dtype, order) -> None:
     """Raise unless `order`, a NumPy array of dtype `given`, contains positions that sort a sequence of `shape`."""
     if tuple(shape) != tuple(sorter_shape):

@@ -66,6 +66,7 @@ op(
         "value": lambda F, g, mask, value_dtype: F.to(F.sum(F._where(mask, g, F._zeros_like(g))), value_dtype),
     },
     node_name="MaskedFillBackward1",
+    overlap=Overlap(read_first=lambda values: values[2]),
 )
 
 
@@ -73,7 +74,7 @@ op(
     "masked_fill(Tensor input, Tensor mask, Tensor|Number value)",
     tags=INPLACE,
     layout=memory_layout.contiguous,
-    overlap=Overlap("deprecated", example="tensor[mask] = scalar"),
+    overlap=Overlap("deprecated", example="tensor[mask] = scalar", read_first=lambda values: values[2]),
 )
 def masked_fill(F, input, mask, value):
     """Returns the input with a value where a mask is true.
@@ -105,6 +106,7 @@ def _masked_source_vjp(F, g, mask, source_shape):
 op(
     "masked_scatter(Tensor input, Tensor mask, Tensor source)",
     tags=INPLACE,
+    overlap=Overlap(read_first=lambda values: values[2]),
     shape_fn=lambda input, mask, source: (broadcast_shapes(input.shape, mask.shape), input.dtype),
     vjp={"input": lambda F, g, mask: F._masked_fill(g, mask, 0), "source": _masked_source_vjp},
     doc="""Returns the input with the elements of another tensor, in order, where a mask is true.
@@ -352,11 +354,19 @@ def raw_indices(input, indices):
     )
 
 
+def _number_under_a_mask(values):
+    """The values of `index_put` if they are one element that a single mask writes: PyTorch fills with it."""
+    _, indices, source, accumulate = values
+    masks = [i for i in indices if i is not None and not isinstance(i, slice)]
+    one = len(masks) == 1 and masks[0].dtype.name == "bool" and not accumulate
+    return source if one and hasattr(source, "_tl_array") and math.prod(source.shape) == 1 else None
+
+
 @composite(
     "index_put(Tensor input, indices, Tensor values, accumulate=False)",
     tags=INPLACE,
     layout=memory_layout.like_first,
-    overlap=Overlap("deprecated", "target", example="tensor[indices] = tensor"),
+    overlap=Overlap("deprecated", "target", "tensor[indices] = tensor", _number_under_a_mask),
 )
 def index_put(F, input, indices, values, accumulate):
     """Returns the input with values at the positions of an indexing expression, as ``input[indices] = values``.
@@ -388,7 +398,7 @@ op(
         "input": lambda F, g, index, accumulate: g if accumulate else F._setitem(g, index, 0),
         "values": lambda F, g, index: F._index(g, index),
     },
-    overlap=Overlap("deprecated", "target", example="tensor[indices] = tensor"),
+    overlap=Overlap("deprecated", "target", "tensor[indices] = tensor", _number_under_a_mask),
 )
 
 # --- scatter with a reduction ----------------------------------------------------------------
@@ -642,7 +652,7 @@ op(
         tensor([0., 5.])
     """,
     layout=memory_layout.like_first,
-    overlap=Overlap("deprecated", "target", example="tensor[mask] = scalar"),
+    overlap=Overlap("deprecated", "target", example="tensor[mask] = scalar", read_first=lambda values: values[3]),
     numbers={"value": False},
 )
 

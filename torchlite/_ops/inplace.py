@@ -45,7 +45,7 @@ _fill = op(
     tags=INPLACE,
     shape_fn=lambda input: (input.shape, input.dtype),
     vjp={"input": lambda F, g: F._zeros_like(g), "value": lambda F, g, value_dtype: F.to(F.sum(g), value_dtype)},
-    overlap=Overlap("allowed"),
+    overlap=Overlap("allowed", read_first=lambda values: values[1]),
     numbers={"value": True},
 )
 _fill_diagonal = op(
@@ -192,6 +192,8 @@ def fill_diagonal_(F, input, fill_value, wrap):
         raise RuntimeError("dimensions must larger than 1")
     if input.ndim > 2 and len(set(input.shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
+    if hasattr(fill_value, "_tl_array"):
+        fill_value = fill_value.item()
     return call.run_in_place(_fill_diagonal, (input, fill_value, wrap), {})
 
 
