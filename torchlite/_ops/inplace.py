@@ -510,18 +510,25 @@ def detach_(F, input):
     return input.detach_()
 
 
-@composite("detach_copy(Tensor input)", where="torch", layout=memory_layout.contiguous, out=Out("same"))
+@composite(
+    "detach_copy(Tensor input)",
+    where="torch",
+    vjp={"input": make_missing_derivative_formula("detach_copy")},
+    layout=memory_layout.contiguous,
+    out=Out("same"),
+    node_name="NotImplemented",
+)
 def detach_copy(F, input):
-    """Returns a copy that autograd does not follow.
+    """Returns a copy, which requires a gradient if the input does; the op has no derivative.
 
     Example:
-        >>> torch.detach_copy(torch.tensor([1.0], requires_grad=True))
+        >>> torch.detach_copy(torch.tensor([1.0]))
         tensor([1.])
 
     See also:
-        `torch.detach`.
+        `torch.detach`, whose result requires no gradient.
     """
-    return input.detach().clone()
+    return F.clone(input)
 
 
 @composite("is_nonzero(Tensor input)", where="Tensor", tags=VIEW)
