@@ -8,6 +8,7 @@ precomputed for every position of a piece of the stream, so that the sequential 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -32,8 +33,8 @@ def _draw_ahead(engine: Engine, count: int) -> tuple[list[float], list[float], l
     return uniform.tolist(), (radius * np.cos(angle)).tolist(), (radius * np.sin(angle)).tolist()
 
 
-def _sample_standard_gamma(shapes: np.ndarray, engine: Engine) -> np.ndarray:
-    """Return gamma samples of these shapes and rate 1, as doubles.
+def _sample_standard_gamma(shapes: np.ndarray, engine: Engine, logs: bool = False) -> Any:
+    """Return gamma samples of these shapes and rate 1, as doubles, and with `logs` their logarithms.
 
     Results that do not depend on draws are rounded to the dtype of `shapes`.
     """
@@ -50,7 +51,8 @@ def _sample_standard_gamma(shapes: np.ndarray, engine: Engine) -> np.ndarray:
         else:
             scales = np.power(bases, exponents)
         scales[shapes < 0] = math.nan
-        return scales * means * cubes
+        samples = scales * means * cubes
+        return (samples, np.where(small, np.log(bases) * exponents, 0.0) + np.log(means * cubes)) if logs else samples
 
 
 def _sample_cubes(
@@ -126,8 +128,14 @@ def _random_gamma(concentration, generator: Engine):
 
 def _random_dirichlet(concentration, generator: Engine):
     kind = concentration.dtype
-    values = _sample_standard_gamma(concentration.astype(np.float64).ravel(), generator)
+    values, logs = _sample_standard_gamma(concentration.astype(np.float64).ravel(), generator, logs=True)
     values = np.fmax(values, np.finfo(np.float64).tiny).reshape(concentration.shape)
-    values /= values.sum(-1, keepdims=True)
+    shares = values / values.sum(-1, keepdims=True)
+    rows = (values == np.finfo(np.float64).tiny).any(-1)
+    if rows.any():  # where doubles are too large for a variate, their logarithms decide
+        logs = logs.reshape(concentration.shape)[rows]
+        with np.errstate(under="ignore"):
+            weights = np.exp(logs - logs.max(-1, keepdims=True))
+        shares[rows] = weights / weights.sum(-1, keepdims=True)
     limits = np.finfo(kind)
-    return np.clip(values.astype(kind), limits.tiny, np.nextafter(kind.type(1), kind.type(0)))
+    return np.clip(shares.astype(kind), limits.tiny, np.nextafter(kind.type(1), kind.type(0)))
