@@ -61,6 +61,7 @@ class Engine:
 
     products = gemv = None
     words = None
+    samples = None
 
     def min_gemm_muls(self) -> int:
         """Return no minimum: this engine computes no products."""
