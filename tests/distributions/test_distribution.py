@@ -181,3 +181,19 @@ def test_cholesky_of_a_batch_with_indefinite_matrices():
     a[3, 0, 0] = 0
     factor, info = torch.linalg.cholesky_ex(a)
     assert info.tolist() == [0, 3, 0, 1] and torch.equal(factor[2], torch.eye(3))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "mode"), [(2.0, 1.5, 0.5**0.5), (2.0, 3.0, 0.2**0.5), (1.0, 2.0, 0.0), (2.0, 1.0, 1.0), (5.0, 1.2, None)]
+)
+def test_the_mode_of_kumaraswamy(a, b, mode):
+    found = D.Kumaraswamy(torch.tensor(a), torch.tensor(b))
+    if mode is None:
+        x = torch.linspace(0.001, 0.999, 999)
+        mode = x[found.log_prob(x).argmax()].item()
+    assert found.mode.item() == pytest.approx(mode, abs=1e-3)
+
+
+def test_kumaraswamy_without_a_mode():
+    one = torch.tensor([0.5, 2.0, 0.5, 1.0])
+    assert D.Kumaraswamy(one, torch.tensor([2.0, 0.5, 0.5, 1.0])).mode.isnan().all()

@@ -201,3 +201,48 @@ def test_lengths_of_packed_sequences_are_checked():
             pack(torch.ones(3, 2), torch.ones(shape, dtype=torch.int64))
     for lengths in ([2.0, 1.0], torch.tensor([2.0, 1.0])):
         assert pack(torch.ones(3, 2), lengths).batch_sizes.tolist() == [2, 1]
+
+
+def _old_state(layer):
+    """The state of a spectral norm before its version 1: the divided weight is in it, and no vector v."""
+    layer(torch.randn(2, layer.in_features))
+    state = layer.state_dict()
+    state["weight"] = layer.weight.detach().clone()
+    v = state.pop("weight_v")
+    state._metadata = {"": {"version": 1}}
+    return state, v
+
+
+def test_a_spectral_norm_of_an_old_state():
+    state, v = _old_state(nn.utils.spectral_norm(nn.Linear(3, 4)))
+    layer = nn.utils.spectral_norm(nn.Linear(3, 4))
+    layer.load_state_dict(state)
+    torch.testing.assert_close(layer.weight_v, v)
+    assert set(layer.state_dict()) == {"bias", "weight_orig", "weight_u", "weight_v"}
+    x = torch.randn(5, 3)
+    torch.testing.assert_close(layer.eval()(x), nn.functional.linear(x, state["weight"], state["bias"]))
+
+
+def test_old_states_of_a_spectral_norm_that_lack_keys():
+    state, _ = _old_state(nn.utils.spectral_norm(nn.Linear(3, 4)))
+    del state["weight_u"]
+    layer = nn.utils.spectral_norm(nn.Linear(3, 4))
+    with pytest.raises(RuntimeError, match='Missing key.*"weight_u", "weight_u", "weight_v"'):
+        layer.load_state_dict(state)
+    assert "weight_v" in layer.load_state_dict(state, strict=False).missing_keys
+
+
+def test_an_old_spectral_norm_inside_a_model():
+    inner = nn.utils.spectral_norm(nn.Linear(3, 4))
+    state, v = _old_state(inner)
+    whole = {f"0.{name}": value for name, value in state.items()}
+    model = nn.Sequential(nn.utils.spectral_norm(nn.Linear(3, 4)))
+    model.load_state_dict(whole)
+    torch.testing.assert_close(model[0].weight_v, v)
+
+
+def test_a_removed_spectral_norm_reads_no_old_states():
+    layer = nn.utils.spectral_norm(nn.Linear(3, 4))
+    nn.utils.remove_spectral_norm(layer)
+    assert not layer._load_state_dict_pre_hooks
+    layer.load_state_dict(nn.Linear(3, 4).state_dict())

@@ -129,9 +129,10 @@ def check_in_place(op: Op, values: list) -> bool:
                 UserWarning,
                 stacklevel=4,
             )
-    whole = op.overlap.operands in ("none", "target")
+    whole, read_first = op.overlap.operands in ("none", "target"), op.overlap.read_first
+    exempt = None if read_first is None else read_first(values)
     for value in values[1:]:
-        if hasattr(value, "_tl_array") or value.__class__ in (list, tuple):
+        if value is not exempt and (hasattr(value, "_tl_array") or value.__class__ in (list, tuple)):
             check_no_partial_overlap(target, value, whole)
     return together
 

@@ -152,9 +152,15 @@ class Out:
 class Overlap:
     """Memory overlaps that an op allows in its in-place target or `out=`."""
 
-    __slots__ = ("internal", "operands", "example")
+    __slots__ = ("internal", "operands", "example", "read_first")
 
-    def __init__(self, internal: str = "refused", operands: str = "", example: str = ""):
+    def __init__(
+        self,
+        internal: str = "refused",
+        operands: str = "",
+        example: str = "",
+        read_first: Callable[[list], Any] | None = None,
+    ):
         # Elements of the written tensor that share memory: "refused", "allowed", "deprecated" (a warning shows the
         # `example`), "same_view" (allowed if the source is the same view), "unchecked" (the op itself checks).
         self.internal, self.example = internal, example
@@ -162,6 +168,9 @@ class Overlap:
         # too), "none", "target" (none but the first, of which the op changes some elements). By default "identical",
         # and "partial" for ops of linalg and fft.
         self.operands = operands
+        # Of an in-place call's arguments: the one that is read before the first element is written, if there is one. It
+        # may overlap the target in any way.
+        self.read_first = read_first
 
 
 class OpFacts:

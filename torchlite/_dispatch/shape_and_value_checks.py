@@ -151,6 +151,8 @@ def check_scatter(
     ndim = max(len(shape), 1)
     for other, its_shape in (("self", index_shape), ("src", source_shape)):
         if its_shape is not None and max(len(its_shape), 1) != ndim:
+            if other == "src" and 0 < len(its_shape) < ndim:
+                wrap_dim(len(its_shape), len(its_shape))  # PyTorch compares the sizes first, and finds none there
             raise RuntimeError(f"Index tensor must have the same number of dimensions as {other} tensor")
     for axis, n in enumerate(index_shape):
         if shape and axis != dim and n > shape[axis] or source_shape and n > source_shape[axis]:
@@ -306,6 +308,11 @@ def histogram_range(name: str, low: float, high: float) -> tuple[float, float]:
     if low > high:
         raise RuntimeError(f"{name}: max must be larger than min")
     return low, high
+
+
+def histogram_scale(low: float, high: float, bins: int, largest: float) -> float:
+    """A power of two: with the range and the data multiplied by it, the number of bins times the range is finite."""
+    return 1.0 if (high - low) * bins <= largest else 2.0 ** -(2 + bins.bit_length())
 
 
 def check_sorter(shape, sorter_shape, given: dtype, order) -> None:

@@ -22,7 +22,7 @@ from .._dispatch.memory_layout import (
 from .._dispatch.shape_and_value_checks import set_requires_grad, storage_nbytes_for
 from .._dispatch.shapes import tril_size
 from .._dispatch.type_promotion import cast_scalar
-from .._types.dtypes import as_argument, bool_, get_default_dtype, int64, promote_types
+from .._types.dtypes import as_argument, bool_, complex32, complex64, get_default_dtype, int64, promote_types
 from .._types.dtypes import dtype as dtype_type
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format, strided
 
@@ -294,7 +294,10 @@ def full(F, size, fill_value, out, dtype, layout, device, requires_grad):
     if isinstance(fill_value, call.Tensor) and fill_value.ndim:
         raise TypeError("full(): argument 'fill_value' (position 2) must be Number, not Tensor")
     dtype = _resolve_dtype("full", dtype, None)
-    dtype = _out_dtype(out, dtype, dtype or _infer_dtype(fill_value))
+    inferred = dtype or _infer_dtype(fill_value)
+    if dtype is None and inferred is complex32:  # the default dtype is float16
+        inferred = complex64
+    dtype = _out_dtype(out, dtype, inferred)
     size = _check_size("full", tuple(size))
     return _create_by_kernel(
         "_full", size, _fill_value(fill_value, dtype, size), dtype, device=device, requires_grad=requires_grad, out=out

@@ -27,7 +27,18 @@ def _smallest_normal(dtype) -> float:
 
 
 def _draw_gammas(F, concentration, generator):
-    """Gamma variates by several draws, between which no other thread draws from an engine that has a lock."""
+    """Gamma variates, none of which is rounded to 0."""
+    value, log_factor = _draw_gamma_factors(F, concentration, generator)
+    value = F.mul(value, F.exp(log_factor))
+    dtype = F.dtype_of(concentration)
+    return F.to(F._clamp_scalars(value, _smallest_normal(dtype), None), dtype)
+
+
+def _draw_gamma_factors(F, concentration, generator):
+    """A number and the logarithm of another, whose product is a gamma variate.
+
+    Between the draws no other thread draws from an engine that has a lock.
+    """
     with getattr(generator, "lock", None) or contextlib.nullcontext():
         return _draw_gammas_marsaglia_tsang(F, concentration, generator)
 
@@ -54,15 +65,17 @@ def _draw_gammas_marsaglia_tsang(F, concentration, generator):
         waiting = F.logical_and(waiting, F.logical_not(accepted))
     # For a below 1: a variate of a + 1 times u**(1 / a).
     log_u = F.log1p(F.neg(F._random_uniform(shape, real, 0.0, 1.0, generator)))
-    value = F.mul(value, F.where(small, F.exp(F.div(log_u, F.where(small, wanted, 1.0))), 1.0))
-    return F.to(F._clamp_scalars(value, _smallest_normal(dtype), None), dtype)
+    return value, F.where(small, F.div(log_u, F.where(small, wanted, 1.0)), 0.0)
 
 
 def _draw_dirichlets(F, concentration, generator):
-    """Gamma variates over their sum."""
-    values = F._random_gamma(concentration, generator)
-    shares = F.div(values, F.sum(values, -1, True))
-    return F._clamp_scalars(shares, _smallest_normal(F.dtype_of(shares)), None)
+    """Gamma variates over their sum, by their logarithms: variates of small concentrations are less than any number
+    of the dtype.
+    """
+    value, log_factor = _draw_gamma_factors(F, concentration, generator)
+    shares = F.softmax(F.add(F.log(value), log_factor), -1, None)
+    limits = finfo(F.dtype_of(concentration))
+    return F._clamp_scalars(F.to(shares, F.dtype_of(concentration)), limits.tiny, 1 - limits.eps / 2)
 
 
 _DRAWN: dict[str, Any] = {

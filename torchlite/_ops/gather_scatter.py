@@ -67,6 +67,7 @@ op(
         "value": lambda F, g, mask, value_dtype: F.to(F.sum(F._where(mask, g, F._zeros_like(g))), value_dtype),
     },
     node_name="MaskedFillBackward1",
+    overlap=Overlap(read_first=lambda values: values[2]),
 )
 
 
@@ -74,7 +75,7 @@ op(
     "masked_fill(Tensor input, Tensor mask, Tensor|Number value)",
     tags=INPLACE,
     layout=memory_layout.contiguous,
-    overlap=Overlap("deprecated", example="tensor[mask] = scalar"),
+    overlap=Overlap("deprecated", example="tensor[mask] = scalar", read_first=lambda values: values[2]),
 )
 def masked_fill(F, input, mask, value):
     """Returns the input with a value where a mask is true.
@@ -106,6 +107,7 @@ def _masked_source_vjp(F, g, mask, source_shape):
 op(
     "masked_scatter(Tensor input, Tensor mask, Tensor source)",
     tags=INPLACE,
+    overlap=Overlap(read_first=lambda values: values[2]),
     shape_fn=lambda input, mask, source: (broadcast_shapes(input.shape, mask.shape), input.dtype),
     vjp={"input": lambda F, g, mask: F._masked_fill(g, mask, 0), "source": _masked_source_vjp},
     doc="""Returns the input with the elements of another tensor, in order, where a mask is true.
@@ -281,6 +283,31 @@ op(
 )
 
 
+def _read_part(F, src, index):
+    """The elements of `src` that a scatter reads: those that `index` covers, in its shape."""
+    if src.ndim != index.ndim:  # one of them is 0-d
+        src = F.reshape(src, (-1,))
+        return F.reshape(F._slice(src, 0, 0, index.shape[0] if index.ndim else 1, 1), index.shape)
+    for dim, (have, want) in enumerate(zip(src.shape, index.shape, strict=True)):
+        if have != want:
+            src = F._slice(src, dim, 0, want, 1)
+    return src
+
+
+def _pad_unread(F, g, src_shape):
+    """The gradient of `src` from that of its part that the index covers: zeros elsewhere."""
+    if g.shape == src_shape:
+        return g
+    if g.ndim != len(src_shape):  # one of them is 0-d
+        g = F.reshape(g, (-1,) if src_shape else ())
+    missing = [n - have for n, have in zip(src_shape, g.shape, strict=True)]
+    return F.constant_pad_nd(g, tuple(n for m in reversed(missing) for n in (0, m)), 0) if any(missing) else g
+
+
+def _scatter_src_vjp(F, g, dim, index, src_shape):
+    return _pad_unread(F, F.gather(g, dim, index), src_shape)
+
+
 def _scatter_input_vjp(F, g, dim, index, reduce):
     if reduce == "multiply":
         raise RuntimeError(
@@ -293,7 +320,7 @@ op(
     "scatter(Tensor input, dim, Tensor index, Tensor|Number src=None, *, value=None, reduce=None)",
     tags=INPLACE,
     shape_fn=lambda input: (input.shape, input.dtype),
-    vjp={"input": _scatter_input_vjp, "src": lambda F, g, dim, index: F.gather(g, dim, index)},
+    vjp={"input": _scatter_input_vjp, "src": _scatter_src_vjp},
     doc="""Returns the input with values at given indices along a dimension.
 
     For three dimensions and ``dim=1``, ``out[i][index[i][j][k]][k] = src[i][j][k]``. Where an index is repeated,
@@ -329,11 +356,19 @@ def raw_indices(input, indices):
     )
 
 
+def _number_under_a_mask(values):
+    """The values of `index_put` if they are one element that a single mask writes: PyTorch fills with it."""
+    _, indices, source, accumulate = values
+    masks = [i for i in indices if i is not None and not isinstance(i, slice)]
+    one = len(masks) == 1 and masks[0].dtype.name == "bool" and not accumulate
+    return source if one and hasattr(source, "_tl_array") and math.prod(source.shape) == 1 else None
+
+
 @composite(
     "index_put(Tensor input, indices, Tensor values, accumulate=False)",
     tags=INPLACE,
     layout=memory_layout.like_first,
-    overlap=Overlap("deprecated", "target", example="tensor[indices] = tensor"),
+    overlap=Overlap("deprecated", "target", "tensor[indices] = tensor", _number_under_a_mask),
 )
 def index_put(F, input, indices, values, accumulate):
     """Returns the input with values at the positions of an indexing expression, as ``input[indices] = values``.
@@ -365,7 +400,7 @@ op(
         "input": lambda F, g, index, accumulate: g if accumulate else F._setitem(g, index, 0),
         "values": lambda F, g, index: F._index(g, index),
     },
-    overlap=Overlap("deprecated", "target", example="tensor[indices] = tensor"),
+    overlap=Overlap("deprecated", "target", "tensor[indices] = tensor", _number_under_a_mask),
 )
 
 # --- scatter with a reduction ----------------------------------------------------------------
@@ -375,7 +410,7 @@ op(
     "scatter_add(Tensor input, dim, Tensor index, Tensor src)",
     tags=INPLACE,
     shape_fn=_same_shape_and_dtype,
-    vjp={"input": lambda F, g: g, "src": lambda F, g, dim, index: F.gather(g, dim, index)},
+    vjp={"input": lambda F, g: g, "src": _scatter_src_vjp},
     doc="""Returns the input with values added at given indices along a dimension; repeated indices add up.
 
     Args:
@@ -421,13 +456,7 @@ def effect_of_other_zeros(F, x, added):
 
 def _product_vjp(F, g, input, dim, index, src, include_self):
     """The product of all but one factor, without dividing by zero."""
-    start = (
-        input
-        if include_self
-        else F.scatter(
-            input, dim, index, F._ones_like(src if src.shape == index.shape else F.gather(input, dim, index))
-        )
-    )
+    start = input if include_self else F.scatter(input, dim, index, F._ones_like(src))
     plain = ones_for_zeros(F, start), ones_for_zeros(F, src)
     product = F.scatter_reduce(plain[0], dim, index, plain[1], "prod", include_self=True)
 
@@ -466,13 +495,16 @@ def _scatter_extreme_vjp(F, g, input, dim, index, src, include_self, out):
 def _scatter_reduce_vjp(F, g, input, dim, index, src, reduce, include_self, out):
     if 0 in index.shape:
         return g, F._zeros_like(src)
+    src_shape, src = src.shape, _read_part(F, src, index)
     if reduce == "sum":
-        return _zero_written_places(F, g, dim, index, include_self), F.gather(g, dim, index)
-    if reduce == "mean":
-        return _scatter_mean_vjp(F, g, dim, index, src, include_self)
-    if reduce == "prod":
-        return _product_vjp(F, g, input, dim, index, src, include_self)
-    return _scatter_extreme_vjp(F, g, input, dim, index, src, include_self, out)
+        for_input, for_part = _zero_written_places(F, g, dim, index, include_self), F.gather(g, dim, index)
+    elif reduce == "mean":
+        for_input, for_part = _scatter_mean_vjp(F, g, dim, index, src, include_self)
+    elif reduce == "prod":
+        for_input, for_part = _product_vjp(F, g, input, dim, index, src, include_self)
+    else:
+        for_input, for_part = _scatter_extreme_vjp(F, g, input, dim, index, src, include_self, out)
+    return for_input, _pad_unread(F, for_part, src_shape)
 
 
 def _check_reduce(reduce):
@@ -622,7 +654,7 @@ op(
         tensor([0., 5.])
     """,
     layout=memory_layout.like_first,
-    overlap=Overlap("deprecated", "target", example="tensor[mask] = scalar"),
+    overlap=Overlap("deprecated", "target", example="tensor[mask] = scalar", read_first=lambda values: values[3]),
     numbers={"value": False},
     node_name=lambda node: "IndexFillBackward0(input)" if getattr(node, "_shown", "") else "IndexFillBackward1",
 )

@@ -150,7 +150,7 @@ def setitem(tensor: Tensor, index, value) -> None:
             or tensor._tl_array.base is not None
             and has_internal_overlap(tensor._tl_array)
         ):
-            _check_overlap(tensor, basic, advanced, value)
+            value = _check_overlap(tensor, basic, advanced, value)
         if advanced is None:
             if tensor._tl_node is LEAF and MODE.grad and basic != (...,):
                 raise RuntimeError(
@@ -197,11 +197,26 @@ def _write_by_kernel_only(target: Tensor, index: tuple, value) -> bool:
     return True
 
 
-def _check_overlap(tensor: Tensor, basic, advanced, value) -> None:
-    """PyTorch's errors where the elements to be written share places with each other, or with the value."""
+def _check_overlap(tensor: Tensor, basic, advanced, value):
+    """The value to write, a copy if it lies on elements to be written and is broadcast to more of them.
+
+    PyTorch's errors are raised where the elements to be written share places with each other, or with the value.
+    """
     raw = tensor._tl_kernels._slice_index(tensor._tl_array, basic) if basic else tensor._tl_array
     place = call.wrap_array(tensor._tl_kernels, raw, tensor.dtype)
-    check_in_place(CALLBACKS.copy if advanced is None else REGISTRY["index_put"], [place, value])
+    if advanced is not None:
+        check_in_place(REGISTRY["index_put"], [place, advanced, value, False])
+        return value
+    if isinstance(value, Tensor) and _without_leading_ones(value.shape) != _without_leading_ones(place.shape):
+        check_in_place(CALLBACKS.copy, [place, None])
+        return value if value.numel() == 1 else value.clone()
+    check_in_place(CALLBACKS.copy, [place, value])
+    return value
+
+
+def _without_leading_ones(shape):
+    first = next((d for d, n in enumerate(shape) if n != 1), len(shape))
+    return tuple(shape[first:])
 
 
 def split_basic_and_advanced(tensor: Tensor, index) -> tuple[tuple, tuple | None]:

@@ -49,7 +49,7 @@ _fill = op(
     tags=INPLACE,
     shape_fn=lambda input: (input.shape, input.dtype),
     vjp={"input": lambda F, g: F._zeros_like(g), "value": lambda F, g, value_dtype: F.to(F.sum(g), value_dtype)},
-    overlap=Overlap("allowed"),
+    overlap=Overlap("allowed", read_first=lambda values: values[1]),
     numbers={"value": True},
 )
 _fill_diagonal = op(
@@ -200,6 +200,8 @@ def fill_diagonal_(F, input, fill_value, wrap):
         raise RuntimeError("dimensions must larger than 1")
     if input.ndim > 2 and len(set(input.shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
+    if hasattr(fill_value, "_tl_array"):
+        fill_value = fill_value.item()
     return call.run_in_place(_fill_diagonal, (input, fill_value, wrap), {})
 
 
@@ -526,18 +528,25 @@ def detach_(F, input):
     return input.detach_()
 
 
-@composite("detach_copy(Tensor input)", where="torch", layout=memory_layout.contiguous, out=Out("same"))
+@composite(
+    "detach_copy(Tensor input)",
+    where="torch",
+    vjp={"input": make_missing_derivative_formula("detach_copy")},
+    layout=memory_layout.contiguous,
+    out=Out("same"),
+    node_name="NotImplemented",
+)
 def detach_copy(F, input):
-    """Returns a copy that autograd does not follow.
+    """Returns a copy, which requires a gradient if the input does; the op has no derivative.
 
     Example:
-        >>> torch.detach_copy(torch.tensor([1.0], requires_grad=True))
+        >>> torch.detach_copy(torch.tensor([1.0]))
         tensor([1.])
 
     See also:
-        `torch.detach`.
+        `torch.detach`, whose result requires no gradient.
     """
-    return input.detach().clone()
+    return F.clone(input)
 
 
 @composite("is_nonzero(Tensor input)", where="Tensor", tags=VIEW)

@@ -7,6 +7,7 @@ import math
 from .._device.generators import check_in_place_random, engine_for_table, fill_random, write_random_values
 from .._dispatch import REGISTRY, call, composite
 from .._dispatch.memory_overlap import check_in_place
+from .._types.dtypes import finfo
 from .node_graphs import number_or_tensor
 from .random import (
     _C_NAMES,
@@ -34,6 +35,22 @@ def _reject_integer_tensor(input, name: str, words: str | None = None) -> None:
     )
 
 
+def _check_uniform_bounds(dtype, low: float, high: float) -> None:
+    """PyTorch's errors for bounds that are not numbers of the dtype, or farther apart than its largest number."""
+    real = dtype.to_real()
+    largest = finfo(real).max
+    for name, bound in (("from", low), ("to", high)):
+        if not -largest <= bound <= largest:
+            raise RuntimeError(f"{name} is out of bounds for {real.c_name}")
+    if low > high:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
+    if high - low > largest:
+        raise RuntimeError(
+            f"uniform_ expects to-from <= std::numeric_limits<{real.scalar_name}>::max(), but found to={high:g} and "
+            f"from={low:g} which result in to-from to exceed the limit"
+        )
+
+
 @composite("uniform_(Tensor input, from_=0.0, to=1.0, *, generator=None)", where="Tensor")
 def uniform_(F, input, from_, to, generator):
     """Fills the tensor with numbers that are uniform on [from_, to).
@@ -47,7 +64,7 @@ def uniform_(F, input, from_, to, generator):
         The tensor.
 
     Raises:
-        RuntimeError: The lower bound is above the upper one.
+        RuntimeError: The lower bound is above the upper one, or a bound or their distance is beyond the dtype's range.
 
     Example:
         >>> torch.empty(2).uniform_(2.0, 2.0)
@@ -58,8 +75,7 @@ def uniform_(F, input, from_, to, generator):
     """
     _reject_integer_tensor(input, "", "check_uniform_bounds")
     low, high = _to_python_number(from_), _to_python_number(to)
-    if low > high:
-        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
+    _check_uniform_bounds(input.dtype, low, high)
     if input.dtype.category == 3:
         fill_random(REGISTRY["uniform_"], F.view_as_real(input), "_random_uniform", low, high, generator=generator)
         return input

@@ -437,6 +437,8 @@ def _run_layers(
     per = len(params) // (num_layers * directions)
     if sizes is None and batch_first:
         input = F.transpose(input, 0, 1)
+    if not input.shape[0]:
+        raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
     finals = []
     for layer in range(num_layers):
         outputs = []

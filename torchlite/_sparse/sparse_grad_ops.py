@@ -51,7 +51,8 @@ class _Gather(Function):
         (index,) = ctx.saved_tensors
         count = index.numel()
         values = g.reshape(count)
-        place = unflatten_indices(torch.arange(count, device=g.device), index.shape)
+        # a 0-d index is a vector with one element
+        place = unflatten_indices(torch.arange(count, device=g.device), index.shape or (1,))
         if ctx.shape:
             place[ctx.dim] = index.reshape(count)
         data = SparseData(torch.sparse_coo, ctx.shape, (place[: len(ctx.shape)],), values, count < 2)

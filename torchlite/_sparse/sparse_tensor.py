@@ -7,6 +7,7 @@ general path looks up its rule (`op_dispatch.py`).
 
 from __future__ import annotations
 
+import math
 from typing import Any, NoReturn
 
 from .._dispatch.autograd_graph import alias_meta, autograd_meta_of, is_inference
@@ -47,6 +48,8 @@ class SparseData:
     base = None
 
     def __init__(self, kind: Any, shape, parts: tuple, values: Any, coalesced: bool = False):
+        if math.prod(shape) >= 1 << 63:  # flat indices are int64
+            raise RuntimeError("numel: integer multiplication overflow")
         self.layout, self.shape, self.parts, self.values, self.coalesced = kind, tuple(shape), parts, values, coalesced
 
     def over(self, values) -> SparseData:

@@ -79,11 +79,13 @@ class Kumaraswamy(TransformedDistribution):
 
     @property
     def mode(self) -> torch.Tensor:
-        """NaN for all parameters: PyTorch's formula takes logarithms of numbers that are not positive."""
-        # PyTorch's formula, of logarithms whose arguments are not positive: NaN for all parameters.
-        b, product = self.concentration0, self.concentration1 * self.concentration0
-        log_mode = b.reciprocal() * (-b).log1p() - (-product).log1p()
-        return log_mode.masked_fill((b < 1) | (self.concentration1 < 1), torch.nan).exp()
+        r"""The mode :math:`((a - 1) / (a b - 1))^{1 / a}` of concentrations of at least 1.
+
+        It is NaN where a concentration is less than 1, or both are 1. PyTorch's formula gives NaN for all.
+        """
+        a, b = self.concentration1, self.concentration0
+        mode = ((a - 1) / (a * b - 1)).pow(a.reciprocal())
+        return mode.masked_fill((b < 1) | (a < 1), torch.nan)
 
     @property
     def variance(self) -> torch.Tensor:

@@ -59,18 +59,27 @@ def _check_attention_shapes(query, key, value, key_padding_mask, attn_mask, num_
         )
 
 
+def _project(x, weight, bias):
+    """A linear map. The bias may have another dtype where `x` is not contiguous, as with ``batch_first``: PyTorch adds
+    it to the product there.
+    """
+    if bias is None or bias.dtype is weight.dtype or x.is_contiguous():
+        return F.linear(x, weight, bias)
+    return F.linear(x, weight).add_(bias)
+
+
 def _in_projection_packed(query, key, value, weight, bias):
     """Return queries, keys and values from one packed weight, in as few products as the inputs allow."""
     size = query.shape[-1]
     if key is value:
         if query is key:
-            return F.linear(query, weight, bias).unflatten(-1, (3, size)).unbind(-2)
+            return _project(query, weight, bias).unflatten(-1, (3, size)).unbind(-2)
         w_q, w_kv = weight.split([size, size * 2])
         b_q, b_kv = (None, None) if bias is None else bias.split([size, size * 2])
-        return (F.linear(query, w_q, b_q), *F.linear(key, w_kv, b_kv).unflatten(-1, (2, size)).unbind(-2))
+        return (_project(query, w_q, b_q), *_project(key, w_kv, b_kv).unflatten(-1, (2, size)).unbind(-2))
     w_q, w_k, w_v = weight.chunk(3)
     b_q, b_k, b_v = (None, None, None) if bias is None else bias.chunk(3)
-    return F.linear(query, w_q, b_q), F.linear(key, w_k, b_k), F.linear(value, w_v, b_v)
+    return _project(query, w_q, b_q), _project(key, w_k, b_k), _project(value, w_v, b_v)
 
 
 def _in_projection(query, key, value, weights, bias):
@@ -78,7 +87,7 @@ def _in_projection(query, key, value, weights, bias):
     for name, weight in zip("qkv", weights, strict=True):
         if weight is None:
             raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
-    return tuple(F.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True))
+    return tuple(_project(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True))
 
 
 def _pad_mask(mask):

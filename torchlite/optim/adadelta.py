@@ -13,6 +13,7 @@ from .optimizer import (
     _evaluate_closure,
     _get_value,
     _init_step_count,
+    _nonzero_eps,
     _params_with_grad,
     _view_as_real,
     _zeros_like,
@@ -104,7 +105,7 @@ class Adadelta(Optimizer):
         loss = _evaluate_closure(closure)
         for group in self.param_groups:
             with torch.set_grad_enabled(group["differentiable"]):
-                lr, rho, eps, weight_decay = _get_value(group["lr"]), group["rho"], group["eps"], group["weight_decay"]
+                lr, rho, weight_decay = _get_value(group["lr"]), group["rho"], group["weight_decay"]
                 for param, grad, state in _params_with_grad(self, group, functools.partial(_init_state, group)):
                     state["step"] += 1
                     if weight_decay != 0:
@@ -113,6 +114,7 @@ class Adadelta(Optimizer):
                         param, grad, state["square_avg"], state["acc_delta"]
                     )
                     square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)
+                    eps = _nonzero_eps(group["eps"], square_avg.dtype)
                     delta = acc_delta.add(eps).sqrt_().div_(square_avg.add(eps).sqrt_()).mul_(grad)
                     acc_delta.mul_(rho).addcmul_(delta, delta, value=1 - rho)
                     param.add_(delta, alpha=-lr)

@@ -16,6 +16,7 @@ from .optimizer import (
     _increment_step,
     _init_step_count,
     _is_step_skipped,
+    _nonzero_eps,
     _params_with_grad,
     _scaler_tensors,
     _view_as_real,
@@ -167,7 +168,7 @@ def _single_tensor_step(optimizer, group):
                 continue
             param, grad, total = _view_as_real(param, grad, state["sum"])
             total.addcmul_(grad, grad, value=1)
-            param.addcdiv_(grad, total.sqrt().add_(eps), value=-rate)
+            param.addcdiv_(grad, total.sqrt().add_(_nonzero_eps(eps, total.dtype)), value=-rate)
 
 
 def _sparse_step(param, grad, total, rate, eps):
@@ -178,5 +179,5 @@ def _sparse_step(param, grad, total, rate, eps):
         return torch.sparse_coo_tensor(places, values, grad.shape)
 
     total.add_(at_places(values.pow(2)))
-    size = total.sparse_mask(grad)._values().sqrt_().add_(eps)
+    size = total.sparse_mask(grad)._values().sqrt_().add_(_nonzero_eps(eps, total.dtype))
     param.add_(at_places(values / size), alpha=-rate)

@@ -20,6 +20,7 @@ from .optimizer import (
     _increment_step,
     _init_step_count,
     _is_step_skipped,
+    _nonzero_eps,
     _params_with_grad,
     _scalar_tensor,
     _scaler_tensors,
@@ -222,6 +223,6 @@ def _update(group, param, grad, state):
     if group["amsgrad"]:
         largest.copy_(torch.maximum(largest, exp_avg_sq))
         second = largest
-    denominator = (second.sqrt() / _bias_correction(beta2, step) ** 0.5).add_(eps)
+    denominator = (second.sqrt() / _bias_correction(beta2, step) ** 0.5).add_(_nonzero_eps(eps, second.dtype))
     size = lr / _bias_correction(beta1, step)
     _addcdiv_scaled(param, size, exp_avg, denominator)

@@ -15,6 +15,7 @@ from .optimizer import (
     _get_value,
     _increment_step,
     _init_step_count,
+    _nonzero_eps,
     _params_with_grad,
     _view_as_real,
     _zeros_like,
@@ -104,18 +105,14 @@ class Adamax(Optimizer):
         loss = _evaluate_closure(closure)
         for group in self.param_groups:
             with torch.set_grad_enabled(group["differentiable"]):
-                lr, (beta1, beta2), eps, weight_decay = (
-                    _get_value(group["lr"]),
-                    group["betas"],
-                    group["eps"],
-                    group["weight_decay"],
-                )
+                lr, (beta1, beta2), weight_decay = _get_value(group["lr"]), group["betas"], group["weight_decay"]
                 for param, grad, state in _params_with_grad(self, group, _init_state(group)):
                     step = _increment_step(state["step"], group["capturable"])
                     if weight_decay != 0:
                         grad = grad.add(param, alpha=weight_decay)
                     param, grad, exp_avg, exp_inf = _view_as_real(param, grad, state["exp_avg"], state["exp_inf"])
                     exp_avg.lerp_(grad, 1 - beta1)
+                    eps = _nonzero_eps(group["eps"], exp_inf.dtype)
                     exp_inf.copy_(torch.maximum(exp_inf.mul_(beta2), grad.abs().add_(eps)))
                     _addcdiv_scaled(param, lr / _bias_correction(beta1, step), exp_avg, exp_inf)
         return loss

@@ -15,6 +15,7 @@ from .optimizer import (
     _get_value,
     _increment_step,
     _init_step_count,
+    _nonzero_eps,
     _power,
     _run_single_tensor,
     _view_as_real,
@@ -138,6 +139,6 @@ def _update(group, param, grad, state):
     product = state["mu_product"] if isinstance(step, torch.Tensor) else state["mu_product"].item()
     exp_avg.lerp_(grad, 1 - beta1)
     exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-    denominator = exp_avg_sq.div(_bias_correction(beta2, step)).sqrt_().add_(eps)
+    denominator = exp_avg_sq.div(_bias_correction(beta2, step)).sqrt_().add_(_nonzero_eps(eps, exp_avg_sq.dtype))
     _addcdiv_scaled(param, lr * (1.0 - mu) / (1.0 - product), grad, denominator)
     _addcdiv_scaled(param, lr * mu_next / (1.0 - product * mu_next), exp_avg, denominator)

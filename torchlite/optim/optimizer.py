@@ -721,6 +721,17 @@ def _power(base, exponent):
     return torch.exp(exponent * math.log(base)) if base else torch.zeros_like(exponent)
 
 
+@functools.lru_cache(64)
+def _nonzero_eps(eps, dtype):
+    """`eps`, or where the dtype rounds it to 0 the least number that keeps quotients of small numbers finite.
+
+    In float16 that is 2**-23, less than a rounding error of each root that is not 0.
+    """
+    limits = torch.finfo(dtype)
+    smallest = limits.smallest_normal * limits.eps
+    return 2 * smallest if 0 < eps <= smallest / 2 else eps
+
+
 def _addcdiv_scaled(param, size, top, bottom):
     """param -= size * top / bottom, `size` a number or a tensor."""
     if isinstance(size, torch.Tensor):

@@ -15,6 +15,7 @@ from .optimizer import (
     _get_value,
     _increment_step,
     _init_step_count,
+    _nonzero_eps,
     _power,
     _run_single_tensor,
     _view_as_real,
@@ -128,7 +129,8 @@ def _init_state(group, state, param, grad):
 
 
 def _update(group, param, grad, state):
-    lr, (beta1, beta2), eps = _get_value(group["lr"]), group["betas"], group["eps"]
+    lr, (beta1, beta2) = _get_value(group["lr"]), group["betas"]
+    eps = _nonzero_eps(group["eps"], param.dtype)
     step = _increment_step(state["step"], group["capturable"])
     grad = _apply_weight_decay(group, param, grad, lr)
     param, grad, exp_avg, exp_avg_sq = _view_as_real(param, grad, state["exp_avg"], state["exp_avg_sq"])

@@ -14,6 +14,7 @@ from .optimizer import (
     _fused_gradients,
     _get_value,
     _init_step_count,
+    _nonzero_eps,
     _params_with_grad,
     _view_as_real,
     _zeros_like,
@@ -166,7 +167,7 @@ def _update(group, param, grad, state):
         average = square_avg.addcmul(grad_avg, grad_avg, value=-1).sqrt_()
     else:
         average = square_avg.sqrt()
-    average = average.add_(group["eps"])
+    average = average.add_(_nonzero_eps(group["eps"], average.dtype))
     if group["momentum"] > 0:
         buffer.mul_(group["momentum"]).addcdiv_(grad, average)
         param.add_(buffer, alpha=-lr)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _check_betas, _evaluate_closure, _get_value
+from .optimizer import Optimizer, _check_betas, _evaluate_closure, _get_value, _nonzero_eps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -134,4 +134,4 @@ def _update(group, param, grad, state):
     state["exp_avg"][rows] = first
     state["exp_avg_sq"][rows] = second
     size = _get_value(group["lr"]) * math.sqrt(1 - beta2**step) / (1 - beta1**step)
-    param[rows] = param[rows] - size * first / (second.sqrt() + group["eps"])
+    param[rows] = param[rows] - size * first / (second.sqrt() + _nonzero_eps(group["eps"], second.dtype))

@@ -191,7 +191,7 @@ class SobolEngine:
         drawn = torch.randint(2, shape, device="cpu", generator=generator)
         self.shift = (drawn << digits).sum(1)
         matrix = torch.randint(2, (*shape, MAX_BIT), device="cpu", generator=generator)
-        matrix = matrix.tril_(-1).to(torch.float32) + torch.eye(MAX_BIT, device="cpu")
+        matrix = matrix.tril_(-1).to(torch.float32) + torch.eye(MAX_BIT, dtype=torch.float32, device="cpu")
         descending = digits.flip(0)
         state = (self.sobolstate.unsqueeze(1) >> descending.unsqueeze(1) & 1).to(torch.float32)
         mixed = torch.matmul(matrix, state).to(torch.int64) & 1

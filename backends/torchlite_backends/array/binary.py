@@ -117,11 +117,29 @@ def logaddexp(input, other):
         raise _not_implemented_error("logaddexp_cpu", dtype)
     if dtype.kind not in "cW":
         return xp.logaddexp(input, other)
-    input, other = xp.asarray(input, dtype=dtype), xp.asarray(other, dtype=dtype)
-    first = input.real >= other.real
-    large, small = xp.where(first, input, other), xp.where(first, other, input)
-    alike = (input == other) & xp.isinf(input.real)
-    return xp.where(alike, input, large + xp.log1p(xp.exp(small - large)))
+    return complex_logaddexp(xp.asarray(input, dtype=dtype), xp.asarray(other, dtype=dtype))
+
+
+def complex_logaddexp(a, b):
+    """log(exp(a) + exp(b)) of complex numbers, whose real parts may be infinite."""
+    swap = a.real < b.real
+    top, low = xp.where(swap, b, a), xp.where(swap, a, b)
+    gap = low - top
+    out = xp.where(xp.isneginf(gap.real), top, top + xp.log1p(xp.exp(gap)))
+    alike = (a.real == b.real) & xp.isinf(a.real)
+    return _add_infinite_exponentials(out, alike, a, b) if alike.any() else out
+
+
+def _add_infinite_exponentials(out, where, a, b):
+    """`out` with the logarithm of the sum where both real parts are the same infinity: the phases decide the rest."""
+    parts = []
+    for part in (xp.sin, xp.cos):
+        first, second = (xp.where(part(z.imag) == 0, 0.0, xp.copysign(xp.inf, part(z.imag))) for z in (a, b))
+        parts.append(first + second)
+    phase = xp.where(a.imag == b.imag, a.imag, xp.where(a.real > 0, xp.arctan2(*parts), b.imag))
+    found = xp.empty_like(out)
+    found.real, found.imag = a.real, phase
+    return xp.where(where, found, out)
 
 
 def gcd(input, other):

@@ -52,10 +52,10 @@ def _scatter_operands(name, input, dim, index, src):
     if index.size == 0:
         return out, None, None
     check_scatter(name, input.shape, dim, index.shape, index.dtype.kind == "i", src.shape, input.dtype == src.dtype)
-    if not input.ndim or not index.ndim:
-        index, src = index.reshape(-1), src.reshape(-1)
     shape = input.shape or (1,)
     check_bounds(index, shape[dim], dim)
+    if not input.ndim or not index.ndim or not src.ndim:
+        index, src = index.reshape(-1), src.reshape(-1)
     if src.shape != index.shape:
         src = src[tuple(slice(n) for n in index.shape)]
     return out, _compute_flat_positions(shape, dim, index.astype(xp.int64)).reshape(-1), src.reshape(-1)

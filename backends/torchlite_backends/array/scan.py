@@ -4,6 +4,8 @@ import numpy as xp
 
 from torchlite._dispatch.shapes import wrap_dim
 
+from .binary import complex_logaddexp
+
 _ROW = 256  # elements per step from which a Python loop over steps beats the strided accumulate
 
 
@@ -68,21 +70,16 @@ def cummin(input, dim):
     return _cummax_or_cummin(xp.minimum, input, dim)
 
 
-def _complex_logaddexp(a, b):
-    swap = a.real < b.real
-    top, low = xp.where(swap, b, a), xp.where(swap, a, b)
-    gap = xp.where(top == low, xp.zeros_like(top), low - top)
-    out = top + xp.log1p(xp.exp(gap))
-    return xp.where(xp.isneginf(low.real), top, out)
-
-
 def logcumsumexp(input, dim):
     dim = wrap_dim(dim, input.ndim)
     if not input.ndim or not input.size:
         return input.copy()
     x = input.astype(xp.float32) if input.dtype.itemsize <= 2 else input
-    out = _scan(_complex_logaddexp if x.dtype.kind == "c" else xp.logaddexp, x, dim)
-    return out.astype(input.dtype)
+    if x.dtype.kind != "c":
+        return _scan(xp.logaddexp, x, dim).astype(input.dtype)
+    # As added to exp(-inf): a phase of zero has no meaning, and what is NaN in part is NaN.
+    x = xp.where(xp.isnan(x), xp.nan + 1j * xp.nan, xp.where(xp.isneginf(x.real), -xp.inf, x)).astype(input.dtype)
+    return _scan(complex_logaddexp, x, dim)
 
 
 def _linear_recurrence(factor, term, dim):

@@ -108,16 +108,30 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
         keys = xp.take_along_axis(keys, sorter, axis=-1)
     out_dtype = xp.int32 if out_int32 else xp.int64
     if keys.ndim == 1:
-        return xp.asarray(xp.searchsorted(keys, values, side="right" if right else "left")).astype(out_dtype)
+        if 8 * values.size > keys.size and _is_ascending(keys):
+            return xp.asarray(xp.searchsorted(keys, values, side="right" if right else "left")).astype(out_dtype)
+        if not values.ndim:
+            return _bisect(keys, values.reshape(1), right).astype(out_dtype).reshape(())
+    return _bisect(keys, values, right).astype(out_dtype)
+
+
+def _is_ascending(keys):
+    """True if no key is NaN or less than the one before it, so that every search finds the same place."""
+    return not keys.size or bool((keys[:-1] <= keys[1:]).all()) and bool(keys[-1] == keys[-1])
+
+
+def _bisect(keys, values, right):
+    """PyTorch's binary search of `values` in each row of `keys` or in one: it goes on beyond a NaN."""
     low = xp.zeros(values.shape, dtype=xp.int64)
     high = xp.full(values.shape, keys.shape[-1], dtype=xp.int64)
     for _ in range(keys.shape[-1].bit_length()):
         middle = (low + high) // 2
-        key = xp.take_along_axis(keys, xp.minimum(middle, keys.shape[-1] - 1), axis=-1)
+        place = xp.minimum(middle, keys.shape[-1] - 1)
+        key = keys[place] if keys.ndim == 1 else xp.take_along_axis(keys, place, axis=-1)
         beyond = (low < high) & ~(key > values if right else key >= values)
         high = xp.where(beyond | (low >= high), high, middle)
         low = xp.where(beyond, middle + 1, low)
-    return low.astype(out_dtype)
+    return low
 
 
 def isin(elements, test_elements, *, assume_unique=False, invert=False):

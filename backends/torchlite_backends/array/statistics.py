@@ -4,7 +4,7 @@ import math
 
 import numpy as xp
 
-from torchlite._dispatch.shape_and_value_checks import histogram_range
+from torchlite._dispatch.shape_and_value_checks import histogram_range, histogram_scale
 from torchlite._dispatch.shapes import wrap_dim
 
 from .dim_checks import check_not_empty, wrap_dims
@@ -187,8 +187,9 @@ def histc(input, bins=100, min=0, max=0):
     if not x.dtype.type(high) > x.dtype.type(low):  # so large that the limits are one number
         place = xp.full(x.size, bins // 2)
         return xp.bincount(place, minlength=bins).astype(input.dtype)
-    if high - low > xp.finfo(x.dtype).max / bins:  # the products below would be infinite
-        x = x.astype(xp.float64)
+    scale = histogram_scale(low, high, bins, float(xp.finfo(x.dtype).max))
+    if scale != 1:
+        x, low, high = x * x.dtype.type(scale), low * scale, high * scale
     place = xp.minimum(((x - x.dtype.type(low)) * bins / x.dtype.type(high - low)).astype(xp.int64), bins - 1)
     return xp.bincount(place, minlength=bins).astype(input.dtype)
 

@@ -133,6 +133,14 @@ class Engine:
         except NotBuiltError:
             return False
 
+    def samples(self, words: Any, state: Any, arrays: tuple) -> bool:
+        from .native_samplers import consume_words
+
+        try:
+            return consume_words(self.device(), words, state, arrays)
+        except NotBuiltError:
+            return False
+
     def why_not_buildable(self) -> str:
         """Why kernels cannot be built in advance, in a sentence; empty where they can."""
         return cxx_compiler.why_not()

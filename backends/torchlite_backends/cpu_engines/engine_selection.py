@@ -82,6 +82,10 @@ class CpuEngine(Protocol):
     # address; True if done. None if NumPy is to do it.
     words: Callable[[int, Any], bool] | None
 
+    # `(words, state, arrays) -> bool`: gamma, binomial or Poisson samples from words of PyTorch's stream, as far as
+    # they last (`torchlite_backends.numpy.native_sampling`). None if NumPy is to do it.
+    samples: Callable[[Any, Any, tuple], bool] | None
+
     def min_gemm_muls(self) -> int:
         """Minimum multiplications of a product for this engine, fewer than several threads are worth."""
         ...

@@ -461,6 +461,14 @@ def _libmvec_source() -> str:
         for kind, native, scalar in (("f", "Floats", "float"), ("d", "Doubles", "double")):
             if kind == "f" and name in ("exp", "exp2"):
                 continue  # ours are faster
+            if kind == "f" and name in ("log10", "atan2"):  # glibc's have errors of 2 units in the last place
+                letters = "ab"[:count]
+                lines.append(
+                    f"template <int N> INLINE Vector<float, N> {name}("
+                    f"{', '.join(f'Vector<float, N> {x}' for x in letters)}) {{ return converted<N, float>({name}("
+                    f"{', '.join(f'converted<N, double>({x})' for x in letters)})); }}"
+                )
+                continue
             given = ", ".join([native] * count)
             own = [f"Vector<{scalar}, N> {letter}" for letter in "ab"[:count]]
             wide = ", ".join(f"({native}){letter}.v" for letter in "ab"[:count])

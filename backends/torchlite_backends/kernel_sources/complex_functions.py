@@ -147,10 +147,15 @@ FUNCTION R2 c_sinc(R2 z) {{
     R2 scaled = z * (R){math.pi!r};
     return z.x == 0 && z.y == 0 ? VEC2(R2, 1, 0) : c_div(c_sin(scaled), scaled);
 }}
+FUNCTION R c_grown(R part) {{ return part == 0 ? part : copysign((R)INFINITY, part); }}
 FUNCTION R2 c_logaddexp(R2 a, R2 b) {{
-    if (a.x == b.x && a.y == b.y && isinf(a.x)) return a;
-    R2 large = a.x >= b.x ? a : b, small = a.x >= b.x ? b : a;
-    return large + c_log1p(c_exp(small - large));
+    if (a.x == b.x && isinf(a.x)) {{
+        if (a.x < 0 || a.y == b.y) return b;
+        R s = c_grown(sin(a.y)) + c_grown(sin(b.y)), c = c_grown(cos(a.y)) + c_grown(cos(b.y));
+        return VEC2(R2, a.x, atan2(s, c));
+    }}
+    R2 large = a.x < b.x ? b : a, small = a.x < b.x ? a : b, gap = small - large;
+    return isinf(gap.x) ? large : large + c_log1p(c_exp(gap));
 }}
 """
 for _body in re.split(r"(?m)^(?=FUNCTION )", _TEXT):

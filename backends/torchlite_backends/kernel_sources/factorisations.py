@@ -653,7 +653,10 @@ KERNEL void permutation(IN(int, pivots), OUT(long, order_), OUT(int, error), con
     for (int i = 0; i < size; i++) order[i] = i;
     for (int i = 0; i < k; i++) {
         int other = AT(pivots)[b * k + i] - 1;
-        if (other < 0 || other >= size) { AT(error)[1] = other + 1; AT(error)[2] = size; AT(error)[0] = code; return; }
+        if (other < 0 || other >= size) {
+            AT(error)[1] = other + 1; AT(error)[2] = size; AT(error)[3] = other < -1 ? -1 : 0; AT(error)[0] = code;
+            return;
+        }
         long kept = order[i]; order[i] = order[other]; order[other] = kept;
     }
 }

@@ -9,7 +9,9 @@ INDEX_TO_PLACE = r"""
 FUNCTION int place_of(const long v, const int size, const int wrap, GLOBAL int* error, const int code) {
     long at = v < 0 && wrap ? v + size : v;
     if (at >= 0 && at < size) return (int)at;
-    if (atomic_cmpxchg((volatile GLOBAL int*)error, 0, code) == 0) { error[1] = (int)v; error[2] = size; }
+    if (atomic_cmpxchg((volatile GLOBAL int*)error, 0, code) == 0) {
+        error[1] = (int)v; error[2] = size; error[3] = (int)(v >> 32);
+    }
     return -1;
 }
 """

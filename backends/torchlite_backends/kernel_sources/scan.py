@@ -37,7 +37,7 @@ SCAN_OPS = {
     "cumprod": Scan("$W v;", "s.v = ONE;", "s.v = v;", "s.v = TIMES(a.v, b.v);", False),
     "cummax": _make_extreme_scan("LEAST", ">="),
     "cummin": _make_extreme_scan("GREATEST", "<="),
-    "logcumsumexp": Scan("$W v;", "s.v = ($W)(LEAST);", "s.v = v;", "s.v = log_of_sum(a.v, b.v);", False),
+    "logcumsumexp": Scan("$W v;", "s.v = ($W)(LEAST);", "s.v = ADDEND(v);", "s.v = log_of_sum(a.v, b.v);", False),
     "_linear_recurrence": Scan(
         "$W v; $W by;",
         "s.v = ($W)(0); s.by = ONE;",
@@ -169,6 +169,7 @@ KERNEL void total(ARGUMENTS) {
 )
 
 _LOG = r"""
+#define ADDEND(v) (v)
 FUNCTION W log_of_sum(W a, W b) {
     W high = (a > b) ? a : b, low = (a > b) ? b : a;
     return high + log1p(exp((a == b) ? (W)(0) : low - high));
@@ -176,10 +177,19 @@ FUNCTION W log_of_sum(W a, W b) {
 """
 
 _COMPLEX_LOG = r"""
+FUNCTION W addend(W v) {  // as added to exp(-inf)
+    if (isnan(v.x) || isnan(v.y)) { return VEC2(W, NAN, NAN); }
+    return isinf(v.x) && v.x < 0 ? VEC2(W, v.x, 0) : v;
+}
+#define ADDEND(v) addend(v)
+#define GROWN(part) (part == 0 ? part : copysign(part * 0 + INFINITY, part))
 FUNCTION W log_of_sum(W a, W b) {
-    W high = (a.x < b.x) ? b : a, low = (a.x < b.x) ? a : b;
-    W gap = (a.x == b.x && a.y == b.y) ? VEC2(W, 0, 0) : low - high;
-    if (isinf(low.x) && low.x < 0) { return high; }
+    W high = (a.x < b.x) ? b : a, low = (a.x < b.x) ? a : b, gap = low - high;
+    if (a.x == b.x && isinf(a.x)) {
+        if (a.x < 0 || a.y == b.y) { return b; }
+        return VEC2(W, a.x, atan2(GROWN(sin(a.y)) + GROWN(sin(b.y)), GROWN(cos(a.y)) + GROWN(cos(b.y))));
+    }
+    if (isinf(gap.x)) { return high; }
     W e = VEC2(W, cos(gap.y), sin(gap.y)) * exp(gap.x) + VEC2(W, 1, 0);
     return high + VEC2(W, log(hypot(e.x, e.y)), atan2(e.y, e.x));
 }

@@ -146,7 +146,6 @@ FUNCTION R s_zeta(R s, R q) {{
     if (s == 1) return INFINITY;
     if (!(s > 1)) return NAN;
     if (q <= 0 && (q == floor(q) || isinf(s))) return INFINITY;
-    if ((s > 1e15 && q > 1) || q == INFINITY) return NAN;
     return q <= 0 ? s_zeta_left(s, q) : s_zeta_right(s, q);
 }}
 FUNCTION R s_trigamma_right(R x) {{ return isinf(x) ? 0 : s_zeta_right(2, x); }}

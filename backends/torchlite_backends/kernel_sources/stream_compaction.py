@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+# Sums of masks are int; those of counts (`S` is long) may exceed it.
 BLOCK_SUMS = r"""
-KERNEL void block_sums(IN(T, x), OUT(int, sums), const int n, const int length) {
-    int block = ITEM, i = block * length, end = min(i + length, n), sum = 0, negative = 0;
+KERNEL void block_sums(IN(T, x), OUT(S, sums), const int n, const int length) {
+    int block = ITEM, i = block * length, end = min(i + length, n), negative = 0;
+    S sum = 0;
 #ifdef MASK
     int16 part = (int16)(0);
     for (; i + 16 <= end; i += 16) part -= convert_int16(vload16(0, AT(x) + i) != (uchar16)(0));
@@ -13,17 +15,18 @@ KERNEL void block_sums(IN(T, x), OUT(int, sums), const int n, const int length) 
     for (int k = 0; k < 16; k++) sum += lanes[k];
     for (; i < end; i++) sum += AT(x)[i] != 0;
 #endif
-    for (; i < end; i++) { int v = (int)AT(x)[i]; sum += v; negative |= AT(x)[i] < 0; }
-    AT(sums)[block] = negative ? -1 : sum;
+    for (; i < end; i++) { sum += (S)AT(x)[i]; negative |= AT(x)[i] < 0; }
+    AT(sums)[block] = negative ? (S)-1 : sum;
 }
 
-KERNEL void running_sums(OUT(int, sums), const int blocks) {
-    int sum = 0, negative = 0;
+KERNEL void running_sums(OUT(S, sums), const int blocks) {
+    S sum = 0;
+    int negative = 0;
     for (int b = 0; b < blocks; b++) {
-        int v = AT(sums)[b];
+        S v = AT(sums)[b];
         AT(sums)[b] = sum;
         negative |= v < 0;
-        sum += max(v, 0);
+        sum += max(v, (S)0);
     }
     AT(sums)[blocks] = sum;
     AT(sums)[blocks + 1] = negative;
@@ -74,8 +77,8 @@ KERNEL void fill_masked(IN(uchar, mask), IN(int, starts), IN(T, source), OUT(T, 
 """
 
 REPEAT = r"""
-KERNEL void repeat_places(IN(T, repeats), IN(int, starts), OUT(T, out), const int n, const int length) {
-    int block = ITEM, end = min((block + 1) * length, n), at = AT(starts)[block];
+KERNEL void repeat_places(IN(T, repeats), IN(long, starts), OUT(T, out), const int n, const int length) {
+    int block = ITEM, end = min((block + 1) * length, n), at = (int)AT(starts)[block];
     for (int i = block * length; i < end; i++) for (int k = 0; k < (int)AT(repeats)[i]; k++) AT(out)[at++] = (T)i;
 }
 """

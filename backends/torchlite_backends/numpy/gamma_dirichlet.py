@@ -8,10 +8,12 @@ precomputed for every position of a piece of the stream, so that the sequential 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from .mt19937 import Engine
+from .native_sampling import sample_natively
 from .normal_deviates import SCALAR_LIMIT, sample_uniform_doubles
 
 THIRD = np.float32(1.0 / 3.0)  # PyTorch's constant has single precision
@@ -32,8 +34,8 @@ def _draw_ahead(engine: Engine, count: int) -> tuple[list[float], list[float], l
     return uniform.tolist(), (radius * np.cos(angle)).tolist(), (radius * np.sin(angle)).tolist()
 
 
-def _sample_standard_gamma(shapes: np.ndarray, engine: Engine) -> np.ndarray:
-    """Return gamma samples of these shapes and rate 1, as doubles.
+def _sample_standard_gamma(shapes: np.ndarray, engine: Engine) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    """Return gamma samples of these shapes and rate 1, as doubles, and a function: the logarithms of those in a mask.
 
     Results that do not depend on draws are rounded to the dtype of `shapes`.
     """
@@ -42,7 +44,7 @@ def _sample_standard_gamma(shapes: np.ndarray, engine: Engine) -> np.ndarray:
         exponents = np.where(small, 1 / shapes, 0).astype(np.float64)
         means = (np.where(small, shapes + 1, shapes).astype(shapes.dtype) - THIRD).astype(np.float64)
         kinds = np.where(small, np.where(shapes == 0, 2, 1), 0)
-        cubes, before = _sample_cubes(kinds.tolist(), means.tolist(), (1.0 / np.sqrt(9.0 * means)).tolist(), engine)
+        cubes, before = _sample_cubes(kinds, means, 1.0 / np.sqrt(9.0 * means), engine)
         bases = 1.0 - before
         if len(bases) <= SCALAR_LIMIT:
             pairs = zip(bases.tolist(), exponents.tolist(), strict=True)
@@ -50,16 +52,25 @@ def _sample_standard_gamma(shapes: np.ndarray, engine: Engine) -> np.ndarray:
         else:
             scales = np.power(bases, exponents)
         scales[shapes < 0] = math.nan
-        return scales * means * cubes
+        means = means * cubes
+
+    def logarithms(mask: np.ndarray) -> np.ndarray:
+        factors = np.where(small[mask], np.log(bases[mask]) * exponents[mask], 0.0)
+        return factors + np.log(means[mask])
+
+    return scales * means, logarithms
 
 
 def _sample_cubes(
-    kinds: list[int], means: list[float], slopes: list[float], engine: Engine
+    kinds: np.ndarray, means: np.ndarray, slopes: np.ndarray, engine: Engine
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return for each sample the cube it is a multiple of, and its preceding uniform (0 if none).
 
     The kind of a sample is 0, 1 with a preceding uniform, or 2 if it is 0 and takes no draws.
     """
+    found = np.empty(len(kinds)), np.empty(len(kinds))
+    if sample_natively(engine, 3.2, means, slopes, kinds.astype(np.int64), *found):
+        return found
     cubes: list[float] = []
     before: list[float] = []
     spare = 8 * MARGIN
@@ -68,7 +79,7 @@ def _sample_cubes(
             done, mark = len(cubes), engine.stream_position()
             ahead = _draw_ahead(engine, min(3 * (len(kinds) - done), PIECE) + spare)
             part = slice(done, done + PIECE)
-            rest = zip(kinds[part], means[part], slopes[part], strict=True)
+            rest = zip(kinds[part].tolist(), means[part].tolist(), slopes[part].tolist(), strict=True)
             used, engine.next_normal = _consume_draws(rest, ahead, engine.next_normal, cubes, before)
             engine.restore_stream_position(mark)
             engine.words(2 * used)
@@ -120,14 +131,22 @@ def _consume_draws(
 
 def _random_gamma(concentration, generator: Engine):
     kind = concentration.dtype
-    values = _sample_standard_gamma(concentration.ravel(), generator)
+    values, _ = _sample_standard_gamma(concentration.ravel(), generator)
     return np.fmax(values.astype(kind), np.finfo(kind).tiny).reshape(concentration.shape)
 
 
 def _random_dirichlet(concentration, generator: Engine):
     kind = concentration.dtype
-    values = _sample_standard_gamma(concentration.astype(np.float64).ravel(), generator)
+    values, logarithms = _sample_standard_gamma(concentration.astype(np.float64).ravel(), generator)
     values = np.fmax(values, np.finfo(np.float64).tiny).reshape(concentration.shape)
-    values /= values.sum(-1, keepdims=True)
+    shares = values / values.sum(-1, keepdims=True)
+    rows = (values == np.finfo(np.float64).tiny).any(-1)
+    if rows.any():  # where doubles are too large for a variate, their logarithms decide
+        mask = np.broadcast_to(rows[..., None], concentration.shape)
+        with np.errstate(divide="ignore"):
+            logs = logarithms(mask.ravel()).reshape(-1, concentration.shape[-1])
+        with np.errstate(under="ignore"):
+            weights = np.exp(logs - logs.max(-1, keepdims=True))
+        shares[rows] = weights / weights.sum(-1, keepdims=True)
     limits = np.finfo(kind)
-    return np.clip(values.astype(kind), limits.tiny, np.nextafter(kind.type(1), kind.type(0)))
+    return np.clip(shares.astype(kind), limits.tiny, np.nextafter(kind.type(1), kind.type(0)))

@@ -9,9 +9,11 @@ import math
 import numpy as np
 
 from torchlite_backends.array.pointwise import _where as plain_where
+from torchlite_backends.array.pointwise import abs as plain_abs
 from torchlite_backends.array.pointwise import sigmoid as plain_sigmoid
 from torchlite_backends.array.special import erf as plain_erf
 from torchlite_backends.array.special import erf_float32
+from torchlite_backends.array.unary import angle as plain_angle
 
 from .cache_blocking import LARGEST_BLOCK, SMALL, apply_elementwise_blocks, get_scratch_buffer, run_blocks
 from .elementwise_partitioning import apply_to_elementwise_parts
@@ -49,6 +51,48 @@ def sigmoid(input, into=None):
     out = np.empty_like(input)
     apply_elementwise_blocks(_compute_sigmoid_into, out, input)
     return out
+
+
+def _round_once(ufunc, double, signature, out_dtype, *operands):
+    """A ufunc of float32 or complex64 numbers in double precision: NumPy's own have errors of two units in the last
+    place, and log10 of 1000 is not 3.
+    """
+    shape = np.broadcast_shapes(*[x.shape for x in operands])
+    if not shape:
+        return np.asarray(ufunc(*[x.astype(double) for x in operands])).astype(out_dtype)
+    out = np.empty_like(operands[0], out_dtype) if operands[0].shape == shape else np.empty(shape, out_dtype)
+
+    def compute(part, *parts):
+        ufunc(*parts, out=part, signature=signature, casting="unsafe")
+
+    apply_to_elementwise_parts(compute, out, operands)
+    return out
+
+
+def log10(input):
+    if input.dtype.char == "f":
+        return _round_once(np.log10, np.float64, "d->d", np.float32, input)
+    if input.dtype.char == "F":
+        return _round_once(np.log10, np.complex128, "D->D", np.complex64, input)
+    return np.log10(input)
+
+
+def atan2(input, other):
+    if input.dtype.char == "f" == other.dtype.char:
+        return _round_once(np.arctan2, np.float64, "dd->d", np.float32, input, other)
+    return np.arctan2(input, other)
+
+
+def angle(input):
+    if input.dtype.char == "F":
+        return _round_once(np.arctan2, np.float64, "dd->d", np.float32, input.imag, input.real)
+    return plain_angle(input)
+
+
+def abs(input):
+    if input.dtype.char == "F":
+        return _round_once(np.absolute, np.complex128, "D->d", np.float32, input)
+    return plain_abs(input)
 
 
 def erf(input):

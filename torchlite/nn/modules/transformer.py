@@ -387,7 +387,8 @@ class TransformerEncoder(Module):
     """Applies a stack of copies of an encoder layer.
 
     The copies begin with equal parameters, those of ``encoder_layer``, and train separately. ``enable_nested_tensor``
-    and ``mask_check`` configure PyTorch's nested tensors; here they only decide whether the constructor warns.
+    and ``mask_check`` configure PyTorch's nested tensors. Without gradients in evaluation they leave out the padding at
+    the ends of sequences, and the result has zeros there; so it has here.
 
     Args:
         encoder_layer: The layer to copy, for example a `TransformerEncoderLayer`.
@@ -433,7 +434,6 @@ class TransformerEncoder(Module):
         self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
-        # PyTorch's warning about its nested-tensor fast path, which does not exist here.
         self.enable_nested_tensor = enable_nested_tensor
         why_not = _why_not_nested_tensor(encoder_layer)
         self.use_nested_tensor = enable_nested_tensor and not why_not
@@ -471,7 +471,25 @@ class TransformerEncoder(Module):
         output = src
         for layer in self.layers:
             output = layer(output, src_mask=mask, is_causal=is_causal, src_key_padding_mask=src_key_padding_mask)
+        if mask is None and src_key_padding_mask is not None and self._may_leave_out_padding(src):
+            output = output.masked_fill(self._find_left_out(src_key_padding_mask).unsqueeze(-1), 0.0)
         return output if self.norm is None else self.norm(output)
+
+    def _may_leave_out_padding(self, src) -> bool:
+        """True where PyTorch computes over nested tensors, whose positions behind the ends become zeros."""
+        layer = self.layers[0]
+        if not self.use_nested_tensor or layer.training or src.ndim != 3 or torch.is_autocast_enabled():
+            return False
+        if not torch.backends.mha.get_fastpath_enabled():
+            return False
+        return not torch.is_grad_enabled() or not (
+            src.requires_grad or any(parameter.requires_grad for parameter in layer.parameters())
+        )
+
+    def _find_left_out(self, padding) -> Tensor:
+        """The positions that are zeros: all of the padding, or none if some is not at an end."""
+        behind = padding != 0
+        return behind & ~(behind[:, :-1] & ~behind[:, 1:]).any() if self.mask_check else behind
 
 
 class TransformerDecoder(Module):

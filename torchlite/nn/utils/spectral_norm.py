@@ -83,7 +83,13 @@ class SpectralNorm:
         module.register_buffer(name + "_v", v)
         module.register_forward_pre_hook(hook)
         module._register_state_dict_hook(_VersionHook(hook))
+        module._register_load_state_dict_pre_hook(_OldStateHook(hook))
         return hook
+
+    def _find_right_vector(self, matrix: Tensor, u: Tensor, sigma: Tensor) -> Any:
+        """The vector v of least length with ``W v`` along u, of the length for which ``u W v`` is `sigma`."""
+        v = torch.mv(torch.linalg.pinv(matrix), u)
+        return v * (sigma / torch.dot(u, torch.mv(matrix, v)))
 
 
 class _VersionHook:
@@ -98,6 +104,32 @@ class _VersionHook:
         if key in versions:
             raise RuntimeError(f"Unexpected key in metadata['spectral_norm']: {key}")
         versions[key] = self.norm._version
+
+
+class _OldStateHook:
+    """The hook that completes a state without a version: it has the divided weight, and no vector v."""
+
+    def __init__(self, norm: SpectralNorm) -> None:
+        self.norm = norm
+
+    def __call__(
+        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: list[str], *rest: Any
+    ) -> None:
+        name = prefix + self.norm.name
+        version = local_metadata.get("spectral_norm", {}).get(self.norm.name + ".version")
+        complete = all(name + suffix in state_dict for suffix in ("_orig", "_u", "_v")) and name not in state_dict
+        if version is not None and version >= 1 or version is None and complete:
+            return
+        missing = [name + suffix for suffix in ("_orig", "", "_u") if name + suffix not in state_dict]
+        if missing:
+            if strict:
+                missing_keys.extend(missing)
+            return
+        with torch.no_grad():
+            original, divided = state_dict[name + "_orig"], state_dict.pop(name)
+            sigma = (original / divided).mean()
+            matrix = self.norm.reshape_weight_to_matrix(original)
+            state_dict[name + "_v"] = self.norm._find_right_vector(matrix, state_dict[name + "_u"], sigma)
 
 
 def spectral_norm(
@@ -173,5 +205,8 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Any:
             for place, one in list(module._state_dict_hooks.items()):
                 if isinstance(one, _VersionHook) and one.norm is hook:
                     del module._state_dict_hooks[place]
+            for place, one in list(module._load_state_dict_pre_hooks.items()):
+                if isinstance(one.hook, _OldStateHook) and one.hook.norm is hook:
+                    del module._load_state_dict_pre_hooks[place]
             return module
     raise ValueError(f"spectral_norm of '{name}' not found in {module}")

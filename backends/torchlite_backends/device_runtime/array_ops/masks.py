@@ -24,18 +24,20 @@ def _choose_block_length(count: int) -> tuple[int, int]:
 
 
 def _compute_block_offsets(counted: Array) -> tuple[Array, int]:
-    """Return for each block the int32 sum of the elements before it, and the block length.
+    """Return for each block the sum of the elements before it, and the block length.
 
-    `counted` is a contiguous array of masks or counts. The total follows the sums, and a flag for negative counts.
+    `counted` is a contiguous array of masks, whose sums are int32, or counts (int64). The total follows the sums, and a
+    flag for negative counts.
     """
     device = counted.device
     length, blocks = _choose_block_length(counted.size)
-    sums = empty(device, (blocks + 2,), "i32")
+    sums = empty(device, (blocks + 2,), "i32" if counted.kind == "b8" else "i64")
     text = ("#define MASK\n" if counted.kind == "b8" else "") + BLOCK_SUMS
-    device.function(text, "block_sums", "ppii", T=counted.kind)(
+    kinds = {"T": counted.kind, "S": sums.kind}
+    device.function(text, "block_sums", "ppii", **kinds)(
         (blocks,), get_heavy_item_local_size(device), counted, sums, counted.size, length
     )
-    device.function(text, "running_sums", "pi", T=counted.kind)((1,), (1,), sums, blocks)
+    device.function(text, "running_sums", "pi", **kinds)((1,), (1,), sums, blocks)
     return sums, length
 
 

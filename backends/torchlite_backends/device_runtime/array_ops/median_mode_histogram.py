@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from torchlite._dispatch.shape_and_value_checks import histogram_range
+from torchlite._dispatch.shape_and_value_checks import histogram_range, histogram_scale
 from torchlite._dispatch.shapes import wrap_dim
-from torchlite._types.dtypes import from_np
+from torchlite._types.dtypes import finfo, float32, float64, from_np
 from torchlite_backends.kernel_sources.histogram import COUNT_BINS, FIND_BINS
 from torchlite_backends.kernel_sources.reduce import COMPUTE_TYPES, compute_kind
 
@@ -24,7 +24,8 @@ from .sort import select_by_rank
 
 _BIN_OF_INDEX, _BIN_OF_VALUE = (
     "bin = (int)(v);",
-    "R f = v; if (f >= low && f <= high) { bin = min((int)((f - low) * size / (high - low)), size - 1); }",
+    "R f = v; if (f >= low && f <= high) { "
+    "bin = min((int)((SCALED(f) - SCALED(low)) * size / (SCALED(high) - SCALED(low))), size - 1); }",
 )
 
 
@@ -139,7 +140,9 @@ def histc(input, bins=100, min=0, max=0):
     low, high = _resolve_histogram_range("torch.histc", input, float(min), float(max))
     if not input.size:
         return fill_with(empty(input.device, (bins,), input.kind), 0)
-    return _compute_histogram(as_contiguous(input), bins, _BIN_OF_VALUE, input.kind, None, low, high)
+    scale = histogram_scale(low, high, bins, finfo(float64 if input.kind == "f64" else float32).max)
+    place = _BIN_OF_VALUE.replace("SCALED", "" if scale == 1 else f"{scale!r}f * ")
+    return _compute_histogram(as_contiguous(input), bins, place, input.kind, None, low, high)
 
 
 def _histogram_counts(input, edges, weight=None):

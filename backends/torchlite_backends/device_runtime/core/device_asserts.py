@@ -39,7 +39,7 @@ _CLEAR = np.zeros(16, np.uint8)
 
 
 class _ErrorBuffer:
-    """Recorded error of a device: code, index and size.
+    """Recorded error of a device: code, low half of the index, size, and high half of the index.
 
     `asked` is True if a kernel may have written there since the last read.
     """
@@ -72,7 +72,7 @@ def encode_error(which: int, dim: int = 0) -> int:
 
 
 def get_error_array(device: Device) -> Array:
-    """Return the int32 array (code, index, size) for a kernel's error. Call `raise_if_blocking` after the launch."""
+    """Return the int32 array of `_ErrorBuffer` for a kernel's error. Call `raise_if_blocking` after the launch."""
     state = _get_error_buffer(device)
     state.asked = True
     return state.array
@@ -96,11 +96,11 @@ def raise_pending(device: Device) -> None:
         state.asked = False
         noted = np.empty(16, np.uint8)
         device.read(state.array.buffer, 0, noted)
-        code, index, size = (int(v) for v in noted.view(np.int32)[:3])
+        code, low, size, high = (int(v) for v in noted.view(np.int32))
         if code:
             device.write(state.array.buffer, _CLEAR)
     if code:
-        raise make_error_from_code(code, index, size)
+        raise make_error_from_code(code, (high << 32) | (low & 0xFFFFFFFF), size)
 
 
 def make_error_from_code(code: int, index: int, size: int) -> Exception:

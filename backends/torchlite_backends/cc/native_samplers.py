@@ -1,0 +1,186 @@
+"""Gamma, binomial and Poisson samples by PyTorch's methods, over words of PyTorch's stream (see
+`torchlite_backends.numpy.gamma_dirichlet` and `poisson_binomial`, which have the same steps in Python).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .native_kernel import TYPE_DEFINITIONS, NativeKernel
+
+_STREAM = r"""
+// Uniform doubles of the words; `state` is: whether a normal is kept, the normal, uniforms used, samples finished.
+struct Stream {
+    const uint32_t* words;
+    i64 at, available;
+    double next() {
+        if (at >= available) { at++; return 0.5; }  // the sample is dropped, and begun anew with more words
+        const uint32_t* two = words + 2 * at++;
+        return (double)(((uint64_t)(two[0] & 0x1fffffu) << 32) | two[1]) * 0x1p-53;
+    }
+    bool over() const { return at > available; }
+};
+static const double PI = 3.14159265358979323846;
+"""
+
+_GAMMA_SOURCE = (
+    TYPE_DEFINITIONS
+    + _STREAM
+    + r"""
+// cubes[k] and before[k]: a sample's cube, and the uniform before it. kind: 0, 1 with that uniform, 2 without draws.
+struct Gammas {
+    const uint32_t* words; const double* d; const double* c; const i64* kind; double* cubes; double* before;
+    double* state; i64 available, count;
+};
+static int gammas(const Gammas& of, i64, i64) {
+    Stream s = {of.words, 0, of.available};
+    bool kept = of.state[0] != 0;
+    double normal = of.state[1];
+    i64 k = (i64)of.state[3];
+    i64 used = 0;
+    bool was_kept = kept;
+    double old_normal = normal;
+    for (; k < of.count; k++) {
+        double cube = 0, boost = 0;
+        if (of.kind[k] != 2) {
+            const double d = of.d[k], c = of.c[k];
+            if (of.kind[k]) boost = s.next();
+            while (!s.over()) {
+                double x;
+                if (kept) {
+                    x = normal;
+                    kept = false;
+                } else {
+                    const double angle = 2.0 * PI * s.next(), radius = sqrt(-2.0 * log1p(-s.next()));
+                    x = radius * cos(angle);
+                    normal = radius * sin(angle);
+                    kept = true;
+                }
+                const double root = 1.0 + c * x;
+                if (root <= 0.0) continue;
+                const double u = 1.0 - s.next(), v = root * root * root, square = x * x;
+                if (u < 1.0 - 0.0331 * square * square || log(u) < 0.5 * square + d * (1.0 - v + log(v))) {
+                    cube = v;
+                    break;
+                }
+            }
+            if (s.over()) break;
+        }
+        of.cubes[k] = cube;
+        of.before[k] = boost;
+        used = s.at;
+        was_kept = kept;
+        old_normal = normal;
+    }
+    of.state[0] = was_kept;
+    of.state[1] = old_normal;
+    of.state[2] = (double)used;
+    of.state[3] = (double)k;
+    return 0;
+}
+ENTRY(gammas, Gammas)
+"""
+)
+_COUNTS_SOURCE = (
+    TYPE_DEFINITIONS
+    + _STREAM
+    + r"""
+// Poisson samples of the rates `first`, or binomial ones of counts `first` and probabilities `second`.
+struct Counts {
+    const uint32_t* words; const double* first; const double* second; double* out; double* state; i64 available, count;
+};
+static inline double log_factorial(double k) {
+    int sign;
+    return lgamma_r(k + 1, &sign);
+}
+static double poisson(double rate, Stream& s) {
+    if (rate == 0) return 0;
+    if (rate < 10) {
+        const double bound = exp(-rate);
+        double product = s.next(), k = 0;
+        for (; product > bound && !s.over(); k++) product *= s.next();
+        return k;
+    }
+    const double b = 0.931 + 2.53 * sqrt(rate), a = -0.059 + 0.02483 * b, log_alpha = log(1.1239 + 1.1328 / (b - 3.4)),
+        sure = 0.9277 - 3.6224 / (b - 2), log_rate = log(rate);
+    while (!s.over()) {
+        const double u = s.next() - 0.5, v = s.next(), edge = 0.5 - fabs(u);
+        const double k = edge ? floor((2 * a / edge + b) * u + rate + 0.43) : -1;
+        if (edge >= 0.07 && v <= sure) return k;
+        if (k < 0 || (edge < 0.013 && v > edge)) continue;
+        if (log(v) + log_alpha - log(a / (edge * edge) + b) <= -rate + k * log_rate - log_factorial(k)) return k;
+    }
+    return 0;
+}
+static double remainder_of_stirling(double k) {
+    if (k <= 9) return log_factorial(k) - (0.5 * log(2 * PI) + (k + 0.5) * log(k + 1) - (k + 1));
+    const double square = (k + 1) * (k + 1);
+    return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1);
+}
+static double large_binomial(double count, double p, Stream& s) {
+    const double deviation = sqrt(count * p * (1 - p)), b = 1.15 + 2.53 * deviation;
+    const double a = -0.0873 + 0.0248 * b + 0.01 * p, centre = count * p + 0.5, sure = 0.92 - 4.2 / b;
+    const double odds = p / (1 - p), alpha = (2.83 + 5.1 / b) * deviation, mode = floor((count + 1) * p);
+    while (!s.over()) {
+        const double u = s.next() - 0.5, v = s.next(), edge = 0.5 - fabs(u);
+        const double k = edge ? floor((2 * a / edge + b) * u + centre) : -1;
+        if (k < 0 || k > count) continue;
+        if (edge >= 0.07 && v <= sure) return k;
+        const double bound = (mode + 0.5) * log((mode + 1) / (odds * (count - mode + 1)))
+            + (count + 1) * log((count - mode + 1) / (count - k + 1))
+            + (k + 0.5) * log(odds * (count - k + 1) / (k + 1))
+            + remainder_of_stirling(mode) + remainder_of_stirling(count - mode)
+            - remainder_of_stirling(k) - remainder_of_stirling(count - k);
+        if (log(v * alpha / (a / (edge * edge) + b)) <= bound) return k;
+    }
+    return 0;
+}
+static double small_binomial(double count, double p, Stream& s) {
+    const double scale = log1p(-p);
+    double total = 0;
+    for (double found = 0; !s.over(); found++) {
+        const double u = s.next();
+        total += u > 0 ? ceil(log(u) / scale) : INFINITY;
+        if (total > count) return found;
+    }
+    return 0;
+}
+static double binomial(double count, double p, Stream& s) {
+    if (count <= 0 || p <= 0) return 0;
+    if (p >= 1) return count;
+    if (p != p || count != count) return NAN;
+    const double rare = p <= 0.5 ? p : 1 - p;
+    const double drawn = count * rare >= 10 ? large_binomial(count, rare, s) : small_binomial(count, rare, s);
+    return p <= 0.5 ? drawn : count - drawn;
+}
+static int counts(const Counts& of, i64, i64) {
+    Stream s = {of.words, 0, of.available};
+    i64 k = (i64)of.state[3];
+    i64 used = 0;
+    for (; k < of.count; k++) {
+        const double drawn = of.second ? binomial(of.first[k], of.second[k], s) : poisson(of.first[k], s);
+        if (s.over()) break;
+        of.out[k] = drawn;
+        used = s.at;
+    }
+    of.state[2] = (double)used;
+    of.state[3] = (double)k;
+    return 0;
+}
+ENTRY(counts, Counts)
+"""
+)
+_gamma_kernel = NativeKernel(_GAMMA_SOURCE, "gammas", "QQQQQQQqq")
+_counts_kernel = NativeKernel(_COUNTS_SOURCE, "counts", "QQQQQqq")
+
+
+def consume_words(device: Any, words: np.ndarray, state: np.ndarray, arrays: tuple) -> bool:
+    """Sample as many of `arrays` as the words last for; `state` says where they begin and end.
+
+    The arrays are (means, slopes, kinds, cubes, before) of gamma samples, or (rates or counts, probabilities or 0,
+    out).
+    """
+    kernel = _gamma_kernel if len(arrays) == 5 else _counts_kernel
+    return kernel(device, 1, 0, words, *arrays, state, words.size // 2, arrays[-1].size)
