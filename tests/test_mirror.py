@@ -20,10 +20,12 @@ CROSS_CUTTING = {
     "error_inputs": "PyTorch's tables of error inputs",
     "graph_models": "networks for exporters and importers",
     "hostile": "damaged and hostile files and peers",
+    "mutants": "changed copies of the source that tests should notice",
     "nvrtc": "CUDA programs through NVIDIA's compiler",
     "oracle": "comparisons with an installed PyTorch",
     "programs": "whole training programs",
     "public_names": "names that programs and packages import",
+    "suites": "other projects' tests",
     "threads": "threads, forks and signals",
     "type_checking": "programs for mypy and pyright",
 }
@@ -35,7 +37,7 @@ ABOUT_THE_REPOSITORY = {
 # Files named for a subject of their room that no module of it is named for.
 SUBJECTS = {
     "C": "reexports",
-    "autograd": "compositions in_place reference_cycles views",
+    "autograd": "compositions errors_and_warnings in_place reference_cycles views",
     "backends/numpy": "fork",
     "backends/opencl": "processes",
     "cuda": "backend_flags devices interop on_simulator unavailable",
@@ -51,7 +53,8 @@ SUBJECTS = {
     "jit": "loaded_indexing object_lifetimes operator_versions",
     "multiprocessing": "killed_processes",
     "nn": "argument_checks docstrings interpolate_uint8 layers reserved_attributes",
-    "ops": "argument_checks edge_values error_messages half_precision saved_tensors",
+    "ops": "argument_checks changed_arguments edge_values error_messages half_precision nodes saved_tensors "
+    "second_derivatives sums",
     "optim": "capturable formulas grad_scaling optimizers subclasses",
     "sparse": "recorded_answers",
     "stubs": "type_checked_programs",

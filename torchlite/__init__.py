@@ -6,15 +6,11 @@ import functools
 import importlib
 import sys
 import threading
-import warnings
 from math import e, inf, nan, pi
 from typing import Any
 
 __version__ = __torchlite_version__ = "0.1.0"
 newaxis = None
-# PyTorch does not warn of overflow, division by zero or NaN; NumPy would, in the project's frames. The backend repeats
-# the filter at its first use, for programs that set filters in between.
-warnings.filterwarnings("ignore", category=RuntimeWarning, module=__name__)
 
 from ._dispatch import INPLACE, NAMESPACES, namespace_function
 from ._dispatch.callbacks import CALLBACKS, register_lazily

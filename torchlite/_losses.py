@@ -1,4 +1,7 @@
-"""The losses in `torch`: those of `torch.nn.functional` with the reduction as an int (0 none, 1 mean, 2 sum)."""
+"""The losses in `torch`: those of `torch.nn.functional` with the reduction as an int (0 none, 1 mean, 2 sum).
+
+It is none by default: PyTorch's parser reads the name of its default, the mean, as 0.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ def _reduction_from_number(number: int) -> str:
 
 
 def binary_cross_entropy_with_logits(
-    input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 1
+    input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 0
 ) -> Any:
     """`torch.nn.functional.binary_cross_entropy_with_logits`.
 
@@ -29,17 +32,17 @@ def binary_cross_entropy_with_logits(
     )
 
 
-def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 1) -> Any:
+def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 0) -> Any:
     """`torch.nn.functional.cosine_embedding_loss`."""
     return F.cosine_embedding_loss(input1, input2, target, margin, reduction=_reduction_from_number(reduction))
 
 
-def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: int = 1) -> Any:
+def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: int = 0) -> Any:
     """`torch.nn.functional.hinge_embedding_loss`."""
     return F.hinge_embedding_loss(input, target, margin, reduction=_reduction_from_number(reduction))
 
 
-def kl_div(input: Any, target: Any, reduction: int = 1, *, log_target: bool = False) -> Any:
+def kl_div(input: Any, target: Any, reduction: int = 0, *, log_target: bool = False) -> Any:
     """`torch.nn.functional.kl_div`; the mean is that of all elements, without the other's warning."""
     summed = F.kl_div(input, target, reduction="none", log_target=log_target)
     return (lambda x: x, lambda x: x.mean(), lambda x: x.sum())[_REDUCTIONS.index(_reduction_from_number(reduction))](
@@ -47,7 +50,7 @@ def kl_div(input: Any, target: Any, reduction: int = 1, *, log_target: bool = Fa
     )
 
 
-def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 1) -> Any:
+def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 0) -> Any:
     """`torch.nn.functional.margin_ranking_loss`."""
     return F.margin_ranking_loss(input1, input2, target, margin, reduction=_reduction_from_number(reduction))
 
@@ -59,7 +62,7 @@ def poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: 
 
 def triplet_margin_loss(
     anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
-    swap: bool = False, reduction: int = 1,
+    swap: bool = False, reduction: int = 0,
 ) -> Any:  # fmt: skip
     """`torch.nn.functional.triplet_margin_loss`."""
     return F.triplet_margin_loss(

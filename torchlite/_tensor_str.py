@@ -12,7 +12,7 @@ __all__ = ["PRINT_OPTS", "get_printoptions", "printoptions", "set_printoptions"]
 
 def _tensor_str(self: Any, indent: int) -> str:
     """A tensor's numbers as they are printed, lines after the first indented."""
-    return format_array(self.detach().cpu().numpy(), indent)
+    return format_array(self.detach().cpu()._host_array(), indent)
 
 
 def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newline: bool) -> str:

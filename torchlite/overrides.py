@@ -94,7 +94,8 @@ class TorchFunctionMode(Interceptor):
             function = op.overload
         else:
             args, kwargs = strip_default_args(op, args, kwargs)
-            function = _public_function_of(op, function.__class__ is InPlaceCall) or function
+            if getattr(function, "op", None) is not op or function is getattr(op, "function", None):
+                function = _public_function_of(op, function.__class__ is InPlaceCall) or function
         return self.called(function, args, kwargs)
 
     def called(self, function: Any, args: Any, kwargs: Any) -> Any:
@@ -290,6 +291,13 @@ def redispatch_function(func: Callable, types: Any, args: Any, kwargs: Any) -> A
 
 # -- which functions there are ------------------------------------------------------------
 
+_OVERRIDABLE_OF_OBJECT = (
+    "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__repr__", "__format__", "__reduce_ex__", "__dir__",
+)  # fmt: skip
+_QUERIES = (
+    "get_device", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_neg", "is_nonzero", "is_same_size",
+    "is_signed", "numel",
+)  # fmt: skip
 _SPACES = ("torch", "nn.functional", "linalg", "fft", "special")
 
 
@@ -309,9 +317,15 @@ def _collect_overridable() -> tuple[dict[Any, list], dict[Any, str]]:
 
     def add(owner: Any, function: Any, name: str) -> None:
         functions.setdefault(owner, []).append(function)
-        names.setdefault(function, name)
+        own = getattr(function, "__name__", "")
+        if own == name.rpartition(".")[2] and names.get(function, "").rpartition(".")[2] != own:  # and not an alias
+            names[function] = name
+        else:
+            names.setdefault(function, name)
 
     ignored = get_ignored_functions()
+    for name in _QUERIES:
+        add(_module_of("torch"), getattr(_module_of("torch"), name), f"torch.{name}")
     for space in _SPACES:
         module = _module_of(space)
         prefix = "torch" if space == "torch" else f"torch.{space}"
@@ -329,10 +343,12 @@ def _collect_overridable() -> tuple[dict[Any, list], dict[Any, str]]:
         names.setdefault(function, f"{home}.{function.__name__}")
     for name in dir(Tensor):
         value = inspect.getattr_static(Tensor, name)
-        if name.startswith("__") and name in vars(object) and name not in ("__eq__", "__ne__", "__lt__"):
+        if name.startswith("__") and name in vars(object) and name not in _OVERRIDABLE_OF_OBJECT:
             continue
-        if isinstance(value, property):
+        if isinstance(value, property) or name == "dtype":
             add(value, value.__get__, f"torch.Tensor.{name}.__get__")
+            if not isinstance(value, property) or value.fset is not None:
+                names.setdefault(value.__set__, f"torch.Tensor.{name}.__set__")
         elif callable(found := getattr(Tensor, name)) and inspect.isroutine(found) and found not in ignored:
             if name[0] != "_" or name.startswith("__"):
                 add(Tensor, found, f"torch.Tensor.{name}")

@@ -780,7 +780,8 @@ def load(
     try:
         with _open_file_like(f, "r+b" if shared else "rb") as stream:
             if _is_zipfile(stream):
-                return load_archive(stream, how, ("shared" if shared else "private") if mapped else "")
+                mapping = ("shared" if shared else "private") if mapped else ""
+                return load_archive(stream, how, mapping, from_position=not _is_path(f))
             if mapped:
                 raise RuntimeError(
                     f"mmap can only be used with files saved with `torch.save({f}, "

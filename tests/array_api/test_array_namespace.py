@@ -189,7 +189,7 @@ def test_pytorchs_meanings_stay():
             limits(x)
     with pytest.raises(TypeError, match='missing 1 required positional arguments: "type"'):
         torch.iinfo()
-    with pytest.raises(TypeError, match='missing 1 required positional arguments: "size"'):
+    with pytest.raises(TypeError, match='missing 2 required positional argument: "size", "fill_value"'):
         torch.full(fill_value=1)
 
 

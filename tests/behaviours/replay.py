@@ -82,7 +82,6 @@ def answer(library, line: str, device: str = "cpu"):
     expression = ast.Expression(program.body.pop().value)  # type: ignore[attr-defined]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warnings.filterwarnings("ignore", category=RuntimeWarning, module="torchlite")
         try:
             exec(compile(program, line, "exec"), names)
             found = _described(library, eval(compile(expression, line, "eval"), names))

@@ -9,8 +9,9 @@ import pytest
 
 import torchlite as torch
 from torchlite._dispatch import NAMESPACES, REGISTRY
-from torchlite._dispatch.arg_parser import _lines, public_name, signatures
+from torchlite._dispatch.arg_parser import signatures
 from torchlite._dispatch.out_variants import check_out_dtype
+from torchlite._dispatch.signature_table import lines
 from torchlite._tensor import foreach
 
 pytestmark = pytest.mark.usefixtures("on_device")
@@ -197,7 +198,7 @@ def test_out_of_several_results(device):
 
 def test_every_signature_is_an_ops():
     """The table has no name that torchlite lacks, and every argument's text can be read."""
-    for public in _lines():
+    for public in lines():
         space, _, name = public.rpartition(".")
         table = NAMESPACES[space or "torch"]
         assert name in table or name.removesuffix("_") in table or name in foreach.NAMES, public
@@ -221,6 +222,10 @@ def test_numbers_are_taken_where_pytorch_takes_them():
     # Numbers under other names: scatter's `value`, bernoulli's `p` and the method's `other`, which have separate
     # signatures.
     assert lenient <= {"scatter(src)", "where_method(other)", "bernoulli_(p)"}
+
+
+def public_name(op):
+    return op.parsed_names[0] if op.parsed_names else ""
 
 
 CASES = [None, 1, -1, 2.5, True, "a", (), [], {}, object(), torch.float32, torch.strided]

@@ -294,3 +294,24 @@ def test_named_tuples_that_no_class_is_registered_for():
         result = program.module()(torch.ones(2))
         assert (result.first.tolist(), result.second.tolist()) == ([2, 2], [2, 2])
     assert (text.NODES_BY_NAME, text.NODES_BY_TYPE) == before
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.nn.functional.leaky_relu(x, 0.375),
+        lambda x: torch.nn.functional.softplus(x, 2.5, 0.5),
+        lambda x: torch.clamp(x, -0.625, float("inf")),
+        lambda x: torch.nn.functional.hardtanh(x, float("-inf"), 0.125),
+        lambda x: torch.add(x, x, alpha=0.75),
+        lambda x: torch.full_like(x, float("nan")) + x,
+        lambda x: torch.nn.functional.interpolate(x[None, None], scale_factor=1.5, mode="nearest"),
+    ],
+)
+def test_numbers_of_a_saved_program_are_those_of_the_function(function):
+    x = torch.linspace(-2, 2, 7)
+    file = io.BytesIO()
+    torch.export.save(torch.export.export(Module(function), (x,)), file)
+    file.seek(0)
+    loaded = torch.export.load(file).module()
+    torch.testing.assert_close(loaded(x), function(x), rtol=0, atol=0, equal_nan=True)

@@ -162,3 +162,19 @@ def test_names_that_programs_reach_for():
         nn.parallel.DistributedDataParallel(layer, device_ids=[0])
     x = torch.ones(1, 2)
     assert torch.equal(nn.parallel.data_parallel(layer, x), layer(x))
+
+
+@pytest.mark.parametrize("before", [5, None, torch.ones(2), "text"])
+@pytest.mark.parametrize("persistent", [True, False])
+def test_a_buffer_in_the_place_of_an_attribute(before, persistent):
+    module = nn.Module()
+    module.x = before
+    with pytest.raises(KeyError, match="attribute 'x' already exists"):
+        module.x = nn.Buffer(torch.ones(2), persistent=persistent)
+    assert module.x is before and not list(module.buffers())
+    with pytest.raises(KeyError, match="attribute 'forward' already exists"):
+        module.forward = nn.Buffer(torch.ones(2))
+    module.y = nn.Buffer(torch.ones(1))
+    module.y = nn.Buffer(torch.zeros(3), persistent=persistent)
+    assert [name for name, _ in module.named_buffers()] == ["y"] and module.y.shape == (3,)
+    assert list(module.state_dict()) == ["y"] * persistent

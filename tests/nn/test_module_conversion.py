@@ -154,3 +154,24 @@ def test_parameters_without_views_are_not_watched():
     layer, kept = nn.Linear(2, 2), torch.ones(3)
     for parameter in (*layer.parameters(), nn.Parameter(kept), nn.Parameter(kept[:1])):
         assert parameter.requires_grad and parameter.is_leaf and not weakref.getweakrefs(parameter)
+
+
+@pytest.mark.parametrize("kind,shape", [(nn.BatchNorm1d, (4, 3)), (nn.BatchNorm2d, (4, 3, 2, 2))])
+def test_batch_norms_become_synchronized_ones(kind, shape):
+    inner = kind(3, eps=0.25, momentum=0.5)
+    plain = kind(3, affine=False, track_running_stats=False)
+    model = nn.Sequential(nn.Linear(3, 3), nn.ModuleDict({"norm": inner, "plain": plain}))
+    inner(torch.randn(shape))
+    found = nn.SyncBatchNorm.convert_sync_batchnorm(model, process_group="group")
+    norm = found[1]["norm"]
+    assert found is model and type(found[0]) is nn.Linear
+    assert type(norm) is type(found[1]["plain"]) is nn.SyncBatchNorm
+    assert norm.process_group == "group" and (norm.eps, norm.momentum, norm.num_features) == (0.25, 0.5, 3)
+    assert norm.weight is inner.weight and norm.bias is inner.bias and norm.running_mean is inner.running_mean
+    assert norm.running_var is inner.running_var and norm.num_batches_tracked.item() == 1
+    assert found[1]["plain"].weight is None and found[1]["plain"].running_mean is None
+    assert nn.SyncBatchNorm.convert_sync_batchnorm(norm) is norm
+    inner.eval()
+    evaluated = nn.SyncBatchNorm.convert_sync_batchnorm(inner).eval()
+    x = torch.randn(shape)
+    torch.testing.assert_close(evaluated(x), inner(x))

@@ -100,7 +100,7 @@ OPS = {
 
 
 # The versions of ONNX's ops from which on it has words for some.
-SINCE = {"einsum": 12, "scatter": 16}
+SINCE = {"scatter": 16}
 
 
 @pytest.mark.parametrize("version", [11, 13, 17, 20])

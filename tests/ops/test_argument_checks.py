@@ -264,3 +264,64 @@ def test_parts_of_complex_numbers_are_of_floating_point(device, name):
     x = torch.ones(2, device=device)
     assert getattr(torch, name)(x, x).dtype is torch.complex64
     assert getattr(torch, name)(x.half(), x.half()).dtype is torch.complex32
+
+
+@pytest.mark.parametrize(
+    "call, kind, words",
+    [
+        (
+            lambda: torch.histogram(torch.tensor([1, 2]), 3),
+            NotImplementedError,
+            "\"histogramdd\" not implemented for 'Long'",
+        ),
+        (lambda: torch.histogram(torch.ones(2).half(), 3), NotImplementedError, "not implemented for 'Half'"),
+        (lambda: torch.histogram(torch.tensor([True]), 3), NotImplementedError, "not implemented for 'Bool'"),
+        (lambda: torch.histogramdd(torch.ones(3, 2).long(), [2, 2]), NotImplementedError, "not implemented for 'Long'"),
+        (
+            lambda: torch.histogram(torch.tensor([1, 2]), torch.tensor([0, 1])),
+            NotImplementedError,
+            "\"histogram_cpu\" not implemented for 'Long'",
+        ),
+        (
+            lambda: torch.histogram(torch.ones(2), torch.tensor([0, 1])),
+            RuntimeError,
+            "should have the same dtype, but got input with dtype float and bins for dimension 0 with dtype long int",
+        ),
+        (
+            lambda: torch.histogramdd(torch.ones(2, 2).double(), [torch.ones(2).double(), torch.ones(2)]),
+            RuntimeError,
+            "but got input with dtype double and bins for dimension 1 with dtype float",
+        ),
+        (
+            lambda: torch.histogram(torch.ones(2), 3, weight=torch.tensor([1, 2])),
+            RuntimeError,
+            "but got input(float), and weight(long int)",
+        ),
+        (
+            lambda: torch.meshgrid(torch.ones(2), torch.ones(2, device="meta"), indexing="ij"),
+            RuntimeError,
+            "meshgrid expects all tensors to have the same device",
+        ),
+        (
+            lambda: torch.meshgrid(torch.ones(2), torch.ones(2, device="meta", dtype=torch.int8), indexing="ij"),
+            RuntimeError,
+            "meshgrid expects all tensors to have the same dtype",
+        ),
+        (lambda: torch.chain_matmul(), RuntimeError, "chain_matmul(): Expected one or more matrices"),
+        (lambda: torch.chain_matmul(torch.ones(3)), RuntimeError, "Tensor dimension is 1, expected 2 instead."),
+        (
+            lambda: torch.chain_matmul(torch.ones(3, 3), torch.ones(3)),
+            RuntimeError,
+            "Tensor dimension is 1, expected 2 instead.",
+        ),
+        (
+            lambda: torch.chain_matmul(torch.ones(2, 3, 3), torch.ones(3, 3)),
+            RuntimeError,
+            "Tensor dimension is 3, expected 2 instead.",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_dtypes_devices_and_dimensions_that_are_refused(call, kind, words):
+    with pytest.raises(kind, match=re.escape(words)):
+        call()

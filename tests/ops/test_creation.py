@@ -312,3 +312,38 @@ def test_ragged_data_of_old_constructors():
         torch.Tensor([[1, 2], [3]])
     with pytest.raises(TypeError, match=re.escape("new(): data must be a sequence (got dict)")):
         torch.Tensor({})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "dtype", "message"),
+    [
+        ((0, 5, float("nan")), None, "step must be nonzero"),
+        ((0, 5, float("nan")), torch.int64, "step must be nonzero"),
+        ((0, 5, float("inf")), torch.int64, "value cannot be converted to type int64_t without overflow"),
+        ((0, 5, 1e-320), None, "invalid size, possible overflow"),
+        ((0, 1e30, 1), torch.int64, "invalid size, possible overflow"),
+        ((float("nan"), 5), None, "unsupported range: nan -> 5"),
+    ],
+)
+@pytest.mark.parametrize("function", [torch.arange, torch.range])
+@pytest.mark.filterwarnings("ignore:torch.range is deprecated")
+def test_ranges_without_a_count_are_errors(function, arguments, dtype, message):
+    with pytest.raises(RuntimeError, match=message):
+        function(*arguments, dtype=dtype)
+
+
+def test_spaced_integers_are_cast_as_pytorchs():
+    assert torch.linspace(-2, 2, 5, dtype=torch.uint8).tolist() == [254, 191, 128, 65, 2]
+    assert torch.linspace(-200, 100, 4, dtype=torch.uint8).tolist() == [56, 70, 85, 100]
+    for function in (torch.linspace, torch.logspace):
+        for ends, dtype, name in (
+            ((300, 0), torch.uint8, "uint8_t"),
+            ((-1.5, 2), torch.uint8, "uint8_t"),
+            ((-200, 100), torch.int8, "int8_t"),
+            ((float("nan"), 1), torch.int64, "int64_t"),
+            ((0, float("inf")), torch.int32, "int"),
+        ):
+            with pytest.raises(RuntimeError, match=f"value cannot be converted to type {name} without overflow"):
+                function(*ends, 3, dtype=dtype)
+        with pytest.raises(NotImplementedError, match=f"\"{function.__name__}_cpu\" not implemented for 'Bool'"):
+            function(0, 1, 3, dtype=torch.bool)

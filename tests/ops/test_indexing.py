@@ -159,7 +159,6 @@ def test_gradients_of_reads_and_writes(device):
         (slice(None, None, -1), ValueError, "step must be greater than zero"),
         ([5], IndexError, "index 5 is out of bounds for dimension 0 with size 3"),
         (1.5, IndexError, "only integers, slices"),
-        ((..., ...), IndexError, "single ellipsis"),
     ],
 )
 @pytest.mark.usefixtures("errors_at_once")

@@ -214,3 +214,44 @@ def test_out_arguments(device):
     close(q @ r, a)
     torch.mm(a, a, out=out)
     assert out.tolist() == [[4.0, 0.0], [0.0, 4.0]]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@pytest.mark.parametrize("function", [torch.linalg.eigh, torch.linalg.eigvalsh])
+def test_eigh_reads_one_triangle_of_each_matrix(function, value, device):
+    def eigenvalues(matrices, triangle):
+        result = function(matrices, triangle)
+        return result if isinstance(result, torch.Tensor) else result[0]
+
+    matrices = torch.eye(3, device=device).repeat(2, 1, 1)
+    matrices[1, 2, 0] = value  # below the diagonal of the second matrix
+    upper = eigenvalues(matrices, "U")
+    assert torch.equal(upper, torch.ones(2, 3, device=device))
+    lower = eigenvalues(matrices, "L")
+    assert torch.equal(lower[0], torch.ones(3, device=device))
+    assert lower[1].isnan().all()
+
+
+def test_svd_names_the_matrix_that_is_not_finite(device):
+    matrices = torch.eye(3, device=device).repeat(3, 1, 1)
+    matrices[1, 0, 2] = float("nan")
+    for function in (torch.linalg.svd, torch.linalg.svdvals, torch.linalg.pinv):
+        with pytest.raises(torch.linalg.LinAlgError, match=r"linalg.svd: \(Batch element 1\): The algorithm failed"):
+            function(matrices)
+
+
+def test_cosine_similarity_refuses_a_negative_eps(device):
+    x = torch.ones(2, 3, device=device)
+    with pytest.raises(RuntimeError, match="eps must be non-negative, got: -1e-08"):
+        torch.nn.functional.cosine_similarity(x, x, eps=-1e-8)
+
+
+@pytest.mark.parametrize("scale", [1e-19, 1.0, 1e18])
+def test_gradient_of_singular_vectors_of_huge_and_tiny_matrices(scale, device):
+    a = torch.tensor([[4.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 2.0]], device=device)
+
+    def first_vector(a):
+        return torch.linalg.svd(a).U[:, 0].abs().sum()
+
+    expected = torch.func.grad(first_vector)(a.double())
+    close(torch.func.grad(first_vector)(a * scale) * scale, expected, 1e-5)

@@ -4,8 +4,6 @@ shapes without data.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 
@@ -15,6 +13,7 @@ from torchlite.autograd import grad, gradcheck, gradgradcheck
 
 from .op_db import COVERED, GOLDEN, ORDERS, ROWS, leaves, load_rows, reordered, spread_out, to_tensors
 
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of deprecated names
 load_rows()
 SAMPLES = [(name, i) for name, row in sorted(ROWS.items()) for i in range(len(row.samples))]
 DIFFERENTIABLE = [
@@ -49,18 +48,12 @@ def golden():
     return found
 
 
-@pytest.fixture(autouse=True)
-def quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
 def run(name, i, device, **how):
     row = ROWS[name]
     args, kwargs = to_tensors(row.values(i), device, **how)
     torch.manual_seed(0)
-    return args, kwargs, row.function()(*args, **kwargs)
+    with np.errstate(all="raise"):  # the program's state, which is no business of ops
+        return args, kwargs, row.function()(*args, **kwargs)
 
 
 @pytest.mark.parametrize("name", [name for name, row in ROWS.items() if any(s.constant for s in row.samples)])
@@ -129,13 +122,15 @@ def test_derivatives(name, i, device):
 def _gradients(name, i, device, create_graph=False, **how):
     args, kwargs, inputs = _inputs(name, i, device, **how)
     torch.manual_seed(0)
-    outs = [t for t in leaves(ROWS[name].function()(*args, **kwargs)) if t.requires_grad]
+    with np.errstate(all="raise"):
+        outs = [t for t in leaves(ROWS[name].function()(*args, **kwargs)) if t.requires_grad]
     assert inputs and outs, "no result has a derivative: write constant(S(...)) in the row"
     cotangents = [
         torch.from_numpy(np.asarray(np.cos(np.arange(o.numel()).reshape(o.shape)), dtype=o.dtype.np)).to(device)
         for o in outs
     ]
-    found = grad(outs, inputs, cotangents, create_graph=create_graph, allow_unused=True)
+    with np.errstate(all="raise"):
+        found = grad(outs, inputs, cotangents, create_graph=create_graph, allow_unused=True)
     return [(x, g) for x, g in zip(inputs, found, strict=True)]
 
 

@@ -300,3 +300,20 @@ def test_gates_keep_their_digits_far_below_zero(size, device):
         assert y[-1].item() == pytest.approx(value * gate, rel=1e-5)
         assert gradient[-1].item() == pytest.approx(gate * (1 + value * (1 - gate)), rel=1e-4)
         assert torch.sigmoid(x)[-1].item() == pytest.approx(gate, rel=1e-5)
+
+
+def test_bessel_functions_overflow_where_their_values_do(device):
+    x = T([700.0, 713.0, -713.0, 714.0], dtype=torch.float64, device=device)
+    i0, i1 = [1.529593347671875e302, 6.705128263670996e307, 6.705128263670996e307, inf], [
+        1.528500390233901e302, 6.700424559186402e307, -6.700424559186402e307, inf
+    ]  # fmt: skip
+    for function, expected in ((torch.special.i0, i0), (torch.special.i1, i1)):
+        np.testing.assert_allclose(values(function(x).cpu()), expected, rtol=1e-13)
+    single = T([88.0, 90.0, 91.0], device=device)
+    np.testing.assert_allclose(values(torch.i0(single).cpu()), [7.03401970e36, 5.13923835e37, 1.38927141e38], rtol=1e-5)
+
+
+def test_incomplete_gamma_functions_pass_nan_on(device):
+    a, x = T([inf, nan, nan, 0.0, nan], device=device), T([nan, 0.0, inf, nan, 1.0], device=device)
+    assert torch.special.gammainc(a, x).isnan().all()
+    assert torch.special.gammaincc(a, x).isnan().all()

@@ -97,3 +97,35 @@ def test_averaged_model_and_swa():
         optimizer.step()
         schedule.step()
     assert rates == [0.1, 0.082, 0.064, 0.046, 0.028, 0.01]
+
+
+@pytest.mark.parametrize(
+    "make,value",
+    [
+        (lambda optimizer, x: lr_scheduler.CyclicLR(optimizer, x, 0.5, step_size_up=2), 0.1),
+        (lambda optimizer, x: lr_scheduler.CyclicLR(optimizer, 0.1, x, step_size_up=2), 0.5),
+        (lambda optimizer, x: lr_scheduler.CyclicLR(optimizer, [x], [0.5], step_size_up=2), 0.1),
+        (lambda optimizer, x: lr_scheduler.CyclicLR(optimizer, 0.1, 0.5, step_size_up=2, base_momentum=x), 0.8),
+        (lambda optimizer, x: lr_scheduler.OneCycleLR(optimizer, x, total_steps=8), 0.5),
+        (lambda optimizer, x: lr_scheduler.OneCycleLR(optimizer, [x], total_steps=8), 0.5),
+        (lambda optimizer, x: swa_utils.SWALR(optimizer, x, anneal_epochs=2), 0.5),
+        (lambda optimizer, x: swa_utils.SWALR(optimizer, [x], anneal_epochs=2), 0.5),
+    ],
+)
+def test_a_schedule_copies_tensors_that_it_is_given(make, value):
+    def rates(given):
+        optimizer = torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=torch.tensor(0.1), momentum=0.9)
+        schedule = make(optimizer, given)
+        held = [*optimizer.param_groups[0].values(), *vars(schedule).values()]
+        flat = [x for each in held for x in (each if isinstance(each, list) else [each])]
+        assert not any(isinstance(x, torch.Tensor) and x is given for x in flat)
+        found = []
+        for _ in range(6):
+            optimizer.step()
+            schedule.step()
+            found.append(float(optimizer.param_groups[0]["lr"]))
+            if isinstance(given, torch.Tensor):
+                given.fill_(1e3)  # the program's own business
+        return found
+
+    np.testing.assert_allclose(rates(torch.tensor(value)), rates(value), rtol=1e-6)

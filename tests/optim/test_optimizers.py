@@ -255,3 +255,35 @@ def test_differentiable_step():
     optimizer.step()
     weight.sum().backward()
     torch.testing.assert_close(start.grad, torch.tensor([0.7, 0.7]))
+
+
+def test_adagrad_with_sparse_gradients():
+    weight = nn.Parameter(torch.ones(3))
+    optimizer = optim.Adagrad([weight], lr=0.5, eps=0.25, lr_decay=0.5)
+    for _ in range(2):
+        weight.grad = torch.sparse_coo_tensor([[0, 2]], [1.0, 2.0], (3,), check_invariants=False)
+        optimizer.step()
+    # The rates are 0.5 and 0.5 / 1.5: 0.25 is added to the roots of 1, 4 and of 2, 8.
+    wanted = [1 - 0.5 / 1.25 - 0.5 / 1.5 / (2**0.5 + 0.25), 1, 1 - 0.5 * 2 / 2.25 - 0.5 / 1.5 * 2 / (8**0.5 + 0.25)]
+    np.testing.assert_allclose(weight.detach().cpu(), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("search,calls", [(None, 9), ("strong_wolfe", 9)])
+def test_lbfgs_ends_at_the_tolerance_of_the_gradient(search, calls):
+    weight = nn.Parameter(torch.tensor([1.0, 2.0, 3.0]))
+    optimizer = optim.LBFGS([weight], lr=0.3, max_iter=20, tolerance_grad=0.5, line_search_fn=search)
+    called = []
+
+    def closure():
+        called.append(weight.detach().clone())
+        optimizer.zero_grad()
+        loss = (weight**2).sum()
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    assert len(called) == optimizer.state[weight]["func_evals"] == calls
+    assert 0 < (2 * weight).abs().max() <= 0.5
+    before = weight.detach().clone()
+    optimizer.step(closure)  # it is there already
+    assert len(called) == calls + 1 and torch.equal(weight.detach(), before)

@@ -470,3 +470,24 @@ def test_pickle_and_copy_of_tensors():
     x = nn.Parameter(torch.tensor([1.0, 2.0]))
     for again in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x)):
         assert isinstance(again, nn.Parameter) and again.requires_grad and torch.equal(again, x)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        lambda: (lambda x: [x, x.view(torch.int32)])(torch.empty(0)),
+        lambda: (lambda x: [x, torch.empty(0, dtype=torch.int8).set_(x.untyped_storage(), 0, (0,), (1,))])(
+            torch.empty(0)
+        ),
+        lambda: (lambda x: [x, x.view(torch.complex64), x.untyped_storage()])(torch.empty(0, 2)),
+    ],
+)
+def test_empty_storages_have_any_number_of_dtypes(pair):
+    values = pair()
+    found = round_trip(values)
+    assert [x.dtype for x in found[:2]] == [x.dtype for x in values[:2]]
+    assert [tuple(x.shape) for x in found[:2]] == [tuple(x.shape) for x in values[:2]]
+    x = torch.ones(2)
+    for wrong in ([x, x.view(torch.int32)], [x, x[:0].view(torch.int32)]):
+        with pytest.raises(RuntimeError, match="view the same data as different types"):
+            torch.save(wrong, io.BytesIO())

@@ -32,6 +32,7 @@ def test_several_threads_backward_through_a_retained_graph():
     assert torch.allclose(x.grad, 400 * 2 * torch.exp(torch.tensor(2.0)).expand(4))
 
 
+@pytest.mark.filterwarnings("ignore:Using backward:UserWarning")
 def test_graphs_with_create_graph_add_to_shared_leaves():
     w = torch.ones(2, requires_grad=True)
     in_threads(lambda _: [(w * w).sum().backward(create_graph=True) for _ in range(40)])

@@ -2,6 +2,7 @@
 
 import collections
 import errno
+import gc
 import itertools
 import multiprocessing
 import os
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -37,6 +39,7 @@ from torchlite.utils.data import (
 )
 from torchlite.utils.data._utils import transport
 from torchlite.utils.data._utils.transport import receive, send
+from torchlite.utils.data._utils.worker import _stop_workers
 
 
 class Squares(Dataset):
@@ -474,3 +477,122 @@ def test_iter_of_a_stream_is_called_once():
             return next(self.items)
 
     assert [batch.tolist() for batch in DataLoader(Restarting(), batch_size=2)] == [[0, 1], [2, 3], [4]]
+
+
+# -- memory and laziness ---------------------------------------------------------------------------
+
+
+def test_random_sampler_with_replacement_is_lazy():
+    """A pass of 10**10 items takes no memory ahead, and the order of a seed is that of blocks of 32."""
+    sampler = RandomSampler(range(9), replacement=True, num_samples=10**10)
+    tracemalloc.start()
+    items = list(itertools.islice(iter(sampler), 40))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(items) == 40 and len(sampler) == 10**10 and peak < 1 << 20
+    assert next(iter(BatchSampler(sampler, 4, True))) is not None
+    assert len(next(iter(DataLoader(range(9), batch_size=5, sampler=sampler)))) == 5
+
+
+@pytest.mark.parametrize("count", [1, 31, 32, 33, 64, 70])
+def test_random_sampler_with_replacement_draws_blocks(count):
+    sampler = RandomSampler(range(100), True, count, torch.Generator().manual_seed(3))
+    generator, expected = torch.Generator().manual_seed(3), []
+    while len(expected) < count:
+        expected += torch.randint(100, (min(32, count - len(expected)),), generator=generator).tolist()
+    assert list(sampler) == expected
+
+
+def test_repeated_permutations_are_lazy():
+    sampler = RandomSampler(range(5), num_samples=10**10)
+    assert sorted(itertools.islice(iter(sampler), 10)) == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+
+
+@pytest.mark.parametrize("subset", [False, True], ids=lambda subset: f"subset={subset}")
+def test_index_list_is_converted_once(subset, monkeypatch):
+    """The rows of all tensors of a data set come from one index tensor."""
+    tensors = torch.arange(20.0), torch.arange(40).reshape(20, 2), torch.arange(20) % 2 == 0
+    dataset = TensorDataset(*tensors)
+    if subset:
+        dataset = Subset(Subset(dataset, range(19, -1, -1)), range(0, 20, 2))
+    seen, getitem = [], torch.Tensor.__getitem__
+
+    def record(self, index):
+        seen.append(index)
+        return getitem(self, index)
+
+    monkeypatch.setattr(torch.Tensor, "__getitem__", record)
+    batches = list(DataLoader(dataset, batch_size=4))
+    monkeypatch.undo()
+    assert {type(index) for index in seen} == {torch.Tensor}
+    assert len({id(index) for index in seen[:3]}) == 1
+    order = range(19, -1, -2) if subset else range(20)
+    for column, tensor in zip(zip(*batches, strict=True), tensors, strict=True):
+        assert torch.equal(torch.cat(column), tensor[list(order)])
+
+
+@pytest.mark.parametrize("index", [20, -21])
+def test_rows_out_of_range(index):
+    with pytest.raises(IndexError, match=f"index {index} is out of bounds for dimension 0 with size 20"):
+        next(iter(DataLoader(TensorDataset(torch.arange(20)), batch_sampler=[[0, index]])))
+
+
+def test_arrays_are_collated():
+    batch = [np.arange(3, dtype=np.float32) + i for i in range(4)]
+    assert torch.equal(default_collate(batch), torch.arange(3.0) + torch.arange(4.0)[:, None])
+    assert default_collate([np.ones((2, 0), np.int16)] * 2).shape == (2, 2, 0)
+    with pytest.raises(RuntimeError, match="stack expects each tensor to be equal size"):
+        default_collate([np.ones(2), np.ones(3)])
+    with pytest.raises(ValueError, match="negative"):
+        default_collate([np.ones(3)[::-1], np.ones(3)])
+
+
+class _Rows(Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return torch.full((3,), float(index)), torch.full((100, 100), float(index)), index
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_worker_batches_are_in_shared_memory(method):
+    loader = DataLoader(_Rows(), batch_size=2, num_workers=1, multiprocessing_context=method)
+    for number, batch in enumerate(loader):
+        assert [tensor.is_shared() for tensor in batch] == [True, True, True]
+        assert batch[2].tolist() == [2 * number, 2 * number + 1] == batch[1][:, 0, 0].tolist()
+        batch[0].add_(1)  # writable
+    assert not next(iter(DataLoader(_Rows(), batch_size=2)))[0].is_shared()
+
+
+class _Collecting(_Rows):
+    def __getitem__(self, index):
+        gc.collect()
+        return super().__getitem__(index)
+
+
+def test_iterator_that_a_forked_worker_collects_is_silent(capfd):
+    """The worker closes what it inherited, and leaves the owner's workers alone."""
+    iterator = iter(DataLoader(_Rows(), batch_size=1, num_workers=1, multiprocessing_context="fork"))
+    next(iterator)
+    workers = iterator._workers
+    iterator.itself = iterator
+    gc.disable()
+    try:
+        del iterator
+        loader = DataLoader(_Collecting(), batch_size=2, num_workers=1, multiprocessing_context="fork")
+        assert len(list(loader)) == 2
+        assert all(worker.is_alive() for worker in workers)
+    finally:
+        gc.enable()
+        gc.collect()
+    assert not any(worker.is_alive() for worker in workers)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_pipe_that_a_worker_closed_is_no_error():
+    class Pipe:
+        def close(self):
+            raise OSError(errno.EBADF, "Bad file descriptor")
+
+    _stop_workers([], [Pipe()], os.getpid() + 1)

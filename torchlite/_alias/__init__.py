@@ -15,7 +15,6 @@ import functools
 import importlib
 import os
 import sys
-import warnings
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from types import FunctionType, ModuleType
@@ -58,8 +57,6 @@ def as_torch() -> ModuleType:
         _rename_contents(cls)
     _rename_functions(importlib.import_module(f"{_THERE}._dispatch.dispatch_state").GLOBALS)
     sys.meta_path.insert(0, _Finder())
-    # NumPy warns of overflow in our frames, where PyTorch is silent.
-    warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"torch(\.|$)")
     version = importlib.import_module(f"{_THERE}.torch_version").__version__
     ours.__version__ = version  # type: ignore[attr-defined]
     importlib.import_module(f"{_THERE}.version").__version__ = str(version)  # type: ignore[attr-defined]

@@ -271,6 +271,16 @@ def _binary_cross_entropy(self: Any, target: Any, weight: Any = None, reduction:
     return _apply_reduction(loss if weight is None else aten.mul.Tensor(loss, weight), reduction)
 
 
+def _binary_cross_entropy_backward(
+    grad_output: Any, self: Any, target: Any, weight: Any = None, reduction: int = 1
+) -> Any:
+    variance = aten.clamp_min.default(aten.mul.Tensor(aten.rsub.Scalar(self, 1), self), 1e-12)
+    grad = aten.div.Tensor(aten.mul.Tensor(grad_output, aten.sub.Tensor(self, target)), variance)
+    if weight is not None:
+        grad = aten.mul.Tensor(grad, weight)
+    return aten.div.Scalar(grad, self.numel()) if reduction == 1 else grad
+
+
 def _count_nonzero(self: Any, dim: Any = None) -> Any:
     dims = [] if dim is None else list(dim) if isinstance(dim, (list, tuple)) else [dim]
     return aten.sum.dim_IntList(self if self.dtype is torch.bool else aten.ne.Scalar(self, 0), dims)
@@ -493,6 +503,7 @@ WRITTEN: dict[str, Callable] = {
     **{f"_upsample_nearest_exact{d}d.default": functools.partial(_upsample_nearest, middle=True) for d in (1, 2, 3)},
     **{f"special_xlog1py.{which}": _xlog1py for which in ("default", "self_scalar", "other_scalar")},
     "binary_cross_entropy.default": _binary_cross_entropy,
+    "binary_cross_entropy_backward.default": _binary_cross_entropy_backward,
     "count_nonzero.default": _count_nonzero, "count_nonzero.dim_IntList": _count_nonzero,
     "diag_embed.default": _diag_embed, "eye.default": _eye, "eye.m": _eye,
     "fill.Tensor": lambda self, value: aten.copy.default(self, value),
@@ -537,7 +548,7 @@ _COMPOSITES = frozenset(
     """
     _chunk_cat.default _euclidean_dist.default _log_softmax_backward_data.default _prelu_kernel.default
     _prelu_kernel_backward.default _safe_softmax.default _softmax_backward_data.default addr.default
-    affine_grid_generator.default alias_copy.default aminmax.default binary_cross_entropy_backward.default
+    affine_grid_generator.default alias_copy.default aminmax.default
     binary_cross_entropy_with_logits.default block_diag.default celu.default channel_shuffle.default
     diagonal_backward.default diagonal_copy.default elu_backward.default expand_copy.default
     gelu_backward.default glu.default glu_backward.default hardshrink.default hardsigmoid_backward.default
@@ -591,6 +602,11 @@ def find_decomposition(overload: Any) -> Callable | None:
     if name in _COMPOSITES:
         return _decompose_composite(overload)
     return _decompose_in_place(overload)
+
+
+def find_any_decomposition(overload: Any) -> Callable:
+    """Return the decomposition of an overload, also one to ops that are no core ATen ops."""
+    return find_decomposition(overload) or _decompose_composite(overload)
 
 
 def all_decompositions() -> dict[Any, Callable]:

@@ -507,7 +507,24 @@ def _new_filled(name: str) -> Callable:
     )
 
 
+# The losses with a reduction as a number, and its position. A schema's default is the mean, that of `torch`'s function
+# none.
+_REDUCED = {
+    "binary_cross_entropy_with_logits": 4, "cosine_embedding_loss": 4, "ctc_loss": 5, "hinge_embedding_loss": 3,
+    "kl_div": 2, "margin_ranking_loss": 4, "triplet_margin_loss": 7,
+}  # fmt: skip
+
+
+def _averaged_loss(name: str, place: int) -> Callable:
+    def loss(*args: Any, **keywords: Any) -> Any:
+        given = keywords if len(args) > place else {"reduction": 1, **keywords}
+        return getattr(torch, name)(*args, **given)
+
+    return loss
+
+
 ADAPTERS: dict[str, Callable] = {
+    **{name: _averaged_loss(name, place) for name, place in _REDUCED.items()},
     **normalizations.ADAPTERS,
     **resampling.ADAPTERS,
     **backward_ops.ADAPTERS,

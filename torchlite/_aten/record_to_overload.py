@@ -170,10 +170,16 @@ def _adapt_tensor_split(input: Any, places: Any, dim: Any, indices: Any, section
     return [input, None, dim, *given]
 
 
+def _adapt_variance(input: Any, dim: Any, unbiased: Any, *rest: Any) -> list:
+    """Read a bool in the place of `dim` as `unbiased`."""
+    return [input, None, dim, *rest] if isinstance(dim, bool) else [input, dim, unbiased, *rest]
+
+
 # Adapters of record values to parameters before matching.
 _ARRANGED: dict[str, Callable[..., list]] = {
     "scatter": _adapt_scatter, "random_": _adapt_random, "max": _adapt_extreme, "min": _adapt_extreme,
     "tensor_split": _adapt_tensor_split,
+    **dict.fromkeys(("var", "std", "var_mean", "std_mean"), _adapt_variance),
 }  # fmt: skip
 
 MatchedOverload = tuple[Any, tuple, dict]

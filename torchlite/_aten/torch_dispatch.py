@@ -96,7 +96,7 @@ DECOMPOSED: dict[str, Callable] = {
     "matmul": _matmul_via_mm,
     "contiguous": lambda F, input, memory_format: (
         input
-        if input.is_contiguous(memory_format or contiguous_format)
+        if input.is_contiguous(memory_format=memory_format or contiguous_format)
         else F.clone(input, memory_format=memory_format or contiguous_format)
     ),
     "_cross_entropy": lambda F, input, target, weight, ignore_index, reduction: F.nll_loss(

@@ -16,6 +16,7 @@ from .._dispatch import GLOBALS, call, table_of
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.kernel_recorder import call_recorded
 from .._dispatch.memory_overlap import check_no_internal_overlap
+from .._dispatch.numpy_errors import run_quietly
 from .._dispatch.shape_and_value_checks import set_requires_grad
 from .._settings import fork_locks
 from .._types.devices import device as device_type
@@ -298,7 +299,7 @@ def new_random_tensor(kernel: str, size, dtype, *parameters, device=None, genera
     if GLOBALS["INTERCEPTORS"]:
         return call.create_tensor(kernel, size, dtype, *parameters, engine, device=where, requires_grad=requires_grad)
     try:
-        out = call.wrap_array(table, getattr(table, kernel)(size, dtype, *parameters, engine), dtype)
+        out = call.wrap_array(table, run_quietly(getattr(table, kernel), size, dtype, *parameters, engine), dtype)
     except Exception as error:  # every error of a kernel becomes PyTorch's
         values = [size, dtype, *parameters, engine]
         raise call.translate_error(call.REGISTRY[kernel], error, values) from error.__cause__
@@ -321,10 +322,11 @@ def fill_random(record, tensor, kernel: str, *parameters, generator=None):
     engine = engine_for_table(table, generator)
     draws = getattr(table, kernel)
     if tensor.is_contiguous():
-        values = draws(tensor._tl_array.shape, tensor.dtype, *parameters, engine)
+        values = run_quietly(draws, tensor._tl_array.shape, tensor.dtype, *parameters, engine)
     else:
         order = dims_by_stride(tensor)
-        values = draws(tuple(tensor._tl_array.shape[d] for d in order), tensor.dtype, *parameters, engine)
+        shape = tuple(tensor._tl_array.shape[d] for d in order)
+        values = run_quietly(draws, shape, tensor.dtype, *parameters, engine)
         values = table.permute(values, tuple(order.index(d) for d in range(len(order))))
     return write_random_values(record, tensor, call.wrap_array(table, values, tensor.dtype))
 

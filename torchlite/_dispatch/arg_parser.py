@@ -8,7 +8,6 @@ the op's record, or when a kernel raised an error. `signatures.txt` has one line
 from __future__ import annotations
 
 import functools
-import os
 import warnings
 from typing import Any
 
@@ -21,6 +20,7 @@ from .._types.layouts import layout, memory_format
 from .._types.package_name import is_torchlite_object
 from .dispatch_state import GLOBALS
 from .op_record import ABSENT, EMPTY, NAMESPACES, NUMPY_NAMES, Op
+from .signature_table import lines, split_at_commas
 
 RECORD_NAMES = {theirs: ours for ours, names in NUMPY_NAMES.items() for theirs in names}
 _TYPE_DISPLAY = {
@@ -121,7 +121,7 @@ class Signature:
         self.deprecated = text.endswith("|deprecated")
         self.arguments: list[Argument] = []
         kwonly = False
-        for part in _split_at_commas(text.removesuffix("|deprecated")):
+        for part in split_at_commas(text.removesuffix("|deprecated")):
             if part == "*":
                 kwonly = True
             else:
@@ -166,7 +166,8 @@ class Signature:
 
     def match(self, args: tuple, kwargs: dict) -> dict[str, Any] | TypeError:
         """The arguments by parameter name, or the error."""
-        several = self.positional == 1 and self.arguments[0].type == "ints"
+        place_of_ints = self.positional - 1
+        several = [a.type for a in self.arguments[: self.positional]] in (["ints"], ["Tensor", "ints"])
         if len(args) > self.positional and not several:
             return self._too_many_arguments_error(len(args))
         found: dict[str, Any] = {}
@@ -191,11 +192,13 @@ class Signature:
                     found[a.name] = None
             elif a.takes(value, self.numbers):
                 found[a.name] = value
-            elif several and at == 0 and all(map(_is_index, args)):
-                found[a.name] = args
+            elif several and at == place_of_ints and all(map(_is_index, args[at:])):
+                found[a.name] = args[at:]
                 place = len(args)
             else:
                 return self._wrong_type_error(a, value, at)
+        if place < len(args):
+            return self._too_many_arguments_error(len(args))
         for name in kwargs:
             if name not in used:
                 known = any(a.name == name for a in self.arguments)
@@ -224,47 +227,17 @@ class Signature:
         return f"      didn't match because some of the arguments have invalid types: ({', '.join(shown)})\n"
 
 
-def _split_at_commas(text: str) -> list[str]:
-    """Split at the commas outside brackets."""
-    parts, depth, start = [], 0, 0
-    for i, letter in enumerate(text):
-        depth += (letter in "[{") - (letter in "]}")
-        if letter == "," and not depth:
-            parts.append(text[start:i].strip())
-            start = i + 1
-    return [part for part in [*parts, text[start:].strip()] if part]
-
-
-@functools.cache
-def _lines() -> dict[str, str]:
-    with open(os.path.join(os.path.dirname(__file__), "signatures.txt"), encoding="utf-8") as file:
-        text = file.read()
-    return dict(line.split(":", 1) for line in text.splitlines())
-
-
 @functools.cache
 def signatures(public: str) -> list[Signature]:
     """The signatures of a public name such as "linalg.qr" or "Tensor.add_"; empty if PyTorch's parser does not parse
     it.
     """
-    found = _lines().get(public)
+    found = lines().get(public)
     if found is None:
         return []
     space, _, name = public.rpartition(".")
     prefix = f"{space}_" if space in ("linalg", "fft", "special") else ""
     return [Signature(prefix + name, text.strip()) for text in found.split(" | ")]
-
-
-@functools.cache
-def public_name(op: Op) -> str:
-    """The public name of an op's signatures: its main name, or an alias if that has none."""
-    alias = op.alias.split()
-    for space in op.where.split() or [alias[0].rpartition(".")[0]] if op.where or alias else ():
-        names = [name for name, record in NAMESPACES.get(space, {}).items() if record is op]
-        public = names[0] if space == "torch" else f"{space}.{names[0]}" if names else ""
-        if names and public in _lines():
-            return public
-    return ""
 
 
 def match_signature(public: str, args: tuple, kwargs: dict) -> dict[str, Any] | None:
@@ -323,9 +296,10 @@ def to_record_args(op: Op, args: tuple, kwargs: dict, names: tuple, more: tuple)
     absent = next((i for i, value in enumerate(args) if value is ABSENT), len(args))
     surplus = len(more) - len(names)
     others = {name: value for name, value in zip(names, more[surplus:], strict=True) if value is not None}
-    # An argument given by NumPy's name leaves its parameter's default in the positional list. From there on, pass all
+    # An argument given by another name leaves its parameter's default in the positional list. From there on, pass all
     # arguments by name.
-    places = [i for i, p in enumerate(op.params) if not others.keys().isdisjoint(NUMPY_NAMES.get(p.name, ()))]
+    renamed = {op.argument_names[name] for name in others}
+    places = [i for i, p in enumerate(op.params) if p.name in renamed]
     if places and places[0] < absent and args[places[0]] is op.params[places[0]].default:
         rest = zip(op.params[places[0] :], args[places[0] :], strict=False)
         kwargs = {**{p.name: value for p, value in rest if value is not p.default}, **kwargs}
@@ -334,7 +308,7 @@ def to_record_args(op: Op, args: tuple, kwargs: dict, names: tuple, more: tuple)
     keywords = dict(zip([p.name for p in op.params][absent:], args[absent:], strict=False))
     keywords = {name: value for name, value in {**keywords, **kwargs}.items() if value is not ABSENT}
     positional, keywords = _strip_defaults(op, positional, keywords)
-    public = public_name(op)
+    public = op.parsed_names[0] if op.parsed_names else ""
     target, positional = _split_self(public, positional)
     keywords |= others
     first, keywords = parse_args(op, public, positional, keywords)
@@ -345,25 +319,46 @@ def parse_args(op: Op, public: str, args: tuple, kwargs: dict) -> tuple[tuple, d
     """Bind a call's arguments to the parameters of an op's record. TypeError with the parser's message for a wrong
     call.
     """
-    try:
-        found = match_signature(public, args, kwargs)
-    except TypeError:
-        if len(args) < 2 or not any(form.deprecated for form in signatures(public)):
-            raise
-        # In a method's deprecated signature the tensor precedes the factor; in a function's it follows.
-        found = _try_match(public, (args[1], args[0], *args[2:]), kwargs)
-        if found is None:
-            raise
+    found = _match_any_form(op, public, args, kwargs)
     if found is None:
-        ours = {name: p.name for p in op.params for name in NUMPY_NAMES.get(p.name, ())}
-        return args, {ours.get(name, name): value for name, value in kwargs.items()}
+        return args, kwargs
     known = [p.name for p in op.params]
     if "input" not in found and public.startswith("Tensor."):
         known = known[1:]
-    others = iter([name for name in known if name not in found])
-    named = {name if name in known or name == "out" else next(others, name): v for name, v in found.items()}
+    keywords = {p.name for p in op.params if p.kwonly} | {"out"}
+    others = iter([name for name in known if name not in found and name not in keywords])
+    if known and known[0] not in found and not public.startswith("Tensor."):
+        others = iter([name for name in known if name not in keywords])  # a form of its own: positions count
+        named = {name if name in keywords else next(others, name): v for name, v in found.items()}
+    else:
+        named = {name if name in known or name == "out" else next(others, name): v for name, v in found.items()}
+    if strange := named.keys() - {"out", *known}:
+        raise NotImplementedError(f"Could not run 'aten::{op.function_name}' with the argument '{min(strange)}'.")
     first = (named.pop(op.params[0].name),) if op.params and op.params[0].name in named else ()
     return first, named
+
+
+def _match_any_form(op: Op, public: str, args: tuple, kwargs: dict) -> dict[str, Any] | None:
+    """`match_signature` with the forms of the public name, then of the op's other names. A method is the same function
+    here, with other forms: it takes dimensions as separate arguments, and in a deprecated form the tensor precedes the
+    factor.
+    """
+    try:
+        return match_signature(public, args, kwargs)
+    except TypeError:
+        alike = [name for name in op.parsed_names if name.startswith("Tensor.") == public.startswith("Tensor.")]
+        for name in alike:
+            if name != public and (found := _try_match(name, args, kwargs)) is not None:
+                return found
+        swaps = (
+            not public.startswith("Tensor.")
+            and len(args) > 1
+            and _is_number(args[1])
+            and any(form.deprecated for form in signatures(public))
+        )
+        if swaps and (found := _try_match(public, (args[1], args[0], *args[2:]), kwargs)) is not None:
+            return found
+        raise
 
 
 def _try_match(public: str, args: tuple, kwargs: dict) -> dict[str, Any] | None:
@@ -391,7 +386,7 @@ def _strip_defaults(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     """Drop trailing arguments that equal their defaults: the most likely form of the original call."""
     defaults = {p.name: p.default for p in op.params} | {"out": None}
     kwargs = {name: value for name, value in kwargs.items() if not _is_default(value, defaults.get(name, EMPTY))}
-    params = op.params
+    params = [p for p in op.params if not p.kwonly]
     while args and len(args) <= len(params) and _is_default(args[-1], params[len(args) - 1].default):
         args = args[:-1]
     return args, kwargs
@@ -403,7 +398,7 @@ def _is_default(value, default) -> bool:
 
 def parser_error(op: Op, values) -> TypeError | None:
     """The parser's error for arguments in the order of an op's parameters; None if it accepts them."""
-    public = public_name(op)
+    public = op.parsed_names[0] if op.parsed_names else ""
     if not public or any(p.kind == "varargs" for p in op.params):
         return None
     pairs = list(zip(op.params, values, strict=True))
@@ -426,13 +421,18 @@ def call_with_aliases(op: Op, function, given: dict, also: dict):
     given = {name: v for name, v in given.items() if v is not ABSENT and v is not defaults.get(name)}
     given = {RECORD_NAMES.get(name, name) if name not in defaults else name: v for name, v in given.items()}
     also = {name: v for name, v in also.items() if v is not None}
-    given |= {op.kwarg_aliases[name]: v for name, v in also.items() if not callable(op.kwarg_aliases[name])}
+    aliases = op.keyword_aliases
+    for name, value in also.items():
+        if not callable(meaning := aliases[name]):
+            if meaning in given:
+                raise TypeError(f"{function.__name__}() got an unexpected keyword argument '{name}'")
+            given[meaning] = value
     for p in op.params:
         if p.default is EMPTY and p.name not in given:
             raise TypeError(f'{function.__name__}() missing 1 required positional arguments: "{p.name}"')
         if p.kind == "varargs" and p.name in given and not hasattr(given[p.name], "__iter__"):
             given[p.name] = (given[p.name],)
     for name in also:
-        if callable(op.kwarg_aliases[name]):
-            return op.kwarg_aliases[name](function, given, also[name])
+        if callable(aliases[name]):
+            return aliases[name](function, given, also[name])
     return function(**given)

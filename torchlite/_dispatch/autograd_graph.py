@@ -13,6 +13,8 @@ from .backend import owner_of
 from .callbacks import CALLBACKS
 from .dispatch_state import GLOBALS, LEAF, MODE, REQUIRES_GRAD_DETACHED, SEQUENCE, change_counters, recording
 from .hooks import RemovableHandle
+from .memory_overlap import check_no_internal_overlap
+from .numpy_errors import run_quietly
 
 
 class AutogradMeta:
@@ -40,9 +42,11 @@ class AutogradMeta:
     retains = False
     fixed = False  # of a root: other objects rely on the memory's address
     inference = False  # created in inference mode
+    counts = False  # of such a tensor: it was detached outside that mode, and counts its changes
     late = False  # its tensor got a history by a write, and older views of it may have none
     tangents: dict | None = None  # by levels of forward-mode differentiation
     dual_primal: Any = None  # the tensor whose memory a dual tensor shares; `_base` of the dual tensor returns it
+    storage: Any = None  # of a root: the storage's Python object
     apart = False  # of a view: its base has no part in its tangents
 
 
@@ -113,6 +117,11 @@ def is_inference(tensor) -> bool:
     return found is not None and (found.inference if found.root is None else found.root.inference)
 
 
+def refuses_writes(tensor) -> bool:
+    """True if a tensor was created in inference mode and has no version counter."""
+    return is_inference(tensor) and not root_meta_of(tensor).counts
+
+
 def version_of(tensor) -> int:
     """Number of in-place changes of the tensor's memory, through it or a view. RuntimeError for an inference tensor,
     which has no version counter.
@@ -124,7 +133,7 @@ def version_of(tensor) -> int:
         return 0
     if found.root is not None:
         found = found.root
-    if found.inference:
+    if found.inference and not found.counts:
         raise RuntimeError(
             "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
             "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
@@ -138,7 +147,7 @@ def bump_version(tensor) -> None:
     root = tensor._tl_meta
     if root.__class__ is not AutogradMeta or root.root is not None:
         root = root_meta_of(tensor)
-    if root.inference and not MODE.inference:
+    if root.inference and not root.counts and not MODE.inference:
         raise_inference_write_error()
     root.n += 1
 
@@ -148,18 +157,19 @@ def write_raw(target, raw) -> None:
     if target._tl_signs:
         target._write(raw)
     else:
-        target._tl_kernels.copy_into(target._tl_array, raw)
+        run_quietly(target._tl_kernels.copy_into, target._tl_array, raw)
 
 
 def accumulate_in_place(table, target, raw, add) -> None:
     """Add a raw array of the same shape to a tensor without a history, and count the change."""
     have = target._tl_array
     kernel = getattr(table if raw.size < GLOBALS["LARGE"] else table.large, "add_", None)
-    # Where elements may share places, or dtypes differ, `add` makes the sum apart.
-    if kernel is None or have.base is not None or raw.dtype is not have.dtype or target._tl_signs:
+    if have.base is not None:
+        check_no_internal_overlap(target)
+    if kernel is None or raw.dtype is not have.dtype or target._tl_signs:
         write_raw(target, add(table, have, raw))
     else:
-        kernel(have, raw)
+        run_quietly(kernel, have, raw)
     bump_version(target)
 
 
@@ -190,9 +200,10 @@ class Node:
     _seq: int
     _hooks: NodeHooks | None
     _trace: list[str] | None
+    _shown: Any  # of a composite's result: the composite's call and the number of the result (`node_names.py`)
     __slots__ = (
         "_op", "_edges", "_saved", "_versions", "_out", "_counter", "_shape", "_tl_kernels", "_seq", "_hooks", "_trace",
-        "__weakref__",
+        "_shown", "__weakref__",
     )  # fmt: skip
     _is_custom = False
 
@@ -207,9 +218,7 @@ class Node:
 
     def name(self) -> str:
         """PyTorch's name for the node, e.g. MulBackward0."""
-        from .node_names import node_name
-
-        return node_name(self)
+        return CALLBACKS.node_name(self)
 
     @property
     def _is_multi_output(self) -> bool:
@@ -219,11 +228,15 @@ class Node:
     @property
     def next_functions(self):
         """((node, output index), ...) of the inputs, as in PyTorch."""
-        edges = self._edges
-        if self._op is CALLBACKS.copy_slices and isinstance(edges[1], Node) and edges[1]._edges:
-            edges = (edges[0], *edges[1]._edges[1:])  # PyTorch has no separate node for the write
-        flat = [e for edge in edges for e in (edge if edge.__class__ is tuple else (edge,))]
-        return tuple((None, 0) if e is None else edge_to_pair(e) for e in flat)
+        if (
+            self._op is CALLBACKS.copy_slices
+            and not hasattr(self, "_shown")
+            and isinstance(self._edges[1], Node)
+            and self._edges[1]._edges
+        ):
+            write = self._edges[1]  # PyTorch has no separate node for the write
+            return ((None, 0) if self._edges[0] is None else edge_to_pair(self._edges[0]), *write.next_functions[1:])
+        return CALLBACKS.next_functions(self)
 
     @property
     def requires_grad(self) -> bool:
@@ -351,15 +364,37 @@ def accumulator_of(leaf) -> AccumulateGrad:
 
 def edge_to_pair(where) -> tuple:
     """(node, output index) of an edge, as PyTorch shows them."""
+    where = skip_transparent(where)
     if where.__class__ is OutputEdge:
-        return to_python_node(where.node), where.index
-    return (to_python_node(where), 0) if isinstance(where, Node) else (accumulator_of(where), 0)
+        return to_python_node(where.node), shown_index(where.node, where.index)
+    return (to_python_node(where), shown_index(where, 0)) if isinstance(where, Node) else (accumulator_of(where), 0)
+
+
+# The name of nodes that are not shown, and the mark of one such node of another op.
+TRANSPARENT = "(input)"
+
+
+def skip_transparent(where: Any) -> Any:
+    """The edge that is shown: below nodes that PyTorch does not have, such as those of casts before an op."""
+    while where.__class__ is Node:
+        mark = getattr(where, "_shown", None)
+        if mark is not TRANSPARENT and (mark is not None or where._op.node_name is not TRANSPARENT):
+            return where
+        where = where._edges[0]
+    return where
+
+
+def shown_index(node: Node, index: int) -> int:
+    """The number of a node's output as PyTorch shows it: another one where a composite is shown as one node."""
+    if not hasattr(node, "_shown"):
+        return index
+    return CALLBACKS.shown_output(node, index)
 
 
 def to_python_node(node: Node) -> Node:
     """The node, to be shown: an object of a class with PyTorch's name for it. The engine needs no such classes."""
     if node.__class__ is Node:
-        node.__class__ = _node_class(node.name().rpartition("::")[2])
+        node.__class__ = make_python_class(node.name(), _PythonNode)
     return node
 
 
@@ -369,6 +404,10 @@ class _PythonNode(Node):
     """
 
     __slots__ = ()
+    _full_name: str
+
+    def name(self) -> str:
+        return self._full_name
 
     def __getattr__(self, name: str):
         if name[:7] not in ("_saved_", "_raw_sa"):
@@ -380,8 +419,10 @@ class _PythonNode(Node):
 
 
 @functools.cache
-def _node_class(name: str) -> type:
-    return type(name, (_PythonNode,), {"__slots__": (), "__module__": "builtins"})
+def make_python_class(name: str, base: type) -> type:
+    """The class of nodes of a name."""
+    body = {"__slots__": (), "__module__": "builtins", "_full_name": name}
+    return type(name.rpartition("::")[2], (base,), body)
 
 
 def gradient_edge(tensor) -> Any:

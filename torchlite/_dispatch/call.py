@@ -14,7 +14,9 @@ from .._types.dtypes import _EXTRA, FLOAT, bool_, dtype, float16, get_default_dt
 from .._types.layouts import Size
 from . import type_promotion
 from .autograd_graph import (
+    TRANSPARENT,
     AutogradMeta,
+    Node,
     OutputEdge,
     alias_meta,
     autograd_meta_of,
@@ -24,10 +26,10 @@ from .autograd_graph import (
     flat_view_indices,
     gradient_edge,
     invalidate_views,
-    is_inference,
     make_node,
     move_retain_grad,
     raise_inference_write_error,
+    refuses_writes,
     regenerate_grad_fn,
     regenerate_stale_views,
     root_meta_of,
@@ -40,7 +42,7 @@ from .autograd_graph import (
 from .backend import is_view
 from .backend_registry import table_of
 from .callbacks import CALLBACKS
-from .dispatch_state import GLOBALS, LEAF, MODE, REQUIRES_GRAD_DETACHED, STALE_VIEW_CHECKS, recording
+from .dispatch_state import GLOBALS, LEAF, MODE, REQUIRES_GRAD_DETACHED, SEQUENCE, STALE_VIEW_CHECKS, recording
 from .error_translation import coerce_values, translate_composite_error, translate_error, type_error
 from .hooks import pack_saved_tensor
 from .interceptors import (
@@ -50,10 +52,11 @@ from .interceptors import (
     find_torch_function_override,
     has_sparse,
     stack,
-    strip_default_args,
     torch_dispatch_classes,
 )
-from .memory_overlap import check_in_place, write_expanded
+from .memory_overlap import check_in_place, has_leaf_base, write_expanded
+from .node_names import show_composite
+from .numpy_errors import run_quietly
 from .op_record import (
     ABSENT,
     ALWAYS_BOOL,
@@ -114,6 +117,8 @@ def slow_path(op: Op, function, args: tuple, kwargs: dict, more: tuple = ()):
     """
     args, kwargs = normalize_args(op, args, kwargs, more)
     if GLOBALS["INTERCEPTORS"] and stack.items:
+        if not stack.items[-1].intercepts_functions:  # who do not tell a method from the function
+            function = op.function
         return call_interceptor(op, function, args, kwargs)
     return _run_bound(op, function, args, kwargs)
 
@@ -130,6 +135,13 @@ def _load_arg_parser():
     return arg_parser
 
 
+def _load_override_calls():
+    """What `__torch_function__` sees of a call: loaded when a class overrides it."""
+    from . import override_calls
+
+    return override_calls
+
+
 def normalize_args(op: Op, args: tuple, kwargs: dict, more: tuple) -> tuple[tuple, dict]:
     """Convert arguments in another form to the record's parameters."""
     if more and (
@@ -137,7 +149,7 @@ def normalize_args(op: Op, args: tuple, kwargs: dict, more: tuple) -> tuple[tupl
         or any(value is ABSENT for value in args)
         or any(value is ABSENT for value in kwargs.values())
     ):
-        return _load_arg_parser().to_record_args(op, args, kwargs, op.numpy_names, more)
+        return _load_arg_parser().to_record_args(op, args, kwargs, tuple(op.argument_names), more)
     return args, kwargs
 
 
@@ -145,8 +157,8 @@ def _run_bound(op: Op, function, args: tuple, kwargs: dict):
     out = kwargs.pop("out", None) if op.has_out else None
     bound = bind(op, args, dict(kwargs))
     if find_torch_function_override(bound) is not None:
-        args, kwargs = strip_default_args(op, args, kwargs)
-        return call_torch_function(function, bound, args, kwargs if out is None else {**kwargs, "out": out})
+        args, kwargs = _load_override_calls().override_arguments(op, function, bound, args, kwargs)
+        return call_torch_function(function, bound, args, kwargs if out is None else {**(kwargs or {}), "out": out})
     classes = torch_dispatch_classes(bound)
     if classes and op.is_implicit and op.name[-1] != "_":  # whose parts they see
         classes = tuple(cls for cls in classes if cls._takes_records)
@@ -207,10 +219,12 @@ def execute(op: Op, values: list):
             return found
     if op.is_implicit:
         values = check_composite_args(op, values)
+        start = next(SEQUENCE) if op.node_name else 0
         try:
-            return op.composite(CALLBACKS.F, *values)
+            result = op.composite(CALLBACKS.F, *values)
         except Exception as error:  # every error of a composite becomes PyTorch's
             raise translate_composite_error(op, error, values) from error.__cause__
+        return show_composite(op, start, result, values) if start else result
     values = check_tensors(op, values)
     if op.check is not None:
         op.check(*values)
@@ -279,7 +293,7 @@ def call_kernel(op: Op, table, raw, values):
     if op.scalar_rounding == "never" and table.in_float32 is not None:
         kernel = table.in_float32(kernel)
     try:
-        return kernel(*positional, **keywords)
+        return run_quietly(kernel, *positional, **keywords)
     except Exception as error:  # every error of a kernel becomes PyTorch's
         raise translate_error(op, error, values) from error.__cause__
 
@@ -400,9 +414,9 @@ def cast_to_common_dtype(op: Op, values: list) -> list:
     for i in chosen:
         value = values[i]
         if value.__class__ is tuple:
-            values[i] = tuple(v if v.dtype is to else cast(v, to) for v in value)
+            values[i] = tuple(v if v.dtype is to else hide_node(cast(v, to)) for v in value)
         elif isinstance(value, Tensor):
-            values[i] = value if value.dtype is to else cast(value, to)
+            values[i] = value if value.dtype is to else hide_node(cast(value, to))
         elif op.params[i].name in op.numbers:
             values[i] = type_promotion.cast_scalar(value, to, infinite=op.numbers[op.params[i].name])
         else:
@@ -410,10 +424,17 @@ def cast_to_common_dtype(op: Op, values: list) -> list:
     if not any(isinstance(v, Tensor) for v in flat):
         first = chosen[0]
         table = table_of_values(values) or table_of(get_default_device())
-        values[first] = wrap_array(table, table._full((), values[first], to), to)
+        values[first] = wrap_array(table, run_quietly(table._full, (), values[first], to), to)
     elif op.tags & POINTWISE and len(chosen) == 2 and (to.name in _EXTRA or to is float16):
         _round_scalars_to_half(op, values, chosen, to)
     return values
+
+
+def hide_node(tensor):
+    """The tensor, of which PyTorch shows no node."""
+    if tensor._tl_node.__class__ is Node:
+        tensor._tl_node._shown = TRANSPARENT
+    return tensor
 
 
 def _unwrap_wide_scalars(values: list, chosen: list, to: dtype) -> list:
@@ -442,7 +463,7 @@ def _round_scalars_to_half(op: Op, values: list, chosen: list, to: dtype) -> Non
         return
     for i in chosen:
         if not isinstance(values[i], Tensor):
-            values[i] = wrap_array(table, table._full((), values[i], to), to)
+            values[i] = wrap_array(table, run_quietly(table._full, (), values[i], to), to)
 
 
 def wrap_and_record(op: Op, table, values, data):
@@ -504,7 +525,7 @@ def any_requires_grad(values) -> bool:
                 return True
         elif value.__class__ in (list, tuple):
             for item in value:
-                if isinstance(item, Tensor) and item._tl_node is not None:
+                if (item.__class__ is Tensor or isinstance(item, Tensor)) and item._tl_node is not None:
                     return True
     return False
 
@@ -558,6 +579,9 @@ def record_node(op: Op, table, values, outs, hidden: tuple = ()) -> None:
         saved.append(value)
     node = make_node(op, tuple(edges), tuple(saved), tuple(versions), table)
     set_outputs(node, op, outs, differentiable, hidden)
+    for param, value in zip(op.params, values, strict=True):
+        if (param.kind == "number" or param.name in op.numbers) and isinstance(value, PYTHON_SCALARS):
+            node._shown = param.name
     hooks = GLOBALS["NODE_CREATED_HOOK"]
     if hooks is not None:
         hooks(node)
@@ -565,6 +589,7 @@ def record_node(op: Op, table, values, outs, hidden: tuple = ()) -> None:
 
 def set_outputs(node, op: Op, outs, wanted: set, hidden: tuple = ()) -> None:
     """Make `outs` the outputs of `node`, keeping the raw outputs that the formulas of the wanted inputs need."""
+    _hang_on_outputs(node, op, outs)
     keeps = {i for i, users in op.saved_variables.keeps.items() if not wanted.isdisjoint(users)}
     if keeps:
         node._out = (
@@ -577,6 +602,9 @@ def set_outputs(node, op: Op, outs, wanted: set, hidden: tuple = ()) -> None:
         node._counter = tuple(
             (autograd_meta_of(out), version_of(out)) if i in keeps else None for i, out in enumerate(outs)
         ) + (None,) * len(hidden)
+
+
+def _hang_on_outputs(node, op: Op, outs) -> None:
     if len(outs) == 1 and op.outputs is None and not op.multi_output:
         node._shape = outs[0]._tl_array.shape
         outs[0]._tl_node = node
@@ -613,6 +641,10 @@ def run_in_place(op: Op, args: tuple, kwargs: dict):
         values = bind(op, *_load_arg_parser().parse_in_place_args(op, args, kwargs))
     target = values[0]
     plain = target.__class__ is Tensor or target.__class__ is Parameter
+    if find_torch_function_override(values) is not None:
+        public = getattr(Tensor, f"{op.function_name.rstrip('_')}_", None)
+        if public is not None:
+            return call_torch_function(public, values, args, kwargs or None)
     if (not plain or GLOBALS["DISPATCHES"]) and (classes := torch_dispatch_classes(values)):
         return CALLBACKS.dispatched(op, values, classes, True)
     if GLOBALS["WRITE_CHECKS"]:
@@ -620,7 +652,7 @@ def run_in_place(op: Op, args: tuple, kwargs: dict):
     if GLOBALS["SPARSE"] and has_sparse(values):
         return CALLBACKS.sparse("run_in_place")(op, values)
     wants = MODE.grad and (target._tl_node is not None or (any_requires_grad(values) and not op.tags & NONDIFF))
-    if wants:
+    if wants or target._tl_meta is not None and has_leaf_base(target):
         check_in_place_autograd(target)
     together = check_in_place(op, values)
     if together and not wants:
@@ -684,7 +716,7 @@ def _run_in_place_kernel(op, values, target, table, kernel, wants):
     positional = [to_raw(r) for r, p in zip(values, op.params, strict=True) if not p.kwonly]
     keywords = {p.name: to_raw(r) for r, p in zip(values, op.params, strict=True) if p.kwonly}
     try:
-        kernel(*positional, **keywords)
+        run_quietly(kernel, *positional, **keywords)
     except Exception as error:  # every error of a kernel becomes PyTorch's
         if op.tags & POINTWISE:
             check_output_shape(target, broadcast_shapes(*(v._tl_array.shape for v in values if isinstance(v, Tensor))))
@@ -712,7 +744,7 @@ def check_before_write(target) -> bool:
     """Before a write, check whether the target has a history, possibly a stale one of a view. RuntimeError for an
     inference tensor outside inference mode.
     """
-    if not MODE.inference and is_inference(target):
+    if not MODE.inference and refuses_writes(target):
         raise_inference_write_error()
     if MODE.grad:
         regenerate_stale_views((target,))
@@ -834,7 +866,7 @@ def create_tensor(name: str, *args, device: device | str | None = None, requires
     where = get_default_device() if device is None else _resolve_device(device)
     table = table_of(where)
     try:
-        out = wrap_array(table, getattr(table, name)(*args, **kwargs))
+        out = wrap_array(table, run_quietly(getattr(table, name), *args, **kwargs))
     except Exception as error:  # every error of a kernel becomes PyTorch's
         op = REGISTRY[name]
         raise translate_error(op, error, bind(op, args, dict(kwargs))) from error.__cause__

@@ -21,6 +21,9 @@ class Callbacks:
 
     # From the core's own upper end (codegen).
     F: Any  # every op on Tensors, by the op's name
+    node_name: Callable[..., str]  # PyTorch's name for a node
+    next_functions: Callable[..., tuple]  # the nodes that PyTorch has before a node
+    shown_output: Callable[..., int]  # the number of a node's output as PyTorch has it
 
     # From _tensor.
     add_tensor_method: Callable[[str, Op], None]  # a record has a name among the class's methods

@@ -46,6 +46,9 @@ SEQUENCE = itertools.count(1)
 STALE_VIEW_CHECKS: list[None] = []
 # Not empty once a tensor without data was created. Then backward looks for such tensors.
 HAS_WRAPPERS: list[None] = []
+# Not empty once a class of the program defines `__torch_function__`. Then functions that are no ops look for such
+# arguments.
+OVERRIDES: list[None] = []
 # The globals of every generated function. INTERCEPTORS counts entered interceptors and saved-tensor hooks in all
 # threads. WRITE_CHECKS counts the same as STALE_VIEW_CHECKS for writes, and stays up once inference tensors may exist.
 GLOBALS: dict[str, Any] = {

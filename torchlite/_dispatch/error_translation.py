@@ -16,6 +16,7 @@ from .._types.devices import is_backend_module
 from .._types.dtypes import as_dtype, get_default_dtype
 from .._types.layouts import Size
 from .dispatch_state import GLOBALS
+from .numpy_errors import is_busy
 from .op_record import Op
 from .type_promotion import out_of_range_error
 
@@ -124,9 +125,12 @@ def coerced_args(op: Op, error: Exception, values) -> tuple[tuple, dict] | None:
     """The arguments of a failed call, with objects converted to the numbers and dtypes that they represent; None if no
     argument changes.
     """
-    if not isinstance(error, (TypeError, AttributeError, ValueError)):
+    if is_busy(error):  # no argument changes, but nothing has run
+        plain = values
+    elif isinstance(error, (TypeError, AttributeError, ValueError)):
+        plain = coerce_values(op, values)
+    else:
         return None
-    plain = coerce_values(op, values)
     if plain is None:
         return None
     args: list[Any] = []

@@ -5,6 +5,7 @@ on the host.
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from typing import Any
 
@@ -26,6 +27,15 @@ class MissingKernel:
         )
 
 
+def _level_of_the_program() -> int:
+    """The `stacklevel` of the first frame outside torchlite, for a warning of this function's caller."""
+    level, frame = 1, sys._getframe(1)
+    package = __name__.partition(".")[0]
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 class HostFallback:
     """In the place of a kernel that a backend lacks: runs the op on "cpu" and brings the results back."""
 
@@ -40,7 +50,7 @@ class HostFallback:
                 f"the op '{self.name}' has no kernel on device '{self.table.device}' and runs on the host "
                 "(TORCHLITE_FALLBACK is set): every call copies its inputs and results",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=_level_of_the_program(),
             )
         run = getattr(self.host, self.name)
         return self._to_device(

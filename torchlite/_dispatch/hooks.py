@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from .dispatch_state import recording
 from .interceptors import count_active
 
 
@@ -111,11 +112,11 @@ def pack_saved_tensor(tensor, edge) -> PackedTensor | None:
 
 def pack_with(pack_hook, unpack_hook, tensor, edge) -> PackedTensor:
     """Pack a tensor with these hooks. RuntimeError if the pack hook writes to it."""
-    handed = tensor.detach()
-    counts = not handed.is_inference()
-    before = handed._version if counts else 0
-    value = pack_hook(handed)
-    if counts and handed._version != before:
+    counts = not tensor.is_inference()
+    before = tensor._version if counts else 0
+    with recording(False):
+        value = pack_hook(tensor)
+    if counts and tensor._version != before:
         raise RuntimeError(
             "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot "
             "be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if "

@@ -384,6 +384,16 @@ def call_torch_function(function, values, args, kwargs):
     )
 
 
+def call_override(function, args, kwargs=None, relevant=None):
+    """The result of `__torch_function__` for a function that is not an op; NotImplemented if no class among the
+    `relevant` arguments, by default all, overrides it.
+    """
+    values = (*args, *kwargs.values()) if relevant is None and kwargs else args if relevant is None else relevant
+    if find_torch_function_override(values) is None:
+        return NotImplemented
+    return call_torch_function(function, values, args, kwargs)
+
+
 def has_sparse(values) -> bool:
     """True if values, or a list in them, contain a sparse tensor."""
     return any(

@@ -9,8 +9,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from operator import attrgetter
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from .._settings.backend_flags import warn_once
 from .op_record import POINTWISE, REGISTRY
 from .shapes import contiguous_strides
 
@@ -168,6 +169,20 @@ def elementwise_output_strides(shape: Ints, operands: tuple[tuple[Ints, Ints], .
             + tuple([0 if n == 1 and m != 1 else s for n, m, s in zip(own, shape[lead:], strides, strict=True)])
         )
     return strides_from_dim_order(_sorted_dims(shape, walks), shape)
+
+
+def warn_of_strides_in_search(*operands: Any) -> None:
+    """PyTorch's warning, once in a process, for boundaries or values that `searchsorted` has to copy."""
+    for raw, name in zip(operands, ("boundary", "input value", "sorter"), strict=False):
+        if getattr(raw, "ndim", 0) and not is_contiguous(
+            raw.shape, tuple(s // raw.dtype.itemsize for s in raw.strides)
+        ):
+            warn_once(
+                f"torch.searchsorted(): {name} tensor is non-contiguous, this will lower the performance due to extra "
+                f"data copy when converting non-contiguous tensor to contiguous, please use contiguous {name} tensor "
+                "if possible. This message will only appear once per program.",
+                stacklevel=5,
+            )
 
 
 def is_contiguous(shape: Ints, strides: Ints) -> bool:
@@ -489,6 +504,8 @@ def apply_stride_rule(rule: StrideRule, kernel: Callable, table) -> Callable:
                     else:
                         return out
                 elif of_list:
+                    if out.ndim < 4:  # none is channels last
+                        return out
                     for a in args[0]:
                         if 1 in a.shape or not row_major(a):
                             break

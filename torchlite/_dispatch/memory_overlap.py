@@ -9,9 +9,11 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from .._types.dtypes import bool_, uint8
+from .._types.dtypes import FLOAT, bool_, uint8
 from .backend import owner_of
 from .callbacks import CALLBACKS
+from .dispatch_state import LEAF, MODE
+from .numpy_errors import run_quietly
 from .op_record import Op
 
 _INTERNAL_OVERLAP_MESSAGE = (
@@ -30,6 +32,24 @@ def has_internal_overlap(raw: Any) -> bool:
     return (
         0 in strides and any(s == 0 and n > 1 for n, s in zip(raw.shape, strides, strict=True)) and 0 not in raw.shape
     )
+
+
+def is_unsafe_target(tensor: Any) -> bool:
+    """True if a view's elements share memory, or its base requires a gradient since after the view was made."""
+    found = tensor._tl_meta
+    base = found[0] if found.__class__ is tuple else None if found is None else found.base
+    if base is not None and base._tl_node is LEAF and has_leaf_base(tensor):
+        return True
+    return 0 in tensor._tl_array.strides and has_internal_overlap(tensor._tl_array)
+
+
+def has_leaf_base(tensor: Any) -> bool:
+    """True if a tensor is a view, without a history, of a leaf that requires a gradient."""
+    found = tensor._tl_meta
+    if found is None or tensor._tl_node is not None or not MODE.grad:
+        return False
+    base = found[0] if found.__class__ is tuple else found.base
+    return base is not None and base._tl_node is LEAF and tensor.dtype.category >= FLOAT
 
 
 def _byte_range(table: Any, raw: Any) -> tuple[int, int] | None:
@@ -140,7 +160,7 @@ def write_expanded(op: Op, values: list) -> None:
             first = F.argmax(F.to(marks, uint8), d, True)
             new, marks = F.gather(new, d, first), F.gather(marks, d, first)
         place = table.narrow(place, d, 0, 1)
-    table.copy_into(place, new._tl_array if not adds else table.add(place, new._tl_array))
+    run_quietly(table.copy_into, place, new._tl_array if not adds else run_quietly(table.add, place, new._tl_array))
 
 
 def check_out(op: Op, out: Any, values) -> None:

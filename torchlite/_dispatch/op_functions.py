@@ -8,6 +8,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,11 @@ from .autograd_graph import (
     view_meta,
 )
 from .callbacks import CALLBACKS
-from .dispatch_state import GLOBALS
+from .dispatch_state import GLOBALS, OVERRIDES
 from .interceptors import find_torch_function_override
-from .memory_overlap import has_internal_overlap, has_partial_overlap
-from .op_record import ABSENT, NAMESPACES, REGISTRY, Op
+from .memory_overlap import has_partial_overlap, is_unsafe_target
+from .node_names import REFLECTED, edges_of, facts_of, mark_reflected, show_composite
+from .op_record import ABSENT, NAMESPACES, NUMPY_NAMES, REGISTRY, Op
 
 _function_lock = fork_locks.acquire_before_fork(threading.RLock())  # of functions
 
@@ -47,6 +49,30 @@ def function_for(op: Op):
                 if op.function is None:  # no handler of a signal was first
                     op.function = made
     return op.function
+
+
+def method_for(op: Op):
+    """`Tensor.<op>`: where there is a function of that name too, another object with the same code, since programs tell
+    `torch.add` from `torch.Tensor.add`.
+    """
+    if "torch" not in op.where.split() and "torch." not in op.alias:
+        return function_for(op)
+    method = _copy_function(op, "method", _package_name())
+    method.__qualname__ = f"Tensor.{method.__name__}"
+    return method
+
+
+def _copy_function(op: Op, kind: str, module: str):
+    """The op's function as another object, which is itself what it passes on to interceptors."""
+    function = function_for(op)
+    own, name = f"{op.name}__{kind}", f"{op.name}__function"
+    code = function.__code__.replace(co_names=tuple(own if n == name else n for n in function.__code__.co_names))
+    copy: Any = FunctionType(code, function.__globals__, function.__name__, function.__defaults__)
+    copy.__kwdefaults__, copy.__module__ = function.__kwdefaults__, module
+    copy.__dict__.update(function.__dict__)
+    copy.__doc__, copy.__annotations__ = function.__doc__, function.__annotations__
+    GLOBALS[own] = copy
+    return copy
 
 
 def signature_of(op: Op) -> inspect.Signature:
@@ -76,7 +102,7 @@ def _full_signature(op: Op) -> inspect.Signature:
     """
     kinds = inspect.Parameter
     given = list(signature_of(op).parameters.values())
-    names = [name for name in op.numpy_names if name in ("axis", "keepdims")]
+    names = [name for name in op.argument_names if name in ("axis", "keepdims")]
     others = dict(zip(("dim", "keepdim"), ("axis", "keepdims"), strict=True)) if names else {}
     others |= {meaning: name for name, meaning in op.kwarg_aliases.items() if isinstance(meaning, str)}
     more = []
@@ -121,7 +147,7 @@ def _make_function(op: Op):
     function.op = op
     tensors = {p.name: GLOBALS["Tensor"] for p in op.params if p.kind == "tensor"}
     function.__annotations__ = tensors
-    if needs_arg_parser(op) or more_keywords(op) or op.kwarg_aliases:
+    if needs_arg_parser(op) or more_keywords(op) or op.keyword_aliases:
         shown = _full_signature(op)
         typed = [p.replace(annotation=tensors.get(p.name, p.annotation)) for p in shown.parameters.values()]
         function.__signature__ = shown.replace(parameters=typed)
@@ -198,12 +224,14 @@ def in_place_method(op: Op):
     fast = in_place_fast_path(simple)
     count = len(simple.params) - 1
 
-    def method(self, *args, **kwargs):
+    def method(self=ABSENT, *args, **kwargs):
         try:
             if fast is not None and not kwargs and len(args) == count:
                 done = fast(self, *args)
                 if done is not None:
                     return done
+            if self is ABSENT:
+                self = _named_target(op, kwargs)
             return call.run_in_place(op, (self, *args), kwargs)
         except Exception:
             error_translation.filter_traceback()
@@ -215,6 +243,15 @@ def in_place_method(op: Op):
     method.op = op  # type: ignore[attr-defined]
     method.__annotations__ = {"self": GLOBALS["Tensor"]}
     return method
+
+
+def _named_target(op: Op, kwargs: dict):
+    """Take the tensor that an in-place function writes to from the keywords."""
+    first = op.params[0].name
+    for name in ("self", first, *NUMPY_NAMES.get(first, ())):
+        if name in kwargs:
+            return kwargs.pop(name)
+    raise _missing_argument_error(op, first, "_")
 
 
 def binary_operator_for(op: Op, dunder: str, reflected: bool = False):
@@ -231,9 +268,9 @@ def binary_operator_for(op: Op, dunder: str, reflected: bool = False):
     return _make_fast_operator(op, operator_text(op, dunder), "operator")
 
 
-def _missing_argument_error(op: Op, name: str) -> TypeError:
-    """The error of a method that is called without its dimensions."""
-    return TypeError(f'{op.name}() missing 1 required positional arguments: "{name}"')
+def _missing_argument_error(op: Op, name: str, suffix: str = "") -> TypeError:
+    """The error of a call without a required argument: a method's dimensions, an in-place function's tensor."""
+    return TypeError(f'{op.name}{suffix}() missing 1 required positional arguments: "{name}"')
 
 
 def _wrong_self_error(dunder: str, value) -> TypeError:
@@ -262,7 +299,7 @@ def _make_reflected_operator(op: Op, function, dunder: str):
             raise _wrong_self_error(dunder, self)
         if other.__class__ not in _OPERANDS and not _is_operand(other):
             return NotImplemented
-        return function(other, self)
+        return mark_reflected(function(other, self))
 
     first, second = op.params[:2]
     if op.is_implicit or not takes_scalar(op, first) or second.kind != "number":
@@ -286,6 +323,11 @@ def _is_operand(value) -> bool:
     return isinstance(value, (call.Tensor, int, float, complex, np.ndarray, np.generic)) or hasattr(
         value.__class__, "__torch_function__"
     )
+
+
+def _is_matmul_operand(value) -> bool:
+    """True for what `@` takes as it is. An array, whose dtype it may change, is none."""
+    return not isinstance(value, np.ndarray) and _is_operand(value)
 
 
 def _matmul_foreign(tensor, other):
@@ -339,6 +381,7 @@ GLOBALS.update(
     Node=Node,
     AutogradMeta=AutogradMeta,
     F=F,
+    OVER_TENSORS=F,
     ABSENT=ABSENT,
     translate_composite_error=error_translation.translate_composite_error,
     filter_traceback=error_translation.filter_traceback,
@@ -348,13 +391,20 @@ GLOBALS.update(
     NODE_CREATED_HOOK=None,
     int64=int64,
     OPERANDS=_OPERANDS,
+    OVERRIDES=OVERRIDES,
     is_operand=_is_operand,
+    is_matmul_operand=_is_matmul_operand,
     matmul_foreign=_matmul_foreign,
     wrong_self_error=_wrong_self_error,
     raise_freed_error=raise_freed_error,
+    show_composite=show_composite,
+    edges_of=edges_of,
+    facts_of=facts_of,
+    mark_reflected=mark_reflected,
+    REFLECTED=REFLECTED,
     has_partial_overlap=has_partial_overlap,
     find_torch_function_override=find_torch_function_override,
-    has_internal_overlap=has_internal_overlap,
+    is_unsafe_target=is_unsafe_target,
 )
 
 
@@ -364,4 +414,9 @@ def namespace_function(space: str, name: str):
     record = NAMESPACES.get(space, {}).get(name)
     if record is None:
         raise AttributeError(name)
+    if space == "nn.functional" and "torch" in record.where.split():
+        from .override_calls import python_calls
+
+        if f"{space}.{name}" in python_calls():  # PyTorch has two functions of that name
+            return _copy_function(record, "functional", f"{_package_name()}.{space}")
     return function_for(record)

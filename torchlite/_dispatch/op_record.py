@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from keyword import iskeyword
 from types import CodeType
 from typing import Any
 
@@ -15,6 +16,7 @@ from .._types.python_source import literal
 from .callbacks import CALLBACKS
 from .creation_options import handled_options, with_options
 from .saved_variable_analysis import SavedVariables
+from .signature_table import lines, names_of_forms, split_at_commas
 
 POINTWISE, VIEW, RANDOM, INPLACE, NONDIFF, MAYBE_VIEW, KEEPS_DTYPE = 1, 2, 4, 8, 16, 32, 64
 CAST, UNINITIALIZED = 128, 256  # each element in another dtype; results whose elements are not set
@@ -54,25 +56,6 @@ _KINDS = {
 }
 
 
-def _split_at_commas(text: str) -> list[str]:
-    """Split at the commas outside brackets and quotes."""
-    parts, depth, start, quote = [], 0, 0, ""
-    for position, letter in enumerate(text):
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "'\"":
-            quote = letter
-        elif letter in "([{":
-            depth += 1
-        elif letter in ")]}":
-            depth -= 1
-        elif letter == "," and depth == 0:
-            parts.append(text[start:position])
-            start = position + 1
-    parts.append(text[start:])
-    return [part.strip() for part in parts if part.strip()]
-
-
 _DEFAULT_CONSTANTS = {"None": None, "True": True, "False": False, "()": ()}
 
 
@@ -97,7 +80,7 @@ def _parse_default(text: str) -> Any:
 def parse_schema(schema: str) -> list[Param]:
     """The parameters of a schema such as "add(Tensor input, Tensor|Number other, *, alpha=1)"."""
     params, kwonly = [], False
-    for part in _split_at_commas(schema[schema.index("(") + 1 : schema.rindex(")")]):
+    for part in split_at_commas(schema[schema.index("(") + 1 : schema.rindex(")")]):
         if part == "*":
             kwonly = True
             continue
@@ -218,7 +201,9 @@ class OpFacts:
     check: Callable | None = None  # refuses some arguments: called with them before promotion
     base_op: str = ""  # the op that it equals if its keywords are absent
     sparse_grad_param: str = ""  # the argument that, if true, requests a sparse gradient
-    node_name: str | Callable[[Any], str] = ""  # PyTorch's name of the node, or a function that returns it for a node
+    # PyTorch's name of the node, or the graph of nodes that it has (`node_names.py`); a function that returns it for a
+    # node or a composite's call; or a pair, of which the second is that where the first argument is a number.
+    node_name: str | tuple[str, str] | Callable[[Any], str] = ""
     out: Out = Out()
     overlap: Overlap = Overlap()
     varargs_required: bool = False  # a call without any of the arguments `*dims` is an error
@@ -307,20 +292,60 @@ class Op(OpFacts):
         """The named tuple of several outputs."""
         return _named_tuple_type(self.name, self.outputs) if self.outputs else None
 
-    @property
-    def numpy_names(self) -> tuple[str, ...]:
-        """NumPy's names of the arguments."""
-        taken = {p.name for p in self.params}
-        return tuple(name for p in self.params for name in NUMPY_NAMES.get(p.name, ()) if name not in taken)
+    @cached_property
+    def parsed_names(self) -> tuple[str, ...]:
+        """The public names with recorded signatures, the main one first. Empty if PyTorch's function is in Python."""
+        spaces = dict.fromkeys([*self.where.split(), *(alias.rpartition(".")[0] for alias in self.alias.split())])
+        found = []
+        for space in spaces:
+            for name, record in NAMESPACES.get(space, {}).items():
+                public = name if space == "torch" else f"{space}.{name}"
+                if record is self and public in lines():
+                    found.append(public)
+        return tuple(found)
+
+    @cached_property
+    def argument_names(self) -> dict[str, str]:
+        """Other names that PyTorch's parser takes for the parameters: NumPy's, and those of the signatures. A name
+        without a parameter here, such as `out_dtype`, has an empty one.
+        """
+        if not self.parsed_names:
+            return {}
+        own = [p.name for p in self.params]
+        positional = [p.name for p in self.params if not p.kwonly]
+        found = {name: p for p in own for name in NUMPY_NAMES.get(p, ()) if name not in own}
+        for public in self.parsed_names:
+            for form in names_of_forms(public):
+                names = [name for _, name in form]
+                rest = iter([p for p in positional[public.startswith("Tensor.") :] if p not in names])
+                for name in names:
+                    if name not in own and name not in ("out", *self.creation_options) and not iskeyword(name):
+                        target = found.setdefault(name, next(rest, ""))
+                        for other in NUMPY_NAMES.get(name, ()):
+                            if other not in own:
+                                found.setdefault(other, target)
+        return found
+
+    @cached_property
+    def keyword_aliases(self) -> Mapping[str, Any]:
+        """Other names of arguments that the function handles before all else: the Array API's, and those of an op with
+        varargs, whose calls the parser does not see.
+        """
+        if any(p.kind == "varargs" for p in self.params):
+            return {**self.kwarg_aliases, **{name: p for name, p in self.argument_names.items() if p}}
+        return self.kwarg_aliases
 
     @property
     def is_implicit(self) -> bool:
         """True for a composite without a formula: it runs on Tensors, and the ops that it calls are recorded."""
         return self.composite is not None and self.vjp is None and not self.tags & NONDIFF
 
-    @property
+    @cached_property
     def has_out(self) -> bool:
+        """True if the function takes `out=`: if a recorded signature does, or those of its namespace do."""
         supported = self.out.supported
+        if supported is None and self.parsed_names:
+            supported = any(name == "out" for n in self.parsed_names for form in names_of_forms(n) for _, name in form)
         if supported is None:
             spaces = {*self.where.split(), *(alias.rpartition(".")[0] for alias in self.alias.split())}
             supported = not spaces.isdisjoint(_WITH_OUT)

@@ -14,6 +14,7 @@ from .callbacks import CALLBACKS
 from .dispatch_state import GLOBALS, MODE
 from .error_translation import ARGUMENT_ERRORS
 from .memory_overlap import check_out
+from .numpy_errors import run_quietly
 from .op_record import DEFAULT, INT_TO_FLOAT, POINTWISE, REGISTRY, Op
 from .type_promotion import result_dtype
 
@@ -125,6 +126,8 @@ def write_outputs(op: Op, result, out, values):
     arguments.
     """
     if out.__class__ in (tuple, list) or isinstance(result, tuple):
+        if not isinstance(out, (tuple, list)):
+            raise TypeError(f"{op.name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}")
         if len(out) != len(result):
             raise TypeError(f"expected tuple of {len(result)} elements but got {len(out)}")
         for place, (r, o) in enumerate(zip(result, out, strict=True)):
@@ -169,7 +172,7 @@ def _write_output(op: Op, result, out, values, place: int = 0) -> None:
                 stacklevel=6,
             )
         if out._tl_array.base is None:
-            out._tl_array = out._tl_kernels.to(out._tl_kernels.clone(result._tl_array), out.dtype)
+            out._tl_array = run_quietly(out._tl_kernels.to, out._tl_kernels.clone(result._tl_array), out.dtype)
         else:
             CALLBACKS.resize(out, tuple(result._tl_array.shape))
     check_out(op, out, values)

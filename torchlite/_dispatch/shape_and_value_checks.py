@@ -132,6 +132,12 @@ def check_gather(shape, dim: int, index_shape, integral: bool) -> None:
             )
 
 
+def check_one_source(src, value) -> None:
+    """TypeError if `scatter` gets both forms of its source."""
+    if src is not None and value is not None:
+        raise TypeError("scatter() received an invalid combination of arguments: `src` and `value`")
+
+
 def check_scatter(
     name: str, shape, dim: int, index_shape, integral: bool, source_shape=None, same_dtype: bool = True
 ) -> None:

@@ -265,7 +265,7 @@ def _write_out(result: Any, out: Any) -> Any:
         elif target is not None:
             if target.shape != tuple(value.shape):
                 raise ValueError(f"output array has shape {target.shape}, not {tuple(value.shape)}")
-            target[...] = value.numpy()
+            target[...] = value._host_array()
     return targets[0] if len(targets) == 1 else targets
 
 
@@ -288,7 +288,7 @@ def _call_on_arrays(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
 
 def _as_arrays(value: Any, shared: dict[int, Any]) -> Any:
     if isinstance(value, call.Tensor):
-        array = value.numpy()
+        array = value._host_array()
         if array is value._tl_array:
             array = array.view()  # an object of this call's own
         shared[id(array)] = value

@@ -15,7 +15,7 @@ FAMILIES = (
     "inplace",
     "internal_view_ops", "joining_and_splitting", "linalg_decomp", "linalg_lu", "linalg_norm", "linalg_solve",
     "linalg_spectral", "linear", "loss", "manipulation", "margin_loss", "matmul", "multi_tensor_clip",
-    "normalization", "pad", "pointwise", "pooling", "pooling_kernels", "random", "random_fill", "reduce",
+    "node_graphs", "normalization", "pad", "pointwise", "pooling", "pooling_kernels", "random", "random_fill", "reduce",
     "resample", "rnn", "scan", "segment_reduce", "softmax", "sort", "sparse_matmul", "special", "statistics",
     "stft", "unary", "view_copies", "views", "vision", "window_functions",
 )  # fmt: skip

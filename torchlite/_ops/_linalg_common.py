@@ -116,13 +116,15 @@ def check_solved(name, info):
         raise LinAlgError(f"{name}: {failed[1]}The solver failed because the input matrix is singular.")
 
 
-def run_until_converged(name, call, *args):
-    """Run a decomposition; LinAlgError when it does not converge."""
+def run_until_converged(name, call, A, *args):
+    """Run a decomposition of A; LinAlgError when it does not converge."""
     try:
-        return call(*args)
+        return call(A, *args)
     except (LinAlgError, np.linalg.LinAlgError):
+        failed = find_first_failure((A - A != 0).any(-1).any(-1))
         raise LinAlgError(
-            f"{name}: The algorithm failed to converge because the input matrix contained non-finite values."
+            f"{name}: {failed[1] if failed else ''}The algorithm failed to converge because the input matrix contained "
+            "non-finite values."
         ) from None
 
 

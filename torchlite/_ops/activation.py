@@ -305,7 +305,13 @@ op(
 )
 
 
-@composite("prelu(Tensor input, Tensor weight)", where="torch Tensor nn.functional")
+@composite(
+    "prelu(Tensor input, Tensor weight)",
+    where="torch Tensor nn.functional",
+    node_name=lambda call: (
+        f"PreluKernelBackward0(input, {'weight' if call.ndim('input') < 2 else 'ViewBackward0(weight)'})"
+    ),
+)
 def prelu(F, input, weight):
     """`input` where it is positive, and ``weight * input`` elsewhere (He et al., 2015).
 
@@ -342,11 +348,12 @@ def prelu(F, input, weight):
 
 
 @composite(
-    "rrelu(Tensor input, lower=0.125, upper=0.3333333333333333, training=False)",
+    "rrelu(Tensor input, lower=0.125, upper=0.3333333333333333, training=False, generator=None)",
     where="torch nn.functional",
     tags=RANDOM | INPLACE,
+    node_name="RreluWithNoiseBackward0(input)",
 )
-def rrelu(F, input, lower, upper, training, generator=None):
+def rrelu(F, input, lower, upper, training, generator):
     """Leaky ReLU with a random slope for each negative element (Xu et al., 2015).
 
     In training the slope is uniform in ``[lower, upper)``; otherwise it is ``(lower + upper) / 2``.
@@ -355,6 +362,7 @@ def rrelu(F, input, lower, upper, training, generator=None):
         lower: The least slope. Default: 1/8.
         upper: The greatest slope. Default: 1/3.
         training: Whether the slopes are random. Default: False.
+        generator: The generator of the slopes. Default: the device's.
 
     Raises:
         RuntimeError: A bound is not finite, or ``lower > upper``.
@@ -388,7 +396,9 @@ def _elu_with_scales(F, input, alpha, scale, input_scale):
 
 
 def _elu_backward(F, grad, input, alpha, scale, input_scale):
-    slope = F.mul(F.exp(F.mul(input, input_scale)), alpha * scale * input_scale)
+    # Of zeros where the input is not negative: its own derivative there is 0 and never 0 * inf.
+    negative = F.where(F.lt(input, 0), input, F._zeros_like(input))
+    slope = F.mul(F.exp(F.mul(negative, input_scale)), alpha * scale * input_scale)
     return F.where(F.gt(input, 0), F.mul(grad, scale), F.mul(grad, slope))
 
 
@@ -777,7 +787,7 @@ def softsign(F, input):
     return input / (F.abs(input) + 1)
 
 
-@composite("glu(Tensor input, dim=-1)", where="nn.functional")
+@composite("glu(Tensor input, dim=-1)", where="nn.functional", node_name="GluBackward0(input)")
 def glu(F, input, dim):
     """The gated linear unit: the first half of `input` along `dim` times the sigmoid of the second (Dauphin et
     al., 2016).

@@ -12,6 +12,8 @@ from torchlite._dispatch.interceptors import call_torch_function, find_torch_fun
 from torchlite._dispatch.shape_and_value_checks import is_tracked_by_autograd
 from torchlite._dispatch.shapes import broadcast_shapes
 
+from .node_graphs import attention_graph
+
 MINUS_INF = -float("inf")
 
 
@@ -141,6 +143,7 @@ def _check_sdpa_arguments(query, key, value, attn_mask, is_causal):
     "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, dropout_p=0.0, "
     "is_causal=False, *, scale=None, enable_gqa=False)",
     where="nn.functional",
+    node_name=attention_graph,
 )
 def scaled_dot_product_attention(F, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
     r"""Computes attention: ``softmax(query @ key^T * scale + mask) @ value``.

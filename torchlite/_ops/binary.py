@@ -65,8 +65,11 @@ op(
 # --- functions of two real numbers ----------------------------------------------------------------
 
 
-def square_sum(F, x, y):
-    return F.add(F.mul(x, x), F.mul(y, y))
+def _per_square_distance(F, value, x, y):
+    """`value / (x^2 + y^2)` without overflow, and 0 at the origin, as PyTorch."""
+    is_origin = F.logical_and(F.eq(x, 0), F.eq(y, 0))
+    distance = F.hypot(F.where(is_origin, F._full_like(x, 1e30), x), y)
+    return F.div(F.div(value, distance), distance)
 
 
 op(
@@ -75,8 +78,8 @@ op(
     tags=BINARY,
     alias="arctan2",
     vjp={
-        "input": lambda F, g, input, other: F.mul(g, F.div(other, square_sum(F, input, other))),
-        "other": lambda F, g, input, other: F.neg(F.mul(g, F.div(input, square_sum(F, input, other)))),
+        "input": lambda F, g, input, other: F.mul(g, _per_square_distance(F, other, input, other)),
+        "other": lambda F, g, input, other: F.neg(F.mul(g, _per_square_distance(F, input, input, other))),
     },
     doc="""The angle of the points with abscissa `other` and ordinate `input`, in radians from -pi to pi.
 
@@ -103,6 +106,7 @@ op(
     promote=INT_TO_FLOAT,
     tags=BINARY,
     vjp={"input": copysign_vjp, "other": lambda F, g: F._zeros_like(g)},
+    node_name=scalar_or_tensor_name("Copysign", number=1),
     doc="""The magnitude of `input` with the sign of `other`, with broadcasting.
 
     Integers become the default float dtype. The gradient at 0 is 0.

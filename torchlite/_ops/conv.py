@@ -521,7 +521,11 @@ for _n in (1, 2, 3):
     _declare_conv(_n)
 
 
-@composite("conv_tbc(Tensor input, Tensor weight, Tensor bias, pad=0)", where="torch nn.functional")
+@composite(
+    "conv_tbc(Tensor input, Tensor weight, Tensor bias, pad=0)",
+    where="torch nn.functional",
+    node_name="ConvTbcBackward0(input, weight, bias)",
+)
 def conv_tbc(F, input, weight, bias, pad):
     """Applies a one-dimensional convolution to an input with the time first.
 

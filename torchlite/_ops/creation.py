@@ -20,6 +20,7 @@ from .._dispatch.memory_layout import (
     with_strides,
 )
 from .._dispatch.shape_and_value_checks import set_requires_grad, storage_nbytes_for
+from .._dispatch.shapes import tril_size
 from .._dispatch.type_promotion import cast_scalar
 from .._types.dtypes import as_argument, bool_, get_default_dtype, int64, promote_types
 from .._types.dtypes import dtype as dtype_type
@@ -30,8 +31,18 @@ _TAIL = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=F
 op("_linspace(start, end, steps, dtype)", where="", tags=NONDIFF, shape_fn=lambda steps, dtype: ((steps,), dtype))
 op("_logspace(start, end, steps, base, dtype)", where="", tags=NONDIFF, shape_fn=lambda steps, dtype: ((steps,), dtype))
 op("_identity_matrix(n, m, dtype)", where="", tags=NONDIFF, shape_fn=lambda n, m, dtype: ((n, m), dtype))
-op("_tril_indices(rows, columns, offset, dtype)", where="", tags=NONDIFF)
-op("_triu_indices(rows, columns, offset, dtype)", where="", tags=NONDIFF)
+op(
+    "_tril_indices(rows, columns, offset, dtype)",
+    where="",
+    tags=NONDIFF,
+    shape_fn=lambda rows, columns, offset, dtype: ((2, tril_size(rows, columns, offset)), dtype),
+)
+op(
+    "_triu_indices(rows, columns, offset, dtype)",
+    where="",
+    tags=NONDIFF,
+    shape_fn=lambda rows, columns, offset, dtype: ((2, rows * columns - tril_size(rows, columns, offset - 1)), dtype),
+)
 
 
 # --- arguments ------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from .._dispatch.kernel_recorder import record_constant
 from .._dispatch.public_functions import torch
 from .._dispatch.shape_and_value_checks import check_new_size, set_requires_grad
 from .._dispatch.shapes import tril_size
-from .._dispatch.type_promotion import check_int64
+from .._dispatch.type_promotion import cast_scalar, check_int64
 from .._types.dtypes import bool_, complex128, float64, get_default_dtype, int32, int64
 from .creation import (
     _TAIL,
@@ -25,16 +25,21 @@ from .creation import (
     _to_python_number,
     _write_into_out,
 )
+from .node_graphs import cartesian_product_graph, combinations_graph, grids_graph, vander_graph
 
 
-def _check_range(start, end, step):
+def _check_range(start, end, step, dtype):
     start, end, step = (check_int64(_to_python_number(value)) for value in (start, end, step))
-    if step == 0:
+    if not (step > 0 or step < 0):
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):
         raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
     if (step > 0 and end < start) or (step < 0 and end > start):
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if dtype is int64 and not math.isfinite(step):
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
+    if abs((end - start) / step) >= 2**63:
+        raise RuntimeError("invalid size, possible overflow?")
     return start, end, step
 
 
@@ -77,7 +82,7 @@ def arange(F, start, end, step, out, dtype, device, requires_grad):
     )
     if dtype is bool_ or dtype.category == 3:
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtype.scalar_name}'")
-    start, end, step = _check_range(start, end, step)
+    start, end, step = _check_range(start, end, step, dtype)
     if dtype is int64:
         start, end, step = int(start), int(end), int(step)
         if step == 0:
@@ -123,9 +128,9 @@ def range_(F, start, end, step, out, dtype, device, requires_grad):
     )
     if end is None:
         start, end = 0, start
-    start, end, step = _check_range(start, end, step)
-    count = math.floor((end - start) / step) + 1
     dtype = _out_dtype(out, dtype, dtype or get_default_dtype())
+    start, end, step = _check_range(start, end, step, dtype)
+    count = math.floor((end - start) / step) + 1
     made = F.add_alpha(F.mul(F.arange(count, dtype=dtype, device=_resolve_device(device, out)), step), start)
     if out is not None:
         return _write_into_out(REGISTRY["range"], made, out)
@@ -158,6 +163,10 @@ def _create_spaced(name: str, kernel: str, start, end, steps, more, out, dtype, 
     if any(isinstance(v, call.Tensor) and v._tl_level is not None for v in (start, end, *more)):
         return _create_spaced_batch(name, start, end, int(steps), more, asked)
     start, end, dtype = _check_endpoints(name, start, end, asked)
+    if dtype is bool_:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
+    if dtype.category == 1:
+        start, end = cast_scalar(start, dtype), cast_scalar(end, dtype)
     more = [_to_python_number(v) for v in more]
     place = _resolve_device(device, out)
     made = call.create_tensor(kernel, start, end, int(steps), *more, dtype, device=place, requires_grad=requires_grad)
@@ -351,7 +360,7 @@ def _flatten_tensor_list(tensors) -> list:
     return list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
 
 
-@composite("meshgrid(*tensors, indexing=None)", where="torch", out=Out(supported=False))
+@composite("meshgrid(*tensors, indexing=None)", where="torch", out=Out(supported=False), node_name=grids_graph)
 def meshgrid(F, tensors, indexing):
     """Returns the coordinates of the grid that vectors span.
 
@@ -383,6 +392,8 @@ def meshgrid(F, tensors, indexing):
             )
         if t.dtype is not tensors[0].dtype:
             raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+        if t.device != tensors[0].device:
+            raise RuntimeError("meshgrid expects all tensors to have the same device")
     if indexing is None:
         warnings.warn(
             "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
@@ -405,7 +416,7 @@ def _check_vectors(tensors) -> None:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
 
 
-@composite("cartesian_prod(*tensors)", where="torch", out=Out(supported=False))
+@composite("cartesian_prod(*tensors)", where="torch", out=Out(supported=False), node_name=cartesian_product_graph)
 def cartesian_prod(F, tensors):
     """Returns the Cartesian product of vectors, a combination a row.
 
@@ -429,7 +440,7 @@ def cartesian_prod(F, tensors):
     return F.stack([F.reshape(g, (-1,)) for g in F.meshgrid(*tensors, indexing="ij")], 1)
 
 
-@composite("combinations(Tensor input, r=2, with_replacement=False)", where="torch")
+@composite("combinations(Tensor input, r=2, with_replacement=False)", where="torch", node_name=combinations_graph)
 def combinations(F, input, r, with_replacement):
     """Returns the combinations of a vector's elements, a combination a row.
 
@@ -459,7 +470,7 @@ def combinations(F, input, r, with_replacement):
     return F.reshape(F.index_select(input, 0, places), (len(picks) // r, r))
 
 
-@composite("vander(Tensor x, N=None, increasing=False)", where="torch")
+@composite("vander(Tensor x, N=None, increasing=False)", where="torch", node_name=vander_graph)
 def vander(F, x, N, increasing):
     """Returns a Vandermonde matrix: the powers of each element of a vector in a row.
 

@@ -8,8 +8,10 @@ from torchlite._dispatch import composite, op
 from torchlite._dispatch.shape_and_value_checks import min_and_max
 from torchlite._types.dtypes import int64, uint8
 
+from .._dispatch.autograd_graph import edge_shape
 from .activation import require_float
 from .loss import apply_reduction, reduction_of
+from .node_graphs import nll_loss_graph
 
 
 def _class_dim(x):
@@ -63,6 +65,12 @@ def _cross_entropy_shape_fn(input, target, weight, reduction):
     return [(target.shape if reduction == "none" else (), input.dtype), (target.shape, input.dtype)]
 
 
+def _cross_entropy_graph(node):
+    """PyTorch takes the loss of log-probabilities."""
+    shape = edge_shape(node._edges[0])
+    return nll_loss_graph(len(shape), "none" if node._shape else "mean", "LogSoftmaxBackward0(input)")
+
+
 op(
     "_cross_entropy_backward(Tensor grad, Tensor input, Tensor target, Tensor? weight, Tensor lse, ignore_index, "
     "reduction)",
@@ -80,6 +88,7 @@ op(
         )
     },
     aux_outputs=True,
+    node_name=_cross_entropy_graph,
 )
 
 
@@ -137,6 +146,7 @@ def _negative_log_likelihood(F, input, target, weight, ignore_index, reduction):
     "nll_loss(Tensor input, Tensor target, Tensor? weight=None, size_average=None, ignore_index=-100, reduce=None, "
     "reduction='mean')",
     where="nn.functional",
+    node_name=lambda call: nll_loss_graph(call.ndim("input"), call["reduction"], "input"),
 )
 def nll_loss(F, input, target, weight, size_average, ignore_index, reduce, reduction):
     r"""Computes the negative log-likelihood of classes.

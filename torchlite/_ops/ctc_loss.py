@@ -4,6 +4,8 @@ from torchlite._dispatch import composite
 from torchlite._dispatch.shape_and_value_checks import min_and_max
 from torchlite._types.dtypes import int64
 
+from .node_graphs import ctc_loss_graph
+
 LOG_ZERO = -1e30  # the log of a probability of zero, finite so that differences of two of them are not NaN
 
 
@@ -144,8 +146,9 @@ def ctc_loss_by_name(F, log_probs, targets, input_lengths, target_lengths, blank
 
 @composite(
     "ctc_loss(Tensor log_probs, Tensor targets, Tensor|Number input_lengths, Tensor|Number target_lengths, blank=0, "
-    "reduction=1, zero_infinity=False)",
+    "reduction=0, zero_infinity=False)",
     where="torch",
+    node_name=ctc_loss_graph,
 )
 def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
     """Computes the connectionist temporal classification loss (Graves et al., 2006).
@@ -166,7 +169,7 @@ def ctc_loss(F, log_probs, targets, input_lengths, target_lengths, blank, reduct
     Example:
         >>> log_probs = torch.tensor([[[0.5, 0.5]]]).log()
         >>> torch.ctc_loss(log_probs, torch.tensor([[1]]), torch.tensor([1]), torch.tensor([1]))
-        tensor(0.6931)
+        tensor([0.6931])
 
     See also:
         `torch.nn.CTCLoss`.

@@ -41,6 +41,7 @@ op(
     doc="Dropout of a contiguous input with 0 < p < 1. What it remembers for backward is the kernel's affair: here "
     "the factors.",
     aux_outputs=True,
+    node_name="MulBackward0(input, -)",
 )
 
 
@@ -310,7 +311,7 @@ _make_channel_dropout("dropout2d", 2, (3, 4))
 _make_channel_dropout("dropout3d", 3, (4, 5))
 
 
-@composite("native_dropout(Tensor input, p, train)", where="torch")
+@composite("native_dropout(Tensor input, p, train)", where="torch", node_name="NativeDropoutBackward0(input)")
 def native_dropout(F, input, p, train):
     """Drops elements, and returns the mask of those that stay.
 
@@ -355,4 +356,5 @@ op(
         >>> torch.native_dropout_backward(torch.ones(2), torch.tensor([True, False]), 2.0)
         tensor([2., 0.])
     """,
+    node_name="NativeDropoutBackwardBackward0(grad_output, -)",
 )

@@ -80,7 +80,11 @@ op(
 )
 
 
-@composite("embedding_renorm_(Tensor input, Tensor indices, max_norm, norm_type=2.0)", where="torch")
+@composite(
+    "embedding_renorm_(Tensor input, Tensor indices, max_norm, norm_type=2.0)",
+    where="torch",
+    node_name="EmbeddingRenormBackward0(input)",
+)
 def embedding_renorm_(F, input, indices, max_norm, norm_type):
     """Scales rows of a matrix in place to at most a maximal norm.
 
@@ -189,6 +193,7 @@ def _max_of_bags(F, rows, bag, counts):
     "Tensor? per_sample_weights=None, include_last_offset=False, padding_idx=None)",
     where="torch",
     alias="torch._embedding_bag torch._embedding_bag_forward_only",
+    node_name="EmbeddingBagBackward0(weight, per_sample_weights)",
 )
 def embedding_bag(
     F, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx

@@ -128,9 +128,17 @@ def _trim_or_pad(F, x, dims, sizes):
     for d, n in zip(dims, sizes, strict=True):
         if n < x.shape[d]:
             x = F.narrow(x, d, 0, n)
-        elif n > x.shape[d]:
-            x = F.cat([x, x.new_zeros(_with_size(x.shape, d, n - x.shape[d]))], d)
-    return x
+    longer = any(n > x.shape[d] for d, n in zip(dims, sizes, strict=True))
+    return F._pad_with_zeros(x, tuple(dims), tuple(sizes)) if longer else x
+
+
+@composite("_pad_with_zeros(Tensor input, dims, sizes)", where="", node_name="ConstantPadNdBackward0(input)")
+def _pad_with_zeros(F, input, dims, sizes):
+    """Padded at the end to at least `sizes`."""
+    for d, n in zip(dims, sizes, strict=True):
+        if n > input.shape[d]:
+            input = F.cat([input, input.new_zeros(_with_size(input.shape, d, n - input.shape[d]))], d)
+    return input
 
 
 def _dims_and_sizes(x, s, dim):
@@ -381,9 +389,11 @@ def _ihfft_nd(F, name, x, s, dim, norm):
     x = _as_float(F, x)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
-    half = F._fft_r2c_core(
-        _trim_or_pad(F, x, dims, sizes), dims[-1:], _normalization_scale(norm, False, math.prod(sizes)), True
-    ).conj()
+    half = F.conj_physical(
+        F._fft_r2c_core(
+            _trim_or_pad(F, x, dims, sizes), dims[-1:], _normalization_scale(norm, False, math.prod(sizes)), True
+        )
+    )
     return F._fft_c2c_core(half, dims[:-1], 1.0, False) if len(dims) > 1 else half
 
 

@@ -15,6 +15,7 @@ from torchlite._dispatch import NONDIFF, op
 from torchlite._dispatch.autograd_graph import AutogradMeta
 from torchlite._dispatch.call import check_before_write
 from torchlite._dispatch.dispatch_state import GLOBALS, recording
+from torchlite._dispatch.numpy_errors import run_quietly
 from torchlite._dispatch.public_functions import torch
 from torchlite._tensor import Parameter, Tensor
 from torchlite._types.dtypes import float32
@@ -236,7 +237,7 @@ class Plan:
         for pack, grads in zip(self.packs, gradients, strict=True):
             found = pack.states
             kernel = getattr(self.table if pack.size < GLOBALS["LARGE"] else self.table.large, name)
-            kernel(pack.raws, grads, *[found.get(state) for state in states], pack.cache, *options)
+            run_quietly(kernel, pack.raws, grads, *[found.get(state) for state in states], pack.cache, *options)
         self._count_changes()
 
     def counted(self, found_inf=None):

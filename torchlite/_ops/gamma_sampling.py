@@ -272,6 +272,7 @@ op(
     >>> torch._standard_gamma_grad(torch.tensor([1.0]), torch.tensor([0.0001]))
     tensor([0.0010])
     """,
+    node_name="StandardGammaGradBackward0(input)",
 )
 op(
     "_dirichlet_grad(Tensor x, Tensor alpha, Tensor total)",

@@ -10,6 +10,7 @@ from torchlite._dispatch.shapes import broadcast_shapes, wrap_dim
 from .._types.dtypes import bool_, int64
 from ._gradient_helpers import copy_if_aliased
 from .indexing import _raw_index as raw_index
+from .node_graphs import repeat_interleave_graph
 
 
 def _same_shape_and_dtype(input, **_):
@@ -317,6 +318,7 @@ op(
     out=Out("same"),
     overlap=Overlap(operands="target"),
     numbers={"src": False, "value": False},
+    node_name=lambda node: "ScatterBackward1(input)" if getattr(node, "_shown", "") else "ScatterBackward0",
 )
 
 
@@ -622,6 +624,7 @@ op(
     layout=memory_layout.like_first,
     overlap=Overlap("deprecated", "target", example="tensor[mask] = scalar"),
     numbers={"value": False},
+    node_name=lambda node: "IndexFillBackward0(input)" if getattr(node, "_shown", "") else "IndexFillBackward1",
 )
 
 
@@ -630,6 +633,7 @@ op(
     tags=INPLACE,
     out=Out("same"),
     overlap=Overlap(operands="target"),
+    node_name="IndexReduceBackward0(input, source)",
 )
 def index_reduce(F, input, dim, index, source, reduce, include_self):
     """Returns the input with slices reduced into those at given indices along a dimension.
@@ -673,7 +677,9 @@ op("_repeat_interleave_indices(Tensor repeats)", where="", tags=NONDIFF)
 
 
 @composite(
-    "repeat_interleave(Tensor input, repeats=None, dim=None, *, output_size=None)", layout=memory_layout.contiguous
+    "repeat_interleave(Tensor input, repeats=None, dim=None, *, output_size=None)",
+    layout=memory_layout.contiguous,
+    node_name=repeat_interleave_graph,
 )
 def repeat_interleave(F, input, repeats, dim, output_size):
     """Repeats each element, or each slice along a dimension, one after the other.
@@ -695,6 +701,8 @@ def repeat_interleave(F, input, repeats, dim, output_size):
         `torch.Tensor.repeat`, `torch.tile`.
     """
     if repeats is None:
+        if dim is not None:
+            raise TypeError("repeat_interleave() received an invalid combination of arguments: `dim` without `repeats`")
         index = F._repeat_interleave_indices(input)
         return _check_output_size(index, output_size, 0)
     if dim is None:
@@ -805,7 +813,10 @@ op(
 )
 
 
-@composite("as_strided_scatter(Tensor input, Tensor src, size, stride, storage_offset=None)")
+@composite(
+    "as_strided_scatter(Tensor input, Tensor src, size, stride, storage_offset=None)",
+    node_name="AsStridedScatterBackward0(input, src)",
+)
 def as_strided_scatter(F, input, src, size, stride, storage_offset):
     """Returns a copy of the input with another tensor in place of a strided view.
 

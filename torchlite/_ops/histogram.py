@@ -5,8 +5,10 @@ import math
 
 from torchlite._dispatch import NONDIFF, Out, Overlap, composite, memory_layout, op
 from torchlite._dispatch.shapes import wrap_dims
+from torchlite._types.dtypes import _C_NAMES
 
 from ._gradient_helpers import make_missing_derivative_formula, to_named_tuple
+from .node_graphs import trapezoid_graph
 
 op(
     "histc(Tensor input, bins=100, min=0, max=0)",
@@ -93,6 +95,27 @@ def _histogram_edges(F, column, bins, limits):
     return F.cat([inner, F._new_full(column, (1,), high)], 0)
 
 
+def _check_histogram_dtypes(input, bins, weight):
+    """The errors for elements that are neither float32 nor float64, and for edges or weights of another dtype."""
+    name, given = input.dtype.scalar_name, [b for b in bins if hasattr(b, "_tl_array")]
+    wanted = _C_NAMES.get(input.dtype.name, input.dtype.name)
+    if not given and input.dtype.name not in ("float32", "float64"):
+        raise NotImplementedError(f"\"histogramdd\" not implemented for '{name}'")
+    for i, edges in enumerate(given):
+        if edges.dtype is not input.dtype:
+            raise RuntimeError(
+                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
+                f"{wanted} and bins for dimension {i} with dtype {_C_NAMES.get(edges.dtype.name, edges.dtype.name)}"
+            )
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same "
+            f"dtype, but got input({wanted}), and weight({_C_NAMES.get(weight.dtype.name, weight.dtype.name)})"
+        )
+    if input.dtype.name not in ("float32", "float64"):
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{name}'")
+
+
 def _to_density(F, hist, edges):
     volume = None
     for i, e in enumerate(edges):
@@ -101,12 +124,14 @@ def _to_density(F, hist, edges):
     return hist / (hist.sum() * volume)
 
 
-@composite("histogram(Tensor input, bins, *, range=None, weight=None, density=False)", outputs=("hist", "bin_edges"))
+@composite(
+    "histogram(Tensor input, bins=100, *, range=None, weight=None, density=False)", outputs=("hist", "bin_edges")
+)
 def histogram(F, input, bins, range, weight, density):
     """Counts the elements in bins.
 
     Args:
-        bins: The number of bins of equal width, or a tensor of the ascending edges.
+        bins: The number of bins of equal width, or a tensor of the ascending edges. Default: 100.
         range: The bounds of bins of equal width. Default: the input's.
         weight: The weight of each element. Default: 1.
         density: Whether the result is a probability density. Default: ``False``.
@@ -121,6 +146,7 @@ def histogram(F, input, bins, range, weight, density):
     See also:
         `torch.histogramdd`, `torch.histc`.
     """
+    _check_histogram_dtypes(input, [bins], weight)
     flat = input.reshape(-1)
     edges = [_histogram_edges(F, flat.detach(), bins, range)]
     hist = F._histogram_counts(flat.reshape(-1, 1), edges, weight)
@@ -128,7 +154,7 @@ def histogram(F, input, bins, range, weight, density):
 
 
 @composite(
-    "histogramdd(Tensor input, bins, *, range=None, weight=None, density=False)",
+    "histogramdd(Tensor input, bins, range=None, weight=None, density=False)",
     where="torch",
     outputs=("hist", "bin_edges"),
 )
@@ -157,6 +183,7 @@ def histogramdd(F, input, bins, range, weight, density):
     each = [bins] * columns if isinstance(bins, int) else list(bins)
     if len(each) != columns:
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
+    _check_histogram_dtypes(input, each, weight)
     points = input.reshape(-1, columns)
     limits = [None] * columns if range is None else [(range[2 * i], range[2 * i + 1]) for i in builtins.range(columns)]
     edges = [_histogram_edges(F, points[:, i].detach(), b, limits[i]) for i, b in enumerate(each)]
@@ -217,7 +244,9 @@ def _trapezoids(F, y, x, dx, dim, name):
     return pairs * _sample_spacing(F, y, x, dx, dim, name) / 2
 
 
-@composite("trapezoid(Tensor y, x=None, *, dx=None, dim=-1)", where="torch", alias="trapz")
+@composite(
+    "trapezoid(Tensor y, x=None, *, dx=None, dim=-1)", where="torch", alias="trapz", node_name=trapezoid_graph(False)
+)
 def trapezoid(F, y, x, dx, dim):
     """Computes an integral by the trapezoidal rule.
 
@@ -236,10 +265,18 @@ def trapezoid(F, y, x, dx, dim):
     """
     if y.ndim and y.shape[dim] == 0:
         return F.sum(y / 2, dim)
+    if x is None and y.ndim and not isinstance(dx, type(y)):
+        ends = F.narrow(y, dim, 0, 1) + F.narrow(y, dim, y.shape[dim] - 1, 1)
+        return (F.sum(y, dim) - F.sum(ends, dim) / 2) * (1 if dx is None else dx)
     return F.sum(_trapezoids(F, y, x, dx, dim, "trapezoid"), dim)
 
 
-@composite("cumulative_trapezoid(Tensor y, x=None, *, dx=None, dim=-1)", where="torch", layout=memory_layout.contiguous)
+@composite(
+    "cumulative_trapezoid(Tensor y, x=None, *, dx=None, dim=-1)",
+    where="torch",
+    layout=memory_layout.contiguous,
+    node_name=trapezoid_graph(True),
+)
 def cumulative_trapezoid(F, y, x, dx, dim):
     """Computes the running integral by the trapezoidal rule.
 

@@ -10,36 +10,24 @@ from .._dispatch import KEEPS_DTYPE, LEAF, MODE, REGISTRY, VIEW, Overlap, call, 
 from .._dispatch.autograd_graph import bump_version
 from .._dispatch.backend import owner_of
 from .._dispatch.callbacks import CALLBACKS
-from .._dispatch.dispatch_state import GLOBALS
+from .._dispatch.dispatch_state import GLOBALS, OVERRIDES
 from .._dispatch.error_translation import ARGUMENT_ERRORS, filter_traceback
-from .._dispatch.memory_overlap import check_in_place, has_internal_overlap
+from .._dispatch.interceptors import call_override
+from .._dispatch.memory_overlap import check_in_place, has_internal_overlap, has_leaf_base
 from .._dispatch.node_names import saved_argument
 from .._dispatch.op_record import INPLACE
 from .._dispatch.tracing import TRACES, trace_method
 from .._dispatch.type_promotion import cast_scalar
 from .._tensor import Tensor
 from .._types.dtypes import bool_, int64
-
-
-def _getitem_node_name(node):
-    """The last step of an index: an integer selects, a slice slices."""
-    index = saved_argument(node, "index")
-    items = index if isinstance(index, tuple) else (index,)
-    if items == (slice(None),):
-        return "SliceBackward0"
-    steps = [item for item in items if item is not ... and item != slice(None)]
-    if not steps:
-        return "AliasBackward0"
-    last = steps[-1]
-    return "UnsqueezeBackward0" if last is None else "SliceBackward0" if isinstance(last, slice) else "SelectBackward0"
-
+from .node_graphs import index_graph
 
 slice_index = op(
     "_slice_index(Tensor input, index)",
     where="",
     tags=VIEW | KEEPS_DTYPE,
     vjp={"input": lambda F, g, input_shape, index: F._slice_index_backward(g, input_shape, index)},
-    node_name=_getitem_node_name,
+    node_name=index_graph,
 )
 op(
     "_slice_index_backward(Tensor input, shape, index)",
@@ -102,10 +90,18 @@ def _getitem_copy(tensor: Tensor, index):
     return _getitem_copy(tensor, index)
 
 
+def _override(name: str, *args):
+    """The result of `__torch_function__` of a tensor, of one in its index, or of a value; else NotImplemented."""
+    index = args[1] if args[1].__class__ in (tuple, list) else (args[1],)
+    return call_override(getattr(Tensor, name), args, None, (args[0], *index, *args[2:]))
+
+
 def getitem(tensor: Tensor, index):
     """x[index]."""
     try:
         if TRACES and (found := trace_method("__getitem__", tensor, index)) is not NotImplemented:
+            return found
+        if OVERRIDES and (found := _override("__getitem__", tensor, index)) is not NotImplemented:
             return found
         cls = index.__class__
         if (cls is int or cls is slice and index.step is None) and tensor._tl_array.ndim:
@@ -126,6 +122,8 @@ def setitem(tensor: Tensor, index, value) -> None:
     """x[index] = value."""
     try:
         if TRACES and trace_method("__setitem__", tensor, index, value) is not NotImplemented:
+            return
+        if OVERRIDES and _override("__setitem__", tensor, index, value) is not NotImplemented:
             return
         cls = index.__class__
         if (cls is int or cls is slice and index.step is None) and tensor._tl_array.ndim:
@@ -179,7 +177,7 @@ def _write_by_kernel_only(target: Tensor, index: tuple, value) -> bool:
         or target.__class__ not in _PLAIN_TENSOR_CLASSES
         or target._tl_signs
         or MODE.grad
-        and target._tl_node is not None
+        and (target._tl_node is not None or target._tl_meta is not None and has_leaf_base(target))
     ):
         return False
     write = getattr(target._tl_kernels, "_setitem_", None)  # an in-place kernel, which a backend may lack
@@ -262,7 +260,8 @@ def _as_tuple(index):
 
 
 def _check_index_count(tensor, items):
-    used = len(items) - items.count(None) - items.count(...)
+    ellipses = items.count(...)
+    used = len(items) - items.count(None) - ellipses
     if used and not tensor._tl_array.ndim:
         raise IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert "
@@ -270,7 +269,7 @@ def _check_index_count(tensor, items):
         )
     if used > tensor._tl_array.ndim:
         raise IndexError(f"too many indices for tensor of dimension {tensor._tl_array.ndim}")
-    return items
+    return items if ellipses < 2 else tuple(_expand_ellipsis(tensor, list(items)))
 
 
 def _is_mask(item) -> bool:
@@ -331,11 +330,15 @@ def _expand_ellipsis(tensor, items):
     if used > ndim:
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
     places = [p for p, i in enumerate(items) if i is Ellipsis]
-    if len(places) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
-    if places:
-        return items[: places[0]] + [slice(None)] * (ndim - used) + items[places[0] + 1 :]
-    return items
+    if not places:
+        return items
+    after = [i for i in items[places[0] + 1 :] if i is not Ellipsis]
+    # Each ellipsis stands for as many dimensions as the index leaves: no dimension is left for an item behind a second.
+    if len(places) > 1 and ndim > used and items[places[1] + 1 :] != [Ellipsis] * (len(items) - places[1] - 1):
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {2 * ndim - used})"
+        )
+    return items[: places[0]] + [slice(None)] * (ndim - used) + after
 
 
 def _raw_index(tensor, item):

@@ -12,6 +12,7 @@ from .._dispatch.memory_overlap import (
     check_in_place,
     check_no_internal_overlap,
     has_internal_overlap,
+    has_leaf_base,
     has_partial_overlap,
 )
 from .._dispatch.shape_and_value_checks import check_new_size
@@ -20,6 +21,7 @@ from .._dispatch.type_promotion import cast_scalar
 from .._tensor.nested_sequences import numbers_to_array
 from .._types.layouts import channels_last, channels_last_3d, contiguous_format
 from ._gradient_helpers import make_missing_derivative_formula
+from .node_graphs import number_or_tensor
 
 
 def _copy_rule(input, src):
@@ -38,6 +40,7 @@ _copy = CALLBACKS.copy = op(
     shape_fn=_copy_rule,
     vjp={"input": lambda F, g: F._zeros_like(g), "src": lambda F, g, src_dtype: F.to(g, src_dtype)},
     overlap=Overlap("same_view"),
+    node_name="CopyBackwards",
 )
 _fill = op(
     "_fill(Tensor input, Tensor|Number value)",
@@ -67,7 +70,7 @@ def _fill_by_kernel(input, value):
     if (
         fill is None
         or input._tl_signs
-        or (MODE.grad and input._tl_node is not None)
+        or (MODE.grad and (input._tl_node is not None or has_leaf_base(input)))
         or not isinstance(value, (int, float))
     ):
         return call.run_in_place(_fill, (input, value), {})
@@ -76,7 +79,7 @@ def _fill_by_kernel(input, value):
     return input
 
 
-@composite("copy_(Tensor input, src, non_blocking=False)", where="Tensor")
+@composite("copy_(Tensor input, src, non_blocking=False)", where="Tensor", kwarg_aliases={"other": "src", "x2": "src"})
 def copy_(F, input, src, non_blocking):
     """Copies the elements of another tensor into this one, broadcast and converted.
 
@@ -105,7 +108,7 @@ def copy_(F, input, src, non_blocking):
         copy is not None
         and src._tl_kernels is input._tl_kernels
         and not input._tl_signs
-        and (not MODE.grad or input._tl_node is src._tl_node is None)
+        and (not MODE.grad or input._tl_node is src._tl_node is None and not has_leaf_base(input))
     ):
         ours, theirs = input._tl_array, src._tl_array
         if (ours.base is not None or theirs.base is not None) and (
@@ -113,7 +116,7 @@ def copy_(F, input, src, non_blocking):
         ):
             check_in_place(_copy, [input, src])
         try:
-            copy(input._tl_array, src._tl_array)
+            call.GLOBALS["quiet_run"](copy, input._tl_array, src._tl_array)
         except ARGUMENT_ERRORS:  # the op itself raises PyTorch's error
             return call.run_in_place(_copy, (input, src), {})
         bump_version(input)
@@ -121,7 +124,11 @@ def copy_(F, input, src, non_blocking):
     return call.run_in_place(_copy, (input, src if src._tl_kernels is input._tl_kernels else src.to(input.device)), {})
 
 
-@composite("fill_(Tensor input, value)", where="torch Tensor")
+@composite(
+    "fill_(Tensor input, value)",
+    where="torch Tensor",
+    node_name=number_or_tensor("value", "FillBackward2(input)", "FillBackward3(input, value)"),
+)
 def fill_(F, input, value):
     """Sets all elements to a value.
 
@@ -154,7 +161,7 @@ def fill_(F, input, value):
     return _fill_by_kernel(input, value)
 
 
-@composite("zero_(Tensor input)", where="torch Tensor")
+@composite("zero_(Tensor input)", where="torch Tensor", node_name="ZeroBackward0(input)")
 def zero_(F, input):
     """Sets all elements to zero.
 
@@ -171,7 +178,7 @@ def zero_(F, input):
     return _fill_by_kernel(input, 0)
 
 
-@composite("fill_diagonal_(Tensor input, fill_value, wrap=False)", where="Tensor")
+@composite("fill_diagonal_(Tensor input, fill_value, wrap=False)", where="Tensor", node_name="CopySlices(input)")
 def fill_diagonal_(F, input, fill_value, wrap):
     """Sets the elements of the main diagonal to a value.
 
@@ -214,7 +221,7 @@ def resize_(F, input, size, memory_format):
     See also:
         `torch.reshape`.
     """
-    if input.requires_grad:
+    if input.requires_grad and not MODE.inference:
         raise RuntimeError("cannot resize variables that require grad")
     from .._tensor.storage import set_geometry
 
@@ -356,6 +363,12 @@ def equal(F, input, other):
     return tuple(input.shape) == tuple(other.shape) and bool(F.all(F.eq(input, other)))
 
 
+def _squeeze_in_place_graph(call):
+    """`squeeze_` has an overload for a dimension and one for several."""
+    dim = call["dim"]
+    return f"SqueezeBackward{3 if dim is None else 5 if isinstance(dim, (tuple, list)) else 4}(input)"
+
+
 def _make_in_place_view(name, schema, doc, where="Tensor"):
     def set_view_geometry(F, input, *args):
         if call.GLOBALS["WRITE_CHECKS"]:
@@ -372,9 +385,9 @@ def _make_in_place_view(name, schema, doc, where="Tensor"):
         return input
 
     set_view_geometry.__doc__ = doc
-    composite(f"{schema[: schema.index('(')]}_(Tensor input{schema[schema.index('(') + 1 :]}", where=where)(
-        set_view_geometry
-    )
+    schema = f"{schema[: schema.index('(')]}_(Tensor input{schema[schema.index('(') + 1 :]}"
+    graph = _squeeze_in_place_graph if name == "squeeze" else f"{name.title()}Backward1(input)"
+    composite(schema, where=where, node_name=graph)(set_view_geometry)
 
 
 _IN_PLACE_DOC = """Gives the tensor the shape and strides of the view that `{name}` returns.
@@ -418,7 +431,7 @@ _make_in_place_transpose("swapaxes")
 _make_in_place_transpose("swapdims")
 
 
-@composite("t_(Tensor input)", where="Tensor")
+@composite("t_(Tensor input)", where="Tensor", node_name="TBackward1(input)")
 def t_(F, input):
     """Transposes the matrix in place; the memory stays as it is.
 
@@ -444,7 +457,11 @@ def t_(F, input):
     return F.transpose_(input, 0, input.ndim - 1) if input.ndim else input
 
 
-@composite("as_strided_(Tensor input, size, stride, storage_offset=None)", where="torch Tensor")
+@composite(
+    "as_strided_(Tensor input, size, stride, storage_offset=None)",
+    where="torch Tensor",
+    node_name="AsStridedBackward1(input)",
+)
 def as_strided_(F, input, size, stride, storage_offset):
     """Sets the tensor's sizes, strides and storage offset on its memory.
 

@@ -5,6 +5,7 @@ transfers.
 import math
 
 from .._dispatch import MODE, NONDIFF, UNINITIALIZED, VIEW, Out, Overlap, call, composite, memory_layout, op, table_of
+from .._dispatch.autograd_graph import TRANSPARENT
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.error_translation import filter_traceback
 from .._dispatch.node_names import saved_argument
@@ -75,11 +76,15 @@ op(
     where="",
     composite=memory_layout.with_strides,
     vjp={"input": lambda F, g: g},
+    node_name=TRANSPARENT,
 )
 # The input itself: how the engine ties a tensor to the history of another.
 op("_identity(Tensor input)", where="", vjp={"input": lambda F, g: g})
 _moved = op(
-    "_device_copy(Tensor input, where, source)", where="", vjp={"input": lambda F, g, source: F._move(g, source)}
+    "_device_copy(Tensor input, where, source)",
+    where="",
+    vjp={"input": lambda F, g, source: F._move(g, source)},
+    node_name="ToCopyBackward0",
 )
 
 

@@ -9,6 +9,8 @@ from torchlite._dispatch.public_functions import torch
 from torchlite._dispatch.shapes import broadcast_shapes, wrap_dim
 from torchlite._types.dtypes import int64
 
+from .node_graphs import at_least_graph, stacked_graph
+
 # --- parts -----------------------------------------------------------------------
 
 op(
@@ -104,6 +106,7 @@ op(
 
 @composite(
     "split(Tensor input, split_size_or_sections=None, dim=0, *, split_size=None)",
+    kwarg_aliases={"tensor": "input"},
     out=Out(supported=False),
     keywords_from=2,
 )
@@ -144,7 +147,10 @@ def split(F, input, split_size_or_sections, dim, split_size):
     return F.split_with_sizes(input, (step,) * (count - 1) + (size - step * (count - 1),), dim)
 
 
-@composite("chunk(Tensor input, chunks, dim=0)")
+@composite(
+    "chunk(Tensor input, chunks, dim=0)",
+    node_name=lambda call: f"Split{'' if call['input'][0][call['dim']] else 'WithSizes'}Backward0(input)",
+)
 def chunk(F, input, chunks, dim):
     """Returns at most `chunks` parts of equal size, as views.
 
@@ -440,7 +446,7 @@ def atleast_1d(F, tensors):
     return _apply_to_each_tensor(_to_1d, tensors)
 
 
-@composite("atleast_2d(*tensors)", where="torch", out=Out(supported=False))
+@composite("atleast_2d(*tensors)", where="torch", out=Out(supported=False), node_name=at_least_graph(2))
 def atleast_2d(F, tensors):
     """Returns tensors with at least two dimensions, as views; new dimensions come first.
 
@@ -457,7 +463,7 @@ def atleast_2d(F, tensors):
     return _apply_to_each_tensor(_to_2d, tensors)
 
 
-@composite("atleast_3d(*tensors)", where="torch", out=Out(supported=False))
+@composite("atleast_3d(*tensors)", where="torch", out=Out(supported=False), node_name=at_least_graph(3))
 def atleast_3d(F, tensors):
     """Returns tensors with at least three dimensions, as views; a matrix gets the new one last.
 
@@ -510,6 +516,7 @@ def hstack(F, tensors):
     alias="row_stack",
     out=Out(message="torch.cat(): input types can't be cast to the desired output type {got}", error=TypeError),
     overlap=Overlap(operands="none"),
+    node_name=stacked_graph(2),
 )
 def vstack(F, tensors):
     """Joins tensors along the first dimension; 1-d tensors are rows.
@@ -533,6 +540,7 @@ def vstack(F, tensors):
     where="torch",
     out=Out(message="torch.cat(): input types can't be cast to the desired output type {got}", error=TypeError),
     overlap=Overlap(operands="none"),
+    node_name=stacked_graph(3),
 )
 def dstack(F, tensors):
     """Joins tensors along the third dimension.
@@ -574,7 +582,7 @@ def column_stack(F, tensors):
     return F.cat(_reshape_each_for_stack("column_stack", tensors, lambda t: t.reshape(-1, 1) if t.ndim < 2 else t), 1)
 
 
-@composite("block_diag(*tensors)", where="torch", out=Out(supported=False))
+@composite("block_diag(*tensors)", where="torch", out=Out(supported=False), node_name="BlockDiagBackward0(tensors)")
 def block_diag(F, tensors):
     """Returns a matrix with the given ones along its diagonal and zeros elsewhere.
 

@@ -74,6 +74,7 @@ def _check_definite(name, info):
     where="linalg",
     outputs=("L", "info"),
     layout=memory_layout.f_contiguous_outputs(0),
+    node_name="LinalgCholeskyExBackward0(input)",
 )
 def linalg_cholesky_ex(F, A, upper, check_errors):
     """Computes the Cholesky factors of Hermitian positive-definite matrices, and reports failures.
@@ -101,7 +102,12 @@ def linalg_cholesky_ex(F, A, upper, check_errors):
     return to_named_tuple("linalg_cholesky_ex", (F.conj(lower.mT) if upper else lower, info))
 
 
-@composite("linalg_cholesky(Tensor input, *, upper=False)", where="linalg", layout=memory_layout.f_contiguous)
+@composite(
+    "linalg_cholesky(Tensor input, *, upper=False)",
+    where="linalg",
+    layout=memory_layout.f_contiguous,
+    node_name="LinalgCholeskyExBackward0(input)",
+)
 def linalg_cholesky(F, A, upper):
     r"""Computes the Cholesky factors of Hermitian positive-definite matrices.
 
@@ -133,7 +139,10 @@ def linalg_cholesky(F, A, upper):
 
 
 @composite(
-    "cholesky(Tensor input, upper=False)", layout=memory_layout.f_contiguous, overlap=Overlap(operands="partial")
+    "cholesky(Tensor input, upper=False)",
+    layout=memory_layout.f_contiguous,
+    overlap=Overlap(operands="partial"),
+    node_name="CholeskyBackward0(input)",
 )
 def cholesky(F, input, upper):
     """Computes the Cholesky factors of matrices. Deprecated: use `torch.linalg.cholesky`.
@@ -161,6 +170,7 @@ def cholesky(F, input, upper):
     layout=memory_layout.f_contiguous,
     out=CASTABLE_OUT,
     overlap=Overlap(operands="partial"),
+    node_name="CholeskySolveBackward0(input, L)",
 )
 def cholesky_solve(F, input, L, upper):
     """Solves linear systems from the Cholesky factors of their matrices.
@@ -219,6 +229,7 @@ def _check_regular(input):
     "cholesky_inverse(Tensor input, upper=False)",
     layout=memory_layout.f_contiguous,
     overlap=Overlap(operands="partial"),
+    node_name="CholeskyInverseBackward0(input)",
 )
 def cholesky_inverse(F, input, upper):
     """Computes the inverses of matrices from their Cholesky factors.
@@ -500,6 +511,7 @@ def linalg_householder_product(F, A, tau):
         "dtype {got}",
     ),
     overlap=Overlap(operands="partial"),
+    node_name="OrmqrBackward0(input, tau, other)",
 )
 def ormqr(F, input, tau, other, left, transpose):
     r"""Multiplies matrices by the products :math:`Q` of Householder reflectors.

@@ -95,6 +95,7 @@ def _lu_with_checks(F, name, A, pivot):
     outputs=("LU", "pivots", "info"),
     layout=memory_layout.f_contiguous_outputs(0),
     out=Out("same"),
+    node_name="LinalgLuFactorExBackward0(A)",
 )
 def linalg_lu_factor_ex(F, A, pivot, check_errors):
     """Computes LU decompositions in LAPACK's packed form, and reports singular matrices.
@@ -138,6 +139,7 @@ def _check_lu(name, info):
     outputs=("LU", "pivots"),
     layout=memory_layout.f_contiguous_outputs(0),
     out=Out("same"),
+    node_name="LinalgLuFactorExBackward0(A)",
 )
 def linalg_lu_factor(F, A, pivot):
     """Computes LU decompositions with row exchanges in LAPACK's packed form.
@@ -172,6 +174,7 @@ def linalg_lu_factor(F, A, pivot):
     outputs=("P", "L", "U"),
     layout=memory_layout.contiguous,
     out=Out("same"),
+    node_name="LinalgLuBackward0(A)",
 )
 def linalg_lu(F, A, pivot):
     """Computes LU decompositions with row exchanges.
@@ -207,6 +210,7 @@ def linalg_lu(F, A, pivot):
     where="torch",
     outputs=("P", "L", "U"),
     layout=memory_layout.contiguous,
+    node_name="LuUnpackBackward0(LU_data)",
 )
 def lu_unpack(F, LU_data, LU_pivots, unpack_data, unpack_pivots):
     """Unpacks the result of `torch.linalg.lu_factor` into three matrices.
@@ -244,7 +248,11 @@ def lu_unpack(F, LU_data, LU_pivots, unpack_data, unpack_pivots):
     return to_named_tuple("lu_unpack", (permutation, lower, LU_data[..., :k, :].triu()))
 
 
-@composite("lu(Tensor A, pivot=True, get_infos=False)", layout=memory_layout.f_contiguous_outputs(0))
+@composite(
+    "lu(Tensor A, pivot=True, get_infos=False)",
+    layout=memory_layout.f_contiguous_outputs(0),
+    node_name="LinalgLuFactorExBackward0(A)",
+)
 def lu(F, A, pivot, get_infos):
     """Computes LU decompositions in packed form. Deprecated: use `torch.linalg.lu_factor`.
 
@@ -274,6 +282,7 @@ def lu(F, A, pivot, get_infos):
     "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, left=True, adjoint=False)",
     where="linalg",
     layout=memory_layout.solve_left,
+    node_name="LinalgLuSolveBackward0(LU, B)",
 )
 def linalg_lu_solve(F, LU, pivots, B, left, adjoint):
     r"""Solves linear systems from the LU decompositions of their matrices.
@@ -325,6 +334,7 @@ def linalg_lu_solve(F, LU, pivots, B, left, adjoint):
     "lu_solve(Tensor input, Tensor LU_data, Tensor LU_pivots)",
     layout=memory_layout.f_contiguous,
     overlap=Overlap(operands="partial"),
+    node_name="LinalgLuSolveBackward0(LU_data, input)",
 )
 def lu_solve(F, input, LU_data, LU_pivots):
     """Solves linear systems from LU decompositions. Deprecated: use `torch.linalg.lu_solve`.

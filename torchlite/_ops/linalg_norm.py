@@ -4,7 +4,7 @@ from .._dispatch import INPLACE, Out, Overlap, composite, memory_layout, op
 from .._dispatch.public_functions import torch
 from .._dispatch.shape_and_value_checks import any_true
 from .._dispatch.shapes import broadcast_shapes, reduced_shape, wrap_dims
-from .._types.dtypes import complex64, complex128, float32, float64, int64
+from .._types.dtypes import complex64, complex128, float32, float64, int64, promote_types
 from ._gradient_helpers import keep_dims
 from ._linalg_common import (
     CASTABLE_OUT,
@@ -15,6 +15,7 @@ from ._linalg_common import (
     is_low,
     swap_last_dims,
 )
+from .node_graphs import condition_number_graph, distances_graph, matrix_norm_graph, norm_except_dim_graph
 
 _REAL = {complex64: float32, complex128: float64}
 INFINITY = float("inf")
@@ -83,6 +84,11 @@ def _check_norm(name, x, dtype):
         if x.dtype.is_complex != dtype.is_complex:
             kinds = ("complex", "real") if x.dtype.is_complex else ("real", "complex")
             raise RuntimeError(f"{name}: dtype should be {kinds[0]} for {kinds[0]} inputs, but got {dtype.scalar_name}")
+        if promote_types(x.dtype, dtype) is not dtype:
+            raise RuntimeError(
+                f"{name}: the dtype of the input ({x.dtype.scalar_name}) should be convertible without narrowing to "
+                f"the specified dtype ({dtype.scalar_name})"
+            )
 
 
 def _vector_norm(F, name, x, ord, dim, keepdim, dtype):
@@ -124,7 +130,10 @@ def _vector_norm(F, name, x, ord, dim, keepdim, dtype):
 
 
 @composite(
-    "linalg_vector_norm(Tensor input, ord=2, dim=None, keepdim=False, *, dtype=None)", where="linalg", out=Out("same")
+    "linalg_vector_norm(Tensor input, ord=2, dim=None, keepdim=False, *, dtype=None)",
+    where="linalg",
+    out=Out("same"),
+    node_name="LinalgVectorNormBackward0(input)",
 )
 def linalg_vector_norm(F, x, ord, dim, keepdim, dtype):
     r"""Computes vector norms.
@@ -210,6 +219,7 @@ def _largest_or_smallest_magnitude(F, x, ord, dim, keepdim):
     "linalg_matrix_norm(Tensor input, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None)",
     where="linalg",
     out=Out("same", "linalg.{short} expected out tensor dtype {want} but got: {got}"),
+    node_name=matrix_norm_graph,
 )
 def linalg_matrix_norm(F, A, ord, dim, keepdim, dtype):
     """Computes matrix norms.
@@ -312,7 +322,13 @@ def norm(F, input, p, dim, keepdim, out, dtype):
     return result if out is None else out.copy_(result)
 
 
-@composite("renorm(Tensor input, p, dim, maxnorm)", tags=INPLACE, layout=memory_layout.contiguous, out=Out("same"))
+@composite(
+    "renorm(Tensor input, p, dim, maxnorm)",
+    tags=INPLACE,
+    layout=memory_layout.contiguous,
+    out=Out("same"),
+    node_name="RenormBackward0(input)",
+)
 def renorm(F, input, p, dim, maxnorm):
     """Scales slices along a dimension down to a maximal norm; shorter ones stay.
 
@@ -339,7 +355,7 @@ def renorm(F, input, p, dim, maxnorm):
 # --- condition, rank ------------------------------------------------------------------------------
 
 
-@composite("linalg_cond(Tensor input, p=None)", where="linalg", out=CASTABLE_OUT)
+@composite("linalg_cond(Tensor input, p=None)", where="linalg", out=CASTABLE_OUT, node_name=condition_number_graph)
 def linalg_cond(F, A, p):
     r"""Computes the condition numbers of matrices.
 
@@ -412,6 +428,8 @@ def linalg_matrix_rank(F, A, tol, atol, rtol, hermitian):
         raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
     if A.dtype.category < 2 or is_low(A.dtype):
         raise RuntimeError("This function doesn't handle types other than float and double")
+    if tol is not None and (atol is not None or rtol is not None):
+        raise TypeError("linalg_matrix_rank(): `tol` is given in place of `atol` and `rtol`, and not beside them")
     for name, limit in (("tol", tol), ("atol", atol), ("rtol", rtol)):
         check_tolerance("torch.linalg.matrix_rank", name, limit)
     if tol is not None:
@@ -454,6 +472,8 @@ def _cdist_vjp(F, g, x1, x2, out, p, needs):
         return (F._zeros_like(x1) if needs[0] else None), (F._zeros_like(x2) if needs[1] else None)
     if p == 2:
         ratio = _safe_divide(F, g, out)
+        centre = F.mean(x2, -2, True)  # a part that all rows share would cancel, digits with it
+        x1, x2 = F.sub(x1, centre), F.sub(x2, centre)
         one = F.sub(F.mul(x1, F.sum(ratio, -1, True)), F.matmul(ratio, x2)) if needs[0] else None
         flipped = swap_last_dims(F, ratio)
         two = F.sub(F.mul(x2, F.sum(flipped, -1, True)), F.matmul(flipped, x1)) if needs[1] else None
@@ -480,6 +500,7 @@ _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "dono
     where="torch",
     out=Out(supported=False),
     keywords_from=2,
+    node_name=distances_graph,
 )
 def cdist(F, x1, x2, p, compute_mode):
     """Computes the distances between the rows of two matrices in a :math:`p`-norm.
@@ -518,7 +539,7 @@ def cdist(F, x1, x2, p, compute_mode):
     return F._cdist_core(x1, x2, float(p))
 
 
-@composite("pdist(Tensor input, p=2.0)", where="torch", alias="nn.functional.pdist")
+@composite("pdist(Tensor input, p=2.0)", where="torch", alias="nn.functional.pdist", node_name="PdistBackward0(input)")
 def pdist(F, input, p):
     """Computes the distances between all pairs of rows of a matrix in a :math:`p`-norm.
 
@@ -727,7 +748,7 @@ def linalg_diagonal(F, A, offset, dim1, dim2):
 # --- older names ----------------------------------------------------------------------------------
 
 
-@composite("dist(Tensor input, Tensor other, p=2)")
+@composite("dist(Tensor input, Tensor other, p=2)", node_name="DistBackward0(input, other)")
 def dist(F, input, other, p):
     """Computes the :math:`p`-norm of the difference of two tensors.
 
@@ -745,7 +766,9 @@ def dist(F, input, other, p):
     return _vector_norm(F, "linalg.vector_norm", input - other, p, None, False, None)
 
 
-@composite("frobenius_norm(Tensor input, dim, keepdim=False)", where="torch", out=Out("same"))
+@composite(
+    "frobenius_norm(Tensor input, dim, keepdim=False)", where="torch", out=Out("same"), node_name="NormBackward1(input)"
+)
 def frobenius_norm(F, input, dim, keepdim):
     """Computes the Frobenius norm. For older programs; see `torch.linalg.matrix_norm`.
 
@@ -763,6 +786,7 @@ def frobenius_norm(F, input, dim, keepdim):
     "nuclear_norm(Tensor input, dim=(-2, -1), keepdim=False)",
     where="torch",
     out=Out("same", "linalg.matrix_norm expected out tensor dtype {want} but got: {got}"),
+    node_name=matrix_norm_graph,
 )
 def nuclear_norm(F, input, dim, keepdim):
     """Computes the sum of the singular values. For older programs; see `torch.linalg.matrix_norm`.
@@ -774,10 +798,14 @@ def nuclear_norm(F, input, dim, keepdim):
         >>> torch.nuclear_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
         tensor(7.)
     """
+    if isinstance(dim, bool):  # the form (input, keepdim)
+        dim, keepdim = (-2, -1), dim
+    if isinstance(dim, int) or len(dim) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dim}")
     return _matrix_norm(F, "linalg.matrix_norm", input, "nuc", tuple(dim), keepdim, None)
 
 
-@composite("norm_except_dim(Tensor v, pow=2, dim=0)", where="torch")
+@composite("norm_except_dim(Tensor v, pow=2, dim=0)", where="torch", node_name=norm_except_dim_graph)
 def norm_except_dim(F, v, pow, dim):
     """Computes norms over all dimensions but one, as weight normalization divides by.
 

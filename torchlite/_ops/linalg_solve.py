@@ -26,6 +26,7 @@ from ._linalg_common import (
     multiply_matrices,
     run_until_converged,
 )
+from .node_graphs import matrix_power_graph, tensorsolve_graph
 
 _REAL = {complex64: float32, complex128: float64}
 
@@ -66,6 +67,7 @@ op(
     where="linalg",
     layout=memory_layout.f_contiguous,
     out=Out("same", SCALAR_TYPE),
+    node_name="LinalgSolveTriangularBackward0(A, B)",
 )
 def linalg_solve_triangular(F, A, B, upper, left, unitriangular):
     """Solves linear systems with triangular matrices.
@@ -108,6 +110,7 @@ def linalg_solve_triangular(F, A, B, upper, left, unitriangular):
     outputs=("solution", "cloned_coefficient"),
     layout=memory_layout.f_contiguous,
     out=Out("same"),
+    node_name="TriangularSolveBackward0(b, A)",
 )
 def triangular_solve(F, b, A, upper, transpose, unitriangular):
     """Solves linear systems with triangular matrices. Deprecated: use `torch.linalg.solve_triangular`.
@@ -290,6 +293,7 @@ def _solve(F, name, A, B, left):
     outputs=("result", "info"),
     layout=memory_layout.f_contiguous_outputs(0),
     out=Out("same"),
+    node_name="LinalgSolveExBackward0(A, B)",
 )
 def linalg_solve_ex(F, A, B, left, check_errors):
     """Solves linear systems, and reports singular matrices.
@@ -319,7 +323,11 @@ def linalg_solve_ex(F, A, B, left, check_errors):
 
 
 @composite(
-    "linalg_solve(Tensor A, Tensor B, *, left=True)", where="linalg", layout=memory_layout.f_contiguous, out=Out("same")
+    "linalg_solve(Tensor A, Tensor B, *, left=True)",
+    where="linalg",
+    layout=memory_layout.f_contiguous,
+    out=Out("same"),
+    node_name="LinalgSolveExBackward0(A, B)",
 )
 def linalg_solve(F, A, B, left):
     """Solves linear systems with square matrices: :math:`A X = B`.
@@ -347,7 +355,12 @@ def linalg_solve(F, A, B, left):
     return result
 
 
-@composite("linalg_tensorinv(Tensor input, ind=2)", where="linalg", out=CASTABLE_OUT)
+@composite(
+    "linalg_tensorinv(Tensor input, ind=2)",
+    where="linalg",
+    out=CASTABLE_OUT,
+    node_name="ReshapeAliasBackward0(LinalgInvExBackward0(ViewBackward0(input)))",
+)
 def linalg_tensorinv(F, A, ind):
     """Computes the inverse of a tensor as a linear map: ``tensordot(result, input, ind)`` is the identity.
 
@@ -382,7 +395,12 @@ def linalg_tensorinv(F, A, ind):
     return inverse.reshape(columns + rows)
 
 
-@composite("linalg_tensorsolve(Tensor input, Tensor other, dims=None)", where="linalg", out=CASTABLE_OUT)
+@composite(
+    "linalg_tensorsolve(Tensor input, Tensor other, dims=None)",
+    where="linalg",
+    out=CASTABLE_OUT,
+    node_name=tensorsolve_graph,
+)
 def linalg_tensorsolve(F, A, B, dims):
     """Solves ``tensordot(input, X, X.ndim) = other`` for ``X``.
 
@@ -529,6 +547,7 @@ _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
     where="linalg",
     outputs=("solution", "residuals", "rank", "singular_values"),
     layout=memory_layout.f_contiguous_outputs(0),
+    node_name="LinalgLstsqBackward0(input, b)",
 )
 def linalg_lstsq(F, A, B, rcond, driver):
     r"""Solves least-squares problems: the :math:`X` of least norm that minimizes :math:`\lVert A X - B \rVert_F`.
@@ -774,7 +793,7 @@ op(
 )
 
 
-@composite("matrix_power(Tensor input, n)", alias="linalg.matrix_power", out=Out("same"))
+@composite("matrix_power(Tensor input, n)", alias="linalg.matrix_power", out=Out("same"), node_name=matrix_power_graph)
 def matrix_power(F, input, n):
     """Computes integer powers of square matrices by repeated squaring.
 

@@ -250,20 +250,27 @@ def _svd_vjp(F, g, out0, out1, out2, input_shape, input_dtype):
     if gu is None and gvh is None:
         return multiply_matrices(F, u, own, vh)
     wide = F.to(s, input_dtype)
-    gaps = F.to(_eigenvalue_gaps(F, F.mul(s, s), s), input_dtype)
+    # s_j^2 - s_i^2 as two factors, whose product may overflow.
+    gaps, sums = F.to(_eigenvalue_gaps(F, s, s), input_dtype), F.to(_singular_value_sums(F, s), input_dtype)
     inner = own
     skew_u = skew_v = None
     if gu is not None:
         skew_u = _skew_part(F, F.matmul(adjoint(F, u), gu))
-        inner = sum_two(F, inner, F.mul(F.div(skew_u, gaps), as_row(F, wide)))
+        inner = sum_two(F, inner, F.mul(F.div(skew_u, gaps), F.div(as_row(F, wide), sums)))
     if gvh is not None:
         skew_v = _skew_part(F, F.matmul(vh, adjoint(F, gvh)))
-        inner = sum_two(F, inner, F.mul(F.div(skew_v, gaps), as_column(F, wide)))
+        inner = sum_two(F, inner, F.mul(F.div(skew_v, gaps), F.div(as_column(F, wide), sums)))
     if input_dtype.is_complex:
         inner = _svd_phase(F, inner, skew_u, skew_v, wide)
     elif own is None:
         inner = F.where(diagonal_mask(F, s, k), F._zeros_like(inner), inner)
     return _svd_outer(F, inner, gu, gvh, u, vh, wide, input_shape)
+
+
+def _singular_value_sums(F, s):
+    """s[j] + s[i], with ones on the diagonal."""
+    sums = F.add(as_row(F, s), as_column(F, s))
+    return F.where(diagonal_mask(F, s, s.shape[-1]), F._ones_like(sums), sums)
 
 
 def _svd_phase(F, inner, skew_u, skew_v, wide):

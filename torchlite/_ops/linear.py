@@ -4,6 +4,8 @@ import math
 
 from torchlite._dispatch import Overlap, composite, op
 
+from .node_graphs import linear_graph, weighted_sum_graph
+
 
 def _linear(F, input, weight, bias=None):
     if weight.ndim == 1:
@@ -21,13 +23,13 @@ def _outer_gradient(F, grad, input):
     return F.matmul(F.transpose(grad, 0, 1), F.conj(input))
 
 
-def _linear_input_vjp(F, g, weight):
+def _linear_input_vjp(F, g, weight, bias_dtype):
     if weight.ndim == 1:
         return F.mul(F.unsqueeze(g, -1), F.conj(weight))
     return F._linear_input_grad(g, weight)
 
 
-def _linear_weight_vjp(F, g, input, weight_shape):
+def _linear_weight_vjp(F, g, input, weight_shape, bias_dtype):
     if len(weight_shape) == 1:
         return F.mul(F.unsqueeze(g, -1), F.conj(input))
     return F._linear_weight_grad(g, input)
@@ -106,7 +108,7 @@ def _c_name(dtype):
     return names.get(dtype.name, dtype.name)
 
 
-def _linear_bias_vjp(F, g, bias_shape):
+def _linear_bias_vjp(F, g, bias_shape, bias_dtype):
     # Another shape than (out,) is summed down to by the engine.
     return F._linear_bias_grad(g) if g.ndim > 1 and tuple(bias_shape) == (g.shape[-1],) else g
 
@@ -122,11 +124,6 @@ op(
 )
 op("_linear_bias_grad(Tensor grad)", where="", composite=_row_sum)
 op("_linear_weight_grad(Tensor grad, Tensor input)", where="", composite=_outer_gradient)
-
-
-def _linear_node_name(node):
-    """A product of matrices with a bias is PyTorch's `addmm`."""
-    return "AddmmBackward0" if len(node._shape) == 2 and node._edges[-1] is not None else "ViewBackward0"
 
 
 op(
@@ -156,11 +153,15 @@ op(
         `torch.nn.Linear`.
     """,
     overlap=Overlap(operands="partial"),
-    node_name=_linear_node_name,
+    node_name=linear_graph,
 )
 
 
-@composite("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None)", where="torch nn.functional")
+@composite(
+    "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None)",
+    where="torch nn.functional",
+    node_name=weighted_sum_graph,
+)
 def bilinear(F, input1, input2, weight, bias):
     """Applies a bilinear map to the last dimensions of two inputs: ``y[k] = input1^T weight[k] input2 + bias[k]``.
 

@@ -7,9 +7,17 @@ The classification losses (cross_entropy and its parts) are in `cross_entropy.py
 import math
 import warnings
 
-from torchlite._dispatch import composite, memory_layout
+from torchlite._dispatch import POINTWISE, composite, memory_layout, op
 from torchlite._dispatch.shape_and_value_checks import any_true
 from torchlite._types.dtypes import FLOAT, promote_types
+
+from .node_graphs import (
+    gaussian_nll_loss_graph,
+    huber_loss_graph,
+    mse_loss_graph,
+    multilabel_soft_margin_loss_graph,
+    smooth_l1_loss_graph,
+)
 
 LEGACY = "size_average=None, reduce=None, reduction='mean'"
 WRONG_SIZE = (
@@ -67,7 +75,11 @@ def _check_common(input, target, kernel: str) -> None:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{common.scalar_name}'")
 
 
-@composite(f"mse_loss(Tensor input, Tensor target, {LEGACY}, Tensor? weight=None)", where="nn.functional")
+@composite(
+    f"mse_loss(Tensor input, Tensor target, {LEGACY}, Tensor? weight=None)",
+    where="nn.functional",
+    node_name=mse_loss_graph,
+)
 def mse_loss(F, input, target, size_average, reduce, reduction, weight):
     r"""Computes the squared errors.
 
@@ -129,12 +141,18 @@ def l1_loss(F, input, target, size_average, reduce, reduction, weight):
     return apply_reduction(errors, reduction) if weight is None else _reduce_weighted_errors(errors, weight, reduction)
 
 
-def _huber(F, input, target, delta):
-    error = F.abs(input - target)
-    return F.where(error < delta, error * error * 0.5, (error - 0.5 * delta) * delta)
+def _huber(F, input, target, delta, is_within):
+    """Half the square where the error `is_within` delta, which decides the second derivative at delta, else linear."""
+    error = input - target
+    size = F.abs(error)
+    return F.where(is_within(size, delta), error * error * 0.5, (size - 0.5 * delta) * delta)
 
 
-@composite(f"smooth_l1_loss(Tensor input, Tensor target, {LEGACY}, beta=1.0)", where="nn.functional")
+@composite(
+    f"smooth_l1_loss(Tensor input, Tensor target, {LEGACY}, beta=1.0)",
+    where="nn.functional",
+    node_name=smooth_l1_loss_graph,
+)
 def smooth_l1_loss(F, input, target, size_average, reduce, reduction, beta):
     r"""Computes absolute errors that are quadratic near 0 (Girshick, 2015).
 
@@ -164,11 +182,13 @@ def smooth_l1_loss(F, input, target, size_average, reduce, reduction, beta):
     if beta == 0:
         return apply_reduction(F.abs(input - target), reduction)
     _check_common(input, target, "smooth_l1_cpu")
-    return apply_reduction(_huber(F, input, target, beta) / beta, reduction)
+    return apply_reduction(_huber(F, input, target, beta, F.lt) / beta, reduction)
 
 
 @composite(
-    "huber_loss(Tensor input, Tensor target, reduction='mean', delta=1.0, Tensor? weight=None)", where="nn.functional"
+    "huber_loss(Tensor input, Tensor target, reduction='mean', delta=1.0, Tensor? weight=None)",
+    where="nn.functional",
+    node_name=huber_loss_graph,
 )
 def huber_loss(F, input, target, reduction, delta, weight):
     r"""Computes the Huber loss: quadratic near 0, linear beyond (Huber, 1964).
@@ -198,7 +218,7 @@ def huber_loss(F, input, target, reduction, delta, weight):
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     _check_common(input, target, "huber_cpu")
-    errors = _huber(F, input, target, delta)
+    errors = _huber(F, input, target, delta, F.le)
     if weight is not None:
         if weight.shape != errors.shape:
             raise ValueError("Weights and input must have the same size.")
@@ -244,6 +264,7 @@ def poisson_nll_loss(F, input, target, log_input, full, size_average, eps, reduc
 @composite(
     "gaussian_nll_loss(Tensor input, Tensor target, Tensor|Number var, full=False, eps=1e-06, reduction='mean')",
     where="nn.functional",
+    node_name=gaussian_nll_loss_graph,
 )
 def gaussian_nll_loss(F, input, target, var, full, eps, reduction):
     r"""Computes the negative log-likelihood under normal distributions (Nix and Weigend, 1994).
@@ -346,6 +367,7 @@ def kl_div(F, input, target, size_average, reduce, reduction, log_target):
     f"binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, {LEGACY})",
     where="nn.functional",
     layout=memory_layout.pointwise,
+    node_name="BinaryCrossEntropyBackward0(input, target)",
 )
 def binary_cross_entropy(F, input, target, weight, size_average, reduce, reduction):
     r"""Computes the binary cross entropy of probabilities.
@@ -394,9 +416,35 @@ def _binary_cross_entropy_terms(F, input, target):
     return F.neg(F.add(F.mul(target, log_input), F.mul(rest, log_rest)))
 
 
-def _bce_input_vjp(F, g, input, target):
+def _bce_backward(F, grad, input, target):
+    return F.div(F.mul(grad, F.sub(input, target)), _bernoulli_variance(F, input))
+
+
+def _bernoulli_variance(F, input):
     variance = F.mul(F.sub(F._ones_like(input), input), input)
-    return F.div(F.mul(g, F.sub(input, target)), F.maximum(variance, F._full_like(input, 1e-12)))
+    return F.maximum(variance, F._full_like(input, 1e-12))
+
+
+def _bce_backward_input_vjp(F, g, grad, input, target):
+    """The second derivative, target / input^2 + (1 - target) / (1 - input)^2, which is finite at exact predictions."""
+    rest = F.sub(F._ones_like(input), input)
+    least = F._full_like(input, 1e-12)
+    first = F.div(target, F.maximum(F.mul(input, input), least))
+    second = F.div(F.sub(F._ones_like(target), target), F.maximum(F.mul(rest, rest), least))
+    return F.mul(F.mul(g, grad), F.add(first, second))
+
+
+op(
+    "_bce_backward(Tensor grad, Tensor input, Tensor target)",
+    where="",
+    composite=_bce_backward,
+    tags=POINTWISE,
+    vjp={
+        "grad": lambda F, g, input, target: F._bce_backward(g, input, target),
+        "input": _bce_backward_input_vjp,
+        "target": lambda F, g, grad, input: F.neg(F.div(F.mul(g, grad), _bernoulli_variance(F, input))),
+    },
+)
 
 
 def _bce_target_vjp(F, g, input):
@@ -406,7 +454,7 @@ def _bce_target_vjp(F, g, input):
 composite(
     "_bce(Tensor input, Tensor target)",
     where="",
-    vjp={"input": _bce_input_vjp, "target": _bce_target_vjp},
+    vjp={"input": lambda F, g, input, target: F._bce_backward(g, input, target), "target": _bce_target_vjp},
     node_name="BinaryCrossEntropyBackward0",
 )(_binary_cross_entropy_terms)
 
@@ -416,6 +464,7 @@ composite(
     "pos_weight=None)",
     where="nn.functional",
     layout=memory_layout.pointwise,
+    node_name="BinaryCrossEntropyWithLogitsBackward0(input, target)",
 )
 def binary_cross_entropy_with_logits(F, input, target, weight, size_average, reduce, reduction, pos_weight):
     r"""Computes the binary cross entropy of logits, without overflow.
@@ -453,7 +502,11 @@ def binary_cross_entropy_with_logits(F, input, target, weight, size_average, red
     return apply_reduction(loss if weight is None else loss * weight, reduction)
 
 
-@composite(f"soft_margin_loss(Tensor input, Tensor target, {LEGACY})", where="nn.functional")
+@composite(
+    f"soft_margin_loss(Tensor input, Tensor target, {LEGACY})",
+    where="nn.functional",
+    node_name="SoftMarginLossBackward0(input)",
+)
 def soft_margin_loss(F, input, target, size_average, reduce, reduction):
     r"""Computes the logistic loss for targets of -1 and 1.
 
@@ -475,11 +528,13 @@ def soft_margin_loss(F, input, target, size_average, reduce, reduction):
         `torch.nn.SoftMarginLoss`.
     """
     reduction = reduction_of(size_average, reduce, reduction)
-    return apply_reduction(F.log1p(F.exp(-input * target)), reduction)
+    return apply_reduction(-F.logsigmoid(input * target), reduction)
 
 
 @composite(
-    f"multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, {LEGACY})", where="nn.functional"
+    f"multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, {LEGACY})",
+    where="nn.functional",
+    node_name=multilabel_soft_margin_loss_graph,
 )
 def multilabel_soft_margin_loss(F, input, target, weight, size_average, reduce, reduction):
     r"""Computes the binary cross entropy of logits, averaged over the classes.

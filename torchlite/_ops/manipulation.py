@@ -181,7 +181,7 @@ def ravel(F, input):
     return input.contiguous().view(-1)
 
 
-@composite("rot90(Tensor input, k=1, dims=(0, 1))")
+@composite("rot90(Tensor input, k=1, dims=(0, 1))", node_name="Rot90Backward0(input)")
 def rot90(F, input, k, dims):
     """Rotates the input by multiples of 90 degrees in a plane, from the first dimension towards the second.
 
@@ -400,6 +400,7 @@ op(
     layout=memory_layout.contiguous,
     out=Out("same"),
     overlap=Overlap(operands="partial"),
+    node_name=lambda call: "DiagEmbedBackward0(input)" if call.ndim("input") == 1 else "DiagonalBackward0_copy(input)",
 )
 def diag(F, input, diagonal):
     """Returns the matrix with a 1-d tensor on a diagonal, or a diagonal of a matrix as a 1-d copy.
@@ -442,7 +443,7 @@ def diagflat(F, input, offset):
     return F.diag_embed(input.reshape(-1), offset)
 
 
-@composite("trace(Tensor input)")
+@composite("trace(Tensor input)", node_name="TraceBackward0(input)")
 def trace(F, input):
     """Returns the sum of a matrix's main diagonal.
 

@@ -6,6 +6,7 @@ from torchlite._dispatch.shapes import broadcast_shapes
 from torchlite._types.dtypes import int64, promote_types
 
 from .loss import LEGACY, _size_str, apply_reduction, reduction_of
+from .node_graphs import reduced, triplet_margin_loss_graph
 
 # `F.clamp(x, 0)` has the gradient 1 at 0, as PyTorch has there, and needs its input; `F.relu` has 0.
 
@@ -45,7 +46,11 @@ def hinge_embedding_loss(F, input, target, margin, size_average, reduce, reducti
 
 
 @composite(
-    f"margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, margin=0, {LEGACY})", where="nn.functional"
+    f"margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, margin=0, {LEGACY})",
+    where="nn.functional",
+    node_name=reduced(
+        "ClampMinBackward0(AddBackward1(MulBackward0(NegBackward0(target), SubBackward0(input1, input2))))"
+    ),
 )
 def margin_ranking_loss(F, input1, input2, target, margin, size_average, reduce, reduction):
     r"""Computes a loss that ranks the first input above the second where the target is 1.
@@ -76,12 +81,13 @@ def margin_ranking_loss(F, input1, input2, target, margin, size_average, reduce,
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
             f"{_size_str(input1)}, input2: {_size_str(input2)}, target: {_size_str(target)} "
         )
-    return apply_reduction(F.clamp(-target * (input1 - input2) + margin, 0), reduction)
+    return apply_reduction(F.clamp_min(-target * (input1 - input2) + margin, 0), reduction)
 
 
 @composite(
     f"multi_margin_loss(Tensor input, Tensor target, p=1, margin=1.0, Tensor? weight=None, {LEGACY})",
     where="nn.functional",
+    node_name="MultiMarginLossBackward0(input)",
 )
 def multi_margin_loss(F, input, target, p, margin, weight, size_average, reduce, reduction):
     r"""Computes the multi-class hinge loss.
@@ -142,7 +148,11 @@ def multi_margin_loss(F, input, target, p, margin, weight, size_average, reduce,
     return apply_reduction(loss if input.ndim == 2 or target.ndim == 1 else loss.reshape(()), reduction)
 
 
-@composite(f"multilabel_margin_loss(Tensor input, Tensor target, {LEGACY})", where="nn.functional")
+@composite(
+    f"multilabel_margin_loss(Tensor input, Tensor target, {LEGACY})",
+    where="nn.functional",
+    node_name="MultilabelMarginLossBackward0(input)",
+)
 def multilabel_margin_loss(F, input, target, size_average, reduce, reduction):
     r"""Computes the hinge loss for several classes an example.
 
@@ -216,6 +226,8 @@ def cosine_similarity(F, x1, x2, dim, eps):
     common = promote_types(x1.dtype, x2.dtype)
     if not (common.is_floating_point or common.is_complex):
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common.scalar_name}")
+    if eps < 0:
+        raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     x1, x2 = x1.to(common), x2.to(common)
     shape = broadcast_shapes(x1.shape, x2.shape)
     x1, x2 = x1.expand(shape), x2.expand(shape)
@@ -226,7 +238,11 @@ def cosine_similarity(F, x1, x2, dim, eps):
     return ((x1 / length1) * (x2 / length2)).sum(dim)
 
 
-@composite("pairwise_distance(Tensor x1, Tensor x2, p=2.0, eps=1e-06, keepdim=False)", where="torch nn.functional")
+@composite(
+    "pairwise_distance(Tensor x1, Tensor x2, p=2.0, eps=1e-06, keepdim=False)",
+    where="torch nn.functional",
+    node_name="NormBackward1(AddBackward1(SubBackward0(x1, x2)))",
+)
 def pairwise_distance(F, x1, x2, p, eps, keepdim):
     r"""Computes the distances between vectors along the last dimension.
 
@@ -301,7 +317,7 @@ def cosine_embedding_loss(F, input1, input2, target, margin, size_average, reduc
 def _triplet_loss_of_distances(F, near, far, swap_distance, margin, reduction):
     if swap_distance is not None:
         far = F.minimum(far, swap_distance())
-    return apply_reduction(F.clamp(near - far + margin, 0), reduction)
+    return apply_reduction(F.clamp_min(near - far + margin, 0), reduction)
 
 
 def _check_triplet(anchor, positive, negative, margin):
@@ -318,6 +334,7 @@ def _check_triplet(anchor, positive, negative, margin):
     "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, margin=1.0, p=2, eps=1e-06, swap=False, "
     f"{LEGACY})",
     where="nn.functional",
+    node_name=triplet_margin_loss_graph,
 )
 def triplet_margin_loss(F, anchor, positive, negative, margin, p, eps, swap, size_average, reduce, reduction):
     r"""Computes the triplet loss (Balntas et al., 2016).

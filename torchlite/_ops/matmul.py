@@ -6,6 +6,7 @@ from .._dispatch import INPLACE, KEEPS_DTYPE, Out, Overlap, composite, memory_la
 from .._dispatch.shapes import broadcast_shapes, wrap_dim
 from .._types.dtypes import float32, int8, int32, promote_types, uint8
 from ._linalg_common import adjoint, as_column, as_row
+from .node_graphs import inner_graph, matmul_graph, multi_dot_graph
 
 # --- matmul ---------------------------------------------------------------------------------------
 
@@ -144,12 +145,6 @@ def _matmul_other_vjp(F, g, input, other_shape):
     return F.matmul(F.conj(F.transpose(input, -1, -2)), g)
 
 
-def _matmul_node_name(node):
-    """PyTorch's op for results of so many dimensions."""
-    dims = len(node._shape)
-    return {0: "DotBackward0", 1: "MvBackward0", 2: "MmBackward0", 3: "BmmBackward0"}.get(dims, "UnsafeViewBackward0")
-
-
 op(
     "matmul(Tensor input, Tensor other)",
     alias="linalg.matmul",
@@ -177,7 +172,7 @@ op(
     layout=memory_layout.contiguous,
     out=Out("same"),
     overlap=Overlap(operands="partial"),
-    node_name=_matmul_node_name,
+    node_name=matmul_graph,
 )
 
 # --- matrices and vectors of fixed rank -----------------------------------------------------------
@@ -507,7 +502,7 @@ op(
 )
 
 
-@composite("outer(Tensor input, Tensor vec2)", alias="ger")
+@composite("outer(Tensor input, Tensor vec2)", alias="ger", node_name="MulBackward0(ViewBackward0(input), vec2)")
 def outer(F, input, vec2):
     """Computes the products of each element of a vector with each of another.
 
@@ -540,7 +535,10 @@ def _check_factor(name, factor, to):
 
 
 @composite(
-    "addr(Tensor input, Tensor vec1, Tensor vec2, *, beta=1, alpha=1)", tags=INPLACE, layout=memory_layout.pointwise
+    "addr(Tensor input, Tensor vec1, Tensor vec2, *, beta=1, alpha=1)",
+    tags=INPLACE,
+    layout=memory_layout.pointwise,
+    node_name="AddrBackward0(input, vec1, vec2)",
 )
 def addr(F, input, vec1, vec2, beta, alpha):
     """Computes ``beta * input + alpha * outer(vec1, vec2)``.
@@ -585,6 +583,7 @@ def addr(F, input, vec1, vec2, beta, alpha):
         "same", "tensordot: Expected the output tensor to have dtype {want}, but got an output tensor with dtype {got}"
     ),
     overlap=Overlap(operands="partial"),
+    node_name=inner_graph,
 )
 def inner(F, input, other):
     """Computes the sums of products along the last dimension of each operand.
@@ -636,6 +635,7 @@ def _chain_order(sizes):
     "linalg_multi_dot(tensors)",
     where="linalg",
     out=Out("same", "multi_dot(): expected out tensor to have dtype {c_want} but got {c_got}"),
+    node_name=multi_dot_graph("tensors"),
 )
 def linalg_multi_dot(F, tensors):
     """Computes the product of several matrices in the order of least cost.
@@ -691,6 +691,7 @@ def linalg_multi_dot(F, tensors):
     "chain_matmul(*matrices)",
     where="torch",
     out=Out("same", "multi_dot(): expected out tensor to have dtype {c_want} but got {c_got}"),
+    node_name=multi_dot_graph("matrices"),
 )
 def chain_matmul(F, matrices):
     """Computes the product of several matrices. Deprecated: use `torch.linalg.multi_dot`.
@@ -705,6 +706,11 @@ def chain_matmul(F, matrices):
     See also:
         `torch.linalg.multi_dot`.
     """
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    for matrix in matrices:
+        if matrix.ndim != 2:
+            raise RuntimeError(f"Tensor dimension is {matrix.ndim}, expected 2 instead.")
     return F.clone(matrices[0]) if len(matrices) == 1 else F.linalg_multi_dot(matrices)
 
 
@@ -779,7 +785,11 @@ def tensordot(F, a, b, dims):
     return (left @ right).reshape(shape)
 
 
-@composite("kron(Tensor input, Tensor other)", layout=memory_layout.pointwise)
+@composite(
+    "kron(Tensor input, Tensor other)",
+    layout=memory_layout.pointwise,
+    node_name="UnsafeViewBackward0(MulBackward0(UnsafeViewBackward0(input), UnsafeViewBackward0(other)))",
+)
 def kron(F, input, other):
     """Computes the Kronecker product: each element of the first tensor times all of the second, as blocks.
 
@@ -806,6 +816,7 @@ def kron(F, input, other):
     layout=memory_layout.contiguous,
     out=Out("same"),
     overlap=Overlap(operands="none"),
+    node_name="LinalgCrossBackward0(input, other)",
 )
 def linalg_cross(F, input, other, dim):
     """Computes the cross products of vectors with three elements.
@@ -832,7 +843,12 @@ def linalg_cross(F, input, other, dim):
     return F.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]], dim)
 
 
-@composite("cross(Tensor input, Tensor other, dim=None)", out=Out("same"), overlap=Overlap(operands="none"))
+@composite(
+    "cross(Tensor input, Tensor other, dim=None)",
+    out=Out("same"),
+    overlap=Overlap(operands="none"),
+    node_name="LinalgCrossBackward0(input, other)",
+)
 def cross(F, input, other, dim):
     """Computes the cross products of vectors with three elements.
 

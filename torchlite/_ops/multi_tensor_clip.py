@@ -12,6 +12,7 @@ from torchlite._dispatch.autograd_graph import AutogradMeta, bump_version
 from torchlite._dispatch.call import wrap_array
 from torchlite._dispatch.dispatch_state import GLOBALS, MODE
 from torchlite._dispatch.memory_overlap import has_internal_overlap
+from torchlite._dispatch.numpy_errors import run_quietly
 from torchlite._tensor import Parameter, Tensor
 from torchlite._types.dtypes import float32, float64
 
@@ -22,7 +23,7 @@ def norm_of_all(tensors: Any) -> Any:
     if found is None:
         return None
     table, arrays = found
-    return wrap_array(table, table._total_norm(arrays))
+    return wrap_array(table, run_quietly(table._total_norm, arrays))
 
 
 def scale_all(tensors: Any, factor: Any) -> bool:
@@ -31,7 +32,7 @@ def scale_all(tensors: Any, factor: Any) -> bool:
     if found is None:
         return False
     table, arrays = found
-    table._scale_all(arrays[:-1], arrays[-1])
+    run_quietly(table._scale_all, arrays[:-1], arrays[-1])
     _count_changes(tensors)
     return True
 
@@ -42,7 +43,7 @@ def clamp_all(tensors: Any, low: float, high: float) -> bool:
     if found is None:
         return False
     table, arrays = found
-    table._clamp_all(arrays, low, high)
+    run_quietly(table._clamp_all, arrays, low, high)
     _count_changes(tensors)
     return True
 

@@ -11,6 +11,7 @@ from torchlite._dispatch.op_record import SCALAR_TYPE
 
 from .activation import require_float
 from .fused_inference import NO_CLAMP, batch_norm_affine, is_inference_unobserved
+from .node_graphs import rms_norm_graph
 
 
 def _channel_shape(x):
@@ -162,6 +163,7 @@ def layer_norm(F, input, normalized_shape, weight, bias, eps, cudnn_enable):
     "native_layer_norm(Tensor input, normalized_shape, Tensor? weight, Tensor? bias, eps)",
     where="torch",
     layout=memory_layout.contiguous,
+    node_name="NativeLayerNormBackward0(input, weight, bias)",
 )
 def native_layer_norm(F, input, normalized_shape, weight, bias, eps):
     """Normalizes the last dimensions and returns the statistics too; all results are differentiable.
@@ -231,7 +233,11 @@ op(
 )
 
 
-@composite("rms_norm(Tensor input, normalized_shape, Tensor? weight=None, eps=None)", where="torch nn.functional")
+@composite(
+    "rms_norm(Tensor input, normalized_shape, Tensor? weight=None, eps=None)",
+    where="torch nn.functional",
+    node_name=rms_norm_graph,
+)
 def rms_norm(F, input, normalized_shape, weight, eps):
     r"""Divides by the root mean square of the last dimensions (Zhang and Sennrich, 2019).
 
@@ -311,6 +317,7 @@ op(
     doc="Batch norm with the batch's own statistics: the result, the mean and the biased variance of each channel.",
     layout=memory_layout.preserve_channels_last,
     multi_output=True,
+    node_name="NativeBatchNormBackward0",
 )
 
 
@@ -439,9 +446,14 @@ def batch_norm(F, input, weight, bias, running_mean, running_var, training, mome
     parameters = (weight, bias, running_mean, running_var)
     if is_inference_unobserved() and all(p is None or p.dtype is input.dtype for p in parameters):
         return F._batch_norm_eval(input, weight, bias, running_mean, running_var, eps, *NO_CLAMP)
-    return _normalize_with(F, input, weight, bias, running_mean, running_var, eps)
+    return F._normalize_by_statistics(input, weight, bias, running_mean, running_var, eps)
 
 
+@composite(
+    "_normalize_by_statistics(Tensor input, Tensor? weight, Tensor? bias, Tensor mean, Tensor var, eps)",
+    where="",
+    node_name="NativeBatchNormBackward0(input, weight, bias)",
+)
 def _normalize_with(F, input, weight, bias, mean, var, eps):
     scale, shift = batch_norm_affine(F, weight, bias, mean, var, eps)
     return F._channel_affine(input, scale.to(input.dtype), shift.to(input.dtype))
@@ -453,6 +465,7 @@ def _normalize_with(F, input, weight, bias, mean, var, eps):
     where="torch",
     layout=memory_layout.preserve_channels_last,
     out=Out("same", SCALAR_TYPE),
+    node_name="NativeBatchNormBackward0(input, weight, bias)",
 )
 def native_batch_norm(F, input, weight, bias, running_mean, running_var, training, momentum, eps):
     """Normalizes each channel and returns the statistics too; all results are differentiable.
@@ -530,6 +543,7 @@ op(
     doc="Group norm; the statistics of each group beside it.",
     aux_outputs=True,
     saved_for={"input": ("input", "weight"), "weight": ("input",), "out1": ("input",), "out2": ("input",)},
+    node_name="NativeGroupNormBackward0",
 )
 
 
@@ -538,6 +552,8 @@ op(
     "use_input_stats, momentum, eps, cudnn_enabled=True)",
     where="torch",
     layout=memory_layout.contiguous,
+    node_name="ViewBackward0(NativeBatchNormBackward0("
+    "ViewBackward0(input), RepeatBackward0(weight), RepeatBackward0(bias)))",
 )
 def instance_norm(F, input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled):
     """Normalizes each channel of each sample (Ulyanov et al., 2016); the argument order is that of PyTorch's operator.
@@ -632,7 +648,11 @@ def group_norm(F, input, num_groups, weight, bias, eps, cudnn_enabled):
     return F._group_norm(input, weight, bias, num_groups, eps)
 
 
-@composite("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, N, C, HxW, group, eps)", where="torch")
+@composite(
+    "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, N, C, HxW, group, eps)",
+    where="torch",
+    node_name="NativeGroupNormBackward0(input, weight, bias)",
+)
 def native_group_norm(F, input, weight, bias, N, C, HxW, group, eps):
     """Normalizes each group of channels and returns the statistics too; all results are differentiable.
 
@@ -711,7 +731,10 @@ def local_response_norm(F, input, size, alpha, beta, k):
 
 
 @composite(
-    "normalize(Tensor input, p=2.0, dim=1, eps=1e-12, out=None)", where="nn.functional", layout=memory_layout.like_first
+    "normalize(Tensor input, p=2.0, dim=1, eps=1e-12, out=None)",
+    where="nn.functional",
+    layout=memory_layout.like_first,
+    node_name="DivBackward0(input, ExpandBackward0(ClampMinBackward0(LinalgVectorNormBackward0(input))))",
 )
 def normalize(F, input, p, dim, eps, out):
     r"""Divides vectors by their norm.

@@ -2,6 +2,8 @@
 
 from torchlite._dispatch import composite, memory_layout, op
 
+from .node_graphs import pad_graph
+
 
 def _padded_shape(shape, pad):
     shape = list(shape)
@@ -136,7 +138,12 @@ def _check_padding_mode(input, pad, mode):
             raise RuntimeError(f"input ({words}) is too small. Calculated output {made}")
 
 
-@composite("pad(Tensor input, pad, mode='constant', value=None)", where="nn.functional", layout=memory_layout.padding)
+@composite(
+    "pad(Tensor input, pad, mode='constant', value=None)",
+    where="nn.functional",
+    layout=memory_layout.padding,
+    node_name=pad_graph,
+)
 def pad(F, input, pad, mode, value):
     """Adds a border around the last dimensions.
 
@@ -158,6 +165,12 @@ def pad(F, input, pad, mode, value):
     See also:
         `torch.nn.ConstantPad1d` and the other padding layers.
     """
+    for place, n in enumerate(pad):
+        if isinstance(n, float) or not hasattr(n, "__index__"):
+            raise TypeError(
+                f"pad(): argument 'pad' (position 2) must be tuple of ints, but found element of type "
+                f"{type(n).__name__} at pos {place}"
+            )
     pad = tuple(int(n) for n in pad)
     if mode == "constant":
         return F.constant_pad_nd(input, pad, 0 if value is None else value)

@@ -16,6 +16,7 @@ from torchlite._dispatch import (
     NONDIFF,
     POINTWISE,
     Out,
+    call,
     composite,
     memory_layout,
     op,
@@ -27,6 +28,7 @@ from torchlite._dispatch.type_promotion import cast_scalar, check_int64, check_s
 from torchlite._types.dtypes import int64
 
 from ._gradient_helpers import make_missing_derivative_formula
+from .node_graphs import number_or_tensor
 
 _SINGLE = np.dtype("float32")
 PW = POINTWISE | INPLACE
@@ -145,6 +147,7 @@ define_binary_op(
     check=check_sub,
     shape_fn=sub_rule,
     vjp={"input": lambda F, g: g, "other": lambda F, g: F.neg(g)},
+    node_name=("SubBackward0", "RsubBackward1(other)"),
     doc="""``input - other``, elementwise with broadcasting.
 
     The operands promote to a common dtype.
@@ -274,7 +277,7 @@ def scale_by_alpha(F, input, other, alpha):
     if not to.category:
         alpha = bool(check_int64(alpha))
         return F.mul(other, alpha) if hasattr(other, "shape") else other and alpha
-    return F.mul(other, alpha) if hasattr(other, "shape") else other * alpha
+    return call.hide_node(F.mul(other, alpha)) if hasattr(other, "shape") else other * alpha
 
 
 @composite(
@@ -330,7 +333,11 @@ def sub_alpha(F, input, other, alpha):
     return F.sub(input, scale_by_alpha(F, input, other, alpha))
 
 
-@composite("rsub(Tensor input, Tensor|Number other, *, alpha=1)", where="torch")
+@composite(
+    "rsub(Tensor input, Tensor|Number other, *, alpha=1)",
+    where="torch",
+    node_name=number_or_tensor("other", "RsubBackward1(input)", "RsubBackward0(input, other)"),
+)
 def rsub(F, input, other, alpha):
     """``other - alpha * input``, elementwise with broadcasting.
 
@@ -773,6 +780,7 @@ op(
         >>> x
         tensor([5.+2.j])
     """,
+    node_name="SelectBackward0(ViewAsRealBackward0(input))",
 )
 op(
     "to(Tensor input, dtype)",
@@ -879,7 +887,12 @@ def where_method(F, input, condition, other):
     return F.where(condition, input, other)
 
 
-@composite("fill(Tensor input, Tensor|Number value)", where="torch", layout=memory_layout.like_first)
+@composite(
+    "fill(Tensor input, Tensor|Number value)",
+    where="torch",
+    layout=memory_layout.like_first,
+    node_name=number_or_tensor("value", "FillBackward0(input)", "FillBackward1(input, value)"),
+)
 def fill(F, input, value):
     """A tensor like `input` with every element set to `value`.
 

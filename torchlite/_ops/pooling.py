@@ -4,7 +4,7 @@ in `pooling_kernels.py`.
 
 import math
 
-from torchlite._dispatch import Out, composite, memory_layout
+from torchlite._dispatch import Out, call, composite, memory_layout
 from torchlite._dispatch.shape_and_value_checks import min_and_max
 
 from .conv import tuple_of
@@ -136,6 +136,12 @@ def _adaptive_size(input, output_size, count, function):
     elif count > 1 and input.ndim <= len(output_size):
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     output_size = tuple(output_size)
+    for place, n in enumerate(output_size):
+        if n is not None and not hasattr(n, "__index__"):
+            raise TypeError(
+                f"{function}(): argument 'output_size' (position 2) must be tuple of ints, but found element of type "
+                f"{type(n).__name__} at pos {place}"
+            )
     if len(output_size) != count:
         if count == 1:
             raise RuntimeError(f"{function}() argument 'output_size' should contain one int (got {len(output_size)})")
@@ -541,6 +547,9 @@ def _declare_unpool(n):
         where="nn.functional",
         doc=_document_pool(_UNPOOL_DOC, n),
         layout=memory_layout.suggest_memory_format_2d if n > 1 else None,
+        node_name="SqueezeBackward1(MaxUnpool2DBackward0(UnsqueezeBackward0(input)))"
+        if n == 1
+        else f"MaxUnpool{n}DBackward0(input)",
     )(max_unpool)
 
 
@@ -590,7 +599,7 @@ def _fractional_pool(F, count, input, kernel_size, output_size, output_ratio, sa
                 f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got"
                 f"{list(input.shape)} with dimension {d} being empty."
             )
-    x = F.unsqueeze(input, 0) if single else input
+    x = call.hide_node(F.unsqueeze(input, 0)) if single else input
     for label, n, k, o in zip(("time", "height", "width")[-count:], x.shape[2:], kernel, size, strict=True):
         if o + k - 1 > n:
             raise RuntimeError(f"{name}(): pool {label} {k} too large relative to input {label} {n}")
@@ -600,7 +609,7 @@ def _fractional_pool(F, count, input, kernel_size, output_size, output_ratio, sa
         samples = torch.rand((x.shape[0], x.shape[1], count), dtype=x.dtype, device=x.device)
     _check_samples(samples, x, count)
     values, indices = F._fractional_max_pool(x, samples, kernel, size)
-    return (F.squeeze(values, 0), F.squeeze(indices, 0)) if single else (values, indices)
+    return (call.hide_node(F.squeeze(values, 0)), F.squeeze(indices, 0)) if single else (values, indices)
 
 
 def _declare_fractional(n):

@@ -9,6 +9,8 @@ import math
 
 from torchlite._dispatch import memory_layout, op
 
+from .node_graphs import adaptive_average_graph, pool_graph
+
 
 def pooled_size(n, kernel, stride, padding, dilation, ceil_mode):
     """Number of windows fit along a dimension of `n` places."""
@@ -257,6 +259,19 @@ def _max_shape_fn(input, kernel, stride, padding, dilation, ceil_mode):
     return _pooled_shape(input.shape, kernel, stride, padding, dilation, ceil_mode), input.dtype
 
 
+def _check_adaptive_gradient(grad, output_size, kind):
+    """The gradient of an adaptive pooling. RuntimeError for one without elements in a plane."""
+    count = len(output_size)
+    if 0 in output_size:
+        shape = [*grad.shape[: grad.ndim - count], *[1] * (count == 1), *output_size]
+        place = shape.index(0, len(shape) - max(count, 2))
+        raise RuntimeError(
+            f"adaptive_{kind}_pool{max(count, 2)}d_backward(): Expected grad_output to have non-zero size for "
+            f"non-batch dimensions, but grad_output has sizes {shape} with dimension {place} being empty"
+        )
+    return grad
+
+
 def _values_and_indices_meta(shape, dtype):
     return [(shape, dtype), (shape, _index_dtype())]
 
@@ -277,6 +292,7 @@ op(
     doc="The maximum over windows of the last len(kernel) dimensions.",
     layout=memory_layout.pooling,
     repeatable=True,
+    node_name=pool_graph("Max", "kernel", "WithIndicesBackward0"),
 )  # its result is often written to: relu_ of it
 op(
     f"_max_pool_backward(Tensor grad_output, Tensor input, Tensor output, {_WINDOW})",
@@ -301,6 +317,7 @@ op(
     },
     doc="`_max_pool` and the flat spatial index (int64) of each maximum.",
     layout=memory_layout.pooling_with_indices,
+    node_name=pool_graph("Max", "kernel", "WithIndicesBackward0"),
 )
 op(
     "_adaptive_max_pool(Tensor input, output_size)",
@@ -313,11 +330,12 @@ op(
     ),
     vjp={
         "input": lambda F, g, input_shape, output_size, out1: _scatter_add_to_zeros(
-            F, g[0], out1, _spatial(input_shape, len(output_size))
+            F, _check_adaptive_gradient(g[0], output_size, "max"), out1, _spatial(input_shape, len(output_size))
         )
     },
     doc="The maximum over `output_size` windows that share the last dimensions among them, and its flat spatial index.",
     layout=memory_layout.suggest_memory_format_2d,
+    node_name=pool_graph("AdaptiveMax", "output_size"),
 )
 op(
     "_fractional_max_pool(Tensor input, Tensor random_samples, kernel, output_size)",
@@ -331,6 +349,7 @@ op(
         )
     },
     doc="The maximum over pseudo-randomly placed windows (Graham, 2014, arXiv:1412.6071), and its flat spatial index.",
+    node_name=pool_graph("FractionalMax", "kernel"),
 )
 op(
     f"_avg_pool(Tensor input, {_AVERAGE})",
@@ -356,6 +375,7 @@ op(
     },
     doc="The average over windows of the last len(kernel) dimensions.",
     layout=memory_layout.suggest_memory_format_2d,
+    node_name=pool_graph("Avg", "kernel"),
 )
 op(
     f"_avg_pool_backward(Tensor grad_output, size, {_AVERAGE})",
@@ -382,11 +402,12 @@ op(
     ),
     vjp={
         "input": lambda F, g, input_shape, output_size: F._adaptive_avg_pool_backward(
-            g, _spatial(input_shape, len(output_size))
+            _check_adaptive_gradient(g, output_size, "avg"), _spatial(input_shape, len(output_size))
         )
     },
     doc="The average over `output_size` windows that share the last dimensions among them.",
     layout=memory_layout.suggest_memory_format_2d,
+    node_name=adaptive_average_graph,
 )
 op(
     "_adaptive_avg_pool_backward(Tensor grad_output, size)",

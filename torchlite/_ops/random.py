@@ -171,7 +171,7 @@ op(
 
 def _normal_node_name(node):
     mean, std = (edge is not None for edge in node._edges[1:])
-    return f"NormalBackward{3 if mean and std else 2 if std else 1}"
+    return "NormalBackward3(mean, std)" if mean and std else "NormalBackward2(std)" if std else "NormalBackward1(mean)"
 
 
 op(
@@ -192,7 +192,7 @@ op(
 def _random_fill_node_name(node):
     """The name of the in-place op that drew the numbers."""
     record = REGISTRY[saved_argument(node, "name")]
-    return record.node_name or default_node_name(record)
+    return f"{default_node_name(record)}(input)"
 
 
 op(
@@ -281,7 +281,9 @@ def _check_all_bits(dtype) -> None:
 # --- creation -------------------------------------------------------------------------------------
 
 _OPTIONS = "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False"
-_LIKE = "dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, generator=None"
+_LIKE = (
+    "dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False, memory_format=None, generator=None"
+)
 
 
 def _create_or_write_out(out, result):
@@ -628,6 +630,8 @@ def normal(F, mean, std, size, generator, out, dtype, device, requires_grad):
             raise RuntimeError("normal expects all elements of std >= 0.0")
     else:
         _check_std(std)
+    if size is None and (dtype is not None or device is not None or requires_grad):
+        raise TypeError("normal() received an invalid combination of arguments: the options need a size")
     kind = tensors[0].dtype
     with_std = isinstance(std, call.Tensor)
     shape = tensors[0].shape if len(tensors) == 1 else call.broadcast_shapes(mean.shape, std.shape)

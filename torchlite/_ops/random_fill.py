@@ -7,6 +7,7 @@ import math
 from .._device.generators import check_in_place_random, engine_for_table, fill_random, write_random_values
 from .._dispatch import REGISTRY, call, composite
 from .._dispatch.memory_overlap import check_in_place
+from .node_graphs import number_or_tensor
 from .random import (
     _C_NAMES,
     _DIGITS,
@@ -109,7 +110,12 @@ def normal_(F, input, mean, std, generator):
     )
 
 
-@composite("random_(Tensor input, from_=None, to=..., *, generator=None)", where="Tensor", node_name="RandomBackward1")
+def _random_node_name(call):
+    """`random_` has overloads for no bound, one and two."""
+    return f"RandomBackward{0 if call['to'] is not ... else 2 if call['from_'] is None else 1}(input)"
+
+
+@composite("random_(Tensor input, from_=None, to=..., *, generator=None)", where="Tensor", node_name=_random_node_name)
 def random_(F, input, from_, to, generator):
     """Fills the tensor with integers.
 
@@ -151,7 +157,9 @@ def random_(F, input, from_, to, generator):
 
 
 @composite(
-    "bernoulli_(Tensor input, Tensor|Number p=0.5, *, generator=None)", where="Tensor", node_name="BernoulliBackward2"
+    "bernoulli_(Tensor input, Tensor|Number p=0.5, *, generator=None)",
+    where="Tensor",
+    node_name=number_or_tensor("p", "BernoulliBackward2(input)", "BernoulliBackward1(input, p)"),
 )
 def bernoulli_(F, input, p, generator):
     """Fills the tensor with 1 with a probability, else 0.

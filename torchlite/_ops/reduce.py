@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .._dispatch import NONDIFF, Out, Overlap, composite, memory_layout, op
-from .._dispatch.node_names import all_or_dim_name, saved_argument
+from .._dispatch.node_names import all_or_dim_name
 from .._dispatch.shapes import reduced_shape, wrap_dims
 from .._types.dtypes import (
     BOOL,
@@ -120,13 +120,6 @@ def _make_nonempty_rule(name, kind, words, dtype=None):
     return rule
 
 
-def _extreme_node_name(name):
-    """`amax` over all elements is PyTorch's `max`."""
-    return lambda node: (
-        f"{name.title()}Backward0" if saved_argument(node, "dim") not in (None, ()) else f"{name[1:].title()}Backward1"
-    )
-
-
 for _name in ("amax", "amin"):
     op(
         f"{_name}(Tensor input, dim=(), keepdim=False)",
@@ -155,7 +148,6 @@ for _name in ("amax", "amin"):
             "dtype.",
         ),
         overlap=Overlap("allowed", "partial"),
-        node_name=_extreme_node_name(_name),
         layout=memory_layout.contiguous,
     )
 for _name in ("any", "all"):

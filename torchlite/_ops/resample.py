@@ -4,8 +4,12 @@ import itertools
 import math
 import warnings
 
+import numpy as np
+
 from torchlite._dispatch import composite, memory_layout, op
 from torchlite._types.dtypes import uint8
+
+from .node_graphs import grid_sample_graph, resize_graph
 
 # -- interpolation ---------------------------------------------------------------------------------
 
@@ -21,6 +25,7 @@ op(
     doc="The input resampled to `size` along its last dimensions, each on its own. `factors` has for each None or the "
     "scale factor that the caller gave.",
     layout=memory_layout.upsampling,
+    node_name=resize_graph,
 )
 op(
     "_resize_backward(Tensor grad_output, size, mode, align_corners, factors, antialias)",
@@ -45,7 +50,43 @@ def _to_sequence(value):
     return isinstance(value, (tuple, list))
 
 
-def _output_size(input, size, scale_factor):
+def _is_integer(value) -> bool:
+    """True if a size may be this value: an integer, also of NumPy or of a tensor without dimensions."""
+    if hasattr(value, "_tl_array"):
+        return not value.ndim and value.dtype.category == 1
+    return not isinstance(value, (bool, np.bool_, np.ndarray)) and hasattr(value, "__index__")
+
+
+def _check_output_size(mode, spatial, size) -> None:
+    """TypeError with PyTorch's words for sizes that are no integers."""
+    listed = _to_sequence(size)
+    items = list(size) if listed else [size] * spatial
+    if all(map(_is_integer, items)):
+        return
+    if listed and not hasattr(size, "_tl_array"):
+        kinds = [type(item) for item in size]
+        raise TypeError(
+            "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size "
+            f"with types {kinds}"
+        )
+    name = "adaptive_avg_pool" if mode == "area" else f"upsample_{mode.replace('-', '_')}"
+    raise TypeError(
+        f"{name}{spatial}d(): argument 'output_size' must be tuple of ints, but found element of type "
+        f"{type(items[0]).__name__} at pos 0"
+    )
+
+
+def _check_scale_factor(mode, scale_factor) -> None:
+    """TypeError with PyTorch's words for factors that are no numbers."""
+    for place, factor in enumerate(scale_factor if _to_sequence(scale_factor) else [scale_factor]):
+        if hasattr(factor, "_tl_array") or not hasattr(factor, "__float__"):
+            raise TypeError(
+                f"upsample_{mode}(): argument 'scale_factors' must be tuple of floats, but found element of type "
+                f"{type(factor).__name__} at pos {place + 1}"
+            )
+
+
+def _output_size(input, size, scale_factor, mode):
     """The output's spatial size, and the scale factor of each dimension (or None)."""
     spatial = tuple(input.shape[2:])
     if size is not None and scale_factor is not None:
@@ -53,6 +94,7 @@ def _output_size(input, size, scale_factor):
     if size is None and scale_factor is None:
         raise ValueError("either size or scale_factor should be defined")
     if size is not None:
+        _check_output_size(mode, len(spatial), size)
         if _to_sequence(size):
             if len(size) != len(spatial):
                 raise ValueError(
@@ -62,6 +104,7 @@ def _output_size(input, size, scale_factor):
                 )
             return tuple(int(n) for n in size), (None,) * len(spatial)
         return (int(size),) * len(spatial), (None,) * len(spatial)
+    _check_scale_factor(mode, scale_factor)
     if _to_sequence(scale_factor):
         if len(scale_factor) != len(spatial):
             raise ValueError(
@@ -147,7 +190,7 @@ def interpolate(F, input, size, scale_factor, mode, align_corners, recompute_sca
         `torch.nn.Upsample`.
     """
     _check_mode(input, mode, align_corners, antialias)
-    out, factors = _output_size(input, size, scale_factor)
+    out, factors = _output_size(input, size, scale_factor, mode)
     if recompute_scale_factor:
         if scale_factor is None:
             raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
@@ -430,6 +473,7 @@ op(
         )
     },
     doc="`nn.functional.grid_sample` without its checks: sums over taps, each axis with its own places and weights.",
+    node_name=grid_sample_graph,
 )
 op(
     "_grid_sample_backward(Tensor grad_output, Tensor input, Tensor grid, mode, padding_mode, align_corners, needs)",
@@ -636,9 +680,12 @@ def affine_grid(F, theta, size, align_corners):
         NotImplementedError: `size` has neither four nor five elements.
 
     Example:
-        >>> F.affine_grid(torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]), (1, 1, 1, 2), align_corners=True)
-        tensor([[[[-1.,  0.],
-                  [ 1.,  0.]]]])
+        >>> F.affine_grid(torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]), (1, 1, 2, 2), align_corners=True)
+        tensor([[[[-1., -1.],
+                  [ 1., -1.]],
+        <BLANKLINE>
+                 [[-1.,  1.],
+                  [ 1.,  1.]]]])
 
     See also:
         `torch.nn.functional.grid_sample`.
@@ -659,6 +706,12 @@ def affine_grid(F, theta, size, align_corners):
         )
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    if align_corners and min(size[2:]) == 1:
+        warnings.warn(
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This "
+            "is not an intended use case of affine_grid. See the documentation of affine_grid for details.",
+            stacklevel=4,
+        )
     if align_corners is None:
         warnings.warn(
             "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please "

@@ -474,7 +474,7 @@ def _run_call_form(F, mode, args, pair):
 
 
 @composite(
-    "lstm(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=False)",
+    "lstm(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=None)",
     where="torch",
 )
 def _lstm(F, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
@@ -489,7 +489,7 @@ def _lstm(F, input, hx, params, has_biases, num_layers, dropout, train, bidirect
         dropout: The probability to drop an output between layers in training.
         train: Whether dropout applies.
         bidirectional: Whether a second direction runs backwards.
-        batch_first: Whether the shape of the input is ``(N, T, I)``. Default: ``False``.
+        batch_first: Whether the shape of the input is ``(N, T, I)``. A packed sequence has none.
 
     Returns:
         ``(output, h, c)``.
@@ -510,7 +510,7 @@ def _lstm(F, input, hx, params, has_biases, num_layers, dropout, train, bidirect
 
 
 @composite(
-    "gru(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=False)",
+    "gru(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=None)",
     where="torch",
 )
 def _gru(F, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
@@ -525,7 +525,7 @@ def _gru(F, input, hx, params, has_biases, num_layers, dropout, train, bidirecti
         dropout: The probability to drop an output between layers in training.
         train: Whether dropout applies.
         bidirectional: Whether a second direction runs backwards.
-        batch_first: Whether the shape of the input is ``(N, T, I)``. Default: ``False``.
+        batch_first: Whether the shape of the input is ``(N, T, I)``. A packed sequence has none.
 
     Returns:
         ``(output, h)``.
@@ -545,7 +545,7 @@ def _gru(F, input, hx, params, has_biases, num_layers, dropout, train, bidirecti
 
 
 @composite(
-    "rnn_tanh(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=False)",
+    "rnn_tanh(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=None)",
     where="torch",
 )
 def _rnn_tanh(F, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
@@ -560,7 +560,7 @@ def _rnn_tanh(F, input, hx, params, has_biases, num_layers, dropout, train, bidi
         dropout: The probability to drop an output between layers in training.
         train: Whether dropout applies.
         bidirectional: Whether a second direction runs backwards.
-        batch_first: Whether the shape of the input is ``(N, T, I)``. Default: ``False``.
+        batch_first: Whether the shape of the input is ``(N, T, I)``. A packed sequence has none.
 
     Returns:
         ``(output, h)``.
@@ -580,7 +580,7 @@ def _rnn_tanh(F, input, hx, params, has_biases, num_layers, dropout, train, bidi
 
 
 @composite(
-    "rnn_relu(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=False)",
+    "rnn_relu(Tensor input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first=None)",
     where="torch",
 )
 def _rnn_relu(F, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
@@ -595,7 +595,7 @@ def _rnn_relu(F, input, hx, params, has_biases, num_layers, dropout, train, bidi
         dropout: The probability to drop an output between layers in training.
         train: Whether dropout applies.
         bidirectional: Whether a second direction runs backwards.
-        batch_first: Whether the shape of the input is ``(N, T, I)``. Default: ``False``.
+        batch_first: Whether the shape of the input is ``(N, T, I)``. A packed sequence has none.
 
     Returns:
         ``(output, h)``.

@@ -43,6 +43,7 @@ def _segment_starts_and_lengths(F, data, lengths, offsets, axis, unsafe):
     "unsafe=False, initial=None)",
     where="torch",
     alias="torch._segment_reduce",
+    node_name="SegmentReduceBackward0(data)",
 )
 def segment_reduce(F, data, reduce, lengths, indices, offsets, axis, unsafe, initial):
     """Reduces consecutive segments of a dimension.

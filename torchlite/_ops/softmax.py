@@ -118,7 +118,7 @@ def log_softmax(F, input, dim, dtype):
     return F._log_softmax(input if dtype is None else F.to(input, dtype), dim)
 
 
-@composite("_safe_softmax(Tensor input, dim, dtype=None)", where="")
+@composite("_safe_softmax(Tensor input, dim, dtype=None)", where="", node_name="SafeSoftmaxBackward0(input)")
 def _safe_softmax(F, input, dim, dtype):
     """``softmax`` that returns zeros for rows that are minus infinity throughout."""
     out = F.softmax(input, dim, dtype)
@@ -139,7 +139,11 @@ def _broadcast_mask(input, mask, mask_type):
     return mask
 
 
-@composite("_masked_softmax(Tensor input, Tensor mask, dim=None, mask_type=None)", where="torch")
+@composite(
+    "_masked_softmax(Tensor input, Tensor mask, dim=None, mask_type=None)",
+    where="torch",
+    node_name="MaskedSoftmaxBackward0(input)",
+)
 def _masked_softmax(F, input, mask, dim, mask_type):
     """``softmax`` of what ``mask`` does not leave out (where it is True); NaN where all is left out.
 

@@ -3,6 +3,7 @@
 from torchlite._dispatch import MODE, NONDIFF, Out, Overlap, call, composite, memory_layout, op
 from torchlite._dispatch.shapes import reduced_shape, wrap_dim
 
+from .._dispatch.node_names import saved_argument
 from .._types.dtypes import BOOL, COMPLEX, bool_, int32, int64
 from ._gradient_helpers import make_not_implemented_formula, to_chosen
 
@@ -18,7 +19,8 @@ op(
     outputs=_PAIR,
     nondiff=(1,),
     shape_fn=lambda input, dim, descending, stable: (wrap_dim(dim, len(input.shape)), _same_pair_meta(input))[1],
-    vjp={"input": lambda F, g, out1, input_shape, dim: to_chosen(F, g[0], out1, input_shape, dim)},
+    vjp={"input": lambda F, g, out1, input_shape, dim, stable: to_chosen(F, g[0], out1, input_shape, dim)},
+    node_name=lambda node: f"SortBackward{1 if saved_argument(node, 'stable') else 0}",
     doc="""Sorts the elements along a dimension and returns their original indices too.
 
     NaN counts as the greatest value. Elements that compare equal keep their order.

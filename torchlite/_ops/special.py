@@ -132,6 +132,7 @@ op(
         `torch.special.ndtri`, `torch.special.log_ndtr`.
     """,
     layout=memory_layout.pointwise,
+    node_name="MulBackward1(AddBackward1(ErfBackward0(MulBackward1(input))))",
 )
 op(
     "special_ndtri(Tensor input)",
@@ -150,16 +151,27 @@ op(
     """,
     layout=memory_layout.pointwise,
 )
+
+
+def _log_ndtr_vjp(F, g, input):
+    """The density over `ndtr`; by `erfcx` for negative elements, where both underflow."""
+    zeros = F._zeros_like(input)
+    is_positive = F.gt(input, 0)
+    negative, positive = F.where(is_positive, zeros, input), F.where(is_positive, input, zeros)
+    density = F.div(F.exp(F.mul(F.mul(positive, positive), -0.5)), ROOT_TWO_PI)
+    return F.where(
+        is_positive,
+        F.mul(g, F.div(density, F.special_ndtr(positive))),
+        F.div(F.mul(g, math.sqrt(2.0 / math.pi)), F.special_erfcx(F.mul(negative, -math.sqrt(0.5)))),
+    )
+
+
 op(
     "special_log_ndtr(Tensor input)",
     where="special",
     promote=INT_TO_FLOAT,
     tags=POINTWISE,
-    vjp={
-        "input": lambda F, g, input: F.div(
-            F.mul(g, math.sqrt(2.0 / math.pi)), F.special_erfcx(F.mul(input, -math.sqrt(0.5)))
-        )
-    },
+    vjp={"input": _log_ndtr_vjp},
     doc="""Computes the logarithm of `ndtr`, precise for very negative elements.
 
     Example:
@@ -266,7 +278,13 @@ def special_polygamma(F, n, input):
     return F.polygamma(input, n)
 
 
-@composite("mvlgamma(Tensor input, p)", tags=INPLACE, alias="special.multigammaln", overlap=Overlap(operands="partial"))
+@composite(
+    "mvlgamma(Tensor input, p)",
+    tags=INPLACE,
+    alias="special.multigammaln",
+    overlap=Overlap(operands="partial"),
+    node_name="MvlgammaBackward0(input)",
+)
 def mvlgamma(F, input, p):
     r"""Computes the logarithm of the multivariate gamma function.
 
@@ -357,6 +375,18 @@ op(
     """,
     layout=memory_layout.pointwise,
 )
+
+
+def overload_name(name):
+    """The name of an op with overloads for two tensors, and for a number in the first or the second place."""
+
+    def choose_name(node):
+        mark = getattr(node, "_shown", "")
+        return {"input": f"{name}Backward1(other)", "other": f"{name}Backward2(input)"}.get(mark, f"{name}Backward0")
+
+    return choose_name
+
+
 op(
     "special_zeta(Tensor|Number input, Tensor|Number other)",
     where="special",
@@ -366,6 +396,7 @@ op(
         "input": make_not_implemented_formula("zeta"),
         "other": lambda F, g, input, other: F.neg(F.mul(g, F.mul(F.special_zeta(F.add(input, 1), other), input))),
     },
+    node_name=overload_name("SpecialZeta"),
     doc=r"""Computes the Hurwitz zeta function.
 
     .. math::
@@ -386,7 +417,7 @@ op(
 # --- logarithms of products -----------------------------------------------------------------------
 
 
-def make_times_log_vjps(name, where, alias, inner, edge, doc, node_name=""):
+def make_times_log_vjps(name, where, alias, inner, edge, doc, node_name="Xlogy"):
     """xlogy and xlog1py: 0 where `input` is 0, even if the logarithm is not finite."""
 
     def input_vjp(F, g, input, other):
@@ -406,7 +437,7 @@ def make_times_log_vjps(name, where, alias, inner, edge, doc, node_name=""):
         alias=alias,
         vjp={"input": input_vjp, "other": other_vjp},
         doc=doc,
-        node_name=node_name,
+        node_name=overload_name(node_name),
         layout=memory_layout.pointwise,
     )
 
@@ -431,7 +462,7 @@ make_times_log_vjps(
     "log1p",
     -1,
     _TIMES_LOG_DOC.format(log="log1p", value="1.0986", name="special.xlog1py"),
-    "SpecialXlog1PyBackward0",
+    "SpecialXlog1Py",
 )
 op(
     "special_entr(Tensor input)",

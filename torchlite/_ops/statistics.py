@@ -7,8 +7,10 @@ from torchlite._dispatch import INT_TO_FLOAT, NONDIFF, Out, Overlap, composite, 
 from torchlite._dispatch.shape_and_value_checks import any_true
 from torchlite._dispatch.shapes import reduced_shape, wrap_dim, wrap_dims
 
+from .._dispatch.node_names import all_or_dim_name
 from .._types.dtypes import BOOL, COMPLEX, float32, float64, int64
 from ._gradient_helpers import count_of, keep_dims, share_gradient_evenly, shift_towards_end, to_chosen, to_named_tuple
+from .node_graphs import extreme_graph, quantile_graph
 
 # --- variance ------------------------------------------------------------------
 
@@ -325,6 +327,11 @@ op(
 )
 
 
+def _check_keepdim(name, dim, keepdim):
+    if keepdim and dim is None:
+        raise TypeError(f"{name}() got an unexpected keyword argument 'keepdim'")
+
+
 def _max_or_min(F, name, input, dim, keepdim, other):
     if other is None and hasattr(dim, "_tl_array"):
         dim, other = None, dim
@@ -343,6 +350,7 @@ def _max_or_min(F, name, input, dim, keepdim, other):
         if input.dtype.is_complex:
             raise RuntimeError(f"{name}(): does not support complex input")
         return to_named_tuple(name, getattr(F, f"_{name}_dim")(input, dim, keepdim))
+    _check_keepdim(name, dim, keepdim)
     if not input.numel():
         raise RuntimeError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
@@ -353,7 +361,12 @@ def _max_or_min(F, name, input, dim, keepdim, other):
     return getattr(F, "a" + name)(input)
 
 
-@composite("max(Tensor input, dim=None, keepdim=False, *, other=None)", outputs=_PAIR, out=Out("same"))
+@composite(
+    "max(Tensor input, dim=None, keepdim=False, *, other=None)",
+    outputs=_PAIR,
+    out=Out("same"),
+    node_name=extreme_graph("Max"),
+)
 def max(F, input, dim, keepdim, other):
     """Computes the greatest element, or the maximum of two tensors.
 
@@ -382,7 +395,12 @@ def max(F, input, dim, keepdim, other):
     return _max_or_min(F, "max", input, dim, keepdim, other)
 
 
-@composite("min(Tensor input, dim=None, keepdim=False, *, other=None)", outputs=_PAIR, out=Out("same"))
+@composite(
+    "min(Tensor input, dim=None, keepdim=False, *, other=None)",
+    outputs=_PAIR,
+    out=Out("same"),
+    node_name=extreme_graph("Min"),
+)
 def min(F, input, dim, keepdim, other):
     """Computes the least element, or the minimum of two tensors.
 
@@ -432,6 +450,7 @@ def median(F, input, dim, keepdim):
     See also:
         `torch.quantile`, which interpolates.
     """
+    _check_keepdim("median", dim, keepdim)
     return F._median_all(input) if dim is None else to_named_tuple("median", F._median_dim(input, dim, keepdim))
 
 
@@ -454,6 +473,7 @@ def nanmedian(F, input, dim, keepdim):
     See also:
         `torch.median`.
     """
+    _check_keepdim("nanmedian", dim, keepdim)
     return (
         F._nanmedian_all(input) if dim is None else to_named_tuple("nanmedian", F._nanmedian_dim(input, dim, keepdim))
     )
@@ -464,6 +484,7 @@ def nanmedian(F, input, dim, keepdim):
     outputs=("min", "max"),
     layout=memory_layout.contiguous,
     out=Out("same"),
+    node_name="AminmaxBackward0(input)",
 )
 def aminmax(F, input, dim, keepdim):
     """Computes the least and the greatest element.
@@ -546,6 +567,7 @@ op(
     layout=memory_layout.contiguous,
     out=Out(dtype_param=True),
     overlap=Overlap(operands="partial"),
+    node_name=all_or_dim_name("Prod"),
 )
 
 # --- without NaN -------------------------------------------------------------------
@@ -555,6 +577,7 @@ op(
     "nansum(Tensor input, dim=None, keepdim=False, *, dtype=None)",
     out=Out(dtype_param=True),
     overlap=Overlap(operands="partial"),
+    node_name="NansumBackward0(input)",
 )
 def nansum(F, input, dim, keepdim, dtype):
     """Computes the sum of the elements that are not NaN.
@@ -577,7 +600,9 @@ def nansum(F, input, dim, keepdim, dtype):
     return F.sum(input, dim, keepdim, dtype=dtype)
 
 
-@composite("nanmean(Tensor input, dim=None, keepdim=False, *, dtype=None)")
+@composite(
+    "nanmean(Tensor input, dim=None, keepdim=False, *, dtype=None)", node_name="DivBackward0(NansumBackward0(input), -)"
+)
 def nanmean(F, input, dim, keepdim, dtype):
     """Computes the mean of the elements that are not NaN.
 
@@ -692,6 +717,7 @@ def _quantile(F, name, input, q, dim, keepdim, interpolation, ignore_nan):
 @composite(
     "quantile(Tensor input, q, dim=None, keepdim=False, *, interpolation='linear')",
     out=Out("same", "quantile() out tensor must be same dtype as the input tensor"),
+    node_name=quantile_graph,
 )
 def quantile(F, input, q, dim, keepdim, interpolation):
     """Computes quantiles.
@@ -717,6 +743,7 @@ def quantile(F, input, q, dim, keepdim, interpolation):
 @composite(
     "nanquantile(Tensor input, q, dim=None, keepdim=False, *, interpolation='linear')",
     out=Out("same", "quantile() out tensor must be same dtype as the input tensor"),
+    node_name=quantile_graph,
 )
 def nanquantile(F, input, q, dim, keepdim, interpolation):
     """Computes quantiles of the elements that are not NaN.

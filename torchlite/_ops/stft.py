@@ -6,6 +6,7 @@ from .._dispatch import Out, composite
 from .._dispatch.shape_and_value_checks import any_true
 from .._types.dtypes import int64
 from .fft import _REAL
+from .node_graphs import stft_graph
 
 
 def _format_stft_call(name, input, n_fft, hop_length, win_length, window, **rest):
@@ -66,6 +67,7 @@ def _check_stft(shown, x, n_fft, hop_length, win_length, window):
     "stft(Tensor input, n_fft, hop_length=None, win_length=None, Tensor? window=None, center=True, "
     "pad_mode='reflect', normalized=False, onesided=None, return_complex=None, align_to_window=None)",
     out=Out(supported=False),
+    node_name=stft_graph,
 )
 def stft(
     F,

@@ -19,6 +19,8 @@ from torchlite._dispatch import (
 from torchlite._dispatch.op_record import FOUND_DTYPE
 from torchlite._tensor.conj_neg_views import CONJ, NEG, toggle_conj_neg
 
+from .._dispatch.node_names import saved_argument
+
 UNARY = POINTWISE | INPLACE
 LOG_2, LOG_10 = math.log(2.0), math.log(10.0)
 
@@ -231,7 +233,8 @@ define_smooth_op(
 op(
     "round(Tensor input, *, decimals=0)",
     tags=UNARY,
-    vjp={"input": zero_gradient},
+    vjp={"input": lambda F, g, decimals: zero_gradient(F, g)},
+    node_name=lambda node: f"RoundBackward{1 if saved_argument(node, 'decimals') else 0}",
     alias="special.round",
     doc="""Each element rounded to the nearest integer, or to `decimals` decimal places; ties go to even.
 
@@ -405,6 +408,7 @@ op(
         >>> x
         tensor([1.+5.j])
     """,
+    node_name="SelectBackward0(ViewAsRealBackward0(input))",
 )
 op(
     "nan_to_num(Tensor input, nan=None, posinf=None, neginf=None)",

@@ -3,6 +3,16 @@
 from torchlite._dispatch import Out, Overlap, composite, memory_layout
 
 
+def _title(name):
+    return "".join(word.title() for word in name.split("_"))
+
+
+def _squeeze_copy_graph(call):
+    """`squeeze_copy` has an overload for a dimension and one for several."""
+    dim = call["dim"]
+    return f"SqueezeBackward{0 if dim is None else 2 if isinstance(dim, (tuple, list)) else 1}_copy(input)"
+
+
 def _make_copy_variant(name, schema, arguments, example):
     kept = name in ("view_as_real", "view_as_complex", "select")  # these lie as the view
 
@@ -19,6 +29,7 @@ def _make_copy_variant(name, schema, arguments, example):
         layout=None if kept else memory_layout.contiguous,
         out=Out("same"),
         overlap=Overlap(operands="" if kept or name == "_slice" else "partial"),
+        node_name=_squeeze_copy_graph if name == "squeeze" else f"{_title(view)}Backward0_copy(input)",
     )(call_and_clone)
 
 
@@ -103,7 +114,12 @@ for _name, (_schema, _arguments, _example) in _VIEWS.items():
     _make_copy_variant(_name, _schema, _arguments, _example)
 
 
-@composite("narrow_copy(Tensor input, dim, start, length)", where="torch Tensor", layout=memory_layout.contiguous)
+@composite(
+    "narrow_copy(Tensor input, dim, start, length)",
+    where="torch Tensor",
+    layout=memory_layout.contiguous,
+    node_name="NarrowCopyBackward0(input)",
+)
 def narrow_copy(F, input, dim, start, length):
     """Returns a copy of a range of a dimension.
 
@@ -131,7 +147,13 @@ def narrow_copy(F, input, dim, start, length):
     return F.narrow(input, dim, start, length).clone()
 
 
-@composite("unbind_copy(Tensor input, dim=0)", where="torch", layout=memory_layout.contiguous, out=Out("same"))
+@composite(
+    "unbind_copy(Tensor input, dim=0)",
+    where="torch",
+    layout=memory_layout.contiguous,
+    out=Out("same"),
+    node_name="UnbindBackward0_copy(input)",
+)
 def unbind_copy(F, input, dim):
     """Returns copies of the slices along a dimension.
 
@@ -153,6 +175,7 @@ def unbind_copy(F, input, dim):
     where="torch",
     layout=memory_layout.contiguous,
     out=Out("same"),
+    node_name="SplitWithSizesBackward0_copy(input)",
 )
 def split_with_sizes_copy(F, input, split_sizes, dim):
     """Returns copies of consecutive parts of given sizes.
@@ -173,7 +196,12 @@ def split_with_sizes_copy(F, input, split_sizes, dim):
     return tuple(t.clone() for t in F.split_with_sizes(input, tuple(split_sizes), dim))
 
 
-@composite("split_copy(Tensor input, split_size, dim=0)", where="torch", layout=memory_layout.contiguous)
+@composite(
+    "split_copy(Tensor input, split_size, dim=0)",
+    where="torch",
+    layout=memory_layout.contiguous,
+    node_name="SplitBackward0_copy(input)",
+)
 def split_copy(F, input, split_size, dim):
     """Returns copies of parts of equal or given sizes.
 

@@ -170,6 +170,7 @@ op(
 op(
     "expand(Tensor input, *size)",
     where="Tensor",
+    kwarg_aliases={"implicit": lambda function, given, implicit: function(**given)},  # of PyTorch's, without an effect
     tags=VIEW | KEEPS_DTYPE,
     vjp={"input": lambda F, g: g},
     shape_fn=_expand_meta,
@@ -341,7 +342,7 @@ op(
     """,
 )
 op(
-    "contiguous(Tensor input, memory_format=None)",
+    "contiguous(Tensor input, *, memory_format=None)",
     where="Tensor",
     tags=MAYBE_VIEW | KEEPS_DTYPE,
     vjp={"input": lambda F, g: g},
@@ -518,8 +519,10 @@ def view(F, input, size, dtype):
         and hasattr(size[0], "itemsize")
         and hasattr(size[0], "category")
     ):
-        dtype = size[0]
+        dtype, size = size[0], ()
     if dtype is not None:
+        if size:
+            raise TypeError("view() received an invalid combination of arguments: a size and a dtype")
         found = F._view_dtype(input, dtype)
         if found is not input and hasattr(found, "_tl_meta"):
             found._tl_meta = alias_meta(input)  # no gradient passes: to autograd it is no view

@@ -122,7 +122,12 @@ def _check_window_pairs(kernel_size, dilation, padding, stride):
     return found
 
 
-@composite("im2col(Tensor input, kernel_size, dilation=1, padding=0, stride=1)", where="", alias="nn.functional.unfold")
+@composite(
+    "im2col(Tensor input, kernel_size, dilation=1, padding=0, stride=1)",
+    where="",
+    alias="nn.functional.unfold",
+    node_name="Im2ColBackward0(input)",
+)
 def im2col(F, input, kernel_size, dilation, padding, stride):
     """Copies the sliding blocks of images into columns.
 
@@ -170,6 +175,7 @@ def _str_pair(pair):
     "col2im(Tensor input, output_size, kernel_size, dilation=1, padding=0, stride=1)",
     where="",
     alias="nn.functional.fold",
+    node_name="Col2ImBackward0(input)",
 )
 def col2im(F, input, output_size, kernel_size, dilation, padding, stride):
     """Adds columns of sliding blocks up into images.
@@ -236,6 +242,7 @@ def col2im(F, input, output_size, kernel_size, dilation, padding, stride):
     "pixel_shuffle(Tensor input, upscale_factor)",
     where="torch nn.functional",
     layout=memory_layout.suggest_memory_format,
+    node_name="PixelShuffleBackward0(input)",
 )
 def pixel_shuffle(F, input, upscale_factor):
     """Moves channels into space (Shi et al., 2016).
@@ -278,6 +285,7 @@ def pixel_shuffle(F, input, upscale_factor):
     "pixel_unshuffle(Tensor input, downscale_factor)",
     where="torch nn.functional",
     layout=memory_layout.suggest_memory_format,
+    node_name="PixelUnshuffleBackward0(input)",
 )
 def pixel_unshuffle(F, input, downscale_factor):
     """Moves space into channels; the inverse of `pixel_shuffle`.
@@ -322,6 +330,7 @@ def pixel_unshuffle(F, input, downscale_factor):
     where="torch nn.functional",
     alias="native_channel_shuffle",
     layout=memory_layout.suggest_memory_format,
+    node_name="ChannelShuffleBackward0(input)",
 )
 def channel_shuffle(F, input, groups):
     """Interleaves groups of channels (Zhang et al., 2018).

@@ -212,8 +212,10 @@ class ArchiveStorages:
             array = self._reader.array(name)
             if self._swap:
                 array = byteswap(array, item // 2 if kind.dtype and kind.dtype.is_complex else item)
-        self._loaded[key] = self._restore(make_storage(array, kind.dtype), location)
-        return self._loaded[key]
+        storage = self._restore(make_storage(array, kind.dtype), location)
+        if numel:  # an empty one may have several dtypes
+            self._loaded[key] = storage
+        return storage
 
 
 def _read_byte_order(reader: ArchiveReader) -> str:
@@ -227,13 +229,22 @@ def _read_byte_order(reader: ArchiveReader) -> str:
     return "big" if unsaid is save_load_options.LoadEndianness.BIG else "little"
 
 
-def load_archive(stream, how: LoadRequest, mapped: str, budget: Budget | None = None) -> Any:
-    """The object of a checkpoint in today's format."""
-    reader = ArchiveReader(stream, mapped=mapped, budget=budget)
+def load_archive(
+    stream, how: LoadRequest, mapped: str, budget: Budget | None = None, from_position: bool = False
+) -> Any:
+    """The object of a checkpoint in today's format. `from_position`: that of the archive at the file's position, after
+    which the file is at the archive's end.
+    """
+    start = stream.tell()
+    reader = ArchiveReader(stream, mapped=mapped, budget=budget, from_position=from_position)
     if reader.has("constants.pkl"):
+        stream.seek(start)
         return _load_torchscript(stream, how)
     data = reader.bytes("data.pkl")
-    return unpickle(io.BytesIO(data), len(data), "data.pkl", ArchiveStorages(reader, how), how, reader.budget, data)
+    found = unpickle(io.BytesIO(data), len(data), "data.pkl", ArchiveStorages(reader, how), how, reader.budget, data)
+    if from_position:
+        stream.seek(reader.end)
+    return found
 
 
 def _load_torchscript(stream: Any, how: LoadRequest) -> Any:
@@ -249,7 +260,6 @@ def _load_torchscript(stream: Any, how: LoadRequest) -> Any:
         UserWarning,
         stacklevel=4,
     )
-    stream.seek(0)
     return CALLBACKS.load_torchscript(stream, map_location=how.map_location)
 
 

@@ -49,7 +49,7 @@ class StorageCollector:
     def of(self, storage: UntypedStorage, dtype, tagged: Any = None) -> _Reference:
         """Return the reference of a storage viewed as elements of a dtype, None for bytes."""
         key, known = self._keys.get(storage._cdata, (None, dtype))
-        if known is not dtype and known is not None and dtype is not None:
+        if known is not dtype and known is not None and dtype is not None and storage.nbytes():
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
         if key is None:
             key = str(len(self.arrays))

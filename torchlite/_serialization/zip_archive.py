@@ -7,6 +7,7 @@ The layout is PyTorch's: data.pkl, .format_version, .storage_alignment, byteorde
 from __future__ import annotations
 
 import hashlib
+import io
 import mmap as mmap_module
 import os
 import re
@@ -144,24 +145,22 @@ class ArchiveWriter:
 class ArchiveReader:
     """Reads records of a checkpoint from a seekable binary file. All data of the file are validated before use. With
     `mapped` ("private" or "shared") arrays are views of a mapping of the file. `budget`: that of the enclosing file.
+    `from_position`: the archive is the one that begins at the file's position, if one does; other data may surround it.
     """
 
-    def __init__(self, stream, *, mapped: str = "", budget: Budget | None = None):
-        self._stream = stream
-        start = stream.tell()
-        stream.seek(0, os.SEEK_END)
-        self.length = stream.tell()
-        stream.seek(start)
+    def __init__(self, stream, *, mapped: str = "", budget: Budget | None = None, from_position: bool = False):
+        begin, end = stream.tell(), stream.seek(0, os.SEEK_END)
+        stream.seek(begin)
+        if not from_position or stream.read(4) != b"PK\3\4":
+            begin = 0
+        stream.seek(begin)
         try:
-            self._zip = zipfile.ZipFile(stream)
-            self._check_directory()
-        except (
-            zipfile.BadZipFile, zipfile.LargeZipFile, struct.error, ValueError, OverflowError, NotImplementedError,
-            IndexError, UnicodeDecodeError, MemoryError, OSError,
-        ):  # fmt: skip
-            raise corrupt_archive_error(
-                "zip archive", "failed finding central directory. This is an internal miniz error"
-            ) from None
+            self._open(stream, begin, end)
+        except RuntimeError:
+            found = _find_end(stream, begin, end) if from_position else end
+            if found == end:
+                raise
+            self._open(stream, begin, found)
         self._records: dict[str, zipfile.ZipInfo] = {}
         names = self._zip.infolist()
         self.top = names[0].filename.split("/")[0] + "/" if names else ""
@@ -187,6 +186,22 @@ class ArchiveReader:
         self._check_places()
         self.budget = Budget(self.length) if budget is None else budget
         self._map = self._map_file(mapped) if mapped else None
+
+    def _open(self, stream, begin: int, end: int) -> None:
+        """Read the directory of an archive in a part of a file."""
+        self._stream = stream if (begin, end) == (0, stream.seek(0, os.SEEK_END)) else _FilePart(stream, begin, end)
+        self.length, self.end = end - begin, end
+        self._stream.seek(0)
+        try:
+            self._zip = zipfile.ZipFile(self._stream)
+            self._check_directory()
+        except (
+            zipfile.BadZipFile, zipfile.LargeZipFile, struct.error, ValueError, OverflowError, NotImplementedError,
+            IndexError, UnicodeDecodeError, MemoryError, OSError,
+        ):  # fmt: skip
+            raise corrupt_archive_error(
+                "zip archive", "failed finding central directory. This is an internal miniz error"
+            ) from None
 
     def _check_directory(self) -> None:
         """RuntimeError for a directory at another offset than the archive states, or with more records. Of two archives
@@ -349,6 +364,78 @@ class ArchiveReader:
         if order not in (b"little", b"big"):
             raise ValueError(f"Unknown endianness type: {order[:20].decode(errors='replace')} (record byteorder)")
         return order.decode()
+
+
+class _FilePart(io.RawIOBase):
+    """A part of a seekable binary file, as a file."""
+
+    def __init__(self, stream, begin: int, end: int):
+        self._file, self._begin, self._length, self._at = stream, begin, end - begin, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._length}[whence]
+        if self._at < 0:
+            raise ValueError(f"negative seek value {self._at}")
+        return self._at
+
+    def readinto(self, buffer) -> int:
+        view = memoryview(buffer).cast("B")
+        view = view[: max(0, min(view.nbytes, self._length - self._at))]
+        self._file.seek(self._begin + self._at)
+        done = _read_into(self._file, view)
+        self._at += done
+        return done
+
+
+_CHUNK = 1 << 20  # bytes to search at once
+
+
+def _find_end(stream, begin: int, end: int) -> int:
+    """Return where the first archive from `begin` on ends: after the first end record whose directory is where it says,
+    counted from `begin`. Return `end` if there is none.
+    """
+    at = begin
+    while at < end:
+        stream.seek(at)
+        chunk = stream.read(min(_CHUNK + _END, end - at))
+        place = chunk.find(b"PK\5\6")
+        while 0 <= place < _CHUNK:
+            if _is_end_record(stream, begin, at + place, end):
+                stream.seek(at + place + _END - 2)
+                return at + place + _END + int.from_bytes(stream.read(2), "little")
+            place = chunk.find(b"PK\5\6", place + 1)
+        at += _CHUNK
+    return end
+
+
+def _is_end_record(stream, begin: int, at: int, end: int) -> bool:
+    """True if an end record names a directory that ends before it."""
+    stream.seek(at)
+    record = stream.read(_END)
+    if len(record) < _END:
+        return False
+    _, size, start, comment = struct.unpack("<4s8xLLH", record)
+    if at + _END + comment > end:
+        return False
+    if start == 0xFFFFFFFF or size == 0xFFFFFFFF:
+        if at - _END64_LOCATOR - _END64 < begin:
+            return False
+        stream.seek(at - _END64_LOCATOR - _END64)
+        size, start = struct.unpack("<40xQQ", stream.read(_END64))
+        at -= _END64_LOCATOR + _END64
+    if begin + start + size != at:
+        return False
+    stream.seek(begin + start)
+    return stream.read(4) == b"PK\1\2"
 
 
 def _read_into(stream, view: memoryview) -> int:

@@ -4,6 +4,8 @@ backends.
 
 from __future__ import annotations
 
+import warnings
+
 PRECISIONS = ("none", "ieee", "tf32", "bf16")
 # Whose answer counts where a precision is "none": an op asks its library, a library the general switch.
 _PARENTS = {"matmul": "cuda", "conv": "cuda", "rnn": "cuda", "cuda": "all"}
@@ -72,3 +74,13 @@ class BackendFlags:
 
 
 FLAGS = BackendFlags()
+
+
+_WARNED: set[str] = set()
+
+
+def warn_once(message: str, stacklevel: int = 3) -> None:
+    """A UserWarning once in a process, or always after `set_warn_always(True)`."""
+    if message not in _WARNED or FLAGS.warn_always:
+        _WARNED.add(message)
+        warnings.warn(message, UserWarning, stacklevel=stacklevel)

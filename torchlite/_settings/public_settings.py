@@ -80,7 +80,11 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
         True
         >>> torch.use_deterministic_algorithms(False)
     """
-    FLAGS.deterministic, FLAGS.deterministic_warn_only = bool(mode), bool(warn_only)
+    for place, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
+        if not isinstance(value, bool):
+            kind = type(value).__name__
+            raise TypeError(f"_set_deterministic_algorithms(): argument {place} must be bool, not {kind}")
+    FLAGS.deterministic, FLAGS.deterministic_warn_only = mode, warn_only
 
 
 def are_deterministic_algorithms_enabled() -> bool:

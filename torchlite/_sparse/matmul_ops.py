@@ -431,10 +431,10 @@ def _require_coo(name: str, tensor) -> None:
         raise no_kernel_error(name, tensor)
 
 
-def smm(input, mat):
+def smm(input, mat2):
     """`torch.smm`: sparse times dense, as a sparse matrix with all elements specified."""
-    empty = sparse_coo_tensor((input.shape[0], mat.shape[1]), dtype=input.dtype, device=input.device)
-    return sspaddmm(empty, input, mat, beta=0)
+    empty = sparse_coo_tensor((input.shape[0], mat2.shape[1]), dtype=input.dtype, device=input.device)
+    return sspaddmm(empty, input, mat2, beta=0)
 
 
 def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._dispatch.public_functions import torch
 from .._tensor.creation import as_tensor, is_scipy_sparse
+from .._types.dtypes import promote_types
 from .._types.layouts import sparse_bsr, sparse_csc, sparse_csr
 from .constructors import sparse_compressed_tensor, sparse_coo_tensor
 
@@ -43,9 +44,15 @@ def from_scipy_sparse(matrix: Any) -> Any:
 
 
 def matmul(tensor: Any, other: Any) -> Any:
-    """`tensor @ other` for an operand that the op does not take. The product with a SciPy sparse matrix is a
-    differentiable Tensor. For other objects the result is NotImplemented, and Python asks the object's class.
+    """`tensor @ other` for an operand that the op does not take.
+
+    The product with a SciPy sparse matrix or an array is a differentiable Tensor; with an array its dtype is the common
+    one, as for `*`. For other objects the result is NotImplemented, and Python asks the object's class.
     """
+    if isinstance(other, np.ndarray):
+        array = as_tensor(other).to(tensor.device)
+        common = promote_types(tensor.dtype, array.dtype)
+        return torch.matmul(tensor.to(common), array.to(common))
     if not is_scipy_sparse(other):
         return NotImplemented
     return torch.matmul(tensor, from_scipy_sparse(other).to(tensor.device))

@@ -33,12 +33,13 @@ def from_file(
     layout: Any = None,
     device: DeviceLike = None,
     pin_memory: _b.bool = False,
+    requires_grad: _b.bool = False,
 ) -> Tensor:
     """A flat tensor over a file's first `size` elements. With `shared`, writes go to the file, which is created or
     extended if necessary. RuntimeError if the file is missing or too short.
     """
 
-def as_tensor(data: TensorLike, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
+def as_tensor(data: TensorLike, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
     """Returns data as a tensor, on the same memory where dtype and device allow."""
 
 def asarray(
@@ -125,7 +126,7 @@ def get_device_module(device: device | str | None = None) -> ModuleType:
 def can_cast(from_: dtype, to: dtype) -> _b.bool:
     """Returns whether a result of one dtype may be written to a tensor of another."""
 
-def promote_types(first: dtype, second: dtype) -> dtype:
+def promote_types(type1: dtype, type2: dtype) -> dtype:
     """Returns the smallest dtype to which both dtypes convert."""
 
 def result_type(*arrays_and_dtypes: Tensor | DType | Number, **named: Tensor | Number) -> dtype:

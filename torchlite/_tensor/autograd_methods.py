@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+import warnings
 import weakref
 from collections import OrderedDict
 
 from .._dispatch import call
 from .._dispatch.autograd_graph import (
     LEAF_HOOKS,
+    AutogradMeta,
+    Node,
     OutputEdge,
     alias_meta,
     autograd_meta_of,
@@ -16,13 +21,16 @@ from .._dispatch.autograd_graph import (
     gradient_edge,
     is_inference,
     is_stale_view,
+    refuses_writes,
     regenerate_grad_fn,
+    shown_index,
+    skip_transparent,
     to_python_node,
     version_of,
 )
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import LEAF, MODE, REQUIRES_GRAD_DETACHED
-from .._dispatch.hooks import RemovableHandle
+from .._dispatch.hooks import PackedTensor, RemovableHandle
 from .._dispatch.interceptors import call_torch_function, find_torch_function_override
 from .._dispatch.tracing import TRACES, trace_method
 from .._types import dtypes
@@ -59,6 +67,34 @@ def _invalid_grad_message(tensor, value) -> str:
         f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(tensor.shape)}'. "
         "Please ensure that the gradient and the tensor are the same size"
     )
+
+
+def _refuse_saved(tensor) -> None:
+    """Let the nodes that saved a tensor raise PyTorch's error, since it loses its history."""
+
+    def refuse(_):
+        raise RuntimeError(
+            "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, "
+            "please use out-of-place `.detach()` instead"
+        )
+
+    for saved in [found for found in gc.get_referrers(tensor) if found.__class__ is tuple]:
+        for node in gc.get_referrers(saved):
+            if isinstance(node, Node) and node._saved is saved and not node._is_custom:
+                node._saved = tuple(PackedTensor(None, refuse, None) if v is tensor else v for v in saved)
+
+
+def _warn_of_no_gradient(tensor) -> None:
+    """PyTorch's warning for the gradient of a tensor that gets none."""
+    if tensor.grad_fn is not None and not tensor.retains_grad:
+        warnings.warn(
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+            "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+            "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make "
+            "sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 class AutogradMethods(PropertyMethods):
@@ -133,17 +169,24 @@ class AutogradMethods(PropertyMethods):
             node = self._tl_node
         if node is None or node is LEAF or node is REQUIRES_GRAD_DETACHED:
             return None
+        node = skip_transparent(node)
         return to_python_node(node.node if node.__class__ is OutputEdge else node)
 
     @property
     def output_nr(self) -> int:
         """The position of the tensor among the results of `grad_fn`."""
-        return self._tl_node.index if self._tl_node.__class__ is OutputEdge else 0
+        where = skip_transparent(self._tl_node)
+        if not isinstance(where, (Node, OutputEdge)):
+            return 0
+        return shown_index(where.node, where.index) if isinstance(where, OutputEdge) else shown_index(where, 0)
 
     @property
     def grad(self):
         """The gradient that `backward` has added up, or ``None``."""
-        return getattr(self._tl_meta, "grad", None)
+        found = getattr(self._tl_meta, "grad", None)
+        if found is None and self._tl_node is not None and self._tl_node is not LEAF:
+            _warn_of_no_gradient(self)
+        return found
 
     @grad.setter
     def grad(self, value):
@@ -167,11 +210,11 @@ class AutogradMethods(PropertyMethods):
         autograd_meta_of(self).grad = None
 
     # The same; PyTorch's own name for the field behind it.
-    _grad = grad
+    _grad = property(grad.fget, grad.fset, grad.fdel)  # type: ignore[attr-defined]
 
     @property
     def _version(self) -> int:
-        if is_inference(self):
+        if refuses_writes(self):
             raise RuntimeError("Inference tensors do not track version counter.")
         return version_of(self)
 
@@ -182,6 +225,8 @@ class AutogradMethods(PropertyMethods):
     @property
     def _base(self):
         base = base_of(self)
+        if base is not None and is_inference(self):  # such a view is none in PyTorch
+            return None
         shown = getattr((self if base is None else base)._tl_meta, "dual_primal", None)
         return base if shown is None else shown
 
@@ -220,7 +265,11 @@ class AutogradMethods(PropertyMethods):
             return call_torch_function(call.Tensor.detach, (self,), (self,), {})
         out = _new(call.Tensor)
         out._tl_array, out._tl_kernels, out.dtype, out._tl_node = self._tl_array, self._tl_kernels, self.dtype, None
-        out._tl_meta = alias_meta(self)
+        if self._tl_meta is not None and is_inference(self) and not MODE.inference:  # still one, whose changes count
+            out._tl_meta = AutogradMeta()
+            out._tl_meta.inference = out._tl_meta.counts = True
+        else:
+            out._tl_meta = alias_meta(self)
         return out
 
     def detach_(self):
@@ -234,6 +283,8 @@ class AutogradMethods(PropertyMethods):
                 "detach_() cannot be called on these gradients. To fix this error, please refer to the "
                 "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
             )
+        if isinstance(self._tl_node, (Node, OutputEdge)) and sys.getrefcount(self) > 3:  # than the caller's own
+            _refuse_saved(self)
         self._tl_node = None
         if MODE.forwards:
             CALLBACKS.drop_tangents(self)
@@ -255,13 +306,19 @@ class AutogradMethods(PropertyMethods):
             None,
         )
         if MODE.inference or is_inference(self):
-            autograd_meta_of(out).inference = True
+            found = autograd_meta_of(out)
+            found.inference, found.counts = True, not MODE.inference
         return out
 
     @data.setter
     def data(self, value):
         if not isinstance(value, call.Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if getattr(self, "_tl_is_sparse", False) is not getattr(value, "_tl_is_sparse", False):
+            raise RuntimeError(
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor "
+                "type."
+            )
         if self._tl_node is not None and value.dtype.category < dtypes.FLOAT:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self._tl_array, self._tl_kernels, self.dtype = value._tl_array, value._tl_kernels, value.dtype

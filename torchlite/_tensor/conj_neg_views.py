@@ -14,6 +14,7 @@ from .._dispatch.autograd_graph import alias_meta, autograd_meta_of, gradient_ed
 from .._dispatch.backend import is_view
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import GLOBALS, MODE
+from .._dispatch.numpy_errors import run_quietly
 from .._dispatch.op_record import MAYBE_VIEW, VIEW
 from .tensor import Tensor
 
@@ -52,7 +53,9 @@ class _ConjNegView(Tensor):
         table = self._tl_kernels
         if raw.__class__ is not table.array:
             raw = table.as_array(raw)
-        table.copy_into(self._tl_memory, apply_conj_neg(table, table.to(raw, self.dtype), self._tl_signs))
+        run_quietly(
+            lambda: table.copy_into(self._tl_memory, apply_conj_neg(table, table.to(raw, self.dtype), self._tl_signs))
+        )
 
     def _plain_tensor_on_memory(self) -> Tensor:
         """The memory as a plain tensor."""
@@ -93,13 +96,13 @@ class _ConjNegView(Tensor):
         self._tl_memory = self._plain_tensor_on_memory().share_memory_()._tl_array
         return self
 
-    def numpy(self, *, force: bool = False):
+    def _host_array(self, force: bool = False):
         if not force:
             bit, name = ("conjugate", "conj") if self._tl_signs & CONJ else ("negative", "neg")
             raise RuntimeError(
                 f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.resolve_{name}().numpy() instead."
             )
-        return call.wrap_array(self._tl_kernels, self._tl_array, self.dtype).numpy(force=True)
+        return call.wrap_array(self._tl_kernels, self._tl_array, self.dtype)._host_array(force=True)
 
     def __dlpack__(self, **keywords):
         if self._tl_node is not None:

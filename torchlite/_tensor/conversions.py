@@ -133,21 +133,22 @@ class ConversionMethods(PythonProtocols):
             out = CALLBACKS.move(out, where)
         if d is not None and d is not out.dtype:
             out = CALLBACKS.F.to(out, d)
-        if order is not None and order is not preserve_format and not out.is_contiguous(order):
+        if order is not None and order is not preserve_format and not out.is_contiguous(memory_format=order):
             return out.contiguous(memory_format=order)
         return out.clone() if copy and out is self else out
 
-    def cpu(self, memory_format=preserve_format):
+    def cpu(self, *, memory_format=preserve_format):
         """Returns the tensor on the CPU: itself if it is there.
 
         Args:
-            memory_format: Has no effect: a copy keeps the order of the elements.
+            memory_format: The order of the elements in memory. Default: `torch.preserve_format`.
         """
         if TRACES and (found := trace_method("cpu", self, memory_format)) is not NotImplemented:
             return found
-        return CALLBACKS.move(self, _CPU)
+        out = CALLBACKS.move(self, _CPU)
+        return out if memory_format is preserve_format else out.contiguous(memory_format=memory_format)
 
-    def cuda(self, device=None, non_blocking=False, memory_format=preserve_format):
+    def cuda(self, device=None, non_blocking=False, *, memory_format=preserve_format):
         """Returns the tensor on a CUDA device.
 
         Args:
@@ -192,7 +193,7 @@ class ConversionMethods(PythonProtocols):
         where, d = found
         return self.to(d) if where == self.device.type else self.to(where, d)
 
-    def new(self, *args, size=None, device=None):
+    def new(self, *args, size=None, device=None, other=None):
         """A tensor of this one's dtype and device by the legacy constructor: of a size (not initialised), with the
         elements of a sequence, or on the memory of a tensor or a storage.
 
@@ -201,6 +202,8 @@ class ConversionMethods(PythonProtocols):
         """
         from .creation import legacy_tensor
 
+        if other is not None:
+            args = (*args, other)
         of_tensor = len(args) == 1 and isinstance(args[0], call.Tensor)
         if of_tensor and device is not None:
             raise RuntimeError(
@@ -336,13 +339,15 @@ class ConversionMethods(PythonProtocols):
         return self
 
 
-def _parse_to(*args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None, other=None):
+def _parse_to(*args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None, tensor=None):
     where = device
+    if tensor is not None and (dtype is not None or device is not None):
+        raise TypeError("to() received an invalid combination of arguments - got a tensor with a dtype or device")
     rest = [a for a in args if not isinstance(a, bool)]
     flags = [a for a in args if isinstance(a, bool)]
     if len(flags) > 1:
         copy = flags[1]
-    for item in [*rest, other]:
+    for item in [*rest, tensor]:
         if item is None:
             continue
         item = as_dtype(item)
@@ -364,7 +369,7 @@ class _Casts:
 
     @staticmethod
     def make(name: str, d):
-        def cast(self, memory_format=preserve_format):
+        def cast(self, *, memory_format=preserve_format):
             if memory_format is not preserve_format:
                 return self.to(d, memory_format=memory_format)
             return self if self.dtype is d else CALLBACKS.F.to(self, d)

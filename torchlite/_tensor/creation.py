@@ -9,9 +9,10 @@ import numpy as np
 from .._dispatch import call, table_of
 from .._dispatch.autograd_graph import autograd_meta_of
 from .._dispatch.callbacks import CALLBACKS
-from .._dispatch.dispatch_state import GLOBALS
+from .._dispatch.dispatch_state import GLOBALS, MODE, OVERRIDES
 from .._dispatch.error_translation import filter_traceback
-from .._dispatch.interceptors import call_function_mode
+from .._dispatch.interceptors import call_function_mode, torch_function_disabled
+from .._dispatch.numpy_errors import run_quietly
 from .._dispatch.shape_and_value_checks import set_requires_grad
 from .._dispatch.tracing import THREAD, TRACES
 from .._types import dtypes
@@ -21,7 +22,7 @@ from .._types.dtypes import as_argument, from_np, get_default_dtype
 from .._types.layouts import Size
 from .interop import from_dlpack as _from_dlpack
 from .interop import from_foreign, is_capsule, is_foreign
-from .nested_sequences import compute_sizes, infer_dtype, is_sequence, to_array, warn_list_of_arrays
+from .nested_sequences import compute_sizes, from_plain_items, infer_dtype, is_sequence, to_array, warn_list_of_arrays
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -70,23 +71,31 @@ def _unwrap_tensors(data):
     if isinstance(data, call.Tensor):
         if data.numel() != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
-        return data.numpy(force=True).reshape(())[()] if data.dtype.is_floating_point else data.item()
+        return data._host_array(force=True).reshape(())[()] if data.dtype.is_floating_point else data.item()
     if isinstance(data, (list, tuple)):
         return [_unwrap_tensors(item) for item in data]
     return data
 
 
-def _contains_tensor(data, outer: tuple = ()) -> bool:
-    """True if nested lists contain a Tensor. `outer`: ids of the enclosing lists, for lists that contain themselves."""
-    if isinstance(data, call.Tensor):
-        return True
-    if not isinstance(data, (list, tuple)) or id(data) in outer:
-        return False
-    outer = (*outer, id(data))
-    return any(
-        isinstance(item, call.Tensor) or (isinstance(item, (list, tuple)) and _contains_tensor(item, outer))
-        for item in data
-    )
+def _classes_of_items(data, outer: tuple = ()) -> set[type]:
+    """The classes of the items of nested lists. `outer`: ids of the enclosing lists, for lists that contain
+    themselves.
+    """
+    found = set(map(type, data))
+    if any(issubclass(cls, (list, tuple)) for cls in found) and id(data) not in outer:
+        for item in data:
+            if isinstance(item, (list, tuple)):
+                found |= _classes_of_items(item, (*outer, id(data)))
+    return found
+
+
+def _infer_from_items(data, classes: set[type]) -> Any:
+    """The dtype of a list with tensors or NumPy's numbers among its items: all items count."""
+    compute_sizes(data)
+    found = infer_dtype(data)
+    if found.category == dtypes.INT and np.bool_ in classes:
+        raise TypeError("'numpy.bool' object cannot be interpreted as an integer")
+    return found
 
 
 def _as_array(data, d, has_tensors: bool) -> tuple[np.ndarray, object]:
@@ -119,6 +128,18 @@ def _as_array(data, d, has_tensors: bool) -> tuple[np.ndarray, object]:
         array = to_array(given, d)
         return array, array
     return array, data
+
+
+def _convert_data(data, dtype) -> tuple[np.ndarray, dtypes.dtype]:
+    """Python data of any kind as an array that holds it until it is cast to a dtype, and that dtype."""
+    classes = _classes_of_items(data) if isinstance(data, (list, tuple)) else set()
+    has_tensors = any(issubclass(cls, call.Tensor) for cls in classes)
+    if dtype is None and (has_tensors or any(issubclass(cls, (np.generic, np.ndarray)) for cls in classes)):
+        dtype = _infer_from_items(data, classes)
+    array, data = _as_array(data, dtype, has_tensors)
+    if dtype is None and array.size == 0 and not isinstance(data, np.ndarray) and array.dtype.kind == "f":
+        dtype = get_default_dtype()
+    return array, dtype or _infer_dtype(array, data)
 
 
 def _is_storage(data) -> bool:
@@ -162,6 +183,9 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         `torch.as_tensor`, `torch.from_numpy`.
     """
     try:
+        if OVERRIDES and not MODE.plain:  # which no class overrides
+            with torch_function_disabled():
+                return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
         if GLOBALS["INTERCEPTORS"]:
             given = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "pin_memory": pin_memory}
             if (found := call_function_mode(tensor, (data,), given)) is not NotImplemented:
@@ -190,19 +214,14 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             data = _convert_foreign(data)
             if isinstance(data, call.Tensor):
                 return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
-        has_tensors = isinstance(data, (list, tuple)) and _contains_tensor(data)
-        if has_tensors and dtype is None:
-            dtype = infer_dtype(data)
-        array, data = _as_array(data, dtype, has_tensors)
-        d = dtype or (
-            get_default_dtype()
-            if array.size == 0 and not isinstance(data, np.ndarray) and array.dtype.kind == "f"
-            else _infer_dtype(array, data)
-        )
-        if not isinstance(data, (np.ndarray, np.generic)) and array.size:
+        plain = from_plain_items(data, dtype) if data.__class__ is list or data.__class__ is tuple else None
+        array, d = _convert_data(data, dtype) if plain is None else plain
+        if array.dtype != d.np and array.size and not isinstance(data, (np.ndarray, np.generic)):
             _check_value_range(array, d)
         table = _default_kernel_table(device)
-        array = np.ascontiguousarray(array.astype(d.np, copy=False)) if array.ndim else array.astype(d.np)
+        if array.dtype != d.np or not array.ndim:
+            array = run_quietly(array.astype, d.np)
+        array = np.ascontiguousarray(array) if array.ndim else array
         out = call.wrap_array(table, table.from_numpy(array), d)
         return set_requires_grad(out, requires_grad)
     except Exception:
@@ -246,7 +265,7 @@ def _dtype_of_numpy_array(array: np.ndarray) -> Any:
             "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the "
             "memory."
         )
-    if not array.flags.forc and any(s < 0 for s in array.strides):
+    if any(s < 0 for s in array.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
             "currently supported. (You can probably work around this by making a copy of your array  with "
@@ -324,7 +343,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
     return out
 
 
-def as_tensor(data, dtype=None, device=None) -> Tensor:
+def as_tensor(data, *, dtype=None, device=None) -> Tensor:
     """Returns data as a tensor, on the same memory where dtype and device allow.
 
     Args:
@@ -340,6 +359,9 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     See also:
         `torch.tensor`, which copies.
     """
+    if OVERRIDES and not MODE.plain:
+        with torch_function_disabled():
+            return as_tensor(data, dtype=dtype, device=device)
     if GLOBALS["INTERCEPTORS"]:
         found = call_function_mode(as_tensor, (data,), {"dtype": dtype, "device": device})
         if found is not NotImplemented:
@@ -347,12 +369,7 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     dtype = None if dtype is None else as_argument(dtype, "as_tensor")
     if isinstance(data, call.Tensor):
         return data.to(device=device, dtype=dtype)
-    if (
-        isinstance(data, np.ndarray)
-        and all(s >= 0 for s in data.strides)
-        and (data.flags.writeable or not is_read_only_buffer(data))
-        and data.dtype.isnative
-    ):
+    if isinstance(data, np.ndarray) and (data.flags.writeable or not is_read_only_buffer(data)) and data.dtype.isnative:
         return from_numpy(data).to(device=device or get_default_device(), dtype=dtype)
     if _is_cuda_array(data):
         return from_foreign(data).to(device=device, dtype=dtype)
@@ -361,7 +378,7 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
     if not isinstance(data, (np.ndarray, list, tuple, int, float, complex, np.generic)):
         converted = _convert_foreign(data)
         if isinstance(converted, call.Tensor) or converted is not data and converted.flags.writeable:
-            return as_tensor(converted, dtype, device)
+            return as_tensor(converted, dtype=dtype, device=device)
         data = converted  # read-only memory, such as a column of a DataFrame, is copied
     return tensor(data, dtype=dtype, device=device)
 
@@ -391,6 +408,9 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
     See also:
         `torch.as_tensor`.
     """
+    if OVERRIDES and not MODE.plain:
+        with torch_function_disabled():
+            return asarray(obj, dtype=dtype, device=device, copy=copy, requires_grad=requires_grad)
     if GLOBALS["INTERCEPTORS"]:
         given = {"dtype": dtype, "device": device, "copy": copy, "requires_grad": requires_grad}
         if (found := call_function_mode(asarray, (obj,), given)) is not NotImplemented:

@@ -6,13 +6,16 @@ The first items determine the sizes; then a dtype is inferred from all items; th
 from __future__ import annotations
 
 import functools
+import math
 import operator
 import warnings
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from .._dispatch import call
+from .._dispatch.dispatch_state import GLOBALS
 from .._dispatch.type_promotion import cast_scalar, scalar_dtype
 from .._types import dtypes
 from .._types.dtypes import from_np, get_default_dtype
@@ -20,6 +23,9 @@ from .._types.package_name import is_torchlite_object
 
 _ITEMS = (list, tuple, range, np.ndarray)
 _NUMBERS = (bool, int, float, complex, np.generic)
+_LISTS, _PLAIN_NUMBERS = {list, tuple}, {bool, int, float, complex}
+_BOOL, _LONG, _DOUBLE, _COMPLEX = map(np.dtype, ("?", "i8", "f8", "c16"))
+_TOO_LARGE = 1 << 64
 _HEAP_TYPE = 1 << 9  # of Python's type flags: a class that was not written in C
 _MAX_DEPTH = 128  # lists in lists: PyTorch's limit
 _has_warned = False
@@ -60,6 +66,8 @@ def compute_sizes(data: Any) -> list[int]:
             data = data[0]
         except Exception as error:  # the item's own __getitem__ may raise anything
             raise ValueError(f"could not determine the shape of object type '{type_name(data)}'") from error
+    if isinstance(data, str):  # also NumPy's
+        raise ValueError("too many dimensions 'str'")
     return sizes
 
 
@@ -121,6 +129,58 @@ def to_array(data: Any, d: dtypes.dtype | None) -> np.ndarray:
     return array
 
 
+def flatten(data: Any) -> tuple[list | tuple, list[int], set[type]] | None:
+    """The items of nested lists of equal lengths, the sizes, and the items' classes. None for other data."""
+    sizes, items = [len(data)], data
+    kinds = set(map(type, items))
+    while kinds <= _LISTS and items:
+        lengths = set(map(len, items))
+        if len(lengths) > 1 or len(sizes) == _MAX_DEPTH:
+            return None
+        sizes += lengths
+        items = list(chain.from_iterable(items))
+        kinds = set(map(type, items))
+    return None if kinds & _LISTS else (items, sizes, kinds)
+
+
+def from_plain_items(data: list | tuple, d: dtypes.dtype | None) -> tuple[np.ndarray, dtypes.dtype] | None:
+    """Python's numbers, or tensors of one element and dtype, in nested lists: an array that holds them until it is
+    cast, and its dtype. None for other data, and for items that raise.
+    """
+    found = flatten(data)
+    if found is None or not found[2]:
+        return None
+    if found[2] == {call.Tensor}:
+        return _from_plain_tensors(*found[:2], d)
+    return _from_plain_numbers(*found, d) if found[2] <= _PLAIN_NUMBERS else None
+
+
+def _from_plain_tensors(items, sizes, d):
+    arrays, kinds = [item._tl_array for item in items], {item.dtype for item in items}
+    if GLOBALS["INTERCEPTORS"] or len(kinds) > 1 or any(a.__class__ is not np.ndarray or a.size != 1 for a in arrays):
+        return None
+    return np.concatenate(arrays, None).reshape(sizes), d or kinds.pop()
+
+
+def _from_plain_numbers(items, sizes, kinds, d):
+    if d is None:
+        d = dtypes.int64 if int in kinds else dtypes.bool_
+        if float in kinds or complex in kinds:
+            d = get_default_dtype().to_complex() if complex in kinds else get_default_dtype()
+    if complex in kinds and d.category != dtypes.COMPLEX:
+        return None
+    if d.category == dtypes.INT and float in kinds and int in kinds:  # a float would round the others
+        items = [int(x) if x.__class__ is int or math.isfinite(x) else _TOO_LARGE for x in items]
+        kinds = {int}
+    held = d.np if d.np.char in "fdFD" else _DOUBLE if float in kinds else _LONG if int in kinds else _BOOL
+    try:
+        with np.errstate(over="ignore"):
+            array = np.array(items, held if complex not in kinds or held.kind == "c" else _COMPLEX)
+    except OverflowError:
+        return None
+    return array.reshape(sizes), d
+
+
 def numbers_to_array(values: list, d: dtypes.dtype) -> np.ndarray:
     """Convert the results of a Python function to an array of the dtype. TypeError for results that are not numbers,
     RuntimeError for values that the dtype cannot represent.
@@ -143,5 +203,5 @@ def warn_list_of_arrays(data: Any) -> None:
             "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to "
             "a single numpy.ndarray with numpy.array() before converting to a tensor.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=5,
         )

@@ -25,20 +25,24 @@ _OPERATORS = {
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
-def _make_lazy_operator(dunder: str, build):
-    def first_use(self, *args):
-        made = build(dunder)
-        if getattr(getattr(made, "op", None), "function", None) is not made:  # `neg` itself keeps its name
-            made.__name__ = made.__qualname__ = dunder
-        setattr(call.Tensor, dunder, made)
-        try:
-            return made(self, *args)
-        except Exception:
-            filter_traceback()
-            raise
+class _LazyOperator:
+    """An operator that is created at its first use, and replaces this."""
 
-    first_use.__name__ = dunder
-    setattr(OperatorMethods, dunder, first_use)
+    __slots__ = ("dunder", "build")
+
+    def __init__(self, dunder: str, build):
+        self.dunder, self.build = dunder, build
+
+    def __get__(self, tensor, owner=None):
+        made = self.build(self.dunder)
+        if getattr(getattr(made, "op", None), "function", None) is not made:  # `neg` itself keeps its name
+            made.__name__, made.__qualname__, made.__module__ = self.dunder, f"Tensor.{self.dunder}", "torchlite"
+        setattr(call.Tensor, self.dunder, made)
+        return made.__get__(tensor, owner)
+
+
+def _make_lazy_operator(dunder: str, build):
+    setattr(OperatorMethods, dunder, _LazyOperator(dunder, build))
 
 
 def _make_in_place_operator(record):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from .._dispatch import call
+from .._dispatch.autograd_graph import root_meta_of
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.memory_layout import dim_order_of, is_channels_last, is_contiguous, strides_of
 from .._dispatch.shapes import wrap_dim
@@ -13,6 +14,8 @@ from .._types import dtypes
 from .._types.devices import device
 from .._types.layouts import Size, channels_last, contiguous_format, memory_format, preserve_format, strided
 from .tensor_slots import TensorSlots
+
+_new_tuple = tuple.__new__  # makes a Size of a shape, which needs no checks
 
 
 class PropertyMethods(TensorSlots):
@@ -25,7 +28,7 @@ class PropertyMethods(TensorSlots):
         """The sizes of the dimensions."""
         if TRACES and (found := trace_method("shape", self)) is not NotImplemented:
             return found
-        return Size(self._tl_memory.shape)
+        return _new_tuple(Size, self._tl_memory.shape)
 
     def size(self, dim=None):
         """Returns the shape, or the size of one dimension.
@@ -37,7 +40,7 @@ class PropertyMethods(TensorSlots):
             return found
         data = self._tl_memory
         if dim is None:
-            return Size(data.shape)
+            return _new_tuple(Size, data.shape)
         if not data.ndim:
             raise IndexError("Dimension specified as " + str(dim) + " but tensor has no dimensions")
         return data.shape[wrap_dim(dim, data.ndim)]
@@ -127,7 +130,14 @@ class PropertyMethods(TensorSlots):
         """The bytes under this tensor and all that share its memory."""
         from .typed_storage import storage_of
 
-        return storage_of(self)
+        found = storage_of(self)
+        root_meta_of(self).storage = found  # which is the same object, with its attributes, while a tensor is there
+        return found
+
+    @property
+    def _cdata(self) -> int:
+        """A number that identifies the tensor: PyTorch's is an address."""
+        return id(self)
 
     def storage(self):
         """The elements under this tensor as a TypedStorage."""
@@ -178,7 +188,7 @@ class PropertyMethods(TensorSlots):
             else 0
         )
 
-    def is_contiguous(self, memory_format=contiguous_format) -> bool:
+    def is_contiguous(self, *, memory_format=contiguous_format) -> bool:
         """Returns whether the elements are contiguous in memory.
 
         Args:
@@ -212,7 +222,7 @@ class PropertyMethods(TensorSlots):
             raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
         shape, strides = tuple(self.shape), self.stride()
         ambiguous = ambiguity_check is True and (1 in shape or len(set(strides)) < len(strides))
-        if ambiguous or formats and sum(self.is_contiguous(f) for f in formats) != 1:
+        if ambiguous or formats and sum(self.is_contiguous(memory_format=f) for f in formats) != 1:
             raise RuntimeError(
                 "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
             )

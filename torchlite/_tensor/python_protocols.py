@@ -14,6 +14,10 @@ from .._dispatch.tracing import TRACES, trace_method
 from .._types import dtypes
 from .autograd_methods import AutogradMethods
 
+_WITHOUT_NUMPY = frozenset(
+    d for d in dtypes.BY_NAME.values() if "float8" in d.name or d.name in ("bfloat16", "complex32")
+)
+
 
 def _to_python_number(tensor, wanted: str = ""):
     """The value for Python's `int`, `float` and `complex`: ValueError for other than one element, RuntimeError for an
@@ -81,13 +85,19 @@ class PythonProtocols(AutogradMethods):
 
         Raises:
             RuntimeError: The tensor requires a gradient.
-            TypeError: The tensor is not on the CPU.
+            TypeError: The tensor is not on the CPU, or NumPy lacks its dtype: bfloat16, float8 and complex32.
 
         See also:
             `torch.from_numpy`.
         """
         if TRACES and (found := trace_method("numpy", self, force=force)) is not NotImplemented:
             return found
+        if self.dtype in _WITHOUT_NUMPY:
+            raise TypeError(f"Got unsupported ScalarType {self.dtype.scalar_name}")
+        return self._host_array(force)
+
+    def _host_array(self, force: bool = False) -> np.ndarray:
+        """The array of `numpy`, in ml_dtypes' dtypes where NumPy lacks one."""
         if call.GLOBALS["WRITE_CHECKS"]:
             call.run_pre_write_hooks(self)
         data, meta = self._tl_array, self._tl_meta

@@ -170,21 +170,22 @@ class SparseMethods(ConversionMethods):
         """
         return CALLBACKS.sparse("resize_")(self, size, sparse_dim, dense_dim, clear=True)
 
-    def resize_as_sparse_(self, other):
+    def resize_as_sparse_(self, the_template):
         """Resizes a COO tensor to the size and numbers of dimensions of another.
 
         Args:
-            other: The other tensor.
+            the_template: The other tensor.
         """
-        return CALLBACKS.sparse("resize_")(self, other.shape, other.sparse_dim(), other.dense_dim())
+        sizes = the_template.shape, the_template.sparse_dim(), the_template.dense_dim()
+        return CALLBACKS.sparse("resize_")(self, *sizes)
 
-    def smm(self, mat):
+    def smm(self, mat2):
         """Returns the product of a sparse matrix and a dense one, as a sparse matrix.
 
         Args:
-            mat: The dense matrix.
+            mat2: The dense matrix.
         """
-        return CALLBACKS.sparse("smm")(self, mat)
+        return CALLBACKS.sparse("smm")(self, mat2)
 
     def sspaddmm(self, mat1, mat2, *, beta=1, alpha=1):
         """Computes ``beta * self + alpha * mat1 @ mat2``; all are sparse but `mat2`.

@@ -85,6 +85,7 @@ def storage_of(tensor: PropertyMethods) -> UntypedStorage:
     with _storage_lock:
         found = _handles.get(id(owner))
         if found is not None and owner_of(found._tensor._tl_array) is owner:
+            found._fixed |= getattr(root_meta_of(tensor), "fixed", False)  # an array may have been made of it since
             return found
         out = object.__new__(UntypedStorage)
         shrunk = _shrunk.get(id(owner))
@@ -92,6 +93,7 @@ def storage_of(tensor: PropertyMethods) -> UntypedStorage:
         if shrunk is not None:
             memory = tensor._tl_kernels._slice(memory, 0, 0, shrunk.nbytes, 1)
         out._fixed = getattr(root_meta_of(tensor), "fixed", False) or _is_borrowed(owner)
+        out._source = weakref.ref(tensor)
         out._adopt_tensor(call.wrap_array(tensor._tl_kernels, memory, d))
         return out
 
@@ -114,23 +116,40 @@ _MIN_NBYTES = 16  # bytes that stay under tensors whose storage has less
 
 
 def _find_tensors_of_storage(owner: Any) -> list:
-    """All tensors of a storage."""
-    kind, found = call.Tensor, []
-    for x in gc.get_objects():
-        if issubclass(type(x), kind):  # not isinstance, which reads `__class__` of objects
-            data = getattr(x, "_tl_array", None)
-            if data is not None and owner_of(data) is owner:
-                found.append(x)
+    """All tensors of a storage, by a look at all objects of the process."""
+    kinds = [call.Tensor]
+    for kind in kinds:
+        kinds += type.__subclasses__(kind)
+    tensor_kinds, found = set(kinds), []
+    for x in [x for x in gc.get_objects() if type(x) in tensor_kinds]:
+        data = getattr(x, "_tl_array", None)
+        if data is not None and owner_of(data) is owner:
+            found.append(x)
     return found
 
 
-def _is_only_tensor(tensor: PropertyMethods, owner: Any) -> bool:
-    """True if no other tensor can be on the storage: only this one's raw array and a handle refer to it."""
+def _is_only_tensor(tensor: PropertyMethods, owner: Any, more: int = 0) -> bool:
+    """True if no other tensor can be on the storage: only this one's raw array and a handle refer to it. `more` are
+    further names of the caller's.
+    """
     handle = id(owner) in _handles
-    own = 3  # the caller's name, this function's, getrefcount's argument
+    own = 3 + more  # the caller's name, this function's, getrefcount's argument
+    if owner_of(tensor._tl_array) is not owner:
+        return False
     if owner is tensor._tl_array:
         return sys.getrefcount(owner) <= own + 1 + handle
     return sys.getrefcount(owner) <= own + 1 + handle and sys.getrefcount(tensor._tl_array) <= 2
+
+
+def _tensors_of(storage: UntypedStorage, owner: Any) -> list:
+    """All tensors of a storage. The references to its memory tell where there is none but the first, or none at all."""
+    source = storage._source()
+    own = 4  # the caller's name, this function's, getrefcount's argument, the handle's array
+    if source is None and sys.getrefcount(owner) <= own:
+        return []
+    if source is not None and _is_only_tensor(source, owner, 1):
+        return [source]
+    return _find_tensors_of_storage(owner)
 
 
 def resize_storage(storage: UntypedStorage, nbytes: int, only: PropertyMethods | None = None) -> None:
@@ -151,7 +170,7 @@ def move_storage(storage: UntypedStorage, nbytes: int, only: PropertyMethods | N
     if kept:
         table.copy_into(table._slice(memory, 0, 0, kept, 1), table._slice(old._tl_array, 0, 0, kept, 1))
     shrunk, state = _shrunk.pop(id(owner), None), _Shrunk(nbytes)
-    tensors = [only] if only is not None else _find_tensors_of_storage(owner)
+    tensors = [only] if only is not None else _tensors_of(storage, owner)
     _handles.pop(id(owner), None)
     for tensor in tensors:
         if tensor is not old:
@@ -238,6 +257,7 @@ class UntypedStorage(_StorageBase):
 
     _tensor: Any  # a flat tensor of the bytes (or of elements: see `storage_bytes_of`)
     _fixed: bool
+    _source: Any = staticmethod(lambda: None)  # a reference to the tensor that the storage was first asked of
 
     def __new__(cls, *args, device=None):
         out = object.__new__(cls)
@@ -567,8 +587,9 @@ def _adopt_memory(storage: UntypedStorage, memory: np.ndarray) -> None:
     owner = owner_of(old._tl_array)
     moved = _wrap_bytes(memory)
     np.copyto(moved._tl_array, old._tl_array)
+    tensors = _tensors_of(storage, owner)
     _handles.pop(id(owner), None)
-    for tensor in _find_tensors_of_storage(owner):
+    for tensor in tensors:
         if tensor is not old:
             _move_into(tensor, owner, None, moved._tl_array, state)
     storage._adopt_tensor(moved)

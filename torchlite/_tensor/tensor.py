@@ -7,11 +7,11 @@ from __future__ import annotations
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from .._dispatch import NAMESPACES, call, function_for
+from .._dispatch import NAMESPACES, call
 from .._dispatch.callbacks import CALLBACKS
-from .._dispatch.dispatch_state import GLOBALS, MODE, recording
+from .._dispatch.dispatch_state import GLOBALS, MODE, OVERRIDES, recording
 from .._dispatch.interceptors import DISABLED_TORCH_FUNCTION, torch_function_disabled
-from .._dispatch.op_functions import in_place_method
+from .._dispatch.op_functions import in_place_method, method_for
 from .._dispatch.op_record import INPLACE, Op
 from .._dispatch.shape_and_value_checks import set_requires_grad
 from .._types import dtypes
@@ -30,7 +30,11 @@ from .sparse_methods import SparseMethods
 def _make_method(name: str):
     """The method of that name, created from its record."""
     record = NAMESPACES["Tensor"].get(name)
-    return in_place_method(NAMESPACES["Tensor"][name[:-1]]) if record is None else function_for(record)
+    if record is None:
+        return in_place_method(NAMESPACES["Tensor"][name[:-1]])
+    made = method_for(record)
+    made.__name__ = name
+    return made
 
 
 class _LazyMethod:
@@ -110,8 +114,10 @@ class Tensor(_Parts):
         set_requires_grad(made, requires_grad)
         return made if made.__class__ is cls else made.as_subclass(cls)
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, _tl_is_plain=False, **kwargs):
         super().__init_subclass__(**kwargs)
+        if _tl_is_plain is None:  # the class that `_make_overridable` puts in
+            return
         own = _find_class_attribute(cls, "__torch_dispatch__")
         cls._tl_dispatches = own is not vars(Tensor)["__torch_dispatch__"] and not _disables_torch_function(own)
         GLOBALS["DISPATCHES"] |= cls._tl_dispatches
@@ -126,6 +132,8 @@ class Tensor(_Parts):
             and cls.__bases__[0].__dict__.get("_tl_is_plain", True)
             and is_torchlite_object(cls)
         )
+        if not cls._tl_is_plain and not is_torchlite_object(cls):
+            _make_overridable(cls)
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -147,6 +155,19 @@ class Tensor(_Parts):
 def _find_class_attribute(cls: type, name: str) -> Any:
     """The attribute of a class or its nearest base class, unbound."""
     return next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
+
+
+def _make_overridable(cls: type) -> None:
+    """Let the methods of a class that defines `__torch_function__` pass their calls to it."""
+    own = _find_class_attribute(cls, "__torch_function__")
+    if own is vars(Tensor)["__torch_function__"]:
+        return  # with the default one, results get the class, which the ops see to
+    from .overridable import OverridableTensor
+
+    OVERRIDES[:] = [None]
+    if not issubclass(cls, OverridableTensor):
+        bases = tuple(OverridableTensor if base is Tensor else base for base in cls.__bases__)
+        cls.__bases__ = bases if OverridableTensor in bases else (*bases, OverridableTensor)
 
 
 def _disables_torch_function(hook: Any) -> bool:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from .._dispatch import call
 from .._dispatch.backend import OutOfMemoryError as OutOfMemoryError
-from .._dispatch.interceptors import call_torch_function, find_torch_function_override
+from .._dispatch.dispatch_state import OVERRIDES
+from .._dispatch.interceptors import call_override, call_torch_function, find_torch_function_override
 from .._dispatch.type_promotion import result_dtype
 from .._types.dtypes import dtype
 from .._types.layouts import Size
@@ -29,41 +30,57 @@ def is_storage(obj: Any) -> bool:
 
 def is_floating_point(input: Tensor) -> bool:
     """True if the tensor's dtype is a floating-point dtype."""
+    if OVERRIDES and (found := call_override(is_floating_point, (input,))) is not NotImplemented:
+        return found
     return input.is_floating_point()
 
 
 def is_complex(input: Tensor) -> bool:
     """True if the tensor's dtype is complex."""
+    if OVERRIDES and (found := call_override(is_complex, (input,))) is not NotImplemented:
+        return found
     return input.is_complex()
 
 
 def is_signed(input: Tensor) -> bool:
     """True if the tensor's dtype can represent negative values."""
+    if OVERRIDES and (found := call_override(is_signed, (input,))) is not NotImplemented:
+        return found
     return input.is_signed()
 
 
 def get_device(input: Tensor) -> int:
     """The index of the tensor's device; -1 on the CPU."""
+    if OVERRIDES and (found := call_override(get_device, (input,))) is not NotImplemented:
+        return found
     return input.get_device()
 
 
 def is_conj(input: Tensor) -> bool:
     """Always False: conjugates are computed."""
+    if OVERRIDES and (found := call_override(is_conj, (input,))) is not NotImplemented:
+        return found
     return input.is_conj()
 
 
 def is_neg(input: Tensor) -> bool:
     """Always False: negatives are computed."""
+    if OVERRIDES and (found := call_override(is_neg, (input,))) is not NotImplemented:
+        return found
     return input.is_neg()
 
 
 def is_inference(input: Tensor) -> bool:
     """True if the tensor carries the mark of inference mode (never)."""
+    if OVERRIDES and (found := call_override(is_inference, (input,))) is not NotImplemented:
+        return found
     return input.is_inference()
 
 
 def is_nonzero(input: Tensor) -> bool:
     """True if a one-element tensor is not zero. RuntimeError for other sizes."""
+    if OVERRIDES and (found := call_override(is_nonzero, (input,))) is not NotImplemented:
+        return found
     if input.numel() != 1:
         raise RuntimeError(
             "Boolean value of Tensor with no values is ambiguous"
@@ -75,11 +92,15 @@ def is_nonzero(input: Tensor) -> bool:
 
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """True if two tensors have the same shape."""
+    if OVERRIDES and (found := call_override(is_same_size, (input, other))) is not NotImplemented:
+        return found
     return input.shape == other.shape
 
 
 def numel(input: Tensor) -> int:
     """The number of elements."""
+    if OVERRIDES and (found := call_override(numel, (input,))) is not NotImplemented:
+        return found
     return input.numel()
 
 
@@ -91,9 +112,13 @@ def typename(obj: Any) -> str:
     return f"{named.__module__ or 'builtins'}.{named.__qualname__}".removeprefix("builtins.")
 
 
+_OPERANDS = ("scalar", "scalar1", "tensor", "tensor1", "scalar2", "tensor2", "other", "x2")
+
+
 def result_type(*arrays_and_dtypes, **named) -> dtype:
-    """The dtype in which an arithmetic op combines tensors, dtypes and numbers (PyTorch: two tensors or numbers, which
-    it names `tensor1` and `tensor2`). TypeError for anything else.
+    """The dtype in which an arithmetic op combines tensors, dtypes and numbers (PyTorch: two tensors or numbers, by
+    the names of its signatures: `tensor` and `other`, `scalar` and `tensor`, `scalar1` and `scalar2`). TypeError for
+    anything else.
 
     >>> import torchlite as torch
     >>> torch.result_type(torch.tensor([1, 2]), 1.0)
@@ -101,7 +126,9 @@ def result_type(*arrays_and_dtypes, **named) -> dtype:
     >>> torch.result_type(torch.int8, torch.int16, torch.uint8)
     torch.int16
     """
-    values = [*arrays_and_dtypes, *(named.pop(name) for name in ("tensor1", "tensor2", "other") if name in named)]
+    if OVERRIDES and (found := call_override(result_type, arrays_and_dtypes, named or None)) is not NotImplemented:
+        return found
+    values = [*arrays_and_dtypes, *(named.pop(name) for name in _OPERANDS if name in named)]
     if named:
         raise TypeError(f"result_type() got an unexpected keyword argument '{next(iter(named))}'")
     if not values:

@@ -104,7 +104,7 @@ def _new_memory(args: tuple, d: dtypes.dtype, where: Any, words: str) -> Untyped
         raise TypeError(f"new(): invalid data type '{type(args[0]).__name__}'")
     if not isinstance(args[0], (Sequence, np.ndarray)):
         raise TypeError(f"{words}\n\nArgument type not recognized: {type(args[0])}")
-    return storage_of(CALLBACKS.as_tensor(args[0], d).clone().contiguous().to(where))
+    return storage_of(CALLBACKS.as_tensor(args[0], dtype=d).clone().contiguous().to(where))
 
 
 def _rebuild(storage: UntypedStorage, dtype_name: str) -> TypedStorage:
@@ -603,7 +603,9 @@ def is_storage(value: Any) -> bool:
     return isinstance(value, (UntypedStorage, TypedStorage))
 
 
-def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False) -> Any:
+def from_file(
+    filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
+) -> Any:
     """A flat tensor over a file's first `size` elements. With `shared`, writes go to the file, which is created or
     extended if necessary. RuntimeError if the file is missing or too short.
     """
@@ -613,7 +615,8 @@ def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=
         raise RuntimeError("tensors constructed from a file cannot be pinned")
     d = dtype or dtypes.get_default_dtype()
     out = flat_tensor_of(UntypedStorage.from_file(filename, bool(shared), size * d.itemsize), d)
-    return out if device is None else out.to(device)
+    out = out if device is None else out.to(device)
+    return out.requires_grad_(requires_grad)
 
 
 def flat_tensor_of(storage: Any, d: dtypes.dtype) -> Any:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from typing import TYPE_CHECKING, Any
 
+from .._settings.generator_contexts import CLASS_MESSAGE, wrap_generator
 from .package_name import is_torchlite_object
 
 if TYPE_CHECKING:
@@ -87,8 +89,12 @@ class device:
             if index is None:
                 return type
             type = type.type
-        if isinstance(type, int):
-            return _intern_device("cuda", type)
+        if isinstance(index, bool) or index is not None and not hasattr(index, "__index__"):
+            raise TypeError(f"device(): argument 'index' (position 2) must be int, not {index.__class__.__name__}")
+        if isinstance(type, int) and not isinstance(type, bool):
+            type, index = "cuda", type
+        if index is not None and index.__index__() < 0:
+            raise RuntimeError("Device index must not be negative")
         if not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
         if ":" in type:
@@ -127,6 +133,11 @@ class device:
         _state.stack = _state.stack[:-1]
 
     def __call__(self, function):
+        if isinstance(function, type):
+            raise RuntimeError(CLASS_MESSAGE)
+        if inspect.isgeneratorfunction(function):
+            return wrap_generator(function, lambda: self)
+
         @functools.wraps(function)
         def inside(*args, **kwargs):
             with self:

@@ -58,6 +58,12 @@ class dtype:
         )
         self._np: np.dtype | None = None
 
+    def __eq__(self, other: object) -> bool:
+        # False, and not NotImplemented: NumPy's dtypes would compare the values that both describe.
+        return self is other
+
+    __hash__ = object.__hash__
+
     @property
     def np(self) -> np.dtype:
         """The NumPy dtype of the same values.
@@ -192,15 +198,15 @@ def from_np(np_dtype: np.dtype) -> dtype:
 
 
 @functools.cache
-def promote_types(first: dtype, second: dtype) -> dtype:
+def promote_types(type1: dtype, type2: dtype) -> dtype:
     """Returns the smallest dtype to which both dtypes convert.
 
     A higher category wins: bool, integer, floating point, complex. Within a category the wider type wins. A signed and
     an unsigned integer give the next wider signed one, and float16 with bfloat16 gives float32.
 
     Args:
-        first: A dtype.
-        second: The other dtype.
+        type1: A dtype.
+        type2: The other dtype.
 
     Returns:
         The dtype of a result of both.
@@ -213,6 +219,7 @@ def promote_types(first: dtype, second: dtype) -> dtype:
         >>> torch.promote_types(torch.int32, torch.float16), torch.promote_types(torch.uint8, torch.int8)
         (torch.float16, torch.int16)
     """
+    first, second = type1, type2
     if first is second and isinstance(first, dtype):
         return first
     first = as_argument(first, "promote_types", "'type1' (position 1)")

@@ -33,6 +33,30 @@ class Size(tuple):
 
     __slots__ = ()
 
+    def __new__(cls, iterable=()):
+        made = tuple.__new__(cls, iterable)
+        for place, size in enumerate(made):
+            if size.__class__ is not int:
+                return cls._of_integers(made, place)
+        return made
+
+    @classmethod
+    def _of_integers(cls, sizes, place: int):
+        """The sizes as ints, from a place on where one is another integer: of NumPy, a tensor, a symbol."""
+        found = list(sizes)
+        for i in range(place, len(found)):
+            size = found[i]
+            if not isinstance(size, int):
+                if not hasattr(size, "__index__") or getattr(size, "ndim", False):
+                    raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type(size).__name__}')")
+                try:
+                    found[i] = size.__index__()
+                except TypeError:
+                    raise TypeError(
+                        f"torch.Size() takes an iterable of 'int' (item {i} is '{type(size).__name__}')"
+                    ) from None
+        return tuple.__new__(cls, found)
+
     def __repr__(self) -> str:
         return f"torch.Size({list(self)})"
 
@@ -44,7 +68,7 @@ class Size(tuple):
 
     def __getitem__(self, key):
         found = tuple.__getitem__(self, key)
-        return Size(found) if isinstance(key, slice) else found
+        return tuple.__new__(Size, found) if isinstance(key, slice) else found
 
     def __add__(self, other):
         return Size(tuple.__add__(self, tuple(other)))
@@ -53,7 +77,7 @@ class Size(tuple):
         return Size(tuple(other) + tuple(self))
 
     def __mul__(self, other):
-        return Size(tuple.__mul__(self, other))
+        return tuple.__new__(Size, tuple.__mul__(self, other))
 
     __rmul__ = __mul__
 

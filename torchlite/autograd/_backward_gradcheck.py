@@ -101,4 +101,4 @@ class BackwardCheck:
 def _gradient_to_numpy(gradient: Any) -> Any:
     if gradient is None:
         return np.zeros(())
-    return (gradient.to_dense() if gradient._tl_is_sparse else gradient).detach().numpy(force=True)
+    return (gradient.to_dense() if gradient._tl_is_sparse else gradient).detach()._host_array(force=True)

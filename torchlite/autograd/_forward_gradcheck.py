@@ -30,7 +30,7 @@ def jvp_outputs(function, inputs: list, tangents: dict[int, Any]) -> list[Tensor
 
 
 def _to_numpy(value: Tensor) -> np.ndarray:
-    return value.detach().numpy(force=True)
+    return value.detach()._host_array(force=True)
 
 
 class ForwardCheck:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import warnings
 
 from .._dispatch.callbacks import CALLBACKS
-from .._dispatch.dispatch_state import GLOBALS, MODE
+from .._dispatch.dispatch_state import GLOBALS, MODE, OVERRIDES
 from .._dispatch.error_translation import filter_traceback
+from .._dispatch.interceptors import call_override
 from .._dispatch.public_functions import torch
+from .._settings.backend_flags import warn_once
 from .._tensor import Tensor
 from .gradient_edge import GradientEdge
 
@@ -87,6 +89,19 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         inputs = _to_tuple(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    if OVERRIDES:
+        options = {"grad_tensors": grad_tensors, "retain_graph": retain_graph, "create_graph": create_graph}
+        given = options | {"inputs": inputs}
+        if (found := call_override(backward, (tensors,), given, tensors)) is not NotImplemented:
+            return found
+    if create_graph:
+        warn_once(
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+            "gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid "
+            "this. If you have to use this function, make sure to reset the .grad fields of your parameters to None "
+            "after use to break the cycle and avoid the leak.",
+            stacklevel=4,
+        )
     retain = create_graph if retain_graph is None else retain_graph
     if GLOBALS["DISPATCHES"]:
         tensors, grads = _unwrap_roots(tensors, grads)
@@ -152,6 +167,14 @@ def grad(
             stacklevel=2,
         )
     outputs, inputs = _to_tuple(outputs), _to_tuple(inputs)
+    if OVERRIDES:
+        options = {
+            "grad_outputs": grad_outputs, "retain_graph": retain_graph, "create_graph": create_graph,
+            "only_inputs": only_inputs, "allow_unused": bool(allow_unused), "is_grads_batched": is_grads_batched,
+            "materialize_grads": materialize_grads,
+        }  # fmt: skip
+        if (found := call_override(grad, (outputs, inputs), options, (*outputs, *inputs))) is not NotImplemented:
+            return found
     if not inputs:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     grads = (None,) * len(outputs) if grad_outputs is None else _to_tuple(grad_outputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import heapq
 import itertools
 import math
@@ -30,6 +31,7 @@ from .._dispatch.dispatch_state import GLOBALS, HAS_WRAPPERS, LEAF, MODE, NO_GRA
 from .._dispatch.hooks import PackedTensor, saved_tensor_hooks
 from .._dispatch.interceptors import stack, take_over
 from .._dispatch.memory_layout import to_leaf_strides
+from .._dispatch.numpy_errors import is_busy, run_quietly
 from .._dispatch.op_record import REGISTRY
 from .._settings import fork_locks
 from .._tensor import Parameter, Tensor
@@ -176,8 +178,18 @@ class RawMode:
 
     @staticmethod
     def run(node, g):
-        op, table = node._op, node._tl_kernels
+        op = node._op
         backward = op._backward or backward_function(op)
+        try:
+            return RawMode._run_backward(backward, op, node, g)
+        except RuntimeError as error:
+            if not is_busy(error):
+                raise
+        return RawMode._run_backward(functools.partial(backward, run_=run_quietly), op, node, g)
+
+    @staticmethod
+    def _run_backward(backward, op, node, g):
+        table = node._tl_kernels
         # The common case, a small gradient that is not half precision: one test replaces those below.
         if (
             g.__class__ is table.array
@@ -195,11 +207,11 @@ class RawMode:
 
     @staticmethod
     def add(table, a, b):
-        return (table if a.size < GLOBALS["LARGE"] else table.large).add(a, b)
+        return run_quietly((table if a.size < GLOBALS["LARGE"] else table.large).add, a, b)
 
     @staticmethod
     def fit(table, g, shape):
-        return sum_to(table.for_size(g), g, shape)
+        return run_quietly(sum_to, table.for_size(g), g, shape)
 
     @staticmethod
     def tensor(table, g):
@@ -281,7 +293,7 @@ class BackwardPass:
     captured: dict = {}  # gradients that the caller requested, by (node, output) or (leaf, None)
     wanted_nodes: dict = {}  # the outputs of nodes whose gradients the caller requested
     targets: set | None  # leaves and nodes that the caller requested
-    needed: set | None = None  # the nodes that lead to them
+    needed: set | None = None  # the nodes that lead to the targets: None where these are
     useful: set | None = None  # these and the targets among the nodes
     callbacks: tuple = ()  # called when the pass is through
     ready: dict | None = None  # leaves with hooks, by the node after which their gradients are complete
@@ -352,7 +364,7 @@ class BackwardPass:
             if g.dtype is not tensor.dtype:
                 g = CALLBACKS.F.to(g, tensor.dtype)
         elif g.dtype is not tensor._tl_array.dtype and table.dtype_of(g) is not tensor.dtype:
-            g = table.to(g, tensor.dtype)
+            g = run_quietly(table.to, g, tensor.dtype)
         key, leaves = id(tensor), self.leaves
         held = leaves.get(key)
         leaves[key] = tensor, g if held is None else self.mode.add(table, held[1], g)
@@ -522,7 +534,11 @@ class BackwardPass:
             self.add_to_grad(tensor, found, g)
         if found.post_hooks:
             for hook in list(found.post_hooks.values()):
-                hook(tensor)
+                result = hook(tensor)
+                if result is not None and result is not tensor:
+                    if not isinstance(result, Tensor):
+                        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+                    raise RuntimeError("Tensor post accumulate grad hooks should return None.")
         if around is not None and around.post:
             run_posthooks(mode, AccumulateGrad(tensor), (), g)
 
@@ -562,8 +578,8 @@ class BackwardPass:
         """True if the pass runs this node, or adds to this leaf."""
         if isinstance(what, AccumulateGrad):
             what = what.variable
-        if self.targets is not None and self.needed is not None:
-            return what in self.needed if isinstance(what, Node) else what in self.targets
+        if self.targets is not None:
+            return what in (self.needed or ()) if isinstance(what, Node) else what in self.targets
         if self._executed is None:
             nodes = reachable(self.starts())
             self._executed = {e for one in nodes for e in flatten_edges(one._edges) if isinstance(e, Tensor)}.union(

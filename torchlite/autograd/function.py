@@ -588,13 +588,13 @@ def _set_saved_outputs(node, positions, several, wants) -> None:
     node.to_save = ()
 
 
-def once_differentiable(function):
+def once_differentiable(fn):
     """Decorates a `backward` that cannot be differentiated itself.
 
     A second derivative through it raises, where it would otherwise be wrong without notice.
 
     Args:
-        function: The `backward` of a `Function`. It runs without recording.
+        fn: The `backward` of a `Function`. It runs without recording.
 
     Returns:
         The wrapped function.
@@ -617,10 +617,10 @@ def once_differentiable(function):
         RuntimeError: trying to differentiate twice a function that was marked with @once_differentiable
     """
 
-    @functools.wraps(function)
+    @functools.wraps(fn)
     def once(ctx, *grads):
         with recording(False):
-            found = function(ctx, *grads)
+            found = fn(ctx, *grads)
         if not MODE.grad or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
             return found
         parts = found if isinstance(found, tuple) else (found,)

@@ -12,6 +12,7 @@ from torchlite._settings.module_dir import make_module_dir
 
 from .._dispatch.autograd_graph import root_meta_of
 from .._dispatch.dispatch_state import MODE, change_counters, set_grad_mode
+from .._settings.generator_contexts import wrap_generator
 from .._types.package_name import package_name
 
 _entered: set[bool] = set()  # not empty once a thread was in inference mode
@@ -72,34 +73,12 @@ class _DecoratorContextManager:
             cls.__init__ = self(cls.__init__)
             return function
         if inspect.isgeneratorfunction(function):
-            return self._wrap_generator(function)
+            return wrap_generator(function, lambda: self.clone())
 
         @functools.wraps(function)
         def inside(*args, **kwargs):
             with self.clone():
                 return function(*args, **kwargs)
-
-        return inside
-
-    def _wrap_generator(self, function):
-        @functools.wraps(function)
-        def inside(*args, **kwargs):
-            generator = function(*args, **kwargs)
-            step = functools.partial(generator.send, None)
-            while True:
-                try:
-                    with self.clone():
-                        item = step()
-                except StopIteration as stop:
-                    return stop.value
-                try:
-                    step = functools.partial(generator.send, (yield item))
-                except GeneratorExit:
-                    with self.clone():
-                        generator.close()
-                    raise
-                except BaseException as error:  # thrown into the generator, as Python does
-                    step = functools.partial(generator.throw, error)
 
         return inside
 
@@ -111,12 +90,12 @@ class _DecoratorContextManager:
 class _NoParamDecoratorContextManager(_DecoratorContextManager):
     """Base class for decorators without arguments: `@name` is the same as `@name()`."""
 
-    def __new__(cls, function=None):
+    def __new__(cls, orig_func=None):
         made = object.__new__(cls)
-        if function is None:
+        if orig_func is None:
             return made
         made.__init__()
-        return made(function)
+        return made(orig_func)
 
 
 class _ModeSetter(_DecoratorContextManager):
@@ -137,7 +116,7 @@ class no_grad(_NoParamDecoratorContextManager, _ModeSetter):
     """Disables the recording of gradients in a block, a function or a generator, for this thread.
 
     Args:
-        function: The function to decorate; ``@torch.no_grad`` is the same as ``@torch.no_grad()``. Default: none.
+        orig_func: The function to decorate; ``@torch.no_grad`` is the same as ``@torch.no_grad()``. Default: none.
 
     Example:
         >>> x = torch.ones(1, requires_grad=True)
@@ -149,7 +128,7 @@ class no_grad(_NoParamDecoratorContextManager, _ModeSetter):
         `enable_grad`, `set_grad_enabled`, `inference_mode`.
     """
 
-    def __init__(self, function=None):
+    def __init__(self, orig_func=None):
         super().__init__()
 
     def __enter__(self):
@@ -160,7 +139,7 @@ class enable_grad(no_grad):
     """Enables the recording of gradients in a block, a function or a generator, also inside `no_grad`.
 
     Args:
-        function: The function to decorate. Default: none.
+        orig_func: The function to decorate. Default: none.
 
     Example:
         >>> x = torch.ones(1, requires_grad=True)

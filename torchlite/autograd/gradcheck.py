@@ -38,7 +38,7 @@ def _perturb_input(inputs, target, change):
 
 
 def _outputs_to_numpy(outputs) -> np.ndarray:
-    parts = [o.detach().numpy(force=True).reshape(-1) for o in outputs]
+    parts = [o.detach()._host_array(force=True).reshape(-1) for o in outputs]
     flat = np.concatenate(parts) if parts else np.zeros(0)
     return flat.astype(np.complex128 if np.iscomplexobj(flat) else np.float64)
 
@@ -71,7 +71,7 @@ def _check_input(function, inputs, position, eps, atol, rtol, count, rng):
     ]
     v = [tensor(c, dtype=o.dtype, device=o.device) for c, o in zip(cotangents, outputs, strict=True)]
     (g,) = grad(outputs, [x], v, allow_unused=True)
-    analytic_g = np.zeros(x.shape) if g is None else _to_dense(g.detach()).numpy(force=True)
+    analytic_g = np.zeros(x.shape) if g is None else _to_dense(g.detach())._host_array(force=True)
     flat_v = np.concatenate([c.reshape(-1) for c in cotangents]) if cotangents else np.zeros(0)
     for u in _test_directions(x.shape, x.is_complex(), rng, count):
         step = tensor(u * eps, dtype=x.dtype, device=x.device)

@@ -494,8 +494,8 @@ class _Multinomial(Constraint):
     def __init__(self, upper_bound) -> None:
         self.upper_bound = upper_bound
 
-    def check(self, value):
-        return (value >= 0).all(dim=-1) & (value.sum(dim=-1) <= self.upper_bound)
+    def check(self, x):
+        return (x >= 0).all(dim=-1) & (x.sum(dim=-1) <= self.upper_bound)
 
 
 class _MatrixConstraint(Constraint):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
+import gc
 import math
 import re
 from collections.abc import Iterator
@@ -32,6 +33,27 @@ from ._errors import UserError
 from ._nn_module_stack import ROOT, ModuleStackTracker, type_name
 
 
+class CapturedTensors:
+    """The tensors that exist before a module is traced: those among its attributes, and any others."""
+
+    def __init__(self, module: Any) -> None:
+        # A list keeps them alive, so that none of their ids gets a second meaning.
+        self._held = [found for found in gc.get_objects() if isinstance(found, torch.Tensor)]
+        self._ids = {id(tensor) for tensor in self._held}
+        self._names: dict[int, str] = {}
+        for path, part in module.named_modules():
+            for name, value in vars(part).items():
+                if isinstance(value, torch.Tensor):
+                    self._names.setdefault(id(value), f"{path}.{name}" if path else name)
+
+    def __contains__(self, tensor: Any) -> bool:
+        return id(tensor) in self._ids
+
+    def attribute_name(self, tensor: Any) -> str | None:
+        """Return the dotted name of a tensor that is an attribute."""
+        return self._names.get(id(tensor))
+
+
 class ExportTrace:
     """Recording of one run of a module: its graph, input and output specs."""
 
@@ -47,8 +69,12 @@ class ExportTrace:
         places: dict[tuple[int, int], Expr] | None = None,
         known_sizes: dict[tuple[int, int], Expr] | None = None,
         bounds: dict[str, tuple[float, float]] | None = None,
+        captured: CapturedTensors | None = None,
     ) -> None:
         self.module = module
+        self.captured = CapturedTensors(module) if captured is None else captured
+        self.written: list[tuple[Any, Any]] = []  # captured tensors that the run wrote, and their new values
+        self._before: list[tuple[Any, int, Any]] = []
         self.graph = Graph()
         self.constants: dict[str, Any] = {}
         self.input_specs: list[gs.InputSpec] = []
@@ -71,6 +97,7 @@ class ExportTrace:
                 self._record_graph(inputs)
         finally:
             self.unbacked.open = False
+            self._restore_captured()
 
     def _record_graph(self, inputs: list) -> None:
         for name, parameter in self.module.named_parameters(remove_duplicate=False):
@@ -131,10 +158,23 @@ class ExportTrace:
         self.input_specs.append(gs.InputSpec(gs.InputKind.USER_INPUT, arg, None))
         return node
 
+    def _restore_captured(self) -> None:
+        """Give captured tensors their values before the run; keep the new ones."""
+        with torch.no_grad():
+            for tensor, version, value in self._before:
+                if tensor._version != version:
+                    self.written.append((tensor, tensor.clone()))
+                    tensor.copy_(value)
+
+    def _next_lifted_name(self) -> str:
+        return f"lifted_tensor_{sum(name.startswith('lifted_tensor_') for name in self.constants)}"
+
     def _constant_node(self, tensor: Any) -> Node:
-        """Return the node of a constant tensor, an input before the user's, copied at its use."""
-        name = f"lifted_tensor_{len(self.constants)}"
-        detached = tensor.detach()
+        """Return the node of a constant tensor, an input before the user's. A tensor that the run made is copied at its
+        use. One that was there before is the same in every call, so writes to it stay.
+        """
+        name = self.captured.attribute_name(tensor) or self._next_lifted_name()
+        detached = tensor.detach() if tensor in self.captured else tensor.detach().clone()  # the run may write it
         self.constants[name] = detached
         before = self._lifted
         with self.graph.inserting_before(before) if before is not None else contextlib.nullcontext():
@@ -145,6 +185,10 @@ class ExportTrace:
         )
         spec = gs.InputSpec(gs.InputKind.CONSTANT_TENSOR, gs.TensorArgument(node.name), name)
         self.input_specs.insert(place, spec)
+        if tensor in self.captured:
+            with torch.no_grad():
+                self._before.append((detached, detached._version, detached.clone()))
+            return node
         copy = self.graph.call_function(torch.ops.aten.lift_fresh_copy.default, (node,))
         copy.meta["val"] = fake_tensor_like(detached)
         return copy

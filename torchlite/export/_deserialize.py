@@ -39,7 +39,7 @@ def open_program(f: Any, extra_files: dict[str, Any] | None = None) -> ExportedP
         if isinstance(f, (str, os.PathLike)):
             with atomic_files.open_regular(f) as stream:
                 return _read_program(Pt2Reader(stream), extra_files)
-        return _read_program(Pt2Reader(atomic_files.check_regular(f)), extra_files)
+        return _read_program(Pt2Reader(atomic_files.check_regular(f), from_position=True), extra_files)
     except BudgetExceeded as error:
         raise format_error("the file", str(error)) from None
     except (RecursionError, MemoryError, OverflowError) as error:

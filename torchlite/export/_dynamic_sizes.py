@@ -24,6 +24,7 @@ class DynamicSizes:
     def __init__(self, leaves: list[Any], said: list[dict[int, Any]]) -> None:
         self.leaves = leaves
         self.preserved: tuple[str, ...] = ()
+        self.captured: Any = None  # the tensors from before the first trace
         self.ranges: dict[str, ds.ValueRanges] = {}
         self.hints: dict[str, int] = {}
         self.places: dict[tuple[int, int], tuple[str, int, int]] = {}  # symbol, factor, offset

@@ -93,8 +93,8 @@ def parse_json(data: bytes, where: str) -> Any:
 class Pt2Reader:
     """Records of an archive, checked on access."""
 
-    def __init__(self, stream: Any) -> None:
-        self.reader = ArchiveReader(stream)
+    def __init__(self, stream: Any, from_position: bool = False) -> None:
+        self.reader = ArchiveReader(stream, from_position=from_position)
         self._storages: dict[str, Any] = {}
         self._tensors: dict[tuple, Any] = {}
 

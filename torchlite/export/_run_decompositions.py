@@ -352,8 +352,8 @@ def _make_program(program: Any, graph: Graph, changed: dict[str, Node]) -> Any:
     order = sorted(changed.items(), key=lambda item: specs[item[0]].kind is gs.InputKind.USER_INPUT)
     for name, node in order:
         spec = specs[name]
-        if spec.kind not in kinds or (spec.kind is gs.InputKind.CONSTANT_TENSOR):
-            continue
+        if spec.kind not in kinds:
+            raise RuntimeError(f"Constant {spec.target} is mutated in the forward method. Pls register it as buffer")
         target = name if spec.kind is gs.InputKind.USER_INPUT else spec.target
         before.append(node)
         news.append(gs.OutputSpec(kinds[spec.kind], gs.TensorArgument(node.name), target))

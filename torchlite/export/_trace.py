@@ -15,7 +15,7 @@ from torchlite.utils import _pytree as pytree
 
 from ..fx._dead_code import eliminate_unused
 from . import dynamic_shapes as ds
-from ._capture import ExportTrace, argument_names
+from ._capture import CapturedTensors, ExportTrace, argument_names
 from ._dynamic_sizes import DynamicSizes
 from ._errors import UserError
 from ._input_guards import format_guard, guards_code
@@ -29,7 +29,7 @@ def export_program(
     """Return the exported program of a module for these arguments."""
     leaves, spec = pytree.tree_flatten((args, kwargs))
     varying = DynamicSizes(leaves, ds.dims_per_leaf(mod, args, kwargs, shapes))
-    varying.preserved = preserved
+    varying.preserved, varying.captured = preserved, CapturedTensors(mod)
     trace = _trace_once(mod, varying, spec, {})
     varying.found(trace)
     varying.guards = trace.unbacked.guards
@@ -46,7 +46,7 @@ def _trace_once(
     args, kwargs = pytree.tree_unflatten(varying.inputs({**varying.hints, **sizes}), spec)
     return ExportTrace(
         mod, args, kwargs, preserved=varying.preserved, sizes=sizes, known_sizes=known_sizes,
-        places=varying.expressions(), bounds=varying.bounds(),
+        places=varying.expressions(), bounds=varying.bounds(), captured=varying.captured,
     )  # fmt: skip
 
 
@@ -238,6 +238,9 @@ def _make_program(mod: Any, trace: ExportTrace, varying: DynamicSizes, args: tup
     for spec, result in zip(trace.output_specs, trace.graph.output_node().args[0], strict=True):  # type: ignore[arg-type]
         if isinstance(result, Node) and isinstance(spec.arg, ConstantArgument):
             spec.arg = SymIntArgument(result.name)
+    with torch.no_grad():  # the run that the program was made of is the first one
+        for tensor, value in trace.written:
+            tensor.copy_(value)
     root = torch.nn.Module()
     for name, module in trace.recorder.modules.items():
         root.add_module(name, module)

@@ -54,6 +54,25 @@ class _DimHint:
         return f"DimHint({', '.join([self.type, *parts])})"
 
 
+class NamedHint(_DimHint):
+    """The hint of a dimension that varies and has a name in an ONNX model."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__("DYNAMIC")
+        self.__name__ = name
+
+
+def replace_names(shapes: Any) -> Any:
+    """Return `dynamic_shapes` with hints for strings."""
+    if isinstance(shapes, str):
+        return NamedHint(shapes)
+    if isinstance(shapes, Mapping):
+        return {key: replace_names(value) for key, value in shapes.items()}
+    if isinstance(shapes, (list, tuple)):
+        return type(shapes)(map(replace_names, shapes))
+    return shapes
+
+
 class Dim:
     """A size that varies in an exported program.
 
@@ -290,8 +309,8 @@ def dims_per_leaf(m: Any, args: tuple, kwargs: dict, shapes: Any) -> list[dict[i
     if not shapes:
         return [{} for _ in leaves]
     found: dict[int, Any] = {}
-    for name, value, said in _specs_by_name(bind_arguments(m, args, kwargs), shapes):
-        for leaf, one in _check_structure(value, said):
+    for i, (name, value, said) in enumerate(_specs_by_name(bind_arguments(m, args, kwargs), shapes)):
+        for leaf, one in _check_structure(value, said, f"[{name!r}]" if isinstance(shapes, Mapping) else f"[{i}]"):
             found[id(leaf)] = name, one
     return [_parse_dims(leaf, *found.get(id(leaf), ("", None))) for leaf in leaves]
 
@@ -327,13 +346,14 @@ def _is_shape_spec(said: Any) -> bool:
     )
 
 
-def _check_structure(value: Any, said: Any) -> Iterator[tuple[Any, Any]]:
+def _check_structure(value: Any, said: Any, path: str) -> Iterator[tuple[Any, Any]]:
     from ._errors import UserError
 
     if said is None:
         return
     if isinstance(value, Tensor) or pytree.tree_is_leaf(value):
         if not _is_shape_spec(said):
+            _refuse_dimension(said, path)
             raise UserError(f"Detected mismatch between the structure of `inputs` and `dynamic_shapes`: {said!r}")
         yield value, said
         return
@@ -345,7 +365,7 @@ def _check_structure(value: Any, said: Any) -> Iterator[tuple[Any, Any]]:
                 f"{list(value)}, but `dynamic_shapes` has keys {list(said)}"
             )
         for key in value:
-            yield from _check_structure(value[key], said[key])
+            yield from _check_structure(value[key], said[key], f"{path}[{key!r}]")
         return
     if isinstance(value, (list, tuple)) and isinstance(said, Mapping):
         raise UserError(
@@ -361,8 +381,24 @@ def _check_structure(value: Any, said: Any) -> Iterator[tuple[Any, Any]]:
             "Detected mismatch between the structure of `inputs` and `dynamic_shapes`: `inputs` has "
             f"{len(children)} elements, but `dynamic_shapes` has {len(parts)}"
         )
-    for child, one in zip(children, parts, strict=True):
-        yield from _check_structure(child, one)
+    for i, (child, one) in enumerate(zip(children, parts, strict=True)):
+        yield from _check_structure(child, one, f"{path}[{i}]")
+
+
+def _refuse_dimension(said: Any, path: str) -> None:
+    """Raise UserError with PyTorch's message for a part of a tensor's spec that is no dimension, such as a name."""
+    from ._errors import UserError
+
+    if not isinstance(said, (Mapping, list, tuple)):
+        return
+    for place, one in said.items() if isinstance(said, Mapping) else enumerate(said):
+        if one is None or isinstance(one, (int, Dim, _DimHint)):
+            continue
+        where = f"dimension mapped to index {place}" if isinstance(said, Mapping) else f"dimension #{place}"
+        raise UserError(
+            f"Unexpected {where} in input tensor shape {said} specified at `dynamic_shapes{path}` (expected None, an "
+            f"int, a Dim, Dim.AUTO, Dim.STATIC, or Dim.DYNAMIC, but got {one!r} instead)"
+        )
 
 
 def _parse_dims(leaf: Any, name: str, said: Any) -> dict[int, Any]:
@@ -395,4 +431,4 @@ def _parse_dims(leaf: Any, name: str, said: Any) -> dict[int, Any]:
     return found
 
 
-__dir__ = make_module_dir(globals(), hidden="bind_arguments dims_per_leaf")
+__dir__ = make_module_dir(globals(), hidden="NamedHint bind_arguments dims_per_leaf replace_names")

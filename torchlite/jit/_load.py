@@ -25,10 +25,10 @@ _RAW = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryErro
 def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
     """Return the module of a `torch.jit.save` file, written by torchlite or PyTorch.
 
-    f: a path or a seekable binary file. map_location: the device of the tensors; by default the saved one.
-    _extra_files: a dictionary whose values are filled from the file's records. Before the module is called, only
-    `__setstate__` runs, with bounded work and only TorchScript's forms. Raise ValueError for a missing file,
-    RuntimeError that names the part for a damaged one.
+    f: a path or a seekable binary file, read from its position. map_location: the device of the tensors; by default the
+    saved one. _extra_files: a dictionary whose values become the bytes of the records. Before the module
+    is called, only `__setstate__` runs, with bounded work and only TorchScript's forms. Raise ValueError for a missing
+    file, RuntimeError that names the part for a damaged one.
 
     >>> import torchlite as torch, io
     >>> file = io.BytesIO()
@@ -48,7 +48,7 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
     else:
         file = contextlib.nullcontext(check_regular(f))
     with file as stream:
-        return load_module(_make_seekable(stream), where, _extra_files)
+        return load_module(_make_seekable(stream), where, _extra_files, from_position=stream is f)
 
 
 def _make_seekable(stream: Any) -> Any:
@@ -65,11 +65,11 @@ def _check_location(where: Any) -> Any:
     raise ValueError(f"map_location should be either None, string or torch.device, but got type: {type(where)}")
 
 
-def load_module(stream: Any, where: Any = None, extra: Any = None) -> Any:
-    """Return the module of an open file."""
+def load_module(stream: Any, where: Any = None, extra: Any = None, from_position: bool = False) -> Any:
+    """Return the module of an open file. `from_position`: of the archive at its position, if one begins there."""
     from ..serialization import _get_restore_location
 
-    reader = ProgramReader(stream)
+    reader = ProgramReader(stream, from_position=from_position)
     if not reader.has("constants.pkl") or not reader.has("data.pkl"):
         what = "constants.pkl" if reader.has("data.pkl") else "data.pkl"
         raise RuntimeError(f"file not found: {reader.top}{what}: the archive is no program of TorchScript")
@@ -96,12 +96,7 @@ def load_module(stream: Any, where: Any = None, extra: Any = None) -> Any:
     if extra is not None:
         for name in extra:
             record = f"extra/{name}"
-            if reader.has(record):
-                data = reader.inflated(record)
-                try:
-                    extra[name] = data.decode("utf-8")
-                except UnicodeDecodeError:
-                    extra[name] = data
+            extra[name] = reader.inflated(record) if reader.has(record) else b""
     return root
 
 

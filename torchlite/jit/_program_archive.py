@@ -19,8 +19,8 @@ _FREE_DEFINITION, _SHARE = 1 << 17, 4
 class ProgramReader(ArchiveReader):
     """Reader of a program's records. RuntimeError names a damaged record."""
 
-    def __init__(self, stream: Any, mapped: str = ""):
-        super().__init__(stream, mapped=mapped)
+    def __init__(self, stream: Any, mapped: str = "", from_position: bool = False):
+        super().__init__(stream, mapped=mapped, from_position=from_position)
         self._room = _FREE + _TIMES * self.length
         self.longest = _FREE_DEFINITION + self.length // _SHARE
 

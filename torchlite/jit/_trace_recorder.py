@@ -140,7 +140,8 @@ def _make_recorded_method(name: str) -> Any:
 
 def _record_shape(recorder: TraceRecorder, tensor: Any) -> Any:
     name = recorder.name(tensor)
-    return Size([_make_traced_size(n, f"torch.size({name}, {i})") for i, n in enumerate(_run_unrecorded(tensor.size))])
+    sizes = [_make_traced_size(n, f"torch.size({name}, {i})") for i, n in enumerate(_run_unrecorded(tensor.size))]
+    return tuple.__new__(Size, sizes)
 
 
 def _record_size(recorder: TraceRecorder, tensor: Any, dim: Any) -> Any:

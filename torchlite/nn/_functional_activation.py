@@ -7,6 +7,8 @@ import warnings
 from typing import TYPE_CHECKING
 
 from torchlite._dispatch import REGISTRY, F
+from torchlite._dispatch.dispatch_state import OVERRIDES
+from torchlite._dispatch.interceptors import call_override as _call_override
 from torchlite._dispatch.op_functions import in_place_method
 from torchlite._dispatch.tracing import TRACES as _TRACES
 from torchlite._dispatch.tracing import trace_function as _handled
@@ -19,6 +21,23 @@ if TYPE_CHECKING:
 @functools.cache
 def _make_in_place_function(name: str):
     return in_place_method(REGISTRY[name])
+
+
+def _refuse_gradient(name: str, result: Tensor, slope: float) -> Tensor:
+    """The result of an in-place activation. Its backward raises PyTorch's error for a negative slope: there the result
+    does not tell the input's sign.
+    """
+    if slope < 0 and result.grad_fn is not None:
+
+        def refuse(grads):
+            raise RuntimeError(
+                f"In-place {name} backward calculation is triggered with a negative slope which is not supported. "
+                "This is caused by calling in-place forward function with a negative slope, please call out-of-place "
+                "version instead."
+            )
+
+        result.grad_fn.register_prehook(refuse)
+    return result
 
 
 # --- activations with inplace= --------------------------------------------------------------------
@@ -45,6 +64,8 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.ReLU`.
     """
+    if OVERRIDES and (found := _call_override(relu, (input,), {"inplace": inplace})) is not NotImplemented:
+        return found
     if _TRACES and (found := _handled("relu", **locals())) is not NotImplemented:
         return found
     return input.relu_() if inplace else F.relu(input)
@@ -71,6 +92,8 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.ReLU6`.
     """
+    if OVERRIDES and (found := _call_override(relu6, (input,), {"inplace": inplace})) is not NotImplemented:
+        return found
     if _TRACES and (found := _handled("relu6", **locals())) is not NotImplemented:
         return found
     return _make_in_place_function("relu6")(input) if inplace else F.relu6(input)
@@ -99,14 +122,20 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
         `torch.nn.LeakyReLU`.
     """
     if (
+        OVERRIDES
+        and (found := _call_override(leaky_relu, (input,), {"negative_slope": negative_slope, "inplace": inplace}))
+        is not NotImplemented
+    ):
+        return found
+    if (
         _TRACES
         and (found := _handled("leaky_relu", input, negative_slope=negative_slope, inplace=inplace))
         is not NotImplemented
     ):
         return found
-    return (
-        _make_in_place_function("leaky_relu")(input, negative_slope) if inplace else F.leaky_relu(input, negative_slope)
-    )
+    if not inplace:
+        return F.leaky_relu(input, negative_slope)
+    return _refuse_gradient("leakyReLu", _make_in_place_function("leaky_relu")(input, negative_slope), negative_slope)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
@@ -132,6 +161,12 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     See also:
         `torch.nn.Hardtanh`.
     """
+    if (
+        OVERRIDES
+        and (found := _call_override(hardtanh, (input,), {"min_val": min_val, "max_val": max_val, "inplace": inplace}))
+        is not NotImplemented
+    ):
+        return found
     if (
         _TRACES
         and (found := _handled("hardtanh", input, min_val=min_val, max_val=max_val, inplace=inplace))
@@ -166,6 +201,12 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     See also:
         `torch.nn.Threshold`.
     """
+    if (
+        OVERRIDES
+        and (found := _call_override(_THRESHOLD[0], (input, threshold, value), {"inplace": inplace}))
+        is not NotImplemented
+    ):
+        return found
     if _TRACES and (found := _handled("threshold", **locals())) is not NotImplemented:
         return found
     return (
@@ -173,6 +214,9 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
         if inplace
         else F.threshold(input, threshold, value)
     )
+
+
+_THRESHOLD = (threshold,)  # the function, under another name than its argument
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
@@ -197,9 +241,16 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.ELU`.
     """
+    if (
+        OVERRIDES
+        and (found := _call_override(elu, (input,), {"alpha": alpha, "inplace": inplace})) is not NotImplemented
+    ):
+        return found
     if _TRACES and (found := _handled("elu", **locals())) is not NotImplemented:
         return found
-    return _make_in_place_function("elu")(input, alpha) if inplace else F.elu(input, alpha)
+    if not inplace:
+        return F.elu(input, alpha)
+    return _refuse_gradient("elu", _make_in_place_function("elu")(input, alpha), alpha)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -225,6 +276,8 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.SELU`.
     """
+    if OVERRIDES and (found := _call_override(selu, (input,), {"inplace": inplace})) is not NotImplemented:
+        return found
     if _TRACES and (found := _handled("selu", **locals())) is not NotImplemented:
         return found
     return _make_in_place_function("selu")(input) if inplace else F.selu(input)
@@ -252,9 +305,16 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.CELU`.
     """
+    if (
+        OVERRIDES
+        and (found := _call_override(celu, (input,), {"alpha": alpha, "inplace": inplace})) is not NotImplemented
+    ):
+        return found
     if _TRACES and (found := _handled("celu", **locals())) is not NotImplemented:
         return found
-    return _make_in_place_function("celu")(input, alpha) if inplace else F.celu(input, alpha)
+    if not inplace:
+        return F.celu(input, alpha)
+    return _refuse_gradient("elu", _make_in_place_function("celu")(input, alpha), alpha)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -278,6 +338,8 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.SiLU`.
     """
+    if OVERRIDES and (found := _call_override(silu, (input,), {"inplace": inplace})) is not NotImplemented:
+        return found
     if _TRACES and (found := _handled("silu", **locals())) is not NotImplemented:
         return found
     return _make_in_place_function("silu")(input) if inplace else F.silu(input)
@@ -304,6 +366,8 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.Mish`.
     """
+    if OVERRIDES and (found := _call_override(mish, (input,), {"inplace": inplace})) is not NotImplemented:
+        return found
     if _TRACES and (found := _handled("mish", **locals())) is not NotImplemented:
         return found
     return _make_in_place_function("mish")(input) if inplace else F.mish(input)
@@ -330,6 +394,8 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.Hardswish`.
     """
+    if OVERRIDES and (found := _call_override(hardswish, (input,), {"inplace": inplace})) is not NotImplemented:
+        return found
     if _TRACES and (found := _handled("hardswish", **locals())) is not NotImplemented:
         return found
     return _make_in_place_function("hardswish")(input) if inplace else F.hardswish(input)
@@ -356,6 +422,8 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     See also:
         `torch.nn.Hardsigmoid`.
     """
+    if OVERRIDES and (found := _call_override(hardsigmoid, (input,), {"inplace": inplace})) is not NotImplemented:
+        return found
     if _TRACES and (found := _handled("hardsigmoid", **locals())) is not NotImplemented:
         return found
     return _make_in_place_function("hardsigmoid")(input) if inplace else F.hardsigmoid(input)
@@ -391,13 +459,27 @@ def rrelu(
         `torch.nn.RReLU`.
     """
     if (
+        OVERRIDES
+        and (
+            found := _call_override(
+                rrelu, (input,), {"lower": lower, "upper": upper, "training": training, "inplace": inplace}
+            )
+        )
+        is not NotImplemented
+    ):
+        return found
+    if (
         _TRACES
         and (found := _handled("rrelu", input, lower=lower, upper=upper, training=training, inplace=inplace))
         is not NotImplemented
     ):
         return found
     return (
-        _make_in_place_function("rrelu")(input, lower, upper, training)
+        _refuse_gradient(
+            "leakyReLu",
+            _make_in_place_function("rrelu")(input, lower, upper, training),
+            0 if training else (lower + upper) / 2,
+        )
         if inplace
         else F.rrelu(input, lower, upper, training)
     )
@@ -438,6 +520,12 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     See also:
         `torch.nn.Softmax`.
     """
+    if (
+        OVERRIDES
+        and (found := _call_override(softmax, (input,), {"dim": dim, "_stacklevel": _stacklevel, "dtype": dtype}))
+        is not NotImplemented
+    ):
+        return found
     if _TRACES and (found := _handled("softmax", **locals())) is not NotImplemented:
         return found
     return F.softmax(input, _choose_implicit_dim("softmax", input.ndim, _stacklevel) if dim is None else dim, dtype)
@@ -466,6 +554,12 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
     See also:
         `torch.nn.LogSoftmax`.
     """
+    if (
+        OVERRIDES
+        and (found := _call_override(log_softmax, (input,), {"dim": dim, "_stacklevel": _stacklevel, "dtype": dtype}))
+        is not NotImplemented
+    ):
+        return found
     if (
         _TRACES
         and (found := _handled("log_softmax", input, dim=dim, _stacklevel=_stacklevel, dtype=dtype))
@@ -500,6 +594,54 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     See also:
         `torch.nn.Softmin`.
     """
+    if (
+        OVERRIDES
+        and (found := _call_override(softmin, (input,), {"dim": dim, "_stacklevel": _stacklevel, "dtype": dtype}))
+        is not NotImplemented
+    ):
+        return found
     if _TRACES and (found := _handled("softmin", **locals())) is not NotImplemented:
         return found
     return F.softmax(-input, _choose_implicit_dim("softmin", input.ndim, _stacklevel) if dim is None else dim, dtype)
+
+
+def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """Computes `elu` in place.
+
+    Args:
+        input: The tensor, which gets the result.
+        alpha: The negative of the limit at minus infinity. Default: 1.0.
+
+    Example:
+        >>> F.elu_(torch.tensor([-1.0, 2.0]))
+        tensor([-0.6321,  2.0000])
+    """
+    return elu(input, alpha, inplace=True)
+
+
+def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """Computes `celu` in place.
+
+    Args:
+        input: The tensor, which gets the result.
+        alpha: The negative of the limit at minus infinity. Default: 1.0.
+
+    Example:
+        >>> F.celu_(torch.tensor([-1.0, 2.0]))
+        tensor([-0.6321,  2.0000])
+    """
+    return celu(input, alpha, inplace=True)
+
+
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """Computes `leaky_relu` in place.
+
+    Args:
+        input: The tensor, which gets the result.
+        negative_slope: The slope of negative elements. Default: 0.01.
+
+    Example:
+        >>> F.leaky_relu_(torch.tensor([-1.0, 2.0]))
+        tensor([-0.0100,  2.0000])
+    """
+    return leaky_relu(input, negative_slope, inplace=True)

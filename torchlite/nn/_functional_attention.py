@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 from torchlite._dispatch import F
+from torchlite._dispatch.dispatch_state import OVERRIDES
+from torchlite._dispatch.interceptors import call_override
 from torchlite._dispatch.tracing import TRACES as _TRACES
 from torchlite._dispatch.tracing import trace_function as _handled
 
@@ -181,6 +183,45 @@ def multi_head_attention_forward(
     See also:
         `torch.nn.MultiheadAttention`, `torch.nn.functional.scaled_dot_product_attention`.
     """
+    if (
+        OVERRIDES
+        and (
+            found := call_override(
+                multi_head_attention_forward,
+                (
+                    query,
+                    key,
+                    value,
+                    embed_dim_to_check,
+                    num_heads,
+                    in_proj_weight,
+                    in_proj_bias,
+                    bias_k,
+                    bias_v,
+                    add_zero_attn,
+                    dropout_p,
+                    out_proj_weight,
+                    out_proj_bias,
+                ),
+                {
+                    "training": training,
+                    "key_padding_mask": key_padding_mask,
+                    "need_weights": need_weights,
+                    "attn_mask": attn_mask,
+                    "is_causal": is_causal,
+                    "use_separate_proj_weight": use_separate_proj_weight,
+                    "q_proj_weight": q_proj_weight,
+                    "k_proj_weight": k_proj_weight,
+                    "v_proj_weight": v_proj_weight,
+                    "static_k": static_k,
+                    "static_v": static_v,
+                    "average_attn_weights": average_attn_weights,
+                },
+            )
+        )
+        is not NotImplemented
+    ):
+        return found
     if (
         _TRACES
         and (

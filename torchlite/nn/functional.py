@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 from torchlite._dispatch import INPLACE, NAMESPACES, REGISTRY, F, namespace_function
+from torchlite._dispatch.dispatch_state import OVERRIDES
+from torchlite._dispatch.interceptors import call_override as _call_override
 from torchlite._dispatch.op_functions import in_place_method
 from torchlite._dispatch.tracing import TRACES as _TRACES
 from torchlite._dispatch.tracing import trace_function as _handled
@@ -19,11 +21,14 @@ from torchlite._ops.embedding import check_indices
 from torchlite._types.unsupported import unsupported_function
 
 from ._functional_activation import celu as celu
+from ._functional_activation import celu_ as celu_
 from ._functional_activation import elu as elu
+from ._functional_activation import elu_ as elu_
 from ._functional_activation import hardsigmoid as hardsigmoid
 from ._functional_activation import hardswish as hardswish
 from ._functional_activation import hardtanh as hardtanh
 from ._functional_activation import leaky_relu as leaky_relu
+from ._functional_activation import leaky_relu_ as leaky_relu_
 from ._functional_activation import log_softmax as log_softmax
 from ._functional_activation import mish as mish
 from ._functional_activation import relu as relu
@@ -140,6 +145,18 @@ def batch_norm(
         `torch.nn.BatchNorm1d`, `torch.nn.BatchNorm2d`, `torch.nn.BatchNorm3d`.
     """
     if (
+        OVERRIDES
+        and (
+            found := _call_override(
+                batch_norm,
+                (input, running_mean, running_var),
+                {"weight": weight, "bias": bias, "training": training, "momentum": momentum, "eps": eps},
+            )
+        )
+        is not NotImplemented
+    ):
+        return found
+    if (
         _TRACES
         and (
             found := _handled(
@@ -213,6 +230,26 @@ def instance_norm(
         `torch.nn.InstanceNorm1d`, `torch.nn.InstanceNorm2d`, `torch.nn.InstanceNorm3d`.
     """
     if (
+        OVERRIDES
+        and (
+            found := _call_override(
+                instance_norm,
+                (input,),
+                {
+                    "running_mean": running_mean,
+                    "running_var": running_var,
+                    "weight": weight,
+                    "bias": bias,
+                    "use_input_stats": use_input_stats,
+                    "momentum": momentum,
+                    "eps": eps,
+                },
+            )
+        )
+        is not NotImplemented
+    ):
+        return found
+    if (
         _TRACES
         and (
             found := _handled(
@@ -267,6 +304,12 @@ def group_norm(
     See also:
         `torch.nn.GroupNorm`.
     """
+    if (
+        OVERRIDES
+        and (found := _call_override(group_norm, (input, num_groups), {"weight": weight, "bias": bias, "eps": eps}))
+        is not NotImplemented
+    ):
+        return found
     if (
         _TRACES
         and (found := _handled("group_norm", input, num_groups, weight=weight, bias=bias, eps=eps))
@@ -327,6 +370,24 @@ def embedding(
     See also:
         `torch.nn.Embedding`.
     """
+    if (
+        OVERRIDES
+        and (
+            found := _call_override(
+                embedding,
+                (input, weight),
+                {
+                    "padding_idx": padding_idx,
+                    "max_norm": max_norm,
+                    "norm_type": norm_type,
+                    "scale_grad_by_freq": scale_grad_by_freq,
+                    "sparse": sparse,
+                },
+            )
+        )
+        is not NotImplemented
+    ):
+        return found
     if (
         _TRACES
         and (
@@ -399,6 +460,28 @@ def embedding_bag(
     See also:
         `torch.nn.EmbeddingBag`.
     """
+    if (
+        OVERRIDES
+        and (
+            found := _call_override(
+                embedding_bag,
+                (input, weight),
+                {
+                    "offsets": offsets,
+                    "max_norm": max_norm,
+                    "norm_type": norm_type,
+                    "scale_grad_by_freq": scale_grad_by_freq,
+                    "mode": mode,
+                    "sparse": sparse,
+                    "per_sample_weights": per_sample_weights,
+                    "include_last_offset": include_last_offset,
+                    "padding_idx": padding_idx,
+                },
+            )
+        )
+        is not NotImplemented
+    ):
+        return found
     if (
         _TRACES
         and (

@@ -10,12 +10,14 @@ from typing import Any
 
 import torchlite as torch
 from torchlite import Tensor
+from torchlite.export.dynamic_shapes import dims_per_leaf, replace_names
 
 from ._custom_symbolics import SYMBOLICS, to_export_rule
 from ._enums import OperatorExportTypes, TrainingMode
-from ._export.program_to_model import ExportedGraph, ExportOptions, translate
+from ._export.program_to_model import ExportOptions, name_dimensions
 from ._onnx_program import ONNXProgram
-from .errors import OnnxExporterError, OnnxExporterWarning, WrittenViewError
+from ._translate_program import translate_program
+from .errors import OnnxExporterWarning
 
 FIRST, LAST, DEFAULT = 11, 25, 20
 
@@ -57,7 +59,8 @@ def export(
             returns ``None`` if ``f`` is given. Default: ``True``.
         external_data: Whether weights go to a second file with the suffix ``.data``, if ``f`` is a path. Default:
             ``True``.
-        dynamic_shapes: Dimensions that vary, as `torch.export.export` takes them.
+        dynamic_shapes: Dimensions that vary, as `torch.export.export` takes them, or by names as strings, which the
+            model's inputs and outputs then have: ``{"x": {0: "batch"}}``.
         custom_translation_table: Dict from ops to functions. A function is called with a graph and the op's arguments;
             ``graph.op("domain::Name", *inputs, attribute_i=1)`` adds a node.
         report: Only ``False`` is supported.
@@ -115,11 +118,8 @@ def export(
             _collect_custom_rules(custom_translation_table, version), dict(custom_opsets or {}), export_params,
             keep_initializers_as_inputs, "main_graph",
         )  # fmt: skip
-        try:
-            message = translate(program_to_export(exported), options)
-        except WrittenViewError:
-            exported = exported.run_decompositions({})
-            message = translate(program_to_export(exported), options)
+        exported, message = translate_program(exported, options)
+        name_dimensions(message, exported, _names_of_sizes(model, args, kwargs, dynamic_shapes))
     finally:
         STATE.depth -= 1
     program = ONNXProgram(message, exported)
@@ -159,6 +159,7 @@ def _capture_program(
         return model
     if dynamic_shapes is None and dynamic_axes:
         dynamic_shapes = _make_dynamic_shapes(model, args, kwargs, dynamic_axes, input_names)
+    dynamic_shapes = replace_names(dynamic_shapes)
     before = [(m, m.training) for m in model.modules()] if isinstance(model, torch.nn.Module) else []
     wrapped = model if before else _FunctionModule(model)
     if not dynamo and before and training is not TrainingMode.PRESERVE:
@@ -168,6 +169,15 @@ def _capture_program(
     finally:
         for module, mode in before:
             module.training = mode
+
+
+def _names_of_sizes(model: Any, args: tuple, kwargs: dict, dynamic_shapes: Any) -> list[dict[int, str]]:
+    """Return the names of dimensions of each tensor input that `dynamic_shapes` gives as strings or Dims."""
+    if dynamic_shapes is None or hasattr(model, "graph_signature"):
+        return []
+    wrapped = model if isinstance(model, torch.nn.Module) else _FunctionModule(model)
+    dims = dims_per_leaf(wrapped, args, kwargs, replace_names(dynamic_shapes))
+    return [{d: one.__name__ for d, one in of.items() if hasattr(one, "__name__")} for of in dims]
 
 
 class _FunctionModule(torch.nn.Module):
@@ -222,24 +232,6 @@ def _collect_custom_rules(table: Mapping[Callable, Callable] | None, version: in
     for op, function in (table or {}).items():
         rules[op] = to_export_rule(function[0] if isinstance(function, (list, tuple)) else function)
     return rules
-
-
-def program_to_export(exported: Any) -> ExportedGraph:
-    """Return the parts of an exported program to export."""
-    signature = exported.graph_signature
-    tensors, inputs = {}, []
-    for spec in signature.input_specs:
-        kind = getattr(spec.kind, "name", str(spec.kind))
-        if kind == "USER_INPUT":
-            inputs.append(spec.arg.name)
-        elif kind in ("PARAMETER", "BUFFER", "CONSTANT_TENSOR"):
-            state, constants = exported.state_dict, exported.constants
-            value = state[spec.target] if spec.target in state else constants[spec.target]
-            tensors[spec.arg.name] = (spec.target, value, kind == "PARAMETER")
-        else:
-            raise OnnxExporterError(f"{spec.arg.name}: an input of the kind {kind}")
-    outputs = [getattr(spec.kind, "name", "") == "USER_OUTPUT" for spec in signature.output_specs]
-    return ExportedGraph(exported.graph_module.graph, exported.graph_module, tensors, inputs, outputs)
 
 
 def _compare_with_onnxruntime(program: ONNXProgram, model: Any, args: tuple, kwargs: dict) -> None:

@@ -154,9 +154,9 @@ class ONNXProgram:
             self.initialize_inference_session()
         if self._run is None:
             return self.call_reference(*args, **kwargs)
-        values = _flatten_inputs(args, kwargs)
+        values: Any = _flatten_inputs(args, kwargs)
         feeds = {
-            info.name: value.detach().cpu().numpy() if isinstance(value, Tensor) else value
+            info.name: _to_array(value) if isinstance(value, Tensor) else value
             for info, value in zip(self._run.get_inputs(), values, strict=False)
         }
         return tuple(torch.from_numpy(array) for array in self._run.run(None, feeds))
@@ -220,3 +220,8 @@ def _with_external_data(model: Message, path: str) -> Message:
             entries = [Message("StringString", key=key, value=value) for key, value in about.items()]
             kept.append(Message("Tensor", **fields, data_location=1, external_data=entries))
     return _replace_graph_fields(model, initializer=kept)
+
+
+def _to_array(value: Any) -> Any:
+    """A tensor's elements as a NumPy array of its dtype, which may be one of ml_dtypes."""
+    return value.detach().cpu()._host_array()

@@ -27,6 +27,8 @@ class OnnxExporterError(RuntimeError):
         True
     """
 
+    _target: Any = None  # the op that the writer refuses
+
 
 class WrittenViewError(OnnxExporterError):
     """A write to a tensor with views, which ONNX cannot express."""

@@ -36,15 +36,15 @@ def _update_param_group_val(group, key, value):
 
 
 def _format_param(optimizer, value, name):
-    """Return one value for each group."""
+    """Return one value for each group; tensors are copied, since schedulers write into theirs."""
     if not isinstance(value, (list, tuple)):
-        return [value] * len(optimizer.param_groups)
+        return [_copy(value) for _ in optimizer.param_groups]
     if len(value) != len(optimizer.param_groups):
         raise ValueError(
             f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
             f"param_groups has {len(optimizer.param_groups)}."
         )
-    return list(value)
+    return [_copy(each) for each in value]
 
 
 class LRScheduler:

@@ -2,7 +2,7 @@
 
 import numpy as xp
 
-from .pointwise import real
+from .pointwise import is_nonzero_complex32, real
 
 
 def _copy(input, src):
@@ -14,6 +14,8 @@ def _copy(input, src):
 def _copy_(input, src):
     if src.dtype.kind in "cW" and input.dtype.kind not in "cWb":
         src = real(src)
+    if src.dtype.kind == "W" and input.dtype.kind == "b":
+        src = is_nonzero_complex32(src)
     xp.copyto(input, src, casting="unsafe")
 
 

@@ -316,16 +316,32 @@ def _make_householder_reflector(a, j):
 
 
 def _eigh_core(input, UPLO):
-    """Return ascending eigenvalues and eigenvectors of Hermitian matrices; read one triangle."""
-    if not xp.isfinite(input).all():
-        bad = xp.full(input.shape, xp.nan, dtype=input.dtype)
-        return xp.full(input.shape[:-1], xp.nan, dtype=_real_dtype_of(input)), bad
+    """Return ascending eigenvalues and eigenvectors of Hermitian matrices; read one triangle.
+
+    Both are NaN for a matrix with a non-finite element in this triangle, for which LAPACK may return any numbers.
+    """
+    input, bad = _without_non_finite_triangles(input, UPLO)
     values, vectors = xp.linalg.eigh(input, UPLO)
+    if bad is not None:
+        values[bad], vectors[bad] = xp.nan, xp.nan
     return values, vectors
 
 
 def _eigvalsh_core(input, UPLO):
-    return xp.linalg.eigvalsh(input, UPLO)
+    input, bad = _without_non_finite_triangles(input, UPLO)
+    values = xp.linalg.eigvalsh(input, UPLO)
+    if bad is not None:
+        values[bad] = xp.nan
+    return values
+
+
+def _without_non_finite_triangles(input, UPLO):
+    """Return matrices with zeros for those with non-finite elements in one triangle, and which these are, or None."""
+    if xp.isfinite(input).all():
+        return input, None
+    triangle = xp.tril(input) if UPLO == "L" else xp.triu(input)
+    bad = ~xp.isfinite(triangle).all(axis=(-2, -1))
+    return xp.where(bad[..., None, None], 0, triangle).astype(input.dtype), bad
 
 
 def _eig_core(input):
@@ -546,71 +562,3 @@ def _lstsq_rank(input, rcond):
     if not s.size:
         return xp.zeros(input.shape[:-2], dtype=xp.int64)
     return xp.sum(s > rcond * xp.max(s, axis=-1, keepdims=True), axis=-1).astype(xp.int64)
-
-
-# --- norms and distances --------------------------------------------------------------------------
-
-
-def _vector_norm_core(input, ord, dim, keepdim):
-    """Return (sum |x|^ord)^(1/ord) over `dim` (a tuple), with its limits at 0 and infinity."""
-    axes = tuple(dim)
-    if (
-        ord == 2
-        and input.dtype.kind == "f"
-        and len(axes) == input.ndim
-        and input.ndim
-        and not keepdim
-        and input.dtype.itemsize >= 4
-    ):
-        flat = input.reshape((-1,))
-        return xp.sqrt(flat @ flat)
-    size = xp.abs(input)
-    kind = size.dtype
-    if kind.itemsize < 4:
-        size = size.astype(xp.float32)
-    with xp.errstate(all="ignore"):
-        if ord == float("inf"):
-            result = xp.max(size, axis=axes, keepdims=keepdim)
-        elif ord == -float("inf"):
-            result = xp.min(size, axis=axes, keepdims=keepdim)
-        elif ord == 0:
-            result = xp.sum((size != 0).astype(size.dtype), axis=axes, keepdims=keepdim)
-        elif ord == 1:
-            result = xp.sum(size, axis=axes, keepdims=keepdim)
-        elif ord == 2:
-            result = xp.sqrt(xp.sum(size * size, axis=axes, keepdims=keepdim))
-        else:
-            result = xp.sum(size**ord, axis=axes, keepdims=keepdim) ** (1.0 / ord)
-    return xp.asarray(result, dtype=kind)
-
-
-_CHUNK = 1 << 22
-
-
-def _cdist_core(x1, x2, p):
-    """Return the p-norm distance of every row of x1 to every row of x2, batch dimensions broadcast."""
-    batch = xp.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
-    x1, x2 = xp.broadcast_to(x1, (*batch, *x1.shape[-2:])), xp.broadcast_to(x2, (*batch, *x2.shape[-2:]))
-    rows, columns, width = x1.shape[-2], x2.shape[-2], x1.shape[-1]
-    if not _numel(batch) * rows * columns or not width:
-        return xp.zeros((*batch, rows, columns), dtype=x1.dtype)
-    if p == 2 and (rows > 25 or columns > 25):
-        return _euclidean_cdist_by_matmul(x1, x2)
-    result = xp.empty((*batch, rows, columns), dtype=x1.dtype)
-    step = max(1, _CHUNK // max(1, _numel(batch) * columns * width))
-    for start in range(0, rows, step):
-        part = x1[..., start : start + step, None, :] - x2[..., None, :, :]
-        result[..., start : start + step, :] = _vector_norm_core(part, p, (part.ndim - 1,), False)
-    return result
-
-
-def _euclidean_cdist_by_matmul(x1, x2):
-    """Compute |a|^2 - 2 ab + |b|^2 by one matrix product, after centring to reduce cancellation."""
-    centre = xp.mean(x2, axis=-2, keepdims=True)
-    x1, x2 = x1 - centre, x2 - centre
-    squares = (
-        xp.sum(x1 * x1, axis=-1)[..., :, None]
-        + xp.sum(x2 * x2, axis=-1)[..., None, :]
-        - 2 * xp.matmul(x1, _transpose_matrices(x2))
-    )
-    return xp.sqrt(xp.maximum(squares, 0))

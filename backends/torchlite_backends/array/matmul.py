@@ -21,6 +21,8 @@ def _cast_half_to_float(a):
 
 def _matmul_in_float32(a, b):
     if _cast_half_to_float(a):
+        if "half_matmul" in vars(xp):
+            return xp.half_matmul(a, b)
         return xp.matmul(a.astype(xp.float32), b.astype(xp.float32)).astype(a.dtype)
     return xp.matmul(a, b)
 
@@ -84,16 +86,6 @@ def mv(input, vec):
 def _check_vectors(name, a, b):
     check_ndims(a, b, (1, 1))
     check_matmul_dtypes(a, b, name)
-
-
-def dot(input, tensor):
-    _check_vectors("dot", input, tensor)
-    return _matmul_in_float32(input, tensor)
-
-
-def vdot(input, other):
-    _check_vectors("vdot", input, other)
-    return _matmul_in_float32(xp.conj(input), other)
 
 
 def _add_scaled_product(input, product, beta, alpha):

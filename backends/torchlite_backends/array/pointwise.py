@@ -129,6 +129,11 @@ def conj(input):
     return xp.conjugate(input) if input.dtype.kind in "cW" else input
 
 
+def is_nonzero_complex32(input):
+    """Whether each element differs from 0. A cast to bool warns that it discards the imaginary part."""
+    return complex_as_real_view(input).any(-1)
+
+
 def real(input):
     return (
         input.real
@@ -219,4 +224,6 @@ def to(input, dtype):
         return input
     if input.dtype.kind in "cW" and target.kind not in "cWb":
         input = real(input)
+    if input.dtype.kind == "W" and target.kind == "b":
+        return is_nonzero_complex32(input)
     return copy_preserving_strides(input, target) if 0 in input.strides else input.astype(target)

@@ -1,4 +1,4 @@
-"""Pooling kernels: extremes and sums over strided slices, separably by dimension where the op allows it."""
+"""Pooling kernels: extremes and sums over windows, one spatial axis after the other."""
 
 from __future__ import annotations
 
@@ -8,6 +8,20 @@ from itertools import product
 import numpy as xp
 
 from .storage import base_owner
+from .window_reductions import (
+    add_to_ranges,
+    argmax_last_axis,
+    argmax_ranges,
+    argmax_windows,
+    index_along_axis,
+    reduce_windows,
+    sum_ranges,
+)
+
+# Elements of a window whose gradient is placed slice by slice.
+_FEW_TAPS = 16
+# Windows of fractional pooling up to which each one is a slice, not gathered.
+_FEW_WINDOWS = 32
 
 
 def _lowest_value_of(dtype):
@@ -45,10 +59,6 @@ def _output_sizes_of(x, kernel, stride, padding, dilation, ceil_mode):
     return size, out
 
 
-def _index_along_axis(ndim, axis, where):
-    return (slice(None),) * (ndim - 1 if axis < 0 else axis) + (where,)
-
-
 def _pad_axis(x, axis, before, after, value):
     """Pad one axis of `x` with `before` and `after` elements of `value`."""
     if before <= 0 and after <= 0:
@@ -56,28 +66,16 @@ def _pad_axis(x, axis, before, after, value):
     after = max(after, 0)
     n = x.shape[axis]
     out = xp.empty((*x.shape[:axis], before + n + after, *x.shape[axis + 1 :]), x.dtype)
-    out[_index_along_axis(x.ndim, axis, slice(0, before))] = value
-    out[_index_along_axis(x.ndim, axis, slice(before + n, None))] = value
-    out[_index_along_axis(x.ndim, axis, slice(before, before + n))] = x
+    out[index_along_axis(x.ndim, axis, slice(0, before))] = value
+    out[index_along_axis(x.ndim, axis, slice(before + n, None))] = value
+    out[index_along_axis(x.ndim, axis, slice(before, before + n))] = x
     return out
 
 
-def _reduce_windows(x, axis, combine, kernel, stride, padding, dilation, out, value):
-    """Reduce the windows along one axis with combine()."""
+def _pad_windows(x, axis, kernel, stride, padding, dilation, out, value):
+    """Pad one axis of `x` for the windows of an output size."""
     reach = (out - 1) * stride + dilation * (kernel - 1) + 1
-    x = _pad_axis(x, axis, padding, reach - padding - x.shape[axis], value)
-    pieces = [
-        x[_index_along_axis(x.ndim, axis, slice(j * dilation, j * dilation + (out - 1) * stride + 1, stride))]
-        for j in range(kernel)
-    ]
-    if kernel == 1:
-        return xp.ascontiguousarray(pieces[0])
-    result = combine(pieces[0], pieces[1])
-    if result.dtype != x.dtype:
-        result = result.astype(x.dtype)
-    for piece in pieces[2:]:
-        combine(result, piece, out=result)
-    return result
+    return _pad_axis(x, axis, padding, reach - padding - x.shape[axis], value)
 
 
 # -- maximum ---------------------------------------------------------------------------------------
@@ -85,24 +83,16 @@ def _reduce_windows(x, axis, combine, kernel, stride, padding, dilation, out, va
 
 def _max_pool(input, kernel, stride, padding, dilation, ceil_mode):
     _, out = _output_sizes_of(input, kernel, stride, padding, dilation, ceil_mode)
-    x, first = input, input.ndim - len(kernel)
-    for i in range(len(kernel)):
-        x = _reduce_windows(
-            x,
-            first + i,
-            xp.maximum,
-            kernel[i],
-            stride[i],
-            padding[i],
-            dilation[i],
-            out[i],
-            _lowest_value_of(input.dtype),
-        )
-    return x.copy() if base_owner(x) is base_owner(input) else x
+    x, first = _cast_half_to_float(input), input.ndim - len(kernel)
+    for axis, k, s, p, d, o in zip(range(first, x.ndim), kernel, stride, padding, dilation, out, strict=True):
+        x = _pad_windows(x, axis, k, s, p, d, o, _lowest_value_of(x.dtype))
+        x = reduce_windows(x, axis, xp.maximum, k, s, d, o)
+    x = x.copy() if base_owner(x) is base_owner(input) else x
+    return x if x.dtype == input.dtype else x.astype(input.dtype)
 
 
 def _max_pool_backward(grad_output, input, output, kernel, stride, padding, dilation, ceil_mode):
-    if (output != output).any():
+    if math.prod(kernel) > _FEW_TAPS or (output != output).any():
         return _scatter_to_indices(
             grad_output,
             _max_pool_with_indices(input, kernel, stride, padding, dilation, ceil_mode)[1],
@@ -161,44 +151,34 @@ def _scatter_to_indices(g, indices, shape, count):
     return out.astype(g.dtype).reshape(shape)
 
 
-def _max_over_positions(x, places):
-    """Return the largest element and its flat spatial index.
+def _max_with_indices(input, count, reduce_axis):
+    """Return the largest element of each window of the last `count` axes, and its flat spatial index.
 
-    `places` has for each spatial axis the input positions (out, taps) of a window.
+    `reduce_axis(x, i, axis)` gives for the spatial axis i the largest elements, and their places along the axis. The
+    last axis comes first, so that of equal elements the first one in row-major order stays.
     """
-    count = len(places)
-    first, size = x.ndim - count, x.shape[x.ndim - count :]
-    steps = [math.prod(size[i + 1 :]) for i in range(count)]
-    best = index = None
-    for taps in product(*(range(p.shape[1]) for p in places)):
-        value, place = x, 0
-        for i, tap in enumerate(taps):
-            position = places[i][:, tap]
-            value = xp.take(value, position, axis=first + i)
-            place = place + (position * steps[i]).reshape(-1, *(1,) * (count - 1 - i))
-        if best is None:
-            best, index = value, xp.broadcast_to(place, value.shape).copy()
-            continue
-        better = (value > best) | (value != value)
-        best, index = xp.where(better, value, best), xp.where(better, place, index)
-    return best, index
-
-
-def _window_positions(n, kernel, stride, padding, dilation, out):
-    """Return positions (out, kernel) along one axis.
-
-    Those outside the input are clamped to the window's first or last one inside, which changes no maximum.
-    """
-    places = xp.arange(out)[:, None] * stride - padding + xp.arange(kernel) * dilation
-    first = xp.min(xp.where(places >= 0, places, n), axis=1, keepdims=True)
-    last = xp.max(xp.where(places < n, places, -1), axis=1, keepdims=True)
-    return xp.minimum(xp.maximum(places, first), last)
+    x, index = _cast_half_to_float(input), None
+    for i in range(count - 1, -1, -1):
+        axis = x.ndim - count + i
+        x, place = reduce_axis(x, i, axis)
+        along = place * math.prod(input.shape[axis + 1 :])
+        index = along if index is None else along + xp.take_along_axis(index, place, axis)
+    x = x.copy() if base_owner(x) is base_owner(input) else x
+    return x if x.dtype == input.dtype else x.astype(input.dtype), xp.ascontiguousarray(index)
 
 
 def _max_pool_with_indices(input, kernel, stride, padding, dilation, ceil_mode):
-    size, out = _output_sizes_of(input, kernel, stride, padding, dilation, ceil_mode)
-    places = [_window_positions(*numbers) for numbers in zip(size, kernel, stride, padding, dilation, out, strict=True)]
-    return _max_over_positions(input, places)
+    _, out = _output_sizes_of(input, kernel, stride, padding, dilation, ceil_mode)
+
+    def reduce_axis(x, i, axis):
+        numbers = kernel[i], stride[i], padding[i], dilation[i], out[i]
+        x = _pad_windows(x, axis, *numbers, _lowest_value_of(x.dtype))
+        best, place = argmax_windows(x, axis, kernel[i], stride[i], dilation[i], out[i])
+        place = place - padding[i]
+        # A window of lowest values alone: its first place inside the input.
+        return best, xp.where(place < 0, place % dilation[i], place) if padding[i] else place
+
+    return _max_with_indices(input, len(kernel), reduce_axis)
 
 
 def _compute_adaptive_bounds(n, out):
@@ -211,11 +191,14 @@ def _adaptive_max_pool(input, output_size):
     if 0 in output_size:
         shape = (*input.shape[: input.ndim - count], *output_size)
         return xp.empty(shape, input.dtype), xp.empty(shape, xp.int64)
-    places = []
-    for n, out in zip(input.shape[input.ndim - count :], output_size, strict=True):
-        start, end = _compute_adaptive_bounds(n, out)
-        places.append(xp.minimum(start[:, None] + xp.arange(int((end - start).max())), end[:, None] - 1))
-    return _max_over_positions(input, places)
+
+    def reduce_axis(x, i, axis):
+        n, out = x.shape[axis], output_size[i]
+        if n % out == 0:
+            return argmax_windows(x, axis, n // out, n // out, 1, out)
+        return argmax_ranges(x, axis, *_compute_adaptive_bounds(n, out))
+
+    return _max_with_indices(input, count, reduce_axis)
 
 
 def _fractional_window_starts(samples, n, kernel, out):
@@ -240,25 +223,26 @@ def _fractional_max_pool(input, random_samples, kernel, output_size):
         _fractional_window_starts(samples[:, :, i if count == 3 else count - 1 - i], size[i], kernel[i], output_size[i])
         for i in range(count)
     ]
-    planes = input.reshape(*input.shape[:2], math.prod(size))
-    best = index = None
-    for taps in product(*(range(k) for k in kernel)):
-        place = 0
-        for i, tap in enumerate(taps):
-            along = (starts[i] + tap).reshape(
-                *input.shape[:2], *(output_size[j] if j == i else 1 for j in range(count))
-            )
-            place = place * size[i] + along
-        place = xp.broadcast_to(place, (*input.shape[:2], *output_size))
-        value = xp.take_along_axis(planes, place.reshape(*input.shape[:2], math.prod(output_size)), axis=2).reshape(
-            place.shape
+
+    def reduce_axis(x, i, axis):
+        batch, channels, out = starts[i].shape
+        if starts[i].size <= _FEW_WINDOWS < kernel[i] * out:
+            place = xp.empty((*x.shape[:axis], out, *x.shape[axis + 1 :]), xp.int64)
+            for n, c, o in product(range(batch), range(channels), range(out)):
+                start = int(starts[i][n, c, o])
+                piece = x[n, c][index_along_axis(count, i, slice(start, start + kernel[i]))]
+                place[n, c][index_along_axis(count, i, o)] = argmax_last_axis(xp.moveaxis(piece, i, -1)) + start
+            return xp.take_along_axis(x, place, axis), place
+        places = (starts[i][..., None] + xp.arange(kernel[i])).reshape(
+            batch, channels, *(out * kernel[i] if j == i else 1 for j in range(count))
         )
-        if best is None:
-            best, index = value, place.copy()
-            continue
-        better = (value > best) | (value != value)
-        best, index = xp.where(better, value, best), xp.where(better, place, index)
-    return best, index
+        gathered = xp.take_along_axis(x, places, axis)
+        windows = gathered.reshape(*x.shape[:axis], out, kernel[i], *x.shape[axis + 1 :])
+        tap = argmax_last_axis(xp.moveaxis(windows, axis + 1, -1))
+        begin = starts[i].reshape(batch, channels, *(out if j == i else 1 for j in range(count)))
+        return xp.take_along_axis(x, begin + tap, axis), begin + tap
+
+    return _max_with_indices(input, count, reduce_axis)
 
 
 # -- average ---------------------------------------------------------------------------------------
@@ -289,8 +273,8 @@ def _avg_pool(input, kernel, stride, padding, ceil_mode, count_include_pad, divi
     ones = (1,) * len(kernel)
     size, out = _output_sizes_of(input, kernel, stride, padding, ones, ceil_mode)
     x, first = _cast_half_to_float(input), input.ndim - len(kernel)
-    for i in range(len(kernel)):
-        x = _reduce_windows(x, first + i, xp.add, kernel[i], stride[i], padding[i], 1, out[i], 0)
+    for axis, k, t, p, o in zip(range(first, x.ndim), kernel, stride, padding, out, strict=True):
+        x = reduce_windows(_pad_windows(x, axis, k, t, p, 1, o, 0), axis, xp.add, k, t, 1, o)
     if base_owner(x) is base_owner(input):
         x = x.copy()
     x = _divide_truncating_integers(
@@ -313,43 +297,41 @@ def _scatter_add_windows(g, axis, kernel, stride, padding, n):
     """Transpose of a window sum along one axis: add every element of `g` to the `kernel` elements of its window."""
     out = g.shape[axis]
     reach = max((out - 1) * stride + kernel, padding + n)
-    wide = xp.zeros((*g.shape[:axis], reach, *g.shape[axis + 1 :]), g.dtype)
-    for j in range(kernel):
-        piece = wide[_index_along_axis(g.ndim, axis, slice(j, j + (out - 1) * stride + 1, stride))]
-        if stride >= kernel:
-            piece[...] = g
-        else:
-            piece += g
+    if kernel <= stride:
+        wide = xp.zeros((*g.shape[:axis], max(reach, out * stride), *g.shape[axis + 1 :]), g.dtype)
+        windows = wide[index_along_axis(g.ndim, axis, slice(0, out * stride))]
+        windows = windows.reshape(*g.shape[:axis], out, stride, *g.shape[axis + 1 :])
+        windows[index_along_axis(windows.ndim, axis + 1, slice(0, kernel))] = xp.expand_dims(g, axis + 1)
+    else:
+        # An element gets the gradients of the `kernel` places up to it, of which each `stride`-th has one.
+        spread = xp.zeros((*g.shape[:axis], kernel - 1 + reach, *g.shape[axis + 1 :]), g.dtype)
+        spread[index_along_axis(g.ndim, axis, slice(kernel - 1, kernel + (out - 1) * stride, stride))] = g
+        wide = reduce_windows(spread, axis, xp.add, kernel, 1, 1, reach)
     return (
-        wide if reach == n else xp.ascontiguousarray(wide[_index_along_axis(g.ndim, axis, slice(padding, padding + n))])
+        wide
+        if wide.shape[axis] == n
+        else xp.ascontiguousarray(wide[index_along_axis(g.ndim, axis, slice(padding, padding + n))])
     )
 
 
-def _adaptive_average_matrix(n, out, dtype):
-    """Return the matrix (out, n) of adaptive average pooling along one axis."""
-    start, end = _compute_adaptive_bounds(n, out)
-    j = xp.arange(n)
-    inside = (j >= start[:, None]) & (j < end[:, None])
-    return inside.astype(dtype) / (end - start).astype(dtype)[:, None]
-
-
-def _matmul_along_axis(x, axis, matrix):
-    """Return x @ matrix^T along an axis."""
-    if axis == x.ndim - 1:
-        return xp.matmul(x, matrix.T)
-    lead, n, rest = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
-    if not x.size or not matrix.size:
-        return xp.zeros((*lead, matrix.shape[0], *rest), x.dtype)
-    return xp.matmul(matrix, x.reshape(*lead, n, -1)).reshape(*lead, matrix.shape[0], *rest)
+def _divide_along_axis(x, axis, divisors):
+    return x / divisors.astype(x.dtype).reshape(-1, *(1,) * (x.ndim - 1 - axis))
 
 
 def _adaptive_avg_pool(input, output_size):
     x, first = _cast_half_to_float(input), input.ndim - len(output_size)
     if max(output_size, default=0) == 1 and min(output_size) == 1:
         return x.mean(axis=tuple(range(first, x.ndim)), keepdims=True, dtype=x.dtype).astype(input.dtype)
-    for i, out in enumerate(output_size):
-        if x.shape[first + i] != out:
-            x = _matmul_along_axis(x, first + i, _adaptive_average_matrix(x.shape[first + i], out, x.dtype))
+    if 0 in output_size:
+        return xp.empty((*input.shape[:first], *output_size), input.dtype)
+    for axis, out in enumerate(output_size, first):
+        n = x.shape[axis]
+        if out and n % out == 0:
+            x = reduce_windows(x, axis, xp.add, n // out, n // out, 1, out) if n > out else x
+            x = x / (n // out) if n > out else x
+        else:
+            start, end = _compute_adaptive_bounds(n, out)
+            x = _divide_along_axis(sum_ranges(x, axis, start, end), axis, end - start)
     return x.copy() if x is input else x.astype(input.dtype)
 
 
@@ -357,7 +339,13 @@ def _adaptive_avg_pool_backward(grad_output, size):
     g, first = _cast_half_to_float(grad_output), grad_output.ndim - len(size)
     if g.size and max(g.shape[first:]) == 1:
         return xp.broadcast_to(g / math.prod(size), (*g.shape[:first], *size)).astype(grad_output.dtype)
-    for i, n in enumerate(size):
-        if g.shape[first + i] != n:
-            g = _matmul_along_axis(g, first + i, _adaptive_average_matrix(n, g.shape[first + i], g.dtype).T)
+    for axis, n in enumerate(size, first):
+        out = g.shape[axis]
+        if n == out:
+            continue
+        if out and n % out == 0:
+            g = xp.repeat(g / (n // out), n // out, axis)
+            continue
+        start, end = _compute_adaptive_bounds(n, out)
+        g = add_to_ranges(_divide_along_axis(g, axis, end - start), axis, start, end, n)
     return g.copy() if g is grad_output else g.astype(grad_output.dtype)

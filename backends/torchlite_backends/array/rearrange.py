@@ -53,15 +53,22 @@ def stack(tensors, dim=0):
     if not len(tensors):
         raise RuntimeError("stack expects a non-empty TensorList")
     first = tensors[0].shape
+    dim = wrap_dim(dim, len(first) + 1)
+    if not dim and first and len(set(map(len, tensors))) == 1:  # concatenate compares the other sizes
+        try:
+            return xp.concatenate(tensors).reshape(len(tensors), *first)
+        except ValueError:
+            pass
     for i, t in enumerate(tensors):
         if t.shape != first:
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(t.shape)} "
                 f"at entry {i}"
             )
-    dim = wrap_dim(dim, len(first) + 1)
-    at = (slice(None),) * dim + (None,)
-    return xp.concatenate([t[at] for t in tensors], dim)
+    if dim < len(first):
+        shape = (*first[:dim], len(tensors), *first[dim:])
+        return xp.concatenate(tensors, dim).reshape(shape)
+    return xp.concatenate([t[..., None] for t in tensors], dim)
 
 
 def roll(input, shifts, dims=()):

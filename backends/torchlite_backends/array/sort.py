@@ -2,6 +2,7 @@
 
 import numpy as xp
 
+from torchlite._dispatch.memory_layout import warn_of_strides_in_search
 from torchlite._dispatch.shape_and_value_checks import check_search, check_sorter, searches_right
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import from_np
@@ -98,6 +99,7 @@ def kthvalue(input, k, dim=-1, keepdim=False):
 
 
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None):
+    warn_of_strides_in_search(sorted_sequence, input, sorter)
     right = searches_right(right, side)
     keys, values = sorted_sequence, xp.asarray(input)
     check_search(keys.shape, values.shape)

@@ -495,12 +495,11 @@ def _igamma_with_edge_cases(upper, precision):
 
     def evaluate(a, x):
         at_zero, at_infinity = (1.0, 0.0) if upper else (0.0, 1.0)
-        # in PyTorch's order, which decides which case a NaN takes
         limit = xp.where(xp.isinf(x), at_infinity, xp.nan)
         limit = xp.where(xp.isinf(a), xp.where(xp.isinf(x), xp.nan, at_zero), limit)
         limit = xp.where(x == 0, at_zero, limit)
         limit = xp.where(a == 0, xp.where(x > 0, at_infinity, xp.nan), limit)
-        limit = xp.where((a < 0) | (x < 0), xp.nan, limit)
+        limit = xp.where((a < 0) | (x < 0) | xp.isnan(a) | xp.isnan(x), xp.nan, limit)
         plain = (a > 0) & (x > 0) & ~xp.isinf(a) & ~xp.isinf(x)
         if plain.any():
             limit[plain] = core(a[plain], x[plain])
@@ -578,14 +577,20 @@ def _bessel_i1e_positive(x):
     )
 
 
+def _scale_by_exp(x, factor):
+    """Return exp(x) * factor, finite where the product is: exp overflows before it does."""
+    head = xp.minimum(x, 80)
+    return xp.exp(head) * factor * xp.exp(x - head) if (x > 80).any() else xp.exp(x) * factor
+
+
 def _i0(x):
     x = xp.abs(x)
-    return xp.exp(x) * _bessel_i0e_positive(x)
+    return _scale_by_exp(x, _bessel_i0e_positive(x))
 
 
 def _i1(x):
     a = xp.abs(x)
-    return xp.sign(x) * (xp.exp(a) * _bessel_i1e_positive(a))
+    return xp.sign(x) * _scale_by_exp(a, _bessel_i1e_positive(a))
 
 
 def i0(input):

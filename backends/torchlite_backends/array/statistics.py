@@ -27,26 +27,6 @@ def _gather_values_and_indices(x, dim, index, keepdim):
 # Statistics
 
 
-def _var_correction(input, dim=None, correction=1, keepdim=False):
-    if input.dtype.kind in "biu":
-        raise RuntimeError("std and var only support floating point and complex dtypes")
-    axes = wrap_dims(dim, input.ndim)
-    x = _cast_half_to_float(input)
-    count = math.prod(x.shape[a] for a in axes)
-    if not count:
-        shape = tuple(1 if a in axes else n for a, n in enumerate(x.shape) if keepdim or a not in axes)
-        return xp.full(shape, math.nan, dtype=input.real.dtype)
-    centred = xp.subtract(x, xp.add.reduce(x, axis=axes, keepdims=True) / xp.asarray(count, dtype=x.real.dtype))
-    square = xp.square(centred.real) + xp.square(centred.imag) if x.dtype.kind == "c" else xp.square(centred)
-    total = xp.add.reduce(square, axis=axes, keepdims=keepdim)
-    total = total / xp.asarray(max(count - correction, 0), dtype=total.dtype)
-    return total if x is input else total.astype(xp.float16 if input.dtype.kind == "W" else input.dtype)
-
-
-def _std_correction(input, dim=None, correction=1, keepdim=False):
-    return xp.sqrt(_var_correction(input, dim, correction, keepdim))
-
-
 def logsumexp(input, dim=None, keepdim=False):
     axes = wrap_dims(dim, input.ndim)
     x = _cast_half_to_float(input)
@@ -55,8 +35,9 @@ def logsumexp(input, dim=None, keepdim=False):
         return out.astype(input.dtype)
     top = xp.maximum.reduce(x.real, axis=axes, keepdims=True)
     top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
-    out = xp.log(xp.add.reduce(xp.exp(xp.subtract(x, top)), axis=axes, keepdims=True)) + top
-    out = out if x is input else out.astype(input.dtype)
+    wide = xp.float64 if x.dtype == xp.float32 else x.dtype
+    out = xp.log(xp.add.reduce(xp.exp(xp.subtract(x, top)), axis=axes, dtype=wide, keepdims=True)) + top
+    out = out.astype(input.dtype, copy=False)
     return out if keepdim else out.squeeze(axes)
 
 

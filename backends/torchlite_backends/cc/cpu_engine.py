@@ -109,6 +109,22 @@ class Engine:
         except NotBuiltError:
             return None
 
+    def cast_half(self, x: Any, dtype: Any) -> Any:
+        from .native_half import cast
+
+        try:
+            return cast(self.device(), x, dtype)
+        except NotBuiltError:
+            return None
+
+    def half_gemv(self, lines: Any, row: Any) -> Any:
+        from .native_half import half_gemv
+
+        try:
+            return half_gemv(self.device(), lines, row)
+        except NotBuiltError:
+            return None
+
     def words(self, state: int, out: Any) -> bool:
         from .native_mt19937 import fill_words
 

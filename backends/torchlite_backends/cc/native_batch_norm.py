@@ -77,16 +77,18 @@ static int norm_train(const Train& of, i64 begin, i64 end) {
     for (i64 c = begin; c < end; c++) {
         const float* x = of.x + c * n;
         Total sum, squares;
-        for (i64 s = 0, held = 0; s < of.samples; s++, held += n) {
-            const float* row = x + s * step;
-            if (held >= MANY) held = (sum.value(), 0);
-            along(n, [&](i64 i, int k) { sum.sums[k] += at(row + i); }, [&](i64 i) { sum.rest += row[i]; });
+        for (i64 s = 0, held = 0; s < of.samples; s++) for (i64 from = 0; from < n; from += MANY) {
+            const float* row = x + s * step + from;
+            const i64 some = least(MANY, n - from);
+            if ((held += some) > MANY) held = (sum.value(), some);
+            along(some, [&](i64 i, int k) { sum.sums[k] += at(row + i); }, [&](i64 i) { sum.rest += row[i]; });
         }
         const float mean = (float)(sum.value() / (of.samples * n));
-        for (i64 s = 0, held = 0; s < of.samples; s++, held += n) {
-            const float* row = x + s * step;
-            if (held >= MANY) held = (squares.value(), 0);
-            along(n, [&](i64 i, int k) { const V d = at(row + i) - mean; squares.sums[k] += d * d; },
+        for (i64 s = 0, held = 0; s < of.samples; s++) for (i64 from = 0; from < n; from += MANY) {
+            const float* row = x + s * step + from;
+            const i64 some = least(MANY, n - from);
+            if ((held += some) > MANY) held = (squares.value(), some);
+            along(some, [&](i64 i, int k) { const V d = at(row + i) - mean; squares.sums[k] += d * d; },
                   [&](i64 i) { const float d = row[i] - mean; squares.rest += d * d; });
         }
         const float var = (float)(squares.value() / (of.samples * n));
@@ -113,10 +115,11 @@ static int norm_backward(const Back& of, i64 begin, i64 end) {
     for (i64 c = begin; c < end; c++) {
         const float mean = of.mean[c], rstd = 1.0f / sqrtf(of.var[c] + (float)of.eps);
         Total totals, products;
-        for (i64 s = 0, held = 0; s < of.samples; s++, held += n) {
-            const float *g = of.grad + c * n + s * step, *x = of.x + c * n + s * step;
-            if (held >= MANY) held = (totals.value(), products.value(), 0);
-            along(n, [&](i64 i, int k) {
+        for (i64 s = 0, held = 0; s < of.samples; s++) for (i64 from = 0; from < n; from += MANY) {
+            const float *g = of.grad + c * n + s * step + from, *x = of.x + c * n + s * step + from;
+            const i64 some = least(MANY, n - from);
+            if ((held += some) > MANY) held = (totals.value(), products.value(), some);
+            along(some, [&](i64 i, int k) {
                 const V grad = at(g + i);
                 totals.sums[k] += grad;
                 products.sums[k] += grad * (at(x + i) - mean);

@@ -15,8 +15,8 @@ import numpy as np
 
 from .native_kernel import FLOATS, NONTEMPORAL_STORE, TYPE_DEFINITIONS, VECTOR_TEMPLATES, make_kernel_per_dtype
 
-# Maximum number of row blocks, each with partial sums, and elements of a block.
-_MAX_PARTS, _PART_SIZE = 32, 1 << 14
+# Maximum number of row blocks, each with partial sums, unless these have more than so many rows; elements of a block.
+_MAX_PARTS, _MAX_ROWS, _PART_SIZE = 32, 512, 1 << 14
 
 _SOURCE = (
     TYPE_DEFINITIONS
@@ -35,24 +35,28 @@ template <class T> static inline void means(const T* g, const T* x, const T* wei
     typedef Vector<T> X;
     typedef typename X::V V;
     const int W = X::W;
-    V totals[2] = {}, products[2] = {};
-    i64 i = 0;
-    for (; i + 2 * W <= n; i += 2 * W) {
-        for (int k = 0; k < 2; k++) {
-            V v = X::at(g + i + k * W);
-            if (weight) v *= X::at(weight + i + k * W);
-            totals[k] += v;
-            products[k] += v * (X::at(x + i + k * W) - centre);
+    double total = 0, more = 0;
+    for (i64 i = 0; i < n;) {
+        const i64 last = least(n, i + 64 * 2 * W);  // so many are added up in T
+        V totals[2] = {}, products[2] = {};
+        for (; i + 2 * W <= last; i += 2 * W) {
+            for (int k = 0; k < 2; k++) {
+                V v = X::at(g + i + k * W);
+                if (weight) v *= X::at(weight + i + k * W);
+                totals[k] += v;
+                products[k] += v * (X::at(x + i + k * W) - centre);
+            }
+        }
+        total += added_up<T>(totals[0] + totals[1]);
+        more += added_up<T>(products[0] + products[1]);
+        for (; i < last; i++) {
+            const T v = weight ? g[i] * weight[i] : g[i];
+            total += v;
+            more += v * (x[i] - centre);
         }
     }
-    T total = 0, more = 0;
-    for (; i < n; i++) {
-        const T v = weight ? g[i] * weight[i] : g[i];
-        total += v;
-        more += v * (x[i] - centre);
-    }
-    *average = (added_up<T>(totals[0] + totals[1]) + total) / n;
-    *product = (added_up<T>(products[0] + products[1]) + more) / n;
+    *average = T(total / n);
+    *product = T(more / n);
 }
 template <class T, bool WEIGHT> static void layer_norm_backward(const Norms& of, i64 begin, i64 end) {
     const int BLOCK = 1024;
@@ -111,14 +115,14 @@ def _layer_norm_backward(
     shape = input.shape[input.ndim - n_dims :]
     columns = math.prod(shape)
     rows = input.size // columns
-    parts = min(rows, _MAX_PARTS, max(1, input.size // _PART_SIZE))
+    parts = min(rows, max(1, min(_MAX_PARTS, input.size // _PART_SIZE), rows // _MAX_ROWS))
     out, sums = np.empty(input.shape, input.dtype), np.empty((2, parts, columns), input.dtype)
     nbytes = 3 * input.nbytes
     _backward[input.dtype](
         device, parts, 4 * nbytes, grad, input, 0 if weight is None else weight, mean, rstd, out, sums[0], sums[1],
         rows, columns, parts, nbytes > device.cached,
     )  # fmt: skip
-    of_weight, of_bias = np.add.reduce(sums, 1)
+    of_weight, of_bias = np.add.reduce(sums, 1, np.float64).astype(input.dtype, copy=False)
     return out, of_weight.reshape(shape), of_bias.reshape(shape)
 
 

@@ -32,6 +32,8 @@ template <class T, int N> INLINE T added_up(Vector<T, N> v) {
 }
 template <class T> INLINE Vector<T, W> at(const T* p) { return load_cells<W>(p, 0); }
 
+// Numbers that are added up in T; such sums are added up in double.
+const i64 RUN = 64 * 2 * W;
 // Rows of `columns`: (x - mean) / sqrt(var + eps) * weight + bias, with the means and what they are multiplied by.
 struct Norms { const void *x, *weight, *bias; void *out, *mean, *rstd; i64 columns; double eps; };
 template <class T> static int layer_norm(const Norms& of, i64 begin, i64 end) {
@@ -41,18 +43,27 @@ template <class T> static int layer_norm(const Norms& of, i64 begin, i64 end) {
     for (i64 row = begin; row < end; row++) {
         const T* x = (const T*)of.x + row * n;
         T* out = (T*)of.out + row * n;
-        V sums[2] = {V(T(0)), V(T(0))}, squares[2] = {V(T(0)), V(T(0))};
-        T total = 0, square = 0;
+        double total = 0, square = 0;
         i64 i = 0;
-        for (; i + 2 * W <= n; i += 2 * W) for (int k = 0; k < 2; k++) sums[k] += at(x + i + k * W);
-        for (; i < n; i++) total += x[i];
-        const T mean = (added_up(sums[0] + sums[1]) + total) / n;
-        for (i = 0; i + 2 * W <= n; i += 2 * W) for (int k = 0; k < 2; k++) {
-            const V d = at(x + i + k * W) - V(mean);
-            squares[k] += d * d;
+        while (i < n) {
+            const i64 last = least(n, i + RUN);
+            V sums[2] = {V(T(0)), V(T(0))};
+            for (; i + 2 * W <= last; i += 2 * W) for (int k = 0; k < 2; k++) sums[k] += at(x + i + k * W);
+            total += added_up(sums[0] + sums[1]);
+            for (; i < last; i++) total += x[i];
         }
-        for (; i < n; i++) square += (x[i] - mean) * (x[i] - mean);
-        const T inverse = T(1) / std::sqrt((added_up(squares[0] + squares[1]) + square) / n + T(of.eps));
+        const T mean = T(total / n);
+        for (i = 0; i < n;) {
+            const i64 last = least(n, i + RUN);
+            V squares[2] = {V(T(0)), V(T(0))};
+            for (; i + 2 * W <= last; i += 2 * W) for (int k = 0; k < 2; k++) {
+                const V d = at(x + i + k * W) - V(mean);
+                squares[k] += d * d;
+            }
+            square += added_up(squares[0] + squares[1]);
+            for (; i < last; i++) square += (x[i] - mean) * (x[i] - mean);
+        }
+        const T inverse = T(1) / std::sqrt(T(square / n) + T(of.eps));
         for (i = 0; i + W <= n; i += W) {
             V v = (at(x + i) - V(mean)) * V(inverse);
             if (weight) v *= at(weight + i);

@@ -20,7 +20,7 @@ _SOURCE = (
     TYPE_DEFINITIONS
     + VECTOR_TEMPLATES
     + r"""
-// Rows of `length`, each in pieces of `step`.
+// Rows of `length`, each in pieces of `step`, whose sums are double. Sums of 64 numbers are of T.
 struct Rows { const void* x; void* out; i64 length, pieces, step; };
 template <class T> static int row_sums(const Rows& of, i64 begin, i64 end) {
     typedef Vector<T> X;
@@ -29,39 +29,48 @@ template <class T> static int row_sums(const Rows& of, i64 begin, i64 end) {
     for (i64 item = begin; item < end; item++) {
         const i64 start = item % of.pieces * of.step, n = least(of.step, of.length - start);
         const T* x = (const T*)of.x + item / of.pieces * of.length + start;
-        V sums[8] = {};
+        double all = 0;
         i64 i = 0;
-        for (; i + 8 * W <= n; i += 8 * W) {
-            for (int k = 0; k < 8; k++) {
-                ask(x + i + k * W, 4096);  // a page ahead: the processor itself asks for none of the next page
-                sums[k] += X::at(x + i + k * W);
+        while (i < n) {
+            const i64 end = least(n, i + 64 * 8 * W);
+            V sums[8] = {};
+            for (; i + 8 * W <= end; i += 8 * W) {
+                for (int k = 0; k < 8; k++) {
+                    ask(x + i + k * W, 4096);  // a page ahead: the processor itself asks for none of the next page
+                    sums[k] += X::at(x + i + k * W);
+                }
             }
+            for (; i + W <= end; i += W) sums[i / W % 8] += X::at(x + i);
+            const V sum = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+            all += added_up<T>(sum);
+            for (; i < end; i++) all += x[i];
         }
-        for (; i + W <= n; i += W) sums[i / W % 8] += X::at(x + i);
-        T rest = 0;
-        for (; i < n; i++) rest += x[i];
-        const V sum = ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
-        ((T*)of.out)[item] = added_up<T>(sum) + rest;
+        ((double*)of.out)[item] = all;
     }
     return 0;
 }
-// out[b, piece, :] adds up `height` of the `count` rows of `after` columns; a block of columns is an item.
+// out[b, piece, :] adds up `height` of the `count` rows of `after` columns, in double; a block of columns is an item.
 struct Columns { const void* x; void* out; i64 count, after, pieces, height, blocks; };
 template <class T> static int column_sums(const Columns& of, i64 begin, i64 end) {
     const int BLOCK = 1024;
     T sums[BLOCK];
+    double all[BLOCK];
     for (i64 item = begin; item < end; item++) {
         const i64 first = item % of.blocks * BLOCK, n = least(BLOCK, of.after - first), place = item / of.blocks;
         const i64 row = place % of.pieces * of.height, rows = least(of.height, of.count - row);
         const T* x = (const T*)of.x + (place / of.pieces * of.count + row) * of.after + first;
-        for (i64 i = 0; i < n; i++) sums[i] = 0;
-        i64 k = 0;
-        for (; k + 4 <= rows; k += 4, x += 4 * of.after) {
-            const T *a = x, *b = x + of.after, *c = b + of.after, *d = c + of.after;
-            for (i64 i = 0; i < n; i++) sums[i] += (a[i] + b[i]) + (c[i] + d[i]);
+        for (i64 i = 0; i < n; i++) all[i] = 0;
+        for (i64 k = 0; k < rows;) {
+            const i64 end = least(rows, k + 256);
+            for (i64 i = 0; i < n; i++) sums[i] = 0;
+            for (; k + 4 <= end; k += 4, x += 4 * of.after) {
+                const T *a = x, *b = x + of.after, *c = b + of.after, *d = c + of.after;
+                for (i64 i = 0; i < n; i++) sums[i] += (a[i] + b[i]) + (c[i] + d[i]);
+            }
+            for (; k < end; k++, x += of.after) for (i64 i = 0; i < n; i++) sums[i] += x[i];
+            for (i64 i = 0; i < n; i++) all[i] += sums[i];
         }
-        for (; k < rows; k++, x += of.after) for (i64 i = 0; i < n; i++) sums[i] += x[i];
-        memcpy((T*)of.out + place * of.after + first, sums, n * sizeof(T));
+        memcpy((double*)of.out + place * of.after + first, all, n * sizeof(double));
     }
     return 0;
 }
@@ -74,6 +83,11 @@ _column_sum_kernels = make_kernel_per_dtype(_SOURCE, "column_sums", "QQqqqqq")
 
 
 def sum(device: Any, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    out = _sum_in_double(device, input, dim, keepdim, dtype)
+    return None if out is None else out.astype(input.dtype, copy=False)
+
+
+def _sum_in_double(device: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if input.dtype not in FLOATS or not (input.size and input.ndim) or dtype is not None and dtype.np != input.dtype:
         return None
     if dim.__class__ is int and -input.ndim <= dim < input.ndim and input.flags.c_contiguous:  # the common case first
@@ -85,8 +99,8 @@ def sum(device: Any, input: Any, dim: Any = None, keepdim: bool = False, *, dtyp
 
 
 def mean(device: Any, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    out = sum(device, input, dim, keepdim, dtype=dtype)
-    return None if out is None else np.divide(out, input.size // max(out.size, 1), out)
+    out = _sum_in_double(device, input, dim, keepdim, dtype)
+    return None if out is None else np.divide(out, input.size // max(out.size, 1)).astype(input.dtype, copy=False)
 
 
 def _normalize_axes(dim: Any, ndim: int) -> list[int] | None:
@@ -129,7 +143,7 @@ def _sum_rows(device: Any, x: np.ndarray, rows: int, length: int, _: int) -> np.
     pieces = -(-length // _ROW_CHUNK)
     step = -(-length // pieces // 64) * 64
     pieces = -(-length // step)
-    out = np.empty((rows, pieces), x.dtype)
+    out = np.empty((rows, pieces))
     _row_sum_kernels[x.dtype](device, rows * pieces, x.nbytes, x, out, length, pieces, step)
     return out[:, 0] if pieces == 1 else np.add.reduce(out, 1)
 
@@ -140,7 +154,7 @@ def _sum_columns(device: Any, x: np.ndarray, before: int, count: int, after: int
     blocks = -(-after // 1024)
     height = min(_MAX_SEQUENTIAL_ROWS, max(_COLUMN_PART // min(after, 1024), -(-count // _ENOUGH_PARTS)))
     pieces = -(-count // height)
-    out = np.empty((before, pieces, after), x.dtype)
+    out = np.empty((before, pieces, after))
     _column_sum_kernels[x.dtype](
         device, before * pieces * blocks, x.nbytes, x, out, count, after, pieces, height, blocks
     )

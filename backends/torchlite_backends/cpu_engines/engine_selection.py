@@ -73,6 +73,11 @@ class CpuEngine(Protocol):
     # `(row, matrix, bias)`: the product of one row as a matrix, with a vector added or None; None where NumPy is to.
     gemv: Callable[[Any, Any, Any], Any] | None
 
+    # `(array, dtype)`: half precision in float32, or the reverse, in a new array. `(lines, row)`: the product of
+    # half-precision lines with a float32 row, in float32. None, or a result of None, where NumPy is to compute.
+    cast_half: Callable[[Any, Any], Any] | None
+    half_gemv: Callable[[Any, Any], Any] | None
+
     # `(address, out) -> bool`: fill `out`, full blocks, with outputs of NumPy's MT19937 whose C struct is at that
     # address; True if done. None if NumPy is to do it.
     words: Callable[[int, Any], bool] | None

@@ -63,6 +63,9 @@ _EXCLUDED: dict[str, dict[str, tuple]] = {
     "cc": dict.fromkeys("xlogy fmod _floor_divide i0 special_i1 cat".split(), _FLOATS + _HALF_DTYPES),
     "opencl": dict.fromkeys(_ARITHMETIC.split(), _FLOATS),
 }
+# NumPy's kernels scale numbers whose squares leave the range of float64.
+for _found in _EXCLUDED.values():
+    _found.update(dict.fromkeys(("_var_correction", "_std_correction"), (np.dtype("f8"),)))
 
 
 def _has_avx512() -> bool:

@@ -37,23 +37,24 @@ KERNEL void cross_entropy(IN(T, x), IN(I, target), IN(P, weight), OUT(C, lse), O
     OUT(T, result), OUT(int, error), const int code, const int rows, const int n, const int inner, const int per,
     const int flags, const long ignore) {
     SCRATCH
-    C loss = 0, shares = 0;
+    D loss = 0, shares = 0;
     EACH_ROW(row, rows, per) {
         ROW_OF(row, n, inner)
-        V highest = SPLAT(-INFINITY), total = SPLAT(0);
+        V highest = SPLAT(-INFINITY);
+        SUM(total)
         ACROSS(i, n) {
             V v = GET(x, i, -INFINITY);
             highest = LARGER(highest, v);
         }
         R top = ROW_MAX(highest);
-        ACROSS(i, n) total += exp(GET(x, i, -INFINITY) - top);
-        R sum = log(ROW_SUM(total)) + top;
+        ACROSS(i, n) ADD_TO(total, exp(GET(x, i, -INFINITY) - top))
+        R logs = log(TO_R(TOTAL(total))), sum = logs + top;
         if (LANE == 0) EACH_LANE(k) {
             int at = TARGET_OF(row, inner) + k;
             long chosen = (long)AT(target)[at];
             int place = chosen == ignore ? -1 : place_of(chosen, n, 0, AT(error), code);
             C share = weight_of(chosen, AT(weight), n, flags, ignore),
-                own = place < 0 ? 0 : (OF_LANE(sum, k) - T_LD(AT(x), PLACE_OF(place, k))) * share;
+                own = place < 0 ? 0 : (OF_LANE(logs, k) + (OF_LANE(top, k) - T_LD(AT(x), PLACE_OF(place, k)))) * share;
             AT(lse)[at] = OF_LANE(sum, k);
             loss += own;
             shares += share;
@@ -63,7 +64,7 @@ KERNEL void cross_entropy(IN(T, x), IN(I, target), IN(P, weight), OUT(C, lse), O
             }
         }
     }
-    if (LANE == 0 && flags & 4) T_ST(AT(result), 0, flags & 2 ? loss / shares : loss);
+    if (LANE == 0 && flags & 4) T_ST(AT(result), 0, (C)(flags & 2 ? loss / shares : loss));
 }
 """
 )
@@ -72,13 +73,14 @@ CROSS_ENTROPY_TOTAL = (
     + r"""
 KERNEL void cross_entropy_total(IN(C, losses), IN(C, weights), OUT(T, result), const int n, const int flags) {
     SCRATCH
-    V loss = SPLAT(0), shares = SPLAT(0);
+    SUM(loss)
+    SUM(shares)
     ALONG(i, n) {
-        loss += LOAD_C(AT(losses) + i, n - i, 0);
-        shares += LOAD_C(AT(weights) + i, n - i, 0);
+        ADD_TO(loss, LOAD_C(AT(losses) + i, n - i, 0))
+        ADD_TO(shares, LOAD_C(AT(weights) + i, n - i, 0))
     }
-    C sum = SUM_OF_LANES(loss), all = SUM_OF_LANES(shares);
-    if (LANE == 0) T_ST(AT(result), 0, flags & 2 ? sum / all : sum);
+    D sum = SUM_OF_LANES(loss_all + TO_D(loss)), all = SUM_OF_LANES(shares_all + TO_D(shares));
+    if (LANE == 0) T_ST(AT(result), 0, (C)(flags & 2 ? sum / all : sum));
 }
 """
 )
@@ -88,10 +90,10 @@ CROSS_ENTROPY_WEIGHTS = (
 KERNEL void cross_entropy_weights(IN(I, target), IN(P, weight), OUT(C, total), const int targets, const int n,
     const int flags, const long ignore) {
     SCRATCH
-    C sum = 0;
+    D sum = 0;
     for (int i = LANE; i < targets; i += LANES) sum += weight_of((long)AT(target)[i], AT(weight), n, flags, ignore);
     sum = SUM_OF_ITEMS(sum);
-    if (LANE == 0) AT(total)[0] = sum;
+    if (LANE == 0) AT(total)[0] = (C)sum;
 }
 """
 )

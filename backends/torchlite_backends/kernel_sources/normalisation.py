@@ -17,18 +17,19 @@ KERNEL void layer_norm(IN(T, x), IN(P, weight), IN(P, bias), OUT(T, out), OUT(C,
     SCRATCH
     EACH_ROW(row, rows, per) {
         ROW_OF(row, n, 1)
-        V total = SPLAT(0), squares = SPLAT(0);
+        SUM(total)
+        SUM(squares)
         C centre = 0;
         if (flags & 4) {
-            ACROSS(i, n) total += GET(x, i, 0);
-            centre = ROW_SUM(total) / n;
+            ACROSS(i, n) ADD_TO(total, GET(x, i, 0))
+            centre = (C)(TOTAL(total) / n);
             if (LANE == 0) AT(mean)[row] = centre;
         }
         ACROSS(i, n) {
             V d = GET(x, i, centre) - centre;
-            squares += d * d;
+            ADD_TO(squares, d * d)
         }
-        C inverse = 1 / sqrt(ROW_SUM(squares) / n + eps);
+        C inverse = 1 / sqrt((C)(TOTAL(squares) / n) + eps);
         if (LANE == 0) AT(rstd)[row] = inverse;
         ACROSS(i, n) {
             V v = (GET(x, i, 0) - centre) * inverse;
@@ -56,15 +57,16 @@ KERNEL void layer_norm_backward(IN(T, grad), IN(T, x), IN(P, weight), IN(C, mean
         ROW_OF(row, n, 1)
         C centre = flags & 4 ? AT(mean)[row] : 0, inverse = AT(rstd)[row], average = 0, slope = 0;
         if (flags & 8) {
-            V total = SPLAT(0), products = SPLAT(0);
+            SUM(total)
+            SUM(products)
             ACROSS(i, n) {
                 V g = GET(grad, i, 0);
                 if (flags & 1) g *= LOAD_P(AT(weight) + i, n - i, 0);
-                total += g;
-                products += g * (GET(x, i, centre) - centre);
+                ADD_TO(total, g)
+                ADD_TO(products, g * (GET(x, i, centre) - centre))
             }
-            if (flags & 4) average = ROW_SUM(total) / n;
-            slope = ROW_SUM(products) * inverse * inverse / n;
+            if (flags & 4) average = (C)(TOTAL(total) / n);
+            slope = (C)(TOTAL(products) / n) * inverse * inverse;
         }
         ACROSS(i, n) {
             V g = GET(grad, i, 0), d = GET(x, i, centre) - centre;
@@ -87,9 +89,9 @@ KERNEL void column_sums(IN(C, first), IN(C, second), OUT(P, first_out), OUT(P, s
     int pieces = (n + W - 1) / W, i = ITEM % pieces * W, of_second = ITEM >= pieces;
     if (ITEM >= 2 * pieces || !(flags & (of_second ? 32 : 16))) return;
     GLOBAL const C* sums = (of_second ? AT(second) : AT(first)) + i;
-    V total = SPLAT(0);
-    for (int k = 0; k < chunks; k++) total += LOAD_C(sums + k * n, n - i, 0);
-    STORE_P((of_second ? AT(second_out) : AT(first_out)) + i, n - i, total);
+    SUM(total)
+    for (int k = 0; k < chunks; k++) ADD_TO(total, LOAD_C(sums + k * n, n - i, 0))
+    STORE_P((of_second ? AT(second_out) : AT(first_out)) + i, n - i, TO_V(total_all + TO_D(total)));
 }
 """
 )
@@ -133,15 +135,16 @@ KERNEL void batch_norm(IN(T, x), IN(P, weight), IN(P, bias), OUT(T, out), OUT(T,
     SCRATCH
     EACH_ROW(row, rows, per) {
         CHANNEL_OF(row)
-        C count = (C)samples * length;
-        V total = SPLAT(0), squares = SPLAT(0);
-        EACH_CELL total += CELL(x, 0);
-        R centre = ROW_SUM(total) / count;
+        D count = (D)samples * length;
+        SUM(total)
+        SUM(squares)
+        EACH_CELL ADD_TO(total, CELL(x, 0))
+        R centre = TO_R(TOTAL(total) / (DR)(count));
         EACH_CELL {
             V d = CELL(x, centre) - centre;
-            squares += d * d;
+            ADD_TO(squares, d * d)
         }
-        R spread = ROW_SUM(squares) / count, scale = 1 / sqrt(spread + eps), shift = (R)(0);
+        R spread = TO_R(TOTAL(squares) / (DR)(count)), scale = 1 / sqrt(spread + eps), shift = (R)(0);
         SET_CHANNEL(T, mean, centre);
         SET_CHANNEL(T, var, spread);
         if (flags & 1) scale *= OF_CHANNEL(P, weight);
@@ -162,13 +165,14 @@ KERNEL void batch_norm_backward(IN(T, grad), IN(T, x), IN(P, weight), IN(T, mean
         CHANNEL_OF(row)
         C count = (C)samples * length;
         R centre = OF_CHANNEL(T, mean), inverse = 1 / sqrt(OF_CHANNEL(T, var) + eps);
-        V total = SPLAT(0), products = SPLAT(0);
+        SUM(total)
+        SUM(products)
         EACH_CELL {
             V g = CELL(grad, 0);
-            total += g;
-            products += g * (CELL(x, centre) - centre);
+            ADD_TO(total, g)
+            ADD_TO(products, g * (CELL(x, centre) - centre))
         }
-        R sum = ROW_SUM(total), product = ROW_SUM(products) * inverse;
+        R sum = TO_R(TOTAL(total)), product = TO_R(TOTAL(products)) * inverse;
         if (flags & 16) SET_CHANNEL(P, of_weight, product);
         if (flags & 32) SET_CHANNEL(P, of_bias, sum);
         if (flags & 8) {

@@ -45,6 +45,7 @@ class ReductionPass(NamedTuple):
     step: str
     merge: str
     finish: str  # the value of `acc` when all elements are in it
+    wide: bool = False  # whether the results of runs of elements are merged in double
 
 
 _ADD = "acc += b"
@@ -63,6 +64,20 @@ _REAL_MAX = ReductionPass(
     "R", "LEAST", "acc = ((REAL(v) > acc) | ISNAN(REAL(v))) ? REAL(v) : acc", _GREATER, "isfinite(acc) ? acc : 0"
 )
 
+_GREATEST_SIZE = ReductionPass(
+    "R",
+    "0",
+    "acc = fmax(acc, SIZE(v)) + (SIZE(v) - SIZE(v))",
+    "acc = fmax(acc, b) + (b - b)",
+    "acc > 0 && acc < INFINITY ? acc : 1",
+)
+_LEAST_SIZE = ReductionPass(
+    "R",
+    "INFINITY",
+    "acc = fmin(acc, SIZE(v)) + (SIZE(v) - SIZE(v))",
+    "acc = fmin(acc, b) + (b - b)",
+    "acc > 0 && acc < INFINITY ? acc : 1",
+)
 # op: its passes; a later pass has the result of the one before as `aux`
 OPS: dict[str, tuple[ReductionPass, ...]] = {
     "sum": (SUM,),
@@ -80,19 +95,26 @@ OPS: dict[str, tuple[ReductionPass, ...]] = {
     "logsumexp": (_REAL_MAX, ReductionPass("W", "(A)(0)", "acc += EXP(v, aux, V)", _ADD, "LOG(acc) + AS_W(aux)")),
     "norm1": (ReductionPass("R", "0", "acc += SIZE(v)", _ADD, "acc"),),
     "norm2": (
+        _GREATEST_SIZE,
+        ReductionPass("R", "(A)(0)", "V d = v / (V)(aux); acc += SQUARED(d)", _ADD, "sqrt(acc) * aux"),
+    ),
+    "norm2_wide": (ReductionPass("R", "0", "acc += SQUARED(v)", _ADD, "sqrt(acc)"),),
+    "normp": (
+        _GREATEST_SIZE,
         ReductionPass(
             "R",
             "0",
-            "acc = fmax(acc, SIZE(v)) + (SIZE(v) - SIZE(v))",
-            "acc = fmax(acc, b) + (b - b)",
-            "acc > 0 && acc < INFINITY ? acc : 1",
+            "acc += pow(SIZE(v) / (A)(aux), (A)((R)g.correction))",
+            _ADD,
+            "pow(acc, 1 / (R)g.correction) * aux",
         ),
-        ReductionPass("R", "(A)(0)", "V d = v / (V)(aux); acc += SQUARED(d)", _ADD, "sqrt(acc) * aux"),
-    ),
-    "normp": (
-        ReductionPass("R", "0", "acc += pow(SIZE(v), (A)((R)g.correction))", _ADD, "pow(acc, 1 / (R)g.correction)"),
     ),
 }
+OPS["normp_negative"] = (_LEAST_SIZE, OPS["normp"][1])
+# Sums of float32 in double, if the device has it: of runs of elements, or of squares, which may leave its range.
+WIDE_OPS = {name: f"{name}_wide" for name in ("sum", "mean", "norm1", "logsumexp")}
+OPS.update({wide: (*OPS[name][:-1], OPS[name][-1]._replace(wide=True)) for name, wide in WIDE_OPS.items()})
+COMPUTED_IN_DOUBLE = frozenset(("var", "std", "norm2_wide"))
 SECOND_OUTPUTS = {"max_dim": "aux", "min_dim": "aux"}  # contents of the second output
 
 _GEOMETRY = (
@@ -115,19 +137,19 @@ FUNCTION int kept_base(const Geometry g, int i) {
 # stay small.
 _ARGUMENTS = "(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1, int n1, int b2, int n2, A0 aux)"
 _ANY = (
-    "FUNCTION A@ pass@"
+    "FUNCTION B@ pass@"
     + _ARGUMENTS
     + r""" {
-    A@ total = START@;
+    B@ total = START@;
     for (int i0 = b0; i0 < n0; i0++) {
         for (int i1 = b1; i1 < n1; i1++) {
             GLOBAL const T* q = p + i0 * g.s0 + i1 * g.s1;
             I row = (I)((i0 * g.r1 + i1) * g.r2);
             for (int i = b2; i < n2; ) {
-                int end = min(i + 256, n2);
+                int end = min(i + RUN@, n2);
                 A@ acc = START@;
                 for (; i < end; i++) { W v = LOAD(q, i * g.s2); STEP@(acc, v, row + (I)i, A@, W); }
-                MERGE@(total, acc);
+                FOLD@(total, acc);
             }
         }
     }
@@ -138,13 +160,14 @@ _ANY = (
 _ROW = (
     r"""
 #define FOUR@(acc, from) { W_16 v = LOAD16(q, i + from); STEP@(acc, v, (I_16)(row + i + from) + IOTA, A@_16, W_16); }
-#define ALL_FOUR@ { MERGE@(acc, acc_b); MERGE@(acc_c, acc_d); MERGE@(acc, acc_c); MERGE@(block, acc); }
-FUNCTION A@ pass@"""
+#define ALL_FOUR@ { MERGE@(acc, acc_b); MERGE@(acc_c, acc_d); MERGE@(acc, acc_c); FOLD16@(block, acc); }
+FUNCTION B@ pass@"""
     + _ARGUMENTS
     + r""" {
-    A@ total = START@;
-    A@_16 acc = (A@_16)(START@), block = acc, acc_b = acc, acc_c = acc, acc_d = acc;
-    A@ lanes[16];
+    B@ total = START@;
+    B@_16 block = (B@_16)(START@);
+    A@_16 acc = (A@_16)(START@), acc_b = acc, acc_c = acc, acc_d = acc;
+    B@ lanes[16];
     int since = 0;
     for (int i0 = b0; i0 < n0; i0++) {
         for (int i1 = b1; i1 < n1; i1++) {
@@ -178,9 +201,9 @@ FUNCTION A@ pass@"""
 """
 )
 _GROUP = r"""
-FUNCTION A@ pass@(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1, int n1, int b2, int n2, A0 aux,
-    LOCAL A@* shared) {
-    A@ total = START@;
+FUNCTION B@ pass@(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1, int n1, int b2, int n2, A0 aux,
+    LOCAL B@* shared) {
+    B@ total = START@;
     int c1 = n1 - b1, c2 = n2 - b2, all = (n0 - b0) * c1 * c2;
     for (int j = THREAD; j < all; ) {
         A@ acc = START@;
@@ -189,13 +212,13 @@ FUNCTION A@ pass@(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1, i
             W v = LOAD(p, i0 * g.s0 + i1 * g.s1 + i * g.s2);
             STEP@(acc, v, (I)((i0 * g.r1 + i1) * g.r2 + i), A@, W);
         }
-        MERGE@(total, acc);
+        FOLD@(total, acc);
     }
     BARRIER;
     shared[THREAD] = total;
     BARRIER;
     for (int w = THREADS / 2; w; w >>= 1) {
-        if (THREAD < w) { A@ one = shared[THREAD]; MERGE@(one, shared[THREAD + w]); shared[THREAD] = one; }
+        if (THREAD < w) { B@ one = shared[THREAD]; MERGE@(one, shared[THREAD + w]); shared[THREAD] = one; }
         BARRIER;
     }
     return shared[0];
@@ -203,8 +226,8 @@ FUNCTION A@ pass@(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1, i
 """
 _COLUMN = r"""
 FUNCTION void pass@(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1, int n1, int b2, int n2,
-    const A0_16* auxes, A@_16* total) {
-    for (int c = 0; c < WIDE; c++) { total[c] = (A@_16)(START@); }
+    const A0_16* auxes, B@_16* total) {
+    for (int c = 0; c < WIDE; c++) { total[c] = (B@_16)(START@); }
     for (int i0 = b0; i0 < n0; i0++) {
         for (int i1 = b1; i1 < n1; i1++) {
             GLOBAL const T* q = p + i0 * g.s0 + i1 * g.s1;
@@ -220,7 +243,7 @@ FUNCTION void pass@(GLOBAL const T* p, const Geometry g, int b0, int n0, int b1,
                         STEP@(some[c], v, (I_16)(row + i), A@_16, W_16);
                     }
                 }
-                for (int c = 0; c < WIDE; c++) { MERGE@(total[c], some[c]); }
+                for (int c = 0; c < WIDE; c++) { FOLD16@(total[c], some[c]); }
             }
         }
     }
@@ -234,17 +257,17 @@ KERNEL void whole(IN(T, x), OUT(O, out), OUT(M, more), const Geometry g) {
     if (i >= g.kept) { return; }
     SPAN(0)
     GLOBAL const T* p = AT(x) + kept_base(g, i);
-    A1 acc1 = pass1(p, g, b0, n0, b1, n1, b2, n2, 0);
+    B1 acc1 = pass1(p, g, b0, n0, b1, n1, b2, n2, 0);
     A0 aux = FINISH1(acc1, 0);
 #ifdef START2
-    A2 acc2 = pass2(p, g, b0, n0, b1, n1, b2, n2, aux);
+    B2 acc2 = pass2(p, g, b0, n0, b1, n1, b2, n2, aux);
 #endif
     STORE(i)
 }
 """
 _WHOLE_GROUP = (
     _WHOLE_ITEM.replace("ITEM", "BLOCK")
-    .replace("if (i >= g.kept) { return; }", "LOCAL_ARRAY(A1, shared1, GROUP);\nLOCAL_ARRAY(A_LAST, shared2, GROUP);")
+    .replace("if (i >= g.kept) { return; }", "LOCAL_ARRAY(B1, shared1, GROUP);\nLOCAL_ARRAY(B_LAST, shared2, GROUP);")
     .replace("n2, 0)", "n2, 0, shared1)")
     .replace("n2, aux)", "n2, aux, shared2)")
     .replace("STORE(i)", "if (THREAD == 0) { STORE(i) }")
@@ -264,16 +287,16 @@ KERNEL void whole(IN(T, x), OUT(O, out), OUT(M, more), const Geometry g) {
 """
     + _STRIP
     + r"""
-    A1_16 all1[WIDE];
-    A1 lanes1[16 * WIDE];
+    B1_16 all1[WIDE];
+    B1 lanes1[16 * WIDE];
     A0 auxes[16 * WIDE];
     for (int c = 0; c < WIDE; c++) { aux16[c] = (A0_16)(0); }
     pass1(p, g, b0, n0, b1, n1, b2, n2, aux16, all1);
     for (int c = 0; c < WIDE; c++) { vstore16(all1[c], c, lanes1); }
-    for (int c = 0; c < 16 * WIDE; c++) { A1 acc1 = lanes1[c]; auxes[c] = FINISH1(acc1, 0); }
+    for (int c = 0; c < 16 * WIDE; c++) { B1 acc1 = lanes1[c]; auxes[c] = FINISH1(acc1, 0); }
 #ifdef START2
-    A2_16 all2[WIDE];
-    A2 lanes2[16 * WIDE];
+    B2_16 all2[WIDE];
+    B2 lanes2[16 * WIDE];
     for (int c = 0; c < WIDE; c++) { aux16[c] = vload16(c, auxes); }
     pass2(p, g, b0, n0, b1, n1, b2, n2, aux16, all2);
     for (int c = 0; c < WIDE; c++) { vstore16(all2[c], c, lanes2); }
@@ -281,7 +304,7 @@ KERNEL void whole(IN(T, x), OUT(O, out), OUT(M, more), const Geometry g) {
     for (int c = 0; c < 16 * WIDE; c++) {
         A0 aux = auxes[c];
 #ifdef START2
-        A2 acc2 = lanes2[c];
+        B2 acc2 = lanes2[c];
 #endif
         STORE(first + c)
     }
@@ -294,13 +317,13 @@ KERNEL void part(IN(T, x), IN(B, before), OUT(P, out), const Geometry g) {
     if (j >= g.kept * g.parts) { return; }
     int i = j % g.kept;
     SPAN(j / g.kept)
-    A@ all = pass@(AT(x) + kept_base(g, i), g, b0, n0, b1, n1, b2, n2, AUX(before, i));
+    B@ all = pass@(AT(x) + kept_base(g, i), g, b0, n0, b1, n1, b2, n2, AUX(before, i));
     AT(out)[j] = all;
 }
 """
 _PART_GROUP = (
     _PART_ITEM.replace("ITEM", "BLOCK")
-    .replace("if (j >= g.kept * g.parts) { return; }", "LOCAL_ARRAY(A@, shared, GROUP);")
+    .replace("if (j >= g.kept * g.parts) { return; }", "LOCAL_ARRAY(B@, shared, GROUP);")
     .replace("AUX(before, i))", "AUX(before, i), shared)")
     .replace("AT(out)[j] = all;", "if (THREAD == 0) { AT(out)[j] = all; }")
 )
@@ -313,7 +336,7 @@ KERNEL void part(IN(T, x), IN(B, before), OUT(P, out), const Geometry g) {
 """
     + _STRIP
     + r"""
-    A@_16 total[WIDE];
+    B@_16 total[WIDE];
     for (int c = 0; c < WIDE; c++) { aux16[c] = AUX16(before, first + 16 * c); }
     pass@(p, g, b0, n0, b1, n1, b2, n2, aux16, total);
     for (int c = 0; c < WIDE; c++) { vstore16(total[c], 0, AT(out) + part * g.kept + first + 16 * c); }
@@ -324,8 +347,8 @@ _JOIN = r"""
 KERNEL void join(IN(P, parts), IN(B, before), OUT(O, out), OUT(M, more), const Geometry g) {
     int i = ITEM;
     if (i >= g.kept) { return; }
-    A@ acc@ = START@;
-    for (int k = 0; k < g.parts; k++) { A@ one = AT(parts)[k * g.kept + i]; MERGE@(acc@, one); }
+    B@ acc@ = START@;
+    for (int k = 0; k < g.parts; k++) { B@ one = AT(parts)[k * g.kept + i]; MERGE@(acc@, one); }
     A0 aux = AUX(before, i);
     STORE(i)
 }
@@ -367,6 +390,8 @@ _REAL = r"""
 
 def accumulator_kind_of(how: ReductionPass, work: str) -> str:
     """Return the kind of a pass's accumulator for elements computed in `work`."""
+    if how.wide:
+        return "f64"
     if how.acc == "W":
         return work
     return REAL_OF.get(work, work) if how.acc == "R" else "i64" if COMPUTE_TYPES[work][1] == "long" else "i32"
@@ -405,9 +430,16 @@ def _macros_source(op: str, work: str) -> list[str]:
     else:
         lines += ["#define LOAD(p, i) T_LD(p, i)", _COMPLEX]
     for n, how in enumerate(OPS[op], 1):
-        acc = COMPUTE_TYPES[accumulator_kind_of(how, work)][0]
+        merged = COMPUTE_TYPES[accumulator_kind_of(how, work)][0]
+        acc = COMPUTE_TYPES[accumulator_kind_of(how._replace(wide=False), work)][0]
         lines += [
             f"#define A{n} {acc}",
+            f"#define B{n} {merged}",
+            f"#define RUN{n} {8 if how.wide else 256}",
+            f"#define B{n}_16 {merged}16",
+            f"#define FOLD{n}(to, from) {{ B{n} b_ = from; MERGE{n}(to, b_); }}",
+            f"#define FOLD16{n}(to, from) {{ B{n}_16 b_ = {f'convert_{merged}16(from)' if how.wide else 'from'}; "
+            f"MERGE{n}(to, b_); }}",
             f"#define A{n}_16 {acc}16",
             f"#define START{n} {how.start.replace('(A)', f'({acc})')}",
             f"#define STEP{n}(acc, v, at, A, V) {{ {how.step}; }}",
@@ -428,10 +460,12 @@ def reduction_source(op: str, work: str, form: str, layout: str, number: int = 0
         *_macros_source(op, work),
         f"#define WIDE {wide}",
         f"#define GROUP {group}",
-        f"#define A_LAST A{len(passes)}",
+        f"#define B_LAST B{len(passes)}",
     ]
     more = f"M_ST(AT(more), i_, {SECOND_OUTPUTS[op]});" if op in SECOND_OUTPUTS and last == len(passes) else ""
     value = "aux" if form == "whole" and last == 1 else f"FINISH{last}(acc{last}, aux)"
+    if passes[last - 1].wide:
+        value = f"(W)({value})"
     lines.append(f"#define STORE(i) {{ int i_ = (i); O_ST(AT(out), i_, {value}); {more} }}")
     lines.append(
         "#define AUX(x, i) AT(x)[i]\n#define AUX16(x, i) vload16(0, AT(x) + (i))"
@@ -468,6 +502,9 @@ def fused_reduction_source(text: str, chain: ChainSource, place: int, kind: str,
         lines.append(f"    return r{place};\n}}")
         text = text.replace(
             f"LOAD{w}(p, i) convert_{scalar}{w}(T_LD{w}(p, i))", f"LOAD{w}(p, i) chained{w}(i, {given})"
+        ).replace(
+            f"LOAD{w}(p, i) convert_double{w}(T_LD{w}(p, i))",
+            f"LOAD{w}(p, i) convert_double{w}(chained{w}(i, {given}))",
         )
     starts = [
         f"{x} = AT(x{j}) + i * {BROADCAST_LAYOUTS[name][0]};"

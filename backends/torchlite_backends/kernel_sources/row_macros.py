@@ -9,10 +9,12 @@ A kernel reads:
     SCRATCH
     EACH_ROW(row, rows, per) {
         ROW_OF(row, n, inner)
-        V total = SPLAT(0);
-        ACROSS(i, n) total += GET(x, i, 0);
-        R sum = ROW_SUM(total);
+        SUM(total)
+        ACROSS(i, n) ADD_TO(total, GET(x, i, 0))
+        R sum = TO_R(TOTAL(total));
         ...
+
+A sum adds up 64 numbers in the compute type, and such sums in `D`: double, if the device has it.
 
 `C` is the compute type, `V` a vector of it, `R` the result of a reduction over a row (C, or V for columns). `GET(x, i,
 fill)` loads element i of the row and its vector neighbours, with `fill` past the end.
@@ -21,22 +23,27 @@ fill)` loads element i of the row and its vector neighbours, with `fill` past th
 from __future__ import annotations
 
 
-def _vector_fold_source(name: str, pair: str) -> str:
+def _vector_fold_source(name: str, pair: str, scalar: str = "C", vector: str = "V") -> str:
     """Return a function that reduces a vector to one number, by halves if the language has them.
 
     `pair` combines two numbers or halves.
     """
     text = (
         "#ifdef __cplusplus\n"
-        f"FUNCTION C {name}(V v) {{ C all = v[0]; for (int k = 1; k < W; k++) all = {pair.format('all', 'v[k]')}; "
+        f"FUNCTION {scalar} {name}({vector} v) {{ {scalar} all = v[0]; "
+        f"for (int k = 1; k < W; k++) all = {pair.format('all', 'v[k]')}; "
         "return all; }\n"
         "#else\n"
     )
     for w in (16, 8, 4, 2):
-        halves = [f"JOIN(T_C, {n}) v{n} = {pair.format(f'v{2 * n}.lo', f'v{2 * n}.hi')};" for n in (8, 4, 2) if n < w]
+        halves = [
+            f"JOIN({'T' if scalar == 'C' else scalar}_C, {n}) v{n} = {pair.format(f'v{2 * n}.lo', f'v{2 * n}.hi')};"
+            for n in (8, 4, 2)
+            if n < w
+        ]
         text += "\n    ".join(
             [
-                f"#if W == {w}\nFUNCTION C {name}(V v{w}) {{",
+                f"#if W == {w}\nFUNCTION {scalar} {name}({vector} v{w}) {{",
                 *halves,
                 f"return {pair.format('v2.lo', 'v2.hi')};\n}}\n#endif\n",
             ]
@@ -48,7 +55,7 @@ def _partial_load_source(w: int, text: str) -> str:
     return f"#if W > {w}\n    if (n & {w}) {{ {text} k += {w}; }}\n#endif\n"
 
 
-_FOLDS = _vector_fold_source("lanes_sum", "{} + {}") + _vector_fold_source("lanes_max", "LARGER({}, {})")
+_FOLDS = _vector_fold_source("lanes_sum", "{} + {}", "D", "DV") + _vector_fold_source("lanes_max", "LARGER({}, {})")
 # The elements past the end of a row: runs of 8, 4, 2 and 1.
 _PARTS = f"""
 FUNCTION V load_part_@(GLOBAL const @* p, int n, C fill) {{
@@ -73,22 +80,39 @@ _COMMON = (
 #define JOIN(a, b) JOIN_(a, b)
 #define SMALLER(a, b) ((a) < (b) ? (a) : (b))
 #define LARGER(a, b) SELECT((a) > (b), a, b)
+#ifndef D_C
+#define D T_C
+#define D_C T_C
+#endif
 typedef T_C C;
 #if W > 1
 typedef JOIN(T_C, W) V;
+typedef JOIN(D_C, W) DV;
+#define TO_D(v) JOIN(JOIN(convert_, D_C), W)(v)
+#define TO_V(v) JOIN(JOIN(convert_, T_C), W)(v)
 #define LANE_OF(v, k) (((C*)&(v))[k])
 """
     + _FOLDS
     + r"""#else
 typedef T_C V;
+typedef D_C DV;
+#define TO_D(v) ((D_C)(v))
+#define TO_V(v) ((T_C)(v))
 #define LANE_OF(v, k) (v)
 #define lanes_sum(v) (v)
 #define lanes_max(v) (v)
 #endif
 #define SPLAT(v) ((V)(v))
 
+#define SUM(name) V name = SPLAT(0); DV name##_all = (DV)(0); int name##_count = 0;
+#define ADD_TO(name, v) { \
+    name += v; \
+    if (++name##_count == 64) { name##_all += TO_D(name); name = SPLAT(0); name##_count = 0; } \
+}
+#define TOTAL(name) ROW_SUM(name##_all + TO_D(name))
+
 #if LANES > 1
-FUNCTION C block_sum(C v, LOCAL C* shared) {
+FUNCTION D block_sum(D v, LOCAL D* shared) {
     BARRIER;
     shared[THREAD] = v;
     BARRIER;
@@ -98,7 +122,7 @@ FUNCTION C block_sum(C v, LOCAL C* shared) {
     }
     return shared[0];
 }
-FUNCTION C block_max(C v, LOCAL C* shared) {
+FUNCTION C block_max(C v, LOCAL D* shared) {
     BARRIER;
     shared[THREAD] = v;
     BARRIER;
@@ -106,9 +130,9 @@ FUNCTION C block_max(C v, LOCAL C* shared) {
         if (THREAD < k) shared[THREAD] = LARGER(shared[THREAD], shared[THREAD + k]);
         BARRIER;
     }
-    return shared[0];
+    return (C)shared[0];
 }
-#define SCRATCH LOCAL_ARRAY(C, shared, LANES);
+#define SCRATCH LOCAL_ARRAY(D, shared, LANES);
 #define WORKER BLOCK
 #define LANE THREAD
 #define SUM_OF_ITEMS(c) block_sum(c, shared)
@@ -128,6 +152,8 @@ FUNCTION C block_max(C v, LOCAL C* shared) {
 #define ALONG(i, n) for (int i = LANE * W; i < (n); i += LANES * W)
 #if COLUMNS
 typedef V R;
+typedef DV DR;
+#define TO_R(v) TO_V(v)
 #define ROW_OF(row, n, inner) const int step = inner, left = inner - (row) % PIECES(inner) * W, \
     start = (row) / PIECES(inner) * (n) * (inner) + (row) % PIECES(inner) * W;
 #define PIECES(inner) (((inner) + W - 1) / W)
@@ -138,6 +164,8 @@ typedef V R;
 #define PUT(x, i, v) STORE_T(AT(x) + start + (i) * step, left, v)
 #else
 typedef C R;
+typedef D DR;
+#define TO_R(v) ((C)(v))
 #define ROW_OF(row, n, inner) const int left = n, start = (row) * (n);
 #define ACROSS(i, n) ALONG(i, n)
 #define ROW_SUM(v) SUM_OF_LANES(v)

@@ -12,7 +12,8 @@ KERNEL void softmax(IN(T, x), OUT(T, out), const int rows, const int n, const in
     SCRATCH
     EACH_ROW(row, rows, per) {
         ROW_OF(row, n, inner)
-        V highest = SPLAT(-INFINITY), total = SPLAT(0);
+        V highest = SPLAT(-INFINITY);
+        SUM(total)
         ACROSS(i, n) {
             V v = GET(x, i, -INFINITY);
             highest = LARGER(highest, v);
@@ -20,12 +21,12 @@ KERNEL void softmax(IN(T, x), OUT(T, out), const int rows, const int n, const in
         R top = ROW_MAX(highest);
         ACROSS(i, n) {
             V e = exp(GET(x, i, -INFINITY) - top);
-            total += e;
+            ADD_TO(total, e)
 #if !RECOMPUTE
             PUT(out, i, e);
 #endif
         }
-        R scale = 1 / ROW_SUM(total);
+        R scale = TO_R((DR)(1) / TOTAL(total));
         ACROSS(i, n) {
 #if RECOMPUTE
             PUT(out, i, exp(GET(x, i, 0) - top) * scale);
@@ -44,14 +45,15 @@ KERNEL void log_softmax(IN(T, x), OUT(T, out), const int rows, const int n, cons
     SCRATCH
     EACH_ROW(row, rows, per) {
         ROW_OF(row, n, inner)
-        V highest = SPLAT(-INFINITY), total = SPLAT(0);
+        V highest = SPLAT(-INFINITY);
+        SUM(total)
         ACROSS(i, n) {
             V v = GET(x, i, -INFINITY);
             highest = LARGER(highest, v);
         }
         R top = ROW_MAX(highest);
-        ACROSS(i, n) total += exp(GET(x, i, -INFINITY) - top);
-        R rest = log(ROW_SUM(total));
+        ACROSS(i, n) ADD_TO(total, exp(GET(x, i, -INFINITY) - top))
+        R rest = log(TO_R(TOTAL(total)));
         ACROSS(i, n) PUT(out, i, GET(x, i, 0) - top - rest);
     }
 }
@@ -65,9 +67,9 @@ KERNEL void softmax_backward(IN(T, grad), IN(T, y), OUT(T, out), const int rows,
     SCRATCH
     EACH_ROW(row, rows, per) {
         ROW_OF(row, n, inner)
-        V total = SPLAT(0);
-        ACROSS(i, n) total += GET(grad, i, 0) * GET(y, i, 0);
-        R sum = ROW_SUM(total);
+        SUM(total)
+        ACROSS(i, n) ADD_TO(total, GET(grad, i, 0) * GET(y, i, 0))
+        R sum = TO_R(TOTAL(total));
         ACROSS(i, n) PUT(out, i, (GET(grad, i, 0) - sum) * GET(y, i, 0));
     }
 }
@@ -81,9 +83,9 @@ KERNEL void log_softmax_backward(IN(T, grad), IN(T, y), OUT(T, out), const int r
     SCRATCH
     EACH_ROW(row, rows, per) {
         ROW_OF(row, n, inner)
-        V total = SPLAT(0);
-        ACROSS(i, n) total += GET(grad, i, 0);
-        R sum = ROW_SUM(total);
+        SUM(total)
+        ACROSS(i, n) ADD_TO(total, GET(grad, i, 0))
+        R sum = TO_R(TOTAL(total));
         ACROSS(i, n) PUT(out, i, GET(grad, i, 0) - exp(GET(y, i, 0)) * sum);
     }
 }

@@ -219,7 +219,7 @@ FUNCTION R s_temme(R a, R x, R side) {{
     return 0.5 * s_erfc(side * eta * sqrt(a * 0.5)) + side * correction;
 }}
 FUNCTION R s_igamma_limit(R a, R x, R at_zero, R at_infinity) {{
-    if (a < 0 || x < 0) return NAN;
+    if (a < 0 || x < 0 || isnan(a) || isnan(x)) return NAN;
     if (a == 0) return x > 0 ? at_infinity : (R)NAN;
     if (x == 0) return at_zero;
     if (isinf(a)) return isinf(x) ? (R)NAN : at_zero;
@@ -246,8 +246,11 @@ FUNCTION R s_i0e_right(R x) {{ return x <= 8 ? p_i0e_small(x * 0.25 - 1) : p_i0e
 FUNCTION R s_i1e_right(R x) {{ return x <= 8 ? x * p_i1e_small(x * 0.25 - 1) : p_i1e_large(16 / x - 1) / sqrt(x); }}
 FUNCTION R s_i0e(R x) {{ return s_i0e_right(fabs(x)); }}
 FUNCTION R s_i1e(R x) {{ return x == 0 ? x : copysign(s_i1e_right(fabs(x)), x); }}
-FUNCTION R s_i0(R x) {{ return exp(fabs(x)) * s_i0e(x); }}
-FUNCTION R s_i1(R x) {{ return exp(fabs(x)) * s_i1e(x); }}
+FUNCTION R s_scale_by_exp(R x, R factor) {{
+    return x > 80 ? exp((R)80) * factor * exp(x - 80) : exp(x) * factor;
+}}
+FUNCTION R s_i0(R x) {{ return s_scale_by_exp(fabs(x), s_i0e(x)); }}
+FUNCTION R s_i1(R x) {{ return s_scale_by_exp(fabs(x), s_i1e(x)); }}
 FUNCTION R s_k_limit(R x) {{ return x == 0 ? (R)INFINITY : (R)NAN; }}
 FUNCTION R s_k0e(R x) {{
     if (!(x > 0)) return s_k_limit(x);

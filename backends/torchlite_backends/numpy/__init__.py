@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +16,7 @@ from torchlite_backends.array import special
 from torchlite_backends.array.storage import as_writable, base_owner, storage_block, view_exact_range
 from torchlite_backends.cpu_engines import engine_selection
 
-from . import deterministic_gemm, mt19937
+from . import deterministic_gemm, half_casts, mt19937
 from .deterministic_gemm import deterministic_dot, deterministic_matmul, with_single_thread
 from .half_precision import run_backward_in_float32, run_in_float32
 from .lapack import get_lapack_kernels
@@ -54,13 +53,12 @@ class NumpyBackend:
 
     @functools.cache  # noqa: B019 (there is one backend)
     def kernels(self, index: int) -> dict[str, Any]:
-        # PyTorch does not warn of overflow, division by zero or NaN. Only what happens under our own frames is
-        # silenced.
-        warnings.filterwarnings("ignore", category=RuntimeWarning, module="torchlite")
         raise_malloc_thresholds()
         if engine_selection.requested_engines():  # a wish that cannot be met is known at once
             engine_selection.select_engine()
-        xp = torchlite_backends.array.Namespace(np, dot=deterministic_dot, matmul=deterministic_matmul)
+        xp = torchlite_backends.array.Namespace(
+            np, dot=deterministic_dot, matmul=deterministic_matmul, half_matmul=half_casts.half_matmul
+        )
         table = torchlite_backends.array.bind_kernels(xp)
         table.update(torchlite_backends.array.bind_package(sys.modules[__name__], xp))
         table.update(get_lapack_kernels())
@@ -88,6 +86,7 @@ class NumpyBackend:
             if engine.products is not None:
                 deterministic_gemm.native_gemm.parts = engine.products
                 deterministic_gemm.native_gemm.least = min(deterministic_gemm.native_gemm.least, engine.min_gemm_muls())
+            half_casts.native_halves.cast, half_casts.native_halves.gemv = engine.cast_half, engine.half_gemv
             mt19937.native.fill = engine.words
         return table
 

@@ -66,6 +66,7 @@ class _WorkerPool:
 
     def _run_worker(self) -> None:
         _local.is_worker = True
+        np.seterr(all="ignore")  # the state of this thread, which runs kernels alone
         while True:
             task = self.queue.get()
             function = task.begin()

@@ -27,6 +27,9 @@ from .row_blocks import sum_along_axis
 
 # Minimum elements for which the bias gradient sums rows on several threads.
 _PIECE = 1 << 16
+# Filters of a channel from which, and elements of an image's result below which, a depthwise convolution is a matrix
+# product for each channel. Else it is a sum over the taps of each image.
+_MULTIPLIER, _SHORT_IMAGE = 4, 1024
 
 
 def _parallel_for(body, items, size):
@@ -160,6 +163,15 @@ def _conv_forward(x, weight, bias, plan, finish=None):
     return out
 
 
+def _sums_over_taps(plan):
+    """True if a depthwise convolution is faster as a sum over the taps than as matrix products."""
+    return (
+        plan.channels == plan.groups > 1
+        and plan.filters < _MULTIPLIER * plan.groups
+        and plan.filters * plan.places >= _SHORT_IMAGE
+    )
+
+
 def _conv_forward_numpy(x, weight, bias, plan, finish=None):
     if (served := conv_onednn.conv_forward(x, weight, bias, plan)) is not None:
         return served
@@ -172,7 +184,7 @@ def _conv_forward_numpy(x, weight, bias, plan, finish=None):
         return _add_bias(out, bias)
     if conv_depthwise.is_faster(plan, x.dtype):
         return conv_depthwise.conv_forward(x, weight, bias, plan, out)
-    if plan.channels == groups > 1:
+    if _sums_over_taps(plan):
         return _convolve_depthwise(x, weight, bias, plan, out)
     if winograd.is_faster(plan, x.dtype) and winograd.conv_forward(x, weight, bias, plan, out):
         return out
@@ -452,7 +464,7 @@ def _weight_gradient(g, x, shape, plan):
     gradient = np.empty(shape, x.dtype)
     if conv_depthwise.is_faster(plan, x.dtype):
         return conv_depthwise.weight_gradient(g, x, gradient, plan)
-    if plan.channels == groups > 1:
+    if _sums_over_taps(plan):
         return _compute_depthwise_weight_gradient(g, x, gradient, plan)
     if winograd.is_faster(plan, x.dtype) and winograd.weight_gradient(g, x, gradient, plan):
         return gradient

@@ -60,17 +60,32 @@ def _check_targets(target, classes, ignore_index):
 
 
 def _logsumexp_rows(x):
-    """Return the log-sum-exp of each row."""
-    lse = np.empty(x.shape[0], x.dtype)
+    """Return the log-sum-exp of each row in float64."""
+    lse = np.empty(x.shape[0])
 
     def compute_rows(start, stop):
         rows = x[start:stop]
         total, shift = compute_exp_and_sums(rows, get_scratch_buffer(0, rows.shape, x.dtype))
-        np.log(total, out=total)
-        np.add(total, shift, out=lse[start:stop, None])
+        np.add(np.log(total, dtype=F64), shift, out=lse[start:stop, None])
 
     cache_blocking.run_blocks(compute_rows, *x.shape)
     return lse
+
+
+# Losses below this are computed again about the largest logit: the log-sum-exp rounds by about the last bit of 1.
+_NEAR_ZERO = 2.0**-10
+
+
+def _subtract_chosen(x, lse, chosen):
+    """Return the losses of rows, lse - x[chosen], in the dtype of `x`."""
+    losses = lse - x.take(chosen)
+    if losses.size and minimum_of(losses) < _NEAR_ZERO:
+        near = np.flatnonzero(losses < _NEAR_ZERO)
+        rows = x[near]
+        shifted = rows - maximum_of(rows, 1, None, None, True)
+        own = shifted.take(_compute_row_starts(*rows.shape) + chosen[near] % x.shape[1])
+        losses[near] = np.log(np.add.reduce(np.exp(shifted), 1, F64)) - own
+    return losses.astype(x.dtype, copy=False)
 
 
 def _sample_weights(target, counts, weight):
@@ -105,12 +120,9 @@ def _logsumexp_few_rows(x):
     if maximum_of(x, None) < MODERATE:
         sums = deterministic_dot(np.exp(x), one)
         if minimum_of(sums) > SUM_AT_LEAST:
-            return np.log(sums, sums)
+            return np.log(sums, dtype=F64)
     largest = maximum_of(x, 1, None, None, True)
-    sums = deterministic_dot(np.exp(x - largest), one)
-    np.log(sums, sums)
-    sums += largest[:, 0]
-    return sums
+    return np.log(deterministic_dot(np.exp(x - largest), one), dtype=F64) + largest[:, 0]
 
 
 def _cross_entropy(input, target, weight, ignore_index, reduction):
@@ -118,7 +130,7 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
     chosen = _find_target_positions(input, target, weight, ignore_index)
     if chosen is not None:
         lse = _logsumexp_few_rows(input)
-        losses = lse - input.take(chosen)
+        losses, lse = _subtract_chosen(input, lse, chosen), lse.astype(F32)
         if reduction == "none":
             return losses, lse
         total = deterministic_dot(losses, ones(chosen.size, F32))
@@ -136,13 +148,13 @@ def _cross_entropy(input, target, weight, ignore_index, reduction):
         raise ValueError("batch sizes differ")
     target, counts = _check_targets(target, x.shape[1], ignore_index)
     lse = _logsumexp_rows(x)
-    losses = lse - x.take(_compute_row_starts(*x.shape) + target)
+    losses = _subtract_chosen(x, lse, _compute_row_starts(*x.shape) + target)
     weights = _sample_weights(target, counts, weight)
     if weights is not None:
         losses *= weights
         if counts is not None:
             losses[~counts] = 0
-    lse = lse.reshape(shape)
+    lse = lse.astype(dtype, copy=False).reshape(shape)
     if reduction == "none":
         return losses.reshape(shape), lse
     total = np.add.reduce(losses)

@@ -15,6 +15,7 @@ import numpy as np
 
 from .blas import can_limit, single_threaded
 from .cache_blocking import parallel_for
+from .integer_gemm import integer_matmul, is_worthwhile
 
 # Multiplications below which OpenBLAS uses one thread: with a vector, and of matrices.
 MAX_GEMV_SIZE, MAX_GEMM_WORK = 9216, 1 << 18
@@ -70,7 +71,11 @@ def matmul_bias(a: np.ndarray, b: np.ndarray, bias: np.ndarray | None = None):
     # As in `_is_small`, cheapest attributes first.
     rows, size = len(a), b.size
     work = rows * size
-    if work <= MAX_GEMM_WORK and rows > 1 and size > len(b) or work < MAX_GEMV_SIZE:
+    if work < MAX_GEMV_SIZE:
+        return a.dot(b) if bias is None else _add_bias(bias, a.dot(b))
+    if a.dtype.kind in "iu":
+        return _multiply_integers(a, b) if bias is None else _add_bias(bias, _multiply_integers(a, b))
+    if work <= MAX_GEMM_WORK and rows > 1 and size > len(b):
         return a.dot(b) if bias is None else _add_bias(bias, a.dot(b))
     if rows == 1 and work >= _ROW and native_gemm.row is not None:
         out = native_gemm.row(a, b, bias)
@@ -80,6 +85,18 @@ def matmul_bias(a: np.ndarray, b: np.ndarray, bias: np.ndarray | None = None):
         if _is_large(a, b):
             return _matmul_in_parts(a, b, np.empty((rows, b.shape[1]), a.dtype), bias)
         return a.dot(b) if bias is None else _add_bias(bias, a.dot(b))
+
+
+def _multiply_integers(a, b, out=None):
+    """Return the product of integer matrices or stacks of them: by BLAS, or by NumPy where conversions cost more."""
+    if is_worthwhile(a, b):
+        return integer_matmul(a, b, deterministic_matmul, out)
+    # With a vector, NumPy's product of integers is not vectorized, and reads columns one by one.
+    if a.ndim + b.ndim == 3 and a.dtype == b.dtype and a.shape[-1] == len(b):
+        return np.einsum("k,kn->n" if a.ndim == 1 else "mk,k->m", a, b, out=out)
+    if a.ndim == 2 == b.ndim and 1 in (len(a), b.shape[1]) and a.dtype == b.dtype and a.shape[1] == len(b):
+        return np.einsum("mk,kn->mn", a, b, out=out)
+    return np.matmul(a, b, out=out)
 
 
 def _add_bias(bias, out):
@@ -93,6 +110,8 @@ def deterministic_dot(a: np.ndarray, b: np.ndarray):
         return matmul_bias(a, b)
     if a.size < MAX_GEMV_SIZE > b.size:  # with a vector, as many multiplications as the larger operand has elements
         return a.dot(b)
+    if a.dtype.kind in "iu" and a.ndim and b.ndim:
+        return _multiply_integers(a, b)
     with single_threaded:
         return a.dot(b)
 
@@ -152,7 +171,11 @@ def _matmul_into(a, b, out, bias):
 
 def deterministic_matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None):
     """Return `np.matmul`, identical for any number of threads."""
-    if a.size < SMALL > b.size or _is_small(a, b):
+    if a.size < SMALL > b.size:
+        return np.matmul(a, b, out=out)
+    if a.dtype.kind in "iu":
+        return _multiply_integers(a, b, out)
+    if _is_small(a, b):
         return np.matmul(a, b, out=out)
     with single_threaded:
         if _is_large(a, b):

@@ -11,6 +11,7 @@ import numpy as np
 
 from .blas import single_threaded
 from .cache_blocking import parallel_for
+from .norms import are_squares_in_range, scaled_norm_of_all
 
 # Arrays of at most this many elements are concatenated, up to _PART elements: that is faster than a call for each.
 # Larger ones are split into parts of this size; from _SHARED elements in total several threads share the parts.
@@ -35,7 +36,10 @@ def _total_norm(arrays):
 
     with single_threaded:  # BLAS adds up in another order on more threads
         _run_parallel_chunks(compute_square, len(parts))
-    return arrays[0].dtype.type(math.sqrt(sum(squares)))
+    total, dtype = math.fsum(squares) if all(map(math.isfinite, squares)) else math.inf, arrays[0].dtype
+    if not are_squares_in_range(total, dtype):  # of squares beyond it, or so small that they lost digits
+        return scaled_norm_of_all(arrays)
+    return dtype.type(math.sqrt(total))
 
 
 def _scale_all(arrays, factor):

@@ -6,6 +6,10 @@ import functools
 
 import numpy as np
 
+from torchlite._dispatch.numpy_errors import run_quietly
+
+from .half_casts import cast_half
+
 _SINGLE = np.dtype("f4")
 _FLOAT_DTYPES = (_SINGLE, np.dtype("f8"))
 _ARRAYS = (np.ndarray, np.generic)
@@ -29,15 +33,19 @@ def find_common_half_dtype(values):
 
 def to_float32(value, half):
     """Convert an array of the half-precision dtype to float32; return anything else unchanged."""
-    return value.astype(_SINGLE) if isinstance(value, _ARRAYS) and value.dtype == half else value
+    if not isinstance(value, _ARRAYS) or value.dtype != half:
+        return value
+    return cast_half(value, _SINGLE) if value.__class__ is np.ndarray else value.astype(_SINGLE)
 
 
 def to_half(value, half):
     """Convert float32 results, one or several, back to half precision."""
     if value.__class__ is tuple or value.__class__ is list:
         return tuple(to_half(one, half) for one in value)
-    if value.__class__ is np.ndarray or value.__class__ is np.float32:
-        return value.astype(half) if value.dtype == _SINGLE else value
+    if value.__class__ is np.ndarray:
+        return cast_half(value, half) if value.dtype == _SINGLE else value
+    if value.__class__ is np.float32:
+        return value.astype(half)
     return value
 
 
@@ -74,4 +82,4 @@ def run_backward_in_float32(backward, table, g, node, get, get_out, wide=to_floa
     if half is None:
         return backward(table, g, node, get, get_out)
     grads = backward(table, wide(g, half), node, lambda *a: wide(get(*a), half), lambda *a: wide(get_out(*a), half))
-    return narrowed(grads, half)
+    return run_quietly(narrowed, grads, half)

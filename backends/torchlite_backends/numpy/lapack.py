@@ -18,13 +18,15 @@ from .blas import get_lapack_function
 _PRODUCT = {"f": "sorgqr", "d": "dorgqr", "F": "cungqr", "D": "zungqr"}
 _SYMMETRIC = {"f": "ssytrf", "d": "dsytrf", "F": "csytrf", "D": "zsytrf"}
 _HERMITIAN = {"F": "chetrf", "D": "zhetrf"}
+_LU = {"f": "sgetrf", "d": "dgetrf", "F": "cgetrf", "D": "zgetrf"}
 _BLOCK = 64  # columns of workspace
 
 
 def get_lapack_kernels() -> dict[str, Any]:
     """Return the kernels for which there is a library."""
-    if all(map(get_lapack_function, (*_PRODUCT.values(), *_SYMMETRIC.values(), *_HERMITIAN.values()))):
-        return {"_householder_product_core": _householder_core, "_ldl_factor_core": _ldl_core}
+    names = (*_PRODUCT.values(), *_SYMMETRIC.values(), *_HERMITIAN.values(), *_LU.values())
+    if all(map(get_lapack_function, names)):
+        return {"_householder_product_core": _householder_core, "_ldl_factor_core": _ldl_core, "_lu_core": _lu_core}
     return {}
 
 
@@ -83,3 +85,20 @@ def _ldl_core(input, hermitian):
     batch = input.shape[:-2]
     factors = a.reshape((*batch, n, n)).swapaxes(-1, -2)
     return factors, pivots.reshape((*batch, n)).astype(np.int32), info.reshape(batch).astype(np.int32)
+
+
+def _lu_core(input):
+    """Return packed LU with partial pivoting, pivots (from 1) and info (the first zero pivot from 1, or 0)."""
+    m, n = input.shape[-2:]
+    a = _copy_column_major(input)
+    pivots, info = np.zeros((len(a), min(m, n)), np.int64), np.zeros((len(a), 1), np.int64)
+    if a.size:
+        function = get_lapack_function(_LU[input.dtype.char])
+        rows, columns = _as_lapack_integers(m, n)
+        for matrix, order, failed in zip(
+            _list_addresses(a), _list_addresses(pivots), _list_addresses(info), strict=True
+        ):
+            function(rows, columns, matrix, rows, order, failed)
+    batch = input.shape[:-2]
+    factors = np.ascontiguousarray(a.reshape((*batch, n, m)).swapaxes(-1, -2))
+    return factors, pivots.reshape((*batch, min(m, n))).astype(np.int32), info.reshape(batch).astype(np.int32)

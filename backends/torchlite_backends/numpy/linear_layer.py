@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from .deterministic_gemm import MAX_GEMM_WORK, deterministic_dot, deterministic_matmul, matmul_bias
+from .half_casts import half_gemv
 from .row_blocks import F32, F64, is_half, ones, run_in_float32
 
 
@@ -32,7 +33,7 @@ def linear(input, weight, bias=None):
     if bias is not None and bias.dtype is not dtype and bias.dtype != dtype:
         raise RuntimeError("self and mat2 must have the same dtype")
     if dtype is not F32 and is_half(dtype):
-        return run_in_float32(linear, input, weight, bias)
+        return _half_linear(input, weight, bias)
     # A bias is added in parallel with the product.
     inside = bias if bias is not None and bias.shape == weight.shape[:-1] and weight.ndim == 2 else None
     if input.ndim == 2 == weight.ndim:
@@ -53,6 +54,15 @@ def linear(input, weight, bias=None):
         return out + bias
     out += bias
     return out
+
+
+def _half_linear(input, weight, bias):
+    if weight.ndim == 2 and input.ndim and input.size == weight.shape[1] and (bias is None or bias.ndim == 1):
+        out = half_gemv(weight, input.reshape(-1))  # of one row
+        if out is not None:
+            out = (out if bias is None else out + bias.astype(F32)).astype(input.dtype)
+            return out.reshape(*input.shape[:-1], -1)
+    return run_in_float32(linear, input, weight, bias)
 
 
 def _linear_input_grad(grad, weight):

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from . import cache_blocking
-from .blas import get_gemm_function
+from .blas import get_gemm_function, single_threaded
 from .cache_blocking import get_scratch_buffer
-from .deterministic_gemm import deterministic_dot
 from .row_blocks import (
+    COLUMN_RUN,
     F32,
     F64,
+    LONGEST_DOT,
     SMALL,
     choose_in_place_rows,
     dot_rows,
@@ -22,7 +23,9 @@ from .row_blocks import (
     ones,
     raise_not_implemented,
     sum_along_axis,
+    sum_columns,
 )
+from .statistics import compute_moments
 
 # Minimum elements per channel of a sample for a separate row; shorter channels are processed as one row per sample.
 LONG = 256
@@ -59,13 +62,14 @@ class _ColumnSums:
         self.parts = {}
 
     def add(self, start, block):
-        self.parts[start] = deterministic_dot(ones(block.shape[0], block.dtype), block)
+        with single_threaded:
+            self.parts[start] = sum_columns(block)
 
     def total(self, columns, dtype):
         if not self.parts:
             return np.zeros(columns, dtype)
         parts = [self.parts[start] for start in sorted(self.parts)]
-        return parts[0] if len(parts) == 1 else np.add.reduce(parts, 0)
+        return (parts[0] if len(parts) == 1 else np.add.reduce(parts, 0)).astype(dtype, copy=False)
 
 
 # --- layer norm -----------------------------------------------------------------------------------
@@ -85,6 +89,9 @@ def _layer_norm(input, weight, bias, n_dims, eps):
     if x.size <= SMALL and x.dtype == input.dtype:
         out, mean, rstd = _layer_norm_few_rows(x, weight, bias, eps)
         return out.reshape(input.shape), mean.reshape(small), rstd.reshape(small)
+    if columns > LONGEST_DOT and x.dtype == F32:
+        out, mean, rstd = _layer_norm_long_rows(x, weight, bias, eps)
+        return _cast_result(out.reshape(input.shape), input.dtype), mean.reshape(small), rstd.reshape(small)
     out = np.empty_like(x)
     mean, rstd = np.empty((x.shape[0], 1), x.dtype), np.empty((x.shape[0], 1), x.dtype)
     lines = RowAffine(columns, x.dtype, weight, bias)
@@ -211,6 +218,32 @@ def _layer_norm_few_rows(x, weight, bias, eps):
     return out, mean, rstd
 
 
+def _layer_norm_long_rows(x, weight, bias, eps):
+    """`_layer_norm` of long rows of float32 in float64, by blocks."""
+    rows, columns = x.shape
+    mean, squares = compute_moments(x[:, :, None])
+    rstd = 1 / np.sqrt(squares / columns + eps)
+    out = np.empty_like(x)
+    step = cache_blocking.BLOCK
+
+    def normalize_block(row, start):
+        here = slice(start, start + step)
+        wide = get_scratch_buffer(2, x[row, here].shape, F64)
+        np.copyto(wide, x[row, here])
+        wide -= mean[row]
+        wide *= rstd[row]
+        if weight is not None:
+            wide *= weight[here]
+        if bias is not None:
+            wide += bias[here]
+        np.copyto(out[row, here], wide, casting="same_kind")
+
+    cache_blocking.parallel_for(
+        normalize_block, [(row, start) for row in range(rows) for start in range(0, columns, step)]
+    )
+    return out, mean.astype(F32), rstd.astype(F32)
+
+
 def _layer_norm_backward(grad, input, weight, mean, rstd, n_dims, eps, needs):
     dtype = input.dtype
     shape = input.shape[input.ndim - n_dims :]
@@ -239,9 +272,9 @@ def _layer_norm_backward(grad, input, weight, mean, rstd, n_dims, eps, needs):
             rows, centre, distance = _subtract_mean(rows, centre), np.zeros_like(centre), np.zeros_like(distance)
         product = np.multiply(g, rows, out=get_scratch_buffer(1, g.shape, g.dtype))
         if needs[1]:
-            weight_sums.parts[start] = np.dot(inverse, product) - np.dot(distance, g)
+            weight_sums.parts[start] = sum_columns(product, inverse) - sum_columns(g, distance)
         if needs[2]:
-            bias_sums.parts[start] = np.dot(ones(stop - start, x.dtype), g)
+            bias_sums.parts[start] = sum_columns(g)
         if result is None:
             return
         average = matvec(g, one)
@@ -311,7 +344,7 @@ def _rms_norm_backward(grad, input, weight, rstd, n_dims, eps, needs):
         rows = rows if result is None else choose_in_place_rows(rows, result)
         product = np.multiply(g, rows, out=get_scratch_buffer(1, g.shape, g.dtype))
         if needs[1]:
-            weight_sums.parts[start] = np.dot(inverse, product)
+            weight_sums.parts[start] = sum_columns(product, inverse)
         if result is None:
             return
         projection = matvec(product, ones(columns, x.dtype) if weight is None else weight)
@@ -375,7 +408,7 @@ class _ChannelLayout:
 
     def combine_per_channel(self, sums, dtype):
         if self.long:
-            return np.add.reduce(sums.reshape(self.samples, self.channels), 0)
+            return np.add.reduce(sums.reshape(self.samples, self.channels), 0, F64).astype(dtype, copy=False)
         return np.add.reduce(sums.total(self.rows[1], dtype).reshape(self.channels, self.length), 1)
 
 
@@ -425,11 +458,10 @@ def _batch_norm_few_elements(x, weight, bias, eps):
     batch, channels = x.shape[:2]
     rows = x.reshape(batch, channels, -1)
     count = batch * rows.shape[2]
-    mean = np.add.reduce(rows, (0, 2))
-    mean /= count
+    wide = F64 if count > COLUMN_RUN else x.dtype
+    mean = (np.add.reduce(rows, (0, 2), wide) / count).astype(x.dtype, copy=False)
     centred = rows - mean[:, None]
-    var = np.add.reduce(centred * centred, (0, 2))
-    var /= count
+    var = (np.add.reduce(centred * centred, (0, 2), wide) / count).astype(x.dtype, copy=False)
     scale = var + x.dtype.type(eps)
     np.sqrt(scale, scale)
     np.divide(1 if weight is None else weight, scale, scale)
@@ -510,8 +542,9 @@ def _batch_norm_backward_few_elements(grad, x, weight, mean, var, eps, needs):
     count = batch * rows.shape[2]
     rstd = 1 / np.sqrt(var + x.dtype.type(eps))
     centred = rows - mean[:, None]
-    total = np.add.reduce(grad, (0, 2))
-    product = np.add.reduce(grad * centred, (0, 2))
+    wide = F64 if count > COLUMN_RUN else x.dtype
+    total = np.add.reduce(grad, (0, 2), wide).astype(x.dtype, copy=False)
+    product = np.add.reduce(grad * centred, (0, 2), wide).astype(x.dtype, copy=False)
     product *= rstd
     out = None
     if needs[0]:

@@ -1,8 +1,8 @@
-"""Cumulative sums along long rows: within segments by a product with a triangle of ones, over the segments by NumPy."""
+"""Cumulative sums of float32, added up in float64 and rounded once."""
 
 from __future__ import annotations
 
-import functools
+import math
 
 import numpy as np
 
@@ -10,69 +10,85 @@ from torchlite._dispatch.shapes import wrap_dim
 from torchlite_backends.array.scan import cumsum as _shared_cumsum
 
 from .blas import get_gemm_function, single_threaded
-from .cache_blocking import run_blocks
-from .row_blocks import F32, F64
+from .cache_blocking import get_scratch_buffer, run_blocks
+from .row_blocks import F32, F64, as_contiguous
 
-MIN_LENGTH, _SEGMENT = 1 << 14, 32
-
-
-@functools.cache
-def _make_triangular_ones(dtype: np.dtype) -> np.ndarray:
-    made = np.triu(np.ones((_SEGMENT, _SEGMENT), dtype))
-    made.flags.writeable = False
-    return made
+# Elements below which NumPy's functions are called once, and elements of a block whose copy stays in the cache.
+_FEW, _BLOCK = 1 << 14, 1 << 16
+# Elements side by side from which a loop in Python over rows is faster than NumPy's loop over columns.
+_WIDE_ROW = 256
+# Elements of a segment, whose running sums are a product with a triangle of ones: NumPy takes twice the time.
+_SEGMENT = 16
+_TRIANGLE = np.triu(np.ones((_SEGMENT, _SEGMENT)))
+_WIDE = {F32: F64, np.dtype("c8"): np.dtype("c16")}
 
 
 def cumsum(input, dim, *, dtype=None):
     dim = wrap_dim(dim, input.ndim)
     kind = input.dtype if dtype is None else dtype.np
-    last = input.ndim - 1
-    if (
-        input.size < MIN_LENGTH
-        or dim != last
-        or input.shape[last] < 2 * _SEGMENT
-        or kind != input.dtype
-        or kind not in (F32, F64)
-        or not input.flags.c_contiguous
-    ):
+    if kind not in _WIDE or not input.size or not input.ndim:
         return _shared_cumsum(input, dim, dtype=dtype)
+    x = input.astype(kind, copy=False)
+    if input.size < _FEW or kind != F32:
+        return _shared_cumsum(x.astype(_WIDE[kind]), dim).astype(kind)
     out = np.empty(input.shape, kind)
-    rows, sums = (a.reshape(-1, a.shape[-1]) for a in (input, out))
+    shape = (math.prod(x.shape[:dim]), x.shape[dim], math.prod(x.shape[dim + 1 :]))
+    cube, sums = as_contiguous(x).reshape(shape), out.reshape(shape)
     with single_threaded:
-        run_blocks(lambda start, stop: _compute_cumsum_block(rows[start:stop], sums[start:stop]), *rows.shape)
+        run_blocks(lambda start, stop: _add_blocks(cube[start:stop], sums[start:stop]), shape[0], shape[1] * shape[2])
     return out
 
 
-@functools.cache
-def _make_segment_triangle(dtype: np.dtype) -> np.ndarray:
-    made = np.zeros((2, _SEGMENT), dtype)
-    made[0] = 1
-    made.flags.writeable = False
-    return made
+def _add_blocks(x: np.ndarray, out: np.ndarray) -> None:
+    """Write running sums over the middle dimension, block by block from the sums before it."""
+    count, length, after = x.shape
+    step = max(1, _BLOCK // (count * after))
+    before = np.zeros((count, after))
+    for start in range(0, length, step):
+        before = _add_block(x[:, start : start + step], out[:, start : start + step], before)
 
 
-def _compute_cumsum_block(x: np.ndarray, out: np.ndarray) -> None:
-    count, length = x.shape
-    whole = length // _SEGMENT * _SEGMENT
-    segments = out[:, :whole].reshape(count, -1, _SEGMENT)
-    if whole == length:
-        np.dot(x.reshape(-1, _SEGMENT), _make_triangular_ones(x.dtype), out=out.reshape(-1, _SEGMENT))
+def _add_block(x: np.ndarray, out: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Write the running sums of a block after the sums `before`; return the last ones."""
+    wide = get_scratch_buffer(0, x.shape, F64)
+    np.copyto(wide, x)
+    wide[:, 0] += before
+    after = x.shape[2]
+    if after >= _WIDE_ROW:
+        for row in range(1, x.shape[1]):
+            np.add(wide[:, row], wide[:, row - 1], out=wide[:, row])
+    elif after > 1:
+        np.add.accumulate(wide, 1, out=wide)
     else:
-        np.matmul(x[:, :whole].reshape(segments.shape), _make_triangular_ones(x.dtype), out=segments)
-    rest = np.add.accumulate(x[:, whole:], -1, out=out[:, whole:])
-    totals = np.add.accumulate(segments[:, :, -1], -1)
-    if not np.isfinite(totals).all():  # infinity times zero
-        np.add.accumulate(x, -1, out=out)
-        return
-    gemm = get_gemm_function(x.dtype)
-    if whole == length and gemm is not None:
-        # BLAS accumulates the product of the totals and ones, in half the time of NumPy's short loops.
-        before = np.zeros((count, length // _SEGMENT, 2), x.dtype)
-        before[:, 1:, 0] = totals[:, :-1]
-        first, second, third = (
-            a.__array_interface__["data"][0] for a in (before, _make_segment_triangle(x.dtype), out)
-        )
-        gemm(False, out.size // _SEGMENT, _SEGMENT, 2, first, 2, second, _SEGMENT, 1.0, third, _SEGMENT)
-        return
-    np.add(segments[:, 1:], totals[:, :-1, None], out=segments[:, 1:])
-    np.add(rest, totals[:, -1:], out=rest)
+        return _accumulate_rows(wide[:, :, 0], out[:, :, 0])
+    np.copyto(out, wide, casting="same_kind")
+    return wide[:, -1].copy()
+
+
+def _accumulate_rows(rows: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """Write running sums of rows of float64; return the last ones."""
+    count, length = rows.shape
+    whole = length // _SEGMENT * _SEGMENT
+    sums = get_scratch_buffer(1, (count, whole // _SEGMENT, _SEGMENT), F64)
+    np.matmul(rows[:, :whole].reshape(sums.shape), _TRIANGLE, out=sums)
+    totals = np.zeros((count, whole // _SEGMENT + 1))
+    np.add.accumulate(sums[:, :, -1], 1, out=totals[:, 1:])
+    if not np.isfinite(totals[:, -1]).all():  # infinity times zero
+        np.add.accumulate(rows, 1, out=rows)
+        np.copyto(out, rows, casting="same_kind")
+        return rows[:, -1:].copy()
+    gemm = get_gemm_function(F64)
+    if gemm is None or whole < length:
+        np.add(sums, totals[:, :-1, None], out=sums)
+    else:  # BLAS adds the product of the totals and a row of ones in a third of the time of NumPy's short loops
+        before = np.ascontiguousarray(totals[:, :-1])
+        first, second, third = (a.__array_interface__["data"][0] for a in (before, _TRIANGLE, sums))
+        gemm(False, before.size, _SEGMENT, 1, first, 1, second, _SEGMENT, 1.0, third, _SEGMENT)
+    np.copyto(out[:, :whole], sums.reshape(count, whole), casting="same_kind")
+    if whole == length:
+        return totals[:, -1:].copy()
+    rest = rows[:, whole:]
+    rest[:, :1] += totals[:, -1:]
+    np.add.accumulate(rest, 1, out=rest)
+    np.copyto(out[:, whole:], rest, casting="same_kind")
+    return rest[:, -1:].copy()

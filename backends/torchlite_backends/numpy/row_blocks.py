@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import Any
 
 import numpy as np
 
@@ -12,15 +13,20 @@ from torchlite._types.dtypes import from_np
 
 from . import cache_blocking
 from .blas import single_threaded
+from .half_casts import cast_half
 from .threaded_copy import copy_row_major
 
 F32, F64 = np.dtype("f4"), np.dtype("f8")
 SMALL = cache_blocking.SMALL
 # Minimum elements inside a dimension for which it is reduced in place; with fewer it is moved to the end.
 WIDE = 16
+# Elements of a row that BLAS adds up in float32; the sums of longer rows are sums in float64 of such runs.
 LONGEST_DOT = 1 << 13
-# Minimum rows for which NumPy's `einsum` sums faster than BLAS.
-LONG_SUM = 64
+COLUMN_RUN = 128
+# Rows of which there are many such runs, and the runs of shorter ones.
+_LONG_ROW, _SHORT_RUN = 1 << 17, 1 << 10
+# Minimum rows for which NumPy's `einsum` sums faster than BLAS, and from which it rounds more.
+LONG_SUM, LONGER_SUM = 64, 256
 # ... if it has few enough: a narrow column of many rows maps to few cache sets, and moving is faster.
 FEW_ROWS = cache_blocking.BLOCK // 512
 # A 0-d array: a ufunc takes it faster than a Python number.
@@ -43,11 +49,11 @@ def is_half(dtype):
 def run_in_float32(kernel, *args, **kwargs):
     """Run a kernel on float32 copies of half-precision arrays and narrow its results."""
     dtype = next(a.dtype for a in args if isinstance(a, np.ndarray) and is_half(a.dtype))
-    wide = [a.astype(F32) if isinstance(a, np.ndarray) and is_half(a.dtype) else a for a in args]
+    wide = [cast_half(a, F32) if isinstance(a, np.ndarray) and is_half(a.dtype) else a for a in args]
     out = kernel(*wide, **kwargs)
     if isinstance(out, tuple):
-        return tuple(None if o is None else np.asarray(o).astype(dtype) for o in out)
-    return np.asarray(out).astype(dtype)
+        return tuple(None if o is None else cast_half(np.asarray(o), dtype) for o in out)
+    return cast_half(np.asarray(out), dtype)
 
 
 def _move_dim_to_rows(x, dim):
@@ -131,19 +137,72 @@ def ones(count, dtype):
     return found
 
 
+def sum_row(row: np.ndarray) -> Any:
+    """Return the sum of a contiguous vector, in float64 for float32."""
+    if row.dtype != F32:
+        return np.add.reduce(row)
+    run = LONGEST_DOT if len(row) > _LONG_ROW else _SHORT_RUN
+    whole = len(row) // run * run
+    total = np.add.reduce(np.vecdot(row[:whole].reshape(-1, run), ones(run, F32)), dtype=F64)
+    return total + np.add.reduce(row[whole:], dtype=F64) if whole < len(row) else total
+
+
+def dot_row(first: np.ndarray, second: np.ndarray) -> Any:
+    """Return the dot product of contiguous vectors, in float64 for float32."""
+    if first.dtype != F32:
+        return first.dot(second)
+    run = LONGEST_DOT if len(first) > _LONG_ROW else _SHORT_RUN
+    whole = len(first) // run * run
+    total = np.add.reduce(np.vecdot(first[:whole].reshape(-1, run), second[:whole].reshape(-1, run)), dtype=F64)
+    return total + np.dot(first[whole:], second[whole:]) if whole < len(first) else total
+
+
+def sum_long_rows(rows: np.ndarray) -> np.ndarray:
+    """Return the sums of contiguous long rows (count, length), in float64."""
+    return np.array([sum_row(row) for row in rows], F64)
+
+
+def dot_long_rows(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return the dot products of contiguous long rows, in float64."""
+    return np.array([dot_row(a, b) for a, b in zip(first, second, strict=True)], F64)
+
+
+def sum_columns(block, weights=None):
+    """Return the sums of a block's rows, or of their products with weights, in float64.
+
+    BLAS adds up rows one after the other: so it does with few of them.
+    """
+    count, columns = block.shape
+    if weights is None:
+        weights = ones(count, block.dtype)
+    if count <= COLUMN_RUN:
+        return np.dot(weights, block).astype(F64)
+    whole = count // COLUMN_RUN * COLUMN_RUN
+    runs = np.matmul(weights[:whole].reshape(-1, 1, COLUMN_RUN), block[:whole].reshape(-1, COLUMN_RUN, columns))
+    total = np.add.reduce(runs[:, 0], 0, F64)
+    if whole < count:
+        total += np.dot(weights[whole:], block[whole:])
+    return total
+
+
 def sum_along_axis(x, axis=-1):
     """Sum over a dimension, with keepdim."""
-    if axis != -1 or x.size < 4096 or x.shape[-1] > LONGEST_DOT:
+    if axis != -1 or x.size < 4096 or x.dtype == F64 and x.shape[-1] > LONGEST_DOT:
         return np.add.reduce(x, axis, keepdims=True)
+    if x.shape[-1] > LONGEST_DOT:
+        return sum_long_rows(x.reshape(-1, x.shape[-1])).astype(x.dtype).reshape(*x.shape[:-1], 1)
     return sum_short_rows(x)[..., None]
 
 
 def sum_short_rows(x):
     """Sum over the last dimension, of no more than LONGEST_DOT numbers each.
 
-    `add.reduce` takes three times as long as the best of the others: `einsum` for long rows (0.73 of BLAS's time with
-    1024 numbers, 0.9 with 64, and it rounds less), BLAS for short ones (Zen 4, 2^22 numbers).
+    `add.reduce` takes three times as long as the best of the others: BLAS's dot product with ones for long rows, which
+    rounds least (of 8192 numbers a third of `einsum`), `einsum` for shorter ones, a product with a vector for short
+    ones.
     """
+    if x.shape[-1] >= LONGER_SUM:
+        return np.vecdot(x, ones(x.shape[-1], x.dtype))
     if x.shape[-1] >= LONG_SUM:
         return np.einsum("...j->...", x)
     return matvec(x, ones(x.shape[-1], x.dtype))
@@ -151,8 +210,8 @@ def sum_short_rows(x):
 
 def matvec(x, vector):
     """Return dot products of rows with a vector."""
-    if x.shape[-1] > LONGEST_DOT:  # pairwise sums round less than BLAS does
-        return np.add.reduce(x * vector, -1)
+    if x.ndim == 2 and x.shape[-1] > LONGEST_DOT:
+        return np.array([dot_row(row, vector) for row in x], x.dtype)
     if x.ndim != 2 or x.size <= SMALL:
         return np.vecdot(x, vector)
     with single_threaded:
@@ -173,12 +232,12 @@ def choose_in_place_rows(rows, out):
 
 
 def dot_rows(first, second):
-    """Return dot products of rows, by pairwise sums for very long ones.
+    """Return dot products of rows, by sums of runs for very long ones.
 
     `einsum` takes 2.4 times as long as `vecdot` with rows of 1024 numbers, and as long with 32.
     """
     if first.shape[-1] > LONGEST_DOT:
-        return np.add.reduce(first * second, -1)
+        return dot_long_rows(first, second).astype(first.dtype)
     return np.vecdot(first, second)
 
 

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from torchlite._dispatch.memory_layout import mark_strides_applied
 from torchlite._dispatch.shapes import infer_expand_geometry, wrap_dims
 from torchlite_backends.array.matmul import matmul as _shared_matmul
-from torchlite_backends.array.reduce import sum as _shared_sum
+from torchlite_backends.array.reduce import mean as _shared_mean
 from torchlite_backends.array.storage import strided_view
 
 from .deterministic_gemm import MAX_GEMV_SIZE, SMALL, matmul_bias
 from .half_precision import run_in_float32
+from .norms import dot_vectors
 from .row_blocks import ones
 from .threaded_sums import sum_threaded
 
 _add_reduce = np.add.reduce
 _SINGLE, _DOUBLE = np.dtype("float32"), np.dtype("float64")
+# The dtypes in which sums of others are added up. Rows and columns of at most so many numbers lose nothing in their
+# own: BLAS adds up the elements of a column, and those of a row in a product with a vector, one after the other.
+_WIDE = {_SINGLE: _DOUBLE, np.dtype("complex64"): np.dtype("complex128")}
+_SHORT_COLUMN, _SHORT_ROW = 128, 256
 
 
 def _full(size, value, dtype):
@@ -57,28 +64,58 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
     if dim.__class__ is int and not keepdim and input.ndim == 2:
         if dim == 0 or dim == -2:
             count = len(input)
+            if count > _SHORT_COLUMN and kind is _SINGLE:
+                return ones(count, _DOUBLE).dot(input.astype(_DOUBLE)).astype(_SINGLE)
             return (_ones[count] if kind is _SINGLE and count in _ones else _get_cached_ones(count, kind)).dot(input)
         if dim == 1 or dim == -1:
             count = input.shape[1]
+            if count > _SHORT_ROW:
+                return np.vecdot(input, ones(count, kind))
             return input.dot(_ones[count] if kind is _SINGLE and count in _ones else _get_cached_ones(count, kind))
     if dim is None and not keepdim and input.flags.c_contiguous:
         count = input.size
         return input.ravel().dot(_ones[count] if kind is _SINGLE and count in _ones else _get_cached_ones(count, kind))
     if dim.__class__ is not int and dim is not None and len(dim) == 1:
         return sum(input, dim[0], keepdim)  # to the same bits
-    if input.ndim < 3 or input.flags.c_contiguous:
+    last = input.ndim - 1
+    if input.flags.c_contiguous and (dim == -1 or dim == last or _count_along(input, dim) <= _SHORT_COLUMN):
         return _add_reduce(input, _axes_argument(input, dim), None, None, keepdim)
     return _sum(input, dim, keepdim, None)
 
 
+def _count_along(input, dim):
+    """Return the number of elements of a sum."""
+    shape = input.shape
+    return (
+        shape[dim]
+        if dim.__class__ is int and shape
+        else input.size
+        if not dim or not shape
+        else math.prod([shape[d] for d in dim])
+    )
+
+
 def _sum(input, dim, keepdim, dtype):
-    if input.ndim > 2 and not input.flags.c_contiguous:
-        total = _shared_sum(input, dim, keepdim, dtype=dtype)
-        return total.copy(order="C") if total.ndim else total
     if dtype is not None:
         input = input.astype(dtype.np, copy=False)
-    wide = np.int64 if dtype is None else dtype.np  # NumPy's default widens the requested dtype
-    return _add_reduce(input, _axes_argument(input, dim), wide if input.dtype.kind in "iub" else None, None, keepdim)
+    kind = input.dtype
+    # NumPy's default widens the requested dtype of integers.
+    wide = _WIDE.get(kind) or (kind if kind.kind not in "iub" else np.int64 if dtype is None else dtype.np)
+    total = _add_reduce(input, _axes_argument(input, dim), wide, None, keepdim)
+    if kind in _WIDE:
+        return total.astype(kind, order="C")
+    return total.copy(order="C") if total.ndim > 1 and not total.flags.c_contiguous else total
+
+
+def mean(input, dim=None, keepdim=False, *, dtype=None):
+    kind = input.dtype
+    if dtype is not None or kind is not _SINGLE and kind is not _DOUBLE or not input.size:
+        return _shared_mean(input, dim, keepdim, dtype=dtype)
+    if input.size >= MAX_GEMV_SIZE:
+        total = sum_threaded(input, _axes_argument(input, dim), keepdim, True)
+        return (total / (input.size // total.size)).astype(kind, copy=False)
+    total = sum(input, dim, keepdim)
+    return total / (input.size // total.size)
 
 
 def _axes_argument(input, dim):
@@ -97,4 +134,6 @@ def matmul(input, other):
     kind = input.dtype
     if input.ndim == 2 and other.ndim == 2 and kind is other.dtype and (kind is _SINGLE or kind is _DOUBLE):
         return input.dot(other) if input.size < SMALL > other.size else matmul_bias(input, other)
+    if input.ndim == 1 and input.shape == other.shape and kind is other.dtype and (kind is _SINGLE or kind is _DOUBLE):
+        return dot_vectors(input, other)
     return np.asarray(_shared_matmul(input, other), order="C")

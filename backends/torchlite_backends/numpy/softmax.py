@@ -8,7 +8,6 @@ from torchlite._dispatch.shapes import wrap_dim
 
 from .cache_blocking import MIN_SIZE, MIN_SIZE_FEW_PASSES, ROWS_BLOCK, get_scratch_buffer
 from .row_blocks import (
-    ZERO,
     apply_rowwise,
     choose_in_place_rows,
     compute_exp_and_sums,
@@ -16,6 +15,9 @@ from .row_blocks import (
     raise_not_implemented,
     sum_along_axis,
 )
+
+# Length of short rows, and elements of a block of them.
+_SHORT_ROW, _TURNED = 64, 1 << 15
 
 
 def _compute_softmax_block(out, x, axis=-1):
@@ -56,13 +58,28 @@ def _softmax_backward(grad, out, dim):
 
 
 def _compute_log_softmax_block(out, x, axis=-1):
-    total, shift = compute_exp_and_sums(x, get_scratch_buffer(0, x.shape, x.dtype), axis)
-    np.log(total, out=total)
-    if shift is ZERO:
-        np.subtract(x, total, out=out)
-    else:
-        np.subtract(x, shift, out=out)
-        np.subtract(out, total, out=out)
+    # Always about the largest number: without, the logarithm of its exponential would round.
+    if axis == -1 and x.ndim == 2 and x.shape[1] < _SHORT_ROW <= x.shape[0]:
+        step = _TURNED // x.shape[1]
+        for start in range(0, len(x), step):
+            _compute_log_softmax_of_short_rows(out[start : start + step], x[start : start + step])
+        return
+    np.subtract(x, np.maximum.reduce(x, axis, keepdims=True), out=out)
+    total = sum_along_axis(np.exp(out, out=get_scratch_buffer(0, x.shape, x.dtype)), axis)
+    np.subtract(out, np.log(total, out=total), out=out)
+
+
+def _compute_log_softmax_of_short_rows(out, rows):
+    """Compute it along the columns of a transposed copy.
+
+    NumPy takes ten times as long for the largest number of each row as for a copy.
+    """
+    turned, powers = (get_scratch_buffer(slot, rows.shape[::-1], rows.dtype) for slot in (0, 1))
+    np.copyto(turned, rows.T)
+    np.subtract(turned, np.maximum.reduce(turned, 0), out=turned)
+    total = np.add.reduce(np.exp(turned, out=powers), 0)
+    np.subtract(turned, np.log(total, out=total), out=turned)
+    np.copyto(out, turned.T)
 
 
 def _log_softmax(input, dim):

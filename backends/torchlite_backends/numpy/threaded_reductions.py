@@ -12,8 +12,8 @@ import numpy as np
 
 from torchlite._dispatch.shapes import wrap_dim
 
-from .cache_blocking import parallel_for, parallel_range, run_blocks
-from .row_blocks import F32, F64, LONGEST_DOT, dot_rows
+from .cache_blocking import parallel_for, parallel_range
+from .row_blocks import F32, F64
 from .threaded_copy import copy_row_major
 from .threaded_sums import sum_threaded
 
@@ -110,19 +110,3 @@ def compute_reduced_shape(x: np.ndarray, dim: int, keepdim: bool) -> list[int]:
     shape = [*x.shape]
     shape[dim : dim % x.ndim + 1] = [1] if keepdim else []
     return shape
-
-
-def compute_row_norms(x: np.ndarray, dim: Any, keepdim: bool) -> Any:
-    """Return Euclidean norms of the rows of a large matrix, or None."""
-    if tuple(dim) not in ((-1,), (x.ndim - 1,)) or x.dtype not in (F32, F64) or not x.flags.c_contiguous:
-        return None
-    if x.size < MIN_SIZE or not 1 < x.shape[-1] <= LONGEST_DOT:
-        return None
-    rows = x.reshape(-1, x.shape[-1])
-    out = np.empty(len(rows), x.dtype)
-
-    def norm_rows(start: int, stop: int) -> None:
-        np.sqrt(dot_rows(rows[start:stop], rows[start:stop]), out=out[start:stop])
-
-    run_blocks(norm_rows, *rows.shape)
-    return out.reshape(compute_reduced_shape(x, -1, keepdim))

@@ -9,17 +9,24 @@ import numpy as np
 
 from .blas import single_threaded
 from .cache_blocking import parallel_for
-from .row_blocks import LONGEST_DOT, ones, sum_short_rows
+from .row_blocks import F64, LONGEST_DOT, ones, sum_long_rows, sum_row, sum_short_rows
 
 # Elements of a part, and maximum number of parts: two threads contend for the GIL, so parts are few and long. Of 2^22
-# elements eight parts took a quarter of the time of 64. Last: elements that BLAS sums before NumPy sums pairwise.
-_PART, _PARTS, _RUN = 1 << 18, 8, 1 << 11
+# elements eight parts took a quarter of the time of 64.
+_PART, _PARTS = 1 << 18, 8
+# Rows that BLAS adds up one after the other, and rows that NumPy does; their sums are added up in float64.
+_COLUMN_RUN, _LONGEST_COLUMN_RUN, _ROW_RUN = 128, 256, 64
 # Minimum row lengths for which NumPy sums several rows well, and for which one piece of a row is a part.
 _NARROW, _WIDE = 64, 1 << 13
 
 
-def sum_threaded(x: np.ndarray, axes: Any, keepdim: Any = False) -> Any:
-    """`np.add.reduce` over axes: None for all, a number, or a tuple."""
+def sum_threaded(x: np.ndarray, axes: Any, keepdim: Any = False, wide: bool = False) -> Any:
+    """`np.add.reduce` over axes: None for all, a number, or a tuple; the result is float64 if `wide`."""
+    total = _sum_in_float64(x, axes, keepdim)
+    return total if wide else total.astype(x.dtype, copy=False)
+
+
+def _sum_in_float64(x: np.ndarray, axes: Any, keepdim: Any = False) -> Any:
     summed = _sort_axes(axes, x.ndim)
     kept = tuple(n for d, n in enumerate(x.shape) if d not in summed)
     shape = tuple(1 if d in summed else n for d, n in enumerate(x.shape)) if keepdim else kept
@@ -27,15 +34,15 @@ def sum_threaded(x: np.ndarray, axes: Any, keepdim: Any = False) -> Any:
         order = sorted(range(x.ndim), key=lambda d: -x.strides[d])
         turned = x.transpose(order)
         if turned.flags.c_contiguous:
-            total: Any = sum_threaded(turned, tuple(order.index(d) for d in summed), True)
+            total: Any = _sum_in_float64(turned, tuple(order.index(d) for d in summed), True)
             return total.transpose([order.index(d) for d in range(x.ndim)]).reshape(shape)
     if not x.flags.c_contiguous or not summed:
-        total = np.add.reduce(x, axes, keepdims=keepdim)
+        total = np.add.reduce(x, axes, dtype=F64, keepdims=keepdim)
         return total.copy(order="C") if total.ndim else total
     first, last = summed[0], summed[-1]
     if last - first + 1 != len(summed):  # with others between: one run after the other
-        inner = sum_threaded(x, tuple(d for d in summed if d > first))
-        return sum_threaded(inner, first).reshape(shape)
+        inner = _sum_in_float64(x, tuple(d for d in summed if d > first))
+        return _sum_in_float64(inner, first).reshape(shape)
     before, count, after = (math.prod(x.shape[a:b]) for a, b in ((0, first), (first, last + 1), (last + 1, x.ndim)))
     cube = x.reshape(before, count, after)
     return (_sum_rows(cube[:, :, 0]) if after == 1 else _sum_columns(cube)).reshape(shape)
@@ -58,32 +65,24 @@ def _sum_rows(rows: np.ndarray) -> np.ndarray:
     if count < _PARTS and length > LONGEST_DOT:
         pieces = max(1, count * length // size // count)
         bounds = [length * k // pieces for k in range(pieces + 1)]
-        partial = np.empty((count, pieces), rows.dtype)
+        partial = np.empty((count, pieces))
 
         def sum_piece(row: int, k: int) -> None:
-            partial[row, k] = _sum_flat(rows[row, bounds[k] : bounds[k + 1]])
+            partial[row, k] = sum_row(rows[row, bounds[k] : bounds[k + 1]])
 
         with single_threaded:
             parallel_for(sum_piece, [(row, k) for row in range(count) for k in range(pieces)])
         return np.add.reduce(partial, 1)
-    out = np.empty(count, rows.dtype)
+    out = np.empty(count)
     step = max(1, size // max(length, 1))
 
     def sum_rows_part(start: int) -> None:
         block = rows[start : start + step]
-        if length > LONGEST_DOT:  # pairwise sums round less
-            np.add.reduce(block, 1, out=out[start : start + step])
-        else:
-            out[start : start + step] = sum_short_rows(block)
+        out[start : start + step] = sum_long_rows(block) if length > LONGEST_DOT else sum_short_rows(block)
 
     with single_threaded:
         parallel_for(sum_rows_part, [(start,) for start in range(0, count, step)])
     return out
-
-
-def _sum_flat(x: np.ndarray) -> Any:
-    whole = len(x) // _RUN * _RUN
-    return np.add.reduce(np.dot(x[:whole].reshape(-1, _RUN), ones(_RUN, x.dtype))) + np.add.reduce(x[whole:])
 
 
 def _sum_columns(cube: np.ndarray) -> np.ndarray:
@@ -91,12 +90,18 @@ def _sum_columns(cube: np.ndarray) -> np.ndarray:
     if after >= _WIDE or before > 1 and after >= _NARROW:
         return _add_rows(cube)
     height = min(LONGEST_DOT, max(1, _choose_part_size(cube.size) // after))
+    run = min(_LONGEST_COLUMN_RUN, max(_COLUMN_RUN, (1 << 12) // after))
+    height = max(height // run, 1) * run
     pieces = -(-count // height)
-    partial = np.empty((before, pieces, after), cube.dtype)
+    partial = np.empty((before, pieces, after))
 
     def sum_piece(place: int, k: int) -> None:
         rows = cube[place, k * height : (k + 1) * height]
-        np.dot(ones(len(rows), cube.dtype), rows, out=partial[place, k])
+        whole = len(rows) // run * run
+        runs = np.matmul(ones(run, cube.dtype), rows[:whole].reshape(-1, run, after))
+        total = np.add.reduce(runs, 0, dtype=F64, out=partial[place, k])
+        if whole < len(rows):
+            total += np.dot(ones(len(rows) - whole, cube.dtype), rows[whole:])
 
     with single_threaded:
         parallel_for(sum_piece, [(place, k) for place in range(before) for k in range(pieces)])
@@ -104,16 +109,19 @@ def _sum_columns(cube: np.ndarray) -> np.ndarray:
 
 
 def _add_rows(cube: np.ndarray) -> np.ndarray:
-    """Add up the sums of wide rows sequentially."""
+    """Add up the sums of wide rows, few of them one after the other."""
     before, count, after = cube.shape
-    out = np.empty((before, after), cube.dtype)
+    out = np.empty((before, after))
     size = _choose_part_size(cube.size)
     width = max(_NARROW, min(after, size // count if before == 1 else after))
     height = max(1, size // (count * after))
 
     def add_part(first: int, start: int) -> None:
         here = slice(first, first + height), slice(start, start + width)
-        np.add.reduce(cube[here[0], :, here[1]], 1, out=out[here])
+        part, total = cube[here[0], :, here[1]], out[here]
+        np.copyto(total, np.add.reduce(part[:, :_ROW_RUN], 1))
+        for row in range(_ROW_RUN, count, _ROW_RUN):
+            total += np.add.reduce(part[:, row : row + _ROW_RUN], 1)
 
     parallel_for(add_part, [(first, start) for first in range(0, before, height) for start in range(0, after, width)])
     return out

@@ -17,7 +17,6 @@ import torchlite_backends.array
 from torchlite_backends.array.copy_fill import _copy_ as _shared_copy_
 from torchlite_backends.array.dim_checks import wrap_dims
 from torchlite_backends.array.gather_scatter import _masked_fill as _shared_masked_fill
-from torchlite_backends.array.linalg import _vector_norm_core as _shared_vector_norm_core
 from torchlite_backends.array.pointwise import to as _shared_to
 from torchlite_backends.array.rearrange import repeat as _shared_repeat
 from torchlite_backends.array.reduce import argmax as _shared_argmax
@@ -29,16 +28,15 @@ from torchlite_backends.array.statistics import _max_dim as _shared_max_dim
 from torchlite_backends.array.statistics import _min_dim as _shared_min_dim
 from torchlite_backends.array.statistics import prod as _shared_prod
 
-from .blas import single_threaded
 from .cache_blocking import can_share_work, parallel_for, run_blocks
 from .elementwise_partitioning import apply_to_elementwise_parts, choose_axis_to_cut
+from .half_casts import native_halves
 from .large_pointwise import _where as _by_bits
 from .small_arrays import sum as _plain_sum
 from .threaded_copy import copy_row_major
 from .threaded_reductions import (
     can_argextreme,
     compute_reduced_shape,
-    compute_row_norms,
     find_argextreme,
     make_threaded_functions,
     make_threaded_reduce,
@@ -56,7 +54,7 @@ _CHEAP_UFUNCS = frozenset(
     negative not_equal positive reciprocal sign signbit square subtract""".split()
 )
 _OWN_KERNELS = """large__copy large_clone large_cat large_flip large_repeat large_sum large_argmax large_argmin
-    large__max_dim large__min_dim large__masked_fill large_prod large__vector_norm_core""".split()
+    large__max_dim large__min_dim large__masked_fill large_prod""".split()
 _MODULES = "pointwise", "binary", "unary", "reduce", "statistics"
 _REDUCE = frozenset("add maximum minimum multiply".split())
 _METHODS = "accumulate", "at", "outer", "reduce", "reduceat", "resolve_dtypes"
@@ -204,6 +202,10 @@ def to(input, dtype):
     target = dtype.np
     if input.dtype == target:
         return input
+    if native_halves.cast is not None and {input.itemsize, target.itemsize} == {2, 4}:
+        out = native_halves.cast(input, target)
+        if out is not None:
+            return out
     if (
         input.size < MIN_SIZE_CHEAP
         or 0 in input.strides
@@ -350,11 +352,3 @@ def large_prod(input, dim=None, keepdim=False, *, dtype=None):
 
     run_blocks(multiply_rows, *rows.shape)
     return out.reshape(compute_reduced_shape(input, dim, keepdim))
-
-
-def large__vector_norm_core(input, ord, dim, keepdim):
-    found = compute_row_norms(input, dim, keepdim) if ord == 2 else None
-    if found is not None:
-        return found
-    with single_threaded:
-        return _shared_vector_norm_core(input, ord, dim, keepdim)

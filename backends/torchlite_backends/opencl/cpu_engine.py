@@ -60,7 +60,7 @@ class Engine:
         return self.device()
 
     products = gemv = None
-    words = None
+    words = cast_half = half_gemv = None
 
     def min_gemm_muls(self) -> int:
         """Return no minimum: this engine computes no products."""

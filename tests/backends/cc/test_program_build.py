@@ -94,7 +94,6 @@ UNARY = {
 
 @compiled
 @pytest.mark.parametrize("name", UNARY)
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_unary_functions_and_their_special_values(engine, kernels, name, rng):
     function, ulps = UNARY[name]
     for dtype in (np.float32, np.float64):
@@ -118,7 +117,6 @@ def test_unary_functions_and_their_special_values(engine, kernels, name, rng):
 
 @compiled
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_every_number_of_two_bytes(engine, kernels, dtype):
     given = np.arange(1 << 16, dtype=np.uint16).view(dtype)
     found = engine.unwrap(kernels["mul"](engine.wrap(given), 1.0))

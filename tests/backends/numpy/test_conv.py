@@ -1,13 +1,17 @@
 """The NumPy backend's convolutions, each way of computing them, against sums in float64."""
 
 import itertools
+import sys
 
 import numpy as np
 import pytest
 
+import torchlite as torch
 from torchlite._settings import thread_count
 from torchlite._settings.backend_flags import FLAGS
 from torchlite_backends.numpy import conv, conv_banded, conv_cpu_engine, conv_geometry, conv_nonoverlapping, winograd
+
+F = torch.nn.functional
 
 
 @pytest.fixture(autouse=True)
@@ -397,3 +401,59 @@ def test_patches_where_it_pays():
     for options in ({"padding": 1}, {"dilation": 2}, {"groups": 2}, {"dtype": "c8"}):
         assert is_faster(8, 8, **options) == (False, False)
     assert is_faster(8, 4) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("images", "channels", "multiplier", "size", "kernel", "dilation"),
+    [
+        (3, 4, 576, (8, 8), (6, 6), 1),  # of vmap(jacrev(conv2d))
+        (256, 2, 3, (8, 8), (6, 6), 1),
+        (2, 2, 7, (6, 6, 6), (4, 4, 4), 1),
+        (5, 3, 2, (9,), (7,), 1),
+        (2, 3, 5, (11, 12), (3, 2), 2),
+        (2, 4, 2, (30, 30), (3, 3), 1),
+    ],
+)
+def test_depthwise_with_many_filters_of_a_channel(images, channels, multiplier, size, kernel, dilation):
+    """Forward and backward equal one convolution for each channel."""
+    torch.manual_seed(0)
+    conv = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}[len(size)]
+    x = torch.randn(images, channels, *size, dtype=torch.float64, requires_grad=True)
+    w = torch.randn(channels * multiplier, 1, *kernel, dtype=torch.float64, requires_grad=True)
+    out = conv(x, w, groups=channels, dilation=dilation)
+    pieces = zip(x.chunk(channels, 1), w.chunk(channels), strict=True)
+    expected = torch.cat([conv(piece, weight, dilation=dilation) for piece, weight in pieces], 1)
+    assert torch.allclose(out, expected)
+    g = torch.randn_like(out)
+    for found, right in zip(torch.autograd.grad(out, (x, w), g), torch.autograd.grad(expected, (x, w), g), strict=True):
+        assert torch.allclose(found, right)
+
+
+@pytest.mark.parametrize("conv", [F.conv1d, F.conv2d, F.conv3d, F.conv_transpose1d, F.conv_transpose2d])
+def test_calls_of_a_nested_vmap_do_not_grow_with_the_batch(conv):
+    """`vmap(jacrev(conv))` of a weight: the same numbers as a loop, and calls that its size does not multiply."""
+    dims = 3 if conv is F.conv3d else 1 if conv in (F.conv1d, F.conv_transpose1d) else 2
+    counts = []
+    for size in (4, 6):
+        x, w = torch.rand(3, 1, 2, *[size] * dims), torch.rand(3, 2, 2, *[2] * dims)
+        jacobian = torch.func.jacrev(lambda w, x: conv(x, w))
+        nested = torch.func.vmap(jacobian)
+        out = nested(w, x)
+        assert torch.allclose(out, torch.stack([jacobian(a, b) for a, b in zip(w, x, strict=True)]))
+        counts.append(_count_calls(lambda w=w, x=x, nested=nested: nested(w, x)))
+    assert counts[1] < 1.3 * counts[0]
+
+
+def _count_calls(function):
+    count = 0
+
+    def profile(frame, event, argument):
+        nonlocal count
+        count += event.endswith("call")
+
+    sys.setprofile(profile)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return count

@@ -12,7 +12,6 @@ import torchlite_backends.numpy
 from torchlite._settings import thread_count
 from torchlite_backends.numpy import cache_blocking, elementwise_partitioning, threaded_ufuncs
 
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 SMALL = torchlite_backends.numpy.backend.kernels(0)
 
 

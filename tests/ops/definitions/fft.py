@@ -14,7 +14,7 @@ row(
     S(C(3, 5), 7, 0, "ortho"),
     S((3, 5), 4, -1, "forward"),
     S(A((4,), dtype="int64", low=0, high=9)),
-    covers=("_fft_c2c_core", "_fft_r2c_core"),
+    covers=("_fft_c2c_core", "_fft_r2c_core", "_pad_with_zeros"),
 )
 row("fft_ifft", S((4,)), S(C(3, 5)), S(C(3, 5), 7, 0, "ortho"), S((3, 5), 4, -1, "forward"))
 row("fft_rfft", S((4,)), S((3, 5)), S((3, 5), 8, 0, "ortho"), S((3, 5), 2, -1, "forward"))

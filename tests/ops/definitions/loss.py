@@ -36,7 +36,7 @@ row(
     S((3, 4), PROBABILITY, reduction="batchmean"),
     S((3, 4), (3, 4), log_target=True),
 )
-row("binary_cross_entropy", *every(PROBABILITY, RATE), S(PROBABILITY, RATE, TARGET), covers=("_bce",))
+row("binary_cross_entropy", *every(PROBABILITY, RATE), S(PROBABILITY, RATE, TARGET), covers=("_bce", "_bce_backward"))
 row("binary_cross_entropy_with_logits", *every((3, 4), RATE), S((3, 4), RATE, TARGET, pos_weight=WEIGHT))
 row("soft_margin_loss", *every((3, 4), SIGNS), oracle=signed("soft_margin_loss"))
 row("multilabel_soft_margin_loss", *every((3, 4), SIGNS), S((3, 4), SIGNS, WEIGHT))

@@ -34,6 +34,7 @@ row(
     S((2, 3, 4), None, None, None, None, True, 0.1, 1e-5, False),
     S((2, 3, 4, 2), (3,), (3,), None, None, True, 0.1, 1e-3, False),
     S((2, 3, 4), (3,), (3,), MEAN, VAR, False, 0.1, 1e-5, False),
+    covers=("_normalize_by_statistics",),
 )
 row(
     "group_norm",

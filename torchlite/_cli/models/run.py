@@ -103,7 +103,8 @@ def save(path: str, results: dict[str, Any]) -> None:
     """Write results as NumPy arrays. ValueError for several results and a name that ends in .npy."""
     from torchlite._serialization.atomic_files import replace_file
 
-    arrays = {name: value.numpy(force=True) for name, value in results.items() if isinstance(value, torch.Tensor)}
+    tensors: dict[str, Any] = {name: value for name, value in results.items() if isinstance(value, torch.Tensor)}
+    arrays = {name: value._host_array(force=True) for name, value in tensors.items()}
     if path.lower().endswith(".npy") and len(arrays) != 1:
         raise ValueError(f"--output {path}: the model has {len(arrays)} outputs, which go into an .npz")
     with replace_file(path) as file:
@@ -123,7 +124,7 @@ def time_calls(module: Any, given: list[Any], calls: int) -> str:
             start = time.perf_counter()
             for result in flatten_result(module(*given)):
                 if isinstance(result, torch.Tensor):
-                    result.numpy(force=True)  # the copy waits for the device
+                    result.cpu()  # the copy waits for the device
             took.append(time.perf_counter() - start)
         with profile() as profiler:
             module(*given)

@@ -10,7 +10,7 @@ from .source_builder import Listing, Piece, Source, compile_op, join_tests, tupl
 
 
 def backward_function(op: Op) -> Callable:
-    """`backward(F, g, node, get, get_out)` -> one gradient (or tuple of them) a tensor argument."""
+    """`backward(F, g, node, get, get_out, run_)` -> one gradient (or tuple of them) a tensor argument."""
     if op._backward is None:
         constants = {f"{op.name}__vjp{i}": formula.function for i, formula in enumerate(op.formulas)}
         op._backward = compile_op(op, "backward", backward_text(op), constants, "backward")
@@ -20,7 +20,7 @@ def backward_function(op: Op) -> Callable:
 def backward_text(op: Op) -> str:
     """The text of an op's backward function."""
     source = Source()
-    with source.block("def backward(F, g, node, get, get_out):"):
+    with source.block("def backward(F, g, node, get, get_out, run_=None):"):
         source.line("edges, saved, versions = node._edges, node._saved, node._versions")
         source.comment("Backward lets go of what a node saved: it runs once, unless told to retain the graph.")
         with source.block("if saved is None:"):
@@ -70,9 +70,15 @@ def _write_formulas(source: Source, op: Op) -> dict[str, str]:
     """Call the formulas of the inputs that want a gradient; the expression of each input's."""
     gradients: dict[str, str] = {}
     if op.formulas:
+        if any(map(_calls_kernels, op.formulas)):
+            source.comment("Kernels run where NumPy is silent; over Tensors each op sees to that itself.")
+            with source.block("if run_ is None:"):
+                source.line("run_ = call_directly if F is OVER_TENSORS else quiet_run")
         source.comment("The formulas, each where a gradient of its is wanted.")
     for number, (key, formula) in enumerate(zip(op.vjp or (), op.formulas, strict=True)):
-        call = Listing(f"{op.name}__vjp{number}(", ["F", "g", *_formula_arguments(op, formula)])
+        called = f"{op.name}__vjp{number}"
+        opening, first = ("run_(", [called]) if _calls_kernels(formula) else (f"{called}(", [])
+        call = Listing(opening, [*first, "F", "g", *_formula_arguments(op, formula)])
         edge_tests = join_tests([f"edges[{_output_position(op, name)}] is not None" for name in formula.targets], "or")
         if isinstance(key, str):
             result = gradients[key] = f"{key}_grad_"
@@ -82,6 +88,12 @@ def _write_formulas(source: Source, op: Op) -> dict[str, str]:
             gradients.update({name: f"{result}[{i}]" for i, name in enumerate(key)})
         source.expression(f"{result} = ", [call, ["if", *edge_tests], f"else {absent}"])
     return gradients
+
+
+def _calls_kernels(formula: Formula) -> bool:
+    """Whether a formula uses more than its arguments: `lambda F, g: g` does not."""
+    code = getattr(formula.function, "__code__", None)
+    return code is None or bool(code.co_names or code.co_freevars)
 
 
 def _formula_arguments(op: Op, formula: Formula) -> list[Piece]:

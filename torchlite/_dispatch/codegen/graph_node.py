@@ -28,6 +28,10 @@ def write_node(source: Source, case: FastPathCase) -> None:
         _write_saved_inputs(source, case)
         _write_outputs(source, case)
         _write_node_fields(source)
+        if case.number and (case.number == case.op.params[0].name or callable(case.op.node_name)):
+            source.comment("PyTorch's name of the node tells which argument is a number.")
+            first = case.number == case.op.params[0].name  # of a reflected operator alone
+            source.line(f"node_._shown = {'REFLECTED' if first else repr(case.number)}")
     with source.block("else:"):
         source.line("result_._tl_node = None")
         write_unrecorded(source, case)

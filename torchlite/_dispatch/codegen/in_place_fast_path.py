@@ -45,7 +45,7 @@ def _write_guard(source: Source, op: Op, binary: bool) -> None:
     ]
     if op.promote == INT_TO_FLOAT:
         tests.append(f"{'dtype_' if binary else 'self.dtype'}.category < 2")
-    tests.append("self._tl_array.base is not None and has_internal_overlap(self._tl_array)")
+    tests.append("self._tl_array.base is not None and is_unsafe_target(self)")
     source.comment(
         "The general path writes where a kernel is absent, something intercepts, or there is history to keep."
     )
@@ -86,12 +86,12 @@ def _write_other(source: Source, op: Op, other: str) -> None:
 def _write_kernel(source: Source, others: int) -> None:
     if not others:
         source.comment("The kernel writes.")
-        source.line("kernel_(self._tl_array)")
+        source.line("quiet_run(kernel_, self._tl_array)")
         return
     source.comment(
         "The kernel writes; where it refuses, nothing was written, and the general path has PyTorch's words."
     )
     with source.block("try:"):
-        source.line("kernel_(self._tl_array, raw_)")
+        source.line("quiet_run(kernel_, self._tl_array, raw_)")
     with source.block("except (TypeError, ValueError, OverflowError, RuntimeError):"):
         source.line("return None")

@@ -30,13 +30,17 @@ def write_call(source: Source, case: FastPathCase) -> None:
 
 
 def write_kernel(source: Source, case: FastPathCase, raw: Mapping[str, str]) -> None:
-    """Write the kernel call; `raw` maps arguments to the names of their raw arrays."""
+    """Write the kernel call; `raw` maps arguments to the names of their raw arrays. NumPy is silent in it."""
     op = case.op
     arguments = [(f"{p.name}=" if p.kwonly else "") + raw.get(p.name, p.name) for p in op.params]
     source.comment("The device's kernel computes on the raw arrays; its errors get PyTorch's words.")
     with source.block("try:"):
         source.expression("kernel_ = ", _kernel_expression(case, raw))
-        source.write(Listing(f"{'outs_' if op.aux_outputs else 'data_'} = kernel_(", arguments))
+        result = "outs_" if op.aux_outputs else "data_"
+        if op.tags & VIEW:
+            source.write(Listing(f"{result} = kernel_(", arguments))
+        else:
+            source.write(Listing(f"{result} = quiet_run(", ["kernel_", *arguments]))
     write_error(source, op, "translate_error", _argument_expressions(case))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..interceptors import TENSOR_VARARGS
 from ..op_record import DEFAULT, EMPTY, INT_TO_FLOAT, POINTWISE, Op, Param
+from ..signature_table import names_of_forms
 from .graph_node import FastPathCase
 from .kernel_call import write_call, write_error, write_finish, write_kernel
 from .source_builder import INT64_END, INT64_MIN, Listing, Piece, Source, tuple_literal
@@ -31,7 +32,7 @@ def function_text(op: Op, name: str, constants: dict[str, Any], intercepted: boo
         for p in op.params:
             if p.kind == "varargs":
                 _write_varargs(source, op, p.name)
-        if op.kwarg_aliases:
+        if op.keyword_aliases:
             _write_alias_call(source, op)
         if op.is_implicit:
             composite: Any = op.composite
@@ -44,19 +45,27 @@ def function_text(op: Op, name: str, constants: dict[str, Any], intercepted: boo
 
 # -- parameters ---------------------------------------------------------------------
 
-# Receives arguments beyond those of the record: deprecated forms and mistakes.
-_SURPLUS = ("surplus", "surplus2")
+# The dimensions of a method that takes them as separate arguments, `x.squeeze(0, 1)`.
+_SEPARATE_DIMENSIONS = 16
+
+
+def surplus_names(op: Op) -> list[str]:
+    """Parameters for arguments beyond those of the record: deprecated forms, mistakes, and separate dimensions."""
+    several = any(
+        [kind for kind, _ in form] == ["Tensor", "ints"] for n in op.parsed_names for form in names_of_forms(n)
+    )
+    return ["surplus", *(f"surplus{i}" for i in range(2, _SEPARATE_DIMENSIONS if several else 3))]
 
 
 def needs_arg_parser(op: Op) -> bool:
     """True if the function accepts all of PyTorch's signatures (deprecated ones, NumPy's names, missing arguments) and
-    lets the slow path parse them: public ops with `out=`, `dim` or `keepdim`.
+    lets the slow path parse them: public ops that PyTorch's parser parses, and others with `out=`, `dim` or `keepdim`.
     """
     names = {p.name for p in op.params}
     return (
         bool(op.where or op.alias)
         and all(p.kind != "varargs" for p in op.params)
-        and (op.has_out or not names.isdisjoint(("dim", "keepdim")))
+        and (op.has_out or not names.isdisjoint(("dim", "keepdim")) or bool(op.parsed_names))
     )
 
 
@@ -77,13 +86,13 @@ def _def_line_parameters(op: Op, constants: dict[str, Any]) -> list[str]:
         default = "=ABSENT" if lax and p.default is EMPTY else _default_text(op, p, constants)
         written.append(f"*{p.name}_" if p.kind == "varargs" else p.name + default)
     if any_form:
-        written += [f"{name}=None" for name in _SURPLUS]
+        written += [f"{name}=None" for name in surplus_names(op)]
         written += [
             p.name + ("=ABSENT" if p.default is EMPTY else _default_text(op, p, constants))
             for p in op.params
             if p.kwonly
         ]
-    more = ["out"] * op.has_out + [*more_keywords(op), *op.kwarg_aliases]
+    more = ["out"] * op.has_out + [*more_keywords(op), *op.keyword_aliases]
     if more and not only_keywords:
         written.append("*")
     return written + [f"{name}=None" for name in more]
@@ -103,16 +112,14 @@ def more_keywords(op: Op) -> list[str]:
     """Keywords beyond the schema's: a varargs parameter by its name, and NumPy's names, such as `axis` for `dim`."""
     if not needs_arg_parser(op):
         return [p.name for p in op.params if p.kind == "varargs"]
-    return list(op.numpy_names)
+    return list(op.argument_names)
 
 
 def _non_kernel_keywords(op: Op) -> list[str]:
-    """The keywords that the kernel does not take; the hot path requires their absence. An argument by NumPy's name
-    leaves a tensor parameter unset, which the hot path checks anyway.
-    """
-    first = _SURPLUS[:1] if needs_arg_parser(op) else ()
-    given = [name for name in more_keywords(op) if name in ("axis", "keepdims")]
-    return [*first, *["out"] * op.has_out, *given]
+    """The keywords that the kernel does not take; the hot path requires their absence."""
+    if not needs_arg_parser(op):
+        return ["out"] * op.has_out
+    return ["surplus", *["out"] * op.has_out, *more_keywords(op)]
 
 
 def _presence_conditions(op: Op) -> list[str]:
@@ -130,7 +137,7 @@ def _write_varargs(source: Source, op: Op, name: str) -> None:
     given = f"{name}_"
     if op.varargs_required:
         source.comment("Nothing at all is a wrong call.")
-        others = [f" and {other} is None" for other, meaning in op.kwarg_aliases.items() if meaning == name]
+        others = [f" and {other} is None" for other, meaning in op.keyword_aliases.items() if meaning == name]
         with source.block(f"if {name} is None and not {given}{''.join(others)}:"):
             source.line(f"raise missing_argument_error({op.name}__op, {name!r})")
     source.comment(f"f(2, 3), f((2, 3)) and f({name}=(2, 3)) alike: one tuple.")
@@ -147,19 +154,19 @@ def _write_varargs(source: Source, op: Op, name: str) -> None:
 
 def _aliased_required_params(op: Op) -> list[str]:
     """The required arguments that have an alias."""
-    return [p.name for p in op.params if p.default is EMPTY and p.name in op.kwarg_aliases.values()]
+    return [p.name for p in op.params if p.default is EMPTY and p.name in op.keyword_aliases.values()]
 
 
 def _write_alias_call(source: Source, op: Op) -> None:
     """The Array API's keywords: the call once more, under PyTorch's."""
-    tests = [f"{name} is not None" for name in op.kwarg_aliases]
+    tests = [f"{name} is not None" for name in op.keyword_aliases]
     if _aliased_required_params(op) and not needs_arg_parser(op):
         tests += [f"{p.name} is ABSENT" for p in op.params if p.default is EMPTY]
     source.comment("Other libraries' names of arguments.")
     with source.block(f"if {' or '.join(tests)}:"):
-        names = [p.name for p in op.params] + ["out"] * op.has_out + [*op.numpy_names] * needs_arg_parser(op)
+        names = [p.name for p in op.params] + ["out"] * op.has_out + more_keywords(op) * needs_arg_parser(op)
         given = Listing("{", [f"'{name}': {name}" for name in names], "}")
-        also = Listing("{", [f"'{name}': {name}" for name in op.kwarg_aliases], "}")
+        also = Listing("{", [f"'{name}': {name}" for name in op.keyword_aliases], "}")
         source.write(Listing("return call_with_aliases(", [f"{op.name}__op", f"{op.name}__function", given, also]))
 
 
@@ -175,7 +182,7 @@ def _write_slow_path(source: Source, op: Op, function: str) -> None:
         Listing("{", keywords, "}"),
     ]
     if needs_arg_parser(op):
-        arguments.append(tuple_literal([*_SURPLUS, *more_keywords(op)]))
+        arguments.append(tuple_literal([*surplus_names(op), *more_keywords(op)]))
     source.comment("Everything else takes the general path, which does the same for any arguments.")
     source.write(Listing(f"return {function}(", arguments))
 
@@ -251,6 +258,7 @@ def _guard_comment(subject: str, free: Sequence[str], unset: Sequence[str]) -> s
 def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequence[str]) -> None:
     """An op that is written in other ops: its parts have hot paths, and record themselves."""
     first = op.params[0] if op.params else None
+    required: list[str] = []
     subject, tests = "", list(free)
     if first is not None and first.is_tensor:
         if first.kind not in ("tensor", "number"):
@@ -259,6 +267,9 @@ def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequenc
         named = " and ".join(f"`{name}`" for name in required) if len(required) < 3 else f"all {len(required)}"
         subject = f"{named} {_plain_tensor_comment(len(required))}"
         tests += map(plain_tensor_test, required)
+        others = [p.name for p in op.tensor_params if p.name not in required]
+        if others:
+            tests.append(f"(not OVERRIDES or find_torch_function_override(({', '.join(others)},)) is None)")
     several = next((p.name for p in op.params if p.kind == "varargs" and p.name in TENSOR_VARARGS), None)
     if several is not None:
         subject = f"no class of `{several}` has a say"
@@ -270,8 +281,44 @@ def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequenc
         source.comment("The op is written in other ops, which record themselves.")
         with source.block("try:"):
             taken = [p.name for p in op.params if p.name not in op.creation_options]
-            source.write(Listing(f"return {op.name}__composite(", ["F", *taken]))
+            if op.node_name:
+                source.line("start_ = next(SEQUENCE)")
+                source.write(Listing(f"result_ = {op.name}__composite(", ["F", *taken]))
+                _write_shown_node(source, op, required)
+            else:
+                source.write(Listing(f"return {op.name}__composite(", ["F", *taken]))
         write_error(source, op, "translate_composite_error", Listing("[", [p.name for p in op.params], "]"))
+
+
+def _write_shown_node(source: Source, op: Op, required: Sequence[str]) -> None:
+    """Let the result of a composite show the nodes that PyTorch has: those of `node_names.py`. `required` are plain
+    tensors.
+    """
+    edges: list[Piece] = []
+    facts: list[Piece] = []
+    for p in op.params:
+        if p.name in required:
+            edges.append(f"None if {p.name}._tl_node is None else gradient_edge({p.name})")
+            facts.append(f"({p.name}._tl_array.shape, {p.name}.dtype)")
+        elif p.is_tensor or p.default is None:
+            edges.append(f"None if {p.name} is None else edges_of({p.name})")
+            facts.append(f"None if {p.name} is None else facts_of({p.name})")
+        else:
+            facts.append(p.name)
+    # An argument that is declared as no tensor, and may be one, takes the general path.
+    simple = op.name[-1] != "_" and all(p.is_tensor or type(p.default) in _LITERALS for p in op.params)
+    source.comment("Its result shows the nodes that PyTorch has.")
+    with source.block("if result_.__class__ is Tensor:"):
+        source.line("node_ = result_._tl_node")
+        with source.block("if node_ is None:"):
+            source.line("return result_")
+        if simple:
+            with source.block("if node_.__class__ is Node and node_._seq > start_:"):
+                known = tuple_literal(facts) if callable(op.node_name) else "None"
+                source.write(Listing("node_._shown = (", [f"{op.name}__op", tuple_literal(edges), known, "0", "0"]))
+                source.line("return result_")
+    values = Listing("[", [p.name for p in op.params], "]")
+    source.write(Listing("return show_composite(", [f"{op.name}__op", "start_", "result_", values]))
 
 
 def _write_for_list(source: Source, op: Op, free: Sequence[str], unset: Sequence[str]) -> None:
@@ -428,7 +475,11 @@ def _write_operands(source: Source, op: Op, dunder: str, tensor: str, other: str
     with source.block(f"if not isinstance({tensor}, Tensor):"):
         source.line(f"raise wrong_self_error({dunder!r}, {tensor})")
     source.comment("Python asks the other operand's class where the op does not take it.")
-    with source.block(f"if {other}.__class__ not in OPERANDS and not is_operand({other}):"):
+    takes = "is_matmul_operand" if dunder == "__matmul__" else "is_operand"
+    with source.block(f"if {other}.__class__ not in OPERANDS and not {takes}({other}):"):
         foreign = f"matmul_foreign({tensor}, {other})" if dunder == "__matmul__" else "NotImplemented"
         source.line(f"return {foreign}")
-    source.line(f"return {op.name}__function({', '.join(p.name for p in op.params[:2])})")
+    called = f"{op.name}__function({', '.join(p.name for p in op.params[:2])})"
+    source.line(
+        f"return mark_reflected({called})" if dunder[2] == "r" and tensor != op.params[0].name else f"return {called}"
+    )

@@ -106,7 +106,7 @@ def _clone_rule(level, op, values):
     x, order = batch_dim_first(values[0]), values[1]
     if order not in (None, contiguous_format, preserve_format):
         if op.name == "contiguous":
-            values[0].is_contiguous(order)  # raises for an invalid memory format
+            values[0].is_contiguous(memory_format=order)  # raises for an invalid memory format
         raise RuntimeError(_FORMATS.format(op.name, order))
     return level.wrap(run_below_level(op, [x, *values[1:]]))
 

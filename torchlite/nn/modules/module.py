@@ -1173,7 +1173,6 @@ def _set_buffer(module, name, value, buffers):
     if not isinstance(value, Buffer):
         buffers[name] = _run_registration_hooks(_global_buffer_registration_hooks, module, name, value)
         return
-    _remove_from_registries(module, name, "_parameters", "_modules")
     if "persistent" in inspect.signature(module.register_buffer).parameters:
         module.register_buffer(name, value, value.persistent)
     elif value.persistent:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
-
-import numpy as np
 
 from ..errors import OnnxExporterError
 from .graph_builder import OnnxGraphBuilder, WriterValue, translates
@@ -57,22 +54,17 @@ def _repeat_heads(w: OnnxGraphBuilder, x: WriterValue, times: int) -> WriterValu
     return WriterValue(name, x.dtype, (*x.sizes[:-3], heads if isinstance(heads, int) else None, *x.sizes[-2:]))
 
 
-def _scaled_dot_product(*names: str) -> None:
-    @translates(*names)
-    def write(
-        w: OnnxGraphBuilder,
-        q: WriterValue,
-        k: WriterValue,
-        v: WriterValue,
-        *rest: Any,
-        scale: float | None = None,
-        **options: Any,
-    ) -> list[str]:
-        mask = rest[0] if rest and isinstance(rest[0], WriterValue) else options.get("attn_mask")
-        flags = [item for item in rest if isinstance(item, bool)]
-        causal = flags[-1] if flags else options.get("is_causal", False)
-        nothing = w.constant(np.zeros(0), q.dtype)
-        return [attention(w, q, k, v, mask, 0.0, bool(causal), scale=scale), nothing]
+@translates("aten._scaled_dot_product_flash_attention_for_cpu")
+def flash_attention(
+    w: OnnxGraphBuilder, q: WriterValue, k: WriterValue, v: WriterValue, dropout_p: float = 0.0,
+    is_causal: bool = False, *, attn_mask: WriterValue | None = None, scale: float | None = None,
+) -> list[str | None]:  # fmt: skip
+    return [attention(w, q, k, v, attn_mask, dropout_p, is_causal, scale=scale), None]
 
 
-_scaled_dot_product("aten._scaled_dot_product_flash_attention_for_cpu", "aten._scaled_dot_product_attention_math")
+@translates("aten._scaled_dot_product_attention_math")
+def attention_math(
+    w: OnnxGraphBuilder, q: WriterValue, k: WriterValue, v: WriterValue, attn_mask: WriterValue | None = None,
+    dropout_p: float = 0.0, is_causal: bool = False, *, scale: float | None = None, enable_gqa: bool = False,
+) -> list[str | None]:  # fmt: skip
+    return [attention(w, q, k, v, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa), None]

@@ -69,11 +69,19 @@ def _add_conv_transpose(
     rank = weight.ndim - 2
     alone = x.ndim == rank + 1
     value = w.unsqueeze(x, 0) if alone else x
+    begins, more, steps = (_repeat_value(v, rank) for v in (padding, output_padding, stride))
+    # Runtimes refuse an output padding as large as the stride: rows of zeros at the end make as many results.
+    extra = [-(-b // s) if b >= s else 0 for b, s in zip(more, steps, strict=True)]
+    if any(extra):
+        value = w.op("Pad", value, w.ints([0] * (rank + 4) + extra), w.constant(0, x.dtype), mode="constant")
     out = w.op(
-        "ConvTranspose", value, weight, bias, kernel_shape=list(weight.sizes[2:]), strides=_repeat_value(stride, rank),
-        pads=_repeat_value(padding, rank) * 2, output_padding=_repeat_value(output_padding, rank), group=groups,
+        "ConvTranspose", value, weight, bias, kernel_shape=list(weight.sizes[2:]), strides=steps, pads=begins * 2,
+        output_padding=[0 if e else b for b, e in zip(more, extra, strict=True)], group=groups,
         dilations=_repeat_value(dilation, rank),
     )  # fmt: skip
+    for i, e in enumerate(extra):
+        if e * steps[i] > more[i] and e:
+            out = w.slice(out, 2 + i, 0, more[i] - e * steps[i])
     return w.squeeze(out, 0) if alone else out
 
 
@@ -130,6 +138,53 @@ def _add_max_pool(
     return w.squeeze(out, 0) if alone else out
 
 
+def _add_average_pool(
+    w: OnnxGraphBuilder, x: WriterValue, rank: int, kernel: Any, stride: Any, padding: Any, ceil_mode: bool,
+    count_include_pad: bool, divisor: int | None,
+) -> str:  # fmt: skip
+    value, alone = _with_batch(w, x, rank)
+    sizes, steps, pads = (_repeat_value(v, rank) for v in (kernel, stride, padding))
+    if divisor is None and not ceil_mode:
+        out = w.op(
+            "AveragePool", value, kernel_shape=sizes, strides=steps, pads=pads * 2,
+            count_include_pad=int(count_include_pad),
+        )  # fmt: skip
+        return w.squeeze(out, 0) if alone else out
+    # Runtimes count windows over the edge in different ways: divide sums by counts that are known.
+    ends, counts = _window_counts(x, rank, sizes, steps, pads, ceil_mode, count_include_pad, divisor is None)
+    channels = x.sizes[x.ndim - rank - 1]
+    if channels is None:
+        raise OnnxExporterError("avg_pool: channels of no fixed number")
+    ones = w.constant(np.ones((channels, 1, *sizes)), x.dtype)
+    total = w.op("Conv", value, ones, group=channels, kernel_shape=sizes, strides=steps, pads=[*pads, *ends])
+    out = w.op("Div", total, w.constant(counts if divisor is None else divisor, x.dtype))
+    return w.squeeze(out, 0) if alone else out
+
+
+def _window_counts(
+    x: WriterValue, rank: int, sizes: list[int], steps: list[int], pads: list[int], ceil_mode: bool, padded: bool,
+    counted: bool,
+) -> tuple[list[int], Any]:  # fmt: skip
+    """Return the padding at the ends that makes all windows whole, and each window's number of elements."""
+    ends, counts = [], np.ones((), np.int64)
+    for n, k, step, pad in zip(x.sizes[x.ndim - rank :], sizes, steps, pads, strict=True):
+        if n is None:
+            if ceil_mode or counted:
+                raise OnnxExporterError("avg_pool: windows over the edge of images of no fixed size")
+            ends.append(pad)
+            continue
+        rest = n + 2 * pad - k
+        many = (-(-rest // step) if ceil_mode else rest // step) + 1
+        if ceil_mode and (many - 1) * step >= n + pad:  # the last window begins in the image or the padding before it
+            many -= 1
+        ends.append(max((many - 1) * step + k - n - pad, 0))
+        begins = np.arange(many) * step - pad
+        low, high = (-pad, n + pad) if padded else (0, n)
+        count = np.minimum(begins + k, high) - np.maximum(begins, low)
+        counts = counts[..., None] * count
+    return ends, counts
+
+
 def _register_pools(rank: int) -> None:
     @translates(f"aten.max_pool{rank}d")
     def max_pool(
@@ -160,15 +215,9 @@ def _register_pools(rank: int) -> None:
         w: OnnxGraphBuilder, x: WriterValue, kernel: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False,
         count_include_pad: bool = True, divisor_override: int | None = None,
     ) -> str:  # fmt: skip
-        value, alone = _with_batch(w, x, rank)
-        size = _repeat_value(kernel, rank)
-        out = w.op(
-            "AveragePool", value, kernel_shape=size, strides=_repeat_value(stride or kernel, rank),
-            pads=_repeat_value(padding, rank) * 2, ceil_mode=int(ceil_mode), count_include_pad=int(count_include_pad),
-        )  # fmt: skip
-        if divisor_override is not None:
-            out = w.op("Mul", out, w.constant(math.prod(size) / divisor_override, x.dtype))
-        return w.squeeze(out, 0) if alone else out
+        return _add_average_pool(
+            w, x, rank, kernel, stride or kernel, padding, ceil_mode, count_include_pad, divisor_override
+        )
 
     @translates(f"aten.adaptive_avg_pool{rank}d", f"aten._adaptive_avg_pool{rank}d")
     def adaptive_avg_pool(w: OnnxGraphBuilder, x: WriterValue, size: Any) -> str:

@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .._element_types import NUMBERS
 from .graph_builder import OnnxGraphBuilder, WriterValue, dtype_name, promoted_type, translates
 
-_SAME = {
-    "abs": "Abs", "ceil": "Ceil", "floor": "Floor", "neg": "Neg", "relu": "Relu", "round": "Round", "sign": "Sign",
-    "sgn": "Sign", "hardswish": "HardSwish",
-}  # fmt: skip
+_SAME = {"neg": "Neg", "relu": "Relu", "sign": "Sign", "sgn": "Sign", "hardswish": "HardSwish"}
+# Ops that change floats only.
+_ROUNDING = {"ceil": "Ceil", "floor": "Floor", "round": "Round"}
 # Ops that convert integers to floats.
 _FLOATS = {
     "acos": "Acos", "acosh": "Acosh", "asin": "Asin", "asinh": "Asinh", "atan": "Atan", "atanh": "Atanh",
@@ -30,7 +28,7 @@ def to_float_type(w: OnnxGraphBuilder, x: WriterValue) -> Any:
 
 
 def _register_same_op(kind: str, floats: bool) -> Callable:
-    def write(w: OnnxGraphBuilder, x: WriterValue, *rest: Any, **options: Any) -> str:
+    def write(w: OnnxGraphBuilder, x: WriterValue) -> str:
         return w.op(kind, to_float_type(w, x) if floats else x)
 
     return write
@@ -40,6 +38,27 @@ for _name, _kind in _SAME.items():
     translates(f"aten.{_name}")(_register_same_op(_kind, False))
 for _name, _kind in _FLOATS.items():
     translates(f"aten.{_name}")(_register_same_op(_kind, True))
+
+
+def _register_rounding(kind: str) -> Callable:
+    def write(w: OnnxGraphBuilder, x: WriterValue) -> str:
+        return w.op(kind, x) if x.is_float else w.op("Identity", x)
+
+    return write
+
+
+for _name, _kind in _ROUNDING.items():
+    translates(f"aten.{_name}")(_register_rounding(_kind))
+
+
+@translates("aten.round.decimals")
+def round_decimals(w: OnnxGraphBuilder, x: WriterValue, *, decimals: int = 0) -> str:
+    """Round `x * 10**decimals`; a negative power divides, as it is no float."""
+    if not decimals:
+        return w.op("Round", x)
+    there, back = ("Mul", "Div") if decimals > 0 else ("Div", "Mul")
+    factor = w.constant(10.0 ** abs(decimals), x.dtype)
+    return w.op(back, w.op("Round", w.op(there, x, factor)), factor)
 
 
 def to_common_type(w: OnnxGraphBuilder, *values: Any, dtype: str | None = None) -> tuple[list[Any], str]:
@@ -101,7 +120,11 @@ def div(w: OnnxGraphBuilder, x: Any, y: Any, *, rounding_mode: str | None = None
 
 def _floor_divide(w: OnnxGraphBuilder, a: str, b: str, dtype: str) -> str:
     if dtype.startswith(("float", "bfloat")):
-        return w.op("Floor", w.op("Div", a, b))
+        # By the exact remainder: a quotient just below an integer must not round to it.
+        rest = _float_remainder(w, a, b, dtype)
+        quotient = w.op("Round", w.op("Div", w.op("Sub", a, rest), b))
+        plain = w.op("Or", w.op("Equal", b, w.constant(0, dtype)), w.op("IsInf", a))
+        return w.op("Where", plain, w.op("Div", a, b), quotient)
     # ONNX division of integers truncates; subtract the remainder with the divisor's sign first.
     return w.op("Div", w.op("Sub", a, w.op("Mod", a, b)), b)
 
@@ -117,7 +140,16 @@ def remainder(w: OnnxGraphBuilder, x: Any, y: Any) -> str:
     (a, b), dtype = to_common_type(w, x, y)
     if not dtype.startswith(("float", "bfloat")):
         return w.op("Mod", a, b)
-    return w.op("Sub", a, w.op("Mul", w.op("Floor", w.op("Div", a, b)), b))
+    return _float_remainder(w, a, b, dtype)
+
+
+def _float_remainder(w: OnnxGraphBuilder, a: str, b: str, dtype: str) -> str:
+    """Return the remainder with the divisor's sign, of the exact one with the dividend's."""
+    zero = w.constant(0, dtype)
+    rest = w.op("Mod", a, b, fmod=1)
+    apart = w.op("Xor", w.op("Less", rest, zero), w.op("Less", b, zero))
+    turned = w.op("And", apart, w.op("Not", w.op("Equal", rest, zero)))
+    return w.op("Where", turned, w.op("Add", rest, b), rest)
 
 
 @translates("aten.fmod")
@@ -194,14 +226,30 @@ def bitwise_not(w: OnnxGraphBuilder, x: WriterValue) -> str:
     return w.op("Not" if x.dtype == "bool" else "BitwiseNot", x)
 
 
-@translates("aten.maximum", "aten.max.other", "aten.fmax")
-def maximum(w: OnnxGraphBuilder, x: Any, y: Any) -> str:
-    return w.op("Max", *to_common_type(w, x, y)[0])
+def _register_extreme(kind: str, logical: str, *names: str) -> None:
+    @translates(*names)
+    def write(w: OnnxGraphBuilder, x: Any, y: Any) -> str:
+        (a, b), dtype = to_common_type(w, x, y)
+        return w.op(logical if dtype == "bool" else kind, a, b)
 
 
-@translates("aten.minimum", "aten.min.other", "aten.fmin", "math.min")
-def minimum(w: OnnxGraphBuilder, x: Any, y: Any) -> str:
-    return w.op("Min", *to_common_type(w, x, y)[0])
+_register_extreme("Max", "Or", "aten.maximum", "aten.max.other")
+_register_extreme("Min", "And", "aten.minimum", "aten.min.other", "math.min")
+
+
+def _register_extreme_of_numbers(kind: str, logical: str, name: str) -> None:
+    @translates(name)
+    def write(w: OnnxGraphBuilder, x: Any, y: Any) -> str:
+        """Take the other one where one is NaN."""
+        (a, b), dtype = to_common_type(w, x, y)
+        out = w.op(logical if dtype == "bool" else kind, a, b)
+        if not dtype.startswith(("float", "bfloat")):
+            return out
+        return w.op("Where", w.op("IsNaN", a), b, w.op("Where", w.op("IsNaN", b), a, out))
+
+
+_register_extreme_of_numbers("Max", "Or", "aten.fmax")
+_register_extreme_of_numbers("Min", "And", "aten.fmin")
 
 
 @translates("aten.where")
@@ -378,14 +426,27 @@ def exp2(w: OnnxGraphBuilder, x: WriterValue) -> str:
 
 @translates("aten.log1p")
 def log1p(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    """log(u) * x / (u - 1) with u = 1 + x, which has the digits of small x."""
     value = to_float_type(w, x)
-    return w.op("Log", w.op("Add", value, w.constant(1, value.dtype)))
+    one = w.constant(1, value.dtype)
+    moved = w.op("Add", value, one)
+    plain = w.op("Log", moved)
+    exact = w.op("Mul", plain, w.op("Div", value, w.op("Sub", moved, one)))
+    few = w.op("Less", w.op("Abs", value), w.constant(0.5, value.dtype))
+    out = w.op("Where", few, exact, plain)
+    return w.op("Where", w.op("Equal", moved, one), value, out)
 
 
 @translates("aten.expm1")
 def expm1(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    """(u - 1) * x / log(u) with u = exp(x), which has the digits of small x."""
     value = to_float_type(w, x)
-    return w.op("Sub", w.op("Exp", value), w.constant(1, value.dtype))
+    power = w.op("Exp", value)
+    plain = w.op("Sub", power, w.constant(1, value.dtype))
+    exact = w.op("Mul", plain, w.op("Div", value, w.op("Log", power)))
+    few = w.op("Less", w.op("Abs", value), w.constant(0.5, value.dtype))
+    out = w.op("Where", few, exact, plain)
+    return w.op("Where", w.op("Equal", power, w.constant(1, value.dtype)), value, out)
 
 
 @translates("aten.trunc", "aten.fix")
@@ -405,11 +466,19 @@ def lerp(w: OnnxGraphBuilder, x: WriterValue, end: WriterValue, weight: Any) -> 
 
 @translates("aten.atan2")
 def atan2(w: OnnxGraphBuilder, y: WriterValue, x: WriterValue) -> str:
+    """The angle of (x, y), with the quadrant by signs: two zeros count as (1, 0), two infinities as (1, 1)."""
     (a, b), dtype = to_common_type(w, y, x)
-    zero, pi = w.constant(0, dtype), w.constant(math.pi, dtype)
-    plain = w.op("Atan", w.op("Div", a, b))
-    below = w.op("Where", w.op("Less", a, zero), w.op("Sub", plain, pi), w.op("Add", plain, pi))
-    return w.op("Where", w.op("Less", b, zero), below, plain)
+    if not dtype.startswith(("float", "bfloat")):
+        a, b, dtype = w.cast(a, "float32", dtype), w.cast(b, "float32", dtype), "float32"
+    zero, one, pi = w.constant(0, dtype), w.constant(1, dtype), w.constant(math.pi, dtype)
+    a_down, b_down = (w.op("Or", w.op("Less", v, zero), w.op("Less", w.op("Reciprocal", v), zero)) for v in (a, b))
+    both_zero = w.op("And", w.op("Equal", a, zero), w.op("Equal", b, zero))
+    both_infinite = w.op("And", w.op("IsInf", a), w.op("IsInf", b))
+    a_plain = w.op("Where", both_infinite, w.op("Sign", a), a)
+    b_plain = w.op("Where", both_infinite, w.op("Sign", b), w.op("Where", both_zero, one, b))
+    plain = w.op("Atan", w.op("Div", a_plain, b_plain))
+    turned = w.op("Where", a_down, w.op("Sub", plain, pi), w.op("Add", plain, pi))
+    return w.op("Where", b_down, turned, plain)
 
 
 @translates("aten.addcmul")
@@ -432,6 +501,111 @@ def isnan(w: OnnxGraphBuilder, x: WriterValue) -> str:
 @translates("aten.isinf")
 def isinf(w: OnnxGraphBuilder, x: WriterValue) -> str:
     return w.op("IsInf", to_float_type(w, x))
+
+
+@translates("aten.isposinf")
+def isposinf(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    return w.op("IsInf", to_float_type(w, x), detect_negative=0)
+
+
+@translates("aten.isneginf")
+def isneginf(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    return w.op("IsInf", to_float_type(w, x), detect_positive=0)
+
+
+@translates("aten.isreal")
+def isreal(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    return w.op("Expand", w.constant(True, "bool"), w.shape(x))
+
+
+@translates("aten.isclose")
+def isclose(
+    w: OnnxGraphBuilder, x: WriterValue, y: WriterValue, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> str:
+    (a, b), dtype = to_common_type(w, x, y)
+    same = w.op("Equal", a, b)
+    if not dtype.startswith(("float", "bfloat")):
+        if dtype == "bool" or not rtol and not atol:
+            return same
+        a, b, dtype = w.cast(a, "float64", dtype), w.cast(b, "float64", dtype), "float64"
+    apart = w.op("Abs", w.op("Sub", a, b))
+    most = w.op("Add", w.op("Mul", w.op("Abs", b), w.constant(rtol, dtype)), w.constant(atol, dtype))
+    near = w.op("And", w.op("LessOrEqual", apart, most), w.op("Not", w.op("IsInf", apart)))
+    found = w.op("Or", same, near)
+    return w.op("Or", found, w.op("And", w.op("IsNaN", a), w.op("IsNaN", b))) if equal_nan else found
+
+
+@translates("aten.erfc")
+def erfc(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    value = to_float_type(w, x)
+    return w.op("Sub", w.constant(1, value.dtype), w.op("Erf", value))
+
+
+@translates("aten.special_ndtr")
+def ndtr(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    value = to_float_type(w, x)
+    half = w.constant(0.5, value.dtype)
+    inner = w.op("Erf", w.op("Mul", value, w.constant(math.sqrt(0.5), value.dtype)))
+    return w.op("Add", half, w.op("Mul", half, inner))
+
+
+@translates("aten.hypot")
+def hypot(w: OnnxGraphBuilder, x: WriterValue, y: WriterValue) -> str:
+    """The larger one times sqrt(1 + ratio**2), which neither overflows nor underflows."""
+    (a, b), dtype = to_common_type(w, x, y)
+    a, b = w.op("Abs", a), w.op("Abs", b)
+    most, least = w.op("Max", a, b), w.op("Min", a, b)
+    ratio = w.op("Div", least, most)
+    plain = w.op("Mul", most, w.op("Sqrt", w.op("Add", w.op("Mul", ratio, ratio), w.constant(1, dtype))))
+    edge = w.op("Or", w.op("Equal", most, w.constant(0, dtype)), w.op("IsInf", most))
+    return w.op("Where", edge, most, plain)
+
+
+@translates("aten.ldexp")
+def ldexp(w: OnnxGraphBuilder, x: WriterValue, y: WriterValue) -> str:
+    a, b = to_float_type(w, x), to_float_type(w, y)
+    return w.op("Mul", a, w.op("Pow", w.constant(2, a.dtype), w.cast(b, a.dtype)))
+
+
+@translates("aten.signbit")
+def signbit(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    zero = w.constant(0, x.dtype)
+    if x.dtype in ("bool", "uint8"):
+        return w.op("Expand", w.constant(False, "bool"), w.shape(x))
+    below = w.op("Less", x, zero)
+    return w.op("Or", below, w.op("Less", w.op("Reciprocal", x), zero)) if x.is_float else below
+
+
+@translates("aten.copysign")
+def copysign(w: OnnxGraphBuilder, x: WriterValue, y: Any) -> str:
+    (a, b), dtype = to_common_type(w, x, y)
+    if not dtype.startswith(("float", "bfloat")):
+        a, b, dtype = w.cast(a, "float32", dtype), w.cast(b, "float32", dtype), "float32"
+    zero, size = w.constant(0, dtype), w.op("Abs", a)
+    negative = w.op("Or", w.op("Less", b, zero), w.op("Less", w.op("Reciprocal", b), zero))
+    return w.op("Where", negative, w.op("Neg", size), size)
+
+
+def _register_shift(name: str, left: bool) -> None:
+    @translates(f"aten.bitwise_{name}_shift", f"aten.__{name[0]}shift__", f"_operator.{name[0]}shift")
+    def shift(w: OnnxGraphBuilder, x: Any, y: Any) -> str:
+        """Multiply by a power of two, or divide and round down. Shifts of no bit of the type give what is left."""
+        (a, b), dtype = to_common_type(w, x, y)
+        bits = int(dtype.strip("uint"))
+        wide, count = w.cast(a, "int64", dtype), w.cast(b, "int64", dtype)
+        powers = w.constant([1 << i for i in range(63)], "int64")
+        zero = w.constant(0, "int64")
+        fits = w.op("And", w.op("GreaterOrEqual", count, zero), w.op("Less", count, w.constant(min(bits, 63), "int64")))
+        power = w.op("Gather", powers, w.op("Where", fits, count, zero))
+        if left:
+            return w.cast(w.op("Where", fits, w.op("Mul", wide, power), zero), dtype, "int64")
+        down = w.op("Div", w.op("Sub", wide, w.op("Mod", wide, power)), power)
+        beyond = w.op("Where", w.op("Less", wide, zero), w.constant(-1, "int64"), zero)
+        return w.cast(w.op("Where", fits, down, beyond), dtype, "int64")
+
+
+_register_shift("left", True)
+_register_shift("right", False)
 
 
 @translates("aten.isfinite")
@@ -460,26 +634,29 @@ def nan_to_num(
 
 
 _IDENTITY_OPS = (
-    "aten.alias aten.clone aten.contiguous aten.detach aten.detach_ aten.lift_fresh_copy aten.lift_fresh aten.lift "
-    "aten.alias_copy aten.feature_dropout aten.alpha_dropout aten.positive aten.resolve_conj aten.resolve_neg "
-    "aten.feature_alpha_dropout aten.view_as_real_copy"
+    "aten.alias aten.clone aten.contiguous aten.detach aten.detach_ aten.detach_copy aten.lift_fresh_copy "
+    "aten.lift_fresh aten.lift aten.alias_copy aten.positive aten.resolve_conj aten.resolve_neg"
 ).split()
 
 
 @translates(*_IDENTITY_OPS)
-def identity(w: OnnxGraphBuilder, x: WriterValue, *rest: Any, **options: Any) -> str:
+def identity(w: OnnxGraphBuilder, x: WriterValue) -> str:
     return x.name
 
 
-@translates("aten.to", "aten._to_copy", "aten.type_as")
-def to(w: OnnxGraphBuilder, x: WriterValue, *rest: Any, **options: Any) -> str:
-    wanted = options.get("dtype")
-    for item in rest:
-        if isinstance(item, WriterValue):
-            return w.cast(x, item.dtype)
-        if dtype_name(item) in NUMBERS:
-            wanted = item
-    return x.name if wanted is None else w.cast(x, dtype_name(wanted))
+@translates("aten.to.dtype", "aten._to_copy", "aten.to.dtype_layout")
+def to(w: OnnxGraphBuilder, x: WriterValue, dtype: Any = None) -> str:
+    return x.name if dtype is None else w.cast(x, dtype_name(dtype))
+
+
+@translates("aten.to.device")
+def to_device(w: OnnxGraphBuilder, x: WriterValue, _device: Any, dtype: Any = None) -> str:
+    return to(w, x, dtype)
+
+
+@translates("aten.to.other", "aten.type_as")
+def type_as(w: OnnxGraphBuilder, x: WriterValue, other: WriterValue) -> str:
+    return w.cast(x, other.dtype)
 
 
 @translates("prims.convert_element_type")
@@ -493,7 +670,7 @@ def to_float(w: OnnxGraphBuilder, x: WriterValue) -> str:
 
 
 @translates("aten.copy", "aten.copy_")
-def copy(w: OnnxGraphBuilder, x: WriterValue, source: Any, *rest: Any) -> str:
+def copy(w: OnnxGraphBuilder, x: WriterValue, source: Any) -> str:
     value = w.cast(source, x.dtype)
     same = isinstance(source, WriterValue) and source.sizes == x.sizes and None not in x.sizes
     return value if same else w.op("Expand", value, w.shape(x))

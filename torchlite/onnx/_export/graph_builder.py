@@ -10,6 +10,7 @@ import numpy as np
 
 from .._element_types import NUMBERS
 from .._protobuf import Message
+from ..errors import OnnxExporterError
 
 _KINDS = {"float": 1, "int": 2, "string": 3, "tensor": 4, "graph": 5, "floats": 6, "ints": 7, "strings": 8}
 _RANK = {"bool": 0, "uint8": 1, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5, "bfloat16": 5,
@@ -18,11 +19,12 @@ LAST = (1 << 63) - 1
 
 
 class WriterValue(NamedTuple):
-    """Value of the graph: name, element type name, and sizes (None if dynamic)."""
+    """Value of the graph: name, element type name, sizes (None if dynamic), and whether PyTorch's is contiguous."""
 
     name: str
     dtype: str
     sizes: tuple[int | None, ...]
+    dense: bool = True
 
     @property
     def ndim(self) -> int:
@@ -85,6 +87,14 @@ class InputList(list):
     """Inputs that a rule of `OLDER` leaves to the original node."""
 
 
+# Ops of ONNX that take floats only.
+FLOATS_ONLY = frozenset(
+    "Acos Acosh Asin Asinh Atan Atanh AveragePool BatchNormalization Ceil Celu Conv ConvTranspose Cos Cosh Elu Exp "
+    "Floor Gelu GlobalAveragePool GridSample GroupNormalization HardSigmoid HardSwish InstanceNormalization IsInf "
+    "LayerNormalization LeakyRelu Log LogSoftmax LpPool LSTM GRU RNN MaxPool Mish NegativeLogLikelihoodLoss Reciprocal "
+    "Round Selu Sigmoid Sin Sinh Softmax SoftmaxCrossEntropyLoss Softplus Softsign Sqrt Tan Tanh".split()
+)
+
 # By node kind: the version from which on it keeps its form, and the rule for older ones (`downgrade_opset`).
 OLDER: dict[str, tuple[int, Callable]] = {}
 
@@ -144,12 +154,14 @@ class OnnxGraphBuilder:
 
     def node(self, kind: str, inputs: Sequence[Any], outputs: int, attributes: dict[str, Any], domain: str = "") -> Any:
         """Add a node without downgrade."""
+        if kind in FLOATS_ONLY and isinstance(inputs[0], WriterValue) and not inputs[0].is_float:
+            raise OnnxExporterError(f"ONNX's {kind} takes floating-point numbers, but the value is {inputs[0].dtype}")
         names = [self.name(f"{self.where or kind.lower()}_{kind.lower()}") for _ in range(outputs)]
         given = ["" if value is None else self.put(value) for value in inputs]
         while given and not given[-1]:
             given.pop()
         fields: dict[str, Any] = {
-            "input": given, "output": names, "name": f"node_{names[0]}", "op_type": kind,
+            "input": given, "output": list(names), "name": f"node_{names[0]}", "op_type": kind,
             "attribute": [make_attribute(n, v) for n, v in attributes.items() if v is not None],
         }  # fmt: skip
         if domain:
@@ -222,14 +234,21 @@ class OnnxGraphBuilder:
 
 
 _TABLE: dict[str, Callable] = {}
+COMPLEX: set[Callable] = set()  # rules of complex numbers
+# The type of the parts of complex numbers. ONNX has no ops for them: a value has the parts in a last dimension.
+REAL_PARTS = {"complex64": "float32", "complex128": "float64"}
 
 
-def translates(*names: str) -> Callable[[Callable], Callable]:
+def translates(*names: str, complex: bool = False) -> Callable[[Callable], Callable]:
     """Register a function as export rule of ATen ops. It takes the builder and the op's arguments, values as
-    `WriterValue`, and returns the name of the result or a list.
+    `WriterValue`, and returns the name of the result or a list, in which None stands for a result that is not written.
+    The rule's positional parameters are those of the op's schema in their order, others have their names. An argument
+    that it has no parameter for is an error (`arguments.py`). `complex`: the rule takes complex numbers.
     """
 
     def register(function: Callable) -> Callable:
+        if complex:
+            COMPLEX.add(function)
         for name in names:
             _TABLE[name] = function
         return function

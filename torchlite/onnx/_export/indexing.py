@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import OnnxExporterError
+from .elementwise import to_common_type
 from .graph_builder import LAST, OnnxGraphBuilder, WriterValue, translates
 from .reductions import reduce_with
 
 
 @translates("aten.embedding")
-def embedding(w: OnnxGraphBuilder, weight: WriterValue, indices: WriterValue, *rest: Any) -> str:
+def embedding(w: OnnxGraphBuilder, weight: WriterValue, indices: WriterValue, _padding_idx: int = -1) -> str:
+    """Gather rows; the padding's row differs from others in backward alone."""
     return w.op("Gather", weight, indices)
 
 
@@ -24,14 +26,25 @@ def index_select(w: OnnxGraphBuilder, x: WriterValue, dim: int, index: WriterVal
 
 @translates("aten.gather")
 def gather(w: OnnxGraphBuilder, x: WriterValue, dim: int, index: WriterValue, *, sparse_grad: bool = False) -> str:
-    return w.op("GatherElements", x, index, axis=dim % max(x.ndim, 1))
+    if not x.ndim or not index.ndim:
+        places = w.reshape(index, [-1]) if not index.ndim else index
+        values = w.reshape(x, [-1]) if not x.ndim else x
+        return w.op("Reshape", w.op("GatherElements", values, places, axis=0), w.shape(index))
+    return w.op("GatherElements", x, index, axis=dim % x.ndim)
 
 
 @translates("aten.take_along_dim")
 def take_along_dim(w: OnnxGraphBuilder, x: WriterValue, index: WriterValue, dim: int | None = None) -> str:
     if dim is None:
         return w.op("GatherElements", w.reshape(x, [-1]), w.reshape(index, [-1]), axis=0)
-    return w.op("GatherElements", x, index, axis=dim % x.ndim)
+    axis, names = dim % x.ndim, []
+    for value in (x, index):  # both are broadcast in the other dimensions
+        sizes = [value.sizes[d] if d == axis else None if None in (a, b) else max(a, b) if a and b else 0
+                 for d, (a, b) in enumerate(zip(x.sizes, index.sizes, strict=True))]  # fmt: skip
+        if None in sizes and x.sizes != index.sizes:
+            raise OnnxExporterError("take_along_dim: values of no fixed size that may be broadcast")
+        names.append(value.name if tuple(sizes) == value.sizes else w.op("Expand", value, w.ints(sizes)))
+    return w.op("GatherElements", *names, axis=axis)
 
 
 @translates("aten.index", "aten._unsafe_index")
@@ -143,12 +156,18 @@ def scatter_reduce(
 ) -> str:
     kinds = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
     if reduce == "mean":
+        start: WriterValue = x
         if not include_self:
-            raise OnnxExporterError("scatter_reduce: a mean without what is there")
-        total = scatter(w, x, dim, index, src, reduce="add")
-        one = WriterValue(w.op("Expand", w.constant(1, x.dtype), w.shape(x)), x.dtype, x.sizes)
+            zeros = scatter(w, x, dim, index, 0)
+            start = WriterValue(zeros, x.dtype, x.sizes)
+        total = scatter(w, start, dim, index, src, reduce="add")
+        own = w.op("Expand", w.constant(int(include_self), x.dtype), w.shape(x))
         ones = WriterValue(w.op("Expand", w.constant(1, x.dtype), w.shape(index)), x.dtype, index.sizes)
-        return w.op("Div", total, scatter(w, one, dim, index, ones, reduce="add"))
+        count = scatter(w, WriterValue(own, x.dtype, x.sizes), dim, index, ones, reduce="add")
+        count = w.op("Max", count, w.constant(1, x.dtype))
+        if x.is_float:
+            return w.op("Div", total, count)
+        return w.op("Div", w.op("Sub", total, w.op("Mod", total, count)), count)
     base: Any = x
     if not include_self:
         info = np.finfo if x.is_float else np.iinfo
@@ -227,6 +246,8 @@ def one_hot(w: OnnxGraphBuilder, x: WriterValue, num_classes: int = -1) -> str:
 
 @translates("aten.nonzero")
 def nonzero(w: OnnxGraphBuilder, x: WriterValue) -> str:
+    if not x.ndim:
+        raise OnnxExporterError("nonzero: of a number, for which ONNX gives another shape")
     return w.permute(w.op("NonZero", x), [1, 0])
 
 
@@ -244,9 +265,36 @@ def masked_scatter(w: OnnxGraphBuilder, x: WriterValue, mask: WriterValue, sourc
     return w.op("ScatterND", x, places, part)
 
 
-@translates("aten.searchsorted", "aten.bucketize")
-def bucketize(w: OnnxGraphBuilder, x: WriterValue, bounds: WriterValue, *, right: bool = False, **options: Any) -> str:
-    values, edges = (x, bounds) if bounds.ndim == 1 else (bounds, x)
-    wide = w.unsqueeze(values, values.ndim)
-    below = w.op("GreaterOrEqual" if right else "Greater", wide, edges)
-    return reduce_with(w, "ReduceSum", w.cast(below, "int64", "bool"), [values.ndim], False)
+@translates("aten.searchsorted")
+def searchsorted(
+    w: OnnxGraphBuilder, edges: WriterValue, values: Any, *, out_int32: bool = False, right: bool = False,
+    side: str | None = None, sorter: WriterValue | None = None,
+) -> str:  # fmt: skip
+    """Count the edges below each value. NaN is above all others."""
+    if not isinstance(values, WriterValue):
+        values = WriterValue(w.constant(values, edges.dtype), edges.dtype, ())
+    if sorter is not None:
+        edges = WriterValue(w.op("GatherElements", edges, sorter, axis=edges.ndim - 1), edges.dtype, edges.sizes)
+    (low, wide), dtype = to_common_type(w, edges, values)
+    if edges.ndim > 1:  # one row of edges for each row of values
+        low = w.unsqueeze(low, edges.ndim - 1)
+    wide = w.unsqueeze(wide, values.ndim)
+    reached = right or side == "right"
+    if dtype.startswith(("float", "bfloat")):
+        # A value of NaN is above every edge but those of NaN; an edge of NaN is above every value but those of NaN.
+        below = w.op("Not", w.op("Less", wide, low) if reached else w.op("LessOrEqual", wide, low))
+        edge_nan, value_nan = w.op("IsNaN", low), w.op("IsNaN", wide)
+        among_nan = value_nan if reached else w.op("And", value_nan, w.op("Not", edge_nan))
+        plain = w.op("Not", w.op("Or", edge_nan, value_nan))
+        below = w.op("Or", among_nan, w.op("And", plain, below))
+    else:
+        below = w.op("GreaterOrEqual" if reached else "Greater", wide, low)
+    count = reduce_with(w, "ReduceSum", w.cast(below, "int64", "bool"), [values.ndim], False)
+    return w.cast(count, "int32", "int64") if out_int32 else count
+
+
+@translates("aten.bucketize")
+def bucketize(
+    w: OnnxGraphBuilder, values: Any, edges: WriterValue, *, out_int32: bool = False, right: bool = False
+) -> str:
+    return searchsorted(w, edges, values, out_int32=out_int32, right=right)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..errors import OnnxExporterError
 from .elementwise import to_common_type
 from .graph_builder import OnnxGraphBuilder, WriterValue, translates
 
 
-@translates("aten.matmul", "aten.mm", "aten.bmm", "aten.mv", "aten.dot", "aten.inner", "aten.linalg_matmul")
+@translates("aten.matmul", "aten.mm", "aten.bmm", "aten.mv", "aten.dot", "aten.linalg_matmul")
 def matmul(w: OnnxGraphBuilder, x: WriterValue, y: WriterValue) -> str:
     return w.op("MatMul", *to_common_type(w, x, y)[0])
 
@@ -49,6 +50,10 @@ def baddbmm(
 
 @translates("aten.einsum")
 def einsum(w: OnnxGraphBuilder, equation: str, tensors: Any, *, path: Any = None) -> str:
+    terms = equation.partition("->")[0].split(",")
+    wide = [x.ndim - len(t.replace("...", "").replace(" ", "")) for t, x in zip(terms, tensors, strict=True)]
+    if len({n for n, t in zip(wide, terms, strict=True) if "..." in t}) > 1:
+        raise OnnxExporterError("einsum: dots that stand for different numbers of dimensions")
     return w.op("Einsum", *tensors, equation=equation)
 
 

@@ -63,9 +63,8 @@ def batch_norm_no_training(
     var: WriterValue,
     momentum: float,
     eps: float,
-) -> list[str]:
-    nothing = w.constant(np.zeros(0), x.dtype)
-    return [batch_norm_with(w, x, weight, bias, mean, var, eps), nothing, nothing]
+) -> list[str | None]:
+    return [batch_norm_with(w, x, weight, bias, mean, var, eps), None, None]
 
 
 @translates("aten._native_batch_norm_legit.no_stats")
@@ -176,9 +175,8 @@ def native_group_norm(
     hw: Any,
     groups: int,
     eps: float,
-) -> list[str]:
-    nothing = w.constant(np.zeros(0), x.dtype)
-    return [group_norm(w, x, groups, weight, bias, eps), nothing, nothing]
+) -> list[str | None]:
+    return [group_norm(w, x, groups, weight, bias, eps), None, None]
 
 
 @translates("aten.dropout", "aten.dropout_")

@@ -11,6 +11,7 @@ from .._protobuf import Message
 from ..errors import OnnxExporterError, UnsupportedOperatorError, WrittenViewError
 from . import (
     attention,
+    complex_numbers,
     control_flow,
     conv_pool,
     downgrade_opset,
@@ -23,14 +24,27 @@ from . import (
     recurrent,
     reductions,
     resize,
+    scans,
+    selection,
     shape_ops,
     torch_onnx_ops,
 )  # fmt: skip
-from .graph_builder import OnnxGraphBuilder, WriterValue, dtype_name, find_rule, is_fixed, make_tensor
+from .arguments import bind_arguments
+from .graph_builder import (
+    COMPLEX,
+    REAL_PARTS,
+    OnnxGraphBuilder,
+    WriterValue,
+    dtype_name,
+    find_rule,
+    is_fixed,
+    make_tensor,
+)  # fmt: skip
 
 __all__ = [
-    "ExportedGraph", "attention", "conv_pool", "downgrade_opset", "elementwise", "indexing", "losses", "matmul",
-    "normalization", "random", "recurrent", "reductions", "resize", "shape_ops", "torch_onnx_ops", "translate",
+    "ExportedGraph", "attention", "complex_numbers", "conv_pool", "downgrade_opset", "elementwise", "indexing",
+    "losses", "matmul", "normalization", "random", "recurrent", "reductions", "resize", "scans", "selection",
+    "shape_ops", "torch_onnx_ops", "translate",
 ]  # fmt: skip
 
 # IR versions by the opset version from which on they apply.
@@ -39,6 +53,7 @@ _CHECKS = (
     "aten._assert_tensor_metadata", "aten._assert_scalar", "aten._assert_async", "aten.sym_constrain_range",
     "aten.sym_constrain_range_for_size", "aten._check", "torch._check",
 )  # fmt: skip
+_MOST_FOLDED = 64  # elements of a tensor that is computed at export although ONNX has an op
 _VIEWS = frozenset(
     "view reshape permute transpose t slice select unsqueeze squeeze expand flatten unflatten alias detach narrow "
     "split split_with_sizes chunk unbind movedim view_as".split()
@@ -57,6 +72,13 @@ class ExportedGraph(NamedTuple):
     outputs: list[bool]
 
 
+class AbsentResult(NamedTuple):
+    """A result of an op that its rule does not write. Reading it is an error."""
+
+    target: Any
+    place: int
+
+
 def target_name(target: Any) -> str:
     """Return the name of a call's target: aten.add.Tensor, _operator.mul, cond."""
     text = str(target)
@@ -70,16 +92,29 @@ def target_name(target: Any) -> str:
     return f"{module.replace('torchlite', 'torch', 1)}.{name}"
 
 
+def is_complex(value: Any) -> bool:
+    """True if a value, or one in a list, is complex."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)) and not isinstance(value, WriterValue):
+        return any(map(is_complex, value))
+    return isinstance(value, complex) or hasattr(value, "dtype") and dtype_name(value.dtype) in REAL_PARTS
+
+
 def as_array(value: Any) -> tuple[Any, str]:
-    """Return a tensor's elements and type name; for types that NumPy lacks, their bits."""
+    """Return a tensor's elements and type name; for types that NumPy lacks, their bits; for complex numbers the parts
+    in a last dimension.
+    """
     name = dtype_name(value.dtype)
     value = value.detach().cpu().contiguous()
-    if name.startswith(("bfloat", "float8")):
+    if name.startswith(("bfloat", "float8", "complex")):
         import importlib
 
         library = importlib.import_module(type(value).__module__.partition(".")[0])
+        if name in REAL_PARTS:
+            return library.view_as_real(value.resolve_conj()).numpy(), name
         value = value.view(library.int16 if name == "bfloat16" else library.uint8)
-    array = value.numpy()
+    array = value._host_array()
     return array, name
 
 
@@ -99,7 +134,8 @@ class GraphTranslator:
             return [self.value_of(None, f"{name}", part) for part in meta]
         if hasattr(meta, "dtype"):
             sizes = tuple(int(n) if is_fixed(n) else None for n in meta.shape)
-            return WriterValue(name, dtype_name(meta.dtype), sizes)
+            dense = not hasattr(meta, "is_contiguous") or bool(meta.is_contiguous())
+            return WriterValue(name, dtype_name(meta.dtype), sizes, dense)
         kind = "bool" if type(meta).__name__ in ("bool", "SymBool") else "int64"
         kind = "float32" if type(meta).__name__ in ("float", "SymFloat") else kind
         return WriterValue(name, kind, ())
@@ -125,15 +161,24 @@ class GraphTranslator:
             found = getattr(found, part)
         if not hasattr(found, "dtype"):
             return found
-        array, dtype = as_array(found)
-        name = self.writer.name(node.target)
-        self.writer.initializers[name] = make_tensor(name, array, dtype)
-        return WriterValue(name, dtype, tuple(array.shape))
+        return self.constant(found, node.target)
+
+    def constant(self, tensor: Any, wish: str) -> WriterValue:
+        """Add a tensor of the program to the model."""
+        array, dtype = as_array(tensor)
+        name = self.writer.name(wish)
+        self.writer.initializers[name] = make_tensor(name, array, REAL_PARTS.get(dtype, dtype))
+        return WriterValue(name, dtype, tuple(tensor.shape))
 
     def arguments(self, value: Any, env: dict[Any, Any]) -> Any:
-        """Return arguments with nodes replaced by values."""
+        """Return arguments with nodes replaced by values. Raise OnnxExporterError for a result that has none."""
         if hasattr(value, "op") and hasattr(value, "users"):
-            return env[value]
+            found = env[value]
+            if isinstance(found, AbsentResult):
+                error = OnnxExporterError(f"{found.target}: its result {found.place} is not written to ONNX")
+                error._target = found.target
+                raise error
+            return found
         if isinstance(value, (list, tuple)):
             return [self.arguments(item, env) for item in value]
         if isinstance(value, dict):
@@ -141,7 +186,15 @@ class GraphTranslator:
         return value
 
     def call(self, node: Any, owner: Any, env: dict[Any, Any]) -> Any:
-        """Translate one node."""
+        """Translate one node. An error has the node's op."""
+        try:
+            return self._call(node, owner, env)
+        except OnnxExporterError as error:
+            if error._target is None:
+                error._target = node.target
+            raise
+
+    def _call(self, node: Any, owner: Any, env: dict[Any, Any]) -> Any:
         name = target_name(node.target)
         args, kwargs = self.arguments(node.args, env), self.arguments(node.kwargs, env)
         if name == "_operator.getitem":
@@ -150,7 +203,13 @@ class GraphTranslator:
             return None
         if name in control_flow.HIGHER:
             return self.named(node, control_flow.HIGHER[name](self, *args, **kwargs))
-        written, in_place = self.rule(node.target, name)
+        if _is_constant(node, name) and (find_rule(name) is None or node.meta["val"].numel() <= _MOST_FOLDED):
+            return self.named(node, self.evaluated(node.target, args, kwargs).name)
+        written, in_place, own = self.rule(node.target, name)
+        if own:
+            args, kwargs = bind_arguments(node.target, name, written, args, kwargs)
+            if written not in COMPLEX and any(is_complex(v) for v in (args, kwargs, node.meta.get("val"))):
+                raise OnnxExporterError(f"{name}: complex numbers, for which ONNX has no such op")
         try:
             result = written(self.writer, *args, **kwargs)
         except OnnxExporterError:
@@ -164,21 +223,25 @@ class GraphTranslator:
             self.replaced(node, env, value)
         return value
 
-    def rule(self, target: Any, name: str) -> tuple[Callable, bool]:
-        """Return the export rule of an op, and True if the op is in-place."""
+    def evaluated(self, target: Any, args: list, kwargs: dict) -> WriterValue:
+        """Return the constant that a call without tensors gives."""
+        return self.constant(target(*args, **kwargs), self.writer.where)
+
+    def rule(self, target: Any, name: str) -> tuple[Callable, bool, bool]:
+        """Return the export rule of an op, whether the op is in-place, and whether the rule is not the user's."""
         for key in (target, name, name.rpartition(".")[0].replace(".", "::")):
             if key in self.custom:
                 given = self.custom[key]
-                return (given[0] if isinstance(given, (list, tuple)) else given), False
+                return (given[0] if isinstance(given, (list, tuple)) else given), False, False
         written = find_rule(name)
         if written is not None:
-            return written, name.split(".")[1].endswith("_") and not name.split(".")[1].endswith("__")
+            return written, name.split(".")[1].endswith("_") and not name.split(".")[1].endswith("__"), True
         base, _, overload = name.rpartition(".")
         if base.endswith("_"):
             written = find_rule(f"{base[:-1]}.{overload}")
         if written is None:
             raise UnsupportedOperatorError(name.replace(".", "::", 1), self.writer.version)
-        return written, True
+        return written, True, True
 
     def replaced(self, node: Any, env: dict[Any, Any], value: Any) -> None:
         """Rebind the mutated argument to the new value."""
@@ -201,8 +264,10 @@ class GraphTranslator:
         meta = node.meta.get("val")
         if isinstance(result, (list, tuple)) and not isinstance(result, WriterValue):
             metas = list(meta) if isinstance(meta, (list, tuple)) else [meta]
-            flat = [self._name_result(node, name, m) for name, m in zip(result, metas, strict=False)]
-            return flat
+            return [
+                AbsentResult(node.target, i) if name is None else self._name_result(node, name, m)
+                for i, (name, m) in enumerate(zip(result, metas, strict=False))
+            ]
         if isinstance(meta, (list, tuple)) and len(meta) == 1:
             return [self._name_result(node, result, meta[0])]
         return self._name_result(node, result, meta)
@@ -234,7 +299,12 @@ def value_info(name: str, meta: Any, axes: Mapping[int, str] | None = None) -> M
             dims.append(Message("Dimension", dim_value=int(n)))
         else:
             dims.append(Message("Dimension", dim_param=dim_param(n)))
-    about = Message("TypeOfTensor", elem_type=NUMBERS[dtype_name(meta.dtype)], shape=Message("TensorShape", dim=dims))
+    dtype = dtype_name(meta.dtype)
+    if dtype in REAL_PARTS:
+        dims.append(Message("Dimension", dim_value=2))
+    about = Message(
+        "TypeOfTensor", elem_type=NUMBERS[REAL_PARTS.get(dtype, dtype)], shape=Message("TensorShape", dim=dims)
+    )
     return Message("ValueInfo", name=name, type=Message("Type", tensor_type=about))
 
 
@@ -242,6 +312,58 @@ def dim_param(size: Any) -> str:
     """Return the name of a dynamic size."""
     node = getattr(size, "node", None)
     return str(getattr(node, "expr", None) or getattr(size, "expr", None) or size)
+
+
+def _is_constant(node: Any, name: str) -> bool:
+    """True if a node of one tensor depends on nothing: no value of the program, no random number, no old memory."""
+    tags = {str(tag).rpartition(".")[2] for tag in getattr(node.target, "tags", ())}
+    if not name.startswith("aten.") or "empty" in name or node.all_input_nodes or "nondeterministic_seeded" in tags:
+        return False
+    meta = node.meta.get("val")
+    return hasattr(meta, "dtype") and all(map(is_fixed, meta.shape))
+
+
+def find_unwritten(program: ExportedGraph, options: ExportOptions) -> set[Any]:
+    """Return the ops of a graph without export rule."""
+    work, found = GraphTranslator(OnnxGraphBuilder(options.version), options.custom), set()
+    for node in program.graph.nodes:
+        name = target_name(node.target) if node.op == "call_function" else ""
+        if name.startswith("aten.") and not name.startswith(_CHECKS) and not _is_constant(node, name):
+            try:
+                work.rule(node.target, name)
+            except UnsupportedOperatorError:
+                found.add(node.target)
+    return found
+
+
+def name_dimensions(model: Message, exported: Any, names: list[dict[int, str]]) -> None:
+    """Give dimensions of inputs their names, and replace the symbols of the same sizes in other dimensions."""
+    if not any(names):
+        return
+    signature = exported.graph_signature
+    users = [spec.arg.name for spec in signature.input_specs if getattr(spec.kind, "name", "") == "USER_INPUT"]
+    values = {node.name: node.meta.get("val") for node in exported.graph.nodes if node.op == "placeholder"}
+    tensors = [(name, dims) for name, dims in zip(users, names, strict=True) if hasattr(values[name], "dtype")]
+    symbols: dict[str, str] = {}
+    for name, dims in tensors:
+        for dim, wanted in dims.items():
+            symbols.setdefault(dim_param(values[name].shape[dim]), wanted)
+    given = {info.name for info in model.graph.initializer}
+    inputs = [info for info in model.graph.input if info.name not in given]
+    for info, (_, dims) in zip(inputs, tensors, strict=False):
+        _rename_dimensions(info, symbols, dims)
+    for info in model.graph.output:
+        _rename_dimensions(info, symbols, {})
+
+
+def _rename_dimensions(info: Message, symbols: Mapping[str, str], names: Mapping[int, str]) -> None:
+    if not info.type.has("tensor_type") or info.type.tensor_type.shape is None:
+        return
+    for dim, size in enumerate(info.type.tensor_type.shape.dim):
+        if size.dim_param and dim in names:
+            size.dim_param = names[dim]
+        elif size.dim_param:
+            size.dim_param = re.sub(r"[A-Za-z_]\w*", lambda found: symbols.get(found[0], found[0]), size.dim_param)
 
 
 class ExportOptions(NamedTuple):
@@ -270,11 +392,8 @@ def translate(program: ExportedGraph, wanted: ExportOptions) -> Message:
     for node in given:
         if node.name in program.tensors:
             wish, value, _ = program.tensors[node.name]
-            name = writer.name(wish)
-            array, dtype = as_array(value)
-            writer.initializers[name] = make_tensor(name, array, dtype)
-            weights.append((name, value))
-            env[node] = WriterValue(name, dtype, tuple(array.shape))
+            env[node] = work.constant(value, wish)
+            weights.append((env[node].name, value))
         else:
             name = writer.name(names.get(node.name, node.name))
             meta = node.meta.get("val")
@@ -307,6 +426,8 @@ def _results_meta(graph: Any) -> list[Any]:
 
 def _output_name(writer: OnnxGraphBuilder, value: Any, wish: str | None, known: set[str]) -> str:
     """Return the output name of a result; copy an input or a repeated result."""
+    if isinstance(value, list):
+        raise OnnxExporterError("a list of tensors as one result of an op")
     if not isinstance(value, WriterValue):
         value = WriterValue(writer.put(value), "int64", ())
         known = known | set(writer.initializers)

@@ -213,7 +213,7 @@ def embedding_bag(
     w: OnnxGraphBuilder, weight: WriterValue, indices: WriterValue, offsets: WriterValue, scale_grad: bool = False,
     mode: int = 0, sparse: bool = False,
     per_sample: WriterValue | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
-) -> list[str]:  # fmt: skip
+) -> list[str | None]:  # fmt: skip
     """Sum rows per bag; a row's bag is the number of offsets at or before it."""
     if padding_idx is not None and padding_idx < 0:
         padding_idx = None if padding_idx == -1 else padding_idx + (weight.sizes[0] or 0)
@@ -249,5 +249,4 @@ def embedding_bag(
             none = w.op("Expand", w.constant(0, weight.dtype), count)
             many = w.op("ScatterElements", none, bag, ones, axis=0, reduction="add")
             out = w.op("Div", out, w.unsqueeze(w.op("Max", many, w.constant(1, weight.dtype)), 1))
-    nothing = w.constant(np.zeros(0), "int64")
-    return [out, nothing, nothing, nothing]
+    return [out, None, None, None]

@@ -32,7 +32,11 @@ def sum_(w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, keepdim: bool = F
 @translates("aten.mean")
 def mean(w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> str:
     value = w.cast(x, dtype_name(dtype)) if dtype is not None else to_float_type(w, x)
-    return reduce_with(w, "ReduceMean", value, _normalize_dims(x, dim), keepdim)
+    dims = _normalize_dims(x, dim)
+    if any(x.sizes[d] == 0 for d in dims):  # runtimes give zero
+        zero = w.constant(0, dtype_name(dtype) if dtype is not None else x.dtype if x.is_float else "float32")
+        return w.op("Div", reduce_with(w, "ReduceSum", value, dims, keepdim), zero)
+    return reduce_with(w, "ReduceMean", value, dims, keepdim)
 
 
 @translates("aten.prod")
@@ -61,14 +65,18 @@ def amin(w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, keepdim: bool = F
 
 @translates("aten.any")
 def any_(w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, keepdim: bool = False) -> str:
+    return _reduce_truth(w, "ReduceMax", x, dim, keepdim)
+
+
+def _reduce_truth(w: OnnxGraphBuilder, kind: str, x: WriterValue, dim: Any, keepdim: bool) -> str:
     integers = w.cast(w.cast(x, "bool"), "int32", "bool")
-    return w.cast(reduce_with(w, "ReduceMax", integers, _normalize_dims(x, dim), keepdim), "bool", "int32")
+    found = reduce_with(w, kind, integers, _normalize_dims(x, dim), keepdim)
+    return w.cast(found, "uint8" if x.dtype == "uint8" else "bool", "int32")
 
 
 @translates("aten.all")
 def all_(w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, keepdim: bool = False) -> str:
-    integers = w.cast(w.cast(x, "bool"), "int32", "bool")
-    return w.cast(reduce_with(w, "ReduceMin", integers, _normalize_dims(x, dim), keepdim), "bool", "int32")
+    return _reduce_truth(w, "ReduceMin", x, dim, keepdim)
 
 
 def _add_argmax_or_argmin(w: OnnxGraphBuilder, kind: str, x: WriterValue, dim: int | None, keepdim: bool) -> str:
@@ -116,7 +124,13 @@ def logsumexp(w: OnnxGraphBuilder, x: WriterValue, dim: Any, keepdim: bool = Fal
 def norm(
     w: OnnxGraphBuilder, x: WriterValue, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> str:
-    dims, value = _normalize_dims(x, dim), to_float_type(w, x)
+    value = (
+        to_float_type(w, x) if dtype is None else WriterValue(w.cast(x, dtype_name(dtype)), dtype_name(dtype), x.sizes)
+    )
+    if not x.ndim:
+        value, dims, keepdim = WriterValue(w.unsqueeze(value, 0), value.dtype, (1,)), [0], False
+    else:
+        dims = _normalize_dims(x, dim)
     kind = {1: "ReduceL1", 2: "ReduceL2", None: "ReduceL2"}.get(ord)
     if kind:
         return reduce_with(w, kind, value, dims, keepdim)
@@ -146,72 +160,88 @@ def _compute_var_and_mean(
     return out, middle if keepdim or not dims else w.squeeze(middle, *dims)
 
 
-def _parse_var_arguments(rest: tuple, correction: Any) -> tuple[Any, Any, bool]:
-    """Return dims, correction and `keepdim`; `unbiased` may precede or follow the dims."""
-    if rest and isinstance(rest[0], bool):
-        return None, int(rest[0]), False
-    dim = rest[0] if rest else None
-    if len(rest) > 1:
-        correction = int(rest[1])
-    return dim, correction, bool(rest[2]) if len(rest) > 2 else False
+def _register_spread(kind: str) -> None:
+    """Register an op of variances in the three forms of its arguments."""
+
+    def results(w: OnnxGraphBuilder, x: WriterValue, dim: Any, correction: Any, keepdim: bool) -> Any:
+        spread, middle = _compute_var_and_mean(w, x, _normalize_dims(x, dim), correction, keepdim)
+        spread = w.op("Sqrt", spread) if kind.startswith("std") else spread
+        return [spread, middle] if kind.endswith("_mean") else spread
+
+    @translates(f"aten.{kind}.default")
+    def whole(w: OnnxGraphBuilder, x: WriterValue, unbiased: bool = True) -> Any:
+        return results(w, x, None, int(unbiased), False)
+
+    @translates(f"aten.{kind}.dim")
+    def along(w: OnnxGraphBuilder, x: WriterValue, dim: Any, unbiased: bool = True, keepdim: bool = False) -> Any:
+        return results(w, x, dim, int(unbiased), keepdim)
+
+    @translates(f"aten.{kind}.correction")
+    def corrected(
+        w: OnnxGraphBuilder, x: WriterValue, dim: Any = None, *, correction: Any = None, keepdim: bool = False
+    ) -> Any:
+        return results(w, x, dim, correction, keepdim)
 
 
-@translates("aten.var")
-def var(w: OnnxGraphBuilder, x: WriterValue, *rest: Any, correction: Any = None, keepdim: bool = False) -> str:
-    dim, by, keep = _parse_var_arguments(rest, correction)
-    return _compute_var_and_mean(w, x, _normalize_dims(x, dim), by, keepdim or keep)[0]
+for _kind in ("var", "std", "var_mean", "std_mean"):
+    _register_spread(_kind)
 
 
-@translates("aten.std")
-def std(w: OnnxGraphBuilder, x: WriterValue, *rest: Any, correction: Any = None, keepdim: bool = False) -> str:
-    return w.op("Sqrt", var(w, x, *rest, correction=correction, keepdim=keepdim))
+def _register_softmax(name: str, kind: str) -> None:
+    def normalized(w: OnnxGraphBuilder, x: WriterValue, dim: int, dtype: str) -> str:
+        if not x.ndim:
+            return w.constant(1 if kind == "Softmax" else 0, dtype)
+        return w.op(kind, WriterValue(w.cast(x, dtype), dtype, x.sizes), axis=dim % x.ndim)
+
+    @translates(f"aten.{name}")
+    def in_dtype(w: OnnxGraphBuilder, x: WriterValue, dim: int, dtype: Any = None) -> str:
+        return normalized(w, x, dim, x.dtype if dtype is None else dtype_name(dtype))
+
+    @translates(f"aten._{name}")
+    def widened(w: OnnxGraphBuilder, x: WriterValue, dim: int, half_to_float: bool) -> str:
+        return normalized(w, x, dim, "float32" if half_to_float else x.dtype)
 
 
-@translates("aten.var_mean")
-def var_mean(
-    w: OnnxGraphBuilder, x: WriterValue, *rest: Any, correction: Any = None, keepdim: bool = False
-) -> list[str]:
-    dim, by, keep = _parse_var_arguments(rest, correction)
-    return list(_compute_var_and_mean(w, x, _normalize_dims(x, dim), by, keepdim or keep))
+_register_softmax("softmax", "Softmax")
+_register_softmax("log_softmax", "LogSoftmax")
 
 
-@translates("aten.softmax", "aten._softmax", "aten._safe_softmax")
-def softmax(w: OnnxGraphBuilder, x: WriterValue, dim: int, dtype: Any = None) -> str:
-    value = w.cast(x, dtype_name(dtype)) if dtype is not None and not isinstance(dtype, bool) else x
-    return w.op("Softmax", value, axis=dim % max(x.ndim, 1)) if x.ndim else w.constant(1, x.dtype)
-
-
-@translates("aten.log_softmax", "aten._log_softmax")
-def log_softmax(w: OnnxGraphBuilder, x: WriterValue, dim: int, dtype: Any = None) -> str:
-    value = w.cast(x, dtype_name(dtype)) if dtype is not None and not isinstance(dtype, bool) else x
-    return w.op("LogSoftmax", value, axis=dim % max(x.ndim, 1)) if x.ndim else w.constant(0, x.dtype)
+@translates("aten._safe_softmax")
+def safe_softmax(w: OnnxGraphBuilder, x: WriterValue, dim: int, dtype: Any = None) -> str:
+    """Softmax that is zero in rows of nothing but minus infinity."""
+    kind = x.dtype if dtype is None else dtype_name(dtype)
+    value = WriterValue(w.cast(x, kind), kind, x.sizes)
+    most = reduce_with(w, "ReduceMax", value, [dim % x.ndim], True)
+    lost = w.op("Equal", most, w.constant(-math.inf, kind))
+    return w.op("Where", lost, w.constant(0, kind), w.op("Softmax", value, axis=dim % x.ndim))
 
 
 @translates("aten.cumsum")
 def cumsum(w: OnnxGraphBuilder, x: WriterValue, dim: int, *, dtype: Any = None) -> str:
     kind = dtype_name(dtype) if dtype is not None else x.dtype if x.is_float else "int64"
+    if not x.ndim:
+        return w.op("Identity", w.cast(x, kind))
     return w.op("CumSum", w.cast(x, kind), w.constant(dim % max(x.ndim, 1), "int64"))
 
 
 @translates("aten.topk")
 def topk(
-    w: OnnxGraphBuilder, x: WriterValue, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True
+    w: OnnxGraphBuilder, x: WriterValue, k: Any, dim: int = -1, largest: bool = True, _sorted: bool = True
 ) -> list[str]:
-    return w.op("TopK", x, w.ints([k]), outputs=2, axis=dim % x.ndim, largest=int(largest), sorted=int(sorted))
+    """The largest elements in order, which they may have in PyTorch also if they need not be sorted."""
+    if not x.ndim:
+        return [w.op("Identity", x), w.constant(0, "int64")]
+    return w.op("TopK", x, w.ints([k]), outputs=2, axis=dim % x.ndim, largest=int(largest), sorted=1)
 
 
-@translates("aten.sort")
-def sort(
-    w: OnnxGraphBuilder, x: WriterValue, *rest: Any, dim: int = -1, descending: bool = False, stable: Any = None
-) -> list[str]:
-    flags = [v for v in rest if v is not None]
-    if rest and not isinstance(rest[0], bool) and rest[0] is not None:
-        dim, descending = rest[0], rest[1] if len(rest) > 1 else descending
-    elif flags and len(rest) > 1:
-        dim, descending = rest[1], rest[2] if len(rest) > 2 else descending
+@translates("aten.sort", "aten.sort.stable")
+def sort(w: OnnxGraphBuilder, x: WriterValue, dim: int = -1, descending: bool = False) -> list[str]:
+    """Sort stably: of equal elements TopK takes the one with the lower index first."""
+    if not x.ndim:
+        return [w.op("Identity", x), w.constant(0, "int64")]
     return topk(w, x, w.size(x, dim), dim, bool(descending))
 
 
-@translates("aten.argsort")
-def argsort(w: OnnxGraphBuilder, x: WriterValue, *rest: Any, **options: Any) -> str:
-    return sort(w, x, *rest, **options)[1]
+@translates("aten.argsort", "aten.argsort.stable")
+def argsort(w: OnnxGraphBuilder, x: WriterValue, dim: int = -1, descending: bool = False) -> str:
+    return sort(w, x, dim, descending)[1]

@@ -168,8 +168,9 @@ def tensor_split(w: OnnxGraphBuilder, x: WriterValue, parts: Any, dim: int = 0) 
     n = _require_fixed_size(x, dim, "tensor_split")
     if isinstance(parts, int):
         return _slice_dim(w, x, [n // parts + (i < n % parts) for i in range(parts)], dim)
-    ends = [*parts, n]
-    return _slice_dim(w, x, [b - a for a, b in zip([0, *ends], ends, strict=False)], dim)
+    bounds = [min(max(p + n if p < 0 else p, 0), n) for p in parts]
+    begins, ends = [0, *bounds], [*bounds, n]
+    return [w.slice(x, dim % x.ndim, a, max(a, b)) for a, b in zip(begins, ends, strict=True)]
 
 
 @translates("aten.unbind", "aten.unbind_copy")
@@ -188,6 +189,10 @@ def slice_(w: OnnxGraphBuilder, x: WriterValue, dim: int = 0, start: Any = None,
 
 @translates("aten.narrow")
 def narrow(w: OnnxGraphBuilder, x: WriterValue, dim: int, start: Any, length: Any) -> str:
+    if is_fixed(start) and start < 0:
+        start = (
+            start + x.sizes[dim % x.ndim] if x.sizes[dim % x.ndim] is not None else w.op("Add", w.size(x, dim), start)
+        )
     end = start + length if is_fixed(start) and is_fixed(length) else w.op("Add", start, w.put(length))
     return w.slice(x, dim % x.ndim, start, end)
 
@@ -230,6 +235,8 @@ def pad(w: OnnxGraphBuilder, x: WriterValue, pad: Any, mode: Any = "constant", v
     if mode == "constant" and value is None:
         value = 0
     name = {"replicate": "edge", "circular": "wrap"}.get(mode, mode)
+    if not len(pad):
+        return w.op("Identity", x)
     begin, end = [0] * x.ndim, [0] * x.ndim
     for i in range(len(pad) // 2):
         begin[x.ndim - 1 - i], end[x.ndim - 1 - i] = pad[2 * i], pad[2 * i + 1]
@@ -282,23 +289,38 @@ def _element_type(dtype: Any, default: str = "float32") -> str:
 
 
 @translates("aten.zeros")
-def zeros(w: OnnxGraphBuilder, size: Any, *, dtype: Any = None, **options: Any) -> str:
+def zeros(w: OnnxGraphBuilder, size: Any, *, dtype: Any = None) -> str:
     return _constant_fill(w, size, 0, _element_type(dtype))
 
 
 @translates("aten.ones")
-def ones(w: OnnxGraphBuilder, size: Any, *, dtype: Any = None, **options: Any) -> str:
+def ones(w: OnnxGraphBuilder, size: Any, *, dtype: Any = None) -> str:
     return _constant_fill(w, size, 1, _element_type(dtype))
 
 
 @translates("aten.full")
-def full(w: OnnxGraphBuilder, size: Any, value: Any, *, dtype: Any = None, **options: Any) -> str:
+def full(w: OnnxGraphBuilder, size: Any, value: Any, *, dtype: Any = None) -> str:
     kind = "bool" if isinstance(value, bool) else "int64" if isinstance(value, int) else "float32"
     return _constant_fill(w, size, value, _element_type(dtype, value.dtype if isinstance(value, WriterValue) else kind))
 
 
 @translates("aten.empty")
-def empty(w: OnnxGraphBuilder, size: Any, *, dtype: Any = None, **options: Any) -> str:
+def empty(w: OnnxGraphBuilder, size: Any, *, dtype: Any = None) -> str:
+    return _constant_fill(w, size, 0, _element_type(dtype))
+
+
+@translates("aten.empty_strided")
+def empty_strided(w: OnnxGraphBuilder, size: Any, _stride: Any, *, dtype: Any = None) -> str:
+    return _constant_fill(w, size, 0, _element_type(dtype))
+
+
+@translates("aten.new_empty_strided")
+def new_empty_strided(w: OnnxGraphBuilder, x: WriterValue, size: Any, _stride: Any, *, dtype: Any = None) -> str:
+    return _constant_fill(w, size, 0, _element_type(dtype, x.dtype))
+
+
+@translates("aten.empty_permuted")
+def empty_permuted(w: OnnxGraphBuilder, size: Any, _layout: Any, *, dtype: Any = None) -> str:
     return _constant_fill(w, size, 0, _element_type(dtype))
 
 
@@ -307,17 +329,17 @@ def _fill_like(w: OnnxGraphBuilder, x: WriterValue, value: Any, dtype: Any) -> s
 
 
 @translates("aten.zeros_like", "aten.empty_like")
-def zeros_like(w: OnnxGraphBuilder, x: WriterValue, *, dtype: Any = None, **options: Any) -> str:
+def zeros_like(w: OnnxGraphBuilder, x: WriterValue, *, dtype: Any = None) -> str:
     return _fill_like(w, x, 0, dtype)
 
 
 @translates("aten.ones_like")
-def ones_like(w: OnnxGraphBuilder, x: WriterValue, *, dtype: Any = None, **options: Any) -> str:
+def ones_like(w: OnnxGraphBuilder, x: WriterValue, *, dtype: Any = None) -> str:
     return _fill_like(w, x, 1, dtype)
 
 
 @translates("aten.full_like", "aten.fill")
-def full_like(w: OnnxGraphBuilder, x: WriterValue, value: Any, *, dtype: Any = None, **options: Any) -> str:
+def full_like(w: OnnxGraphBuilder, x: WriterValue, value: Any, *, dtype: Any = None) -> str:
     return _fill_like(w, x, value, dtype)
 
 
@@ -327,44 +349,43 @@ def zero(w: OnnxGraphBuilder, x: WriterValue) -> str:
 
 
 @translates("aten.new_zeros", "aten.new_empty")
-def new_zeros(w: OnnxGraphBuilder, x: WriterValue, size: Any, *, dtype: Any = None, **options: Any) -> str:
+def new_zeros(w: OnnxGraphBuilder, x: WriterValue, size: Any, *, dtype: Any = None) -> str:
     return _constant_fill(w, size, 0, _element_type(dtype, x.dtype))
 
 
 @translates("aten.new_ones")
-def new_ones(w: OnnxGraphBuilder, x: WriterValue, size: Any, *, dtype: Any = None, **options: Any) -> str:
+def new_ones(w: OnnxGraphBuilder, x: WriterValue, size: Any, *, dtype: Any = None) -> str:
     return _constant_fill(w, size, 1, _element_type(dtype, x.dtype))
 
 
 @translates("aten.new_full")
-def new_full(w: OnnxGraphBuilder, x: WriterValue, size: Any, value: Any, *, dtype: Any = None, **options: Any) -> str:
+def new_full(w: OnnxGraphBuilder, x: WriterValue, size: Any, value: Any, *, dtype: Any = None) -> str:
     return _constant_fill(w, size, value, _element_type(dtype, x.dtype))
 
 
 @translates("aten.scalar_tensor")
-def scalar_tensor(w: OnnxGraphBuilder, value: Any, *, dtype: Any = None, **options: Any) -> str:
+def scalar_tensor(w: OnnxGraphBuilder, value: Any, *, dtype: Any = None) -> str:
     kind = "float32" if dtype is None else dtype_name(dtype)
     return w.cast(value, kind)
 
 
-@translates("aten.arange")
-def arange(w: OnnxGraphBuilder, *bounds: Any, dtype: Any = None, **options: Any) -> str:
-    start, end, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+@translates("aten.arange.default")
+def arange_to(w: OnnxGraphBuilder, end: Any, *, dtype: Any = None) -> str:
+    return arange(w, 0, end, dtype=dtype)
+
+
+@translates("aten.arange.start", "aten.arange.start_step")
+def arange(w: OnnxGraphBuilder, start: Any, end: Any, step: Any = 1, *, dtype: Any = None) -> str:
     floats = any(isinstance(v, float) or isinstance(v, WriterValue) and v.is_float for v in (start, end, step))
     kind = _element_type(dtype, "float32" if floats else "int64")
-    if (
-        all(isinstance(v, (int, float)) and not isinstance(v, WriterValue) for v in (start, end, step))
-        and end - start <= 64
-    ):
-        from .._tensor_data import numpy_dtype
-
-        return w.constant(np.arange(start, end, step).astype(numpy_dtype(kind)), kind)
+    if floats and not kind.startswith(("float", "bfloat")):
+        raise OnnxExporterError("arange: integers between floating-point numbers")
     within = "float32" if floats else "int64"
     return w.cast(w.op("Range", *(w.cast(v, within) for v in (start, end, step))), kind, within)
 
 
 @translates("aten.eye")
-def eye(w: OnnxGraphBuilder, n: Any, m: Any = None, *, dtype: Any = None, **options: Any) -> str:
+def eye(w: OnnxGraphBuilder, n: Any, m: Any = None, *, dtype: Any = None) -> str:
     from .._element_types import NUMBERS
 
     return w.op(
@@ -373,8 +394,11 @@ def eye(w: OnnxGraphBuilder, n: Any, m: Any = None, *, dtype: Any = None, **opti
 
 
 @translates("aten.linspace")
-def linspace(w: OnnxGraphBuilder, start: Any, end: Any, steps: int, *, dtype: Any = None, **options: Any) -> str:
-    return w.constant(np.linspace(start, end, steps), _element_type(dtype))
+def linspace(w: OnnxGraphBuilder, start: Any, end: Any, steps: int, *, dtype: Any = None) -> str:
+    kind = _element_type(dtype)
+    if not kind.startswith(("float", "bfloat")):
+        raise OnnxExporterError("linspace: integers between floating-point numbers")
+    return w.constant(np.linspace(start, end, steps), kind)
 
 
 @translates("aten.meshgrid")
@@ -427,15 +451,29 @@ def sym_min(w: OnnxGraphBuilder, *values: Any) -> str:
 
 @translates("aten.pixel_shuffle")
 def pixel_shuffle(w: OnnxGraphBuilder, x: WriterValue, factor: int) -> str:
-    return w.op("DepthToSpace", x, blocksize=factor, mode="CRD")
+    value, sizes = _as_images(w, x)
+    out = w.op("DepthToSpace", value, blocksize=factor, mode="CRD")
+    if x.ndim == 4:
+        return out
+    c, h, v = sizes[-3:]
+    count = c // (factor * factor) if is_fixed(c) else w.op("Div", c, w.constant(factor * factor, "int64"))
+    return w.reshape(out, [*sizes[:-3], count, w.product([h, factor]), w.product([v, factor])])
+
+
+def _as_images(w: OnnxGraphBuilder, x: WriterValue) -> tuple[Any, list[Any]]:
+    """Return a value with one batch dimension before the last three, and its sizes."""
+    sizes = [w.size(x, d) for d in range(x.ndim)]
+    return (x if x.ndim == 4 else w.reshape(x, [w.product(sizes[:-3]), *sizes[-3:]])), sizes
 
 
 @translates("aten.pixel_unshuffle")
 def pixel_unshuffle(w: OnnxGraphBuilder, x: WriterValue, factor: int) -> str:
-    n, c, h, v = (w.size(x, d) for d in range(4))
+    value, sizes = _as_images(w, x)
+    c, h, v = sizes[-3:]
+    n = w.product(sizes[:-3])
     rows, columns = (k // factor if is_fixed(k) else w.op("Div", k, w.constant(factor, "int64")) for k in (h, v))
-    cut = w.reshape(x, [n, c, rows, factor, columns, factor])
-    return w.reshape(w.permute(cut, [0, 1, 3, 5, 2, 4]), [n, w.product([c, factor * factor]), rows, columns])
+    cut = w.reshape(value, [n, c, rows, factor, columns, factor])
+    return w.reshape(w.permute(cut, [0, 1, 3, 5, 2, 4]), [*sizes[:-3], w.product([c, factor * factor]), rows, columns])
 
 
 @translates("aten.channel_shuffle")
@@ -454,6 +492,8 @@ def diff(
     prepend: WriterValue | None = None,
     append: WriterValue | None = None,
 ) -> str:
+    if not n:
+        return w.op("Identity", x)
     parts = [part for part in (prepend, x, append) if part is not None]
     out = w.op("Concat", *parts, axis=dim) if len(parts) > 1 else x.name
     for _ in range(n):

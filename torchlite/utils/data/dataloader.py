@@ -18,6 +18,7 @@ from torchlite import accelerator
 from torchlite._dispatch.callbacks import CALLBACKS
 from torchlite._settings.module_dir import make_module_dir
 from torchlite._settings.temporary_folders import use_for_multiprocessing
+from torchlite._tensor.shared_memory import map_shared
 from torchlite.utils._exception_wrapper import ExceptionWrapper
 
 from . import graph_settings
@@ -254,7 +255,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         if pipe is None:
             self._raise_worker_died()
         try:
-            number, data = receive(pipe)
+            number, data = receive(pipe, map_shared)  # as in PyTorch, batches are in shared memory
         except (EOFError, ConnectionResetError):
             self._raise_worker_died()
         worker = self._waiting.pop(number)

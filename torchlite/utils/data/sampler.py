@@ -118,8 +118,9 @@ class RandomSampler(Sampler[int]):
             generator = torch.Generator()
             generator.manual_seed(draw_seed())
         if self.replacement:
-            for size in [32] * (wanted // 32) + [wanted % 32]:
-                yield from torch.randint(high=count, size=(size,), dtype=torch.int64, generator=generator).tolist()
+            for start in range(0, wanted, 32):  # PyTorch's blocks, which the values of a seed depend on
+                size = (min(32, wanted - start),)
+                yield from torch.randint(high=count, size=size, dtype=torch.int64, generator=generator).tolist()
         else:
             for _ in range(wanted // count):
                 yield from torch.randperm(count, generator=generator).tolist()

@@ -10,6 +10,7 @@ from torchlite._dispatch.shape_and_value_checks import (
     check_index_copy,
     check_index_fill,
     check_index_vector,
+    check_one_source,
     check_put,
     check_scatter,
     check_selected,
@@ -125,6 +126,7 @@ def _check_scatter(out: Array, dim: int, index: Array, src: Array | None) -> Non
 def _scatter_into(out, dim, index, src=None, *, value=None, reduce=None):
     if reduce not in (None, "add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
+    check_one_source(src, value)
     if src is None:
         src = value
     if src.__class__ is not Array:

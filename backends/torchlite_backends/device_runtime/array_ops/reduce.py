@@ -11,9 +11,11 @@ from torchlite._dispatch.shape_and_value_checks import mean_dtype_error
 from torchlite._dispatch.shapes import wrap_dim, wrap_dims
 from torchlite._types.dtypes import from_np
 from torchlite_backends.kernel_sources.reduce import (
+    COMPUTED_IN_DOUBLE,
     OPS,
     REAL_OF,
     SECOND_OUTPUTS,
+    WIDE_OPS,
     accumulator_kind_of,
     compute_kind,
     intermediate_kind_of,
@@ -172,7 +174,8 @@ class _ReductionPlan:
         device, layout = x.device, form.layout(x.device, work[0] != "c")
         wide, group, items = 1, 1, form.kept
         if layout == "column":
-            wide = 16 if form.sizes[2] >= 256 else 4 if form.sizes[2] >= 64 else 1
+            most = 8 if work == "f64" else 16  # as many registers
+            wide = most if form.sizes[2] >= 256 else 4 if form.sizes[2] >= 64 else 1
             items = form.kept // form.sizes[2] * -(-form.sizes[2] // (16 * wide))
         elif layout == "group":
             group = min(128, device.group)
@@ -187,7 +190,8 @@ class _ReductionPlan:
         )
         widths = (16,) if layout in ("row", "column") else ()
         # Rows read once and only as vectors, like elementwise ops.
-        chains = layout == "row" and len(OPS[op]) == 1 and work == x.kind and x.contiguous and not form.count % WIDTH
+        same = work == x.kind or x.kind == "f32" and work == "f64"
+        chains = layout == "row" and len(OPS[op]) == 1 and same and x.contiguous and not form.count % WIDTH
         reduced = len(axes) if chains and tuple(sorted(axes)) == tuple(range(x.ndim))[x.ndim - len(axes) :] else 0
         if parts == 1:
             text = reduction_source(op, work, "whole", layout, wide=wide, group=group)
@@ -265,7 +269,12 @@ def reduce(op: str, x: Array, dim, keepdim: bool, kind: str, work: str = "", cor
         if not x.size or 0 in shape:
             out = empty(x.device, shape, kind)
             return fill_with(out, _EMPTY.get(op, 0)) if out.size else out
-        plan = plans[key] = _ReductionPlan(op, x, axes, shape, kind, work or compute_kind(x.kind), correction)
+        work = work or compute_kind(x.kind)
+        if work == "f32" and x.device.fp64:
+            if op in COMPUTED_IN_DOUBLE:
+                work = "f64"
+            op = WIDE_OPS.get(op, op)
+        plan = plans[key] = _ReductionPlan(op, x, axes, shape, kind, work, correction)
     out, more = plan.run(x)
     return (out, more) if plan.more else out
 

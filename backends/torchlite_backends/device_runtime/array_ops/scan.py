@@ -47,10 +47,9 @@ class _ScanPlan:
         )
         chunk = -(-length // (16 * parts)) * 16
         parts = -(-length // chunk)
-        single = (
-            work == "f32" and op == "cumsum" and device.is_cpu and device.fp64
-        )  # as in PyTorch, float32 sums accumulate in double
-        text = scan_source(op, "f64" if single else work, work, out, layout, group, wide)
+        if work == "f32" and op == "cumsum" and device.fp64:
+            work = "f64"  # as in PyTorch, float32 sums accumulate in double
+        text = scan_source(op, work, work, out, layout, group, wide)
         widths = (16,) if layout in ("row", "column") else ()
         self.form = _pack(rows, length, inner, strips, chunk, parts, 0)
         self.states = (

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from torchlite._dispatch.memory_layout import warn_of_strides_in_search
 from torchlite._dispatch.shape_and_value_checks import check_search, check_sorter, searches_right
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import from_np
@@ -269,6 +270,7 @@ def kthvalue(input, k, dim=-1, keepdim=False):
 
 
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None):
+    warn_of_strides_in_search(sorted_sequence, input, sorter)
     right = searches_right(right, side)
     if sorter is not None:  # the kernel reads at these offsets
         check_sorter(sorted_sequence.shape, sorter.shape, from_np(sorter.dtype), to_numpy(sorter))

@@ -13,14 +13,16 @@ from torchlite._dispatch.shape_and_value_checks import (
     check_ndims,
     split_at_ends,
 )
+from torchlite_backends.kernel_sources.dot import DOT
 from torchlite_backends.kernel_sources.gemm import EPILOGUES
 
 from ..array_ops.creation import _new_zeros
 from ..array_ops.pointwise import KERNELS as POINTWISE
 from ..array_ops.rearrange import cat, stack
+from ..array_ops.reduce import reduce
 from ..core.array import Array, empty, make_view, row_major_layout
 from ..core.broadcasting import broadcast_shape, broadcast_steps, collapse_dims
-from ..core.contiguous_copy import clone_row_major
+from ..core.contiguous_copy import as_contiguous, clone_row_major
 from ..core.host_transfer import to_numpy
 from ..core.views import broadcast_view, reshape, select, slice_view, transpose
 from .gemm import GemmPlan, GemmShape, plan_gemm
@@ -214,6 +216,8 @@ def matmul(input, other):
         check_matmul_dtypes(input, other)
     if len(input.shape) > 1 and len(other.shape) > 1:
         return scaled_matmul_add(input, other)
+    if _is_real_dot(input, other):
+        return _dot_real_vectors(input, other)
     return _matmul_any_rank(input, other)
 
 
@@ -256,7 +260,38 @@ def mv(input, vec):
 def _dot_vectors(name: str, a: Array, b: Array, conj: bool) -> Array:
     check_ndims(a, b, (1, 1))
     check_matmul_dtypes(a, b, name)
+    if _is_real_dot(a, b):
+        return _dot_real_vectors(a, b)
     return _matmul_any_rank(a, b, conj=(conj, False))
+
+
+# Elements of a part of a dot product, at least, and parts, at most.
+_DOT_PART, _DOT_PARTS = 1 << 14, 1 << 10
+
+
+def _is_real_dot(a: Array, b: Array) -> bool:
+    return len(a.shape) == 1 and a.shape == b.shape and a.size > 1 and a.kind in ("f32", "f16", "bf16")
+
+
+def _dot_real_vectors(a: Array, b: Array) -> Array:
+    """Return the dot product of real vectors: sums of parts, added up in double if the device has it."""
+    device, kind, n = a.device, a.kind, a.size
+    key = ("dot", kind, n)
+    found = device.plans.get(key)
+    if found is None:
+        length = max(_DOT_PART, -(-n // (_DOT_PARTS * 64)) * 64)
+        parts = -(-n // length)
+        lanes = 1 if device.is_cpu else min(128, 1 << device.max_group.bit_length() - 1)
+        width = device.width if device.is_cpu else 1
+        sums = kind if parts == 1 else "f64" if device.fp64 else "f32"
+        macros = {"W": str(width), "LANES": str(lanes), "COLUMNS": "0", "D": "f64" if device.fp64 else "f32"}
+        widths = tuple([w for w in (2, 4, 8, 16) if w <= width])
+        function = device.function(DOT, "dot_parts", "pppiiii", widths, T=kind, O=sums, **macros)
+        found = device.plans[key] = function, (parts * lanes,), (lanes,), sums, (parts, n, length, 1)
+    function, global_size, local_size, sums, numbers = found
+    out = empty(device, (numbers[0],) if numbers[0] > 1 else (), sums)
+    function(global_size, local_size, as_contiguous(a), as_contiguous(b), out, *numbers)
+    return out if numbers[0] == 1 else reduce("sum", out, None, False, kind)
 
 
 def dot(input, tensor):

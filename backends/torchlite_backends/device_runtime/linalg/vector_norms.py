@@ -28,9 +28,12 @@ def _vector_norm_core(input, ord, dim, keepdim):
         return (amax if ord > 0 else amin)(POINTWISE["abs"](input), axes, keepdim)
     if ord == 0:
         return _count_nonzero_as(input, axes, keepdim, kind)
-    if ord in (1, 2):
-        return reduce(f"norm{int(ord)}", input, axes, keepdim, kind)
-    return reduce("normp", input, axes, keepdim, kind, correction=float(ord))
+    if ord == 2:
+        in_double = input.device.fp64 and input.kind in ("f32", "f16", "bf16")  # squares are within its range
+        return reduce("norm2_wide" if in_double else "norm2", input, axes, keepdim, kind)
+    if ord == 1:
+        return reduce("norm1", input, axes, keepdim, kind)
+    return reduce("normp" if ord > 0 else "normp_negative", input, axes, keepdim, kind, correction=float(ord))
 
 
 def _count_nonzero_as(input: Array, axes: tuple[int, ...], keepdim: bool, kind: str) -> Array:
@@ -44,6 +47,7 @@ def _cdist_core(x1, x2, p):
     if out.size:
         x, y = as_contiguous(expand(x1, (*batch, rows, n))), as_contiguous(expand(x2, (*batch, columns, n)))
         mode = {0.0: 0, 1.0: 1, 2.0: 2, float("inf"): 3}.get(float(p), 4)
-        run = x.device.function(DISTANCES, "distances", "pppiiiifi", (16,), T=x.kind)
+        wide = "f64" if x.device.fp64 else REAL_KIND.get(x.kind, "f32")
+        run = x.device.function(DISTANCES, "distances", "pppiiiifi", (16,), T=x.kind, D=wide)
         run(round_up_to_groups(out.size, 64), (64,), x, y, out, rows, columns, n, mode, float(p), out.size)
     return out

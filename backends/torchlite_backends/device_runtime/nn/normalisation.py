@@ -12,10 +12,12 @@ from ..array_ops.creation import full
 from ..array_ops.pointwise import KERNELS as POINTWISE
 from ..core.array import Array, empty
 from ..core.contiguous_copy import as_contiguous
+from ..core.device import Device
 from ..core.pointwise_dispatch import apply_pointwise_rule, cast
 from ..core.views import broadcast_view, reshape
 from .row_launch import FLOATS, cast_parameters_to_common_kind, make_row_launch, raise_not_implemented
 
+_ROWS_OF_A_SUM = 512
 _WEIGHT, _BIAS, _CENTRED, _OF_INPUT, _OF_WEIGHT, _OF_BIAS = 1, 2, 4, 8, 16, 32
 
 
@@ -87,13 +89,7 @@ def _normalize_rows_backward(
     key = ("layer_norm_backward", kind, own, rows, n, sums)
     found = device.plans.get(key)
     if found is None:
-        at = make_row_launch(
-            device,
-            kind,
-            rows,
-            n,
-            workers=4 * device.units * (64 if not device.is_cpu and n <= 32 else 1) if sums else 0,
-        )
+        at = make_row_launch(device, kind, rows, n, workers=_count_workers(device, rows, n) if sums else 0)
         function = device.function(
             texts.LAYER_NORM_BACKWARD, "layer_norm_backward", "ppppppppiiii", at.widths, T=kind, P=own, **at.macros
         )
@@ -125,6 +121,11 @@ def _normalize_rows_backward(
     if sums and not (at.workers == 1 and own == wide):
         partial = _sum_columns_over_workers(partial, own, shape, at.workers, n, flags)
     return out, *partial
+
+
+def _count_workers(device: Device, rows: int, n: int) -> int:
+    """Return how many workers add up gradients of weights over rows; each adds up few, as every sum rounds."""
+    return max(4 * device.units * (64 if not device.is_cpu and n <= 32 else 1), rows // _ROWS_OF_A_SUM)
 
 
 def _sum_columns_over_workers(

@@ -19,6 +19,7 @@ FLOATS = {"f16": "f32", "bf16": "f32", "f32": "f32", "f64": "f64"}  # kind: the 
 _MAX_LENGTH_PER_ITEM = 32  # rows of at most so many elements take one work-item on GPUs too
 _LANES = 128
 _ITEM_WORK = 1 << 14  # minimum elements per work-item on CPUs
+_MOST_ROWS = 512  # of a work-item that adds up rows
 
 
 class RowLaunch(NamedTuple):
@@ -57,11 +58,13 @@ def make_row_launch(
     units = rows if inner == 1 else rows // inner * -(-inner // width)
     per = -(-units // workers) if workers else 1
     if device.is_cpu:
-        per = max(per, min(-(-units // (4 * device.units)), max(1, _ITEM_WORK // (n * (1 if inner == 1 else width)))))
+        least = _ITEM_WORK // (n * (1 if inner == 1 else width))
+        per = max(per, min(-(-units // (4 * device.units)), max(1, min(least, _MOST_ROWS) if workers else least)))
     count = -(-units // per)
     local = lanes if lanes > 1 else 1 if device.is_cpu else 64
     global_size = (count * lanes,) if lanes > 1 else (-(-count // local) * local,)
-    macros = {"W": str(width), "LANES": str(lanes), "COLUMNS": str(int(inner > 1))}
+    wide = "f64" if device.fp64 else FLOATS[kind]
+    macros = {"W": str(width), "LANES": str(lanes), "COLUMNS": str(int(inner > 1)), "D": wide}
     return RowLaunch(macros, tuple([w for w in (2, 4, 8, 16) if w <= width]), global_size, (local,), units, per, count)
 
 

@@ -90,6 +90,10 @@ def collate_numpy_array_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
         raise TypeError(default_collate_err_msg_format.format(first.dtype))
     if first.shape == ():
         return collate_numpy_scalar_fn(batch)
+    if all(type(a) is np.ndarray and a.dtype == first.dtype and a.shape == first.shape for a in batch) and all(
+        a.flags.c_contiguous for a in batch
+    ):
+        return torch.as_tensor(np.stack(batch))
     return torch.stack([torch.as_tensor(item) for item in batch], 0)
 
 

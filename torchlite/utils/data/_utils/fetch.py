@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+import torchlite as torch
+
 from ..dataset import Subset, TensorDataset
 from .collate import default_collate
 
@@ -32,7 +34,7 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
             return self.collate_fn(dataset[index])
         if self.collate_fn is default_collate and type(dataset) in (Subset, TensorDataset):
             index = list(index)
-            if all(isinstance(i, (int, np.integer)) and not isinstance(i, bool) for i in index):
+            if set(map(type, index)) == {int}:
                 rows = self._fetch_tensor_rows(dataset, index)
                 if rows is not None:
                     return rows
@@ -43,7 +45,10 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
         """Return rows of a TensorDataset by one index, equal to stacking them one by one; None for other data sets."""
         while type(dataset) is Subset:
             index, dataset = [dataset.indices[i] for i in index], dataset.dataset
-        return [tensor[index] for tensor in dataset.tensors] if type(dataset) is TensorDataset and index else None
+        if type(dataset) is not TensorDataset or not index:
+            return None
+        rows = torch.from_numpy(np.array(index, np.int64))  # once for all tensors
+        return [tensor[rows] for tensor in dataset.tensors]
 
 
 class _IterableDatasetFetcher(_BaseDatasetFetcher):

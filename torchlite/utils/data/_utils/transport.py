@@ -16,6 +16,7 @@ import pickle
 import socket
 import tempfile
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -141,17 +142,27 @@ def _receive_descriptor(connection: Any) -> int:
     return descriptors[0]
 
 
-def receive(connection: Any) -> Any:
-    """The next message. EOFError when the other side is gone."""
+def _allocate(nbytes: int) -> np.ndarray:
+    return np.empty(nbytes, np.uint8)
+
+
+def _copy_part(part: bytes, allocate: Callable[[int], np.ndarray]) -> np.ndarray:
+    array = allocate(len(part))
+    memoryview(array).cast("B")[:] = part  # type: ignore[arg-type]
+    return array
+
+
+def receive(connection: Any, allocate: Callable[[int], np.ndarray] = _allocate) -> Any:
+    """The next message; `allocate` gives the memory of arrays. EOFError when the other side is gone."""
     while True:
         sizes, rest = pickle.loads(connection.recv_bytes())
         if sizes is None:
-            return pickle.loads(rest[0], buffers=[bytearray(part) for part in rest[1:]])
+            return pickle.loads(rest[0], buffers=[_copy_part(part, allocate) for part in rest[1:]])
         source = rest if rest is not None else _receive_descriptor(connection)
         if source != -1:
             break
     # Each array gets a separate aligned buffer, so that a reference to one does not keep the batch alive.
-    pieces = [np.empty(size, np.uint8) for size in sizes]
+    pieces = [_allocate(sizes[0]), *map(allocate, sizes[1:])]
     with open(source, "rb", buffering=0) as file:
         file.seek(0)
         for piece in pieces:

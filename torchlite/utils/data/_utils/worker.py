@@ -185,7 +185,8 @@ def _stop_workers(processes, pipes, pid: int) -> None:
     """
     if os.getpid() != pid:
         for pipe in pipes:
-            pipe.close()
+            with contextlib.suppress(OSError):  # the worker has closed what it inherited
+                pipe.close()
         return
     for pipe in pipes:
         with contextlib.suppress(OSError, ValueError):  # gone already

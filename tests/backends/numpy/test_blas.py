@@ -1,0 +1,50 @@
+"""BLAS on one thread while our own threads call it."""
+
+import threading
+
+from torchlite_backends.numpy import blas
+
+
+def test_nobody_is_inside_before_blas_has_one_thread(monkeypatch):
+    """The second thread waits while the first one tells BLAS."""
+    count, inside = [4], []
+    single_threaded = blas._SingleThreaded()
+
+    def enter():
+        with single_threaded:
+            inside.append(count[0])
+
+    second = threading.Thread(target=enter)
+
+    def set_count(n):
+        if n == 1:
+            second.start()
+            second.join(0.05)
+        count[0] = n
+
+    monkeypatch.setattr(blas, "_find_thread_controls", lambda: (set_count, lambda: count[0]))
+    with single_threaded:
+        assert count == [1]
+        second.join()
+        assert count == [1]
+    assert inside == [1] and count == [4]
+
+
+def test_the_last_one_restores_the_count(monkeypatch):
+    count, leave = [4], threading.Event()
+    single_threaded = blas._SingleThreaded()
+    monkeypatch.setattr(blas, "_find_thread_controls", lambda: (lambda n: count.__setitem__(0, n), lambda: count[0]))
+
+    def stay():
+        with single_threaded:
+            leave.wait()
+
+    other = threading.Thread(target=stay)
+    with single_threaded, single_threaded:
+        other.start()
+        while len(single_threaded._entered) < 2:
+            other.join(0.001)
+    assert count == [1]
+    leave.set()
+    other.join()
+    assert count == [4]

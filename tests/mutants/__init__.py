@@ -1,0 +1,1 @@
+"""Mutants: the source with one fault, which the tests must notice."""

@@ -1,0 +1,280 @@
+"""Sums, means, variances, norms, products and normalization of long rows and of very large or small elements."""
+
+import math
+
+import numpy as np
+import pytest
+
+import torchlite as torch
+import torchlite.nn.functional as F
+
+LONG = 1_000_003
+# Units in the last place of float32.
+ULP = 2.0**-23
+
+
+def numbers(*shape, scale=1.0, offset=0.0, seed=0):
+    return (np.random.default_rng(seed).standard_normal(shape) * scale + offset).astype(np.float32)
+
+
+def positive(*shape, seed=0):
+    return np.random.default_rng(seed).random(shape, np.float32)
+
+
+def assert_close(found, right, ulps):
+    """The greatest error is at most so many units in the last place of the greatest number."""
+    found, right = np.asarray(found.detach().cpu().double()), np.asarray(right)
+    assert found.shape == right.shape
+    assert np.abs(found - right).max() <= ulps * ULP * np.abs(right).max()
+
+
+# --- variance ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1e18, 1e-23, 1e30])
+def test_deviation_whose_square_leaves_the_range(device, scale):
+    x = numbers(1000, scale=scale)
+    right = x.astype(np.float64).std(ddof=1)
+    assert_close(torch.tensor(x, device=device).std(), right, 2)
+
+
+@pytest.mark.parametrize("dim", [0, 1, (0, 1)])
+@pytest.mark.parametrize("scale", [1e18, 1e-23])
+def test_deviation_along_dims(device, scale, dim):
+    x = numbers(40, 30, scale=scale)
+    std, mean = torch.std_mean(torch.tensor(x, device=device), dim)
+    assert_close(std, x.astype(np.float64).std(dim, ddof=1), 2)
+    assert_close(mean, x.astype(np.float64).mean(dim), 3)
+
+
+@pytest.mark.parametrize("scale", [1e18, 1e-18])
+def test_variance_that_fits(device, scale):
+    x = numbers(50, 200, scale=scale)
+    assert_close(torch.tensor(x, device=device).var(1), x.astype(np.float64).var(1, ddof=1), 2)
+
+
+@pytest.mark.parametrize("value", [1e8, 0.1, -3e-20])
+@pytest.mark.parametrize("shape", [(LONG,), (3, 1001)])
+def test_variance_of_equal_numbers_is_zero(device, value, shape):
+    x = torch.full(shape, value, device=device)
+    assert x.var().item() == 0 and x.std(-1).max().item() == 0
+
+
+def test_variance_about_a_large_mean(device):
+    x = (np.arange(LONG) % 2 * 16 + 1e8).astype(np.float32)
+    assert_close(torch.tensor(x, device=device).var(), x.astype(np.float64).var(ddof=1), 2)
+
+
+@pytest.mark.parametrize("scale", [1e18, 1e-23])
+def test_gradient_of_deviation(device, scale):
+    x = numbers(1000, scale=scale)
+    t = torch.tensor(x, device=device, requires_grad=True)
+    t.std().backward()
+    wide = x.astype(np.float64)
+    assert_close(t.grad, (wide - wide.mean()) / (999 * wide.std(ddof=1)), 8)
+
+
+def test_second_derivative_of_deviation(device):
+    x = np.array([1e19, 2e19, -2e19], np.float32)
+    t = torch.tensor(x, device=device, requires_grad=True)
+    (grad,) = torch.autograd.grad(t.std(), t, create_graph=True)
+    (second,) = torch.autograd.grad((grad * torch.tensor([1.0, 2.0, 3.0], device=device)).sum(), t)
+    assert np.allclose(second.cpu().numpy(), [-1.8476325e-20, 1.3857244e-20, 4.619081e-21], rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e-200])
+def test_deviation_of_float64_is_scaled(scale):
+    x = np.random.default_rng(0).standard_normal((3, 100)) * scale
+    found = torch.tensor(x).std(1).numpy()
+    assert np.allclose(found / scale, (x / scale).std(1, ddof=1), rtol=1e-14)
+    assert torch.tensor([1.0, math.inf]).double().std().isnan()
+
+
+# --- sums -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape,dim", [((LONG,), 0), ((3, 300_001), 1), ((300_001, 3), 0), ((20_000, 40), 0)])
+def test_sum_and_mean_of_many_elements(device, shape, dim):
+    x = positive(*shape)
+    t, wide = torch.tensor(x, device=device), x.astype(np.float64)
+    assert_close(t.sum(dim), wide.sum(dim), 1)
+    assert_close(t.mean(dim), wide.mean(dim), 1)
+
+
+def test_mean_over_the_outer_dims(device):
+    x = positive(2000, 3, 100)
+    assert_close(torch.tensor(x, device=device).mean((0, 2)), x.astype(np.float64).mean((0, 2)), 1)
+
+
+def test_cumulative_sum_rounds_once(device):
+    x = positive(LONG)
+    right = np.cumsum(x, dtype=np.float64)
+    found = torch.tensor(x, device=device).cumsum(0).cpu().numpy()
+    assert np.abs(found / right - 1).max() <= ULP / 2 * 1.01
+
+
+@pytest.mark.parametrize("shape,dim", [((30_000, 3), 0), ((3, 7001), 1), ((9, 7), 0)])
+def test_cumulative_sum_along_dims(device, shape, dim):
+    x = positive(*shape)
+    assert_close(torch.tensor(x, device=device).cumsum(dim), np.cumsum(x, dim, dtype=np.float64), 0.51)
+
+
+# --- norms and products -----------------------------------------------------------------------------
+
+
+def test_norm_and_dot_of_many_elements(device):
+    t = torch.full((10_000_000,), 1e-3, device=device)
+    value = float(np.float32(1e-3))
+    assert math.isclose(t.norm().item(), value * math.sqrt(1e7), rel_tol=2 * ULP)
+    for found in (torch.dot(t, t), torch.vdot(t, t), t @ t):
+        assert math.isclose(found.item(), value * value * 1e7, rel_tol=2 * ULP)
+
+
+@pytest.mark.parametrize("scale", [1e19, 1e-30])
+@pytest.mark.parametrize("ord", [1, 2, 3, 2.5, -1, math.inf])
+def test_norm_of_large_and_small_elements(device, scale, ord):
+    x = numbers(7, 5, scale=scale)
+    found = torch.linalg.vector_norm(torch.tensor(x, device=device), ord, dim=1)
+    right = np.linalg.norm(x.astype(np.float64) / scale, ord, axis=1) * scale
+    assert_close(found, right, 8)
+
+
+@pytest.mark.parametrize("scale", [1e19, 1e-30])
+def test_norms_made_of_the_vector_norm(device, scale):
+    x = torch.tensor([[1.0, 2.0, -2.0]], device=device) * scale
+    for found in (
+        torch.linalg.matrix_norm(x),
+        torch.norm_except_dim(x).reshape(()),
+        torch.dist(x, torch.zeros_like(x)),
+        torch.pdist(torch.cat([x, x * 0])).reshape(()),
+        torch.cdist(x, x * 0).reshape(()),
+        F.pairwise_distance(x, x * 0, eps=0).reshape(()),
+    ):
+        assert math.isclose(found.item() / scale, 3, rel_tol=1e-6)
+
+
+def test_normalize_and_cosine_of_large_elements(device):
+    x = torch.tensor([[1e19, 2e19, -2e19]], device=device)
+    assert np.allclose(F.normalize(x).cpu(), [[1 / 3, 2 / 3, -2 / 3]])
+    assert F.cosine_similarity(x, 2 * x).item() == pytest.approx(1)
+    assert np.allclose(torch.renorm(x, 2, 0, 1.0).cpu(), [[1 / 3, 2 / 3, -2 / 3]])
+
+
+@pytest.mark.parametrize("scale", [1e19, 1e-30])
+def test_clipping_of_large_and_small_gradients(device, scale):
+    weights = [torch.nn.Parameter(torch.zeros(3, device=device)) for _ in range(2)]
+    for weight in weights:
+        weight.grad = torch.tensor([1.0, 2.0, -2.0], device=device) * scale
+    total = torch.nn.utils.clip_grad_norm_(weights, scale)
+    assert total.item() / scale == pytest.approx(3 * math.sqrt(2), rel=1e-6)
+    if scale > 1:  # PyTorch adds 1e-6 to the norm
+        assert weights[0].grad[0].item() / scale == pytest.approx(1 / (3 * math.sqrt(2)), rel=1e-5)
+
+
+def test_gradient_of_the_norm_of_large_elements(device):
+    t = torch.tensor([1e19, 2e19, -2e19], device=device, requires_grad=True)
+    (grad,) = torch.autograd.grad(t.norm(), t, create_graph=True)
+    assert np.allclose(grad.detach().cpu(), [1 / 3, 2 / 3, -2 / 3])
+    (second,) = torch.autograd.grad((grad * torch.tensor([1.0, 2.0, 3.0], device=device)).sum(), t)
+    assert np.allclose(second.cpu().numpy(), np.array([10, 20, 25]) / 27e19, rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize("value", [0.0, math.inf, math.nan])
+def test_norm_of_what_has_no_scale(device, value):
+    x = torch.tensor([[1.0, value], [value, value]], device=device)
+    for ord in (1, 2, 3):
+        right = np.linalg.norm(x.cpu().numpy(), ord, axis=1)
+        assert np.allclose(torch.linalg.vector_norm(x, ord, 1).cpu(), right, equal_nan=True)
+
+
+def test_dot_of_terms_that_cancel():
+    x = torch.tensor([1e20, 1e20])
+    assert torch.dot(x, torch.tensor([1e20, -1e20])).item() == 0
+    assert torch.dot(x, x).item() == math.inf
+
+
+@pytest.mark.parametrize("offset", [0, 1000])
+@pytest.mark.parametrize("width", [2, 40])
+def test_distances_of_rows_with_an_offset(device, offset, width):
+    x, y = numbers(60, width, offset=offset), numbers(50, width, offset=offset, seed=1)
+    y[:10] = x[:10]
+    right = np.sqrt(((x[:, None].astype(np.float64) - y) ** 2).sum(-1))
+    found = torch.cdist(torch.tensor(x, device=device), torch.tensor(y, device=device)).cpu().numpy()
+    assert (found[right == 0] == 0).all()
+    assert np.abs(found - right)[right > 0].max() <= 8 * ULP * right.max()
+    assert np.abs(found[right > 0] / right[right > 0] - 1).max() <= 16 * ULP
+
+
+def test_gradient_of_distances_with_an_offset(device):
+    x, y = numbers(60, 3, offset=1000), numbers(50, 3, offset=1000, seed=1)
+    a, b = (torch.tensor(v, device=device, requires_grad=True) for v in (x, y))
+    torch.cdist(a, b).sum().backward()
+    difference = x[:, None].astype(np.float64) - y
+    unit = difference / np.sqrt((difference**2).sum(-1, keepdims=True))
+    assert_close(a.grad, unit.sum(1), 64)
+    assert_close(b.grad, -unit.sum(0), 64)
+
+
+# --- softmax and normalization ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(1, 2), (200, 2), (3, 70_000)])
+def test_log_softmax_of_one_dominant_element(device, shape):
+    x = torch.full(shape, -math.inf, device=device)
+    x[:, 1] = 1.0
+    found = torch.log_softmax(x, 1)
+    assert (found[:, 1] == 0).all() and (found[:, 0] == -math.inf).all()
+    assert (torch.logsumexp(x, 1) == 1).all()
+    target = torch.ones(shape[0], dtype=torch.int64, device=device)
+    assert F.cross_entropy(x, target).item() == 0
+    assert (torch.log_softmax(x.T, 0)[1] == 0).all()
+
+
+def test_loss_of_a_certain_class(device):
+    x = torch.tensor([[20.0, 11.0, 10.0], [0.0, 30.0, 10.0]], device=device)
+    found = F.cross_entropy(x, torch.tensor([0, 1], device=device), reduction="none")
+    assert np.allclose(found.cpu(), [1.6879706e-4, 2.0611537e-9], rtol=1e-3, atol=1e-8)
+
+
+@pytest.mark.parametrize("offset", [0, 10])
+def test_layer_norm_of_a_long_row(device, offset):
+    x = numbers(2, LONG, offset=offset)
+    wide = x.astype(np.float64)
+    right = (wide - wide.mean(1, keepdims=True)) / np.sqrt(wide.var(1, keepdims=True) + 1e-5)
+    t = torch.tensor(x, device=device)
+    assert_close(F.layer_norm(t, (LONG,)), right, 2 + offset / 4)
+    assert_close(F.group_norm(t.reshape(1, 2, -1), 2)[0], right, 2 + offset / 4)
+    assert_close(F.instance_norm(t.reshape(1, 2, -1))[0], right, 2 + offset / 4)
+    if not offset:
+        assert_close(F.rms_norm(t, (LONG,)), wide / np.sqrt((wide**2).mean(1, keepdims=True)), 2)
+
+
+@pytest.mark.parametrize("shape", [(300_001, 3), (2, 3, 100_001)])
+def test_batch_norm_statistics_of_many_elements(device, shape):
+    x = positive(*shape)
+    dims = (0, *range(2, len(shape)))
+    norm = torch.nn.BatchNorm1d(3, momentum=1.0, device=device)
+    norm(torch.tensor(x, device=device))
+    wide = x.astype(np.float64)
+    assert_close(norm.running_mean, wide.mean(dims), 2)
+    assert_close(norm.running_var, wide.var(dims, ddof=1), 3)
+
+
+def test_gradients_of_the_norms_over_many_rows(device):
+    x, g = positive(100_001, 4), positive(100_001, 4, seed=1)
+    t = torch.tensor(x, device=device)
+    norm = torch.nn.LayerNorm(4, device=device)
+    norm(t).backward(torch.tensor(g, device=device))
+    wide = x.astype(np.float64)
+    normal = (wide - wide.mean(1, keepdims=True)) / np.sqrt(wide.var(1, keepdims=True) + 1e-5)
+    assert_close(norm.bias.grad, g.astype(np.float64).sum(0), 4)
+    assert (
+        np.abs(norm.weight.grad.cpu().numpy() - (normal * g).sum(0)).max() <= 16 * ULP * np.abs(normal * g).sum(0).max()
+    )
+
+
+def test_softmax_of_a_long_row(device):
+    x = numbers(LONG)
+    wide = np.exp(x.astype(np.float64))
+    found = torch.softmax(torch.tensor(x, device=device), 0).cpu().numpy()
+    assert np.abs(found / (wide / wide.sum()) - 1).max() <= 8 * ULP

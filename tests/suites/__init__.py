@@ -1,0 +1,1 @@
+"""The test suites of projects that use PyTorch, with torchlite in its place."""
