@@ -21,7 +21,7 @@ class InnerHistory(torch.Tensor):
     __slots__ = ()
     _takes_records = True
     _wraps = True
-    _values: torch.Tensor
+    _values: Any  # a tensor
     _tl_array: Any
     _tl_kernels: Any
 
@@ -31,10 +31,11 @@ class InnerHistory(torch.Tensor):
     def _fill_slots(self, values: torch.Tensor, shape: tuple[int, ...], device: Any = None) -> None:
         """Set the slots of a Tensor: a shape without elements, the values' device and dtype."""
         shape = tuple(int.__add__(n, 0) for n in shape)  # also of a ragged size, whose number is too large for memory
+        dtype: Any = values.dtype
         strides = [1] * len(shape)
         for i in range(len(shape) - 2, -1, -1):
             strides[i] = strides[i + 1] * shape[i + 1]
-        _DATA.__set__(self, MetaArray(shape, values.dtype, tuple(strides)))
+        _DATA.__set__(self, MetaArray(shape, dtype, tuple(strides)))
         _TABLE.__set__(self, _table_without_data(values.device if device is None else device))
         call.set_dtype(self, values.dtype)
         self._values = values

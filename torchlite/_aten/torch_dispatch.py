@@ -393,7 +393,7 @@ def run_through_torch_dispatch(op: Op, values: list, classes: tuple, writes: boo
 class DispatchMode(Interceptor):
     """Base of TorchDispatchMode: passes ops to `__torch_dispatch__` as ATen overloads."""
 
-    backward = "ops"
+    backward: Any = "ops"
     intercepts_overloads = True
 
     def overload(self, func: Any, args: tuple, kwargs: dict) -> Any:

@@ -229,8 +229,8 @@ _overload_method = _overload
 
 def overload_hints(function: Any) -> dict[str, Any]:
     """Return the annotations of a function's overloads: a Union for a name of which they declare several types."""
-    place = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
-    declared = [d for d in _OVERLOADS.get(place, ()) if d is not function]  # type: ignore[call-overload]
+    place = str(getattr(function, "__module__", "")), str(getattr(function, "__qualname__", ""))
+    declared = [d for d in _OVERLOADS.get(place, ()) if d is not function]
     found: dict[str, list[Any]] = {}
     for one in declared:
         for name, hint in typing.get_type_hints(one).items():

@@ -40,10 +40,11 @@ def _reduce(found: OpCall) -> Any:
     nested, name = found.nested, found.op.function_name
     name = {"_max_dim": "max", "_min_dim": "min"}.get(found.op.name, name)
     place = nested._ragged_idx
-    dims = _dims(found)
+    some = _dims(found)
+    whole = some is None
+    dims = some or []
     has_keepdim = any(p.name == "keepdim" for p in found.op.params)
     keepdim = bool(has_keepdim and found.argument("keepdim"))
-    whole = dims is None
     if nested._lengths is not None and (whole or place in dims):
         raise RuntimeError(
             f"{name}(): reducing across the ragged dimension is not supported for non-contiguous nested tensors with "
@@ -108,10 +109,10 @@ def _reduce_parts(found: OpCall, keepdim: bool) -> Any:
             out = out / counts.reshape(-1, *[1] * (out.ndim - 1))
         return out.unsqueeze(place) if keepdim else out
     padded = nested._padded(_PADDING[op.name](nested.dtype))
-    values = [
+    bound = [
         padded if v is nested else place if p.name == "dim" else v for p, v in zip(op.params, found.values, strict=True)
     ]
-    return call_op(op, values)
+    return call_op(op, bound)
 
 
 @rule("max", "min")

@@ -173,7 +173,8 @@ def _index(found: OpCall) -> Any:
     if index and isinstance(index[0], int):
         part = _part(nested, index[0])
         return part[tuple(index[1:])] if len(index) > 1 else part
-    dim, place, ragged, inner = 0, nested._ragged_idx, nested._ragged_idx, []
+    inner: list[Any] = []
+    dim, place, ragged = 0, nested._ragged_idx, nested._ragged_idx
     for one in index:
         if one is None:
             if not dim:

@@ -116,7 +116,7 @@ class ImageHandler:
         from PIL import Image
 
         with io.BytesIO(data) as stream:
-            image = Image.open(stream)
+            image: Any = Image.open(stream)
             image.load()
         image = image.convert(self.mode.upper())
         if self.kind == "pil":
