@@ -366,6 +366,7 @@ def module_stub() -> str:
         "from .jit import CompilationUnit as CompilationUnit\n",
         "from .jit import ScriptFunction as ScriptFunction\n",
         "from .jit import ScriptModule as ScriptModule\n",
+        "from .jit._runtime import ScriptObject as ScriptObject\n",
         *(f"from .jit._types import {name} as {name}\n" for name in sorted(torchlite._HOMES["jit._types"])),
         "\n__version__: str\n__torchlite_version__: str\nnewaxis: None\n",
         *(f"{name}: dtype\n" for d in dtypes.BY_NAME.values() for name in (d.name, *dtypes.ALIASES.get(d.name, ()))),

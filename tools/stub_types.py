@@ -11,7 +11,7 @@ ROOMS = {
         "resample", "rnn", "vision", "attention", "cross_entropy",
     ),
     "linear": (
-        "matmul", "einsum", "fft", "stft", "linalg_decomp", "linalg_lu", "linalg_norm", "linalg_solve",
+        "matmul", "grouped_matmul", "einsum", "fft", "stft", "linalg_decomp", "linalg_lu", "linalg_norm", "linalg_solve",
         "linalg_spectral",
     ),
     "arrangement": (

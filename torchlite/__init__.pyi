@@ -47,6 +47,7 @@ from . import masked as masked
 from . import mps as mps
 from . import mtia as mtia
 from . import multiprocessing as multiprocessing
+from . import nested as nested
 from . import nn as nn
 from . import onnx as onnx
 from . import opencl as opencl
@@ -91,6 +92,7 @@ from ._stubs.layers import _transform_bias_rescale_qkv as _transform_bias_rescal
 from ._stubs.linear import *
 from ._stubs.linear import _addmm_activation as _addmm_activation
 from ._stubs.linear import _compute_linear_combination as _compute_linear_combination
+from ._stubs.linear import _grouped_mm as _grouped_mm
 from ._stubs.linear import _int_mm as _int_mm
 from ._stubs.making import *
 from ._stubs.making import _dirichlet_grad as _dirichlet_grad
@@ -108,6 +110,7 @@ from .futures import Future as Future
 from .jit import CompilationUnit as CompilationUnit
 from .jit import ScriptFunction as ScriptFunction
 from .jit import ScriptModule as ScriptModule
+from .jit._runtime import ScriptObject as ScriptObject
 from .jit._types import AnyType as AnyType
 from .jit._types import BoolType as BoolType
 from .jit._types import ComplexType as ComplexType

@@ -40,7 +40,7 @@ class ArrangementMethods:
         """Returns at most `chunks` parts of equal size, as views."""
     def clone(self, *, memory_format: MemoryFormat | None = None) -> Tensor:
         """Returns a copy of the tensor through which gradients flow."""
-    def contiguous(self, memory_format: MemoryFormat | None = None) -> Tensor:
+    def contiguous(self, *, memory_format: MemoryFormat | None = None) -> Tensor:
         """Returns the tensor itself where its elements are contiguous in memory, else a copy that is."""
     def copy_(self, src: Tensor | Number, non_blocking: _b.bool = False) -> Self:
         """Copies the elements of another tensor into this one, broadcast and converted."""
@@ -316,7 +316,7 @@ def _chunk_cat(tensors: Sequence[Tensor], dim: _b.int, num_chunks: Any, *, out: 
     rows of all tensors joined.
     """
 
-def _lazy_clone(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def _lazy_clone(input: Tensor) -> Tensor:
     """A clone whose storage shares the input's memory until one of the two is written, if the backend supports it and
     no other object writes there; else an ordinary clone.
 
@@ -326,7 +326,7 @@ def _lazy_clone(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     (tensor([1., 1.]), tensor([0., 0.]))
     """
 
-def adjoint(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def adjoint(input: Tensor) -> Tensor:
     """Returns the conjugate transpose of the last two dimensions."""
 
 def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -349,13 +349,7 @@ def as_strided_copy(
     """Returns a copy of the view that `as_strided` returns."""
 
 def as_strided_scatter(
-    input: Tensor,
-    src: Tensor,
-    size: Ints,
-    stride: Ints,
-    storage_offset: _b.int | None = None,
-    *,
-    out: Tensor | None = None,
+    input: Tensor, src: Tensor, size: Ints, stride: Ints, storage_offset: _b.int | None = None
 ) -> Tensor:
     """Returns a copy of the input with another tensor in place of a strided view."""
 
@@ -389,16 +383,16 @@ def block_diag(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
 def broadcast_tensors(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Returns views of the tensors broadcast to their common shape."""
 
-def broadcast_to(input: Tensor, *size: Ints, out: Tensor | None = None) -> Tensor:
+def broadcast_to(input: Tensor, *size: Ints) -> Tensor:
     """Returns a view of the input broadcast to a shape."""
 
 def cat(tensors: Sequence[Tensor], dim: _b.int = 0, *, out: Tensor | None = None) -> Tensor:
     """Concatenates tensors along an existing dimension."""
 
-def chunk(input: Tensor, chunks: _b.int, dim: _b.int = 0, *, out: Sequence[Tensor] | None = None) -> tuple[Tensor, ...]:
+def chunk(input: Tensor, chunks: _b.int, dim: _b.int = 0) -> tuple[Tensor, ...]:
     """Returns at most `chunks` parts of equal size, as views."""
 
-def clone(input: Tensor, *, memory_format: MemoryFormat | None = None, out: Tensor | None = None) -> Tensor:
+def clone(input: Tensor, *, memory_format: MemoryFormat | None = None) -> Tensor:
     """Returns a copy of the tensor through which gradients flow."""
 
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -417,25 +411,23 @@ def detach_(input: Tensor) -> Tensor:
     """Removes the tensor from the autograd graph in place."""
 
 def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Returns a copy that autograd does not follow.
+    """Returns a copy, which requires a gradient if the input does; the op has no derivative.
 
     Example:
-        >>> torch.detach_copy(torch.tensor([1.0], requires_grad=True))
+        >>> torch.detach_copy(torch.tensor([1.0]))
         tensor([1.])
 
     See also:
-        `torch.detach`.
+        `torch.detach`, whose result requires no gradient.
     """
 
 def diag(input: Tensor, diagonal: _b.int = 0, *, out: Tensor | None = None) -> Tensor:
     """Returns the matrix with a 1-d tensor on a diagonal, or a diagonal of a matrix as a 1-d copy."""
 
-def diag_embed(
-    input: Tensor, offset: _b.int = 0, dim1: _b.int = -2, dim2: _b.int = -1, *, out: Tensor | None = None
-) -> Tensor:
+def diag_embed(input: Tensor, offset: _b.int = 0, dim1: _b.int = -2, dim2: _b.int = -1) -> Tensor:
     """Returns matrices with the input's last dimension on a diagonal and zeros elsewhere."""
 
-def diagflat(input: Tensor, offset: _b.int = 0, *, out: Tensor | None = None) -> Tensor:
+def diagflat(input: Tensor, offset: _b.int = 0) -> Tensor:
     """Returns the matrix with the flattened elements on a diagonal and zeros elsewhere."""
 
 def diagonal(input: Tensor, offset: _b.int = 0, dim1: _b.int = 0, dim2: _b.int = 1) -> Tensor:
@@ -446,14 +438,10 @@ def diagonal_copy(
 ) -> Tensor:
     """Returns a copy of the view that `diagonal` returns."""
 
-def diagonal_scatter(
-    input: Tensor, src: Tensor, offset: _b.int = 0, dim1: _b.int = 0, dim2: _b.int = 1, *, out: Tensor | None = None
-) -> Tensor:
+def diagonal_scatter(input: Tensor, src: Tensor, offset: _b.int = 0, dim1: _b.int = 0, dim2: _b.int = 1) -> Tensor:
     """Returns a copy of the input with another tensor in place of a diagonal."""
 
-def dsplit(
-    input: Tensor, indices_or_sections: Ints | Tensor, *, out: Sequence[Tensor] | None = None
-) -> tuple[Tensor, ...]:
+def dsplit(input: Tensor, indices_or_sections: Ints | Tensor) -> tuple[Tensor, ...]:
     """Splits the input along its third dimension."""
 
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -468,16 +456,16 @@ def expand_copy(input: Tensor, size: Ints, *, out: Tensor | None = None) -> Tens
 def fill_(input: Tensor, value: Tensor | Number) -> Tensor:
     """Sets all elements to a value."""
 
-def flatten(input: Tensor, start_dim: _b.int = 0, end_dim: _b.int = -1, *, out: Tensor | None = None) -> Tensor:
+def flatten(input: Tensor, start_dim: _b.int = 0, end_dim: _b.int = -1) -> Tensor:
     """Joins a range of dimensions to one."""
 
-def flip(input: Tensor, *dims: Ints, out: Tensor | None = None) -> Tensor:
+def flip(input: Tensor, *dims: Ints) -> Tensor:
     """Returns a copy with the elements in reverse order along dimensions."""
 
-def fliplr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def fliplr(input: Tensor) -> Tensor:
     """Returns a copy with the second dimension in reverse order."""
 
-def flipud(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def flipud(input: Tensor) -> Tensor:
     """Returns a copy with the first dimension in reverse order."""
 
 def gather(
@@ -485,9 +473,7 @@ def gather(
 ) -> Tensor:
     """Returns the elements at given indices along a dimension."""
 
-def hsplit(
-    input: Tensor, indices_or_sections: Ints | Tensor, *, out: Sequence[Tensor] | None = None
-) -> tuple[Tensor, ...]:
+def hsplit(input: Tensor, indices_or_sections: Ints | Tensor) -> tuple[Tensor, ...]:
     """Splits the input along its second dimension, or the only one of a 1-d tensor."""
 
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -501,19 +487,10 @@ def index_add(
 def index_copy(input: Tensor, dim: _b.int, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Returns the input with slices replaced at given indices along a dimension."""
 
-def index_fill(
-    input: Tensor, dim: _b.int, index: Tensor, value: Tensor | Number, *, out: Tensor | None = None
-) -> Tensor:
+def index_fill(input: Tensor, dim: _b.int, index: Tensor, value: Tensor | Number) -> Tensor:
     """Returns the input with a value in the slices at given indices along a dimension."""
 
-def index_put(
-    input: Tensor,
-    indices: Sequence[Tensor | None],
-    values: Tensor,
-    accumulate: _b.bool = False,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
+def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: _b.bool = False) -> Tensor:
     """Returns the input with values at the positions of an indexing expression, as ``input[indices] = values``."""
 
 def index_reduce(
@@ -531,19 +508,19 @@ def index_reduce(
 def index_select(input: Tensor, dim: _b.int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Returns a copy of the slices at given indices along a dimension."""
 
-def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
     """Returns the input with a value where a mask is true."""
 
-def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Returns the input with the elements of another tensor, in order, where a mask is true."""
 
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Returns the elements where a mask is true, as a 1-d tensor."""
 
-def moveaxis(input: Tensor, source: Ints, destination: Ints, *, out: Tensor | None = None) -> Tensor:
+def moveaxis(input: Tensor, source: Ints, destination: Ints) -> Tensor:
     """Returns a view with dimensions at other positions; the others keep their order."""
 
-def movedim(input: Tensor, source: Ints, destination: Ints, *, out: Tensor | None = None) -> Tensor:
+def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
     """Returns a view with dimensions at other positions; the others keep their order."""
 
 def narrow(input: Tensor, dim: _b.int, start: Number | Tensor, length: _b.int) -> Tensor:
@@ -568,12 +545,10 @@ def permute_copy(input: Tensor, dims: Ints, *, out: Tensor | None = None) -> Ten
         torch.Size([4, 2, 3])
     """
 
-def put(
-    input: Tensor, index: Tensor, source: Tensor, accumulate: _b.bool = False, *, out: Tensor | None = None
-) -> Tensor:
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _b.bool = False) -> Tensor:
     """Returns the input with values at given indices of the flattened elements."""
 
-def ravel(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def ravel(input: Tensor) -> Tensor:
     """Returns the elements as a 1-d tensor: a view where the strides allow it, else a copy.
 
     Example:
@@ -592,16 +567,16 @@ def repeat_interleave(repeats: Tensor, *, output_size: _b.int | None = None) -> 
 def repeat_interleave(
     input: Tensor, repeats: Tensor | _b.int, dim: _b.int | None = None, *, output_size: _b.int | None = None
 ) -> Tensor: ...
-def reshape(input: Tensor, *shape: Ints, out: Tensor | None = None) -> Tensor:
+def reshape(input: Tensor, *shape: Ints) -> Tensor:
     """Returns the elements in another shape."""
 
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: MemoryFormat | None = None) -> Tensor:
     """Changes the shape in place to that of another tensor."""
 
-def roll(input: Tensor, shifts: Ints, dims: Ints = ..., *, out: Tensor | None = None) -> Tensor:
+def roll(input: Tensor, shifts: Ints, dims: Ints = ...) -> Tensor:
     """Shifts the elements along dimensions; elements beyond the end come in at the start."""
 
-def rot90(input: Tensor, k: _b.int = 1, dims: Ints = ..., *, out: Tensor | None = None) -> Tensor:
+def rot90(input: Tensor, k: _b.int = 1, dims: Ints = ...) -> Tensor:
     """Rotates the input by multiples of 90 degrees in a plane, from the first dimension towards the second."""
 
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -648,7 +623,7 @@ def select_copy(input: Tensor, dim: _b.int, index: _b.int, *, out: Tensor | None
         tensor([3, 4])
     """
 
-def select_scatter(input: Tensor, src: Tensor, dim: _b.int, index: _b.int, *, out: Tensor | None = None) -> Tensor:
+def select_scatter(input: Tensor, src: Tensor, dim: _b.int, index: _b.int) -> Tensor:
     """Returns a copy of the input with another tensor in place of the slice at one index."""
 
 def slice_copy(
@@ -741,14 +716,13 @@ def tensor_split(
     indices: Sequence[_b.int] | None = None,
     sections: Any = None,
     tensor_indices_or_sections: Any = None,
-    out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, ...]:
     """Returns parts by their number or by indices, as views."""
 
-def tile(input: Tensor, *dims: Ints, out: Tensor | None = None) -> Tensor:
+def tile(input: Tensor, *dims: Ints) -> Tensor:
     """Repeats the tensor along each dimension; missing counts are 1 and come first."""
 
-def trace(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def trace(input: Tensor) -> Tensor:
     """Returns the sum of a matrix's main diagonal.
 
     Raises:
@@ -777,7 +751,7 @@ def unbind(input: Tensor, dim: _b.int = 0) -> tuple[Tensor, ...]:
 def unbind_copy(input: Tensor, dim: _b.int = 0, *, out: Sequence[Tensor] | None = None) -> tuple[Tensor, ...]:
     """Returns copies of the slices along a dimension."""
 
-def unflatten(input: Tensor, dim: _b.int, sizes: Sequence[_b.int], *, out: Tensor | None = None) -> Tensor:
+def unflatten(input: Tensor, dim: _b.int, sizes: Sequence[_b.int]) -> Tensor:
     """Splits a dimension into several, as a view."""
 
 def unfold_copy(input: Tensor, dimension: _b.int, size: Ints, step: Any, *, out: Tensor | None = None) -> Tensor:
@@ -786,19 +760,13 @@ def unfold_copy(input: Tensor, dimension: _b.int, size: Ints, step: Any, *, out:
 def unravel_index(indices: Tensor, shape: Ints) -> Tensor:
     """Converts flat indices to coordinates."""
 
-def unsafe_chunk(
-    input: Tensor, chunks: _b.int, dim: _b.int = 0, *, out: Sequence[Tensor] | None = None
-) -> tuple[Tensor, ...]:
+def unsafe_chunk(input: Tensor, chunks: _b.int, dim: _b.int = 0) -> tuple[Tensor, ...]:
     """Returns the parts that `chunk` returns, without a record that they share memory."""
 
-def unsafe_split(
-    input: Tensor, split_size: Ints, dim: _b.int = 0, *, out: Sequence[Tensor] | None = None
-) -> tuple[Tensor, ...]:
+def unsafe_split(input: Tensor, split_size: Ints, dim: _b.int = 0) -> tuple[Tensor, ...]:
     """Returns the parts that `split` returns, without a record that they share memory."""
 
-def unsafe_split_with_sizes(
-    input: Tensor, split_sizes: Ints, dim: _b.int = 0, *, out: Sequence[Tensor] | None = None
-) -> tuple[Tensor, ...]:
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Ints, dim: _b.int = 0) -> tuple[Tensor, ...]:
     """Returns the parts that `split_with_sizes` returns, without a record that they share memory."""
 
 def unsqueeze(input: Tensor, dim: _b.int) -> Tensor:
@@ -848,9 +816,7 @@ def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def view_copy(input: Tensor, size: Ints, *, out: Tensor | None = None) -> Tensor:
     """Returns a copy of the view that `view` returns."""
 
-def vsplit(
-    input: Tensor, indices_or_sections: Ints | Tensor, *, out: Sequence[Tensor] | None = None
-) -> tuple[Tensor, ...]:
+def vsplit(input: Tensor, indices_or_sections: Ints | Tensor) -> tuple[Tensor, ...]:
     """Splits the input along its first dimension."""
 
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:

@@ -474,6 +474,7 @@ class RemovableHandle(Protocol):
     def __exit__(self, *exc: object) -> None: ...
 
 strided: layout
+jagged: layout
 sparse_coo: layout
 sparse_csr: layout
 sparse_csc: layout

@@ -7,6 +7,7 @@ from typing import Any, Self, overload
 
 from . import results
 from .aliases import Number
+from .basic import Generator
 from .tensor import Tensor
 
 class ElementwiseMethods:
@@ -1051,13 +1052,13 @@ def _amp_update_scale_(
     row, by the growth factor if that is finite. In place.
     """
 
-def _conj(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def _conj(input: Tensor) -> Tensor:
     """The complex conjugate: a view with the conjugate bit set; a real tensor itself."""
 
-def _conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def _conj_physical(input: Tensor) -> Tensor:
     """The complex conjugate, computed."""
 
-def _neg_view(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def _neg_view(input: Tensor) -> Tensor:
     """The negative: a view with the negative bit, which ops work out where they need it."""
 
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1260,7 +1261,7 @@ def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         tensor([ 2., -1.])
     """
 
-def celu(input: Tensor, alpha: Number = 1.0, *, out: Tensor | None = None) -> Tensor:
+def celu(input: Tensor, alpha: Number = 1.0) -> Tensor:
     """``max(0, input) + min(0, alpha * (exp(input / alpha) - 1))`` (Barron, 2017)."""
 
 def clamp(
@@ -1298,7 +1299,7 @@ def clip(
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex tensor ``real + 1j * imag``, with broadcasting."""
 
-def conj(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def conj(input: Tensor) -> Tensor:
     """The complex conjugate: a view with the conjugate bit set; a real tensor itself."""
 
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1400,7 +1401,7 @@ def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         tensor([0.0000, 1.7183])
     """
 
-def fill(input: Tensor, value: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def fill(input: Tensor, value: Tensor | Number) -> Tensor:
     """A tensor like `input` with every element set to `value`."""
 
 def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1518,17 +1519,11 @@ def imag(input: Tensor) -> Tensor:
     """The imaginary part of a complex tensor: a view of it."""
 
 def isclose(
-    input: Tensor,
-    other: Tensor,
-    rtol: _b.float = 1e-05,
-    atol: _b.float = 1e-08,
-    equal_nan: _b.bool = False,
-    *,
-    out: Tensor | None = None,
+    input: Tensor, other: Tensor, rtol: _b.float = 1e-05, atol: _b.float = 1e-08, equal_nan: _b.bool = False
 ) -> Tensor:
     """Whether ``abs(input - other) <= atol + rtol * abs(other)``, with broadcasting: a bool tensor."""
 
-def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def isfinite(input: Tensor) -> Tensor:
     """Whether each element is neither infinite nor NaN: a bool tensor.
 
     A complex element is tested by both of its parts.
@@ -1538,7 +1533,7 @@ def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         tensor([ True, False, False])
     """
 
-def isinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def isinf(input: Tensor) -> Tensor:
     """Whether each element is infinite: a bool tensor.
 
     A complex element is tested by both of its parts.
@@ -1548,7 +1543,7 @@ def isinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         tensor([False,  True, False])
     """
 
-def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def isnan(input: Tensor) -> Tensor:
     """Whether each element is NaN: a bool tensor.
 
     A complex element is tested by both of its parts.
@@ -1574,7 +1569,7 @@ def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         tensor([False,  True, False])
     """
 
-def isreal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def isreal(input: Tensor) -> Tensor:
     """Whether the imaginary part of each element is zero: a bool tensor, all True for real dtypes.
 
     Example:
@@ -1830,7 +1825,7 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
 def polygamma(n: _b.int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     r"""Computes a derivative of `digamma`."""
 
-def positive(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def positive(input: Tensor) -> Tensor:
     """`input` itself.
 
     Raises:
@@ -1844,7 +1839,7 @@ def positive(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def pow(input: Tensor | Number, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``input ** exponent``, elementwise with broadcasting."""
 
-def prelu(input: Tensor, weight: Tensor, *, out: Tensor | None = None) -> Tensor:
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """`input` where it is positive, and ``weight * input`` elsewhere (He et al., 2015)."""
 
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1855,7 +1850,7 @@ def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         tensor([ 0.0000, 57.2958])
     """
 
-def real(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def real(input: Tensor) -> Tensor:
     """The real part: a view of a complex tensor, and a real tensor itself."""
 
 def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1866,13 +1861,13 @@ def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         tensor([0.5000, 0.2500])
     """
 
-def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def relu(input: Tensor) -> Tensor:
     """The positive part ``max(input, 0)``, elementwise; NaN stays NaN."""
 
 def remainder(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """The remainder of ``input / other`` with the sign of `other`, with broadcasting, as Python's ``%``."""
 
-def resolve_conj(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def resolve_conj(input: Tensor) -> Tensor:
     """`input` without the conjugate bit: a copy with the values worked out, or `input` itself.
 
     Example:
@@ -1882,7 +1877,7 @@ def resolve_conj(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         (True, False)
     """
 
-def resolve_neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def resolve_neg(input: Tensor) -> Tensor:
     """`input` without the negative bit: a copy with the values worked out, or `input` itself.
 
     Example:
@@ -1900,8 +1895,7 @@ def rrelu(
     lower: _b.float = 0.125,
     upper: Number = 0.3333333333333333,
     training: _b.bool = False,
-    *,
-    out: Tensor | None = None,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Leaky ReLU with a random slope for each negative element (Xu et al., 2015)."""
 
@@ -1915,10 +1909,10 @@ def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         tensor([0.5000, 2.0000])
     """
 
-def rsub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+def rsub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
     """``other - alpha * input``, elementwise with broadcasting."""
 
-def selu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def selu(input: Tensor) -> Tensor:
     """The scaled ELU: ``scale * (max(0, input) + min(0, alpha * (exp(input) - 1)))``."""
 
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2322,7 +2316,11 @@ def round_(input: Tensor, *, decimals: _b.int = 0) -> Tensor:
     """In-place version of `round`: writes the result into the tensor and returns it."""
 
 def rrelu_(
-    input: Tensor, lower: _b.float = 0.125, upper: Number = 0.3333333333333333, training: _b.bool = False
+    input: Tensor,
+    lower: _b.float = 0.125,
+    upper: Number = 0.3333333333333333,
+    training: _b.bool = False,
+    generator: Generator | None = None,
 ) -> Tensor:
     """In-place version of `rrelu`: writes the result into the tensor and returns it."""
 

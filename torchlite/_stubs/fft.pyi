@@ -38,7 +38,7 @@ def fftn(
 ) -> Tensor:
     """Computes the discrete Fourier transform over several dimensions."""
 
-def fftshift(input: Tensor, dim: Ints | None = None, *, out: Tensor | None = None) -> Tensor:
+def fftshift(input: Tensor, dim: Ints | None = None) -> Tensor:
     """Moves the entry of frequency 0 to the middle."""
 
 def hfft(
@@ -81,7 +81,7 @@ def ifftn(
 ) -> Tensor:
     """Computes the inverse discrete Fourier transform over several dimensions."""
 
-def ifftshift(input: Tensor, dim: Ints | None = None, *, out: Tensor | None = None) -> Tensor:
+def ifftshift(input: Tensor, dim: Ints | None = None) -> Tensor:
     """Reverses `torch.fft.fftshift`."""
 
 def ihfft(

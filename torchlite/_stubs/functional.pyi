@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .aliases import Ints, Number
+from .basic import Generator
 from .tensor import Tensor
 
 def affine_grid(theta: Tensor, size: Ints, align_corners: _b.bool | None = None) -> Tensor:
@@ -14,9 +15,7 @@ def affine_grid(theta: Tensor, size: Ints, align_corners: _b.bool | None = None)
 def alpha_dropout(input: Tensor, p: _b.float = 0.5, training: _b.bool = False, inplace: _b.bool = False) -> Tensor:
     """Drops elements so that mean and variance stay (Klambauer et al., 2017)."""
 
-def bilinear(
-    input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None
-) -> Tensor:
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Applies a bilinear map to the last dimensions of two inputs: ``y[k] = input1^T weight[k] input2 + bias[k]``."""
 
 def binary_cross_entropy(
@@ -40,7 +39,7 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor:
     r"""Computes the binary cross entropy of logits, without overflow."""
 
-def channel_shuffle(input: Tensor, groups: _b.int, *, out: Tensor | None = None) -> Tensor:
+def channel_shuffle(input: Tensor, groups: _b.int) -> Tensor:
     """Interleaves groups of channels (Zhang et al., 2018)."""
 
 def conv1d(
@@ -51,8 +50,6 @@ def conv1d(
     padding: Ints | _b.str = 0,
     dilation: Ints = 1,
     groups: _b.int = 1,
-    *,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Applies a convolution over 1 spatial dimension(s), as networks define it: a cross-correlation."""
 
@@ -64,8 +61,6 @@ def conv2d(
     padding: Ints | _b.str = 0,
     dilation: Ints = 1,
     groups: _b.int = 1,
-    *,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Applies a convolution over 2 spatial dimension(s), as networks define it: a cross-correlation."""
 
@@ -77,12 +72,10 @@ def conv3d(
     padding: Ints | _b.str = 0,
     dilation: Ints = 1,
     groups: _b.int = 1,
-    *,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Applies a convolution over 3 spatial dimension(s), as networks define it: a cross-correlation."""
 
-def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: Ints = 0, *, out: Tensor | None = None) -> Tensor:
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: Ints = 0) -> Tensor:
     """Applies a one-dimensional convolution to an input with the time first."""
 
 def conv_transpose1d(
@@ -94,8 +87,6 @@ def conv_transpose1d(
     output_padding: Ints = 0,
     groups: _b.int = 1,
     dilation: Ints = 1,
-    *,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Applies a transposed convolution over 1 spatial dimension(s)."""
 
@@ -108,8 +99,6 @@ def conv_transpose2d(
     output_padding: Ints = 0,
     groups: _b.int = 1,
     dilation: Ints = 1,
-    *,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Applies a transposed convolution over 2 spatial dimension(s)."""
 
@@ -122,8 +111,6 @@ def conv_transpose3d(
     output_padding: Ints = 0,
     groups: _b.int = 1,
     dilation: Ints = 1,
-    *,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Applies a transposed convolution over 3 spatial dimension(s)."""
 
@@ -138,9 +125,7 @@ def cosine_embedding_loss(
 ) -> Tensor:
     r"""Computes a loss of the cosine between two vectors."""
 
-def cosine_similarity(
-    x1: Tensor, x2: Tensor, dim: _b.int = 1, eps: _b.float = 1e-08, *, out: Tensor | None = None
-) -> Tensor:
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: _b.int = 1, eps: _b.float = 1e-08) -> Tensor:
     r"""Computes the cosines of the angles between vectors."""
 
 def cross_entropy(
@@ -278,12 +263,10 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: _b.float = 1e-05,
     cudnn_enable: _b.bool = True,
-    *,
-    out: Tensor | None = None,
 ) -> Tensor:
     r"""Normalizes the last dimensions (Ba et al., 2016)."""
 
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """Applies an affine map to the last dimension: ``y = input @ weight.T + bias``."""
 
 def linear_cross_entropy(
@@ -362,7 +345,7 @@ def multilabel_soft_margin_loss(
 ) -> Tensor:
     r"""Computes the binary cross entropy of logits, averaged over the classes."""
 
-def native_channel_shuffle(input: Tensor, groups: _b.int, *, out: Tensor | None = None) -> Tensor:
+def native_channel_shuffle(input: Tensor, groups: _b.int) -> Tensor:
     """Interleaves groups of channels (Zhang et al., 2018)."""
 
 def nll_loss(
@@ -388,23 +371,17 @@ def pad(input: Tensor, pad: Ints, mode: _b.str = "constant", value: _b.float | N
     """Adds a border around the last dimensions."""
 
 def pairwise_distance(
-    x1: Tensor,
-    x2: Tensor,
-    p: _b.float = 2.0,
-    eps: _b.float = 1e-06,
-    keepdim: _b.bool = False,
-    *,
-    out: Tensor | None = None,
+    x1: Tensor, x2: Tensor, p: _b.float = 2.0, eps: _b.float = 1e-06, keepdim: _b.bool = False
 ) -> Tensor:
     r"""Computes the distances between vectors along the last dimension."""
 
-def pdist(input: Tensor, p: _b.float = 2.0, *, out: Tensor | None = None) -> Tensor:
+def pdist(input: Tensor, p: _b.float = 2.0) -> Tensor:
     """Computes the distances between all pairs of rows of a matrix in a :math:`p`-norm."""
 
-def pixel_shuffle(input: Tensor, upscale_factor: _b.int, *, out: Tensor | None = None) -> Tensor:
+def pixel_shuffle(input: Tensor, upscale_factor: _b.int) -> Tensor:
     """Moves channels into space (Shi et al., 2016)."""
 
-def pixel_unshuffle(input: Tensor, downscale_factor: _b.int, *, out: Tensor | None = None) -> Tensor:
+def pixel_unshuffle(input: Tensor, downscale_factor: _b.int) -> Tensor:
     """Moves space into channels; the inverse of `pixel_shuffle`."""
 
 def poisson_nll_loss(
@@ -419,16 +396,11 @@ def poisson_nll_loss(
 ) -> Tensor:
     r"""Computes the negative log-likelihood of counts under Poisson distributions."""
 
-def prelu(input: Tensor, weight: Tensor, *, out: Tensor | None = None) -> Tensor:
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """`input` where it is positive, and ``weight * input`` elsewhere (He et al., 2015)."""
 
 def rms_norm(
-    input: Tensor,
-    normalized_shape: Ints,
-    weight: Tensor | None = None,
-    eps: _b.float | None = None,
-    *,
-    out: Tensor | None = None,
+    input: Tensor, normalized_shape: Ints, weight: Tensor | None = None, eps: _b.float | None = None
 ) -> Tensor:
     r"""Divides by the root mean square of the last dimensions (Zhang and Sennrich, 2019)."""
 
@@ -575,7 +547,11 @@ def relu_(input: Tensor) -> Tensor:
     """In-place version of `relu`: writes the result into the tensor and returns it."""
 
 def rrelu_(
-    input: Tensor, lower: _b.float = 0.125, upper: Number = 0.3333333333333333, training: _b.bool = False
+    input: Tensor,
+    lower: _b.float = 0.125,
+    upper: Number = 0.3333333333333333,
+    training: _b.bool = False,
+    generator: Generator | None = None,
 ) -> Tensor:
     """In-place version of `rrelu`: writes the result into the tensor and returns it."""
 

@@ -8,7 +8,7 @@ from typing import Literal, overload
 from .aliases import Ints, OutputSize
 from .tensor import Tensor
 
-def adaptive_avg_pool1d(input: Tensor, output_size: OutputSize, *, out: Tensor | None = None) -> Tensor:
+def adaptive_avg_pool1d(input: Tensor, output_size: OutputSize) -> Tensor:
     """Computes the average of windows that divide 1 spatial dimension(s) into a given number."""
 
 def adaptive_avg_pool2d(input: Tensor, output_size: OutputSize) -> Tensor:
@@ -18,18 +18,16 @@ def adaptive_avg_pool3d(input: Tensor, output_size: OutputSize) -> Tensor:
     """Computes the average of windows that divide 3 spatial dimension(s) into a given number."""
 
 @overload
-def adaptive_max_pool1d(
-    input: Tensor, output_size: OutputSize, return_indices: Literal[False] = False, *, out: Tensor | None = None
-) -> Tensor:
+def adaptive_max_pool1d(input: Tensor, output_size: OutputSize, return_indices: Literal[False] = False) -> Tensor:
     """Computes the maximum of windows that divide 1 spatial dimension(s) into a given number."""
 
 @overload
 def adaptive_max_pool1d(
-    input: Tensor, output_size: OutputSize, *, return_indices: Literal[True], out: Tensor | None = None
+    input: Tensor, output_size: OutputSize, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]: ...
 @overload
 def adaptive_max_pool1d(
-    input: Tensor, output_size: OutputSize, return_indices: _b.bool, *, out: Tensor | None = None
+    input: Tensor, output_size: OutputSize, return_indices: _b.bool
 ) -> Tensor | tuple[Tensor, Tensor]: ...
 @overload
 def adaptive_max_pool1d_with_indices(
@@ -283,8 +281,6 @@ def max_pool1d(
     dilation: Ints = 1,
     ceil_mode: _b.bool = False,
     return_indices: Literal[False] = False,
-    *,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Computes the maximum of each window of 1 spatial dimension(s)."""
 
@@ -298,7 +294,6 @@ def max_pool1d(
     ceil_mode: _b.bool = False,
     *,
     return_indices: Literal[True],
-    out: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]: ...
 @overload
 def max_pool1d(
@@ -310,7 +305,6 @@ def max_pool1d(
     ceil_mode: _b.bool = False,
     *,
     return_indices: _b.bool,
-    out: Tensor | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]: ...
 @overload
 def max_pool1d_with_indices(
@@ -321,8 +315,6 @@ def max_pool1d_with_indices(
     dilation: Ints = 1,
     ceil_mode: _b.bool = False,
     return_indices: Literal[False] = False,
-    *,
-    out: Sequence[Tensor] | None = None,
 ) -> Tensor:
     """Computes the maximum of each window of 1 spatial dimension(s) and its index."""
 
@@ -336,7 +328,6 @@ def max_pool1d_with_indices(
     ceil_mode: _b.bool = False,
     *,
     return_indices: Literal[True],
-    out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]: ...
 @overload
 def max_pool1d_with_indices(
@@ -348,7 +339,6 @@ def max_pool1d_with_indices(
     ceil_mode: _b.bool = False,
     *,
     return_indices: _b.bool,
-    out: Sequence[Tensor] | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]: ...
 @overload
 def max_pool2d(
@@ -359,8 +349,6 @@ def max_pool2d(
     dilation: Ints = 1,
     ceil_mode: _b.bool = False,
     return_indices: Literal[False] = False,
-    *,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Computes the maximum of each window of 2 spatial dimension(s)."""
 
@@ -374,7 +362,6 @@ def max_pool2d(
     ceil_mode: _b.bool = False,
     *,
     return_indices: Literal[True],
-    out: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]: ...
 @overload
 def max_pool2d(
@@ -386,7 +373,6 @@ def max_pool2d(
     ceil_mode: _b.bool = False,
     *,
     return_indices: _b.bool,
-    out: Tensor | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]: ...
 @overload
 def max_pool2d_with_indices(
@@ -431,8 +417,6 @@ def max_pool3d(
     dilation: Ints = 1,
     ceil_mode: _b.bool = False,
     return_indices: Literal[False] = False,
-    *,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Computes the maximum of each window of 3 spatial dimension(s)."""
 
@@ -446,7 +430,6 @@ def max_pool3d(
     ceil_mode: _b.bool = False,
     *,
     return_indices: Literal[True],
-    out: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]: ...
 @overload
 def max_pool3d(
@@ -458,7 +441,6 @@ def max_pool3d(
     ceil_mode: _b.bool = False,
     *,
     return_indices: _b.bool,
-    out: Tensor | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]: ...
 @overload
 def max_pool3d_with_indices(

@@ -130,14 +130,9 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     """Returns the smallest dtype to which both dtypes convert."""
 
 def result_type(*arrays_and_dtypes: Tensor | DType | Number, **named: Tensor | Number) -> dtype:
-    """The dtype in which an arithmetic op combines tensors, dtypes and numbers (PyTorch: two tensors or numbers, which
-    it names `tensor1` and `tensor2`). TypeError for anything else.
-
-    >>> import torchlite as torch
-    >>> torch.result_type(torch.tensor([1, 2]), 1.0)
-    torch.float32
-    >>> torch.result_type(torch.int8, torch.int16, torch.uint8)
-    torch.int16
+    """The dtype in which an arithmetic op combines tensors, dtypes and numbers (PyTorch: two tensors or numbers, by
+    the names of its signatures: `tensor` and `other`, `scalar` and `tensor`, `scalar1` and `scalar2`). TypeError for
+    anything else.
     """
 
 def get_default_dtype() -> dtype:

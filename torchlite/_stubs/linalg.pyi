@@ -26,9 +26,7 @@ def cross(input: Tensor, other: Tensor, *, dim: _b.int | None = -1, out: Tensor 
 def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Computes the determinants of square matrices."""
 
-def diagonal(
-    A: Tensor, *, offset: _b.int = 0, dim1: _b.int = -2, dim2: _b.int = -1, out: Tensor | None = None
-) -> Tensor:
+def diagonal(A: Tensor, *, offset: _b.int = 0, dim1: _b.int = -2, dim2: _b.int = -1) -> Tensor:
     """Returns the diagonals of matrices, as a view with the diagonal as the last dimension."""
 
 def eig(input: Tensor, *, out: Sequence[Tensor] | None = None) -> results.linalg_eig:
@@ -96,7 +94,7 @@ def lu_solve(
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Computes the matrix product of the last two dimensions."""
 
-def matrix_exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def matrix_exp(input: Tensor) -> Tensor:
     """Computes the exponentials of square matrices."""
 
 def matrix_norm(
@@ -182,7 +180,7 @@ def tensorinv(input: Tensor, ind: _b.int = 2, *, out: Tensor | None = None) -> T
 def tensorsolve(input: Tensor, other: Tensor, dims: Ints | None = None, *, out: Tensor | None = None) -> Tensor:
     """Solves ``tensordot(input, X, X.ndim) = other`` for ``X``."""
 
-def vander(x: Tensor, *, N: _b.int | None = None, out: Tensor | None = None) -> Tensor:
+def vander(x: Tensor, *, N: _b.int | None = None) -> Tensor:
     """Computes Vandermonde matrices: ``out[..., i, j] = x[..., i] ** j``."""
 
 def vecdot(x: Tensor, y: Tensor, *, dim: _b.int = -1, out: Tensor | None = None) -> Tensor:

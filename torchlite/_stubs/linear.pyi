@@ -3,7 +3,7 @@
 
 import builtins as _b
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 from . import results
 from .aliases import DType, Ints, Number
@@ -186,6 +186,11 @@ def _compute_linear_combination(input: Tensor, coefficients: Tensor, *, out: Ten
     tensor([[-2., -2.]])
     """
 
+def _grouped_mm(
+    input: Tensor, mat2: Tensor, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: Any = None
+) -> Tensor:
+    """Computes products of groups of matrices."""
+
 def _int_mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two matrices of int8, in int32: (n, m), (m, p) -> (n, p). The first may be uint8.
 
@@ -238,23 +243,18 @@ def cholesky_inverse(input: Tensor, upper: _b.bool = False, *, out: Tensor | Non
 def cholesky_solve(input: Tensor, L: Tensor, upper: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
     """Solves linear systems from the Cholesky factors of their matrices."""
 
-def corrcoef(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def corrcoef(input: Tensor) -> Tensor:
     """Computes the Pearson correlation coefficients of variables."""
 
 def cov(
-    input: Tensor,
-    *,
-    correction: _b.float = 1,
-    fweights: Tensor | None = None,
-    aweights: Tensor | None = None,
-    out: Tensor | None = None,
+    input: Tensor, *, correction: _b.float = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
     """Computes the covariance matrix of variables."""
 
 def cross(input: Tensor, other: Tensor, dim: _b.int | None = None, *, out: Tensor | None = None) -> Tensor:
     """Computes the cross products of vectors with three elements."""
 
-def det(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def det(input: Tensor) -> Tensor:
     """Computes the determinants of square matrices; another name of `torch.linalg.det`.
 
     Args:
@@ -265,7 +265,7 @@ def det(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         tensor(2.)
     """
 
-def dist(input: Tensor, other: Tensor, p: _b.float = 2, *, out: Tensor | None = None) -> Tensor:
+def dist(input: Tensor, other: Tensor, p: _b.float = 2) -> Tensor:
     """Computes the :math:`p`-norm of the difference of two tensors."""
 
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -308,15 +308,13 @@ def istft(
     onesided: _b.bool | None = None,
     length: _b.int | None = None,
     return_complex: _b.bool = False,
-    *,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Computes the least-squares inverse of `torch.stft` with the same arguments (Griffin and Lim, 1984)."""
 
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Computes the Kronecker product: each element of the first tensor times all of the second, as blocks."""
 
-def logdet(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def logdet(input: Tensor) -> Tensor:
     """Computes the logarithms of determinants: NaN for a negative one, ``-inf`` for zero."""
 
 def lu(
@@ -340,7 +338,7 @@ def lu_unpack(
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Computes the matrix product of the last two dimensions."""
 
-def matrix_exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def matrix_exp(input: Tensor) -> Tensor:
     """Computes the exponentials of square matrices."""
 
 def matrix_power(input: Tensor, n: _b.int, *, out: Tensor | None = None) -> Tensor:
@@ -362,7 +360,7 @@ def norm(
 ) -> Tensor:
     """Computes a norm. Deprecated: use `torch.linalg.vector_norm` or `torch.linalg.matrix_norm`."""
 
-def norm_except_dim(v: Tensor, pow: _b.int = 2, dim: _b.int = 0, *, out: Tensor | None = None) -> Tensor:
+def norm_except_dim(v: Tensor, pow: _b.int = 2, dim: _b.int = 0) -> Tensor:
     """Computes norms over all dimensions but one, as weight normalization divides by."""
 
 def nuclear_norm(input: Tensor, dim: Ints = ..., keepdim: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -398,10 +396,10 @@ def pca_lowrank(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Computes principal components by a randomized singular value decomposition."""
 
-def pdist(input: Tensor, p: _b.float = 2.0, *, out: Tensor | None = None) -> Tensor:
+def pdist(input: Tensor, p: _b.float = 2.0) -> Tensor:
     """Computes the distances between all pairs of rows of a matrix in a :math:`p`-norm."""
 
-def pinverse(input: Tensor, rcond: _b.float | Tensor = 1e-15, *, out: Tensor | None = None) -> Tensor:
+def pinverse(input: Tensor, rcond: _b.float | Tensor = 1e-15) -> Tensor:
     """Computes the pseudoinverses of matrices. For older programs; see `torch.linalg.pinv`.
 
     Args:

@@ -102,20 +102,20 @@ class MakingMethods:
     def uniform_(self, from_: Number = 0.0, to: Number = 1.0, *, generator: Generator | None = None) -> Self:
         """Fills the tensor with numbers that are uniform on [from_, to)."""
 
-def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor, *, out: Tensor | None = None) -> Tensor:
+def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
     """How beta variates ``x`` of parameters ``alpha`` and ``total - alpha`` move with ``alpha``; over ``1 - x``."""
 
-def _sample_dirichlet(input: Tensor, generator: Generator | None = None, *, out: Tensor | None = None) -> Tensor:
+def _sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Dirichlet variates of the concentrations along the last dimension of `input`. Not differentiable;
     `torch.distributions.Dirichlet` implements the gradient.
     """
 
-def _standard_gamma(input: Tensor, generator: Generator | None = None, *, out: Tensor | None = None) -> Tensor:
+def _standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Gamma variates of the shape parameters in `input` and rate 1. Their gradients are implicit:
     ``_standard_gamma_grad``.
     """
 
-def _standard_gamma_grad(input: Tensor, output: Tensor, *, out: Tensor | None = None) -> Tensor:
+def _standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
     """How gamma variates ``output`` of shape parameters ``input`` (both of one shape) move with them.
 
     >>> import torchlite as torch
@@ -158,7 +158,6 @@ def bartlett_window(
     device: DeviceLike = None,
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
-    out: Tensor | None = None,
 ) -> Tensor:
     r"""Returns the triangular window that ends in zeros."""
 
@@ -167,7 +166,7 @@ def bernoulli(
 ) -> Tensor:
     """Draws 1 with a probability, else 0."""
 
-def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None, *, out: Tensor | None = None) -> Tensor:
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """Draws binomial numbers."""
 
 def blackman_window(
@@ -179,16 +178,13 @@ def blackman_window(
     device: DeviceLike = None,
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
-    out: Tensor | None = None,
 ) -> Tensor:
     r"""Returns the Blackman window."""
 
 def cartesian_prod(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
     """Returns the Cartesian product of vectors, a combination a row."""
 
-def combinations(
-    input: Tensor, r: _b.int = 2, with_replacement: _b.bool = False, *, out: Tensor | None = None
-) -> Tensor:
+def combinations(input: Tensor, r: _b.int = 2, with_replacement: _b.bool = False) -> Tensor:
     """Returns the combinations of a vector's elements, a combination a row."""
 
 @overload
@@ -225,7 +221,6 @@ def empty_like(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
     memory_format: MemoryFormat | None = None,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Returns a tensor whose elements are not initialized, with the shape, dtype, device and order in memory of
     another.
@@ -240,7 +235,6 @@ def empty_permuted(
     device: DeviceLike = None,
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Returns a dense tensor of a given order in memory whose elements are not initialized."""
 
@@ -253,7 +247,6 @@ def empty_strided(
     device: DeviceLike = None,
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Returns a tensor of given strides whose elements are not initialized."""
 
@@ -293,7 +286,6 @@ def full_like(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
     memory_format: MemoryFormat | None = None,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Returns a tensor filled with a value, with the shape, dtype, device and order in memory of another."""
 
@@ -308,7 +300,6 @@ def hamming_window(
     device: DeviceLike = None,
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
-    out: Tensor | None = None,
 ) -> Tensor:
     r"""Returns the Hamming window."""
 
@@ -321,7 +312,6 @@ def hann_window(
     device: DeviceLike = None,
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
-    out: Tensor | None = None,
 ) -> Tensor:
     r"""Returns the Hann window."""
 
@@ -335,7 +325,6 @@ def kaiser_window(
     device: DeviceLike = None,
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
-    out: Tensor | None = None,
 ) -> Tensor:
     r"""Returns the Kaiser window."""
 
@@ -428,11 +417,10 @@ def ones_like(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
     memory_format: MemoryFormat | None = None,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Returns a tensor of ones, with the shape, dtype, device and order in memory of another."""
 
-def poisson(input: Tensor, generator: Generator | None = None, *, out: Tensor | None = None) -> Tensor:
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Draws Poisson numbers of given rates."""
 
 @overload
@@ -466,10 +454,10 @@ def rand_like(
     dtype: DType | None = None,
     layout: Layout | None = None,
     device: DeviceLike = None,
+    pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
     memory_format: MemoryFormat | None = None,
     generator: Generator | None = None,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Returns numbers that are uniform on [0, 1), with the shape of another tensor."""
 
@@ -510,10 +498,10 @@ def randint_like(
     dtype: DType | None = None,
     layout: Layout | None = None,
     device: DeviceLike = None,
+    pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
     memory_format: MemoryFormat | None = None,
     generator: Generator | None = None,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Returns integers that are uniform on [low, high), with the shape of another tensor."""
 
@@ -548,10 +536,10 @@ def randn_like(
     dtype: DType | None = None,
     layout: Layout | None = None,
     device: DeviceLike = None,
+    pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
     memory_format: MemoryFormat | None = None,
     generator: Generator | None = None,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Returns standard normal numbers, with the shape of another tensor."""
 
@@ -590,7 +578,6 @@ def scalar_tensor(
     device: DeviceLike = None,
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Returns a 0-d tensor with a value."""
 
@@ -604,7 +591,6 @@ def tril_indices(
     layout: Layout | None = None,
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Returns the indices of the elements on and below a diagonal of a matrix, row by row."""
 
@@ -618,11 +604,10 @@ def triu_indices(
     layout: Layout | None = None,
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Returns the indices of the elements on and above a diagonal of a matrix, row by row."""
 
-def vander(x: Tensor, N: _b.int | None = None, increasing: _b.bool = False, *, out: Tensor | None = None) -> Tensor:
+def vander(x: Tensor, N: _b.int | None = None, increasing: _b.bool = False) -> Tensor:
     """Returns a Vandermonde matrix: the powers of each element of a vector in a row."""
 
 @overload
@@ -657,6 +642,5 @@ def zeros_like(
     pin_memory: _b.bool = False,
     requires_grad: _b.bool = False,
     memory_format: MemoryFormat | None = None,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Returns a tensor of zeros, with the shape, dtype, device and order in memory of another."""

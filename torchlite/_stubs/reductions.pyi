@@ -58,7 +58,7 @@ class ReductionsMethods:
         """Counts the elements in bins of equal width."""
     def histogram(
         self,
-        bins: Tensor | _b.int,
+        bins: Tensor | _b.int = 100,
         *,
         range: Sequence[_b.float] | None = None,
         weight: Tensor | None = None,
@@ -228,9 +228,7 @@ class ReductionsMethods:
     def cumsum_(self, dim: _b.int, *, dtype: DType | None = None) -> Self:
         """In-place version of `cumsum`: writes the result into the tensor and returns it."""
 
-def _masked_softmax(
-    input: Tensor, mask: Tensor, dim: _b.int | None = None, mask_type: Any = None, *, out: Tensor | None = None
-) -> Tensor:
+def _masked_softmax(input: Tensor, mask: Tensor, dim: _b.int | None = None, mask_type: Any = None) -> Tensor:
     """``softmax`` of what ``mask`` does not leave out (where it is True); NaN where all is left out.
 
     >>> torch._masked_softmax(torch.tensor([1., 1., 1.]), torch.tensor([False, True, False]))
@@ -247,13 +245,10 @@ def _segment_reduce(
     axis: _b.int = 0,
     unsafe: _b.bool = False,
     initial: Number | None = None,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Reduces consecutive segments of a dimension."""
 
-def _unique(
-    input: Tensor, sorted: _b.bool = True, return_inverse: _b.bool = False, *, out: Tensor | None = None
-) -> Tensor:
+def _unique(input: Tensor, sorted: _b.bool = True, return_inverse: _b.bool = False) -> Tensor:
     """The distinct elements, and the inverse indices (empty if not requested).
 
     >>> torch._unique(torch.tensor([3, 1, 3]), return_inverse=True)
@@ -261,12 +256,7 @@ def _unique(
     """
 
 def _unique2(
-    input: Tensor,
-    sorted: _b.bool = True,
-    return_inverse: _b.bool = False,
-    return_counts: _b.bool = False,
-    *,
-    out: Tensor | None = None,
+    input: Tensor, sorted: _b.bool = True, return_inverse: _b.bool = False, return_counts: _b.bool = False
 ) -> Tensor:
     """The distinct elements, the inverse indices and the counts; the last two are empty if not requested."""
 
@@ -298,12 +288,10 @@ def argsort(
 ) -> Tensor:
     """Returns the indices (int64) that sort the input along a dimension."""
 
-def argwhere(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def argwhere(input: Tensor) -> Tensor:
     """Returns the indices of the elements that are not zero."""
 
-def bincount(
-    input: Tensor, weights: Tensor | None = None, minlength: _b.int = 0, *, out: Tensor | None = None
-) -> Tensor:
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: _b.int = 0) -> Tensor:
     """Counts how often each integer from 0 on occurs."""
 
 def bucketize(
@@ -316,7 +304,7 @@ def bucketize(
 ) -> Tensor:
     """Returns the index of the bucket that each value falls into."""
 
-def count_nonzero(input: Tensor, dim: Ints | None = None, *, out: Tensor | None = None) -> Tensor:
+def count_nonzero(input: Tensor, dim: Ints | None = None) -> Tensor:
     """Counts the elements that are not zero."""
 
 def cummax(input: Tensor, dim: _b.int, *, out: Sequence[Tensor] | None = None) -> results.cummax:
@@ -339,9 +327,7 @@ def cumprod(input: Tensor, dim: _b.int, *, dtype: DType | None = None, out: Tens
 def cumsum(input: Tensor, dim: _b.int, *, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
     """Computes the running sum along a dimension."""
 
-def cumulative_trapezoid(
-    y: Tensor, x: Tensor | None = None, *, dx: _b.float | None = None, dim: _b.int = -1, out: Tensor | None = None
-) -> Tensor:
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _b.float | None = None, dim: _b.int = -1) -> Tensor:
     """Computes the running integral by the trapezoidal rule."""
 
 def diff(
@@ -361,7 +347,6 @@ def gradient(
     spacing: Number | Sequence[Number] | Tensor | Sequence[Tensor] | None = None,
     dim: _b.int | None = None,
     edge_order: _b.int = 1,
-    out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, ...]:
     """Estimates the derivatives of samples by second-order differences."""
 
@@ -375,7 +360,7 @@ def histc(input: Tensor, bins: _b.int = 100, min: Number = 0, max: Number = 0, *
 
 def histogram(
     input: Tensor,
-    bins: Tensor | _b.int,
+    bins: Tensor | _b.int = 100,
     *,
     range: Sequence[_b.float] | None = None,
     weight: Tensor | None = None,
@@ -387,11 +372,9 @@ def histogram(
 def histogramdd(
     input: Tensor,
     bins: Tensor | Ints | Sequence[Tensor],
-    *,
     range: Sequence[_b.float] | None = None,
     weight: Tensor | None = None,
     density: _b.bool = False,
-    out: Sequence[Tensor] | None = None,
 ) -> results.histogramdd:
     """Counts points in bins of several dimensions."""
 
@@ -556,7 +539,6 @@ def segment_reduce(
     axis: _b.int = 0,
     unsafe: _b.bool = False,
     initial: Number | None = None,
-    out: Tensor | None = None,
 ) -> Tensor:
     """Reduces consecutive segments of a dimension."""
 
@@ -591,7 +573,6 @@ def std_mean(
     keepdim: _b.bool = False,
     *,
     correction: _b.float | None = None,
-    out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Computes the standard deviation and the mean."""
 
@@ -616,14 +597,10 @@ def topk(
 ) -> results.topk:
     """Returns the `k` largest or smallest elements along a dimension and their indices."""
 
-def trapezoid(
-    y: Tensor, x: Tensor | None = None, *, dx: _b.float | None = None, dim: _b.int = -1, out: Tensor | None = None
-) -> Tensor:
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _b.float | None = None, dim: _b.int = -1) -> Tensor:
     """Computes an integral by the trapezoidal rule."""
 
-def trapz(
-    y: Tensor, x: Tensor | None = None, *, dx: _b.float | None = None, dim: _b.int = -1, out: Tensor | None = None
-) -> Tensor:
+def trapz(y: Tensor, x: Tensor | None = None, *, dx: _b.float | None = None, dim: _b.int = -1) -> Tensor:
     """Computes an integral by the trapezoidal rule."""
 
 @overload
@@ -702,7 +679,6 @@ def var_mean(
     keepdim: _b.bool = False,
     *,
     correction: _b.float | None = None,
-    out: Sequence[Tensor] | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Computes the variance and the mean."""
 

@@ -310,7 +310,7 @@ class Tensor(TensorMethods):
         """Returns the tensor on the CPU: itself if it is there.
 
         Args:
-            memory_format: Has no effect: a copy keeps the order of the elements.
+            memory_format: The order of the elements in memory. Default: `torch.preserve_format`.
         """
     def cuda(
         self, device: DeviceLike = None, non_blocking: _b.bool = False, memory_format: _memory_format = ...
@@ -433,13 +433,13 @@ class Tensor(TensorMethods):
         """Resizes a COO tensor to the size and numbers of dimensions of another.
 
         Args:
-            other: The other tensor.
+            the_template: The other tensor.
         """
     def smm(self, mat: Tensor) -> Tensor:
         """Returns the product of a sparse matrix and a dense one, as a sparse matrix.
 
         Args:
-            mat: The dense matrix.
+            mat2: The dense matrix.
         """
     def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: _b.float = 1, alpha: _b.float = 1) -> Tensor:
         """Computes ``beta * self + alpha * mat1 @ mat2``; all are sparse but `mat2`.

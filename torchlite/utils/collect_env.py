@@ -614,7 +614,7 @@ def get_env_info() -> SystemEnv:
         nvidia_driver_version=get_nvidia_driver_version(run),
         nvidia_gpu_models=get_gpu_info(run),
         cudnn_version=get_cudnn_version(run),
-        is_xpu_available=str(torch.xpu.is_available()),
+        is_xpu_available=str(torch.xpu.is_available()),  # type: ignore[attr-defined]
         pip_version=pip,
         pip_packages=packages,
         conda_packages=get_conda_packages(run),
