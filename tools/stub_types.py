@@ -11,8 +11,8 @@ ROOMS = {
         "resample", "rnn", "vision", "attention", "cross_entropy",
     ),
     "linear": (
-        "matmul", "grouped_matmul", "einsum", "fft", "stft", "linalg_decomp", "linalg_lu", "linalg_norm", "linalg_solve",
-        "linalg_spectral",
+        "matmul", "grouped_matmul", "einsum", "fft", "stft", "linalg_decomp", "linalg_lu", "linalg_norm",
+        "linalg_solve", "linalg_spectral",
     ),
     "arrangement": (
         "internal_view_ops", "inplace", "joining_and_splitting", "manipulation", "view_copies", "gather_scatter",
