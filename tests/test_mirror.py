@@ -20,10 +20,12 @@ CROSS_CUTTING = {
     "error_inputs": "PyTorch's tables of error inputs",
     "graph_models": "networks for exporters and importers",
     "hostile": "damaged and hostile files and peers",
+    "mutants": "the source with one fault, which tests must notice",
     "nvrtc": "CUDA programs through NVIDIA's compiler",
     "oracle": "comparisons with an installed PyTorch",
     "programs": "whole training programs",
     "public_names": "names that programs and packages import",
+    "suites": "other projects' own tests",
     "threads": "threads, forks and signals",
     "type_checking": "programs for mypy and pyright",
 }

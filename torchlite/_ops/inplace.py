@@ -15,6 +15,7 @@ from .._dispatch.memory_overlap import (
     has_leaf_base,
     has_partial_overlap,
 )
+from .._dispatch.numpy_errors import run_quietly
 from .._dispatch.shape_and_value_checks import check_new_size
 from .._dispatch.shapes import broadcast_shapes, memory_format_strides
 from .._dispatch.type_promotion import cast_scalar
@@ -74,7 +75,7 @@ def _fill_by_kernel(input, value):
         or not isinstance(value, (int, float))
     ):
         return call.run_in_place(_fill, (input, value), {})
-    fill(input._tl_array, value)
+    run_quietly(fill, input._tl_array, value)
     bump_version(input)
     return input
 
