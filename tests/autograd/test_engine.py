@@ -335,3 +335,13 @@ def test_nodes_and_leaves_that_a_pass_runs():
     torch.autograd.grad(total, y, retain_graph=True)
     total.backward()
     assert seen == [[True, False], [False, True], [True, True]]
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_saved_tensor_that_was_written_to(create_graph, device):
+    x, w = leaf([1.0, 2.0], device), leaf([3.0, 4.0], device)
+    for result in ((x * w).sum(), (x.exp() * w).sum(), (x / w).sum()):
+        with torch.no_grad():
+            w.add_(0)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            torch.autograd.grad(result, x, create_graph=create_graph)

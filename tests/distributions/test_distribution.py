@@ -197,3 +197,25 @@ def test_the_mode_of_kumaraswamy(a, b, mode):
 def test_kumaraswamy_without_a_mode():
     one = torch.tensor([0.5, 2.0, 0.5, 1.0])
     assert D.Kumaraswamy(one, torch.tensor([2.0, 0.5, 0.5, 1.0])).mode.isnan().all()
+
+
+def test_the_domain_of_affine_transforms():
+    transforms = torch.distributions.transforms
+    for event_dim in (0, 1, 2):
+        affine = transforms.AffineTransform(1.0, 2.0, event_dim=event_dim)
+        for where in (affine.domain, affine.codomain, affine.inv.domain):
+            assert not where.is_discrete and where.event_dim == event_dim
+    for cls in (transforms.AffineTransform, transforms.CatTransform, transforms.StackTransform):
+        for name in ("domain", "codomain"):
+            found = vars(cls)[name]
+            assert found._is_discrete in (False, NotImplemented), (cls, name)
+    assert vars(transforms.AffineTransform)["domain"]._is_discrete is False
+    assert vars(transforms.AffineTransform)["codomain"]._is_discrete is False
+
+
+def test_modes():
+    d = torch.distributions
+    assert d.Gamma(torch.tensor([0.5, 3.0]), 2.0).mode.tolist() == [0, 1]
+    assert d.InverseGamma(torch.tensor([3.0]), 2.0).mode.tolist() == [0.5]
+    assert d.Beta(torch.tensor(3.0), torch.tensor(2.0)).mode.item() == pytest.approx(2 / 3)
+    assert d.Chi2(torch.tensor([4.0])).mode.tolist() == [2]

@@ -47,11 +47,11 @@ class Covering:
         return [name for _, name in sorted(ranked, key=lambda pair: pair[0])][:_MOST_TESTS]
 
     def functions(self, mutation: Mutation) -> list[str]:
-        """The complete functions of these tests; where no test is known, the file named for the module."""
+        """The complete functions of these tests; where none is known, the files named for the module, or the folder."""
         functions = list(dict.fromkeys(name.partition("[")[0] for name in self.quick(mutation)))
         whole = "tests/ops/test_ops.py"  # all ops: thousands of tests
         functions = [name for name in functions if not name.startswith(whole)]
-        return functions[:12] or self.named_for_module(mutation.path)
+        return functions[:12] or self.named_for_module(mutation.path) or [self.folder(mutation.path)]
 
     def named_for_module(self, path: str) -> list[str]:
         folder = self.root / self.folder(path)

@@ -184,6 +184,10 @@ class _Finder(ast.NodeVisitor):
         elif isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
             self.replace("constant", node, f"({self.text(node)} + 1)")
 
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg not in ("strict", "stacklevel"):  # assertions, and where a warning points to
+            self.visit(node.value)
+
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
         """Left alone: texts of messages."""
 

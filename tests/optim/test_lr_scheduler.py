@@ -129,3 +129,12 @@ def test_a_schedule_copies_tensors_that_it_is_given(make, value):
         return found
 
     np.testing.assert_allclose(rates(torch.tensor(value)), rates(value), rtol=1e-6)
+
+
+def test_schedulers_that_others_cannot_step():
+    optimizer = torch.optim.SGD([nn.Parameter(torch.ones(1))], lr=0.1)
+    step = lr_scheduler.StepLR(optimizer, 1)
+    with pytest.raises(TypeError, match="at index 1 should have `optimizer` as its attribute"):
+        lr_scheduler.SequentialLR(optimizer, [step, object()], [1])
+    with pytest.raises(TypeError, match="at index 0 should have `optimizer` as its attribute"):
+        lr_scheduler.ChainedScheduler([object(), step], optimizer)

@@ -287,3 +287,21 @@ def test_lbfgs_ends_at_the_tolerance_of_the_gradient(search, calls):
     before = weight.detach().clone()
     optimizer.step(closure)  # it is there already
     assert len(called) == calls + 1 and torch.equal(weight.detach(), before)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_lbfgs_interpolates_by_a_cubic(swapped):
+    from torchlite.optim.lbfgs import _cubic_interpolate
+
+    def cubic(x):  # its minimum is at 1
+        return x, x**3 - 3 * x, 3 * x * x - 3
+
+    for ends in ((0.0, 3.0), (-0.5, 2.0), (0.25, 1.5)):
+        points = [cubic(x) for x in (ends[::-1] if swapped else ends)]
+        assert _cubic_interpolate(*points[0], *points[1]) == pytest.approx(1.0)
+        assert _cubic_interpolate(*points[0], *points[1], bounds=(1.25, 1.5)) == 1.25
+    line = [(x, 2 * x, 3.0) for x in ((0.0, 1.0)[::-1] if swapped else (0.0, 1.0))]
+    assert (
+        _cubic_interpolate(*line[0], *line[1]) == pytest.approx(0.0, abs=1e-12)
+        or 0 <= _cubic_interpolate(*line[0], *line[1]) <= 1
+    )

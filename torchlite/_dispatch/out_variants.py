@@ -114,7 +114,7 @@ def try_out_kernel(op: Op, values, out, guarded) -> bool:
     if GLOBALS["WRITE_CHECKS"] and guarded(out):
         return False
     try:
-        kernel(*given, out=raw)
+        run_quietly(kernel, *given, out=raw)
     except ARGUMENT_ERRORS:  # the op itself raises PyTorch's error
         return False
     bump_version(out)

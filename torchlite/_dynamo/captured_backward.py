@@ -10,6 +10,7 @@ from torchlite._dispatch.autograd_graph import Node, OutputEdge, gradient_edge, 
 from torchlite._dispatch.dispatch_state import GLOBALS, SEQUENCE, recording
 from torchlite._dispatch.hooks import PackedTensor
 from torchlite._dispatch.interceptors import show_only_within
+from torchlite._dispatch.numpy_errors import run_quietly
 from torchlite._tensor import Tensor
 from torchlite.autograd.engine import BackwardPass, RawMode, TensorMode, raise_modified_error, run_backward
 from torchlite.autograd.function import BackwardCFunction, Function
@@ -292,7 +293,7 @@ class CompiledFunctionBackward(Node):
 
 def _run_pass(one: CapturedPass, given: list) -> list:
     """Return the gradients at the boundary; empties the list `given` of its inputs."""
-    raws = iter(one.run(given))
+    raws = iter(run_quietly(one.run, given))
     return [None if n is None else next(raws) for n in one.outputs]
 
 

@@ -10,6 +10,7 @@ from torchlite._dispatch import call
 from torchlite._dispatch.autograd_graph import alias_meta, autograd_meta_of, root_meta_of, view_meta
 from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.dispatch_state import LEAF
+from torchlite._dispatch.numpy_errors import run_quietly
 from torchlite._tensor.conj_neg_views import conj_neg_tensor
 
 from .buffer_reuse import reuse_buffers
@@ -85,7 +86,7 @@ def compile_replay(
     """
     program, backward = run_passes(captured.program, captured, table, mode), captured.backward
     forward = lower_to_python(name, program, table, captured.scalars, _assign_grads)
-    space: dict[str, Any] = {"forward": forward, "finish": _ReplayEpilogue(captured, table)}
+    space: dict[str, Any] = {"forward": forward, "run_quietly": run_quietly, "finish": _ReplayEpilogue(captured, table)}
     for k, source in enumerate(sources):
         if source.held is not None:
             space[f"held{k}"] = source.held
@@ -109,7 +110,7 @@ def compile_replay(
         f"def replay({parameters}):\n"
         f"    outside = ({outside})\n"
         f"{before}"
-        f"    return finish(again, outside, forward({''.join(given)}outside))\n"
+        f"    return finish(again, outside, run_quietly(forward, {''.join(given)}outside))\n"
     )
     run = define_function("replay", text, space)
     run.forward = forward  # type: ignore[attr-defined]

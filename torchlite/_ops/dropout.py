@@ -12,6 +12,7 @@ from .._device.generators import dims_by_stride, engine_for_table
 from .._dispatch import RANDOM, REGISTRY, call, composite, memory_layout, op
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.interceptors import is_inside_vmap, stack
+from .._dispatch.numpy_errors import run_quietly
 from .._types.dtypes import bool_
 
 _ALPHA = 1.7580993408473766  # scale * alpha of selu
@@ -64,7 +65,9 @@ def _draw_noise(input, kernel, p, shape=None):
         noise.bernoulli_(1.0 - p if kernel == "_random_keep_mask" else p)
         return noise / (1.0 - p) if kernel == "_random_keep_mask" else noise
     if shape is not None or input.is_contiguous():
-        data = getattr(table, kernel)(input._tl_array.shape if shape is None else shape, input.dtype, p, engine)
+        data = run_quietly(
+            getattr(table, kernel), input._tl_array.shape if shape is None else shape, input.dtype, p, engine
+        )
     else:
         order = dims_by_stride(input)
         data = getattr(table, kernel)(tuple(input._tl_array.shape[d] for d in order), input.dtype, p, engine)
