@@ -115,7 +115,8 @@ def mean(input, dim=None, keepdim=False, *, dtype=None):
         total = sum_threaded(input, _axes_argument(input, dim), keepdim, True)
         return (total / (input.size // total.size)).astype(kind, copy=False)
     total = sum(input, dim, keepdim)
-    return total / (input.size // total.size)
+    count = input.size // total.size
+    return total / count if count > 1 else total + 0.0  # a sum of one -0 is 0
 
 
 def _axes_argument(input, dim):
