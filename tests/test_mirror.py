@@ -44,7 +44,7 @@ SUBJECTS = {
     "dispatch": "large_array_kernels python_scalars signatures beginners_mistakes subclass_attributes",
     "distributed": "faults hosts_page missing_ranks signals",
     "distributed/fsdp": "gradient_reduction",
-    "distributions": "recorded_answers",
+    "distributions": "recorded_answers small_concentrations",
     "dynamo": "adversarial_programs adversarial_state layers_and_optimizers random_programs training_losses "
     "training_programs",
     "export": "data_dependent_branches pytorch_files unbacked_symbols",
@@ -53,9 +53,9 @@ SUBJECTS = {
     "jit": "loaded_indexing object_lifetimes operator_versions",
     "multiprocessing": "killed_processes",
     "nn": "argument_checks docstrings interpolate_uint8 layers reserved_attributes",
-    "ops": "argument_checks changed_arguments edge_values error_messages half_precision nodes saved_tensors "
-    "second_derivatives sums",
-    "optim": "capturable formulas grad_scaling optimizers subclasses",
+    "ops": "argument_checks changed_arguments edge_values error_messages half_precision large_numbers limits "
+    "nodes saved_tensors second_derivatives sums",
+    "optim": "capturable formulas grad_scaling half_precision optimizers subclasses",
     "sparse": "recorded_answers",
     "stubs": "type_checked_programs",
     "tensor": "complex32",
