@@ -52,3 +52,12 @@ def test_structured():
         init.xavier_uniform_(torch.empty(3))
     with pytest.warns(FutureWarning, match="nn.init.uniform"):
         init.uniform(torch.empty(2))
+
+
+def test_sparse_draws_from_its_generator_alone():
+    """PyTorch places the zeros by the default generator."""
+    before = torch.get_rng_state()
+    filled = [init.sparse_(torch.empty(9, 4), 0.3, generator=torch.Generator().manual_seed(2)) for _ in range(2)]
+    assert torch.equal(*filled)
+    assert torch.equal(before, torch.get_rng_state())
+    assert (filled[0] == 0).sum(0).tolist() == [3] * 4

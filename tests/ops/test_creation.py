@@ -347,3 +347,17 @@ def test_spaced_integers_are_cast_as_pytorchs():
                 function(*ends, 3, dtype=dtype)
         with pytest.raises(NotImplementedError, match=f"\"{function.__name__}_cpu\" not implemented for 'Bool'"):
             function(0, 1, 3, dtype=torch.bool)
+
+
+@pytest.mark.parametrize(
+    ("default", "wanted"),
+    [(torch.float16, torch.complex64), (torch.float32, torch.complex64), (torch.float64, torch.complex128)],
+)
+def test_full_of_a_complex_number_under_another_default(default, wanted, device):
+    torch.set_default_dtype(default)
+    try:
+        assert torch.full((2,), 1 + 2j, device=device).dtype is wanted
+        assert torch.full((2,), 1 + 2j, dtype=torch.complex64, device=device).dtype is torch.complex64
+        assert torch.full((2,), 1.5, device=device).dtype is default
+    finally:
+        torch.set_default_dtype(torch.float32)

@@ -16,7 +16,7 @@ load_rows()
 OTHER_NODES = {
     "PyTorch's has no derivative": (
         "_add_relu", "_addmm_activation", "_chunk_cat", "_compute_linear_combination", "_native_multi_head_attention",
-        "_transform_bias_rescale_qkv", "batch_norm_update_stats", "bernoulli", "detach_copy", "histogram",
+        "_transform_bias_rescale_qkv", "batch_norm_update_stats", "bernoulli", "histogram",
         "histogramdd", "linalg_ldl_solve", "lu_unpack", "resize_", "resize_as_",
     ),
     "one node for a layer of all steps, which PyTorch unrolls on the CPU": ("gru", "lstm"),

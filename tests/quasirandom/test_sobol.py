@@ -105,3 +105,15 @@ def test_the_global_stream_and_default_device_are_left_alone():
     with torch.device("meta"):
         assert SobolEngine(2, scramble=True, seed=3).draw(3).device.type == "cpu"
     assert torch.equal(torch.rand(3), wanted)
+
+
+@pytest.mark.parametrize("scramble", [False, True])
+def test_points_under_a_float64_default(scramble):
+    plain = SobolEngine(3, scramble, seed=1).draw(9)
+    torch.set_default_dtype(torch.float64)
+    try:
+        points = SobolEngine(3, scramble, seed=1).draw(9)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert points.dtype is torch.float64
+    torch.testing.assert_close(points.float(), plain)
