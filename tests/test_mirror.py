@@ -53,13 +53,8 @@ SUBJECTS = {
     "jit": "loaded_indexing object_lifetimes operator_versions",
     "multiprocessing": "killed_processes",
     "nn": "argument_checks docstrings interpolate_uint8 layers reserved_attributes",
-<<<<<<< HEAD
-    "ops": "argument_checks changed_arguments edge_values error_messages half_precision large_numbers "
-    "limits nodes saved_tensors second_derivatives sums",
-=======
     "ops": "argument_checks changed_arguments edge_values error_messages half_precision large_numbers limits "
     "nodes saved_tensors second_derivatives sums",
->>>>>>> values
     "optim": "capturable formulas grad_scaling half_precision optimizers subclasses",
     "sparse": "recorded_answers",
     "stubs": "type_checked_programs",

@@ -208,7 +208,14 @@ def unusual(torch: Any) -> dict[str, Any]:
     from torchlite._device.generators import engine_for_table
     from torchlite_backends.kernel_sources.reduce import OPS
 
-    calls = {"max_dim": "max", "min_dim": "min", "norm1": "norm", "norm2": "norm", "normp": "norm"}
+    calls = {
+        "max_dim": "max",
+        "min_dim": "min",
+        "norm1": "norm",
+        "norm2": "norm",
+        "norm2_wide": "norm",
+        "normp": "norm",
+    }
 
     def large_reductions() -> None:
         device = torch.empty(1, device="cuda")._tl_array.device

@@ -5,6 +5,8 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
+
 from tests.suites.__main__ import kind_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -20,6 +22,7 @@ def test_after_it(): pass
 """
 
 
+@pytest.mark.slow
 def test_the_share_of_what_passes(tmp_path):
     suite = tmp_path / "suite"
     suite.mkdir()
