@@ -90,7 +90,7 @@ def try_out_kernel(op: Op, values, out, guarded) -> bool:
         return False
     kernel = getattr(table.large, op.name, None)
     kernel = getattr(kernel, "without_rule", kernel)
-    if not getattr(kernel, "takes_out", False) or MODE.grad and out._tl_node is not None:
+    if kernel is None or not getattr(kernel, "takes_out", False) or MODE.grad and out._tl_node is not None:
         return False
     given: list = []
     for value in values:
