@@ -215,6 +215,7 @@ def unusual(torch: Any) -> dict[str, Any]:
         "norm2": "norm",
         "norm2_wide": "norm",
         "normp": "norm",
+        "normp_negative": "norm",
     }
 
     def large_reductions() -> None:
