@@ -208,15 +208,8 @@ def unusual(torch: Any) -> dict[str, Any]:
     from torchlite._device.generators import engine_for_table
     from torchlite_backends.kernel_sources.reduce import OPS
 
-    calls = {
-        "max_dim": "max",
-        "min_dim": "min",
-        "norm1": "norm",
-        "norm2": "norm",
-        "norm2_wide": "norm",
-        "normp": "norm",
-        "normp_negative": "norm",
-    }
+    norms = dict.fromkeys(("norm1", "norm1_wide", "norm2", "norm2_wide", "normp", "normp_negative"), "norm")
+    calls = {**norms, "max_dim": "max", "min_dim": "min"}
 
     def large_reductions() -> None:
         device = torch.empty(1, device="cuda")._tl_array.device
@@ -224,7 +217,9 @@ def unusual(torch: Any) -> dict[str, Any]:
         for op in OPS:
             for dtype in (torch.float32, torch.float64, torch.float16, torch.int64, torch.complex64):
                 with contextlib.suppress(RuntimeError, NotImplementedError):
-                    getattr(torch, calls.get(op, op))(torch.empty((9001, 1031), dtype=dtype, device="cuda"), dim=0)
+                    getattr(torch, calls.get(op, op.removesuffix("_wide")))(
+                        torch.empty((9001, 1031), dtype=dtype, device="cuda"), dim=0
+                    )
         device.units = units
 
     def with_replacement() -> None:
