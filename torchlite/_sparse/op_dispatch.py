@@ -10,7 +10,7 @@ from typing import Any
 
 import torchlite as torch
 
-from .._dispatch import call
+from .._dispatch import REGISTRY, call
 from .._dispatch.autograd_graph import bump_version, gradient_edge
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import LEAF, MODE, recording
@@ -85,7 +85,10 @@ def register_rule(name: str):
 
 def _implement_by_values(name: str) -> None:
     def map_op_over_values(input, *rest):
-        return map_values(name, lambda values: getattr(CALLBACKS.F, name)(values, *rest), input)
+        params = zip(REGISTRY[name].params[1:], rest, strict=False)
+        named = {param.name: value for param, value in params if param.kwonly}  # the last ones
+        plain = rest[: len(rest) - len(named)]
+        return map_values(name, lambda values: getattr(CALLBACKS.F, name)(values, *plain, **named), input)
 
     RULES[name] = map_op_over_values
 
