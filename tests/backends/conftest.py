@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import torchlite as torch
@@ -20,3 +21,10 @@ def any_form(request, opencl):
         state.is_cpu, state.plans, state._kept = False, BoundedCache(20000), {}
     yield opencl
     state.is_cpu, state.plans, state._kept = before
+
+
+@pytest.fixture(autouse=True)
+def _numpy_is_silent():
+    """Kernels are called as the dispatch calls them: where NumPy does not warn."""
+    with np.errstate(all="ignore"):
+        yield
