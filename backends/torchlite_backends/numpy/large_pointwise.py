@@ -69,30 +69,30 @@ def _round_once(ufunc, double, signature, out_dtype, *operands):
     return out
 
 
-def log10(input):
+def log10(input, plain=np.log10):
     if input.dtype.char == "f":
         return _round_once(np.log10, np.float64, "d->d", np.float32, input)
     if input.dtype.char == "F":
         return _round_once(np.log10, np.complex128, "D->D", np.complex64, input)
-    return np.log10(input)
+    return plain(input)
 
 
-def atan2(input, other):
-    if input.dtype.char == "f" == other.dtype.char:
+def atan2(input, other, plain=np.arctan2):
+    if input.dtype.char == "f" and getattr(other, "dtype", None) == input.dtype:
         return _round_once(np.arctan2, np.float64, "dd->d", np.float32, input, other)
-    return np.arctan2(input, other)
+    return plain(input, other)
 
 
-def angle(input):
+def angle(input, plain=plain_angle):
     if input.dtype.char == "F":
         return _round_once(np.arctan2, np.float64, "dd->d", np.float32, input.imag, input.real)
-    return plain_angle(input)
+    return plain(input)
 
 
-def abs(input):
+def abs(input, plain=plain_abs):
     if input.dtype.char == "F":
         return _round_once(np.absolute, np.complex128, "D->d", np.float32, input)
-    return plain_abs(input)
+    return plain(input)
 
 
 def erf(input):

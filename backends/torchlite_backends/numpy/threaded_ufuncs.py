@@ -7,6 +7,7 @@ are slower: a single pass reads no element twice. Results do not depend on the p
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from typing import Any
@@ -28,6 +29,7 @@ from torchlite_backends.array.statistics import _max_dim as _shared_max_dim
 from torchlite_backends.array.statistics import _min_dim as _shared_min_dim
 from torchlite_backends.array.statistics import prod as _shared_prod
 
+from . import large_pointwise
 from .cache_blocking import can_share_work, parallel_for, run_blocks
 from .elementwise_partitioning import apply_to_elementwise_parts, choose_axis_to_cut
 from .half_casts import native_halves
@@ -79,6 +81,8 @@ def make_large_kernels(small: dict[str, Any]) -> dict[str, Any]:
             table.setdefault(op + "_", _make_in_place_kernel(kernel))
     own = torchlite_backends.array.rebind_globals(sys.modules[__name__], xp, scopes)
     table.update({name.removeprefix("large_"): own[name] for name in _OWN_KERNELS})
+    for op in ("abs", "log10", "atan2", "angle"):  # for dtypes that need no wider computation the threaded function
+        table[op] = functools.partial(getattr(large_pointwise, op), plain=shared[op])
     return table
 
 
