@@ -15,6 +15,8 @@ import pytest
 import torchlite as torch
 from tests.cuda_simulator import missing
 
+pytestmark = pytest.mark.night
+
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "benchmarks" / "gpu_check.py"
 

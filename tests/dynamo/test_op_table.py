@@ -12,6 +12,8 @@ import torchlite as torch
 from tests.ops.op_db import ROWS, leaves, load_rows, public, to_tensors
 from torchlite._dynamo.compiled_function import CompiledFunction
 
+pytestmark = pytest.mark.night
+
 load_rows()
 FAMILIES = sorted({row.family for row in ROWS.values()})
 # Of these not all samples are replayed: they take other memory, step an optimizer that is made inside, call Python for
