@@ -24,6 +24,7 @@ from .rule_helpers import (
 
 # Ops without batching rule, with the reason.
 LOOPS = {
+    "_grouped_mm": "groups differ in size by example",
     "_fill_diagonal": "what `wrap` fills depends on the matrix's shape in memory",
     "_move_strided": "moves elements between places of one storage",
     "embedding_bag": "where bags lie is looked up by indices of another length in each example",

@@ -471,25 +471,27 @@ class TransformerEncoder(Module):
         output = src
         for layer in self.layers:
             output = layer(output, src_mask=mask, is_causal=is_causal, src_key_padding_mask=src_key_padding_mask)
-        if mask is None and src_key_padding_mask is not None and self._may_leave_out_padding(src):
-            output = output.masked_fill(self._find_left_out(src_key_padding_mask).unsqueeze(-1), 0.0)
+        if mask is None and src_key_padding_mask is not None and _may_leave_out_padding(self, src):
+            output = output.masked_fill(_find_left_out(self, src_key_padding_mask).unsqueeze(-1), 0.0)
         return output if self.norm is None else self.norm(output)
 
-    def _may_leave_out_padding(self, src) -> bool:
-        """True where PyTorch computes over nested tensors, whose positions behind the ends become zeros."""
-        layer = self.layers[0]
-        if not self.use_nested_tensor or layer.training or src.ndim != 3 or torch.is_autocast_enabled():
-            return False
-        if not torch.backends.mha.get_fastpath_enabled():
-            return False
-        return not torch.is_grad_enabled() or not (
-            src.requires_grad or any(parameter.requires_grad for parameter in layer.parameters())
-        )
 
-    def _find_left_out(self, padding) -> Tensor:
-        """The positions that are zeros: all of the padding, or none if some is not at an end."""
-        behind = padding != 0
-        return behind & ~(behind[:, :-1] & ~behind[:, 1:]).any() if self.mask_check else behind
+def _may_leave_out_padding(encoder: TransformerEncoder, src: Tensor) -> bool:
+    """True where PyTorch computes over nested tensors, whose positions behind the ends become zeros."""
+    layer = encoder.layers[0]
+    if not encoder.use_nested_tensor or layer.training or src.ndim != 3 or torch.is_autocast_enabled():
+        return False
+    if not torch.backends.mha.get_fastpath_enabled():
+        return False
+    return not torch.is_grad_enabled() or not (
+        src.requires_grad or any(parameter.requires_grad for parameter in layer.parameters())
+    )
+
+
+def _find_left_out(encoder: TransformerEncoder, padding: Tensor) -> Tensor:
+    """The positions that are zeros: all of the padding, or none if some is not at an end."""
+    behind = padding != 0
+    return behind & ~(behind[:, :-1] & ~behind[:, 1:]).any() if encoder.mask_check else behind
 
 
 class TransformerDecoder(Module):
