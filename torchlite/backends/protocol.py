@@ -22,7 +22,7 @@ from .._types.dtypes import dtype
 from .._types.dtypes import from_np as from_numpy_dtype
 
 __all__ = [
-    "Accelerator", "AnyBackend", "Backend", "CapturedGraph", "CounterBasedEngine", "DeviceArray", "DeviceRuntime",
+    "Accelerator", "AcceleratorChoice", "AnyBackend", "Backend", "CapturedGraph", "CounterBasedEngine", "DeviceArray", "DeviceRuntime",
     "EventMarker", "FusedFunction", "HalfPrecision", "HostFusion", "Interop", "Kernel", "KernelEngines",
     "KernelLocations", "LargeArrays", "LaunchRecording", "Layout", "Libraries", "MatmulFusion", "OutOfMemoryError",
     "Random", "RandomEngine", "RecordedLaunches", "Reports", "SharedStorage", "StreamHandle", "StreamRuntime",
@@ -666,6 +666,6 @@ class KernelEngines(Protocol):
 
 class AnyBackend(
     Backend, SharedStorage, LargeArrays, HalfPrecision, Random, Interop, MatmulFusion, LaunchRecording, HostFusion,
-    Accelerator, Reports, KernelLocations, Libraries, KernelEngines, Protocol,
+    Accelerator, AcceleratorChoice, Reports, KernelLocations, Libraries, KernelEngines, Protocol,
 ):  # fmt: skip
     """All hooks: the type under which the front end accesses a backend, after `hasattr` for an optional hook."""
