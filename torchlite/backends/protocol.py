@@ -22,7 +22,8 @@ from .._types.dtypes import dtype
 from .._types.dtypes import from_np as from_numpy_dtype
 
 __all__ = [
-    "Accelerator", "AcceleratorChoice", "AnyBackend", "Backend", "CapturedGraph", "CounterBasedEngine", "DeviceArray", "DeviceRuntime",
+    "Accelerator", "AcceleratorChoice", "AnyBackend", "Backend", "CapturedGraph", "CounterBasedEngine",
+    "DeviceArray", "DeviceRuntime",
     "EventMarker", "FusedFunction", "HalfPrecision", "HostFusion", "Interop", "Kernel", "KernelEngines",
     "KernelLocations", "LargeArrays", "LaunchRecording", "Layout", "Libraries", "MatmulFusion", "OutOfMemoryError",
     "Random", "RandomEngine", "RecordedLaunches", "Reports", "SharedStorage", "StreamHandle", "StreamRuntime",
