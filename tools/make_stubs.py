@@ -243,7 +243,7 @@ def in_place_functions(names: Iterable[str]) -> str:
     return "".join(
         define(f"{name}_", parameters(found[name], f"{name}_", False, False), "Tensor", doc=in_place_doc(name))
         for name in names
-        if found[name].tags & INPLACE and not name.startswith("_") and not name.endswith("_")
+        if f"{name}_" in torchlite._IN_PLACE and not name.startswith("_")
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 __version__ = __torchlite_version__ = "0.1.0"
 newaxis = None
 
-from ._dispatch import INPLACE, NAMESPACES, namespace_function
+from ._dispatch import NAMESPACES, namespace_function
 from ._dispatch.callbacks import CALLBACKS, register_lazily
 from ._dispatch.op_functions import in_place_method
 from ._ops import load as _load
@@ -223,12 +223,7 @@ def _load_attribute(name: str) -> Any:
         found = getattr(importlib.import_module("._tensor.foreach", __name__), name)
     elif name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
-    elif (
-        name.endswith("_")
-        and not name.startswith("__")
-        and name[:-1] in NAMESPACES["torch"]
-        and NAMESPACES["torch"][name[:-1]].tags & INPLACE
-    ):
+    elif name in _IN_PLACE:
         found = in_place_method(NAMESPACES["torch"][name[:-1]])
     elif name == "torch":  # PyTorch's module has itself by that name
         found = sys.modules[__name__]
@@ -238,9 +233,18 @@ def _load_attribute(name: str) -> Any:
     return found
 
 
+# In-place forms that are functions as well; the others are methods only.
+_IN_PLACE = {
+    "_add_relu_", "abs_", "acos_", "acosh_", "addmv_", "arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_",
+    "arctanh_", "asin_", "asinh_", "atan_", "atanh_", "ceil_", "celu_", "clamp_", "clamp_max_", "clamp_min_",
+    "clip_", "conj_physical_", "cos_", "cosh_", "deg2rad_", "erf_", "erfc_", "exp_", "exp2_", "expm1_", "fix_",
+    "floor_", "frac_", "gcd_", "i0_", "index_put_", "lcm_", "ldexp_", "log_", "log10_", "log1p_", "log2_", "logit_",
+    "nan_to_num_", "neg_", "negative_", "rad2deg_", "reciprocal_", "relu_", "round_", "rrelu_", "rsqrt_", "selu_",
+    "sigmoid_", "sin_", "sinc_", "sinh_", "sqrt_", "square_", "tan_", "tanh_", "threshold_", "trunc_", "xlogy_",
+}  # fmt: skip
 # What this module imports for itself.
 _INTERNAL = {
-    "Any", "CALLBACKS", "INPLACE", "NAMESPACES", "annotations", "fork_locks", "in_place_method", "moved_modules",
+    "Any", "CALLBACKS", "NAMESPACES", "annotations", "fork_locks", "in_place_method", "moved_modules",
     "namespace_function", "register_lazily", "unsupported_function",
 }  # fmt: skip
 

@@ -180,7 +180,11 @@ def gradients_of_functions():
 def hooks_of_parameters():
     model = mlp()
     model[0].weight.register_hook(lambda g: g * 2)
-    model[2].weight.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(0.5))
+
+    def halve(parameter):
+        parameter.grad.mul_(0.5)
+
+    model[2].weight.register_post_accumulate_grad_hook(halve)
     return sgd(model, lambda x: model(x).square().mean())
 
 

@@ -304,14 +304,19 @@ def test_a_header_with_another_name_than_the_directory_is_refused():
         torch.load(io.BytesIO(data[:at] + b"archive/DATA.pkl" + data[at + 16 :]))
 
 
-def test_archives_after_one_another_are_refused():
-    """PyTorch reads the first of two archives, and zipfile the last one."""
+def test_archives_after_one_another_are_refused(tmp_path):
+    """From a path: PyTorch reads the first of two archives, and zipfile the last one. From a stream the archive at its
+    position is the one.
+    """
     first, second = _checkpoint(), corpus.archive({"data.pkl": b"\x80\x02N.", "version": b"3\n"})
     comment = bytearray(first)
     comment[-2:] = len(second).to_bytes(2, "little")
     for data in (first + second, bytes(comment) + second, b"#!/bin/sh\n" + first):
+        (tmp_path / "data.pt").write_bytes(data)
         with pytest.raises((RuntimeError, pickle.UnpicklingError), match="central directory|Unsupported operand"):
-            torch.load(io.BytesIO(data))
+            torch.load(tmp_path / "data.pt")
+    want = torch.load(io.BytesIO(first))
+    assert torch.load(io.BytesIO(first + second))["a"].equal(want["a"])
 
 
 def test_records_outside_of_the_folder_are_refused():
@@ -550,7 +555,7 @@ def test_allowed_globals_are_checked(allowed, code, said):
         torch.load(io.BytesIO(_archive(b"\x80\x02" + code + b".", storage=bytes(16))))
 
 
-def test_ends_of_archives_that_lie_are_refused():
+def test_ends_of_archives_that_lie_are_refused(tmp_path):
     """Junk instead of the end record, and a zip64 end record away from the place that its locator names."""
     first = _checkpoint()
     second = corpus.archive({"data.pkl": b"\x80\x02N.", "version": b"3\n"})
@@ -559,8 +564,9 @@ def test_ends_of_archives_that_lie_are_refused():
     end = second[:-22] + struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, 2, 2, 100, place)
     locator = struct.pack("<4sLQL", b"PK\6\7", 0, 0, 1)
     for data in (first + second + junk, first + end + locator + second[-22:]):
+        (tmp_path / "data.pt").write_bytes(data)
         with pytest.raises(RuntimeError, match="central directory"):
-            torch.load(io.BytesIO(data))
+            torch.load(tmp_path / "data.pt")
 
 
 def test_names_that_differ_by_case_alone_are_refused():

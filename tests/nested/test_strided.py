@@ -49,7 +49,6 @@ def test_parts_and_padding():
         lambda x: F.linear(x, torch.ones(2, 3)), lambda x: x.select(-1, 0), lambda x: x.unsqueeze(-1),
         lambda x: x.sum(-1, keepdim=True), lambda x: x.clone(), lambda x: F.dropout(x, 0.0),
     ],
-    ids=lambda function: str(function.__code__.co_firstlineno) if hasattr(function, "__code__") else "relu",
 )  # fmt: skip
 def test_op_is_that_of_each_part(function):
     for found, part in zip(function(made()).unbind(), (A, B), strict=True):

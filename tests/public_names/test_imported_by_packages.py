@@ -295,7 +295,10 @@ def test_datapipes():
     assert list(numbers.filter(lambda x: x % 2 == 1).map(lambda x: x * x)) == [1, 9, 25]
     batched = numbers.batch(3)
     assert list(batched) == [[0, 1, 2], [3, 4, 5], [6]] and len(batched) == 3 and len(numbers.batch(3, True)) == 2
-    assert list(batched.unbatch()) == list(range(7)) and list(numbers.zip(numbers))[2] == (2, 2)
+    assert list(batched.unbatch()) == list(range(7))
+    assert list(numbers.zip(pipes.IterableWrapper("abcdefg")))[2] == (2, "c")
+    with pytest.raises(RuntimeError, match="has been invalidated because another iterator"):
+        list(numbers.zip(numbers))
     assert list(numbers.concat(numbers)) == [*range(7), *range(7)]
     assert list(pipes.IterableWrapper([(1, 2)]).map(lambda x: -x, input_col=1)) == [(1, -2)]
     assert SequenceWrapper([1, 2]).map(lambda x: x + 1)[1] == 3

@@ -65,8 +65,24 @@ def _may_differ(name: str, forms: list[Signature], call: parser_calls.Call, want
     )
 
 
+@pytest.fixture
+def settings():
+    """The settings that calls change are restored."""
+    dtypes = {kind: torch.get_autocast_dtype(kind) for kind in ("cpu", "cuda")}
+    yield
+    for kind, dtype in dtypes.items():
+        torch.set_autocast_enabled(kind, False)
+        torch.set_autocast_dtype(kind, dtype)
+    torch.set_autocast_cache_enabled(True)
+    torch.set_flush_denormal(False)
+    depth = torch.autocast_decrement_nesting()
+    while depth:
+        depth = torch.autocast_decrement_nesting() if depth > 0 else torch.autocast_increment_nesting()
+
+
 @pytest.mark.parametrize("name", [name for name in PARSED if not name.startswith(ABSENT)])
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("settings")
 def test_a_call_is_taken_where_pytorchs_parser_takes_it(name):
     texts, digits = PARSED[name]
     forms = [Signature(name, text) for text in texts]

@@ -64,6 +64,11 @@ def autograd_meta_of(tensor) -> AutogradMeta:
     return made
 
 
+def grad_of(tensor) -> Any:
+    """The tensor's `.grad`, without the warning for a tensor that is no leaf."""
+    return getattr(tensor._tl_meta, "grad", None)
+
+
 def root_meta_of(tensor) -> AutogradMeta:
     """The AutogradMeta whose version counter covers the tensor's memory."""
     found = autograd_meta_of(tensor)

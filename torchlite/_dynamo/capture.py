@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from torchlite._device.generators import THREADS_WITH_COPIES, unwrap_engine_copy
-from torchlite._dispatch.autograd_graph import base_of, root_meta_of, why_view_is_not_writable
+from torchlite._dispatch.autograd_graph import base_of, grad_of, root_meta_of, why_view_is_not_writable
 from torchlite._dispatch.backend import owner_of
 from torchlite._dispatch.call import Parameter, Tensor
 from torchlite._dispatch.dispatch_state import LEAF, MODE, SEQUENCE, recording
@@ -73,9 +73,9 @@ class Capture(KernelRecorder):
         self.watcher = SideEffectMonitor(state.codes, self)
         self.inputs = [self.new_slot(t._tl_array).number for t in outside]
         # The gradients of outside tensors before the call, as weak references, and their layouts.
-        self.first_grads = [None if t.grad is None else weakref.ref(t.grad) for t in outside]
-        self.gradients = [None if t.grad is None else t.grad._tl_array.strides for t in outside]
-        for i, grad in enumerate([t.grad for t in outside]):
+        self.first_grads = [None if grad is None else weakref.ref(grad) for grad in map(grad_of, outside)]
+        self.gradients = [None if grad is None else grad._tl_array.strides for grad in map(grad_of, outside)]
+        for i, grad in enumerate(map(grad_of, outside)):
             if grad is not None and grad._tl_array.__class__ is table.array:
                 # Existing gradients get slots lazily: most programs never read them.
                 if not self.is_known(grad._tl_array):
@@ -263,7 +263,7 @@ class Capture(KernelRecorder):
         before = [root_meta_of(t).n for t in self.outside], [t._tl_array for t in self.outside]
         grads = []
         for i, tensor in enumerate(self.outside):
-            grad = tensor.grad
+            grad = grad_of(tensor)
             known = self.published.get(i, -1)
             if known != -1 or not self._has_first_grad(i):
                 slot = None if grad is None else self.slot(grad._tl_array)
@@ -299,7 +299,7 @@ class Capture(KernelRecorder):
     def run(self, function: Any, args: tuple, kwargs: dict) -> tuple[Any, CapturedCall | None]:
         """Call the function. Return its result and the captured call, None if it cannot be replayed (see `failure`)."""
         before = [(t._tl_node, t._tl_array, root_meta_of(t).n, _tensor_attributes(t)) for t in self.outside]
-        versions = [0 if t.grad is None else root_meta_of(t.grad).n for t in self.outside]
+        versions = [0 if grad is None else root_meta_of(grad).n for grad in map(grad_of, self.outside)]
         start = next(SEQUENCE)
         with self:
             THREAD_STATE.captures += 1
@@ -350,7 +350,7 @@ class Capture(KernelRecorder):
                 grads[i] = None
         reads = bool(self.apart or self.watcher.reads_gradients)
         for i, tensor in enumerate(self.outside):
-            grad = tensor.grad
+            grad = grad_of(tensor)
             if not self._has_first_grad(i):
                 if grad is not None and (grad.__class__ is not Tensor or grad._tl_node is not None):
                     raise Unsupported("a gradient has a history")
@@ -389,7 +389,7 @@ class Capture(KernelRecorder):
 
     def _has_first_grad(self, i: int) -> bool:
         """True if an outside tensor still has the gradient (or None) that it had before the call."""
-        first, grad = self.first_grads[i], self.outside[i].grad
+        first, grad = self.first_grads[i], grad_of(self.outside[i])
         return first is grad if first is None or grad is None else first() is grad
 
     def _encode_result(self, tensor: Any, leaves: list) -> ResultSpec:

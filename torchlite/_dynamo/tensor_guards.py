@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlite._dispatch.autograd_graph import root_meta_of
+from torchlite._dispatch.autograd_graph import grad_of, root_meta_of
 from torchlite._dispatch.call import Tensor
 from torchlite._dispatch.dispatch_state import LEAF
 
@@ -121,14 +121,15 @@ def _version_group_test_expressions(k: int, firsts: list[int], sources: list[Ten
 
 
 def _gradient_test_expression(name: str, strides: tuple | None, is_used: bool, space: dict) -> str:
+    space["grad_of"] = grad_of
     if strides is None:
-        return f"{name}.grad is None"
+        return f"grad_of({name}) is None"
     if not is_used:
-        return f"{name}.grad is not None"
+        return f"grad_of({name}) is not None"
     space["plain_gradient"] = _is_plain_gradient
     return f"plain_gradient({name}, {strides!r})"
 
 
 def _is_plain_gradient(tensor: Any, strides: tuple) -> bool:
-    grad = tensor.grad
+    grad = grad_of(tensor)
     return grad.__class__ is Tensor and grad._tl_node is None and grad._tl_array.strides == strides

@@ -79,15 +79,21 @@ _PLACES = 1024  # memo entries charged in one step
 _SET_ITEM = (dict.__setitem__, collections.OrderedDict.__setitem__)
 _DICTS = (dict, collections.OrderedDict, collections.Counter)
 _user_allowed: list[Any] = []
+_library_allowed: list[Any] = []  # of parts of the library that are loaded at their first use
 
 
 def user_globals() -> list[Any]:
     return _user_allowed
 
 
+def allow_library_globals(*items: Any) -> None:
+    """Allow classes and functions of the library, whatever the user's list has."""
+    _library_allowed.extend(items)
+
+
 def _user_global_names() -> dict[tuple[str, str], Any]:
     out = {}
-    for item in _user_allowed:
+    for item in (*_library_allowed, *_user_allowed):
         if isinstance(item, tuple):
             if len(item) != 2:
                 raise ValueError(

@@ -825,53 +825,5 @@ def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
 def zero_(input: Tensor) -> Tensor:
     """Sets all elements to zero."""
 
-def index_add_(input: Tensor, dim: _b.int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
-    """In-place version of `index_add`: writes the result into the tensor and returns it."""
-
-def index_copy_(input: Tensor, dim: _b.int, index: Tensor, source: Tensor) -> Tensor:
-    """In-place version of `index_copy`: writes the result into the tensor and returns it."""
-
-def index_fill_(input: Tensor, dim: _b.int, index: Tensor, value: Tensor | Number) -> Tensor:
-    """In-place version of `index_fill`: writes the result into the tensor and returns it."""
-
 def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: _b.bool = False) -> Tensor:
     """In-place version of `index_put`: writes the result into the tensor and returns it."""
-
-def index_reduce_(
-    input: Tensor, dim: _b.int, index: Tensor, source: Tensor, reduce: _b.str, *, include_self: _b.bool = True
-) -> Tensor:
-    """In-place version of `index_reduce`: writes the result into the tensor and returns it."""
-
-def masked_fill_(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
-    """In-place version of `masked_fill`: writes the result into the tensor and returns it."""
-
-def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """In-place version of `masked_scatter`: writes the result into the tensor and returns it."""
-
-def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: _b.bool = False) -> Tensor:
-    """In-place version of `put`: writes the result into the tensor and returns it."""
-
-def scatter_(
-    input: Tensor,
-    dim: _b.int,
-    index: Tensor,
-    src: Tensor | Number | None = None,
-    *,
-    value: Any = None,
-    reduce: _b.str | None = None,
-) -> Tensor:
-    """In-place version of `scatter`: writes the result into the tensor and returns it."""
-
-def scatter_add_(input: Tensor, dim: _b.int, index: Tensor, src: Tensor) -> Tensor:
-    """In-place version of `scatter_add`: writes the result into the tensor and returns it."""
-
-def scatter_reduce_(
-    input: Tensor, dim: _b.int, index: Tensor, src: Tensor, reduce: _b.str, *, include_self: _b.bool = True
-) -> Tensor:
-    """In-place version of `scatter_reduce`: writes the result into the tensor and returns it."""
-
-def tril_(input: Tensor, diagonal: _b.int = 0) -> Tensor:
-    """In-place version of `tril`: writes the result into the tensor and returns it."""
-
-def triu_(input: Tensor, diagonal: _b.int = 0) -> Tensor:
-    """In-place version of `triu`: writes the result into the tensor and returns it."""

@@ -2034,23 +2034,11 @@ def xlogy(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None 
 def abs_(input: Tensor) -> Tensor:
     """In-place version of `abs`: writes the result into the tensor and returns it."""
 
-def absolute_(input: Tensor) -> Tensor:
-    """In-place version of `absolute`: writes the result into the tensor and returns it."""
-
 def acos_(input: Tensor) -> Tensor:
     """In-place version of `acos`: writes the result into the tensor and returns it."""
 
 def acosh_(input: Tensor) -> Tensor:
     """In-place version of `acosh`: writes the result into the tensor and returns it."""
-
-def add_(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
-    """In-place version of `add`: writes the result into the tensor and returns it."""
-
-def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
-    """In-place version of `addcdiv`: writes the result into the tensor and returns it."""
-
-def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
-    """In-place version of `addcmul`: writes the result into the tensor and returns it."""
 
 def arccos_(input: Tensor) -> Tensor:
     """In-place version of `arccos`: writes the result into the tensor and returns it."""
@@ -2067,9 +2055,6 @@ def arcsinh_(input: Tensor) -> Tensor:
 def arctan_(input: Tensor) -> Tensor:
     """In-place version of `arctan`: writes the result into the tensor and returns it."""
 
-def arctan2_(input: Tensor, other: Tensor) -> Tensor:
-    """In-place version of `arctan2`: writes the result into the tensor and returns it."""
-
 def arctanh_(input: Tensor) -> Tensor:
     """In-place version of `arctanh`: writes the result into the tensor and returns it."""
 
@@ -2082,29 +2067,8 @@ def asinh_(input: Tensor) -> Tensor:
 def atan_(input: Tensor) -> Tensor:
     """In-place version of `atan`: writes the result into the tensor and returns it."""
 
-def atan2_(input: Tensor, other: Tensor) -> Tensor:
-    """In-place version of `atan2`: writes the result into the tensor and returns it."""
-
 def atanh_(input: Tensor) -> Tensor:
     """In-place version of `atanh`: writes the result into the tensor and returns it."""
-
-def bitwise_and_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
-    """In-place version of `bitwise_and`: writes the result into the tensor and returns it."""
-
-def bitwise_left_shift_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
-    """In-place version of `bitwise_left_shift`: writes the result into the tensor and returns it."""
-
-def bitwise_not_(input: Tensor) -> Tensor:
-    """In-place version of `bitwise_not`: writes the result into the tensor and returns it."""
-
-def bitwise_or_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
-    """In-place version of `bitwise_or`: writes the result into the tensor and returns it."""
-
-def bitwise_right_shift_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
-    """In-place version of `bitwise_right_shift`: writes the result into the tensor and returns it."""
-
-def bitwise_xor_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
-    """In-place version of `bitwise_xor`: writes the result into the tensor and returns it."""
 
 def ceil_(input: Tensor) -> Tensor:
     """In-place version of `ceil`: writes the result into the tensor and returns it."""
@@ -2127,9 +2091,6 @@ def clip_(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Numbe
 def conj_physical_(input: Tensor) -> Tensor:
     """In-place version of `conj_physical`: writes the result into the tensor and returns it."""
 
-def copysign_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """In-place version of `copysign`: writes the result into the tensor and returns it."""
-
 def cos_(input: Tensor) -> Tensor:
     """In-place version of `cos`: writes the result into the tensor and returns it."""
 
@@ -2139,26 +2100,11 @@ def cosh_(input: Tensor) -> Tensor:
 def deg2rad_(input: Tensor) -> Tensor:
     """In-place version of `deg2rad`: writes the result into the tensor and returns it."""
 
-def digamma_(input: Tensor) -> Tensor:
-    """In-place version of `digamma`: writes the result into the tensor and returns it."""
-
-def div_(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: _b.str | None = None) -> Tensor:
-    """In-place version of `div`: writes the result into the tensor and returns it."""
-
-def divide_(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: _b.str | None = None) -> Tensor:
-    """In-place version of `divide`: writes the result into the tensor and returns it."""
-
-def eq_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """In-place version of `eq`: writes the result into the tensor and returns it."""
-
 def erf_(input: Tensor) -> Tensor:
     """In-place version of `erf`: writes the result into the tensor and returns it."""
 
 def erfc_(input: Tensor) -> Tensor:
     """In-place version of `erfc`: writes the result into the tensor and returns it."""
-
-def erfinv_(input: Tensor) -> Tensor:
-    """In-place version of `erfinv`: writes the result into the tensor and returns it."""
 
 def exp_(input: Tensor) -> Tensor:
     """In-place version of `exp`: writes the result into the tensor and returns it."""
@@ -2172,17 +2118,8 @@ def expm1_(input: Tensor) -> Tensor:
 def fix_(input: Tensor) -> Tensor:
     """In-place version of `fix`: writes the result into the tensor and returns it."""
 
-def float_power_(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
-    """In-place version of `float_power`: writes the result into the tensor and returns it."""
-
 def floor_(input: Tensor) -> Tensor:
     """In-place version of `floor`: writes the result into the tensor and returns it."""
-
-def floor_divide_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
-    """In-place version of `floor_divide`: writes the result into the tensor and returns it."""
-
-def fmod_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """In-place version of `fmod`: writes the result into the tensor and returns it."""
 
 def frac_(input: Tensor) -> Tensor:
     """In-place version of `frac`: writes the result into the tensor and returns it."""
@@ -2190,53 +2127,14 @@ def frac_(input: Tensor) -> Tensor:
 def gcd_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of `gcd`: writes the result into the tensor and returns it."""
 
-def ge_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """In-place version of `ge`: writes the result into the tensor and returns it."""
-
-def greater_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """In-place version of `greater`: writes the result into the tensor and returns it."""
-
-def greater_equal_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """In-place version of `greater_equal`: writes the result into the tensor and returns it."""
-
-def gt_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """In-place version of `gt`: writes the result into the tensor and returns it."""
-
-def heaviside_(input: Tensor, values: Tensor) -> Tensor:
-    """In-place version of `heaviside`: writes the result into the tensor and returns it."""
-
-def hypot_(input: Tensor, other: Tensor) -> Tensor:
-    """In-place version of `hypot`: writes the result into the tensor and returns it."""
-
 def i0_(input: Tensor) -> Tensor:
     """In-place version of `i0`: writes the result into the tensor and returns it."""
-
-def igamma_(input: Tensor, other: Tensor) -> Tensor:
-    """In-place version of `igamma`: writes the result into the tensor and returns it."""
-
-def igammac_(input: Tensor, other: Tensor) -> Tensor:
-    """In-place version of `igammac`: writes the result into the tensor and returns it."""
 
 def lcm_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of `lcm`: writes the result into the tensor and returns it."""
 
 def ldexp_(input: Tensor, other: Tensor) -> Tensor:
     """In-place version of `ldexp`: writes the result into the tensor and returns it."""
-
-def le_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """In-place version of `le`: writes the result into the tensor and returns it."""
-
-def lerp_(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
-    """In-place version of `lerp`: writes the result into the tensor and returns it."""
-
-def less_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """In-place version of `less`: writes the result into the tensor and returns it."""
-
-def less_equal_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """In-place version of `less_equal`: writes the result into the tensor and returns it."""
-
-def lgamma_(input: Tensor) -> Tensor:
-    """In-place version of `lgamma`: writes the result into the tensor and returns it."""
 
 def log_(input: Tensor) -> Tensor:
     """In-place version of `log`: writes the result into the tensor and returns it."""
@@ -2250,55 +2148,19 @@ def log1p_(input: Tensor) -> Tensor:
 def log2_(input: Tensor) -> Tensor:
     """In-place version of `log2`: writes the result into the tensor and returns it."""
 
-def logical_and_(input: Tensor, other: Tensor) -> Tensor:
-    """In-place version of `logical_and`: writes the result into the tensor and returns it."""
-
-def logical_not_(input: Tensor) -> Tensor:
-    """In-place version of `logical_not`: writes the result into the tensor and returns it."""
-
-def logical_or_(input: Tensor, other: Tensor) -> Tensor:
-    """In-place version of `logical_or`: writes the result into the tensor and returns it."""
-
-def logical_xor_(input: Tensor, other: Tensor) -> Tensor:
-    """In-place version of `logical_xor`: writes the result into the tensor and returns it."""
-
 def logit_(input: Tensor, eps: _b.float | None = None) -> Tensor:
     """In-place version of `logit`: writes the result into the tensor and returns it."""
-
-def lt_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """In-place version of `lt`: writes the result into the tensor and returns it."""
-
-def mul_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
-    """In-place version of `mul`: writes the result into the tensor and returns it."""
-
-def multiply_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
-    """In-place version of `multiply`: writes the result into the tensor and returns it."""
-
-def mvlgamma_(input: Tensor, p: _b.float) -> Tensor:
-    """In-place version of `mvlgamma`: writes the result into the tensor and returns it."""
 
 def nan_to_num_(
     input: Tensor, nan: _b.float | None = None, posinf: _b.float | None = None, neginf: _b.float | None = None
 ) -> Tensor:
     """In-place version of `nan_to_num`: writes the result into the tensor and returns it."""
 
-def ne_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """In-place version of `ne`: writes the result into the tensor and returns it."""
-
 def neg_(input: Tensor) -> Tensor:
     """In-place version of `neg`: writes the result into the tensor and returns it."""
 
 def negative_(input: Tensor) -> Tensor:
     """In-place version of `negative`: writes the result into the tensor and returns it."""
-
-def nextafter_(input: Tensor, other: Tensor) -> Tensor:
-    """In-place version of `nextafter`: writes the result into the tensor and returns it."""
-
-def not_equal_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """In-place version of `not_equal`: writes the result into the tensor and returns it."""
-
-def pow_(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
-    """In-place version of `pow`: writes the result into the tensor and returns it."""
 
 def rad2deg_(input: Tensor) -> Tensor:
     """In-place version of `rad2deg`: writes the result into the tensor and returns it."""
@@ -2308,9 +2170,6 @@ def reciprocal_(input: Tensor) -> Tensor:
 
 def relu_(input: Tensor) -> Tensor:
     """In-place version of `relu`: writes the result into the tensor and returns it."""
-
-def remainder_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
-    """In-place version of `remainder`: writes the result into the tensor and returns it."""
 
 def round_(input: Tensor, *, decimals: _b.int = 0) -> Tensor:
     """In-place version of `round`: writes the result into the tensor and returns it."""
@@ -2330,14 +2189,8 @@ def rsqrt_(input: Tensor) -> Tensor:
 def selu_(input: Tensor) -> Tensor:
     """In-place version of `selu`: writes the result into the tensor and returns it."""
 
-def sgn_(input: Tensor) -> Tensor:
-    """In-place version of `sgn`: writes the result into the tensor and returns it."""
-
 def sigmoid_(input: Tensor) -> Tensor:
     """In-place version of `sigmoid`: writes the result into the tensor and returns it."""
-
-def sign_(input: Tensor) -> Tensor:
-    """In-place version of `sign`: writes the result into the tensor and returns it."""
 
 def sin_(input: Tensor) -> Tensor:
     """In-place version of `sin`: writes the result into the tensor and returns it."""
@@ -2354,12 +2207,6 @@ def sqrt_(input: Tensor) -> Tensor:
 def square_(input: Tensor) -> Tensor:
     """In-place version of `square`: writes the result into the tensor and returns it."""
 
-def sub_(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
-    """In-place version of `sub`: writes the result into the tensor and returns it."""
-
-def subtract_(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
-    """In-place version of `subtract`: writes the result into the tensor and returns it."""
-
 def tan_(input: Tensor) -> Tensor:
     """In-place version of `tan`: writes the result into the tensor and returns it."""
 
@@ -2368,9 +2215,6 @@ def tanh_(input: Tensor) -> Tensor:
 
 def threshold_(input: Tensor, threshold: _b.float, value: Any) -> Tensor:
     """In-place version of `threshold`: writes the result into the tensor and returns it."""
-
-def true_divide_(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: _b.str | None = None) -> Tensor:
-    """In-place version of `true_divide`: writes the result into the tensor and returns it."""
 
 def trunc_(input: Tensor) -> Tensor:
     """In-place version of `trunc`: writes the result into the tensor and returns it."""

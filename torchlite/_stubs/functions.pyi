@@ -716,7 +716,7 @@ def _convert_indices_from_coo_to_csr(input: Tensor, size: _b.int, *, out_int32: 
 def _convert_indices_from_csr_to_coo(
     crow_indices: Tensor, col_indices: Tensor, *, out_int32: _b.bool = False, transpose: _b.bool = False
 ) -> Tensor: ...
-def smm(input: Tensor, mat: Tensor) -> Tensor:
+def smm(input: Tensor, mat2: Tensor) -> Tensor:
     """`torch.smm`: sparse times dense, as a sparse matrix with all elements specified."""
 
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _b.float = 1, alpha: _b.float = 1) -> Tensor:

@@ -469,20 +469,5 @@ def triangular_solve(
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Computes the sum of the products of the first vector's conjugate and the second vector."""
 
-def addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _b.float = 1, alpha: Number = 1) -> Tensor:
-    """In-place version of `addbmm`: writes the result into the tensor and returns it."""
-
-def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _b.float = 1, alpha: Number = 1) -> Tensor:
-    """In-place version of `addmm`: writes the result into the tensor and returns it."""
-
 def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: _b.float = 1, alpha: Number = 1) -> Tensor:
     """In-place version of `addmv`: writes the result into the tensor and returns it."""
-
-def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _b.float = 1, alpha: Number = 1) -> Tensor:
-    """In-place version of `addr`: writes the result into the tensor and returns it."""
-
-def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _b.float = 1, alpha: Number = 1) -> Tensor:
-    """In-place version of `baddbmm`: writes the result into the tensor and returns it."""
-
-def renorm_(input: Tensor, p: _b.float, dim: _b.int, maxnorm: _b.float) -> Tensor:
-    """In-place version of `renorm`: writes the result into the tensor and returns it."""

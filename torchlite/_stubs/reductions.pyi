@@ -681,9 +681,3 @@ def var_mean(
     correction: _b.float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Computes the variance and the mean."""
-
-def cumprod_(input: Tensor, dim: _b.int, *, dtype: DType | None = None) -> Tensor:
-    """In-place version of `cumprod`: writes the result into the tensor and returns it."""
-
-def cumsum_(input: Tensor, dim: _b.int, *, dtype: DType | None = None) -> Tensor:
-    """In-place version of `cumsum`: writes the result into the tensor and returns it."""

@@ -429,13 +429,13 @@ class Tensor(TensorMethods):
             sparse_dim: The number of sparse dimensions.
             dense_dim: The number of dense dimensions.
         """
-    def resize_as_sparse_(self, other: Tensor) -> Self:
+    def resize_as_sparse_(self, the_template: Tensor) -> Self:
         """Resizes a COO tensor to the size and numbers of dimensions of another.
 
         Args:
             the_template: The other tensor.
         """
-    def smm(self, mat: Tensor) -> Tensor:
+    def smm(self, mat2: Tensor) -> Tensor:
         """Returns the product of a sparse matrix and a dense one, as a sparse matrix.
 
         Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from .._dispatch import call
-from .._dispatch.autograd_graph import autograd_meta_of, write_raw
+from .._dispatch.autograd_graph import autograd_meta_of, grad_of, write_raw
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import LEAF, recording
 from .._dispatch.tracing import TRACES, trace_method
@@ -57,8 +57,8 @@ class ConversionMethods(PythonProtocols):
         if self._tl_node is LEAF:
             out.requires_grad_()
         memo[id(self)] = out
-        if self.grad is not None:
-            autograd_meta_of(out).grad = copy.deepcopy(self.grad, memo)
+        if (grad := grad_of(self)) is not None:
+            autograd_meta_of(out).grad = copy.deepcopy(grad, memo)
         if self.__dict__:
             out.__dict__.update(copy.deepcopy(self.__dict__, memo))
         if type(self) is not call.Tensor:

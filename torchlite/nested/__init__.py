@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torchlite as torch
+from torchlite._serialization.weights_only_unpickler import allow_library_globals
 
 from ._internal import dispatch as _dispatch
 from ._internal.nested_tensor import (
@@ -27,7 +28,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-torch.serialization.add_safe_globals([NestedTensor, _rebuild_njt, StridedNestedTensor])
+allow_library_globals(NestedTensor, _rebuild_njt, StridedNestedTensor)
 
 
 def _unknown_layout(layout: Any) -> RuntimeError:

@@ -11,7 +11,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
-from torchlite._dispatch import INPLACE, NAMESPACES, REGISTRY, F, namespace_function
+from torchlite._dispatch import NAMESPACES, REGISTRY, F, namespace_function
 from torchlite._dispatch.dispatch_state import OVERRIDES
 from torchlite._dispatch.interceptors import call_override as _call_override
 from torchlite._dispatch.op_functions import in_place_method
@@ -54,6 +54,7 @@ _TORCH_FUNCTIONS = {
     "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "feature_alpha_dropout", "max_pool1d_with_indices",
     "native_channel_shuffle", "pdist", "pixel_shuffle", "pixel_unshuffle", "sigmoid", "tanh",
 }  # fmt: skip
+_IN_PLACE = {"celu_", "elu_", "hardtanh_", "leaky_relu_", "relu_", "rrelu_", "selu_", "threshold_"}
 
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ else:
             "handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
         ):  # fmt: skip
             found = getattr(torch.overrides, name)
-        elif name.endswith("_") and name[:-1] in REGISTRY and REGISTRY[name[:-1]].tags & INPLACE:
+        elif name in _IN_PLACE:
             found = in_place_method(REGISTRY[name[:-1]])
         else:
             raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
@@ -86,16 +87,15 @@ else:
 
 # What this module imports for itself.
 _INTERNAL = {
-    "Any", "F", "INPLACE", "NAMESPACES", "REGISTRY", "annotations", "check_indices", "in_place_method",
-    "namespace_function", "unsupported_function",
+    "Any", "F", "NAMESPACES", "REGISTRY", "annotations", "check_indices", "in_place_method",
+    "OVERRIDES", "namespace_function", "unsupported_function",
 }  # fmt: skip
 
 
 def __dir__() -> list[str]:
     public = {name for name in globals() if not name.startswith("_") or name.startswith("__")} - _INTERNAL
     private = {"_in_projection", "_in_projection_packed", "_verify_batch_size"}  # PyTorch has them too
-    in_place = {f"{name}_" for name in "celu elu hardtanh leaky_relu relu rrelu selu threshold".split()}
-    return sorted({*public, *private, *NAMESPACES["nn.functional"], *_TORCH_FUNCTIONS, *in_place})
+    return sorted({*public, *private, *NAMESPACES["nn.functional"], *_TORCH_FUNCTIONS, *_IN_PLACE})
 
 
 # --- normalisation --------------------------------------------------------------------------------

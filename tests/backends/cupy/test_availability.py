@@ -32,7 +32,7 @@ def machine(monkeypatch):
 
     def has(library, wheel=("cupy-cuda12x", 12), missing="", hidden=None):
         monkeypatch.setattr(availability, "_load_driver", lambda: library)
-        monkeypatch.setattr(availability, "_has_cupy", lambda: wheel is not None)
+        monkeypatch.setattr(availability, "has_cupy", lambda: wheel is not None)
         monkeypatch.setattr(availability, "_installed_cupy_wheel", lambda: wheel)
         monkeypatch.setattr(availability, "_compiler_unavailability_reason", lambda name: missing)
         if hidden is None:

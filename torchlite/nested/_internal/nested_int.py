@@ -72,6 +72,4 @@ def ragged_sizes_of(offsets: Any, lengths: Any) -> RaggedSizes:
     """The shared facts of a tensor of offsets, and of lengths if there are holes."""
     key = offsets if lengths is None else lengths
     found = _KNOWN.get(key)
-    if found is None:
-        found = _KNOWN[key] = RaggedSizes()
-    return found
+    return _KNOWN.setdefault(key, RaggedSizes()) if found is None else found
