@@ -72,6 +72,32 @@ def test_ops_do_not_read_the_programs_state(program, how, capsys):
     assert not called and not capsys.readouterr().out
 
 
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs_run_once_within_a_kernel(program):
+    """A compiled program, whose replay is a quiet call, runs Python code that calls ops."""
+    runs = []
+
+    def outer():
+        runs.append(1)
+        for _ in range(2):
+            program()
+
+    run_quietly(outer)
+    assert runs == [1]
+
+
+def test_a_refusal_inside_a_call_is_no_refusal_of_the_call():
+    runs = []
+
+    def outer():
+        runs.append(1)
+        raise RuntimeError("cannot enter context: <one> is already entered")
+
+    with pytest.raises(RuntimeError, match="cannot enter context"):
+        run_quietly(outer)
+    assert runs == [1]
+
+
 def test_an_optimizer_is_silent():
     parameter = torch.nn.Parameter(torch.full((3,), 1e30))
     parameter.grad = torch.full((3,), 1e30)

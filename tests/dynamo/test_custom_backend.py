@@ -59,7 +59,7 @@ class Net(nn.Module):
     def autocast(self, x):
         with torch.autocast("cpu", dtype=torch.bfloat16):
             y = self.linear(x) @ x.T
-            loss = nn.functional.cross_entropy(y, torch.arange(4))
+            loss = nn.functional.mse_loss(y, torch.ones(4, 4))
         return y.float() * loss
 
     def normed(self, x):

@@ -30,9 +30,19 @@ def run_quietly(function: Callable, *args: Any, **kwargs: Any) -> Any:
     return run_after_refusal(function, *args, **kwargs)
 
 
-def is_busy(error: Exception) -> bool:
-    """Whether a context refused a call because it is in use: nothing has run then."""
+def is_refusal(error: Exception) -> bool:
+    """Whether a context refused a call because it is in use."""
     return error.__class__ is RuntimeError and str(error).startswith("cannot enter context: <")
+
+
+def is_busy(error: Exception) -> bool:
+    """Whether a context refused the call of the frame that caught the error: nothing has run then."""
+    if not is_refusal(error) or error.__traceback__ is None:
+        return False
+    inner = error.__traceback__.tb_next
+    while inner is not None and inner.tb_frame.f_globals is globals():
+        inner = inner.tb_next
+    return inner is None
 
 
 def run_after_refusal(function: Callable, *args: Any, **kwargs: Any) -> Any:

@@ -131,6 +131,11 @@ def to_array(data: Any, d: dtypes.dtype | None) -> np.ndarray:
 
 def flatten(data: Any) -> tuple[list | tuple, list[int], set[type]] | None:
     """The items of nested lists of equal lengths, the sizes, and the items' classes. None for other data."""
+    first, depth = data, 0
+    while first.__class__ in _LISTS and first:  # a list in itself has no end
+        first, depth = first[0], depth + 1
+        if depth > _MAX_DEPTH:
+            return None
     sizes, items = [len(data)], data
     kinds = set(map(type, items))
     while kinds <= _LISTS and items:

@@ -31,7 +31,7 @@ from .._dispatch.dispatch_state import GLOBALS, HAS_WRAPPERS, LEAF, MODE, NO_GRA
 from .._dispatch.hooks import PackedTensor, saved_tensor_hooks
 from .._dispatch.interceptors import stack, take_over
 from .._dispatch.memory_layout import to_leaf_strides
-from .._dispatch.numpy_errors import is_busy, run_quietly
+from .._dispatch.numpy_errors import is_refusal, run_quietly
 from .._dispatch.op_record import REGISTRY
 from .._settings import fork_locks
 from .._tensor import Parameter, Tensor
@@ -183,7 +183,7 @@ class RawMode:
         try:
             return RawMode._run_backward(backward, op, node, g)
         except RuntimeError as error:
-            if not is_busy(error):
+            if not is_refusal(error):  # a formula may run twice
                 raise
         return RawMode._run_backward(functools.partial(backward, run_=run_quietly), op, node, g)
 

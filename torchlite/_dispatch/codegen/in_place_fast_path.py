@@ -84,14 +84,10 @@ def _write_other(source: Source, op: Op, other: str) -> None:
 
 
 def _write_kernel(source: Source, others: int) -> None:
-    if not others:
-        source.comment("The kernel writes.")
-        source.line("quiet_run(kernel_, self._tl_array)")
-        return
     source.comment(
         "The kernel writes; where it refuses, nothing was written, and the general path has PyTorch's words."
     )
     with source.block("try:"):
-        source.line("quiet_run(kernel_, self._tl_array, raw_)")
+        source.line(f"quiet_run(kernel_, self._tl_array{', raw_' * others})")
     with source.block("except (TypeError, ValueError, OverflowError, RuntimeError):"):
         source.line("return None")
