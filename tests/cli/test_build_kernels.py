@@ -25,6 +25,7 @@ def test_the_programs_of_common_ops_are_found_without_building_any(tmp_path):
     assert not list(tmp_path.rglob("*.so"))
 
 
+@pytest.mark.night
 @pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not())
 def test_every_native_program_is_built_in_advance(tmp_path):
     code = (

@@ -320,7 +320,7 @@ def run_sanitized():
     print("went through")
 
 
-@pytest.mark.slow
+@pytest.mark.night
 def test_under_the_address_sanitizer():
     done = in_sanitized_child(__name__, "run_sanitized")
     assert done.returncode == 0 and "went through" in done.stdout, done.stderr

@@ -463,7 +463,7 @@ def run_family(family, folder, seed, sanitize):
     print(f"{family} went through")
 
 
-@pytest.mark.slow
+@pytest.mark.night
 @pytest.mark.parametrize("family", [*CASES])
 def test_under_the_address_sanitizer(family, folder):
     done = in_sanitized_child(__name__, "run_family", family, str(folder), 0, True)

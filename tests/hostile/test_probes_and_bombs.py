@@ -37,6 +37,7 @@ def test_names_that_are_no_ops_are_refused():
     assert int(said.split()[0]) > 2_000 and said.endswith("probes, 0 wrong, 0 files left")
 
 
+@pytest.mark.night
 def test_a_sample_of_bombs():
     """Every fifth by name, in processes that are forks of one: each ends, and takes no more memory than it may."""
     wanted = sorted(bombs.tables())

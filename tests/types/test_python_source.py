@@ -36,7 +36,8 @@ ALLOWED = {
     # Makers of functions from code objects that exist.
     ("backends/torchlite_backends/array/__init__.py", "FunctionType"), ("torchlite/fx/_symbolic_trace.py",
     "FunctionType"),
-    ("torchlite/_dispatch/op_functions.py", "FunctionType"), ("torchlite/fx/experimental/rewriter.py", "FunctionType"), ("torchlite/jit/_python_translator.py", "FunctionType"),
+    ("torchlite/_dispatch/op_functions.py", "FunctionType"),
+    ("torchlite/fx/experimental/rewriter.py", "FunctionType"), ("torchlite/jit/_python_translator.py", "FunctionType"),
     # Programs that the user names: a launcher's, and a repository's `hubconf.py`. The benchmark's own package.
     ("torchlite/distributed/_launch/run_program.py", "run_path"), ("torchlite/hub.py", "exec_module"),
     ("torchlite/_cli/bench/workloads/__main__.py", "exec_module"),
