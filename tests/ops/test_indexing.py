@@ -237,3 +237,32 @@ def test_numbers_that_a_dtype_does_not_hold_are_not_written():
     assert not small.any()
     small[1] = -3.7
     assert small.tolist() == [0, -3, 0]
+
+
+SHARED = "some elements of the input tensor and the written-to tensor refer to a single memory location"
+
+
+@pytest.mark.parametrize("write", [
+    lambda i: i.__setitem__(i, 5),
+    lambda i: i.__setitem__(i[:2], 5),
+    lambda i: i.__setitem__(i, i.clone()),
+    lambda i: i[:2].__setitem__(i[1:2], 5),
+    lambda i: i.index_put_((i,), torch.tensor(5, device=i.device)),
+    lambda i: i.index_fill_(0, i[:2], 5),
+])  # fmt: skip
+def test_an_index_in_the_written_memory_is_refused(write, device):
+    i = torch.tensor([0, 1, 2], device=device)
+    with pytest.raises(RuntimeError, match=SHARED):
+        write(i)
+    assert i.tolist() == [0, 1, 2]
+
+
+def test_an_index_beside_the_written_memory_is_taken(device):
+    both = torch.tensor([2, 1, 0, 0, 1, 2], device=device)
+    both[:3][both[3:]] = both[3:]
+    assert both.tolist() == [0, 1, 2, 0, 1, 2]
+    mask = torch.tensor([True, False], device=device)
+    mask[mask] = False
+    assert mask.tolist() == [False, False]
+    with pytest.raises(RuntimeError, match=SHARED):
+        mask[mask] = torch.tensor([False], device=device)

@@ -255,3 +255,21 @@ def test_gradient_of_singular_vectors_of_huge_and_tiny_matrices(scale, device):
 
     expected = torch.func.grad(first_vector)(a.double())
     close(torch.func.grad(first_vector)(a * scale) * scale, expected, 1e-5)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_second_derivatives_of_the_determinant_of_singular_matrices(n, dtype, device):
+    """They are polynomials: of the zero matrix, of one with equal rows, of a regular one."""
+    generator = torch.Generator().manual_seed(n)
+    a = torch.randn(3, n, n, dtype=dtype, generator=generator).to(device)
+    a[0] = 0
+    a[1, -1] = 2 * a[1, 0] if n > 1 else 0
+    a.requires_grad_()
+    assert torch.autograd.gradgradcheck(torch.linalg.det, a)
+
+
+def test_gradient_of_a_nearly_singular_determinant_under_create_graph(device):
+    a = torch.tensor([[1.0, 2.0], [3.0, 6.0 + 1e-6]], dtype=torch.float64, device=device, requires_grad=True)
+    (found,) = torch.autograd.grad(torch.linalg.det(a), a, create_graph=True)
+    close(found, torch.tensor([[6.0 + 1e-6, -3.0], [-2.0, 1.0]], dtype=torch.float64))

@@ -13,7 +13,7 @@ from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import GLOBALS, OVERRIDES
 from .._dispatch.error_translation import ARGUMENT_ERRORS, filter_traceback
 from .._dispatch.interceptors import call_override
-from .._dispatch.memory_overlap import check_in_place, has_internal_overlap, has_leaf_base
+from .._dispatch.memory_overlap import check_in_place, check_no_partial_overlap, has_internal_overlap, has_leaf_base
 from .._dispatch.node_names import saved_argument
 from .._dispatch.op_record import INPLACE
 from .._dispatch.tracing import TRACES, trace_method
@@ -149,6 +149,8 @@ def setitem(tensor: Tensor, index, value) -> None:
             and owner_of(value._tl_array) is owner_of(tensor._tl_array)
             or tensor._tl_array.base is not None
             and has_internal_overlap(tensor._tl_array)
+            or advanced is not None
+            and any(_lies_in(i, tensor) for i in advanced)
         ):
             value = _check_overlap(tensor, basic, advanced, value)
         if advanced is None:
@@ -206,12 +208,20 @@ def _check_overlap(tensor: Tensor, basic, advanced, value):
     place = call.wrap_array(tensor._tl_kernels, raw, tensor.dtype)
     if advanced is not None:
         check_in_place(REGISTRY["index_put"], [place, advanced, value, False])
+        for i in advanced:
+            if _lies_in(i, tensor) and (i.dtype.kind != "b" or isinstance(value, Tensor)):
+                check_no_partial_overlap(place, call.wrap_array(tensor._tl_kernels, i), True)
         return value
     if isinstance(value, Tensor) and _without_leading_ones(value.shape) != _without_leading_ones(place.shape):
         check_in_place(CALLBACKS.copy, [place, None])
         return value if value.numel() == 1 else value.clone()
     check_in_place(CALLBACKS.copy, [place, value])
     return value
+
+
+def _lies_in(index, tensor: Tensor) -> bool:
+    """True if an index is an array in the memory of a tensor."""
+    return index.__class__ is tensor._tl_array.__class__ and owner_of(index) is owner_of(tensor._tl_array)
 
 
 def _without_leading_ones(shape):

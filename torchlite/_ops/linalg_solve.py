@@ -4,7 +4,7 @@ import math
 
 from .._dispatch import NONDIFF, Out, composite, memory_layout, op
 from .._dispatch.op_record import SCALAR_TYPE
-from .._dispatch.shape_and_value_checks import all_true
+from .._dispatch.shape_and_value_checks import all_true, any_true
 from .._dispatch.shapes import broadcast_shapes
 from .._types.dtypes import bool_, complex64, complex128, float32, float64, int32, int64
 from ._gradient_helpers import to_named_tuple
@@ -615,7 +615,31 @@ def linalg_lstsq(F, A, B, rcond, driver):
 
 
 def _conj_cofactors(F, input, det):
-    return F.mul(as_column(F, as_column(F, F.conj(det))), adjoint(F, F._inv_core(input)[0]))
+    scale = as_column(F, as_column(F, F.conj(det)))
+    inverse = F._inv_core(input)[0]
+    condition = _frobenius_norm(input.detach()) * _frobenius_norm(inverse.detach())
+    ill = ~(condition < _machine_epsilon(input) ** -0.5)  # NaN for singular ones
+    if not any_true(ill):
+        return F.mul(scale, adjoint(F, inverse))
+    regular = F.where(ill, identity(F, input, input.shape[-1]), input)
+    inverse = F.mul(scale, adjoint(F, F._inv_core(regular)[0]))
+    return F.where(ill, adjoint(F, _adjugate(F, input)), inverse)
+
+
+def _frobenius_norm(matrix):
+    return (matrix.abs() ** 2).sum((-2, -1), keepdim=True).sqrt()
+
+
+def _adjugate(F, input):
+    """The transposed cofactors by the method of Faddeev and LeVerrier: a polynomial, whose derivatives are finite."""
+    n = input.shape[-1]
+    eye = identity(F, input, n)
+    out = F.expand(eye, input.shape)
+    for k in range(1, n):
+        product = F.matmul(input, out)
+        trace = F.sum(F.mul(product, eye), (-2, -1), True)
+        out = F.sub(F.div(F.mul(trace, eye), k), product)
+    return out
 
 
 op(

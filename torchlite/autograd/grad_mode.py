@@ -203,8 +203,12 @@ class set_grad_enabled(_ModeSetter):
 
     def __init__(self, mode: bool):
         super().__init__()
-        self.mode = bool(mode)
-        self._set(self.mode, MODE.inference)
+        if mode.__class__ is not bool:
+            raise TypeError(
+                f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}"
+            )
+        self.mode = mode
+        self._set(mode, MODE.inference)
 
     def __enter__(self):
         pass
