@@ -170,6 +170,20 @@ def test_saved_while_loop_conditions_return_a_single_tensor():
     assert [g["is_single_tensor_return"] for g in graphs] == [True, False]
 
 
+def test_floats_of_sizes_and_elements_are_saved_with_their_hints():
+    """A float of a known size has its value as a hint; one of an element has none."""
+    n = torch.export.Dim("n")
+    module = Module(lambda m, x, k: (x * (x.shape[0] / 3), x * (k.item() * 0.5)))
+    program = export(module, (torch.ones(6, 2), tensor(4.0)), dynamic_shapes=(({0: n}, None),))
+    held, _, model = model_of(program)
+    saved = model["graph_module"]["graph"]["sym_float_values"]
+    assert saved["truediv"]["as_expr"]["hint"] == {"as_float": 2.0}
+    assert [entry["as_expr"]["hint"] for name, entry in saved.items() if name != "truediv"] == [None, None]
+    held.seek(0)
+    first, second = torch.export.load(held).module()(torch.ones(9, 2), tensor(4.0))
+    assert (first == 3).all() and (second == 2).all()
+
+
 def test_unknown_expressions_are_preserved_as_text():
     program = export(Module(lambda m, x, k: torch.zeros(torch.sym_ite(k.item(), 3, 5))), (X, tensor(True)))
     held, name, model = model_of(program)
