@@ -33,7 +33,7 @@ SAMPLES = {
     batch_norm:1 index_reduce:2 isin:1 linalg_det linalg_eigvals:1 linalg_eigvalsh linalg_ldl_factor linalg_ldl_solve
     linalg_lstsq linalg_lu_factor linalg_qr log_softmax lstm masked_scatter matrix_exp max_pool2d:1 mode:1
     multinomial:0,2 nanmedian:2 nonzero poisson repeat_interleave:2 rms_norm:1 roll scaled_dot_product_attention:1
-    slogdet softmax:2 unfold:2 unique:0,2 upsample:0 gather _sampled_mm:0 _csr_mm_extremes:0 _csr_mm:0
+    slogdet softmax:2 unfold:2 unique:0,2 upsample:0 gather dot _sampled_mm:0 _csr_mm_extremes:0 _csr_mm:0
 """,
     "gpu": """
     torch_dropout_ adaptive_avg_pool2d:3 binomial cdist:4 cholesky col2im:2 conv2d:2 cross_entropy:6 embedding:1

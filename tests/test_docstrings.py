@@ -32,7 +32,6 @@ NO_EXAMPLE = {
         "GroupName", "P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "recv_object_list",
     },
     "hub": {"help", "list"},
-    "nn.functional": {"scaled_grouped_mm", "scaled_mm"},  # absent here
     "serialization": {"get_crc32_options"},
     "utils.cpp_extension": {
         "BuildExtension", "CUDAExtension", "CppExtension", "include_paths", "load", "load_inline",

@@ -209,7 +209,7 @@ def _check_overlap(tensor: Tensor, basic, advanced, value):
     if advanced is not None:
         check_in_place(REGISTRY["index_put"], [place, advanced, value, False])
         for i in advanced:
-            if _lies_in(i, tensor) and (i.dtype.kind != "b" or isinstance(value, Tensor)):
+            if _lies_in(i, tensor) and (i.dtype.kind != "b" or isinstance(value, Tensor) and value.ndim):
                 check_no_partial_overlap(place, call.wrap_array(tensor._tl_kernels, i), True)
         return value
     if isinstance(value, Tensor) and _without_leading_ones(value.shape) != _without_leading_ones(place.shape):

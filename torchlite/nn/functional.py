@@ -70,7 +70,7 @@ else:
         elif name == "grad":
             found = torch.nn.grad
         elif name in ("scaled_mm", "scaled_grouped_mm", "ScalingType", "SwizzleType"):
-            found = unsupported_function(f"torch.nn.functional.{name}")
+            return unsupported_function(f"torch.nn.functional.{name}")  # not one of the names in dir()
         elif name == "grouped_mm":
             from ._grouped_mm import grouped_mm as found
         elif name in (
