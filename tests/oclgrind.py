@@ -56,6 +56,7 @@ CONVERTED = (
     "gelu",
     "_sampled_mm",
     "_csr_mm",
+    "dot",
     "scaled_dot_product_attention",
 )
 _FAULTS = """
