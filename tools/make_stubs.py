@@ -306,12 +306,8 @@ def functional(pooling: bool) -> str:
 def in_place_activations() -> list[tuple[str, str]]:
     from torchlite._dispatch import REGISTRY
 
-    names = "celu elu hardtanh leaky_relu relu rrelu selu threshold"
-    return [
-        (name, parameters(REGISTRY[name], f"{name}_", False, False))
-        for name in names.split()
-        if name in REGISTRY and REGISTRY[name].tags & INPLACE
-    ]
+    names = [name.removesuffix("_") for name in sorted(torchlite.nn.functional._IN_PLACE)]
+    return [(name, parameters(REGISTRY[name], f"{name}_", False, False)) for name in names]
 
 
 def result_types() -> str:

@@ -25,8 +25,10 @@ REFUSED = frozenset(NOT_WRITTEN.read_text().split())
 RULES = sorted(set(graph_builder._TABLE.values()), key=lambda f: (f.__module__, f.__qualname__))
 
 
-WRITTEN = [name for name in OPS if name not in REFUSED]
-WRITTEN = [pytest.param(name, marks=[pytest.mark.night] * (i % 4 != 0)) for i, name in enumerate(WRITTEN)]
+WRITTEN = [
+    pytest.param(name, marks=[pytest.mark.night] * (i % 4 != 0))
+    for i, name in enumerate(name for name in OPS if name not in REFUSED)
+]
 
 
 @pytest.mark.parametrize("name", WRITTEN)

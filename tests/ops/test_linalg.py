@@ -269,6 +269,12 @@ def test_second_derivatives_of_the_determinant_of_singular_matrices(n, dtype, de
     assert torch.autograd.gradgradcheck(torch.linalg.det, a)
 
 
+def test_gradient_of_the_determinant_on_the_meta_device():
+    a = torch.empty(2, 3, 3, device="meta", requires_grad=True)
+    (found,) = torch.autograd.grad(torch.linalg.det(a).sum(), a, create_graph=True)
+    assert found.shape == a.shape and found.requires_grad
+
+
 def test_gradient_of_a_nearly_singular_determinant_under_create_graph(device):
     a = torch.tensor([[1.0, 2.0], [3.0, 6.0 + 1e-6]], dtype=torch.float64, device=device, requires_grad=True)
     (found,) = torch.autograd.grad(torch.linalg.det(a), a, create_graph=True)

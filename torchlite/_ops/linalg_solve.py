@@ -619,7 +619,7 @@ def _conj_cofactors(F, input, det):
     inverse = F._inv_core(input)[0]
     condition = _frobenius_norm(input.detach()) * _frobenius_norm(inverse.detach())
     ill = ~(condition < _machine_epsilon(input) ** -0.5)  # NaN for singular ones
-    if not any_true(ill):
+    if input.is_meta or not any_true(ill):
         return F.mul(scale, adjoint(F, inverse))
     regular = F.where(ill, identity(F, input, input.shape[-1]), input)
     inverse = F.mul(scale, adjoint(F, F._inv_core(regular)[0]))
