@@ -25,7 +25,7 @@ def index_select(w: OnnxGraphBuilder, x: WriterValue, dim: int, index: WriterVal
 
 
 @translates("aten.gather")
-def gather(w: OnnxGraphBuilder, x: WriterValue, dim: int, index: WriterValue, *, sparse_grad: bool = False) -> str:
+def gather(w: OnnxGraphBuilder, x: WriterValue, dim: int, index: WriterValue) -> str:
     if not x.ndim or not index.ndim:
         places = w.reshape(index, [-1]) if not index.ndim else index
         values = w.reshape(x, [-1]) if not x.ndim else x

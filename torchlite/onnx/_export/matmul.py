@@ -49,7 +49,7 @@ def baddbmm(
 
 
 @translates("aten.einsum")
-def einsum(w: OnnxGraphBuilder, equation: str, tensors: Any, *, path: Any = None) -> str:
+def einsum(w: OnnxGraphBuilder, equation: str, tensors: Any) -> str:
     terms = equation.partition("->")[0].split(",")
     wide = [x.ndim - len(t.replace("...", "").replace(" ", "")) for t, x in zip(terms, tensors, strict=True)]
     if len({n for n, t in zip(wide, terms, strict=True) if "..." in t}) > 1:

@@ -33,7 +33,7 @@ def batch_norm_with(
 def batch_norm(
     w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue | None, bias: WriterValue | None, mean: WriterValue | None,
     var: WriterValue | None, training: bool,
-    momentum: float, eps: float, cudnn_enabled: bool = False,
+    _momentum: float, eps: float,
 ) -> str:  # fmt: skip
     if not training:
         return batch_norm_with(w, x, weight, bias, mean, var, eps)
@@ -61,7 +61,7 @@ def batch_norm_no_training(
     bias: WriterValue | None,
     mean: WriterValue,
     var: WriterValue,
-    momentum: float,
+    _momentum: float,
     eps: float,
 ) -> list[str | None]:
     return [batch_norm_with(w, x, weight, bias, mean, var, eps), None, None]
@@ -73,8 +73,8 @@ def batch_norm_no_stats(
     x: WriterValue,
     weight: WriterValue | None,
     bias: WriterValue | None,
-    training: bool,
-    momentum: float,
+    _training: bool,
+    _momentum: float,
     eps: float,
 ) -> list[str]:
     return batch_statistics(w, x, weight, bias, eps)
@@ -104,7 +104,7 @@ def batch_norm_functional(
 def instance_norm(
     w: OnnxGraphBuilder, x: WriterValue, weight: WriterValue | None, bias: WriterValue | None, mean: Any, var: Any,
     use_input_stats: bool,
-    momentum: float, eps: float, cudnn_enabled: bool = False,
+    _momentum: float, eps: float,
 ) -> str:  # fmt: skip
     if not use_input_stats:
         return batch_norm_with(w, x, weight, bias, mean, var, eps)
@@ -118,7 +118,6 @@ def instance_norm(
 def layer_norm(
     w: OnnxGraphBuilder, x: WriterValue, shape: Any, weight: WriterValue | None = None, bias: WriterValue | None = None,
     eps: float = 1e-5,
-    cudnn_enable: bool = True,
 ) -> str:  # fmt: skip
     scale = weight if weight is not None else w.constant(np.ones(tuple(shape)), x.dtype)
     return w.op("LayerNormalization", x, scale, bias, axis=-len(shape), epsilon=float(eps))
@@ -150,7 +149,6 @@ def rms_norm(
 def group_norm(
     w: OnnxGraphBuilder, x: WriterValue, groups: int, weight: WriterValue | None = None,
     bias: WriterValue | None = None, eps: float = 1e-5,
-    cudnn_enabled: bool = True,
 ) -> str:  # fmt: skip
     count = x.sizes[1] or 1
     if w.version >= 21:
@@ -170,9 +168,9 @@ def native_group_norm(
     x: WriterValue,
     weight: WriterValue | None,
     bias: WriterValue | None,
-    n: Any,
-    c: Any,
-    hw: Any,
+    _n: Any,
+    _c: Any,
+    _hw: Any,
     groups: int,
     eps: float,
 ) -> list[str | None]:

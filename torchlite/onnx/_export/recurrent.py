@@ -210,8 +210,8 @@ _register_rnn_cell("rnn_relu_cell", "Relu")
 
 @translates("aten.embedding_bag", "aten._embedding_bag", "aten._embedding_bag_forward_only")
 def embedding_bag(
-    w: OnnxGraphBuilder, weight: WriterValue, indices: WriterValue, offsets: WriterValue, scale_grad: bool = False,
-    mode: int = 0, sparse: bool = False,
+    w: OnnxGraphBuilder, weight: WriterValue, indices: WriterValue, offsets: WriterValue, _scale_grad: bool = False,
+    mode: int = 0, _sparse: bool = False,
     per_sample: WriterValue | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> list[str | None]:  # fmt: skip
     """Sum rows per bag; a row's bag is the number of offsets at or before it."""

@@ -79,7 +79,7 @@ def movedim(w: OnnxGraphBuilder, x: WriterValue, source: Any, destination: Any) 
 
 
 @translates("aten.expand", "aten.expand_copy")
-def expand(w: OnnxGraphBuilder, x: WriterValue, size: Any, *, implicit: bool = False) -> str:
+def expand(w: OnnxGraphBuilder, x: WriterValue, size: Any) -> str:
     sizes = [1 if is_fixed(n) and n == -1 else n for n in size]
     return w.op("Expand", x, w.ints(sizes))
 
@@ -105,6 +105,7 @@ def repeat(w: OnnxGraphBuilder, x: WriterValue, repeats: Any) -> str:
 def repeat_interleave(
     w: OnnxGraphBuilder, x: WriterValue, repeats: Any, dim: int | None = None, *, output_size: Any = None
 ) -> str:
+    del output_size  # the repeats give it
     if isinstance(repeats, WriterValue) and repeats.ndim:
         raise OnnxExporterError("repeat_interleave: repeats of several sizes")
     if dim is None:
