@@ -8,6 +8,7 @@ import contextlib
 import itertools
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -206,6 +207,7 @@ class Ops:
 def unusual(torch: Any) -> dict[str, Any]:
     """Return programs that depend on a GPU's size or on values: {name: function that runs it}."""
     from torchlite._device.generators import engine_for_table
+    from torchlite_backends.device_runtime.array_ops import masks
     from torchlite_backends.kernel_sources.reduce import OPS
 
     norms = dict.fromkeys(("norm1", "norm1_wide", "norm2", "norm2_wide", "normp", "normp_negative"), "norm")
@@ -227,7 +229,17 @@ def unusual(torch: Any) -> dict[str, Any]:
             weights = torch.ones((2, 5), dtype=dtype, device="cuda")
             weights._tl_kernels._random_multinomial(weights._tl_array, 3, engine_for_table(weights._tl_kernels, None))
 
-    return {"large reductions": large_reductions, "with replacement": with_replacement}
+    def repeated_places() -> None:
+        for dtype in (torch.int32, torch.int64):
+            repeats = torch.ones(5, dtype=dtype, device="cuda")
+            with mock.patch.object(masks, "to_numpy", return_value=(3, 0)):  # the sum, and no negative count
+                repeats._tl_kernels._repeat_interleave_indices(repeats._tl_array)
+
+    return {
+        "large reductions": large_reductions,
+        "with replacement": with_replacement,
+        "repeated places": repeated_places,
+    }
 
 
 def scaled(tree: Any, factor: int) -> Any:
