@@ -277,3 +277,35 @@ def test_parts_of_the_error_output_are_shown_or_heard():
             left = run._process_lines(left + text[at : at + size])
         assert [told["rank"] for told in heard] == [3, 3]
         assert b"".join(shown) + left == text.replace(message, b"") and not left
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="named pipes of ranks are Linux's")
+def test_what_a_rank_writes_before_it_is_killed_arrives(tmp_path):
+    """Also where mpiexec has closed its own error output by then, and where a rank's process goes on."""
+    from torchlite.distributed._launch.error_streams import ErrorStreams, pipe_path
+
+    streams = ErrorStreams(str(tmp_path / "ranks"), 3)
+    source, mpiexec = os.pipe()
+    ranks = [os.open(pipe_path(str(tmp_path / "ranks"), rank), os.O_WRONLY) for rank in (0, 2)]
+    os.write(mpiexec, b"proxy")
+    os.close(mpiexec)
+    os.write(ranks[0], b"Abort(9) on node 0")
+    os.close(ranks[0])
+    os.write(ranks[1], b"x" * 60_000)
+    parts: dict[int, list[bytes]] = {}
+    for descriptor, data in streams.read(source):
+        parts.setdefault(descriptor, []).append(data)
+    assert sorted(b"".join(data) for data in parts.values()) == [b"Abort(9) on node 0", b"proxy", b"x" * 60_000]
+    assert parts[source][-1] == b""
+    os.close(source)
+    os.close(ranks[1])
+
+
+def test_error_output_of_mpiexec_alone_is_read():
+    from torchlite.distributed._launch.error_streams import ErrorStreams
+
+    source, mpiexec = os.pipe()
+    os.write(mpiexec, b"words")
+    os.close(mpiexec)
+    assert list(ErrorStreams("", 2).read(source)) == [(source, b"words"), (source, b"")]
+    os.close(source)

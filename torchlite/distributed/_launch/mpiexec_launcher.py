@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from torchlite.distributed._tcp_store_protocol import SECRET
 
+from .error_streams import ErrorStreams
 from .process_watcher import ProcessWatchers
 from .rank_wrapper import ENDED, MARK, signal_child_at_parent_end
 
@@ -28,7 +29,7 @@ _MISSED = 2.0  # seconds that processes may wait for a world that another has le
 _HELPER = 1.0  # seconds that processes may outlive mpiexec's proxy that started them
 _MESSAGE = 1 << 20  # bytes of a message of `rank_wrapper.py` at most
 # Messages of MPICH and Open MPI when a rank aborts.
-_ABORTS = re.compile(rb"Abort\(-?\d+\) on node (\d+) \(rank |MPI_ABORT was invoked on rank (\d+) ")
+_ABORTS = re.compile(rb"Abort\((?P<code>-?\d+)\) on node (\d+) \(rank |MPI_ABORT was invoked on rank (\d+) ")
 _GRACE = 5.0  # seconds that others may run after a process left its world by `os._exit(0)`
 
 
@@ -100,7 +101,7 @@ class LaunchedWorld:
         self.failures: list[dict[str, Any]] = []
         self._size, self._mark, self._folder = size, MARK.format(mark).encode(), folder
         self._shown = b""  # the end of the last shown output
-        self._aborted: int | None = None  # the rank that aborted MPI
+        self._aborted: dict[str, int] = {}  # the rank that aborted MPI, and its exit code
         self._alone = 0.0  # since when processes go on without mpiexec's that started them
         self._watchers, self._told_end = ProcessWatchers(), set[int]()
         self.signaled = 0.0  # when the launcher got a signal
@@ -112,6 +113,7 @@ class LaunchedWorld:
         self._absent: list[dict[str, Any]] = []  # of those that ended before they had joined
         self._missed = 0.0  # since when the former wait for the latter
         self._first, self._noted = 0.0, False  # time at which the first process ended, and whether that was reported
+        self._errors = ErrorStreams(folder, size)
         self._process = subprocess.Popen(
             command,
             env={**os.environ, SECRET: os.environ.get(SECRET) or secrets.token_hex(32)},
@@ -126,10 +128,14 @@ class LaunchedWorld:
     def _forward_error_output(self) -> None:
         """Forward the error output, and extract the messages of `rank_wrapper.py`."""
         assert self._process.stderr is not None
-        left = b""
-        while data := os.read(self._process.stderr.fileno(), 1 << 16):
-            left = self._process_lines(left + data)
-        self._write_output(left)
+        left: dict[int, bytes] = {}
+        for source, data in self._errors.read(self._process.stderr.fileno()):
+            if data:
+                left[source] = self._process_lines(left.get(source, b"") + data)
+            else:
+                self._write_output(left.pop(source, b""))
+        for rest in left.values():  # of processes that go on
+            self._write_output(rest)
 
     def _process_lines(self, data: bytes) -> bytes:
         """Process complete lines; the rest may be the beginning of a message."""
@@ -164,8 +170,8 @@ class LaunchedWorld:
         if not data:
             return
         self._shown = (self._shown + data)[-len(data) - 100 :]
-        if self._aborted is None and (found := _ABORTS.search(self._shown)):
-            self._aborted = int(found[1] or found[2])
+        if not self._aborted and (found := _ABORTS.search(self._shown)):
+            self._aborted = {"aborted": int(found[2] or found[3]), "code": int(found["code"] or 1) & 255 or 1}
         if not self._quiet and sys.stderr is not None:  # None where it was closed before Python began
             with contextlib.suppress(OSError, ValueError):  # output is closed: mpiexec must not block
                 sys.stderr.flush()
@@ -250,7 +256,7 @@ class LaunchedWorld:
                 return 0
             self._report_ended_processes()
             if failure := self._find_lost_proxy():
-                self.failures.append({**failure, "code": 1})
+                self.failures.append(self._aborted or {**failure, "code": 1})
                 self._send_signal(signal.SIGKILL)  # it waits for the one that has ended
                 self._watchers.kill()
                 break
@@ -259,12 +265,14 @@ class LaunchedWorld:
                 break
         deadline = time.monotonic() + _PATIENCE
         while self._failed.is_set() and self._process.poll() is None:
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline or self._find_lost_proxy():
                 self.end()
                 break
             time.sleep(0.05)
         code = self._process.wait()
         self._listener.join(5)
+        if self._failed.is_set() and (proxy := self._watchers.proxy_ended_before(self.failures[0].get("rank", -1))):
+            self.failures.insert(0, {**proxy, "code": 1})
         self.failures[:0] = self._departed if code or self.failures else []
         if not self.failures and not self.signaled and (failure := self._unreported_failure(code)):
             self.failures.append(failure)
@@ -278,8 +286,8 @@ class LaunchedWorld:
 
     def _unreported_failure(self, code: int) -> dict[str, Any] | None:
         """Return the failure of a run in which no process reported one."""
-        if self._aborted is not None:
-            return {"aborted": self._aborted, "code": code or 1}
+        if self._aborted:
+            return {**self._aborted, "code": code or 1}
         if code in (9, 137):  # a process was killed by SIGKILL
             told = self._watchers.lost(self._told_end)
             return told and {"signal": "", "ended": sorted(self._states), **told, "code": code}

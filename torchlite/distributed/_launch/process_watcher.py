@@ -54,6 +54,19 @@ class ProcessWatchers:
                     return told
         return None
 
+    def proxy_ended_before(self, rank: int) -> dict[str, Any] | None:
+        """Return the proxy of `mpiexec` if it ended before the rank that it had started: MPI fails without it."""
+        with self._lock:
+            if self._ends is None or not self._ranks:
+                return None
+            for descriptor, _ in self._ends.poll(0, len(self._ranks) + len(self._parents)):
+                told = self._ranks.get(descriptor)
+                if told is not None and told["rank"] == rank:
+                    return None
+                if told is None and rank in (proxy := self._describe_proxy(descriptor))["ranks"]:
+                    return proxy
+        return None
+
     def helper(self) -> dict[str, Any] | None:
         """Return the proxy of `mpiexec` that ended before its processes, and their ranks."""
         with self._lock:

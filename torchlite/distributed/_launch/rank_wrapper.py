@@ -78,6 +78,16 @@ def rank_folders(options: dict[str, Any]) -> str:
     return os.path.join(options["folder"], f"ranks-{options['restart']}")
 
 
+def _open_error_pipe(options: dict[str, Any], rank: int) -> None:
+    """Connect the error output with the launcher's named pipe (`error_streams.py`), if this machine has it."""
+    if _is_shared(options):
+        with contextlib.suppress(OSError):  # the system has none, or the launcher has ended
+            descriptor = os.open(os.path.join(rank_folders(options), f"errors-{rank}"), os.O_WRONLY | os.O_NONBLOCK)
+            os.set_blocking(descriptor, True)
+            os.dup2(descriptor, 2)
+            os.close(descriptor)
+
+
 @contextlib.contextmanager
 def _make_rank_folder(options: dict[str, Any], rank: int) -> Iterator[str]:
     """Return the folder of a rank, inside the launcher's, which removes it even if this process is killed.
@@ -208,6 +218,7 @@ def main(options: dict[str, Any], command: list[str]) -> int:
     """Run the program's process and return its exit code. `${local_rank}` in the command is substituted."""
     at, parent = rank_and_size(), os.getppid()
     command = [string.Template(part).safe_substitute(local_rank=at["local_rank"]) for part in command]
+    _open_error_pipe(options, at["rank"])
     with _make_rank_folder(options, at["rank"]) as folder:
         error_file = os.path.join(folder, "error.json")
         try:
