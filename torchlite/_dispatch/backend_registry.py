@@ -170,7 +170,7 @@ def _refuse_dtypes(record: Op, kernel, table: KernelTable):
 
     def run_if_dtype_is_accepted(input, *args, dtype=None, **kwargs):
         d, which = (dtype_of(input), "input") if dtype is None else (dtype, "dtype")
-        word = refuses.get((which, d.category))
+        word = refuses.get((which, d.category)) or refuses.get((which, d))
         if isinstance(word, Exception):
             raise type(word)(*word.args)
         if word is not None:

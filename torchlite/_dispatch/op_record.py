@@ -204,8 +204,8 @@ class OpFacts:
     # "never".
     scalar_rounding: str = "cpu"
     accepts_scalars: bool = False  # a Python number may be in the place of each tensor
-    # Kinds of dtypes that are refused, of the first argument or of `dtype=`, with PyTorch's name of the kernel.
-    refuses: Mapping[tuple[str, int], str | Exception] = {}
+    # Dtypes, or kinds of them, that are refused, of the first argument or of `dtype=`, with PyTorch's kernel's name.
+    refuses: Mapping[tuple[str, Any], str | Exception] = {}
     kernel_name: str = ""  # PyTorch's name of the kernel in errors, if it is not the op's name and "_cpu"
     check: Callable | None = None  # refuses some arguments: called with them before promotion
     base_op: str = ""  # the op that it equals if its keywords are absent

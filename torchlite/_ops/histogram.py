@@ -5,7 +5,7 @@ import math
 
 from torchlite._dispatch import NONDIFF, Out, Overlap, composite, memory_layout, op
 from torchlite._dispatch.shapes import wrap_dims
-from torchlite._types.dtypes import _C_NAMES
+from torchlite._types.dtypes import _C_NAMES, bool_
 
 from ._gradient_helpers import make_missing_derivative_formula, to_named_tuple
 from .node_graphs import trapezoid_graph
@@ -236,9 +236,16 @@ def _sample_spacing(F, y, x, dx, dim, name):
     return F.diff(x.reshape((1,) * (y.ndim - x.ndim) + tuple(x.shape)), 1, dim if dim < 0 else dim - y.ndim)
 
 
+def _refuse_bool(y, x, name):
+    if y.dtype is bool_ or x is not None and x.dtype is bool_:
+        words = "`y`" if x is None else "`x` or `y`"
+        raise RuntimeError(f"{name}: received a bool input for {words}, but bool is not supported")
+
+
 def _trapezoids(F, y, x, dx, dim, name):
     if y.ndim == 0:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    _refuse_bool(y, x, name)
     size = y.shape[dim]
     pairs = F.narrow(y, dim, 1, size - 1) + F.narrow(y, dim, 0, size - 1)
     return pairs * _sample_spacing(F, y, x, dx, dim, name) / 2
@@ -264,7 +271,9 @@ def trapezoid(F, y, x, dx, dim):
         `torch.cumulative_trapezoid`.
     """
     if y.ndim and y.shape[dim] == 0:
-        return F.sum(y / 2, dim)
+        return F.sum(y, dim, dtype=y.dtype)
+    if y.ndim:
+        _refuse_bool(y, x, "trapezoid")
     if x is None and y.ndim and not isinstance(dx, type(y)):
         ends = F.narrow(y, dim, 0, 1) + F.narrow(y, dim, y.shape[dim] - 1, 1)
         return (F.sum(y, dim) - F.sum(ends, dim) / 2) * (1 if dx is None else dx)

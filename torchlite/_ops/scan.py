@@ -6,7 +6,7 @@ term). In this form they need no division, so zeros in the input are no special 
 
 from torchlite._dispatch import INPLACE, Out, memory_layout, op
 
-from .._types.dtypes import BOOL, COMPLEX, int64
+from .._types.dtypes import BOOL, COMPLEX, INT, int64
 from ._gradient_helpers import shift_towards_end
 
 
@@ -160,12 +160,12 @@ def _logcumsumexp_vjp(F, g, input, out, dim):
 
 op(
     "logcumsumexp(Tensor input, dim)",
-    promote="int_to_float",
     shape_fn=lambda input, dim: (input.shape, input.dtype),
     vjp={"input": _logcumsumexp_vjp},
     doc="""Computes the logarithm of the running sum of exponentials along a dimension, without overflow.
 
-    Integers become the default float dtype.
+    Raises:
+        NotImplementedError: `input` is a tensor of integers or bools.
 
     Example:
         >>> torch.logcumsumexp(torch.tensor([0.0, 0.0]), 0)
@@ -176,4 +176,5 @@ op(
     """,
     layout=memory_layout.contiguous,
     out=Out("same", "expected scalar_type {want} but found {got}"),
+    refuses={("input", INT): "logcumsumexp_out_cpu", ("input", BOOL): "logcumsumexp_out_cpu"},
 )

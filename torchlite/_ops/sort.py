@@ -104,7 +104,7 @@ op(
         A named tuple ``(values, indices)``; the size of `dim` is `k`, and `indices` is int64.
 
     Raises:
-        RuntimeError: `k` is out of range.
+        RuntimeError: `k` is out of range, or the dtype is complex or bool.
 
     Example:
         >>> torch.topk(torch.tensor([1.0, 3.0, 2.0]), 2).values
@@ -114,6 +114,10 @@ op(
         `torch.sort`, `torch.kthvalue`.
     """,
     out=Out("same"),
+    refuses={
+        ("input", COMPLEX): RuntimeError(" topk does not support complex dtypes on CPU"),
+        ("input", BOOL): RuntimeError("topk does not support bool dtypes on CPU"),
+    },
 )
 
 
@@ -247,9 +251,12 @@ op(
     out=Out("same"),
 )
 
-op("_unique_flat(Tensor input, return_inverse=False, return_counts=False)", where="", tags=NONDIFF, multi_output=True)
-op("_unique_rows(Tensor input, dim)", where="", tags=NONDIFF, multi_output=True)
-op("_unique_runs(Tensor input, dim=None)", where="", tags=NONDIFF, multi_output=True)
+for _schema, _kernel in (
+    ("_unique_flat(Tensor input, return_inverse=False, return_counts=False)", "unique"),
+    ("_unique_rows(Tensor input, dim)", "unique_dim"),
+    ("_unique_runs(Tensor input, dim=None)", "unique"),
+):
+    op(_schema, where="", tags=NONDIFF, multi_output=True, refuses={("input", COMPLEX): _kernel})
 
 
 # Their derivative is an error, but their first results require a gradient.

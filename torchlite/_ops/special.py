@@ -15,12 +15,18 @@ from torchlite._dispatch import (
     memory_layout,
     op,
 )
+from torchlite._types.dtypes import COMPLEX, bfloat16, float16
 
 from ._gradient_helpers import make_not_implemented_formula
 
 UNARY = POINTWISE | INPLACE
 TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
 ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
+
+
+def _refuse_half(name):
+    """The dtypes of half precision, for which PyTorch has no kernel."""
+    return {("input", dtype): f"{name}_cpu" for dtype in (float16, bfloat16)}
 
 
 def gaussian(F, x, scale):
@@ -92,6 +98,7 @@ op(
         `torch.erfc`.
     """,
     layout=memory_layout.pointwise,
+    refuses=_refuse_half("erfcx"),
 )
 op(
     "erfinv(Tensor input)",
@@ -150,6 +157,7 @@ op(
         `torch.special.ndtr`.
     """,
     layout=memory_layout.pointwise,
+    refuses=_refuse_half("ndtri"),
 )
 
 
@@ -182,6 +190,7 @@ op(
         `torch.special.ndtr`.
     """,
     layout=memory_layout.pointwise,
+    refuses=_refuse_half("log_ndtr"),
 )
 
 # --- gamma and zeta -------------------------------------------------------------------------------
@@ -485,6 +494,7 @@ op(
     See also:
         `torch.special.xlogy`.
     """,
+    refuses={("input", COMPLEX): "entr_cpu"},
 )
 
 
@@ -519,6 +529,7 @@ op(
     See also:
         `torch.sigmoid`.
     """,
+    refuses={("input", COMPLEX): "logit_cpu"},
 )
 
 
@@ -655,7 +666,7 @@ op(
 )
 
 
-def define_without_gradient(name, doc):
+def _define_without_gradient(name, doc):
     op(
         f"special_{name}(Tensor input)",
         where="special",
@@ -663,6 +674,7 @@ def define_without_gradient(name, doc):
         tags=POINTWISE | NONDIFF,
         doc=doc,
         layout=memory_layout.pointwise,
+        refuses=_refuse_half(name),
     )
 
 
@@ -693,7 +705,7 @@ _BESSEL = {
     "airy_ai": ("the Airy function Ai", "0.1353"),
 }
 for _name, (_what, _value) in _BESSEL.items():
-    define_without_gradient(_name, _BESSEL_DOC.format(name=_name, what=_what, value=_value))
+    _define_without_gradient(_name, _BESSEL_DOC.format(name=_name, what=_what, value=_value))
 
 # --- orthogonal polynomials -----------------------------------------------------------------------
 

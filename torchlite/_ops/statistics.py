@@ -621,6 +621,8 @@ def nanmean(F, input, dim, keepdim, dtype):
         raise RuntimeError(
             f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.scalar_name}"
         )
+    if input.dtype.is_complex:
+        raise RuntimeError("nansum on CPU does not support complex inputs")
     nan = F.isnan(input)
     kept = F.where(nan, F._zeros_like(input), input)
     return F.sum(kept, dim, keepdim, dtype=dtype) / F.sum(~nan, dim, keepdim)

@@ -162,6 +162,8 @@ def sign(input):
     if kind in "bu":
         return xp.not_equal(input, 0).astype(input.dtype)
     out = xp.sign(input)
+    if kind == "V":  # bfloat16 keeps the sign of zero
+        out = xp.where(input == 0, xp.zeros_like(input), out)
     if kind != "i":
         unordered = xp.isnan(input)
         if unordered.any():

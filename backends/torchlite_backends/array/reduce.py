@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from torchlite._dispatch.shape_and_value_checks import mean_dtype_error
@@ -42,7 +43,8 @@ def mean(input, dim=None, keepdim=False, *, dtype=None):
         raise mean_dtype_error(from_np(input.dtype), dtype)
     total = xp.add.reduce(input, _axes_argument(input, dim), keepdims=keepdim)
     count = input.size // total.size if total.size else 1
-    return total / count if count else xp.full(total.shape, xp.nan, dtype=total.dtype)
+    nan = complex(math.nan, math.nan) if total.dtype.kind == "c" else math.nan
+    return total / count if count else xp.full(total.shape, nan, dtype=total.dtype)
 
 
 def _scalar_type_name(input):

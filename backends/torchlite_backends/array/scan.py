@@ -52,7 +52,8 @@ def _cummax_or_cummin(combine, input, dim):
     dim = wrap_dim(dim, input.ndim)
     if not input.ndim or not input.size:
         return input.copy(), xp.zeros(input.shape, dtype=xp.int64)
-    values = _scan(combine, input, dim)
+    # Of equal elements the later one, which NumPy has in all floats but half precision.
+    values = _scan(combine, input.astype(xp.float32) if input.dtype == xp.float16 else input, dim).astype(input.dtype)
     shape = [1] * input.ndim
     shape[dim] = input.shape[dim]
     place = xp.arange(input.shape[dim]).reshape(shape)

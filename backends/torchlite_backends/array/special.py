@@ -267,15 +267,16 @@ def _lgamma_by_recurrence_shift(x):
 
 
 def _lgamma_positive(x):
-    middle = lambda x: (x - 1) * (x - 2) * _evaluate_rational(T.LGAMMA_P, T.LGAMMA_Q, x)
+    # Zero is positive: at 1 the product has the sign of 1 - 2.
+    middle = lambda x: (x - 1) * (x - 2) * _evaluate_rational(T.LGAMMA_P, T.LGAMMA_Q, x) + 0.0
     other = lambda x: _select_piecewise(x < 10, _lgamma_by_recurrence_shift, _lgamma_large, x)
     return _select_piecewise((x > 0.75) & (x < 2.5), middle, other, x)
 
 
 def _lgamma_negative(x):
-    fraction = x - xp.round(x)
+    fraction = xp.where(xp.isinf(x), 0, x - xp.round(x))
     value = math.log(math.pi) - xp.log(xp.abs(xp.sin(math.pi * fraction))) - _lgamma_positive(1 - x)
-    return xp.where(xp.isinf(x), xp.inf, value)
+    return xp.where(fraction == 0, xp.inf, value)  # poles, and numbers so large that they are integers
 
 
 def _lgamma(x):
@@ -693,9 +694,11 @@ def _make_bessel_y(order):
         t = x * x / 32 - 1
         if order:
             return x * _evaluate_horner(T.Y1_REGULAR, t) + (2 / math.pi) * (
-                xp.log(0.5 * x) * (x * _evaluate_horner(T.J1_SMALL, t)) - 1 / x
+                (xp.log(x) - math.log(2)) * (x * _evaluate_horner(T.J1_SMALL, t)) - 1 / x
             )
-        return _evaluate_horner(T.Y0_REGULAR, t) + (2 / math.pi) * xp.log(0.5 * x) * _evaluate_horner(T.J0_SMALL, t)
+        return _evaluate_horner(T.Y0_REGULAR, t) + (2 / math.pi) * (xp.log(x) - math.log(2)) * _evaluate_horner(
+            T.J0_SMALL, t
+        )
 
     def evaluate(x):
         value = _select_piecewise(x <= 8, evaluate_small, evaluate_large, xp.abs(x))

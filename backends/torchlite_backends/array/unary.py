@@ -70,8 +70,9 @@ def signbit(input):
 def sgn(input):
     kind = input.dtype.kind
     if kind in "cW":
-        size = xp.abs(input)
-        return xp.where(input == 0, xp.zeros_like(input), input / size.astype(input.dtype))
+        size, out = xp.abs(input), xp.empty_like(input)
+        out.real, out.imag = input.real / size, input.imag / size  # each by itself, which keeps the signs of zeros
+        return xp.where(input == 0, xp.zeros_like(input), out)
     if kind in "bu":
         return (input != 0).astype(input.dtype)
     return xp.subtract(xp.greater(input, 0).astype(input.dtype), xp.less(input, 0).astype(input.dtype))

@@ -97,7 +97,7 @@ FUNCTION R s_lgamma_large(R x) {{
     return (x - 0.5) * (log(x) - 1) + {0.5 * math.log(2 * math.pi) - 0.5!r} + s_stirling(x);
 }}
 FUNCTION R s_lgamma_right(R x) {{
-    if (x > 0.75 && x < 2.5) return (x - 1) * (x - 2) * p_lgamma_p(x) / p_lgamma_q(x);
+    if (x > 0.75 && x < 2.5) return (x - 1) * (x - 2) * p_lgamma_p(x) / p_lgamma_q(x) + 0;
     R product = 1;
     while (x < 10) {{
         product *= x;
@@ -106,7 +106,7 @@ FUNCTION R s_lgamma_right(R x) {{
     return s_lgamma_large(x) - log(product);
 }}
 FUNCTION R s_lgamma(R x) {{
-    if (isinf(x)) return INFINITY;
+    if (isinf(x) || (x <= 0 && x == rint(x))) return INFINITY;
     if (x <= 0) return {math.log(math.pi)!r} - log(fabs(sin({math.pi!r} * (x - rint(x))))) - s_lgamma_right(1 - x);
     return s_lgamma_right(x);
 }}
@@ -287,13 +287,13 @@ FUNCTION R s_y0(R x) {{
     if (!(x > 0)) return x == 0 ? (R)-INFINITY : (R)NAN;
     if (x > 8) return s_y0_large(x);
     R t = x * x / 32 - 1;
-    return p_y0_regular(t) + {2 / math.pi!r} * log(0.5 * x) * p_j0_small(t);
+    return p_y0_regular(t) + {2 / math.pi!r} * (log(x) - {math.log(2)!r}) * p_j0_small(t);
 }}
 FUNCTION R s_y1(R x) {{
     if (!(x > 0)) return x == 0 ? (R)-INFINITY : (R)NAN;
     if (x > 8) return s_y1_large(x);
     R t = x * x / 32 - 1;
-    return x * p_y1_regular(t) + {2 / math.pi!r} * (log(0.5 * x) * x * p_j1_small(t) - 1 / x);
+    return x * p_y1_regular(t) + {2 / math.pi!r} * ((log(x) - {math.log(2)!r}) * x * p_j1_small(t) - 1 / x);
 }}
 FUNCTION R s_spherical_j0(R x) {{
     if (isinf(x)) return 0;

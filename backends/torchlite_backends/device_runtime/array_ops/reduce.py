@@ -268,7 +268,8 @@ def reduce(op: str, x: Array, dim, keepdim: bool, kind: str, work: str = "", cor
         shape = compute_reduced_shape(x.shape, axes, keepdim)
         if not x.size or 0 in shape:
             out = empty(x.device, shape, kind)
-            return fill_with(out, _EMPTY.get(op, 0)) if out.size else out
+            value = complex(math.nan, math.nan) if op == "mean" and kind[0] == "c" else _EMPTY.get(op, 0)
+            return fill_with(out, value) if out.size else out
         work = work or compute_kind(x.kind)
         if work == "f32" and x.device.fp64:
             if op in COMPUTED_IN_DOUBLE:

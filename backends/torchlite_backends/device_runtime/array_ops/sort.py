@@ -184,8 +184,6 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     size = input.shape[dim] if input.ndim else 1
     if not 0 <= k <= size:
         raise RuntimeError("selected index k out of range")
-    if input.kind[0] == "c" or input.kind == "b8":
-        raise NotImplementedError(f"\"topk_cpu\" not implemented for '{_scalar_type_name(input)}'")
     if not input.ndim and k:
         return _return_scalar_and_index(input)
     rows = SortRows(input, dim)
