@@ -325,3 +325,11 @@ def test_parts_of_complex_numbers_are_of_floating_point(device, name):
 def test_dtypes_devices_and_dimensions_that_are_refused(call, kind, words):
     with pytest.raises(kind, match=re.escape(words)):
         call()
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.complex64])
+@pytest.mark.parametrize("reduce", ["prod", "mean", "amax", "amin"])
+def test_index_reduce_refuses_dtypes_without_a_kernel(dtype, reduce, device):
+    x, index = torch.ones(2, dtype=dtype, device=device), torch.tensor([0, 0], device=device)
+    with pytest.raises(NotImplementedError, match='"index_func_" not implemented for'):
+        x.index_reduce(0, index, x, reduce)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from typing import NoReturn
 
-from .._types.dtypes import FLOAT, dtype, from_np, int64
+from .._types.dtypes import BOOL, COMPLEX, FLOAT, dtype, from_np, int64, promote_types
 from .callbacks import CALLBACKS
 from .dispatch_state import MODE
 from .interceptors import show_only_within, stack
@@ -249,8 +249,12 @@ def check_selected(index: int, shape, dim: int) -> None:
         raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}")
 
 
-def check_search(keys_shape, values_shape) -> None:
-    """Raise unless each row of values has a row of sorted keys, or all share one."""
+def check_search(keys, values) -> None:
+    """Raise unless each row of values has a row of sorted keys, or all share one, and the elements have an order."""
+    keys_shape, values_shape = keys.shape, values.shape
+    common = promote_types(from_np(keys.dtype), from_np(values.dtype))
+    if common.category in (BOOL, COMPLEX):
+        raise NotImplementedError(f"\"searchsorted_out_cpu\" not implemented for '{common.scalar_name}'")
     if len(keys_shape) > 1 and keys_shape[:-1] != values_shape[:-1]:
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "

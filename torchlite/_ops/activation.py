@@ -10,7 +10,9 @@ import warnings
 
 from torchlite._dispatch import INPLACE, POINTWISE, RANDOM, Out, Overlap, composite, memory_layout, op
 from torchlite._dispatch.public_functions import torch
-from torchlite._types.dtypes import finfo
+from torchlite._types.dtypes import BOOL, COMPLEX, INT, finfo
+
+from ._dtype_checks import refuse_kinds
 
 SQRT_HALF = math.sqrt(0.5)
 INV_SQRT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
@@ -116,6 +118,8 @@ def _hardtanh(F, input, min_val, max_val):
         raise ValueError("min_val cannot be greater than max_val")
     if F.dtype_of(input).category == 0:
         raise RuntimeError("Bool inputs not supported for hardtanh")
+    if F.dtype_of(input).is_complex:
+        raise NotImplementedError("clamp is not supported for complex types")
     low = F.where(F.lt(input, min_val), F._full_like(input, min_val), input)
     return F.where(F.gt(low, max_val), F._full_like(input, max_val), low)
 
@@ -209,6 +213,7 @@ op(
     layout=memory_layout.like_first,
     overlap=Overlap("allowed"),
     numbers={"threshold": True, "value": False},
+    refuses={("input", BOOL): "threshold_cpu"},
 )
 
 
@@ -344,6 +349,7 @@ def prelu(F, input, weight):
                 f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {count} and "
                 f"channel size = {channels}."
             )
+    refuse_kinds(input.dtype, "prelu_cpu", BOOL, INT, COMPLEX)
     return F._prelu(input, _prelu_weight(F, input, weight) if count != 1 else F.reshape(weight, (1,) * input.ndim))
 
 

@@ -7,7 +7,8 @@ from torchlite._dispatch.public_functions import torch
 from torchlite._dispatch.shape_and_value_checks import min_and_max
 from torchlite._dispatch.shapes import broadcast_shapes, wrap_dim
 
-from .._types.dtypes import bool_, int64
+from .._types.dtypes import BOOL, COMPLEX, bool_, int64
+from ._dtype_checks import refuse_kinds
 from ._gradient_helpers import copy_if_aliased
 from .indexing import _raw_index as raw_index
 from .node_graphs import repeat_interleave_graph
@@ -512,6 +513,11 @@ def _check_reduce(reduce):
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
 
 
+def _check_reduced_dtype(input, dim, index, src, reduce, include_self):
+    kind = {"mean": BOOL, "amax": COMPLEX, "amin": COMPLEX}.get(reduce)
+    refuse_kinds(input.dtype, f"scatter_gather_tensor_cpu_reduce_{reduce}", kind)
+
+
 op(
     "scatter_reduce(Tensor input, dim, Tensor index, Tensor src, reduce, *, include_self=True)",
     tags=INPLACE,
@@ -537,6 +543,7 @@ op(
     See also:
         `torch.scatter_add`, `torch.index_reduce`.
     """,
+    check=_check_reduced_dtype,
     out=Out("same"),
     overlap=Overlap(operands="target"),
 )
@@ -697,6 +704,7 @@ def index_reduce(F, input, dim, index, source, reduce, include_self):
     low, high = min_and_max(index) if index.numel() else (0, 0)
     if low < 0 or high >= size:
         raise IndexError("index out of range in self")
+    refuse_kinds(input.dtype, "index_func_", BOOL, COMPLEX)
     shape = [-1 if d == dim else 1 for d in range(source.ndim)]
     return F.scatter_reduce(
         input, dim, index.reshape(shape).expand(source.shape), source, reduce, include_self=include_self

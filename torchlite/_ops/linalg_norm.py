@@ -4,7 +4,7 @@ from .._dispatch import INPLACE, Out, Overlap, composite, memory_layout, op
 from .._dispatch.public_functions import torch
 from .._dispatch.shape_and_value_checks import any_true
 from .._dispatch.shapes import broadcast_shapes, reduced_shape, wrap_dims
-from .._types.dtypes import complex64, complex128, float32, float64, int64, promote_types
+from .._types.dtypes import FLOAT, complex64, complex128, float32, float64, int64, promote_types
 from ._gradient_helpers import keep_dims
 from ._linalg_common import (
     CASTABLE_OUT,
@@ -341,6 +341,10 @@ def renorm(F, input, p, dim, maxnorm):
         tensor([[0.6000, 0.8000],
                 [0.3000, 0.4000]])
     """
+    if input.dtype.category < FLOAT:
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.scalar_name}"
+        )
     if input.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
     if p <= 0:
@@ -536,7 +540,13 @@ def cdist(F, x1, x2, p, compute_mode):
         raise RuntimeError("cdist only supports non-negative p values")
     if x1.dtype is not x2.dtype:
         raise RuntimeError(f"expected scalar type {x1.dtype.scalar_name} but found {x2.dtype.scalar_name}")
+    _refuse_half(x1, "cdist")
     return F._cdist_core(x1, x2, float(p))
+
+
+def _refuse_half(input, kernel):
+    if input.dtype.itemsize == 2:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")
 
 
 @composite("pdist(Tensor input, p=2.0)", where="torch", alias="nn.functional.pdist", node_name="PdistBackward0(input)")
@@ -563,6 +573,7 @@ def pdist(F, input, p):
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
+    _refuse_half(input, "pdist")
     rows, columns = torch.triu_indices(input.shape[0], input.shape[0], 1, device=input.device)
     difference = F.index_select(input, 0, rows) - F.index_select(input, 0, columns)
     return F._vector_norm_core(difference, float(p), (1,), False)

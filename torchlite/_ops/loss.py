@@ -9,8 +9,9 @@ import warnings
 
 from torchlite._dispatch import POINTWISE, composite, memory_layout, op
 from torchlite._dispatch.shape_and_value_checks import any_true
-from torchlite._types.dtypes import FLOAT, promote_types
+from torchlite._types.dtypes import BOOL, COMPLEX, FLOAT, INT, promote_types
 
+from ._dtype_checks import refuse_kinds
 from .node_graphs import (
     gaussian_nll_loss_graph,
     huber_loss_graph,
@@ -358,6 +359,9 @@ def kl_div(F, input, target, size_average, reduce, reduction, log_target):
                 UserWarning,
                 stacklevel=3,
             )
+    for kind, words in (((COMPLEX,), "Complex"), ((BOOL, INT), "Integral")):
+        if input.dtype.category in kind or target.dtype.category in kind:
+            raise RuntimeError(f"kl_div: {words} inputs not supported.")
     loss = F.exp(target) * (target - input) if log_target else F.xlogy(target, target) - target * input
     total = apply_reduction(loss, reduction)
     return total / input.shape[0] if per_sample and input.ndim else total
@@ -403,6 +407,9 @@ def binary_cross_entropy(F, input, target, weight, size_average, reduce, reducti
             f"Using a target size ({_size_str(target)}) that is different to the input size ({_size_str(input)}) is "
             "deprecated. Please ensure they have the same size."
         )
+    if target.dtype is not input.dtype:
+        raise RuntimeError(f"Found dtype {target.dtype.scalar_name} but expected {input.dtype.scalar_name}")
+    refuse_kinds(input.dtype, "binary_cross_entropy", BOOL, INT, COMPLEX)
     if input.device.type != "meta" and any_true((input < 0) | (input > 1)):
         raise RuntimeError("all elements of input should be between 0 and 1")
     loss = F._bce(input, target)
@@ -528,6 +535,8 @@ def soft_margin_loss(F, input, target, size_average, reduce, reduction):
         `torch.nn.SoftMarginLoss`.
     """
     reduction = reduction_of(size_average, reduce, reduction)
+    if input.dtype.category == INT:
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {input.dtype.scalar_name}")
     return apply_reduction(-F.logsigmoid(input * target), reduction)
 
 

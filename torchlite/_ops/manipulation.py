@@ -5,7 +5,10 @@ Most are composites of views, so they share memory with their input where PyTorc
 
 from torchlite._dispatch import INPLACE, KEEPS_DTYPE, NONDIFF, VIEW, Out, Overlap, composite, memory_layout, op
 from torchlite._dispatch.shapes import wrap_dim
+from torchlite._types.dtypes import BOOL
 from torchlite._types.layouts import contiguous_format
+
+from ._dtype_checks import refuse_kinds
 
 # --- other orders of dimensions ------------------------------------------------------------
 
@@ -456,6 +459,7 @@ def trace(F, input):
     """
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
+    refuse_kinds(input.dtype, "trace", BOOL)
     return F.sum(F.diagonal(input))
 
 

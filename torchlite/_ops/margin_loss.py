@@ -40,7 +40,8 @@ def hinge_embedding_loss(F, input, target, margin, size_average, reduce, reducti
     """
     reduction = reduction_of(size_average, reduce, reduction)
     zero = F._zeros_like(input)
-    far = F.where(target != 1, F.clamp(margin - input, 0), zero)
+    gap = margin - input if input.dtype.is_floating_point else F._full_like(input, margin) - input
+    far = F.where(target != 1, F.clamp(gap, 0), zero)
     near = F.where(target != -1, input, zero)
     return apply_reduction(far + near, reduction)
 

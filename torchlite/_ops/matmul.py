@@ -4,7 +4,8 @@ import math
 
 from .._dispatch import INPLACE, KEEPS_DTYPE, Out, Overlap, composite, memory_layout, op
 from .._dispatch.shapes import broadcast_shapes, wrap_dim
-from .._types.dtypes import float32, int8, int32, promote_types, uint8
+from .._types.dtypes import BOOL, float32, int8, int32, promote_types, uint8
+from ._dtype_checks import refuse_kinds
 from ._linalg_common import adjoint, as_column, as_row
 from .node_graphs import inner_graph, matmul_graph, multi_dot_graph
 
@@ -839,6 +840,7 @@ def linalg_cross(F, input, other, dim):
         raise RuntimeError(
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}"
         )
+    refuse_kinds(input.dtype, "cross", BOOL)
     a, b = input.unbind(dim), other.unbind(dim)
     return F.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]], dim)
 

@@ -8,7 +8,9 @@ backward records recompute them, because under ``create_graph`` a derivative mus
 from torchlite._dispatch import INPLACE, Out, composite, memory_layout, op
 from torchlite._dispatch.op_functions import in_place_method
 from torchlite._dispatch.op_record import SCALAR_TYPE
+from torchlite._types.dtypes import BOOL, INT
 
+from ._dtype_checks import refuse_kinds
 from .activation import require_float
 from .fused_inference import NO_CLAMP, batch_norm_affine, is_inference_unobserved
 from .node_graphs import rms_norm_graph
@@ -259,6 +261,7 @@ def rms_norm(F, input, normalized_shape, weight, eps):
         `torch.nn.RMSNorm`.
     """
     n_dims = _check_normalized_shape(input, normalized_shape, weight, None, "*")
+    refuse_kinds(input.dtype, "rms_norm", BOOL, INT)
     if eps is None:
         from torchlite._types.dtypes import finfo, float32
 

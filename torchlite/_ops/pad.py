@@ -1,7 +1,9 @@
 """Padding: constant, reflect, replicate and circular."""
 
 from torchlite._dispatch import composite, memory_layout, op
+from torchlite._types.dtypes import BOOL
 
+from ._dtype_checks import refuse_kinds
 from .node_graphs import pad_graph
 
 
@@ -179,6 +181,9 @@ def pad(F, input, pad, mode, value):
     if mode not in _MODES:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     _check_padding_mode(input, pad, mode)
+    if mode != "circular":
+        word = {"reflect": "reflection", "replicate": "replication"}[mode]
+        refuse_kinds(input.dtype, f"{word}_pad{len(pad) // 2}d", BOOL)
     x = input
     for i in range(len(pad) // 2):
         dim = input.ndim - 1 - i

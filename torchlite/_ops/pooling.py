@@ -115,7 +115,8 @@ def _avg_pool(F, count, input, kernel_size, stride, padding, ceil_mode, count_in
         raise RuntimeError(f"non-empty {_BATCHED[count]} (batch mode) tensor expected for input")
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
-    _refuse_dtype(input, f"avg_pool{count}d")
+    function = f"avg_pool{max(count, 2)}d" + ("_out_frame" if count == 3 else "")
+    _refuse_dtype(input, function, integers=input.dtype.itemsize == 8)
     return F._avg_pool(input, kernel, stride, padding, bool(ceil_mode), count_include_pad, divisor_override)
 
 

@@ -15,7 +15,7 @@ from torchlite._dispatch import (
     memory_layout,
     op,
 )
-from torchlite._types.dtypes import COMPLEX, bfloat16, float16
+from torchlite._types.dtypes import BOOL, COMPLEX, bfloat16, float16
 
 from ._gradient_helpers import make_not_implemented_formula
 
@@ -315,6 +315,8 @@ def mvlgamma(F, input, p):
     See also:
         `torch.lgamma`.
     """
+    if input.dtype.category == BOOL:
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     total = F.lgamma(input)

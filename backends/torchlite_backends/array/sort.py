@@ -97,8 +97,8 @@ def kthvalue(input, k, dim=-1, keepdim=False):
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None):
     warn_of_strides_in_search(sorted_sequence, input, sorter)
     right = searches_right(right, side)
-    keys, values = sorted_sequence, xp.asarray(input)
-    check_search(keys.shape, values.shape)
+    keys, values = bfloat16_to_float32(sorted_sequence), bfloat16_to_float32(xp.asarray(input))
+    check_search(keys, values)
     if sorter is not None:
         check_sorter(keys.shape, sorter.shape, from_np(sorter.dtype), sorter)
         keys = xp.take_along_axis(keys, sorter, axis=-1)
@@ -140,11 +140,8 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
             " * (Tensor elements, Number test_element)"
         )
     for side in (elements, test_elements):
-        if hasattr(side, "dtype") and side.dtype.kind in "cW":
-            raise RuntimeError(
-                "Unsupported input type encountered for isin(): "
-                f"Complex{'Float' if side.dtype.itemsize == 8 else 'Double'}"
-            )
+        if hasattr(side, "dtype") and side.dtype.kind in "bcW":
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {from_np(side.dtype).scalar_name}")
     return xp.isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
 
 

@@ -6,6 +6,7 @@ import numpy as xp
 
 from torchlite._dispatch.shape_and_value_checks import histogram_range, histogram_scale
 from torchlite._dispatch.shapes import wrap_dim
+from torchlite._types.dtypes import from_np
 
 from .dim_checks import check_not_empty, wrap_dims
 from .sort import bfloat16_to_float32, take_along, take_along_last
@@ -177,10 +178,7 @@ def histc(input, bins=100, min=0, max=0):
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if input.dtype.kind not in "fV":
-        raise NotImplementedError(
-            '"histogram_cpu" not implemented for '
-            f"'{ {'i': 'Long', 'b': 'Bool'}.get(input.dtype.kind, input.dtype.name) }'"
-        )
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{from_np(input.dtype).scalar_name}'")
     x = _cast_half_to_float(input.reshape(-1))
     low, high = _resolve_histogram_range("torch.histc", x, float(min), float(max))
     x = x[(x >= low) & (x <= high)]

@@ -276,7 +276,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
     device = keys.device
     if values.__class__ is not Array:
         values = from_numpy(np.asarray(values), device)
-    check_search(keys.shape, values.shape)
+    check_search(keys, values)
     kind = kind_of(np.promote_types(keys.dtype, values.dtype)) if keys.kind != values.kind else keys.kind
     if values is not input and keys.kind[0] in "fb":
         kind = keys.kind
@@ -315,7 +315,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
         )
     sides = [elements, test_elements]
     for side in sides:
-        if side.__class__ is Array and side.kind[0] == "c":
+        if side.__class__ is Array and (side.kind[0] == "c" or side.kind == "b8"):
             raise RuntimeError(f"Unsupported input type encountered for isin(): {_scalar_type_name(side)}")
     device = next(side.device for side in sides if side.__class__ is Array)
     dtypes = [side.dtype if side.__class__ is Array else side for side in sides]
