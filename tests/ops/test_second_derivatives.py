@@ -53,6 +53,10 @@ CASES = {
         [1.0, 1.0, 4.0, 4.0],
     ),
     "soft margin": (loss(F.soft_margin_loss, [1.0, 1.0]), [-1e4, 1e4], [-1.0, 0.0], [0.0, 0.0]),
+    "sinc near 0": (
+        torch.sinc, [0.0, 1e-4, -1e-2, 0.3], [0.0, -3.28986810e-4, 3.28954345e-2, -0.90202813],
+        [-3.28986813, -3.28986804, -3.28889410, -2.45848529],
+    ),
     "atan2 at the origin": (lambda x: torch.atan2(x, torch.zeros_like(x)), [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]),
 }  # fmt: skip
 
@@ -76,3 +80,43 @@ def test_gradient_of_atan2_neither_overflows_nor_underflows(scale, device):
     torch.atan2(y, x).backward()
     assert (y.grad * scale).item() == pytest.approx(4 / 25, rel=1e-5)
     assert (x.grad * scale).item() == pytest.approx(-3 / 25, rel=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [DOUBLE, torch.complex128])
+def test_derivatives_of_eigenvalues_and_eigenvectors_are_hermitian(dtype, device):
+    """The sum of the eigenvalues is the trace: its second derivative is zero, also off the diagonal."""
+    A = T([[2.0, 1.0], [1.0, 3.0]], dtype=dtype, device=device, requires_grad=True)
+    values, vectors = torch.linalg.eigh(A)
+    (first,) = torch.autograd.grad(values.sum(), A, create_graph=True)
+    (second,) = torch.autograd.grad(first.real.sum(), A, retain_graph=True)
+    assert second.abs().max().item() < 1e-12
+    factors = T([[1.0, 2.0], [3.0, 5.0]], dtype=DOUBLE, device=device)
+    (g,) = torch.autograd.grad((vectors.abs() * factors).sum(), A)
+    expected = T([[0.21977347380908, 0.10988673690454], [0.10988673690454, -0.21977347380908]], dtype=dtype)
+    assert (g.cpu() - expected).abs().max().item() < 1e-12
+
+
+def test_the_input_keeps_the_gradient_where_both_limits_of_clamp_equal_it(device):
+    """PyTorch's gradients, but where the input is below two equal limits: there the result is the upper one."""
+    numbers = ([2.0, 1.0, 3.0, 1.5, 2.0, 0.0], [2.0, 2.0, 2.0, 2.0, 1.0, 1.0], [2.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    x, low, high = (T(part, device=device, requires_grad=True) for part in numbers)
+    torch.clamp(x, low, high).sum().backward()
+    assert x.grad.tolist() == [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    assert low.grad.tolist() == [0.0] * 6
+    assert high.grad.tolist() == [0.0, 1.0, 1.0, 1.0, 1.0, 1.0]
+
+
+def test_gradients_of_remainders_by_infinity(device):
+    """remainder(-1, inf) is -1 + inf, so the divisor has the gradient 1."""
+    x = T([-1.0, 1.0, 1.0, 5.5], device=device, requires_grad=True)
+    y = T([math.inf, -math.inf, math.inf, 2.0], device=device, requires_grad=True)
+    for function, expected in ((torch.remainder, [1.0, 1.0, 0.0, -2.0]), (torch.fmod, [0.0, 0.0, 0.0, -2.0])):
+        for_x, for_y = torch.autograd.grad(function(x, y).sum(), (x, y), create_graph=True)
+        assert for_x.tolist() == [1.0] * 4 and for_y.tolist() == expected
+
+
+def test_gradient_of_sinc_does_not_underflow(device):
+    """PyTorch's is 0 for both."""
+    x = T([5e-38, 1e-30], device=device, requires_grad=True)
+    torch.sinc(x).sum().backward()
+    assert x.grad.tolist() == pytest.approx([-math.pi**2 / 3 * 5e-38, -math.pi**2 / 3 * 1e-30], rel=1e-5, abs=0)

@@ -25,7 +25,7 @@ op(
     "fmod(Tensor input, Tensor|Number other)",
     promote=DEFAULT,
     tags=BINARY,
-    vjp={"input": lambda F, g: g, "other": lambda F, g, input, other: F.neg(F.mul(g, F.trunc(F.div(input, other))))},
+    vjp={"input": lambda F, g: g, "other": lambda F, g, input, other: F.neg(F.mul(g, F._trunc_divide(input, other)))},
     doc="""The remainder of ``input / other`` with the sign of `input`, with broadcasting, as C's `fmod`.
 
     Raises:
@@ -45,7 +45,7 @@ op(
     "remainder(Tensor|Number input, Tensor|Number other)",
     promote=DEFAULT,
     tags=BINARY,
-    vjp={"input": lambda F, g: g, "other": lambda F, g, input, other: F.neg(F.mul(g, F.floor(F.div(input, other))))},
+    vjp={"input": lambda F, g: g, "other": lambda F, g, input, other: F.neg(F.mul(g, F._floor_divide(input, other)))},
     doc="""The remainder of ``input / other`` with the sign of `other`, with broadcasting, as Python's ``%``.
 
     Raises:
@@ -315,7 +315,11 @@ def clamp_min_vjp(F, g, input, min, max):
 
 def clamp_max_vjp(F, g, input, min, max):
     above = F.gt(input, max)
-    return zero_where_not(F, above if min is None else F.logical_or(above, F.ge(min, max)), g)
+    if min is not None:  # where the limits are one number the input keeps the gradient if it equals them
+        above = F.logical_or(
+            above, F.logical_and(F.ge(min, max), F.logical_not(inside_limits_mask(F, input, min, max)))
+        )
+    return zero_where_not(F, above, g)
 
 
 op(

@@ -46,8 +46,10 @@ def _eigh_vjp(F, g, out0, out1, input_dtype):
     values, vectors = out0, out1
     inverse = adjoint(F, vectors)
     inner = None
-    if g[1] is not None:
-        inner = F.div(F.matmul(inverse, g[1]), F.to(_eigenvalue_gaps(F, values, vectors), input_dtype))
+    if g[1] is not None:  # unitary vectors move by skew-Hermitian factors alone
+        inner = F.matmul(inverse, g[1])
+        inner = F.mul(F.sub(inner, adjoint(F, inner)), 0.5)
+        inner = F.div(inner, F.to(_eigenvalue_gaps(F, values, vectors), input_dtype))
         inner = F.where(diagonal_mask(F, values, values.shape[-1]), F._zeros_like(inner), inner)
     if g[0] is not None:
         own = F.to(g[0], input_dtype)
