@@ -119,4 +119,4 @@ def test_gradient_of_sinc_does_not_underflow(device):
     """PyTorch's is 0 for both."""
     x = T([5e-38, 1e-30], device=device, requires_grad=True)
     torch.sinc(x).sum().backward()
-    assert x.grad.tolist() == pytest.approx([-math.pi**2 / 3 * 5e-38, -math.pi**2 / 3 * 1e-30], rel=1e-5, abs=0)
+    assert x.grad.tolist() == pytest.approx([-(math.pi**2) / 3 * 5e-38, -(math.pi**2) / 3 * 1e-30], rel=1e-5, abs=0)

@@ -56,7 +56,9 @@ def mode(input, dim=-1, keepdim=False):
 
 def _median_of_all_elements(which: int, input: Array) -> Array:
     if not input.size:
-        return fill_with(empty(input.device, (), input.kind), math.nan)
+        with np.errstate(invalid="ignore"):  # for integers what a cast of NaN gives, as on the CPU
+            nan = np.float32(math.nan).astype(input.dtype).item() if input.kind in INTEGRAL_KINDS else math.nan
+        return fill_with(empty(input.device, (), input.kind), nan)
     flat = as_contiguous(input)
     return select_by_rank(make_view(flat, (flat.size,), (1,), flat.offset), 0, False, which)[0]
 
