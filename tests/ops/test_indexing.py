@@ -266,3 +266,9 @@ def test_an_index_beside_the_written_memory_is_taken(device):
     assert mask.tolist() == [False, False]
     with pytest.raises(RuntimeError, match=SHARED):
         mask[mask] = torch.tensor([False], device=device)
+
+
+@pytest.mark.parametrize("item", ["a", b"a", (slice(None), "a")])
+def test_a_string_is_no_index(item, device):
+    with pytest.raises(TypeError, match=r"new\(\): invalid data type '(str|bytes)'"):
+        torch.zeros(2, 2, device=device)[item]

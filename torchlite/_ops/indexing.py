@@ -338,12 +338,18 @@ def _normalize_index_item(item):
         return int(item) if item.ndim == 0 and item.dtype.kind != "b" else item
     if hasattr(item, "__index__"):
         return item.__index__()
+    if isinstance(item, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(item).__name__}'")
     if hasattr(item, "__array__"):  # a pandas Series or Index
         return _normalize_index_item(np.asarray(item))
     raise IndexError(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
         f"{type(item).__name__})"
     )
+
+
+def _is_no_full_slice(item):
+    return item.__class__ is not slice or item != slice(None)
 
 
 def _expand_ellipsis(tensor, items):
@@ -359,7 +365,8 @@ def _expand_ellipsis(tensor, items):
         return items
     after = [i for i in items[places[0] + 1 :] if i is not Ellipsis]
     # Each ellipsis stands for as many dimensions as the index leaves: no dimension is left for an item behind a second.
-    if len(places) > 1 and ndim > used and items[places[1] + 1 :] != [Ellipsis] * (len(items) - places[1] - 1):
+    # A full slice needs none.
+    if len(places) > 1 and ndim > used and any(i is not Ellipsis and _is_no_full_slice(i) for i in items[places[1] :]):
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {2 * ndim - used})"
         )

@@ -3,6 +3,8 @@
 Most are composites of views, so they share memory with their input where PyTorch's do.
 """
 
+import warnings
+
 from torchlite._dispatch import INPLACE, KEEPS_DTYPE, NONDIFF, VIEW, Out, Overlap, composite, memory_layout, op
 from torchlite._dispatch.shapes import wrap_dim
 from torchlite._types.dtypes import BOOL
@@ -95,6 +97,9 @@ def adjoint(F, input):
     See also:
         `torch.Tensor.mH`.
     """
+    if not input.ndim:
+        warnings.warn("adjoint() is deprecated on 0-D tensors. Consider using x.conj().", UserWarning, stacklevel=3)
+        return F._conj(input)
     if input.ndim < 2:
         raise RuntimeError(
             f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {input.ndim}-D tensor."

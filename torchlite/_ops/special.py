@@ -546,7 +546,7 @@ def sinc_vjp(F, g, input):
     series = F._ones_like(square)
     for divisor in (130, 88, 54, 28, 10):
         series = F.sub(1, F.mul(F.mul(square, series), 1 / divisor))
-    series = F.mul(F.mul(small, series), -math.pi / 3)
+    series = F.sub(0, F.mul(F.mul(small, series), math.pi / 3))  # +0 at 0
     return F.mul(g, F.conj(F.where(near, series, slope)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 from .._dispatch import call
 from .._dispatch.autograd_graph import root_meta_of
@@ -16,6 +17,13 @@ from .._types.layouts import Size, channels_last, contiguous_format, memory_form
 from .tensor_slots import TensorSlots
 
 _new_tuple = tuple.__new__  # makes a Size of a shape, which needs no checks
+
+
+_IDENTITY, _CONJ = "This function is the identity in these cases.", "Consider using x.conj()."
+
+
+def _warn_of_scalar(name: str, advice: str) -> None:
+    warnings.warn(f"Tensor.{name} is deprecated on 0-D tensors. {advice}", UserWarning, stacklevel=3)
 
 
 class PropertyMethods(TensorSlots):
@@ -286,11 +294,17 @@ class PropertyMethods(TensorSlots):
     @property
     def T(self):
         """The tensor with its dimensions in reverse order, as a view."""
-        return self.permute(*range(self._tl_memory.ndim - 1, -1, -1)) if self._tl_memory.ndim else self.alias()
+        if not self._tl_memory.ndim:
+            _warn_of_scalar("T", _IDENTITY)
+            return self.alias()
+        return self.permute(*range(self._tl_memory.ndim - 1, -1, -1))
 
     @property
     def mT(self):
         """The tensor with its last two dimensions swapped, as a view."""
+        if not self._tl_memory.ndim:
+            _warn_of_scalar("mT", _IDENTITY)
+            return self.alias()
         if self._tl_memory.ndim < 2:
             raise RuntimeError(
                 f"tensor.mT is only supported on matrices or batches of matrices. Got {self._tl_memory.ndim}-D tensor."
@@ -305,11 +319,17 @@ class PropertyMethods(TensorSlots):
                 f"tensor.H is only supported on matrices (2-D tensors). Got {self._tl_memory.ndim}-D tensor."
                 + (" For batches of matrices, consider using tensor.mH" if self._tl_memory.ndim > 2 else "")
             )
-        return self.adjoint() if self._tl_memory.ndim else self.alias()
+        if not self._tl_memory.ndim:
+            _warn_of_scalar("H", _CONJ)
+            return self.conj()
+        return self.adjoint()
 
     @property
     def mH(self):
         """The conjugate transpose of the last two dimensions."""
+        if not self._tl_memory.ndim:
+            _warn_of_scalar("mH", _CONJ)
+            return self.conj()
         if self._tl_memory.ndim < 2:
             raise RuntimeError(
                 f"tensor.mH is only supported on matrices or batches of matrices. Got {self._tl_memory.ndim}-D tensor."
