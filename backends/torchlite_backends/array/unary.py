@@ -69,7 +69,9 @@ def signbit(input):
 
 def sgn(input):
     kind = input.dtype.kind
-    if kind in "cW":
+    if kind == "W":
+        return sgn(input.astype(xp.complex64)).astype(input.dtype)
+    if kind == "c":
         size, out = xp.abs(input), xp.empty_like(input)
         out.real, out.imag = input.real / size, input.imag / size  # each by itself, which keeps the signs of zeros
         return xp.where(input == 0, xp.zeros_like(input), out)
