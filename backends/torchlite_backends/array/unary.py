@@ -155,6 +155,8 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None):
         out.real = _replace_nonfinite(input.real, nan, posinf, neginf)
         out.imag = _replace_nonfinite(input.imag, nan, posinf, neginf)
         return out
+    if isinstance(input, np.ndarray) and np.isfinite(np.add.reduce(input, axis=None)):
+        return _copy_array(input)  # a sum is finite if all elements are, and it does not overflow
     return _replace_nonfinite(input, nan, posinf, neginf)
 
 
