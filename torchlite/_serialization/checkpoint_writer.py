@@ -16,6 +16,7 @@ import numpy as np
 
 from .._dispatch import call, table_of
 from .._dispatch.callbacks import CALLBACKS
+from .._settings.adopted_classes import definition_of
 from .._tensor import Parameter, Tensor
 from .._tensor.pickling import state_of, warn_hooks_not_pickled
 from .._tensor.storage import UntypedStorage
@@ -93,7 +94,7 @@ class _ModuleSources:
         import inspect
 
         try:
-            return "module", obj, inspect.getsourcefile(obj), source_of(obj)
+            return "module", obj, inspect.getsourcefile(definition_of(obj)), source_of(obj)
         except (OSError, TypeError):
             warnings.warn(
                 f"Couldn't retrieve source code for container of type {obj.__name__}. It won't be checked for "

@@ -16,6 +16,7 @@ import weakref
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
+from .._settings.adopted_classes import definition_of
 from .._settings.fork_locks import acquire_before_fork
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def source_of(cls: type) -> str:
     import inspect
 
     with _PARSING:
-        return inspect.getsource(cls)
+        return inspect.getsource(definition_of(cls))
 
 
 def literal(value: str | ast.AST) -> Any:

@@ -612,7 +612,3 @@ class StackTransform(_PiecewiseTransform):
     def codomain(self):
         """The transforms' codomains, each for its slice."""
         return constraints.stack([t.codomain for t in self.transforms], self.dim)
-
-
-for _class in (Transform, _InverseTransform, ComposeTransform, IndependentTransform, CatTransform, StackTransform):
-    _class.__module__ = "torchlite.distributions.transforms"  # programs refer to them here

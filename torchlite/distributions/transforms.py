@@ -6,6 +6,7 @@ import math
 from numbers import Number
 
 import torchlite as torch
+from torchlite._settings.adopted_classes import adopt_classes
 from torchlite._settings.module_dir import make_module_dir
 from torchlite.nn.functional import pad, softplus
 
@@ -659,5 +660,7 @@ class CumulativeDistributionTransform(Transform):
             return self
         return CumulativeDistributionTransform(self.distribution, cache_size=cache_size)
 
+
+adopt_classes(globals())
 
 __dir__ = make_module_dir(globals())

@@ -8,6 +8,8 @@ from bisect import bisect_right
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from torchlite._settings.adopted_classes import adopt_classes as _adopt_classes
+
 from ._composed_schedulers import ChainedScheduler, SequentialLR
 from ._cyclic_schedulers import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from ._lr_scheduler_base import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
@@ -541,5 +543,4 @@ class PolynomialLR(LRScheduler):
         return [base * share for base in self.base_lrs]
 
 
-for _name in (*__all__, "_LRScheduler"):
-    globals()[_name].__module__ = __name__  # pickles refer to them here
+_adopt_classes(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+from torchlite._settings.adopted_classes import adopt_class
 from torchlite.nn import functional as F
 from torchlite.nn.init import constant_, xavier_normal_, xavier_uniform_
 from torchlite.nn.parameter import Parameter
@@ -264,4 +265,4 @@ class MultiheadAttention(Module):
         return merged, 2
 
 
-MultiheadAttention.__module__ = f"{package_name()}.nn.modules.activation"  # programs and pickles refer to it here
+adopt_class(MultiheadAttention, f"{package_name()}.nn.modules.activation")

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
+from torchlite._settings.adopted_classes import adopt_classes
 from torchlite._settings.module_dir import make_module_dir
 
 from ._pruning_methods import (
@@ -308,7 +309,6 @@ def is_pruned(module: Module) -> Any:
     )
 
 
-for _name in __all__:
-    globals()[_name].__module__ = __name__  # pickles refer to them here
+adopt_classes(globals())
 
 __dir__ = make_module_dir(globals())
