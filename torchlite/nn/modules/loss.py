@@ -24,7 +24,7 @@ from ._margin_losses import (
     TripletMarginLoss,
     TripletMarginWithDistanceLoss,
 )
-from .module import buffer_of
+from .module import Module, buffer_of  # noqa: F401 programs import Module from here
 
 if TYPE_CHECKING:
     from torchlite import Tensor
