@@ -1,6 +1,7 @@
 """Module and its subclasses add no private names besides PyTorch's, since users' subclasses may take any other."""
 
 import copy
+import pickle
 import warnings
 
 import pytest
@@ -73,6 +74,13 @@ def test_classes_have_public_module_names():
         type(nn.Identity().register_forward_hook(print)): "torchlite.utils.hooks",
     }
     assert {cls: cls.__module__ for cls in homes} == homes
+
+
+def test_layers_and_methods_of_module_are_pickled_by_their_public_names():
+    layers = [getattr(nn, name) for name in nn.modules.__all__]
+    methods = [getattr(nn.Module, name) for name in ("forward", "to", "parameters", "state_dict", "register_buffer")]
+    for thing in (*layers, *methods, nn.modules.loss._Loss, nn.modules.conv._ConvNd):
+        assert "._" not in thing.__module__ and pickle.loads(pickle.dumps(thing)) is thing
 
 
 def test_deprecated_classes_warn():

@@ -6,7 +6,7 @@ from typing import Any
 
 import torchlite as torch
 
-from ..nn.modules.module import _parse_to as _read_to
+from ..nn.modules._module_conversion import _parse_to as _read_to
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:

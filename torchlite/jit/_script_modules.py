@@ -358,7 +358,7 @@ class RecursiveScriptModule(ScriptModule):
             *args: Device and dtype, as `Module.to` takes them.
             **kwargs: The same by name.
         """
-        from torchlite.nn.modules.module import _parse_to
+        from torchlite.nn.modules._module_conversion import _parse_to
 
         where = _parse_to(args, kwargs)[0]
         out = super().to(*args, **kwargs)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 import torchlite as torch
-from torchlite import __future__ as future
 from torchlite._dispatch.callbacks import CALLBACKS
 from torchlite._dispatch.tracing import THREAD, TRACES
 from torchlite.nn.parameter import Buffer, Parameter
 
 from . import _module_hooks
+from ._module_conversion import ConversionMixin
 from ._module_hooks import (
     HooksMixin,
     _WrappedHook,  # noqa: F401
@@ -27,13 +26,13 @@ from ._module_hooks import (
     register_module_parameter_registration_hook,
 )
 from ._module_state_dict import _EXTRA_STATE_KEY_SUFFIX, StateDictMixin, _IncompatibleKeys  # noqa: F401
+from ._module_traversal import TraversalMixin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Self
 
     from torchlite import Tensor
-    from torchlite._stubs.aliases import DeviceLike, DType
 
 
 __all__ = [
@@ -109,55 +108,6 @@ def _run_registration_hooks(hooks, module, name, value):
     return value
 
 
-_TO_SIGNATURES = (
-    "torch.device device = None, torch.dtype dtype = None, ", "torch.dtype dtype, ", "Tensor tensor, "
-)  # fmt: skip
-
-
-def _to_signature_error(args, kwargs=()):
-    """Return the TypeError for arguments of `to` that match no signature."""
-    kinds = ["torch.device" if isinstance(arg, torch.device) else type(arg).__name__ for arg in args]
-    named = dict(kwargs)
-    kinds += [f"{name}={type(named[name]).__name__}" for name in sorted(named)]
-    kinds += [] if args or not named else [""]  # PyTorch's list of names alone ends in a comma
-    rest = "bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None"
-    forms = "".join(f" * ({form}{rest})\n" for form in _TO_SIGNATURES)
-    return (
-        f"to() received an invalid combination of arguments - got ({', '.join(kinds)}), but expected one of:\n{forms}"
-    )
-
-
-def _parse_to(args, kwargs):
-    """`to(device, dtype, non_blocking)`, `to(dtype, non_blocking)`, `to(tensor, non_blocking)` -> (device, dtype,
-    non_blocking, memory_format).
-    """
-    named, given = dict(kwargs), list(args)
-    device, dtype = named.pop("device", None), named.pop("dtype", None)
-    other, non_blocking = named.pop("tensor", None), named.pop("non_blocking", False)
-    memory_format = named.pop("memory_format", None)
-    if named:
-        raise TypeError(_to_signature_error(args, kwargs))
-    if given and isinstance(given[0], torch.Tensor):
-        other = given.pop(0)
-    elif given and isinstance(given[0], torch.dtype):
-        dtype = given.pop(0)
-    elif given and isinstance(given[0], type) and given[0] in (float, int, bool, complex):
-        dtype = torch.empty(0, dtype=given.pop(0)).dtype
-    elif given and (given[0] is None or isinstance(given[0], (str, int, torch.device))):
-        device = given.pop(0)
-        if given and (given[0] is None or isinstance(given[0], torch.dtype)):
-            dtype = given.pop(0)
-        elif given:
-            raise TypeError(_to_signature_error(args, kwargs))
-    if given and isinstance(given[0], bool):
-        non_blocking = given.pop(0)
-    if given:
-        raise TypeError(_to_signature_error(args, kwargs))
-    if other is not None:
-        device, dtype = other.device, other.dtype
-    return (None if device is None else torch.device(device)), dtype, non_blocking, memory_format
-
-
 def _forward_unimplemented(self: Any, *input: Any) -> None:
     """Computes the module's output; subclasses define it.
 
@@ -183,7 +133,7 @@ def _has_any_global_hook() -> bool:
 
 if TYPE_CHECKING:
 
-    class _Parts(HooksMixin, StateDictMixin):
+    class _Parts(HooksMixin, StateDictMixin, ConversionMixin):
         """For type checkers: the base of Module with the methods defined in other files."""
 else:
     _Parts = object
@@ -514,265 +464,6 @@ class Module(_Parts):
         """
         self.add_module(name, module)
 
-    # Looking up by dotted name
-
-    def get_submodule(self, target: str) -> Module:
-        """Returns the submodule of a dotted name.
-
-        Args:
-            target: Names joined by dots, such as ``"encoder.layers.0"``; ``""`` is the module itself.
-
-        Returns:
-            The submodule.
-
-        Raises:
-            AttributeError: There is no such attribute, or it is not a module.
-
-        Example:
-            >>> net = torch.nn.Sequential(torch.nn.Sequential(torch.nn.ReLU()))
-            >>> net.get_submodule("0.0")
-            ReLU()
-        """
-        module = self
-        for name in target.split(".") if target else ():
-            if not hasattr(module, name):
-                raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-            module = getattr(module, name)
-            if not isinstance(module, Module):
-                raise AttributeError(f"`{name}` is not an nn.Module")
-        return module
-
-    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Sets the submodule of a dotted name.
-
-        Args:
-            target: Names joined by dots. The parent must exist.
-            module: The new submodule.
-            strict: Whether the submodule must exist already. Default: ``False``.
-
-        Raises:
-            ValueError: ``target`` is empty, or ``module`` is not a module.
-            AttributeError: The parent is missing, the attribute is not a module, or ``strict`` and the attribute is
-                missing.
-
-        Example:
-            >>> net = torch.nn.Sequential(torch.nn.Sequential(torch.nn.ReLU()))
-            >>> net.set_submodule("0.0", torch.nn.Tanh())
-            >>> net[0][0]
-            Tanh()
-        """
-        if target == "":
-            raise ValueError("Cannot set the submodule without a target name!")
-        if not isinstance(module, Module):
-            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
-        parent_name, _, name = target.rpartition(".")
-        parent = self.get_submodule(parent_name)
-        if strict and not hasattr(parent, name):
-            raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
-        if hasattr(parent, name) and not isinstance(getattr(parent, name), Module):
-            raise AttributeError(f"`{name}` is not an nn.Module")
-        setattr(parent, name, module)
-
-    def get_parameter(self, target: str) -> Parameter:
-        """Returns the parameter of a dotted name.
-
-        Args:
-            target: Names joined by dots, such as ``"encoder.weight"``.
-
-        Returns:
-            The parameter.
-
-        Raises:
-            AttributeError: There is no such attribute, or it is not a parameter.
-
-        Example:
-            >>> torch.nn.Sequential(torch.nn.Linear(2, 3)).get_parameter("0.weight").shape
-            torch.Size([3, 2])
-        """
-        return _get_leaf(self, target, lambda module, name, value: isinstance(value, Parameter), "an nn.Parameter")
-
-    def get_buffer(self, target: str) -> Tensor:
-        """Returns the buffer of a dotted name.
-
-        Args:
-            target: Names joined by dots, such as ``"norm.running_mean"``.
-
-        Returns:
-            The buffer.
-
-        Raises:
-            AttributeError: There is no such attribute, or it is not a buffer.
-
-        Example:
-            >>> torch.nn.Sequential(torch.nn.BatchNorm1d(2)).get_buffer("0.running_mean")
-            tensor([0., 0.])
-        """
-        return _get_leaf(self, target, lambda module, name, value: name in module._buffers, "a buffer")
-
-    # Walking
-
-    def _named_members(self, get_members_fn, prefix="", recurse=True, remove_duplicate=True):
-        seen = set()
-        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
-        for module_prefix, module in modules:
-            for name, value in get_members_fn(module):
-                if value is None or id(value) in seen:
-                    continue
-                if remove_duplicate:
-                    seen.add(id(value))
-                yield module_prefix + ("." if module_prefix else "") + name, value
-
-    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """Iterates over the parameters, each once.
-
-        Args:
-            recurse: Whether to include those of submodules. Default: ``True``.
-
-        Returns:
-            An iterator of parameters, for example for an optimizer.
-
-        Example:
-            >>> [tuple(param.shape) for param in torch.nn.Linear(2, 3).parameters()]
-            [(3, 2), (3,)]
-
-        See also:
-            `named_parameters`, `buffers`.
-        """
-        for _, param in self.named_parameters(recurse=recurse):
-            yield param
-
-    def named_parameters(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Parameter]]:
-        """Iterates over the parameters with their dotted names.
-
-        Args:
-            prefix: Precedes each name, with a dot. Default: ``""``.
-            recurse: Whether to include those of submodules. Default: ``True``.
-            remove_duplicate: Whether shared parameters come once. Default: ``True``.
-
-        Returns:
-            An iterator of pairs of name and parameter.
-
-        Example:
-            >>> net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 1, bias=False))
-            >>> [name for name, _ in net.named_parameters()]
-            ['0.weight', '0.bias', '1.weight']
-
-        See also:
-            `parameters`, `state_dict`.
-        """
-        yield from self._named_members(lambda module: module._parameters.items(), prefix, recurse, remove_duplicate)
-
-    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """Iterates over the buffers, each once.
-
-        Args:
-            recurse: Whether to include those of submodules. Default: ``True``.
-
-        Returns:
-            An iterator of tensors.
-
-        See also:
-            `named_buffers`, `parameters`.
-        """
-        for _, buf in self.named_buffers(recurse=recurse):
-            yield buf
-
-    def named_buffers(
-        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Tensor]]:
-        """Iterates over the buffers with their dotted names.
-
-        Args:
-            prefix: Precedes each name, with a dot. Default: ``""``.
-            recurse: Whether to include those of submodules. Default: ``True``.
-            remove_duplicate: Whether shared buffers come once. Default: ``True``.
-
-        Returns:
-            An iterator of pairs of name and tensor.
-
-        Example:
-            >>> [name for name, _ in torch.nn.BatchNorm1d(2).named_buffers()]
-            ['running_mean', 'running_var', 'num_batches_tracked']
-        """
-        yield from self._named_members(lambda module: module._buffers.items(), prefix, recurse, remove_duplicate)
-
-    def children(self) -> Iterator[Module]:
-        """Iterates over the direct submodules, each once.
-
-        Returns:
-            An iterator of modules.
-
-        See also:
-            `named_children`, `modules`.
-        """
-        for _, module in self.named_children():
-            yield module
-
-    def named_children(self) -> Iterator[tuple[str, Module]]:
-        """Iterates over the direct submodules with their names; a shared one has its first name.
-
-        Returns:
-            An iterator of pairs of name and module.
-
-        Example:
-            >>> [name for name, _ in torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Tanh()).named_children()]
-            ['0', '1']
-        """
-        seen = set()
-        for name, module in self._modules.items():
-            if module is not None and module not in seen:
-                seen.add(module)
-                yield name, module
-
-    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
-        """Iterates over the module and all its submodules, parents first.
-
-        Args:
-            remove_duplicate: Whether shared modules come once. Default: ``True``.
-
-        Returns:
-            An iterator of modules.
-
-        Example:
-            >>> [type(module).__name__ for module in torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Tanh()).modules()]
-            ['Sequential', 'ReLU', 'Tanh']
-
-        See also:
-            `named_modules`, `children`.
-        """
-        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
-            yield module
-
-    def named_modules(
-        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Module]]:
-        """Iterates over the module and all its submodules with their dotted names, parents first.
-
-        Args:
-            memo: Set of modules to leave out; it grows. Default: ``None``, an empty set.
-            prefix: Name of this module; precedes the others with a dot. Default: ``""``.
-            remove_duplicate: Whether shared modules come once. Default: ``True``.
-
-        Returns:
-            An iterator of pairs of name and module.
-
-        Example:
-            >>> net = torch.nn.Sequential(torch.nn.Sequential(torch.nn.ReLU()))
-            >>> [name for name, _ in net.named_modules()]
-            ['', '0', '0.0']
-        """
-        memo = set() if memo is None else memo
-        if self in memo:
-            return
-        if remove_duplicate:
-            memo.add(self)
-        yield prefix, self
-        for name, module in self._modules.items():
-            if module is not None:
-                yield from module.named_modules(memo, prefix + ("." if prefix else "") + name, remove_duplicate)
-
     # State of all submodules
 
     def apply(self, fn: Callable[[Module], Any]) -> Self:
@@ -890,206 +581,6 @@ class Module(_Parts):
         """
         return self._apply(lambda tensor: tensor.share_memory_())
 
-    # Conversion
-
-    def _apply(self, fn, recurse=True):
-        if recurse:
-            for module in self.children():
-                module._apply(fn)
-        for name, param in self._parameters.items():
-            if param is not None:
-                self._parameters[name] = _convert_parameter(self, name, param, fn)
-        for name, buf in self._buffers.items():
-            if buf is not None:
-                self._buffers[name] = fn(buf)
-        return self
-
-    def to(self, *args: Any, **kwargs: Any) -> Self:
-        """Converts the parameters and buffers to another device, dtype or memory format, in place.
-
-        The forms are ``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(tensor)`` and
-        ``to(memory_format=...)``. A dtype converts floating point and complex tensors only. A memory format changes
-        tensors of 4 or 5 dimensions only.
-
-        Args:
-            args: Device, dtype or a tensor that has both; then ``non_blocking``.
-            kwargs: ``device``, ``dtype``, ``tensor``, ``non_blocking`` or ``memory_format``.
-
-        Returns:
-            The module.
-
-        Raises:
-            TypeError: The dtype is neither floating point nor complex, or the arguments match no form.
-            NotImplementedError: A tensor is on the device ``meta`` and would move to another one; see `to_empty`.
-
-        Example:
-            >>> torch.nn.Linear(2, 3).to(torch.float64).weight.dtype
-            torch.float64
-
-        See also:
-            `torch.Tensor.to`, `double`, `cuda`, `cpu`.
-        """
-        device, dtype, non_blocking, memory_format = _parse_to(args, kwargs)
-        if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
-            raise TypeError(
-                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
-            )
-        if dtype is not None and dtype.is_complex:
-            warnings.warn(
-                "Complex modules are a new feature under active development whose design may change, and some modules "
-                "might not work as expected when using complex tensors as parameters or buffers. Please file an issue "
-                "at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a complex module does "
-                "not work as expected.",
-                stacklevel=2,
-            )
-
-        def convert(tensor):
-            wanted = dtype if tensor.is_floating_point() or tensor.is_complex() else None
-            if tensor.is_meta and device is not None and device.type != "meta":
-                raise NotImplementedError(
-                    "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
-                    "torch.nn.Module.to() when moving module from meta to a different device."
-                )
-            if memory_format is not None and tensor.dim() in (4, 5):
-                return tensor.to(device, wanted, non_blocking, memory_format=memory_format)
-            return tensor.to(device, wanted, non_blocking)
-
-        return self._apply(convert)
-
-    def to_empty(self, *, device: DeviceLike, recurse: bool = True) -> Self:
-        """Moves the parameters and buffers to a device without their values, which are then undefined.
-
-        Args:
-            device: Device of the new tensors. Keyword only.
-            recurse: Whether to move those of submodules too. Default: ``True``.
-
-        Returns:
-            The module.
-
-        Example:
-            >>> layer = torch.nn.Linear(2, 3, device="meta").to_empty(device="cpu")
-            >>> layer.weight.device
-            device(type='cpu')
-        """
-        return self._apply(lambda tensor: torch.empty_like(tensor, device=device), recurse=recurse)
-
-    def type(self, dst_type: DType | str) -> Self:
-        """Casts each parameter and buffer to a type, integer buffers included.
-
-        Args:
-            dst_type: A dtype, or the name of a tensor type such as ``"torch.DoubleTensor"``.
-
-        Returns:
-            The module.
-        """
-        return self._apply(lambda tensor: tensor.type(dst_type))
-
-    def float(self) -> Self:
-        """Casts the floating point parameters and buffers to float32, in place.
-
-        Returns:
-            The module.
-
-        See also:
-            `to`.
-        """
-        return _cast_tensors(self, torch.float32)
-
-    def double(self) -> Self:
-        """Casts the floating point parameters and buffers to float64, in place.
-
-        Returns:
-            The module.
-
-        Example:
-            >>> torch.nn.Linear(2, 3).double().weight.dtype
-            torch.float64
-
-        See also:
-            `to`.
-        """
-        return _cast_tensors(self, torch.float64)
-
-    def half(self) -> Self:
-        """Casts the floating point parameters and buffers to float16, in place.
-
-        Returns:
-            The module.
-
-        See also:
-            `to`.
-        """
-        return _cast_tensors(self, torch.float16)
-
-    def bfloat16(self) -> Self:
-        """Casts the floating point parameters and buffers to bfloat16, in place.
-
-        Returns:
-            The module.
-
-        See also:
-            `to`.
-        """
-        return _cast_tensors(self, torch.bfloat16)
-
-    def cpu(self) -> Self:
-        """Moves the parameters and buffers to the CPU, in place.
-
-        Returns:
-            The module.
-
-        See also:
-            `to`.
-        """
-        return self._apply(lambda tensor: tensor.cpu())
-
-    def xpu(self, device: DeviceLike = None) -> Self:
-        """Moves the parameters and buffers to an XPU, which no backend has.
-
-        Args:
-            device: Index or device. Default: ``None``.
-
-        Raises:
-            RuntimeError: Always, if the module has a parameter or buffer.
-        """
-        return self._apply(lambda tensor: tensor.to(torch.device("xpu") if device is None else device))
-
-    def ipu(self, device: DeviceLike = None) -> Self:
-        """Moves the parameters and buffers to an IPU, which no backend has.
-
-        Args:
-            device: Index or device. Default: ``None``.
-
-        Raises:
-            RuntimeError: Always, if the module has a parameter or buffer.
-        """
-        return self._apply(lambda tensor: tensor.to(torch.device("ipu") if device is None else device))
-
-    def mtia(self, device: DeviceLike = None) -> Self:
-        """Moves the parameters and buffers to an MTIA device, which no backend has.
-
-        Args:
-            device: Index or device. Default: ``None``.
-
-        Raises:
-            RuntimeError: Always, if the module has a parameter or buffer.
-        """
-        return self._apply(lambda tensor: tensor.to(torch.device("mtia") if device is None else device))
-
-    def cuda(self, device: DeviceLike = None) -> Self:
-        """Moves the parameters and buffers to a CUDA device, in place.
-
-        Args:
-            device: Index or device. ``None`` is the current CUDA device. Default: ``None``.
-
-        Returns:
-            The module.
-
-        See also:
-            `to`.
-        """
-        return self._apply(lambda tensor: tensor.cuda(device))
-
     def _replicate_for_data_parallel(self):
         """Return a copy for another device, with separate tables. Its parameters are to be set as plain attributes."""
         replica = self.__new__(type(self))
@@ -1184,60 +675,14 @@ def _set_buffer(module, name, value, buffers):
         )
 
 
-def _get_leaf(module, target, accept, message):
-    parent_name, _, name = target.rpartition(".")
-    module = module.get_submodule(parent_name)
-    if not hasattr(module, name):
-        raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-    value = getattr(module, name)
-    if not accept(module, name, value):
-        raise AttributeError(f"`{name}` is not {message}")
-    return value
-
-
-def _convert_parameter(module, name, param, fn):
-    """Convert a parameter and its gradient by `fn`: the same object with new data, unless `torch.__future__` or the
-    devices require a new one.
-    """
-    grad = param.grad
-    with torch.no_grad():
-        data = fn(param)
-        new_grad = None if grad is None else fn(grad).requires_grad_(grad.requires_grad)
-    if future.get_swap_module_params_on_conversion():
-        param.grad = None
-        try:
-            torch.utils.swap_tensors(param, Parameter(data, requires_grad=param.requires_grad))
-        except Exception as error:  # the gradient is restored
-            param.grad = grad
-            raise RuntimeError(f"_apply(): Couldn't swap {module._get_name()}.{name}") from error
-        if grad is not None and new_grad is not None:
-            torch.utils.swap_tensors(grad, new_grad)
-            param.grad = grad
-        return param
-    if data is param:
-        return param
-    if future.get_overwrite_module_params_on_conversion() or data.is_meta != param.is_meta:
-        param = Parameter(data, requires_grad=param.requires_grad)
-    else:
-        param.grad = None
-        param.data = data
-    if new_grad is not None:
-        param.grad = new_grad
-    return param
-
-
-def _cast_tensors(module, dtype):
-    return module._apply(lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor)
-
-
 _PLAIN_CALL = Module._call_impl
 
 # Defined in other files, they are methods of Module itself: no internal class is in the method resolution order of
 # subclasses, and messages name Module.
-for _part in (HooksMixin, StateDictMixin):
+for _part in (HooksMixin, StateDictMixin, TraversalMixin, ConversionMixin):
     for _name, _method in vars(_part).items():
         if callable(_method) and not _name.startswith("__"):
-            _method.__qualname__ = f"Module.{_name}"
+            _method.__qualname__, _method.__module__ = f"Module.{_name}", __name__
             setattr(Module, _name, _method)
 del _part, _name, _method
 
