@@ -4,19 +4,21 @@ from __future__ import annotations
 
 # The stubs in torchlite/_stubs, and the op families (files of torchlite/_ops) whose functions and methods each has.
 ROOMS = {
-    "elementwise": ("activation", "binary", "unary", "pointwise", "special", "grad_scaling"),
+    "elementwise": (
+        "activation", "binary", "comparison", "grad_scaling", "piecewise_activation", "pointwise", "special", "unary",
+    ),
     "reductions": ("reduce", "segment_reduce", "statistics", "histogram", "scan", "sort", "softmax"),
     "layers": (
         "conv", "ctc_loss", "dropout", "embedding", "linear", "loss", "margin_loss", "normalization", "pad", "pooling",
         "resample", "rnn", "vision", "attention", "cross_entropy",
     ),
     "linear": (
-        "matmul", "grouped_matmul", "einsum", "fft", "stft", "linalg_decomp", "linalg_lu", "linalg_norm",
-        "linalg_solve", "linalg_spectral",
+        "matmul", "grouped_matmul", "tensor_products", "einsum", "fft", "stft", "covariance", "linalg_decomp",
+        "linalg_det", "linalg_lu", "linalg_norm", "linalg_solve", "linalg_spectral",
     ),
     "arrangement": (
         "internal_view_ops", "inplace", "joining_and_splitting", "manipulation", "view_copies", "gather_scatter",
-        "views",
+        "rows", "views",
     ),
     "making": ("creation", "creation_ranges", "random", "random_fill", "gamma_sampling", "window_functions"),
 }  # fmt: skip

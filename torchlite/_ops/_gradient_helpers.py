@@ -9,6 +9,11 @@ def copy_if_aliased(F, result, source):
     return F.clone(result) if owner_of(result._tl_array) is owner_of(source._tl_array) else result
 
 
+def zero_gradient(F, g):
+    """The gradient of a function that is constant between its steps."""
+    return F._zeros_like(g)
+
+
 def keep_dims(F, reduced, shape, dim, keepdim):
     """Reinsert the reduced dimensions of a reduction's result (or gradient) at size 1. `dim` None or () means all."""
     if keepdim or not shape:

@@ -54,6 +54,11 @@ def is_low(dtype) -> bool:
     return (dtype.to_real() if dtype.is_complex else dtype).itemsize < 4
 
 
+def machine_epsilon(x):
+    """The distance from 1 to the next number of the dtype, as a float."""
+    return float(np.finfo(x.dtype.np).eps)
+
+
 def check_float(name, A, low_precision=False):
     """Floating point or complex, and not of low precision unless that is allowed."""
     if A.dtype.category < 2:

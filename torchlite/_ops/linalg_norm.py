@@ -1,10 +1,9 @@
-"""Matrix norms, distances, condition number and rank, and covariance and correlation."""
+"""Norms of vectors and matrices, distances, condition number and rank, diagonals."""
 
 from .._dispatch import INPLACE, Out, Overlap, composite, memory_layout, op
 from .._dispatch.public_functions import torch
-from .._dispatch.shape_and_value_checks import any_true
 from .._dispatch.shapes import broadcast_shapes, reduced_shape, wrap_dims
-from .._types.dtypes import FLOAT, complex64, complex128, float32, float64, int64, promote_types
+from .._types.dtypes import FLOAT, int64, promote_types
 from ._gradient_helpers import keep_dims
 from ._linalg_common import (
     CASTABLE_OUT,
@@ -17,7 +16,6 @@ from ._linalg_common import (
 )
 from .node_graphs import condition_number_graph, distances_graph, matrix_norm_graph, norm_except_dim_graph
 
-_REAL = {complex64: float32, complex128: float64}
 INFINITY = float("inf")
 
 
@@ -69,7 +67,7 @@ op(
     vjp={"input": _vector_norm_vjp},
     shape_fn=lambda input, dim, keepdim: (
         reduced_shape(input.shape, dim, keepdim) if dim else input.shape,
-        _REAL.get(input.dtype, input.dtype),
+        input.dtype.to_real(),
     ),
     node_name="LinalgVectorNormBackward0",
 )
@@ -384,7 +382,7 @@ def linalg_cond(F, A, p):
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
     if p is None or p in (2, -2):
         if 0 in A.shape[-2:]:
-            return A.new_zeros(tuple(A.shape[:-2]), dtype=_REAL.get(A.dtype, A.dtype))
+            return A.new_zeros(tuple(A.shape[:-2]), dtype=A.dtype.to_real())
         values = F.linalg_svdvals(A)
         return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
     if isinstance(p, str) and p not in ("fro", "nuc"):
@@ -579,128 +577,7 @@ def pdist(F, input, p):
     return F._vector_norm_core(difference, float(p), (1,), False)
 
 
-# --- statistics of rows ---------------------------------------------------------------------------
-
-
-def _check_cov_weights(name, weights, count, integral):
-    if weights.ndim > 1:
-        raise RuntimeError(
-            f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.ndim} dimensions"
-        )
-    if integral and weights.dtype.category != 1:
-        raise RuntimeError(
-            f"cov(): expected fweights to have integral dtype but got fweights with {weights.dtype.scalar_name} dtype"
-        )
-    if not integral and weights.dtype.category != 2:
-        raise RuntimeError(
-            "cov(): expected aweights to have floating point dtype but got aweights with "
-            f"{weights.dtype.scalar_name} dtype"
-        )
-    if weights.numel() != count:
-        raise RuntimeError(
-            f"cov(): expected {name} to have the same numel as there are observations in the input but got "
-            f"{weights.numel()} != {count}"
-        )
-    if any_true(weights < 0):
-        raise RuntimeError(f"cov(): {name} cannot be negative")
-
-
-@composite("cov(Tensor input, *, correction=1, Tensor? fweights=None, Tensor? aweights=None)")
-def cov(F, input, correction, fweights, aweights):
-    """Computes the covariance matrix of variables.
-
-    Args:
-        input: The observations: a variable a row, an observation a column. One dimension is one variable.
-        correction: The number subtracted from the number of observations in the divisor. Default: 1.
-        fweights: The number of times that each observation counts, integers.
-        aweights: The weight of each observation.
-
-    Returns:
-        A matrix of shape ``(variables, variables)``, or the variance for one variable.
-
-    Example:
-        >>> torch.cov(torch.tensor([[0.0, 2.0], [2.0, 0.0]]))
-        tensor([[ 2., -2.],
-                [-2.,  2.]])
-
-    See also:
-        `torch.corrcoef`, `numpy.cov`.
-    """
-    if input.ndim > 2:
-        raise RuntimeError(
-            f"cov(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions"
-        )
-    if input.dtype.name == "bool":
-        raise RuntimeError("cov(): bool dtype is not supported for input")
-    x = input if input.ndim == 2 else input.reshape(1, -1)
-    count = x.shape[1]
-    if fweights is not None:
-        _check_cov_weights("fweights", fweights, count, True)
-    if aweights is not None:
-        _check_cov_weights("aweights", aweights, count, False)
-    weights = fweights if aweights is None else aweights if fweights is None else fweights * aweights
-    total = count if weights is None else weights.sum()
-    if weights is None:
-        centred = (
-            x - (x.sum(1) / total if count else x.sum(1)).unsqueeze(1)
-            if x.dtype.category < 2
-            else x - x.mean(1, keepdim=True)
-        )
-    else:
-        centred = x - (x * weights).sum(1, keepdim=True) / total
-    if weights is None:
-        freedom = count - correction
-    elif correction == 0 or aweights is None:
-        freedom = total - correction
-    else:
-        freedom = total - correction * (weights * aweights).sum() / total
-    if freedom <= 0 if isinstance(freedom, (int, float)) else any_true(freedom <= 0):
-        import warnings
-
-        warnings.warn(
-            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
-            UserWarning,
-            stacklevel=3,
-        )
-        freedom = 0.0 if isinstance(freedom, (int, float)) else freedom.clamp(min=0)
-    other = centred if weights is None else centred * weights
-    product = centred.to(other.dtype) @ other.mT.conj()
-    product = product / freedom
-    return product.squeeze()
-
-
-@composite("corrcoef(Tensor input)")
-def corrcoef(F, input):
-    """Computes the Pearson correlation coefficients of variables.
-
-    Args:
-        input: The observations: a variable a row, an observation a column.
-
-    Returns:
-        A matrix of shape ``(variables, variables)``, or a 0-d tensor for one variable.
-
-    Example:
-        >>> torch.corrcoef(torch.tensor([[0.0, 2.0], [2.0, 0.0]]))
-        tensor([[ 1., -1.],
-                [-1.,  1.]])
-
-    See also:
-        `torch.cov`.
-    """
-    if input.ndim > 2:
-        raise RuntimeError(
-            f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions"
-        )
-    covariance = F.cov(input)
-    if not covariance.ndim:
-        return covariance / covariance
-    deviation = covariance.diagonal().sqrt()
-    if deviation.dtype.is_complex:
-        deviation = F.real(deviation)
-    result = covariance / deviation.unsqueeze(-1) / deviation.unsqueeze(0)
-    if result.dtype.is_complex:
-        return F.complex(F.real(result).clamp(-1, 1), F.imag(result).clamp(-1, 1))
-    return result.clamp(-1, 1)
+# --- diagonals, and matrices of powers -----------------------------------------------------------------
 
 
 @composite("linalg_vander(Tensor x, *, N=None)", where="linalg")

@@ -26,7 +26,6 @@ from ._linalg_common import (
 )
 
 _COMPLEX = {float32: complex64, float64: complex128}
-_REAL = {complex64: float32, complex128: float64}
 
 
 def _batch_shape(a):
@@ -64,14 +63,14 @@ op(
     where="",
     outputs=("eigenvalues", "eigenvectors"),
     vjp={"input": _eigh_vjp},
-    shape_fn=lambda input: [(tuple(input.shape[:-1]), _REAL.get(input.dtype, input.dtype)), (input.shape, input.dtype)],
+    shape_fn=lambda input: [(tuple(input.shape[:-1]), input.dtype.to_real()), (input.shape, input.dtype)],
     node_name="LinalgEighBackward0",
 )
 op(
     "_eigvalsh_core(Tensor input, UPLO)",
     where="",
     tags=NONDIFF,
-    shape_fn=lambda input: (tuple(input.shape[:-1]), _REAL.get(input.dtype, input.dtype)),
+    shape_fn=lambda input: (tuple(input.shape[:-1]), input.dtype.to_real()),
 )
 
 
@@ -306,7 +305,7 @@ def _svd_outer(F, inner, gu, gvh, u, vh, wide, shape):
 
 def _svd_rule(input, full_matrices):
     m, n = input.shape[-2:]
-    k, real = min(m, n), _REAL.get(input.dtype, input.dtype)
+    k, real = min(m, n), input.dtype.to_real()
     return [
         ((*_batch_shape(input), m, m if full_matrices else k), input.dtype),
         ((*_batch_shape(input), k), real),

@@ -20,13 +20,10 @@ from torchlite._dispatch.op_record import FOUND_DTYPE
 from torchlite._tensor.conj_neg_views import CONJ, NEG, toggle_conj_neg
 
 from .._dispatch.node_names import saved_argument
+from ._gradient_helpers import zero_gradient
 
 UNARY = POINTWISE | INPLACE
 LOG_2, LOG_10 = math.log(2.0), math.log(10.0)
-
-
-def zero_gradient(F, g):
-    return F._zeros_like(g)
 
 
 def define_smooth_op(name, vjp, doc, alias="", **more):
