@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _get_value, _increment_step, _options, _run_single_tensor, _scalar_tensor
+from ._step_helpers import _get_value, _increment_step, _options, _run_single_tensor, _scalar_tensor
+from .optimizer import Optimizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _evaluate_closure, _get_value, _options, _params_with_grad
+from ._step_helpers import _evaluate_closure, _get_value, _options, _params_with_grad
+from .optimizer import Optimizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import (
-    Optimizer,
+from ._step_helpers import (
     _checked_options,
     _choose_implementation,
     _evaluate_closure,
@@ -21,6 +20,7 @@ from .optimizer import (
     _scaler_tensors,
     _view_as_real,
 )
+from .optimizer import Optimizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import (
-    Optimizer,
+from ._step_helpers import (
     _add_missing_options,
     _addcdiv_scaled,
     _apply_weight_decay,
@@ -27,6 +26,7 @@ from .optimizer import (
     _view_as_real,
     _zeros_like,
 )
+from .optimizer import Optimizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

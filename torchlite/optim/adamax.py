@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import (
-    Optimizer,
+from ._step_helpers import (
     _addcdiv_scaled,
     _bias_correction,
     _checked_options,
@@ -20,6 +19,7 @@ from .optimizer import (
     _view_as_real,
     _zeros_like,
 )
+from .optimizer import Optimizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _check_lr, _get_value
+from ._step_helpers import _check_lr, _get_value
+from .optimizer import Optimizer
 
 if TYPE_CHECKING:
     from torchlite import Tensor

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import (
-    Optimizer,
+from ._step_helpers import (
     _add_missing_options,
     _checked_options,
     _evaluate_closure,
@@ -19,6 +18,7 @@ from .optimizer import (
     _view_as_real,
     _zeros_like,
 )
+from .optimizer import Optimizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

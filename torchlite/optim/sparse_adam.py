@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 
-from .optimizer import Optimizer, _check_betas, _evaluate_closure, _get_value, _nonzero_eps
+from ._step_helpers import _check_betas, _evaluate_closure, _get_value, _nonzero_eps
+from .optimizer import Optimizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
