@@ -15,10 +15,18 @@ from torchlite._settings.module_dir import make_module_dir
 
 from ._dispatch import table_of
 from ._dispatch.error_translation import filter_traceback
-from ._serialization import atomic_files, checkpoint_writer, save_load_options, weights_only_unpickler
+from ._serialization import checkpoint_writer, save_load_options, weights_only_unpickler
 from ._serialization.atomic_files import replace_file
 from ._serialization.checkpoint_reader import UNSAFE, LoadRequest, SourceChangeWarning, load_archive, load_legacy
-from ._serialization.pytorch_file import PyTorchFileReader, PyTorchFileWriter
+from ._serialization.file_openers import _check_seekable as _check_seekable
+from ._serialization.file_openers import _is_path, _is_zipfile, _open_file_like, _open_zipfile_writer
+from ._serialization.file_openers import _is_torchscript_zip as _is_torchscript_zip
+from ._serialization.file_openers import _open_buffer_reader as _open_buffer_reader
+from ._serialization.file_openers import _open_buffer_writer as _open_buffer_writer
+from ._serialization.file_openers import _open_file as _open_file
+from ._serialization.file_openers import _open_zipfile_reader as _open_zipfile_reader
+from ._serialization.file_openers import _opener as _opener
+from ._serialization.pytorch_file import PyTorchFileReader
 from ._serialization.pytorch_names import StorageType
 from ._serialization.resource_budget import Budget
 from ._serialization.save_load_options import LoadEndianness
@@ -300,111 +308,7 @@ def get_unsafe_globals_in_checkpoint(f) -> list[str]:
     return sorted(f"{module}.{name}" for module, name in names if not weights_only_unpickler.is_allowed(module, name))
 
 
-# -- files -------------------------------------------------------------------------------
-
-
-def _is_path(name_or_buffer: Any) -> bool:
-    return isinstance(name_or_buffer, (str, os.PathLike))
-
-
-class _opener:
-    """Something opened for the time of a `with` block."""
-
-    def __init__(self, file_like: Any):
-        self.file_like = file_like
-
-    def __enter__(self) -> Any:
-        return self.file_like
-
-    def __exit__(self, *exc: Any) -> None:
-        pass
-
-
-class _open_file(_opener):
-    def __init__(self, name: Any, mode: str):
-        super().__init__(open(name, mode) if "w" in mode else atomic_files.open_regular(name, mode))  # noqa: SIM115
-
-    def __exit__(self, *exc: Any) -> None:
-        self.file_like.close()
-
-
-class _open_buffer_reader(_opener):
-    def __init__(self, buffer: Any):
-        _check_seekable(buffer)
-        super().__init__(atomic_files.check_regular(buffer))
-
-
-class _open_buffer_writer(_opener):
-    def __exit__(self, *exc: Any) -> None:
-        self.file_like.flush()
-
-
-def _open_file_like(name_or_buffer: Any, mode: str) -> _opener:
-    """Context manager: a path opened, or an open file unchanged."""
-    if _is_path(name_or_buffer):
-        return _open_file(name_or_buffer, mode)
-    if "w" in mode:
-        return _open_buffer_writer(name_or_buffer)
-    if "r" in mode:
-        return _open_buffer_reader(name_or_buffer)
-    raise RuntimeError(f"Expected 'r' or 'w' in mode but got {mode}")
-
-
-class _open_zipfile_reader(_opener):
-    def __init__(self, name_or_buffer: Any):
-        super().__init__(PyTorchFileReader(name_or_buffer))
-
-
-class _open_zipfile_writer(_opener):
-    """Context manager: a PyTorchFileWriter on a path or binary file, finished at the end of the block. After an error
-    in the block the file at a path is unchanged.
-    """
-
-    def __init__(self, name_or_buffer: Any):
-        self._buffer = None if _is_path(name_or_buffer) else name_or_buffer
-        if self._buffer is not None and not callable(getattr(self._buffer, "write", None)):
-            message = f"Buffer of {str(type(self._buffer)).strip('<>')} has no callable attribute 'write'"
-            raise (TypeError if hasattr(self._buffer, "write") else AttributeError)(message)
-        super().__init__(
-            PyTorchFileWriter(name_or_buffer, get_crc32_options(), save_load_options.save.storage_alignment)
-        )
-
-    def __exit__(self, *exc: Any) -> None:
-        if exc and exc[0] is not None:
-            self.file_like.abandon(*exc)
-            return
-        self.file_like.write_end_of_file()
-        if self._buffer is not None:
-            self._buffer.flush()
-
-
-def _is_zipfile(f: Any) -> bool:
-    """True if a zip archive begins at the file's position, which is unchanged afterwards."""
-    start = f.tell()
-    head = f.read(4)
-    f.seek(start)
-    return head == b"PK\3\4"
-
-
-def _is_torchscript_zip(zip_file: Any) -> bool:
-    return "constants.pkl" in zip_file.get_all_records()
-
-
-def _check_seekable(f: Any) -> bool:
-    for name in ("seek", "tell", "read", "readline"):
-        if not hasattr(f, name):
-            raise AttributeError(
-                f"{type(f).__name__!r} object has no attribute '{name}'. You can only torch.load from a file that is "
-                "seekable. Please pre-load the data into a buffer like io.BytesIO and try to load from it instead."
-            )
-    try:
-        f.seek(f.tell())
-    except (OSError, ValueError) as error:  # io.UnsupportedOperation is both
-        raise type(error)(
-            f"{error}. You can only torch.load from a file that is seekable. Please pre-load the data into a buffer "
-            "like io.BytesIO and try to load from it instead."
-        ) from None
-    return True
+# -- helpers -------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
@@ -810,7 +714,8 @@ def _is_shared(flags: int | None) -> bool:
 __dir__ = make_module_dir(
     globals(),
     (
-        "DEFAULT_PROTOCOL MAGIC_NUMBER PROTOCOL_VERSION STORAGE_KEY_SEPARATOR UNSAFE_MESSAGE _get_layout "
-        "_package_registry _serialization_tls"
+        "DEFAULT_PROTOCOL MAGIC_NUMBER PROTOCOL_VERSION STORAGE_KEY_SEPARATOR UNSAFE_MESSAGE _check_seekable "
+        "_get_layout _is_path _is_torchscript_zip _is_zipfile _open_buffer_reader _open_buffer_writer _open_file "
+        "_open_file_like _open_zipfile_reader _open_zipfile_writer _opener _package_registry _serialization_tls"
     ),
 )
