@@ -93,7 +93,7 @@ def test_facts_name_parameters():
         assert isinstance(messages, str) or len(messages) == len(record.outputs), record
 
 
-# Kernels for which `call.write_out` writes the result of a function that has a parameter `out`.
+# Kernels for which `out_variants.write_out` writes the result of a function that has a parameter `out`.
 OUT_OF_KERNELS = {"_arange", "_empty", "_full", "_random_uniform"}
 
 

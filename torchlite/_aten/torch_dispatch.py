@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .._dispatch import call
-from .._dispatch.autograd_graph import OutputEdge
+from .._dispatch import call, out_variants
+from .._dispatch.autograd_graph import OutputEdge, alias_meta
 from .._dispatch.backend_registry import table_of
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import HAS_WRAPPERS, MODE, REQUIRES_GRAD_DETACHED, recording
@@ -28,6 +28,7 @@ from .._dispatch.interceptors import (
 )
 from .._dispatch.meta_backend import MetaArray
 from .._dispatch.op_record import ABSENT, MAYBE_VIEW, NONDIFF, VIEW, Op
+from .._dispatch.shapes import broadcast_shapes
 from .._library.library_op import LibraryOp
 from .._types.devices import device, get_default_device
 from .._types.dtypes import get_default_dtype
@@ -82,7 +83,7 @@ def _matmul_via_mm(F: Any, input: Any, other: Any) -> Any:
         return _present_as_unsafe_view(out, [*input.shape[:-1], *([] if b == 1 else [other.shape[-1]])])
     if a == 1:
         return F.squeeze(F.matmul(F.unsqueeze(input, 0), other), -2)
-    lead = call.broadcast_shapes(tuple(input.shape[:-2]), tuple(other.shape[:-2]))
+    lead = broadcast_shapes(tuple(input.shape[:-2]), tuple(other.shape[:-2]))
     n, k, m = input.shape[-2], input.shape[-1], other.shape[-1]
     count = math.prod(lead)
     left = input.expand(*lead, n, k).reshape(count, n, k)
@@ -423,7 +424,7 @@ class DispatchMode(Interceptor):
             return self._handle_factory_op(op, args, kwargs)
         out = kwargs.pop("out", None) if op.has_out else None
         if out is not None:
-            return call.write_out(op, self.intercept(op, function, args, kwargs), out, (*args,))
+            return out_variants.write_out(op, self.intercept(op, function, args, kwargs), out, (*args,))
         values = call.bind(op, args, dict(kwargs))
         if call.find_torch_function_override(values) is not None:
             with self._reenter():
@@ -554,7 +555,7 @@ def _shallow_copy(tensor: Any) -> Any:
 def copy_for_node(out: Any, where: Any) -> PackedTensor:
     """Return the copy of a subclass output that its node saves, to avoid a reference cycle."""
     shallow = _shallow_copy(out)
-    shallow._tl_meta = call.alias_meta(out)
+    shallow._tl_meta = alias_meta(out)
     return PackedTensor(shallow, _shallow_copy, where)
 
 

@@ -12,7 +12,7 @@ import warnings
 
 import numpy as np
 
-from .._dispatch import GLOBALS, call, table_of
+from .._dispatch import GLOBALS, autograd_graph, call, in_place_calls, table_of
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.kernel_recorder import call_recorded
 from .._dispatch.memory_overlap import check_no_internal_overlap
@@ -334,16 +334,16 @@ def fill_random(record, tensor, kernel: str, *parameters, generator=None):
 def check_in_place_random(tensor) -> None:
     """RuntimeError for a tensor that may not be drawn into: before anything is drawn."""
     if call.GLOBALS["WRITE_CHECKS"]:
-        call.check_before_write(tensor)
+        autograd_graph.check_before_write(tensor)
     if call.MODE.grad and tensor.requires_grad:
-        call.check_in_place_autograd(tensor)
+        autograd_graph.check_in_place_autograd(tensor)
 
 
 def write_random_values(record, tensor, values):
     """Write random numbers of an in-place method to its tensor; the earlier history gets a zero gradient."""
     if call.MODE.grad and tensor.requires_grad:
         values = CALLBACKS.F._random_fill(tensor, values, record.name)
-    return call.write_result_in_place(record, tensor, values, tensor)
+    return in_place_calls.write_result_in_place(record, tensor, values, tensor)
 
 
 def manual_seed(seed) -> Generator:

@@ -602,3 +602,41 @@ def raise_freed_error(node: Node) -> NoReturn:
         "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
         "you need to access saved tensors after calling backward."
     )
+
+
+# Called with the target before a write, while WRITE_CHECKS is up.
+PRE_WRITE_HOOKS: list[Any] = []
+
+
+def run_pre_write_hooks(target) -> None:
+    """Run all callbacks that precede a write to a tensor's memory, or the hand-out of a writable reference to it."""
+    for look in PRE_WRITE_HOOKS:
+        look(target)
+
+
+def check_before_write(target) -> bool:
+    """Before a write, check whether the target has a history, possibly a stale one of a view. RuntimeError for an
+    inference tensor outside inference mode.
+    """
+    if not MODE.inference and refuses_writes(target):
+        raise_inference_write_error()
+    if MODE.grad:
+        regenerate_stale_views((target,))
+    run_pre_write_hooks(target)
+    return target._tl_node is not None and MODE.grad
+
+
+def check_in_place_autograd(target) -> None:
+    """Raise PyTorch's errors for in-place ops on leaves, and torchlite's for writes that `rebase_history` does not
+    support, before anything is written.
+    """
+    kind = why_view_is_not_writable(target)
+    if kind is not None:
+        from .shape_and_value_checks import raise_view_write_error
+
+        raise_view_write_error(kind, target, "is being")
+    base = base_of(target)
+    if base is not None and (base._tl_node is LEAF or base._tl_node is None and target._tl_node is LEAF):
+        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+    if target._tl_node is LEAF:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._settings import fork_locks
 from .._types.dtypes import int64
-from . import call, error_translation
+from . import autograd_graph, call, error_translation, in_place_calls
 from .autograd_graph import (
     AutogradMeta,
     Node,
@@ -232,7 +232,7 @@ def in_place_method(op: Op):
                     return done
             if self is ABSENT:
                 self = _named_target(op, kwargs)
-            return call.run_in_place(op, (self, *args), kwargs)
+            return in_place_calls.run_in_place(op, (self, *args), kwargs)
         except Exception:
             error_translation.filter_traceback()
             raise
@@ -370,7 +370,7 @@ GLOBALS.update(
     homogeneous_arrays=call.arrays_of_one_dtype,
     finish_unrecorded=call.finish_unrecorded,
     mark_unrecorded_view=mark_unrecorded_view,
-    check_before_write=call.check_before_write,
+    check_before_write=autograd_graph.check_before_write,
     view_meta=view_meta,
     translate_error=error_translation.translate_error,
     gradient_edge=gradient_edge,

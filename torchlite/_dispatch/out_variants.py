@@ -9,10 +9,11 @@ import warnings
 import numpy as np
 
 from .._types.dtypes import bool_, can_cast, dtype
-from .autograd_graph import bump_version, write_raw
+from .autograd_graph import bump_version, check_before_write, write_raw
 from .callbacks import CALLBACKS
 from .dispatch_state import GLOBALS, MODE
 from .error_translation import ARGUMENT_ERRORS
+from .interceptors import has_sparse
 from .memory_overlap import check_out
 from .numpy_errors import run_quietly
 from .op_record import DEFAULT, INT_TO_FLOAT, POINTWISE, REGISTRY, Op
@@ -72,10 +73,10 @@ def check_operand_dtypes(op: Op, values) -> None:
         check_target_dtype(op, result_dtype(operands), values[0].dtype)
 
 
-def try_out_kernel(op: Op, values, out, guarded) -> bool:
+def try_out_kernel(op: Op, values, out) -> bool:
     """True if a kernel wrote the result of an elementwise op directly to `out`. That requires large plain tensors, a
     kernel that supports it (`takes_out`), and operands of the result's dtype and shape. Other results are computed
-    and then copied. `guarded(out)` is called while write checks are active.
+    and then copied.
     """
     plain = GLOBALS["Tensor"], GLOBALS["Parameter"]
     if out.__class__ not in plain or getattr(out._tl_array, "size", 0) < GLOBALS["LARGE"]:
@@ -111,7 +112,7 @@ def try_out_kernel(op: Op, values, out, guarded) -> bool:
     if op.check is not None:
         op.check(*values)
     check_out(op, out, values)
-    if GLOBALS["WRITE_CHECKS"] and guarded(out):
+    if GLOBALS["WRITE_CHECKS"] and check_before_write(out):
         return False
     try:
         run_quietly(kernel, *given, out=raw)
@@ -121,7 +122,18 @@ def try_out_kernel(op: Op, values, out, guarded) -> bool:
     return True
 
 
-def write_outputs(op: Op, result, out, values):
+def write_out(op: Op, result, out, values=()):
+    """out=: results written into given tensors; `values` are the op's arguments."""
+    if GLOBALS["SPARSE"] and has_sparse((result, out)):
+        return CALLBACKS.sparse("write_out")(result, out)
+    if GLOBALS["WRITE_CHECKS"]:
+        for tensor in out if out.__class__ in (tuple, list) else (out,):
+            if isinstance(tensor, GLOBALS["Tensor"]):
+                check_before_write(tensor)
+    return _write_outputs(op, result, out, values)
+
+
+def _write_outputs(op: Op, result, out, values):
     """out=: results written into given tensors, resized when empty or of another shape. `values` are the op's
     arguments.
     """

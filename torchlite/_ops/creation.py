@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from .._dispatch import NONDIFF, REGISTRY, call, composite, op
+from .._dispatch import NONDIFF, REGISTRY, call, composite, op, out_variants
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.memory_layout import (
     apply_rule_to_ufuncs,
@@ -144,7 +144,7 @@ def _create_by_kernel(kernel: str, size, *args, strides=None, device=None, requi
         if out is None:
             return call.create_tensor(kernel, size, *args, device=device, requires_grad=requires_grad)
         made = call.create_tensor(kernel, size, *args, device=_resolve_device(device, out), requires_grad=requires_grad)
-        return call.write_out(REGISTRY[kernel], made, out)
+        return out_variants.write_out(REGISTRY[kernel], made, out)
     order = sorted(range(len(size)), key=lambda d: (-strides[d], size[d] != 1, d))
     made = call.create_tensor(kernel, tuple(size[d] for d in order), *args, device=device)
     table = made._tl_kernels
@@ -163,7 +163,7 @@ def _write_into_out(record, made, out):
     """Write values to `out`, reshaped if it has as many elements; otherwise `out` is resized."""
     if hasattr(out, "_tl_array") and out.numel() == made.numel():
         made = made.reshape(out.shape)
-    return call.write_out(record, made, out)
+    return out_variants.write_out(record, made, out)
 
 
 # --- constants ------------------------------------------------------------------------------------

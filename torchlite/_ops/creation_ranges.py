@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 
-from .._dispatch import REGISTRY, Out, Overlap, call, composite
+from .._dispatch import REGISTRY, Out, Overlap, call, composite, out_variants
 from .._dispatch.kernel_recorder import record_constant
 from .._dispatch.public_functions import torch
 from .._dispatch.shape_and_value_checks import check_new_size, set_requires_grad
@@ -286,7 +286,7 @@ def eye(F, n, m, out, dtype, device, requires_grad):
     made = call.create_tensor(
         "_identity_matrix", n, m, dtype, device=_resolve_device(device, out), requires_grad=requires_grad
     )
-    return made if out is None else call.write_out(REGISTRY["eye"], made, out)
+    return made if out is None else out_variants.write_out(REGISTRY["eye"], made, out)
 
 
 def _declare_indices(name: str, doc: str) -> None:

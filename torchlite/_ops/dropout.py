@@ -9,7 +9,7 @@ import math
 import warnings
 
 from .._device.generators import dims_by_stride, engine_for_table
-from .._dispatch import RANDOM, REGISTRY, call, composite, memory_layout, op
+from .._dispatch import RANDOM, REGISTRY, autograd_graph, call, composite, in_place_calls, memory_layout, op
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.interceptors import is_inside_vmap, stack
 from .._dispatch.numpy_errors import run_quietly
@@ -107,10 +107,10 @@ def _write_result_in_place(record, input, result, inplace):
     if not inplace or result is input:
         return result
     if call.MODE.grad:
-        call.check_in_place_autograd(input)
+        autograd_graph.check_in_place_autograd(input)
     if call.GLOBALS["INTERCEPTORS"]:  # what looks on sees the write
-        return call.run_in_place(REGISTRY["_copy"], (input, result), {})
-    return call.write_result_in_place(record, input, result, input)
+        return in_place_calls.run_in_place(REGISTRY["_copy"], (input, result), {})
+    return in_place_calls.write_result_in_place(record, input, result, input)
 
 
 _WORDS = {

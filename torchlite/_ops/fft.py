@@ -4,7 +4,7 @@ everything else over them.
 
 import math
 
-from .._dispatch import REGISTRY, Out, call, composite, memory_layout, op
+from .._dispatch import REGISTRY, Out, call, composite, memory_layout, op, out_variants
 from .._dispatch.shape_and_value_checks import set_requires_grad
 from .._dispatch.shapes import wrap_dim
 from .._types.dtypes import complex64, complex128, float32, float64, get_default_dtype
@@ -674,7 +674,7 @@ def _fft_frequencies(first, count, n, d, out, dtype, device, requires_grad):
     if out is not None:
         if out.numel() == count:
             result = result.reshape(out.shape)
-        return call.write_out(REGISTRY["_arange"], result, out)
+        return out_variants.write_out(REGISTRY["_arange"], result, out)
     return set_requires_grad(result, requires_grad)
 
 

@@ -12,8 +12,7 @@ from typing import Any
 
 from torchlite._device.streams import CAPTURES
 from torchlite._dispatch import NONDIFF, op
-from torchlite._dispatch.autograd_graph import AutogradMeta
-from torchlite._dispatch.call import check_before_write
+from torchlite._dispatch.autograd_graph import AutogradMeta, check_before_write
 from torchlite._dispatch.dispatch_state import GLOBALS, recording
 from torchlite._dispatch.numpy_errors import run_quietly
 from torchlite._dispatch.public_functions import torch

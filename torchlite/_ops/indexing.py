@@ -6,7 +6,19 @@ import warnings
 
 import numpy as np
 
-from .._dispatch import KEEPS_DTYPE, LEAF, MODE, REGISTRY, VIEW, Overlap, call, function_for, memory_layout, op
+from .._dispatch import (
+    KEEPS_DTYPE,
+    LEAF,
+    MODE,
+    REGISTRY,
+    VIEW,
+    Overlap,
+    call,
+    function_for,
+    in_place_calls,
+    memory_layout,
+    op,
+)
 from .._dispatch.autograd_graph import bump_version
 from .._dispatch.backend import owner_of
 from .._dispatch.callbacks import CALLBACKS
@@ -165,7 +177,7 @@ def setitem(tensor: Tensor, index, value) -> None:
         else:
             target, places = _getitem_view(tensor, basic) if basic else tensor, advanced
         if not _write_by_kernel_only(target, places, value):
-            call.run_in_place(set_index, (target, places, value), {})
+            in_place_calls.run_in_place(set_index, (target, places, value), {})
     except Exception:
         filter_traceback()
         raise

@@ -2,10 +2,15 @@
 
 import math
 
-from .._dispatch import INPLACE, MODE, VIEW, Out, Overlap, call, composite, memory_layout, op
-from .._dispatch.autograd_graph import base_of, bump_version
+from .._dispatch import INPLACE, MODE, VIEW, Out, Overlap, call, composite, in_place_calls, memory_layout, op
+from .._dispatch.autograd_graph import (
+    base_of,
+    bump_version,
+    check_before_write,
+    check_in_place_autograd,
+    invalidate_views,
+)
 from .._dispatch.backend import owner_of
-from .._dispatch.call import check_in_place_autograd
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.error_translation import ARGUMENT_ERRORS
 from .._dispatch.memory_overlap import (
@@ -66,7 +71,7 @@ def _fill_by_kernel(input, value):
     if isinstance(value, (int, float, complex)):
         value = cast_scalar(value, input.dtype, infinite=math.prod(input._tl_array.shape) == 1)
     if call.GLOBALS["WRITE_CHECKS"]:
-        call.check_before_write(input)
+        check_before_write(input)
     fill = getattr(input._tl_kernels, "_fill_", None)  # a backend need not have it
     if (
         fill is None
@@ -74,7 +79,7 @@ def _fill_by_kernel(input, value):
         or (MODE.grad and (input._tl_node is not None or has_leaf_base(input)))
         or not isinstance(value, (int, float))
     ):
-        return call.run_in_place(_fill, (input, value), {})
+        return in_place_calls.run_in_place(_fill, (input, value), {})
     run_quietly(fill, input._tl_array, value)
     bump_version(input)
     return input
@@ -100,9 +105,9 @@ def copy_(F, input, src, non_blocking):
         tensor([1., 2.])
     """
     if not hasattr(src, "_tl_array"):
-        return call.run_in_place(_fill, (input, src), {})
+        return in_place_calls.run_in_place(_fill, (input, src), {})
     if call.GLOBALS["WRITE_CHECKS"]:
-        call.check_before_write(input)
+        check_before_write(input)
         call.regenerate_stale_views((src,))
     copy = getattr(input._tl_kernels, "_copy_", None)
     if (
@@ -119,10 +124,12 @@ def copy_(F, input, src, non_blocking):
         try:
             call.GLOBALS["quiet_run"](copy, input._tl_array, src._tl_array)
         except ARGUMENT_ERRORS:  # the op itself raises PyTorch's error
-            return call.run_in_place(_copy, (input, src), {})
+            return in_place_calls.run_in_place(_copy, (input, src), {})
         bump_version(input)
         return input
-    return call.run_in_place(_copy, (input, src if src._tl_kernels is input._tl_kernels else src.to(input.device)), {})
+    return in_place_calls.run_in_place(
+        _copy, (input, src if src._tl_kernels is input._tl_kernels else src.to(input.device)), {}
+    )
 
 
 @composite(
@@ -202,7 +209,7 @@ def fill_diagonal_(F, input, fill_value, wrap):
         raise RuntimeError("all dimensions of input must be of equal length")
     if hasattr(fill_value, "_tl_array"):
         fill_value = fill_value.item()
-    return call.run_in_place(_fill_diagonal, (input, fill_value, wrap), {})
+    return in_place_calls.run_in_place(_fill_diagonal, (input, fill_value, wrap), {})
 
 
 @composite("resize_(Tensor input, *size, memory_format=None)", where="Tensor")
@@ -375,16 +382,16 @@ def _squeeze_in_place_graph(call):
 def _make_in_place_view(name, schema, doc, where="Tensor"):
     def set_view_geometry(F, input, *args):
         if call.GLOBALS["WRITE_CHECKS"]:
-            call.check_before_write(input)
+            check_before_write(input)
         if MODE.grad and input._tl_node is not None:
-            call.check_in_place_autograd(input)
-        out = getattr(F, name)(call._shallow_copy(input), *args)
+            check_in_place_autograd(input)
+        out = getattr(F, name)(in_place_calls._shallow_copy(input), *args)
         input._tl_memory = out._tl_memory
         bump_version(input)
         if MODE.grad:  # without recording a leaf stays a leaf
             input._tl_node = out._tl_node
             if input._tl_node is not None:
-                call.invalidate_views(input)
+                invalidate_views(input)
         return input
 
     set_view_geometry.__doc__ = doc

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from .._device.generators import engine_for_table, new_random_tensor
-from .._dispatch import NONDIFF, RANDOM, REGISTRY, Out, call, composite, memory_layout, op
+from .._dispatch import NONDIFF, RANDOM, REGISTRY, Out, call, composite, memory_layout, op, out_variants
 from .._dispatch.interceptors import is_inside_vmap
 from .._dispatch.node_names import default_node_name, saved_argument
 from .._dispatch.public_functions import torch
 from .._dispatch.shape_and_value_checks import all_true, any_true, set_requires_grad
+from .._dispatch.shapes import broadcast_shapes
 from .._types.dtypes import as_argument, bool_, float32, float64, get_default_dtype, int64
 from ._gradient_helpers import make_missing_derivative_formula
 from .creation import _check_size, _resolve_device
@@ -288,7 +289,7 @@ _LIKE = (
 
 def _create_or_write_out(out, result):
     """The result of a creation function, or `out` holding it."""
-    return result if out is None else call.write_out(REGISTRY["_random_uniform"], result, out)
+    return result if out is None else out_variants.write_out(REGISTRY["_random_uniform"], result, out)
 
 
 def _resolve_draw_dtype(name: str, dtype, out, default):
@@ -634,7 +635,7 @@ def normal(F, mean, std, size, generator, out, dtype, device, requires_grad):
         raise TypeError("normal() received an invalid combination of arguments: the options need a size")
     kind = tensors[0].dtype
     with_std = isinstance(std, call.Tensor)
-    shape = tensors[0].shape if len(tensors) == 1 else call.broadcast_shapes(mean.shape, std.shape)
+    shape = tensors[0].shape if len(tensors) == 1 else broadcast_shapes(mean.shape, std.shape)
     noise = _draw_normals(tuple(shape), kind, tensors[0].device, 0, 1 if with_std else std, generator)
     result = F.add_alpha(
         F.mul(noise, std.detach()) if with_std else noise, mean.detach() if isinstance(mean, call.Tensor) else mean

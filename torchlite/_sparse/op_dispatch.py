@@ -10,7 +10,7 @@ from typing import Any
 
 import torchlite as torch
 
-from .._dispatch import REGISTRY, call
+from .._dispatch import REGISTRY, autograd_graph, call, in_place_calls
 from .._dispatch.autograd_graph import bump_version, gradient_edge
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.dispatch_state import LEAF, MODE, recording
@@ -259,7 +259,7 @@ def fill_(input, value):
 def _write_into(target, result):
     """Copy the elements and the history of another tensor into a tensor."""
     if target._tl_node is LEAF and MODE.grad:
-        call.check_in_place_autograd(target)
+        autograd_graph.check_in_place_autograd(target)
     target._tl_array, target._tl_kernels = result._tl_array, result._tl_kernels
     if MODE.grad and (result._tl_node is not None or target._tl_node is not LEAF):
         target._tl_node = result._tl_node
@@ -269,7 +269,7 @@ def _write_into(target, result):
 
 def _check_leaf(target) -> None:
     if MODE.grad and target._tl_node is LEAF:
-        call.check_in_place_autograd(target)
+        autograd_graph.check_in_place_autograd(target)
 
 
 @register_rule("zero_")
@@ -376,17 +376,17 @@ def _run_on_dense_target(op, target, rest):
     other: Any = rest[0] if rest else None
     wants = MODE.grad and (target._tl_node is not None or any(getattr(v, "_tl_node", None) is not None for v in rest))
     if wants:
-        call.check_in_place_autograd(target)
+        autograd_graph.check_in_place_autograd(target)
     elif op.name in ("add", "sub", "add_alpha", "sub_alpha") and is_sparse(other) and other.dtype is target.dtype:
         if target.shape == other.shape and target.is_contiguous() and target.dtype is not torch.bool:
             scale = (-1 if "sub" in op.name else 1) * (rest[1] if len(rest) > 1 else 1)
             return _scatter_add(target, to_coo(other)._tl_array, scale)
-    before = call._shallow_copy(target) if wants else target
+    before = in_place_calls._shallow_copy(target) if wants else target
     with recording(wants):
         result = call.execute(op, [before, *rest])
     if is_sparse(result):
         result = to_dense(result)
-    return call.write_result_in_place(op, target, result, before)
+    return in_place_calls.write_result_in_place(op, target, result, before)
 
 
 def _scatter_add(target, data, scale):

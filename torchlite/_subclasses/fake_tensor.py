@@ -12,7 +12,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._aten.inner_history import InnerHistory
-from torchlite._dispatch import call, function_for
+from torchlite._dispatch import function_for, in_place_calls
 from torchlite._dispatch.interceptors import put_back, show_only
 from torchlite._dispatch.op_record import Op
 from torchlite._types.devices import get_default_device
@@ -484,7 +484,7 @@ def _call_op(op: Op, values: list[Any], writes: bool) -> Any:
             kwargs[p.name] = value
         else:
             args.append(value)
-    return call.run_in_place(op, tuple(args), kwargs) if writes else function_for(op)(*args, **kwargs)
+    return in_place_calls.run_in_place(op, tuple(args), kwargs) if writes else function_for(op)(*args, **kwargs)
 
 
 def is_fake(x: Any) -> bool:

@@ -6,7 +6,7 @@ import itertools
 import weakref
 from typing import Any
 
-from .._dispatch import call
+from .._dispatch import autograd_graph
 from .._dispatch.backend import owner_of
 from .._dispatch.copy_on_write import shared_buffer_of
 from .storage import move_storage, storage_of
@@ -51,4 +51,4 @@ def _set_storage_id(owner: Any, number: int) -> int:
     return kept
 
 
-call.PRE_WRITE_HOOKS.append(materialize)
+autograd_graph.PRE_WRITE_HOOKS.append(materialize)

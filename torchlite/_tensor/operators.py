@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._dispatch import REGISTRY, call, function_for
+from .._dispatch import REGISTRY, call, function_for, in_place_calls
 from .._dispatch.error_translation import filter_traceback
 from .._dispatch.op_functions import binary_operator_for, in_place_fast_path
 from .._types.dtypes import FLOAT
@@ -58,7 +58,7 @@ def _make_in_place_operator(record):
                 other, (call.Tensor, int, float, complex, np.ndarray, np.generic)
             ):
                 return NotImplemented
-            return call.run_in_place(record, (self, other), {})
+            return in_place_calls.run_in_place(record, (self, other), {})
         except Exception:
             filter_traceback()
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 
-from .._dispatch import call
+from .._dispatch import autograd_graph, call
 from .._dispatch.autograd_graph import root_meta_of
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.memory_layout import dim_order_of, is_channels_last, is_contiguous, strides_of
@@ -168,7 +168,7 @@ class PropertyMethods(TensorSlots):
     def data_ptr(self) -> int:
         """The address of the first element; 0 without elements."""
         if call.GLOBALS["WRITE_CHECKS"]:
-            call.run_pre_write_hooks(self)
+            autograd_graph.run_pre_write_hooks(self)
         return self._tl_address()
 
     def const_data_ptr(self) -> int:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .._dispatch import call
+from .._dispatch import autograd_graph, call
 from .._dispatch.autograd_graph import AutogradMeta, root_meta_of
 from .._dispatch.callbacks import CALLBACKS
 from .._dispatch.error_translation import filter_traceback
@@ -99,7 +99,7 @@ class PythonProtocols(AutogradMethods):
     def _host_array(self, force: bool = False) -> np.ndarray:
         """The array of `numpy`, in ml_dtypes' dtypes where NumPy lacks one."""
         if call.GLOBALS["WRITE_CHECKS"]:
-            call.run_pre_write_hooks(self)
+            autograd_graph.run_pre_write_hooks(self)
         data, meta = self._tl_array, self._tl_meta
         if data.__class__ is np.ndarray and self._tl_node is None:  # the usual tensors first
             if meta is None:
@@ -175,7 +175,7 @@ class PythonProtocols(AutogradMethods):
         from .interop import to_dlpack
 
         if call.GLOBALS["WRITE_CHECKS"]:
-            call.run_pre_write_hooks(self)
+            autograd_graph.run_pre_write_hooks(self)
         return to_dlpack(self, stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self):

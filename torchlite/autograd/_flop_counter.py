@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._dispatch import call
+from .._dispatch.shapes import broadcast_shapes
 
 
 def matmul_flops(a: Any, b: Any) -> int:
@@ -16,7 +16,7 @@ def matmul_flops(a: Any, b: Any) -> int:
     columns = b[-1] if len(b) > 1 else 1
     lead = 1
     if len(a) > 2 or len(b) > 2:
-        lead = math.prod(call.broadcast_shapes(a[:-2], b[:-2]))
+        lead = math.prod(broadcast_shapes(a[:-2], b[:-2]))
     return lead * rows * columns * 2 * inner
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from .._dispatch import MODE, REGISTRY, F, call, function_for
+from .._dispatch import MODE, REGISTRY, F, call, function_for, in_place_calls
 from .._dispatch.autograd_graph import autograd_meta_of, base_of, gradient_edge, make_node
 from .._dispatch.backend import owner_of
 from .._dispatch.dispatch_state import LEAF, recording
@@ -177,7 +177,7 @@ class ForwardLevel(Interceptor):
             if written.shape != target.shape:
                 check_output_shape(target, broadcast_shapes(tuple(written.shape), tuple(target.shape)))
             with ReenabledInterceptor(self):
-                return call.run_in_place(REGISTRY["_copy"], (target, written), {})
+                return in_place_calls.run_in_place(REGISTRY["_copy"], (target, written), {})
         tangent = tangent_of(written, self) if written.dtype.category >= 2 else None
         result = function(*args, **kwargs)
         if tangent is None:
@@ -378,13 +378,13 @@ def _innermost_tensor(tensor: Any) -> Any:
 def _copy_tangent(level: ForwardLevel, target: Any, source: Any, non_blocking: bool) -> Tensor:
     with ReenabledInterceptor(level):
         if not isinstance(source, Tensor):
-            return call.run_in_place(REGISTRY["_fill"], (target, source), {})
-        return call.run_in_place(REGISTRY["_copy"], (target, source.to(target.device)), {})
+            return in_place_calls.run_in_place(REGISTRY["_fill"], (target, source), {})
+        return in_place_calls.run_in_place(REGISTRY["_copy"], (target, source.to(target.device)), {})
 
 
 def _zero_tangent(level: ForwardLevel, target: Any, value: Any = 0) -> Tensor:
     with ReenabledInterceptor(level):
-        return call.run_in_place(REGISTRY["_fill"], (target, value), {})
+        return in_place_calls.run_in_place(REGISTRY["_fill"], (target, value), {})
 
 
 _WRITES: dict[str, Any] = {"copy_": _copy_tangent, "fill_": _zero_tangent, "zero_": _zero_tangent}

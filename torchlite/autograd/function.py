@@ -16,14 +16,15 @@ from .._dispatch.autograd_graph import (
     autograd_meta_of,
     base_of,
     bump_version,
+    check_in_place_autograd,
     gradient_edge,
     raise_freed_error,
     version_of,
     view_meta,
 )
-from .._dispatch.call import check_in_place_autograd, rebase_history
 from .._dispatch.dispatch_state import GLOBALS, LEAF, MODE, REQUIRES_GRAD_DETACHED, SEQUENCE, recording
 from .._dispatch.hooks import pack_saved_tensor
+from .._dispatch.in_place_calls import rebase_history
 from .._dispatch.interceptors import vmap_custom_function
 from .._tensor import Tensor
 from ._function_context import FunctionCtx

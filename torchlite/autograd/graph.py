@@ -13,6 +13,7 @@ from torchlite._settings.module_dir import make_module_dir
 
 from .._device.streams import accelerator_for
 from .._dispatch.autograd_graph import (
+    PRE_WRITE_HOOKS,
     AccumulateGrad,
     accumulator_of,
     bump_version,
@@ -22,7 +23,6 @@ from .._dispatch.autograd_graph import (
     to_python_node,
 )
 from .._dispatch.autograd_graph import Node as _Node
-from .._dispatch.call import PRE_WRITE_HOOKS
 from .._dispatch.dispatch_state import change_counters
 from .._dispatch.hooks import saved_tensor_hooks
 from .._dispatch.interceptors import count_active

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torchlite as torch
-from torchlite._dispatch import call, function_for, table_of
+from torchlite._dispatch import call, function_for, in_place_calls, table_of
 from torchlite._dispatch.callbacks import CALLBACKS
 from torchlite._dispatch.dispatch_state import recording
 from torchlite._dispatch.op_record import RANDOM, VIEW, Op
@@ -294,7 +294,7 @@ def _run_in_place(found: OpCall) -> Any:
 
 
 def _call_in_place(op: Op, values: Sequence[Any]) -> Any:
-    return call.run_in_place(op, *_to_args_kwargs(op, values))
+    return in_place_calls.run_in_place(op, *_to_args_kwargs(op, values))
 
 
 def _run_in_place_replicated(found: OpCall, run: Callable[[Sequence[Any]], Any]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..._dispatch import REGISTRY, F, call, function_for
+from ..._dispatch import REGISTRY, F, function_for, in_place_calls
 from ..._dispatch.interceptors import ReenabledInterceptor
 from ..._dispatch.out_variants import check_output_shape
 from ..._dispatch.shapes import broadcast_shapes
@@ -23,14 +23,14 @@ def _copy_into_batch(level, target, source) -> None:
     part = batch_dim_first(target)
     if source.shape != target.shape:
         check_output_shape(target, broadcast_shapes(tuple(source.shape), tuple(target.shape)))
-    call.run_in_place(REGISTRY["_copy"], (part, align_value(level, source, part)), {})
+    in_place_calls.run_in_place(REGISTRY["_copy"], (part, align_value(level, source, part)), {})
 
 
 def _fill_batch(level, target, value) -> None:
     if isinstance(value, Tensor):
         _copy_into_batch(level, target, value)
     else:
-        call.run_in_place(REGISTRY["_fill"], (batch_dim_first(target), value), {})
+        in_place_calls.run_in_place(REGISTRY["_fill"], (batch_dim_first(target), value), {})
 
 
 WRITES["_copy"], WRITES["_fill"] = _copy_into_batch, _fill_batch
@@ -40,13 +40,15 @@ WRITES["_copy"], WRITES["_fill"] = _copy_into_batch, _fill_batch
 def _copy(level, op, values):
     target, source = values[:2]
     with ReenabledInterceptor(level):
-        return call.run_in_place(REGISTRY["_copy" if isinstance(source, Tensor) else "_fill"], (target, source), {})
+        return in_place_calls.run_in_place(
+            REGISTRY["_copy" if isinstance(source, Tensor) else "_fill"], (target, source), {}
+        )
 
 
 @rule("fill_", "zero_", kind="writing")
 def _fill(level, op, values):
     with ReenabledInterceptor(level):
-        return call.run_in_place(REGISTRY["_fill"], (values[0], values[1] if op.name == "fill_" else 0), {})
+        return in_place_calls.run_in_place(REGISTRY["_fill"], (values[0], values[1] if op.name == "fill_" else 0), {})
 
 
 @rule("transpose_", "swapaxes_", "swapdims_", "squeeze_", "unsqueeze_", "t_", "as_strided_", kind="writing")

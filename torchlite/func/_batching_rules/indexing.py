@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._dispatch import F, call
+from ..._dispatch import F, in_place_calls
 from ..._dispatch.interceptors import ReenabledInterceptor
 from ..._dispatch.shape_and_value_checks import min_and_max
 from ..._dispatch.shapes import broadcast_shapes
@@ -174,9 +174,9 @@ def write_item(level, target, index, value) -> None:
     view = batch_dim_first(target)
     if _is_basic(index):
         part = F._slice_index(view, (slice(None), *index))
-        call.run_in_place(_record_index("_copy"), (part, align_value(level, value, part)), {}) if isinstance(
+        in_place_calls.run_in_place(_record_index("_copy"), (part, align_value(level, value, part)), {}) if isinstance(
             value, Tensor
-        ) else call.run_in_place(_record_index("_fill"), (part, value), {})
+        ) else in_place_calls.run_in_place(_record_index("_fill"), (part, value), {})
         return
     if len(index) and any(is_mask(i) and is_batched_at(i, level) for i in index if not isinstance(i, slice)):
         _write_mask(level, target, index, value)
@@ -187,7 +187,7 @@ def write_item(level, target, index, value) -> None:
         shape = F._index(part.detach(), places.arrays)
         value = places.unplaced(align_value(level, value, places.placed(shape)))
         value = F.expand(value, shape.shape) if value.shape != shape.shape else value
-    call.run_in_place(_record_index("_setitem"), (part, places.arrays, value), {})
+    in_place_calls.run_in_place(_record_index("_setitem"), (part, places.arrays, value), {})
 
 
 def _write_mask(level, target, index, value) -> None:

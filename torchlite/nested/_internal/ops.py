@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torchlite as torch
-from torchlite._dispatch import call, function_for
+from torchlite._dispatch import function_for, in_place_calls
 from torchlite._dispatch.op_record import Op
 
 from .nested_tensor import NestedTensor
@@ -124,7 +124,7 @@ def call_op(op: Op, values: Sequence[Any], writes: bool = False) -> Any:
             kwargs[p.name] = value
         else:
             args.append(value)
-    return call.run_in_place(op, tuple(args), kwargs) if writes else function_for(op)(*args, **kwargs)
+    return in_place_calls.run_in_place(op, tuple(args), kwargs) if writes else function_for(op)(*args, **kwargs)
 
 
 # -- elementwise ----------------------------------------------------------------------------------
