@@ -12,8 +12,9 @@ from torchlite._dispatch.hooks import PackedTensor
 from torchlite._dispatch.interceptors import show_only_within
 from torchlite._dispatch.numpy_errors import run_quietly
 from torchlite._tensor import Tensor
-from torchlite.autograd.engine import BackwardPass, RawMode, TensorMode, raise_modified_error, run_backward
+from torchlite.autograd.engine import BackwardPass, RawMode, TensorMode, run_backward
 from torchlite.autograd.function import BackwardCFunction, Function
+from torchlite.autograd.saved_values import raise_modified_error
 
 from .exc import Unsupported
 from .flatten_args import callable_name, flatten_result

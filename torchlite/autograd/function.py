@@ -180,7 +180,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
 def _unpack_saved(node, item, expected):
     """Unpack a saved tensor for backward, and check that it was not changed."""
-    from .engine import PackedTensor, raise_modified_error, restore_history, saved_raw
+    from .saved_values import PackedTensor, raise_modified_error, restore_history, saved_raw
 
     if item is None:
         return None

@@ -90,7 +90,7 @@ class _SavedInput:
         return tensor, -1 if value.index is None else value.index
 
     def value(self):
-        from .engine import saved_tensor
+        from .saved_values import saved_tensor
 
         expected = self.node._versions[self.index]
         if self.part is not None:
@@ -115,7 +115,7 @@ class _SavedOutput:
         self.node._out = tuple(out)
 
     def open_value(self, value):
-        from .engine import saved_output_tensor
+        from .saved_values import saved_output_tensor
 
         op = self.node._op
         tensor = saved_output_tensor(self.node, self.index)
@@ -123,7 +123,7 @@ class _SavedOutput:
         return tensor, -1 if op.outputs is None and not op.multi_output else self.index
 
     def value(self):
-        from .engine import restore_history, saved_output_raw, saved_output_tensor
+        from .saved_values import restore_history, saved_output_raw, saved_output_tensor
 
         found = self.get()
         if found is None:
