@@ -60,10 +60,11 @@ def user_stack_trace() -> str:
 
 
 def _is_user_file(filename: str) -> bool:
-    """True if a file belongs to the program or implements a torch.nn module."""
+    """True if a file belongs to the program or implements a torch.nn module, other than the base class."""
     if not filename.startswith((_HERE, "<torchlite")):
         return True
-    return f"{os.sep}nn{os.sep}modules{os.sep}" in filename and not filename.endswith("module.py")
+    folder, name = os.path.split(filename)
+    return folder.endswith(f"{os.sep}nn{os.sep}modules") and not name.startswith(("module.", "_module_"))
 
 
 def current_recorder() -> OpRecorder | None:
