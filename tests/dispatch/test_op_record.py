@@ -137,3 +137,10 @@ def test_an_underscore_means_private():
             assert record.name in public or not any(not name.startswith("_") for name in public), record
         else:
             assert public or record.name in PRIMS | PYTHON_METHODS, record
+
+
+def test_a_records_place_is_its_own_declaration():
+    """Not a line of a helper that declares several ops: `show op` and tracebacks name the place."""
+    ours = [record for record in REGISTRY.values() if Path(record.file).parent == DISPATCH.parent / "_ops"]
+    assert len(ours) > 800
+    assert [record.name for record in ours if record.place[0].co_name != "<module>"] == []

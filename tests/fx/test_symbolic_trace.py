@@ -1,6 +1,7 @@
 """Tracing: what becomes of programs, and where they cannot be traced."""
 
 import math
+import os
 import typing
 
 import pytest
@@ -222,6 +223,14 @@ def test_shapes_of_parameters_may_be_numbers():
         Tracer().trace(Decides())
     module = Decides()
     assert targets(GraphModule(module, Tracer(param_shapes_constant=True).trace(module)))
+
+
+def test_stack_traces_show_layers_without_their_base_class():
+    layer = torch.nn.ReLU()
+    layer.register_forward_hook(lambda module, args, out: out + 1)
+    relu, add = (n for n in make_fx(layer)(torch.ones(2)).graph.nodes if n.op == "call_function")
+    assert "F.relu(input)" in relu.meta["stack_trace"]
+    assert "out + 1" in add.meta["stack_trace"] and "nn/modules" not in add.meta["stack_trace"].replace(os.sep, "/")
 
 
 def test_stack_traces_and_asserts():

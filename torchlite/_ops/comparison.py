@@ -1,8 +1,8 @@
 """Elementwise comparisons, extremes, and logic of elements and bits."""
 
-from torchlite._dispatch import ALWAYS_BOOL, POINTWISE, Out, op
+from torchlite._dispatch import ALWAYS_BOOL, DEFAULT, INPLACE, NONDIFF, POINTWISE, Out, op
 
-from .pointwise import TEST, define_binary_op
+TEST = POINTWISE | INPLACE | NONDIFF
 
 
 def make_extreme_vjp(pick: str):
@@ -14,9 +14,9 @@ def make_extreme_vjp(pick: str):
     return {"input": gradient, "other": lambda F, g, input, other: gradient(F, g, other, input)}
 
 
-define_binary_op(
-    "maximum",
-    scalars="none",
+op(
+    "maximum(Tensor input, Tensor other)",
+    promote=DEFAULT,
     vjp=make_extreme_vjp("gt"),
     tags=POINTWISE,
     doc="""The larger of two elements, with broadcasting; NaN where either is NaN.
@@ -31,9 +31,9 @@ define_binary_op(
         `torch.fmax`, which prefers a number to NaN.
     """,
 )
-define_binary_op(
-    "minimum",
-    scalars="none",
+op(
+    "minimum(Tensor input, Tensor other)",
+    promote=DEFAULT,
     vjp=make_extreme_vjp("lt"),
     tags=POINTWISE,
     doc="""The smaller of two elements, with broadcasting; NaN where either is NaN.
@@ -56,9 +56,8 @@ for _name, _alias, _sign, _of_123 in (  # the last: of 1, 2, 3 and 2
     ("gt", "greater", ">", "[False, False,  True]"),
     ("ge", "greater_equal", ">=", "[False,  True,  True]"),
 ):
-    define_binary_op(
-        _name,
-        scalars="second",
+    op(
+        f"{_name}(Tensor input, Tensor|Number other)",
         promote=ALWAYS_BOOL,
         tags=TEST,
         alias=_alias,
@@ -76,9 +75,8 @@ for _name, _what, _of_bits in (
     ("or", "either element is", "[False,  True,  True]"),
     ("xor", "exactly one element is", "[False,  True, False]"),
 ):
-    define_binary_op(
-        f"logical_{_name}",
-        scalars="none",
+    op(
+        f"logical_{_name}(Tensor input, Tensor other)",
         promote=ALWAYS_BOOL,
         tags=TEST,
         out=Out("unchecked"),
@@ -105,8 +103,9 @@ op(
     out=Out("unchecked"),
 )
 for _name, _what, _of_12_and_10 in (("and", "and", 8), ("or", "or", 14), ("xor", "exclusive or", 6)):
-    define_binary_op(
-        f"bitwise_{_name}",
+    op(
+        f"bitwise_{_name}(Tensor|Number input, Tensor|Number other)",
+        promote=DEFAULT,
         tags=TEST,
         doc=f"""The {_what} of every bit of two integers, with broadcasting; of bools, the logical {_what}.
 
@@ -116,8 +115,9 @@ for _name, _what, _of_12_and_10 in (("and", "and", 8), ("or", "or", 14), ("xor",
         """,
     )
 for _name, _by, _shifted in (("left", "2 ** other", "[ 4, -4]"), ("right", "2 ** -other", "[ 0, -1]")):
-    define_binary_op(
-        f"bitwise_{_name}_shift",
+    op(
+        f"bitwise_{_name}_shift(Tensor|Number input, Tensor|Number other)",
+        promote=DEFAULT,
         tags=TEST,
         doc=f"""The arithmetic shift of integers to the {_name}: ``input * {_by}``, rounded down.
 

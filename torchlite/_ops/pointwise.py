@@ -32,13 +32,11 @@ from .node_graphs import number_or_tensor
 
 _SINGLE = np.dtype("float32")
 PW = POINTWISE | INPLACE
-TEST = PW | NONDIFF
 
 
-def define_binary_op(name: str, *, names=("input", "other"), scalars="both", promote=DEFAULT, tags=PW, **more):
-    """Define an op of two operands; `scalars` names those that may be Python numbers: both, the second or none."""
-    kinds = ["Tensor|Number" if scalars == "both" else "Tensor", "Tensor" if scalars == "none" else "Tensor|Number"]
-    return op(f"{name}({kinds[0]} {names[0]}, {kinds[1]} {names[1]})", promote=promote, tags=tags, **more)
+def define_binary_op(name: str, *, names=("input", "other"), promote=DEFAULT, tags=PW, **more):
+    """Define an op of two operands, which may be Python numbers."""
+    return op(f"{name}(Tensor|Number {names[0]}, Tensor|Number {names[1]})", promote=promote, tags=tags, **more)
 
 
 def define_unary_op(name: str, gradient=None, *, promote=INT_TO_FLOAT, tags=PW, alias="", **more):
