@@ -20,6 +20,18 @@ from .autograd_graph import (
     track_stale_views,
     write_raw,
 )
+from .call import (
+    _load_arg_parser,
+    any_requires_grad,
+    bind,
+    cast_scalars,
+    cast_to_common_dtype,
+    check_tensors,
+    execute,
+    find_names_requiring_grad,
+    record_node,
+    to_raw,
+)
 from .callbacks import CALLBACKS
 from .dispatch_state import GLOBALS, LEAF, MODE, recording
 from .error_translation import translate_error
@@ -44,9 +56,9 @@ def run_in_place(op: Op, args: tuple, kwargs: dict):
     if GLOBALS["INTERCEPTORS"] and stack.items:
         return call_interceptor(op, InPlaceCall(run_in_place, op), args, kwargs)
     try:
-        values = call.bind(op, args, dict(kwargs))
+        values = bind(op, args, dict(kwargs))
     except TypeError:
-        values = call.bind(op, *call._load_arg_parser().parse_in_place_args(op, args, kwargs))
+        values = bind(op, *_load_arg_parser().parse_in_place_args(op, args, kwargs))
     target = values[0]
     plain = target.__class__ is call.Tensor or target.__class__ is call.Parameter
     if find_torch_function_override(values) is not None:
@@ -59,7 +71,7 @@ def run_in_place(op: Op, args: tuple, kwargs: dict):
         check_before_write(target)
     if GLOBALS["SPARSE"] and has_sparse(values):
         return CALLBACKS.sparse("run_in_place")(op, values)
-    wants = MODE.grad and (target._tl_node is not None or (call.any_requires_grad(values) and not op.tags & NONDIFF))
+    wants = MODE.grad and (target._tl_node is not None or (any_requires_grad(values) and not op.tags & NONDIFF))
     if wants or target._tl_meta is not None and has_leaf_base(target):
         check_in_place_autograd(target)
     together = check_in_place(op, values)
@@ -69,7 +81,7 @@ def run_in_place(op: Op, args: tuple, kwargs: dict):
         return target
     table, name = target._tl_kernels, op.name + "_"
     direct = getattr(table, name, None)
-    touches = wants and op.saved_variables.reads_or_saves_target(call.find_names_requiring_grad(op, values))
+    touches = wants and op.saved_variables.reads_or_saves_target(find_names_requiring_grad(op, values))
     if direct is not None and not touches and not target._tl_signs:
         found = _run_in_place_kernel(op, values, target, table, direct, wants)
         if found is not None:
@@ -83,7 +95,7 @@ def run_in_place(op: Op, args: tuple, kwargs: dict):
             None if before._tl_node is not LEAF else before._tl_meta,
         )
     with recording(wants):
-        result = call.execute(op, [before, *values[1:]])
+        result = execute(op, [before, *values[1:]])
         if wants and op.tags & NONDIFF and result._tl_node is None:
             result = CALLBACKS.F._random_fill(before, CALLBACKS.F.to(result, target.dtype), op.name)
     return write_result_in_place(op, target, result, before)
@@ -92,7 +104,7 @@ def run_in_place(op: Op, args: tuple, kwargs: dict):
 def _run_in_place_kernel(op, values, target, table, kernel, wants):
     """Run the backend's in-place kernel if no cast is needed; else return None."""
     if op.composite is None or op.vjp is not None:
-        values = call.check_tensors(op, values)
+        values = check_tensors(op, values)
     if (
         op.promote is not None
         and type_promotion.result_dtype(
@@ -113,16 +125,16 @@ def _run_in_place_kernel(op, values, target, table, kernel, wants):
     ):
         return None
     if op.promote is not None:
-        values = [target, *call.cast_to_common_dtype(op, values)[1:]]
+        values = [target, *cast_to_common_dtype(op, values)[1:]]
         if any(isinstance(v, call.Tensor) and v._tl_array.ndim > target._tl_array.ndim for v in values[1:]):
             return None
     if op.scalar_rounding == "never" and target.dtype.itemsize == 2 and table.in_float32 is not None:
         return None
     before = _shallow_copy(target) if wants else None
     if op.numbers:
-        values = call.cast_scalars(op, values)
-    positional = [call.to_raw(r) for r, p in zip(values, op.params, strict=True) if not p.kwonly]
-    keywords = {p.name: call.to_raw(r) for r, p in zip(values, op.params, strict=True) if p.kwonly}
+        values = cast_scalars(op, values)
+    positional = [to_raw(r) for r, p in zip(values, op.params, strict=True) if not p.kwonly]
+    keywords = {p.name: to_raw(r) for r, p in zip(values, op.params, strict=True) if p.kwonly}
     try:
         run_quietly(kernel, *positional, **keywords)
     except Exception as error:  # every error of a kernel becomes PyTorch's
@@ -134,7 +146,7 @@ def _run_in_place_kernel(op, values, target, table, kernel, wants):
     if wants:
         result = _shallow_copy(target)
         result._tl_node = None
-        call.record_node(op, table, [before, *values[1:]], (result,))
+        record_node(op, table, [before, *values[1:]], (result,))
         return rebase_history(target, result)
     bump_version(target)
     return target
@@ -201,7 +213,7 @@ def rebase_history(target, result):
         )
         before = _shallow_copy(base)
         with recording(True):
-            call.record_node(CALLBACKS.copy_slices, target._tl_kernels, [before, part, index], (base,))
+            record_node(CALLBACKS.copy_slices, target._tl_kernels, [before, part, index], (base,))
         move_retain_grad(base, base._tl_node, before._tl_node)
         regenerate_grad_fn(target)
     else:

@@ -511,8 +511,8 @@ def _check_reduce(reduce):
 
 
 def _check_reduced_dtype(input, dim, index, src, reduce, include_self):
-    kind = {"mean": BOOL, "amax": COMPLEX, "amin": COMPLEX}.get(reduce)
-    refuse_kinds(input.dtype, f"scatter_gather_tensor_cpu_reduce_{reduce}", kind)
+    kinds = {"mean": (BOOL,), "amax": (COMPLEX,), "amin": (COMPLEX,)}.get(reduce, ())
+    refuse_kinds(input.dtype, f"scatter_gather_tensor_cpu_reduce_{reduce}", *kinds)
 
 
 op(
