@@ -53,7 +53,7 @@ SUBJECTS = {
     "jit": "loaded_indexing object_lifetimes operator_versions",
     "multiprocessing": "killed_processes",
     "nn": "argument_checks docstrings interpolate_uint8 layers reserved_attributes",
-    "ops": "argument_checks changed_arguments edge_values error_messages half_precision large_numbers limits "
+    "ops": "changed_arguments edge_values error_messages half_precision large_numbers limits "
     "nodes saved_tensors second_derivatives sums",
     "optim": "capturable formulas grad_scaling half_precision optimizers subclasses",
     "sparse": "recorded_answers",
