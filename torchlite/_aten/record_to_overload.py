@@ -230,6 +230,8 @@ def _bind_overload(
     """
     if any(not _is_default(values[place], op.params[place].default) for place in rest):
         return None
+    if given and not given.keys() <= {argument.name for argument, _ in places}:  # an overload that cannot say it
+        return None
     bound = []
     for argument, place in places:
         if place is None:
