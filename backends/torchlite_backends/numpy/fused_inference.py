@@ -53,8 +53,12 @@ class ConvEpilogue:
         self._apply_to_rows(rows, line, rows)
 
     def apply_to_images(self, x, out=None):
-        """Apply to contiguous (images, channels, *positions), in place without `out`."""
+        """Apply to (images, channels, *positions), in place without `out`."""
         out = x if out is None else out
+        if not (x.flags.c_contiguous and out.flags.c_contiguous):  # oneDNN's of channels_last: a reshape would copy
+            line = () if self.scale is None else (self.scale, self.shift)
+            self._apply_to_rows(np.moveaxis(x, 1, -1), line, np.moveaxis(out, 1, -1))
+            return out
         images, channels = x.shape[:2]
         length = math.prod(x.shape[2:])
         if not x.size:

@@ -227,3 +227,22 @@ def test_clipping_keeps_zeros_and_nan(size, dtype):
     same(CPU.relu(x), np.where(x < zero, zero, x))
     same(torch.relu(torch.from_numpy(x)).numpy(), np.where(x < zero, zero, x))
     same(CPU.hardtanh(x, -1.0, 6.0), np.where(x < -1, x.dtype.type(-1), np.where(x > 6, x.dtype.type(6), x)))
+
+
+@pytest.mark.parametrize("normalized", [True, False])
+def test_an_epilogue_writes_to_images_with_their_channels_last(normalized):
+    """oneDNN returns such images; a reshape of them is a copy."""
+    from torchlite_backends.numpy.fused_inference import ConvEpilogue
+
+    generator = np.random.default_rng(0)
+    images = generator.standard_normal((2, 5, 6, 3), np.float32).transpose(0, 3, 1, 2)
+    mean, var = (generator.random(3, np.float32) + 0.5 for _ in range(2))
+    epilogue = ConvEpilogue(None, None, mean if normalized else None, var, 0.1, 0.0, 1.0)
+    expected = images
+    if normalized:
+        expected = (images - mean.reshape(3, 1, 1)) / np.sqrt(var.reshape(3, 1, 1) + 0.1)
+    expected = np.clip(expected, 0.0, 1.0)
+    strides = images.strides
+    found = epilogue.apply_to_images(images)
+    assert found is images and found.strides == strides
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
