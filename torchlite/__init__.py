@@ -70,6 +70,8 @@ _CALLBACK_HOMES = {
     "copied_to": ("_aten.torch_dispatch", "copy_subclass_to_device"),
     "detached": ("_aten.torch_dispatch", "detach_subclass"),
     "dispatched": ("_aten.torch_dispatch", "run_through_torch_dispatch"),
+    "dispatched_into": ("_aten.torch_dispatch", "run_out_variant"),
+    "is_seen_whole": ("_aten.torch_dispatch", "is_seen_whole"),
     "make_wrapper": ("_aten.torch_dispatch", "make_wrapper"),
     "array_function": ("_interop.numpy_protocols", "array_function"),
     "array_namespace": ("_interop.array_namespace", "array_namespace"),

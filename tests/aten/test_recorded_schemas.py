@@ -33,6 +33,8 @@ def test_schema_describes_arguments_and_aliases():
     assert written.is_write and written.alias_info.before_set == {"a"} and aten.add_.Tensor._schema.is_mutable
     assert aten.chunk.default._schema.arguments[0].alias_info.after_set == {"*"}
     assert aten.add.Tensor._schema.arguments[2].kwarg_only and aten.t.default.is_view
+    assert [a.is_out for a in aten.cat.out._schema.arguments] == [False, False, True]
+    assert not written.is_out
 
 
 def test_most_overloads_have_an_implementation():

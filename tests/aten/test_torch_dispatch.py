@@ -327,3 +327,65 @@ def test_a_subclass_sees_the_librarys_ops():
         seen.clear()
         assert torch.allclose(call(Wrapped(held)).held, call(held), atol=1e-6)
         assert seen[0] == name
+
+
+class Holder(torch.Tensor):
+    """A wrapper whose results are plain tensors. It notes the ops that it sees."""
+
+    seen: list = []
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+    @staticmethod
+    def __new__(cls, held):
+        made = torch.Tensor._make_wrapper_subclass(
+            cls, held.size(), dtype=held.dtype, device=held.device, strides=held.stride()
+        )
+        made.held = held
+        return made
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        cls.seen.append(str(func).removeprefix("aten."))
+        args, kwargs = torch.utils._pytree.tree_map_only(Holder, lambda h: h.held, (args, kwargs or {}))
+        return func(*args, **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("equal.default", lambda x, y: x.equal(y)),
+        ("equal.default", lambda x, y: torch.equal(y, x)),
+        ("allclose.default", lambda x, y: torch.allclose(x, y)),
+        ("mse_loss.default", lambda x, y: F.mse_loss(x, y)),
+        ("binary_cross_entropy_with_logits.default", lambda x, y: F.binary_cross_entropy_with_logits(x, y)),
+        ("addr.default", lambda x, y: torch.addr(torch.zeros(3, 3), x, y)),
+        ("bucketize.Tensor", lambda x, y: torch.bucketize(x, y)),
+        ("linalg_vector_norm.default", lambda x, y: x.norm()),
+    ],
+)
+def test_a_class_sees_a_composite_that_is_one_op_of_the_library(name, call):
+    x, y = torch.tensor([0.0, 1.0, 2.0]), torch.tensor([0.0, 1.0, 2.5])
+    Holder.seen.clear()
+    result, wanted = call(Holder(x), y), call(x, y)
+    assert Holder.seen == [name]
+    assert torch.equal(torch.as_tensor(result), torch.as_tensor(wanted))
+
+
+def test_a_class_sees_out():
+    x, index = torch.tensor([3.0, 1.0, 2.0]), torch.tensor([2, 0])
+    calls = {
+        "cat.out": lambda x, out: torch.cat([x, x], out=out),
+        "index_select.out": lambda x, out: torch.index_select(x, 0, index, out=out),
+        "add.out": lambda x, out: torch.add(x, x, alpha=2, out=out),
+    }
+    for name, call in calls.items():
+        Holder.seen.clear()
+        out = torch.empty(0)
+        assert call(Holder(x), out) is out and torch.equal(out, call(x, torch.empty(0)))
+        assert Holder.seen == [name]
+    values, places = torch.empty(0), torch.empty(0, dtype=torch.int64)
+    Holder.seen.clear()
+    assert torch.max(Holder(x), 0, out=(values, places)).indices is places
+    assert Holder.seen == ["max.dim_max"] and values == 3 and places == 0
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        torch.add(Holder(x), 1, out=torch.ones(3, requires_grad=True))

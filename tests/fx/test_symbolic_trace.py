@@ -366,3 +366,64 @@ def test_a_write_of_a_proxy_to_a_tensor_is_a_proxy():
     torch.eye(2).to_sparse()  # from the first one on, writes ask whether their arguments are sparse
     x = torch.fx.Proxy(torch.fx.Graph().placeholder("x"))
     assert isinstance(torch.ones(3).add_(x), torch.fx.Proxy)
+
+
+class OwnTracer(Tracer):
+    """A package's tracer, whose `trace` is its own: it patches `__call__` of modules and what it reads of parameters."""
+
+    def is_leaf_module(self, module, name):
+        return True
+
+    def trace(self, root, concrete_args=None):
+        st = torch.fx._symbolic_trace
+        self.root, self.graph, self.submodule_paths = root, torch.fx.Graph(tracer_cls=type(self)), None
+        self.tensor_attrs = {value: name for name, value in vars(root).items() if isinstance(value, torch.Tensor)}
+        function, args = self.create_args_for_root(type(root).forward, True)
+
+        @st.functools.wraps(st._orig_module_getattr)
+        def read(module, name):
+            return self.getattr(name, st._orig_module_getattr(module, name), {})
+
+        @st.functools.wraps(st._orig_module_call)
+        def call(module, *args, **kwargs):
+            return self.call_module(module, lambda *a, **k: st._orig_module_call(module, *a, **k), args, kwargs)
+
+        with st._Patcher() as patcher:
+            patcher.patch_method(torch.nn.Module, "__getattr__", read, deduplicate=False)
+            patcher.patch_method(torch.nn.Module, "__call__", call, deduplicate=False)
+            st._patch_wrapped_functions(patcher)
+            st._autowrap_check(patcher, globals(), self._autowrap_function_ids)
+            for module in self._autowrap_search:
+                st._autowrap_check(patcher, vars(module), self._autowrap_function_ids)
+            self.create_node("output", "output", (self.create_arg(function(*args)),), {})
+        return self.graph
+
+
+class Mixed(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin, self.plain = torch.nn.Linear(3, 3), torch.ones(3)
+
+    def forward(self, x):
+        return F.gelu(leaf(self.lin(x), b=self.plain)).add(torch.tanh(x)) * math.sqrt(len(x) + 2)
+
+
+def test_a_tracer_with_its_own_trace():
+    net, kept = Mixed(), (torch.nn.Module.__call__, torch.nn.Module.__getattr__, math.sqrt, len, leaf)
+    traced = GraphModule(net, OwnTracer().trace(net))
+    assert (torch.nn.Module.__call__, torch.nn.Module.__getattr__, math.sqrt, len, leaf) == kept
+    assert targets(traced) == targets(symbolic_trace(net))
+    assert "plain" in [node.target for node in traced.graph.nodes if node.op == "get_attr"]
+    x = torch.randn(2, 3)
+    assert torch.allclose(traced(x), net(x))
+
+
+def test_an_own_tracer_restores_what_it_patched_after_an_error():
+    before = torch.nn.Module.__call__
+    with pytest.raises(KeyError, match="stop"), torch.fx._symbolic_trace._Patcher() as patcher:
+        patcher.patch_method(torch.nn.Module, "__call__", lambda module: None)
+        patcher.patch_method(torch.nn.Module, "__call__", lambda module: 1)
+        patcher.patch(globals(), "absent_name", 2)
+        assert torch.nn.Identity()() is None and globals()["absent_name"] == 2
+        raise KeyError("stop")
+    assert torch.nn.Module.__call__ is before and "absent_name" not in globals()

@@ -143,6 +143,50 @@ def test_condition_on_a_submodules_constant():
     assert run_twice(Outer(), torch.zeros(1)).item() == 2
 
 
+# -- statements that cannot run -----------------------------------------------------------------------
+
+ABSENT = object  # as packages bind the name of a package that is not installed
+
+
+def after_a_known_condition(x: torch.Tensor, up: bool):
+    if not SETTINGS.SLOW:
+        return x + 1
+    return ABSENT.segment(x)
+
+
+def after_two_branches(x: torch.Tensor, up: bool):
+    if up:
+        return x + 1
+    elif SETTINGS.COUNT is None or not SETTINGS.SLOW:
+        return x - 1
+    return ABSENT.segment(x)
+
+
+def after_a_raise(x: torch.Tensor, up: bool):
+    if up:
+        raise ValueError("up")
+        x = ABSENT.segment(x)
+    return x * 2
+
+
+@pytest.mark.parametrize("program", [after_a_known_condition, after_two_branches, after_a_raise])
+def test_statements_that_cannot_run_may_name_what_programs_cannot_use(program):
+    x = torch.ones(2)
+    assert torch.equal(run_twice(program, x, False), program(x, False))
+
+
+def test_statements_after_a_break_are_compiled():
+    def after_a_break(x: torch.Tensor):
+        for i in range(3):
+            if i == 1:
+                break
+                x = ABSENT.segment(x)
+        return x
+
+    with pytest.raises(RuntimeError, match="python value of type 'type'"):
+        torch.jit.script(after_a_break)
+
+
 # -- local names of classes and functions ------------------------------------------------------------
 
 

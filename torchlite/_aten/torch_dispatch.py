@@ -228,8 +228,17 @@ def _is_expanded(op: Op, values: list) -> bool:
 
 def _is_single_library_op(op: Op, values: list) -> bool:
     """True if a composite record is a single op in ATen."""
+    if op.name == "norm":  # a function of Python in PyTorch, which calls `linalg.vector_norm`
+        return False
     found = match_overload(op, values)
     return op.name == "_sdpa_backward" or (found is not None and not found[0].is_implicit)
+
+
+def is_seen_whole(op: Op, values: list) -> bool:
+    """True if a `__torch_dispatch__` sees a composite record as one op of ATen. One that needs a gradient is seen in
+    parts, because these have the derivatives.
+    """
+    return not (MODE.grad and call.any_requires_grad(values)) and _is_single_library_op(op, values)
 
 
 # Ops that are the identity on real tensors.
@@ -369,6 +378,12 @@ def run_through_torch_dispatch(op: Op, values: list, classes: tuple, writes: boo
         result = lowered(*values)
         if result is not NotImplemented:
             return _take_record_result(op, result)
+    handler, ordered = _handler_of_classes(classes)
+    return run_handler(handler, ordered, op, values, writes)
+
+
+def _handler_of_classes(classes: tuple) -> tuple[Handler, tuple]:
+    """Return a function that asks the classes' `__torch_dispatch__` in turn, and the classes, subclasses first."""
     ordered: list = []
     for cls in classes:
         place = next((i for i, other in enumerate(ordered) if issubclass(cls, other)), len(ordered))
@@ -385,7 +400,39 @@ def run_through_torch_dispatch(op: Op, values: list, classes: tuple, writes: boo
             + "\nFor more information, try re-running with TORCH_LOGS=not_implemented"
         )
 
-    return run_handler(call_handler, tuple(ordered), op, values, writes)
+    return call_handler, tuple(ordered)
+
+
+def run_out_variant(op: Op, values: list, classes: tuple, out: Any) -> Any:
+    """Run an op with `out=` through `__torch_dispatch__` of its arguments' classes: they see the overload with `out`."""
+    found = match_overload(op, values)
+    variant = None if found is None else _find_out_variant(found[0])
+    if found is None or variant is None or any(cls._takes_records for cls in classes):
+        raise NotImplementedError(f"{op.function_name}() takes no out= for {classes[0].__name__}")
+    outs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+    overload, names = variant
+    if MODE.grad and call.any_requires_grad([*values, *outs]):
+        raise RuntimeError(
+            f"{op.function_name}(): functions with out=... arguments don't support automatic differentiation, but "
+            "one of the arguments requires grad."
+        )
+    handler, ordered = _handler_of_classes(classes)
+    _, args, kwargs = found
+    return _take_record_result(op, handler(overload, ordered, args, {**kwargs, **dict(zip(names, outs, strict=True))}))
+
+
+@functools.cache
+def _find_out_variant(overload: Any) -> tuple[Any, list[str]] | None:
+    """Return the overload with the same arguments and `out`, and the names of its results."""
+    packet, wanted = overload._overloadpacket, [(a.name, str(a.type)) for a in overload._schema.arguments]
+    for name in packet.overloads():
+        variant = getattr(packet, name)
+        arguments = variant._schema.arguments
+        if [(a.name, str(a.type)) for a in arguments if not a.is_out] == wanted:
+            names = [a.name for a in arguments if a.is_out]
+            if names:
+                return variant, names
+    return None
 
 
 # -- modes ----------------------------------------------------------------------------------

@@ -122,11 +122,11 @@ def _run_bound(op: Op, function, args: tuple, kwargs: dict):
         args, kwargs = _load_override_calls().override_arguments(op, function, bound, args, kwargs)
         return call_torch_function(function, bound, args, kwargs if out is None else {**(kwargs or {}), "out": out})
     classes = torch_dispatch_classes(bound)
-    if classes and op.is_implicit and op.name[-1] != "_":  # whose parts they see
-        classes = tuple(cls for cls in classes if cls._takes_records)
+    if classes and op.is_implicit and op.name[-1] != "_" and not CALLBACKS.is_seen_whole(op, bound):
+        classes = tuple(cls for cls in classes if cls._takes_records)  # the others see its parts
     if classes:
         if out is not None:
-            raise NotImplementedError(f"{classes[0].__name__} has __torch_dispatch__, which knows no out=")
+            return CALLBACKS.dispatched_into(op, bound, classes, out)
         return CALLBACKS.dispatched(op, bound, classes)
     if out is not None and try_out_kernel(op, bound, out):
         return out

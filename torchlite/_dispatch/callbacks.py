@@ -31,6 +31,8 @@ class Callbacks:
 
     # From _aten/torch_dispatch.
     dispatched: Callable[..., Any]  # an op run by `__torch_dispatch__` of its arguments' classes
+    dispatched_into: Callable[..., Any]  # the same with `out=`
+    is_seen_whole: Callable[..., bool]  # whether such classes see a composite, not its parts
     detached: Callable[..., Any]  # a tensor of such a class without history
     copied_to: Callable[..., Any]  # and on another device
     make_wrapper: Callable[..., Any]  # a tensor of such a class without data

@@ -137,7 +137,8 @@ class Argument:
         self.type = self.real_type = SchemaType(base + suffix)
         self.alias_info = AliasInfo(alias) if alias else None
         self.alias_text, self._inner = f"({alias})" if alias else "", inner
-        self.name, self.kwarg_only, self.is_out = name or "", kwarg_only, False
+        self.name, self.kwarg_only = name or "", kwarg_only
+        self.is_out = kwarg_only and self.alias_info is not None and self.alias_info.is_write
         self.has_default = bool(equals)
         self.default_value = _parse_default(default.strip(), self.type) if equals else None
         self._default_written = self.default_value

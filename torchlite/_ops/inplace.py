@@ -365,7 +365,7 @@ def equal(F, input, other):
     """
     if not hasattr(other, "_tl_array"):
         raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
-    if input._tl_kernels is not other._tl_kernels:
+    if input.device != other.device:
         raise RuntimeError(
             f"Expected all tensors to be on the same device, but found at least two devices, {input.device} and "
             f"{other.device}!"

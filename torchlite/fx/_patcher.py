@@ -6,7 +6,7 @@ import builtins
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -81,19 +81,15 @@ def _wrap_method(cls: type, name: str) -> Callable[..., Any]:
     return wrapped
 
 
-class ProgramTrace(Trace):
-    """Trace of a Tracer: handles Proxies outside torch's ops.
+class FunctionTrace(Trace):
+    """Trace that handles functions with Proxies outside torch's ops.
 
-    tracer: handles module calls. wrapped: ids of functions to record as one call. searched: modules that contain some
-    of them.
+    wrapped: ids of functions to record as one call. searched: modules that contain some of them.
     """
 
-    calls_modules = True
-
-    def __init__(self, tracer: Any, wrapped: set[int], searched: list[ModuleType]) -> None:
+    def __init__(self, wrapped: set[int], searched: Iterable[ModuleType] = ()) -> None:
         super().__init__()
-        self.tracer, self.wrapped = tracer, wrapped
-        self._proxies: dict[str, Proxy] = {}  # by attribute name
+        self.wrapped = wrapped
         self._seen: set[int] = set()
         for module in searched:
             for value in list(vars(module).values()):
@@ -102,23 +98,18 @@ class ProgramTrace(Trace):
         self._views = {id(module) for module in searched if module.__name__ in sys.stdlib_module_names}
         self._searched = [vars(module) for module in (*searched, functional) if id(module) not in self._views]
 
-    def __enter__(self) -> ProgramTrace:
-        super().__enter__()
-        try:
-            for (_, name), names in list(_wrapped_fns_to_patch.items()):
-                function = unwrap_traced(names.get(name, getattr(builtins, name, None)))
-                if function is None:
-                    raise KeyError(name)
-                self._wrap_function(names, name, function)
-            for names in self._searched:
-                self.search(names)
-            for cls, name in _wrapped_methods_to_patch:
-                if not getattr(getattr(cls, name), "_makes_nodes", False):
-                    setattr(cls, name, _wrap_method(cls, name))
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
+    def wrap_marked(self) -> None:
+        """Wrap the arguments of `wrap`, and the marked functions of the searched modules."""
+        for (_, name), names in list(_wrapped_fns_to_patch.items()):
+            function = unwrap_traced(names.get(name, getattr(builtins, name, None)))
+            if function is None:
+                raise KeyError(name)
+            self._wrap_function(names, name, function)
+        for names in self._searched:
+            self.search(names)
+        for cls, name in _wrapped_methods_to_patch:
+            if not getattr(getattr(cls, name), "_makes_nodes", False):
+                setattr(cls, name, _wrap_method(cls, name))
 
     def _wrap_function(self, names: dict[str, Any], name: str, function: Any) -> None:
         self.replaced.setdefault(id(function), wrap_function(function))
@@ -135,15 +126,6 @@ class ProgramTrace(Trace):
                 self.rebind(names, name, value)
             elif not name.startswith("_") and callable(value) and id(value) in self.wrapped:
                 self._wrap_function(names, name, value)
-
-    def call_module(self, module: Any, call: Any, args: tuple, kwargs: dict) -> Any:
-        """Return the tracer's result of a module call."""
-        self.search(getattr(getattr(module, "forward", module), "__globals__", {}))
-        return self.tracer.call_module(module, lambda *a, **k: call(module, *a, **k), args, kwargs)
-
-    def read(self, name: str, value: Any) -> Any:
-        """Return the tracer's value of a module attribute."""
-        return self.tracer.getattr(name, value, self._proxies)
 
     def handle(self, function: Any, args: tuple, kwargs: dict) -> Any:
         """Return a node's Proxy, if an argument is a Proxy. function: an op of `torch.ops`, or a name in
@@ -164,6 +146,35 @@ class ProgramTrace(Trace):
         if proxy is None:
             return super().method(name, args, kwargs)
         return proxy.tracer.create_proxy("call_method", name, args, kwargs)
+
+
+class ProgramTrace(FunctionTrace):
+    """Trace of a Tracer. tracer: handles module calls, and the attributes of modules."""
+
+    calls_modules = True
+
+    def __init__(self, tracer: Any, wrapped: set[int], searched: list[ModuleType]) -> None:
+        super().__init__(wrapped, searched)
+        self.tracer = tracer
+        self._proxies: dict[str, Proxy] = {}  # by attribute name
+
+    def __enter__(self) -> ProgramTrace:
+        super().__enter__()
+        try:
+            self.wrap_marked()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def call_module(self, module: Any, call: Any, args: tuple, kwargs: dict) -> Any:
+        """Return the tracer's result of a module call."""
+        self.search(getattr(getattr(module, "forward", module), "__globals__", {}))
+        return self.tracer.call_module(module, lambda *a, **k: call(module, *a, **k), args, kwargs)
+
+    def read(self, name: str, value: Any) -> Any:
+        """Return the tracer's value of a module attribute."""
+        return self.tracer.getattr(name, value, self._proxies)
 
 
 @contextmanager

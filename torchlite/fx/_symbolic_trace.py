@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools as functools
 import inspect
 import math
 import threading
@@ -33,7 +34,7 @@ from ._codegen import _PyTreeCodeGen, _PyTreeInfo
 from ._compatibility import compatibility
 from ._lazy_graph_module import _LazyGraphModule, _make_graph_module
 from ._naming import BUILTIN_FUNCTIONAL_NAMES, public_name
-from ._patcher import ProgramTrace, find_proxy, pass_defaults_by_keyword, wrap
+from ._patcher import FunctionTrace, ProgramTrace, find_proxy, pass_defaults_by_keyword, wrap
 from ._patcher import _maybe_revert_all_patches as _maybe_revert_all_patches
 from ._patcher import _wrapped_fns_to_patch as _wrapped_fns_to_patch
 from ._patcher import _wrapped_methods_to_patch as _wrapped_methods_to_patch
@@ -44,9 +45,14 @@ from .proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TraceError
 
 __all__ = ["PH", "PHBase", "PHWithMeta", "ProxyableClassMeta", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap"]
 
+# Packages with their own `Tracer.trace` read these two, and `functools`, in this module.
+_orig_module_call = Module.__call__
+_orig_module_getattr = Module.__getattr__
+
 _proxyable_classes: dict[type, None] = {}
 # Files that create functions without source: in-place methods.
 _WRAPPER_FILES = frozenset((in_place_method.__code__.co_filename,))
+_ABSENT = object()
 _VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
@@ -308,7 +314,9 @@ class Tracer(TracerBase):
             for name, buffer in self.root.named_buffers():
                 if a is buffer:
                     return self.create_node("get_attr", name, (), {})
-            return self.create_node("get_attr", self._constant_attribute_name(a, "_tensor_constant"), (), {})
+            if a not in self.tensor_attrs:
+                self.tensor_attrs[a] = self._add_constant(a, "_tensor_constant")
+            return self.create_node("get_attr", self.tensor_attrs[a], (), {})
         if isinstance(a, Module):
             for name, module in self.root.named_modules():
                 if a is module:
@@ -317,20 +325,16 @@ class Tracer(TracerBase):
             items = tuple(self.create_arg(item) for item in a)
             return self.create_node("call_function", type(a), items if hasattr(a, "_make") else (items,), {})
         if type(a) in _proxyable_classes:
-            return self.create_node(
-                "get_attr", self._constant_attribute_name(a, f"_{type(a).__name__}_constant_"), (), {}
-            )
+            return self.create_node("get_attr", self._add_constant(a, f"_{type(a).__name__}_constant_"), (), {})
         return super().create_arg(a)
 
-    def _constant_attribute_name(self, value: Any, prefix: str) -> str:
-        """Return the name of a value among the root's attributes; add it if missing."""
-        if id(value) not in self.tensor_attrs:
-            number = 0
-            while hasattr(self.root, name := f"{prefix}{number}"):
-                number += 1
-            setattr(self.root, name, value)
-            self.tensor_attrs[id(value)] = name
-        return self.tensor_attrs[id(value)]
+    def _add_constant(self, value: Any, prefix: str) -> str:
+        """Make a value an attribute of the root; return the name."""
+        number = 0
+        while hasattr(self.root, name := f"{prefix}{number}"):
+            number += 1
+        setattr(self.root, name, value)
+        return name
 
     @compatibility(is_backward_compatible=True)
     def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:
@@ -552,8 +556,8 @@ class Tracer(TracerBase):
             code = function.__code__
             names = {"co_name": code.co_name, "co_filename": code.co_filename}
             self.graph._co_fields = {**names, "co_firstlineno": code.co_firstlineno}
-        self.tensor_attrs: dict[int, str] = {
-            id(value): f"{path}.{name}" if path else name
+        self.tensor_attrs: dict[Tensor, str] = {
+            value: f"{path}.{name}" if path else name
             for path, module in self.root.named_modules()
             for name, value in vars(module).items()
             if isinstance(value, Tensor)
@@ -581,6 +585,73 @@ class Tracer(TracerBase):
 
 
 graph_module._DEFAULT_TRACER.append(Tracer)
+
+
+class _Patcher:
+    """Context in which a package's own `Tracer.trace` runs a program: calls with Proxies create nodes.
+
+    Modules are called as usual. The package replaces their methods with `patch_method`, for all threads, until the
+    context ends.
+    """
+
+    def __init__(self) -> None:
+        self._trace, self._interceptor = FunctionTrace(set()), _ProxyInterceptor()
+        self._patches: list[tuple[Any, str, Any]] = []  # class or globals, name, and what it was
+        self._patched: set[tuple[int, str]] = set()
+        self._visited: set[int] = set()
+
+    def patch(self, frame_dict: dict[str, Any], name: str, new_fn: Any, deduplicate: bool = True) -> None:
+        """Replace a name in a module's globals. With `deduplicate`, a later replacement is ignored."""
+        if self._is_new(frame_dict, name, deduplicate):
+            self._patches.append((frame_dict, name, frame_dict.get(name, _ABSENT)))
+            frame_dict[name] = new_fn
+
+    def patch_method(self, cls: type, name: str, new_fn: Any, deduplicate: bool = True) -> None:
+        """Replace a method of a class. With `deduplicate`, a later replacement is ignored."""
+        if self._is_new(cls, name, deduplicate):
+            self._patches.append((cls, name, vars(cls).get(name, _ABSENT)))
+            setattr(cls, name, new_fn)
+
+    def _is_new(self, owner: Any, name: str, deduplicate: bool) -> bool:
+        key = id(owner), name
+        known = key in self._patched
+        self._patched.add(key)
+        return not (known and deduplicate)
+
+    def visit_once(self, thing: Any) -> bool:
+        """True at the first call with an object."""
+        known = id(thing) in self._visited
+        self._visited.add(id(thing))
+        return not known
+
+    def __enter__(self) -> _Patcher:
+        self._trace.__enter__()
+        self._interceptor.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        while self._patches:
+            owner, name, before = self._patches.pop()
+            if isinstance(owner, dict):
+                owner.pop(name, None) if before is _ABSENT else owner.__setitem__(name, before)
+            else:
+                delattr(owner, name) if before is _ABSENT else setattr(owner, name, before)
+        self._patched.clear()
+        self._visited.clear()
+        self._interceptor.__exit__(*error)
+        self._trace.__exit__(*error)
+
+
+def _patch_wrapped_functions(patcher: _Patcher) -> None:
+    """Let the arguments of `wrap` create nodes."""
+    patcher._trace.wrap_marked()
+
+
+def _autowrap_check(patcher: _Patcher, frame_dict: dict[str, Any], function_ids: set[int]) -> None:
+    """Let the functions with these ids among a module's globals create nodes."""
+    if patcher.visit_once(frame_dict):
+        patcher._trace.wrapped |= function_ids
+        patcher._trace.search(frame_dict)
 
 
 @compatibility(is_backward_compatible=True)

@@ -356,11 +356,9 @@ class ScriptCompiler(CallCompiler, ast.NodeTransformer):
             if made is None:
                 continue
             out += made if isinstance(made, list) else [made]
-            if isinstance(made, ast.Return) and self._constant_block:
-                break
+            if _leaves(out):
+                break  # what follows is not compiled, and may name what programs cannot use
         return out or [ast.Pass()]
-
-    _constant_block = False
 
     def _check_supported(self, node: ast.AST) -> None:
         said = _UNSUPPORTED.get(type(node))
@@ -729,3 +727,13 @@ def _is_ellipsis(node: ast.AST) -> bool:
 
 
 SourceWriter.printer = ScriptCompiler
+
+
+def _leaves(body: list) -> bool:
+    """True if statements that follow a compiled block cannot run."""
+    last = body[-1] if body else None
+    if isinstance(last, ast.If):
+        return bool(last.orelse) and _leaves(last.body) and _leaves(last.orelse)
+    if isinstance(last, ast.Assert):
+        return isinstance(last.test, ast.Constant) and last.test.value is False
+    return isinstance(last, ast.Return)  # PyTorch compiles what follows `break` and `continue`
