@@ -150,6 +150,22 @@ def test_unused_gradients_are_zeros_or_none(device):
     assert seen[0].tolist() == [0.0] and seen[1] is None
 
 
+def test_objects_are_saved_for_backward_only_where_nothing_is_saved(device):
+    class Doubled(Function):
+        @staticmethod
+        def forward(ctx, x, other):
+            ctx.save_for_backward(x, other)
+            return x * 2
+
+    x = torch.ones(2, device=device)
+    assert Doubled.apply(x, 3).tolist() == [2, 2]
+    x.requires_grad_()
+    with pytest.raises(TypeError, match="can only save variables, but argument 1 is of type int"):
+        Doubled.apply(x, 3)
+    with torch.no_grad():
+        assert Doubled.apply(x, 3).tolist() == [2, 2]
+
+
 def test_saved_tensor_hooks_see_every_saved_value(device):
     x = point(device, 1.0, 2.0)
     packed = []

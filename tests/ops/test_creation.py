@@ -289,6 +289,12 @@ def test_tensor_from_numbers(data, dtype, want):
         ([torch.ones(2), torch.ones(2)], None, ValueError, "only one element tensors can be converted to Python"),
         ([1, torch.ones(2)], None, ValueError, "only one element tensors can be converted to Python scalars"),
         ([torch.ones(0)], torch.float64, ValueError, "only one element tensors can be converted to Python scalars"),
+        ([torch.tensor([0, 1])], None, TypeError, "only integer tensors of a single element can be converted to an"),
+        ([3, torch.tensor([0, 1])], torch.bool, TypeError, "only integer tensors of a single element can be"),
+        ([torch.tensor(1.5)], torch.int64, TypeError, "only integer tensors of a single element can be converted to"),
+        ([1, torch.tensor(1.5)], torch.uint8, TypeError, "only integer tensors of a single element can be converted"),
+        ([torch.tensor(1j)], torch.float32, RuntimeError, "value cannot be converted to type double without overflow"),
+        ([1, torch.tensor(1j)], torch.bool, TypeError, "only integer tensors of a single element can be converted"),
     ],
 )
 def test_why_data_is_no_tensor(data, dtype, error, words):

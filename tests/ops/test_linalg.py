@@ -191,6 +191,24 @@ def test_einsum_agrees_with_numpy(device, rng):
     assert torch.einsum("ij,jk", [x, y]).shape == (2, 4)
 
 
+@pytest.mark.parametrize("equation", ["ijk,lkj->il", "ij,jk->ik", "i,i->", "ij,ij->i"])
+def test_einsum_over_dimensions_of_size_one_promotes_dtypes(equation, device):
+    terms = equation.partition("->")[0].split(",")
+    a = torch.full([1] * len(terms[0]), 2, dtype=torch.int8, device=device)
+    b = torch.full([1] * len(terms[1]), 1.5, device=device)
+    out = torch.einsum(equation, a, b)
+    assert out.dtype is torch.float32 and out.shape == (1,) * len(equation.partition("->")[2])
+    assert out.sum() == 3
+    with pytest.raises(RuntimeError, match="expected scalar type Char but found Float"):
+        torch.einsum("ij,jk->ik", a.reshape(1, 1).expand(2, 2), b.reshape(1, 1).expand(2, 2))
+
+
+def test_einsum_with_some_summed_dimensions_of_size_one(device, rng):
+    a, b = rng.standard_normal((2, 3, 1)), rng.standard_normal((4, 1, 3))
+    out = torch.einsum("ijk,lkj->il", torch.tensor(a, device=device), torch.tensor(b, device=device))
+    np.testing.assert_allclose(out.cpu().numpy(), np.einsum("ijk,lkj->il", a, b), rtol=1e-5)
+
+
 def test_cdist_of_many_rows_agrees_with_few(device, rng):
     x, y = random(rng, 60, 7, device=device), random(rng, 40, 7, device=device)
     close(torch.cdist(x, y), (x[:, None] - y).pow(2).sum(-1).sqrt(), 1e-7)

@@ -98,3 +98,19 @@ def test_a_sparse_gradient_of_gather_from_a_number(device):
     x = torch.ones((), device=device, requires_grad=True)
     x.gather(0, torch.tensor(0, device=device), sparse_grad=True).backward()
     assert x.grad.to_dense().item() == 1
+
+
+@pytest.mark.parametrize(("reduce", "wanted"), [("max", [3, 5]), ("min", [1, 2])])
+def test_scatter_reduce_takes_short_names_without_a_gradient(reduce, wanted, device):
+    index = torch.tensor([0, 0, 1, 1], device=device)
+    src = torch.tensor([3.0, 1.0, 2.0, 5.0], device=device, requires_grad=True)
+    start = torch.tensor([9.0, -9.0], device=device)
+    out = start.scatter_reduce(0, index, src, reduce, include_self=False)
+    assert out.tolist() == wanted
+    assert start.scatter_reduce(0, index, src, f"a{reduce}").tolist() == start.scatter_reduce(
+        0, index, src, reduce
+    ).tolist()
+    with pytest.raises(RuntimeError, match=f"Expected 'reduce' to be one of .* but got {reduce}"):
+        out.sum().backward()
+    with pytest.raises(RuntimeError, match="must be either sum, prod, mean, amax or amin, got add"):
+        start.scatter_reduce(0, index, src, "add")

@@ -61,7 +61,9 @@ def test_errors(data, dtype, error):
 def test_lists_of_tensors():
     ones = [torch.tensor(1.5), torch.tensor([2.5])]
     assert torch.tensor([ones, ones]).tolist() == [[1.5, 2.5], [1.5, 2.5]]
-    assert torch.tensor(ones, dtype=i64).tolist() == [1, 2]
+    with pytest.raises(TypeError, match="only integer tensors of a single element can be converted to an index"):
+        torch.tensor(ones, dtype=i64)
+    assert torch.tensor([torch.tensor([3]), torch.tensor(True)], dtype=i64).tolist() == [3, 1]
     assert torch.tensor([torch.tensor(1), torch.tensor(2.5)]).dtype == f32
     assert torch.tensor([torch.tensor(1, dtype=torch.int8)]).dtype == torch.int8
     assert torch.tensor([torch.tensor(1.5, requires_grad=True)]).requires_grad is False

@@ -218,7 +218,9 @@ def _plan_pair_contraction(one, shape_a, two, shape_b, kept):
     """
     size = {**dict(zip(one, shape_a, strict=True)), **dict(zip(two, shape_b, strict=True))}
     batch = tuple(label for label in one if label in two and label in kept)
-    inner = tuple(label for label in one if label in two and label not in kept)
+    summed = tuple(label for label in one if label in two and label not in kept)
+    inner = tuple(label for label in summed if size[label] != 1)
+    ones = tuple(label for label in summed if size[label] == 1)  # a product over them alone is elementwise
     rows, columns = tuple(label for label in one if label not in two), tuple(label for label in two if label not in one)
     lengths = [tuple(size[label] for label in labels) for labels in (batch, rows, inner, columns)]
     result = batch + rows + columns
@@ -226,9 +228,9 @@ def _plan_pair_contraction(one, shape_a, two, shape_b, kept):
     if not inner:
         left, right = lengths[0] + lengths[1] + (1,) * len(columns), lengths[0] + (1,) * len(rows) + lengths[3]
         return (
-            _permutation_to_labels(one, batch + rows),
+            _permutation_to_labels(one, batch + rows + ones),
             left,
-            _permutation_to_labels(two, batch + columns),
+            _permutation_to_labels(two, batch + columns + ones),
             right,
             False,
             whole,
@@ -237,9 +239,9 @@ def _plan_pair_contraction(one, shape_a, two, shape_b, kept):
     n, m, k, p = (math.prod(length) for length in lengths)
     left, right = ((n, m, k), (n, k, p)) if batch else ((m, k), (k, p))
     return (
-        _permutation_to_labels(one, batch + rows + inner),
+        _permutation_to_labels(one, batch + rows + inner + ones),
         left,
-        _permutation_to_labels(two, batch + inner + columns),
+        _permutation_to_labels(two, batch + inner + columns + ones),
         right,
         True,
         whole,

@@ -22,7 +22,15 @@ from .._types.dtypes import as_argument, from_np, get_default_dtype
 from .._types.layouts import Size
 from .interop import from_dlpack as _from_dlpack
 from .interop import from_foreign, is_capsule, is_foreign
-from .nested_sequences import compute_sizes, from_plain_items, infer_dtype, is_sequence, to_array, warn_list_of_arrays
+from .nested_sequences import (
+    compute_sizes,
+    from_plain_items,
+    infer_dtype,
+    is_sequence,
+    number_of_tensor,
+    to_array,
+    warn_list_of_arrays,
+)
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -66,14 +74,12 @@ def _convert_foreign(data):
     return CALLBACKS.from_scipy_sparse(data) if is_scipy_sparse(data) else data
 
 
-def _unwrap_tensors(data):
-    """Nested lists with one-element Tensors replaced by numbers."""
+def _unwrap_tensors(data, d):
+    """Nested lists with one-element Tensors replaced by numbers for a dtype."""
     if isinstance(data, call.Tensor):
-        if data.numel() != 1:
-            raise ValueError("only one element tensors can be converted to Python scalars")
-        return data._host_array(force=True).reshape(())[()] if data.dtype.is_floating_point else data.item()
+        return number_of_tensor(data, d)
     if isinstance(data, (list, tuple)):
-        return [_unwrap_tensors(item) for item in data]
+        return [_unwrap_tensors(item, d) for item in data]
     return data
 
 
@@ -109,7 +115,7 @@ def _as_array(data, d, has_tensors: bool) -> tuple[np.ndarray, object]:
         warn_list_of_arrays(data)
         compute_sizes(data)
         if has_tensors:
-            data = _unwrap_tensors(data)
+            data = _unwrap_tensors(data, infer_dtype(data) if d is None else d)
     try:
         array = np.array(data)
     except Exception:  # lengths differ, or an item's own methods raise anything

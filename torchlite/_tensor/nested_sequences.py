@@ -89,11 +89,22 @@ def infer_dtype(data: Any, outer: tuple[int, ...] = ()) -> dtypes.dtype:
     return functools.reduce(dtypes.promote_types, found) if found else get_default_dtype()
 
 
+def number_of_tensor(tensor: Any, d: dtypes.dtype) -> Any:
+    """The number for a tensor among the items of a list. TypeError unless it is one integer where the dtype is
+    integral or bool, ValueError for several elements, RuntimeError for an imaginary part that the dtype does not have.
+    """
+    if d.category in (dtypes.BOOL, dtypes.INT):
+        return operator.index(tensor)
+    if tensor.numel() != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    if tensor.dtype.is_floating_point:
+        return tensor._host_array(force=True).reshape(())[()]
+    return float(tensor) if tensor.dtype.is_complex and not d.is_complex else tensor.item()
+
+
 def _to_python_number(value: Any, d: dtypes.dtype) -> Any:
     if isinstance(value, call.Tensor):
-        if value.numel() != 1:
-            raise ValueError("only one element tensors can be converted to Python scalars")
-        return value.item()
+        return number_of_tensor(value, d)
     if isinstance(value, _NUMBERS):
         return value
     if d.category in (dtypes.BOOL, dtypes.INT):
@@ -164,7 +175,10 @@ def _from_plain_tensors(items, sizes, d):
     arrays, kinds = [item._tl_array for item in items], {item.dtype for item in items}
     if GLOBALS["INTERCEPTORS"] or len(kinds) > 1 or any(a.__class__ is not np.ndarray or a.size != 1 for a in arrays):
         return None
-    return np.concatenate(arrays, None).reshape(sizes), d or kinds.pop()
+    kind = kinds.pop()
+    if d is not None and kind.category > max(d.category, dtypes.INT):
+        return None  # no number of the dtype
+    return np.concatenate(arrays, None).reshape(sizes), d or kind
 
 
 def _from_plain_numbers(items, sizes, kinds, d):

@@ -561,7 +561,7 @@ def _link_node_to_outputs(node, final, outs, positions, dirty) -> None:
 
 
 def _set_saved_outputs(node, positions, several, wants) -> None:
-    for i, item in enumerate(node.to_save):
+    for i, item in enumerate(node.to_save if wants else ()):
         if item is not None and not isinstance(item, Tensor):
             raise TypeError(
                 f"save_for_backward can only save variables, but argument {i} is of type {type(item).__name__}"

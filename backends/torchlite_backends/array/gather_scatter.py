@@ -114,7 +114,10 @@ def scatter_add(input, dim, index, src):
     return out
 
 
-_COMBINE = {"sum": "add", "prod": "multiply", "mean": "add", "amax": "maximum", "amin": "minimum"}
+_COMBINE = {
+    "sum": "add", "prod": "multiply", "mean": "add",
+    "amax": "maximum", "max": "maximum", "amin": "minimum", "min": "minimum",
+}  # fmt: skip
 
 
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
@@ -125,7 +128,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
         return out
     flat = out.reshape(-1)
     if not include_self:
-        flat[places] = values if reduce in ("amax", "amin") else 1 if reduce == "prod" else 0
+        flat[places] = 1 if reduce == "prod" else 0 if reduce in ("sum", "mean") else values
     getattr(xp, _COMBINE[reduce]).at(flat, places, values)
     if reduce == "mean":
         count = xp.bincount(places, minlength=flat.size) + (1 if include_self else 0)

@@ -165,6 +165,7 @@ def _reduction_identity_of(reduce: str, x: Array):
 
 
 def _scatter_reduce_into(out, dim, index, src, reduce, *, include_self=True):
+    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
     if reduce not in _OPERATION:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     dim = wrap_dim(dim, out.ndim)
