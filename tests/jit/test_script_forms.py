@@ -299,6 +299,30 @@ def test_a_variable_without_declared_type_stays_none():
         torch.jit.script(undeclared)
 
 
+# -- subclasses of Tensor -------------------------------------------------------------------------------
+
+
+class Counted(torch.Tensor):
+    @property
+    def count(self) -> int:
+        return len({1, 2})
+
+
+def test_a_subclass_of_tensor_is_a_tensor():
+    def first(x: Counted, more: list[Counted], last: Counted | None = None) -> Counted:
+        return x[0] + more[0].size(0)
+
+    assert run_twice(first, torch.ones(2), [torch.ones(3)]) == 4
+    schema = torch.jit.script(first).schema
+    assert [str(a.type) for a in schema.arguments] == ["Tensor", "List[Tensor]", "Optional[Tensor]"]
+
+    def count(x: Counted):
+        return x.count
+
+    with pytest.raises(RuntimeError, match="'Tensor' object has no attribute or method 'count'"):
+        torch.jit.script(count)
+
+
 # -- defaults that are no literals -----------------------------------------------------------------------
 
 

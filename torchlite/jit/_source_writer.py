@@ -252,8 +252,8 @@ class SourceWriter:
         """Return the text of an annotation. Raise RuntimeError for a type that TorchScript lacks."""
         if kind is None or kind is type(None):
             return "NoneType"
-        if kind is Tensor or kind is torch.nn.Parameter or kind is inspect.Parameter.empty:
-            return "Tensor"
+        if kind is inspect.Parameter.empty or isinstance(kind, type) and issubclass(kind, Tensor):
+            return "Tensor"  # subclasses too, whose own attributes programs do not have
         if kind in (int, float, bool, str, complex):
             return kind.__name__
         if kind is Any or kind is typing.Any:
