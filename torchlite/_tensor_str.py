@@ -21,5 +21,10 @@ def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newli
 
 
 def _str(self: Any, *, tensor_contents: Any = None) -> str:
-    """`repr` of a tensor."""
-    return tensor_repr(self)
+    """`repr` of a tensor. `tensor_contents`: the text for its numbers."""
+    return tensor_repr(self, tensor_contents)
+
+
+def _str_intern(inp: Any, *, tensor_contents: Any = None) -> str:
+    """The same, as classes with a `__repr__` of their own call it."""
+    return tensor_repr(inp, tensor_contents)

@@ -389,3 +389,18 @@ def test_a_class_sees_out():
     assert Holder.seen == ["max.dim_max"] and values == 3 and places == 0
     with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
         torch.add(Holder(x), 1, out=torch.ones(3, requires_grad=True))
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        (1, slice(None), None, torch.tensor([1, 0])),
+        (torch.tensor(1), slice(None), None, torch.tensor([1, 0])),
+        (slice(None), None, torch.tensor([1, 1])),
+        (slice(1, 3), torch.tensor([1, 0]), None),
+    ],
+    ids=str,
+)
+def test_indices_of_several_steps_have_tensors(index):
+    x = torch.arange(24.0).reshape(3, 2, 4)
+    assert torch.equal(Holder(x)[index], x[index])

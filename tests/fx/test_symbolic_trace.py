@@ -369,7 +369,7 @@ def test_a_write_of_a_proxy_to_a_tensor_is_a_proxy():
 
 
 class OwnTracer(Tracer):
-    """A package's tracer, whose `trace` is its own: it patches `__call__` of modules and what it reads of parameters."""
+    """A tracer of a package with a `trace` of its own, which patches `__call__` and `__getattr__` of modules."""
 
     def is_leaf_module(self, module, name):
         return True

@@ -367,3 +367,11 @@ def test_full_of_a_complex_number_under_another_default(default, wanted, device)
         assert torch.full((2,), 1.5, device=device).dtype is default
     finally:
         torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize("n", [torch.tensor(3), torch.tensor([3]), torch.tensor(3, dtype=torch.uint8)], ids=str)
+def test_a_size_that_is_a_tensor_of_one_integer(n):
+    assert sorted(torch.randperm(n).tolist()) == sorted(torch.randperm(n=n, dtype=torch.int32).tolist()) == [0, 1, 2]
+    assert torch.eye(n).shape == torch.eye(3, n).shape == (3, 3)
+    with pytest.raises(TypeError, match=r"eye\(\): argument 'n' \(position 1\) must be int"):
+        torch.eye(torch.tensor(3.0))

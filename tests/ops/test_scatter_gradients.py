@@ -107,9 +107,10 @@ def test_scatter_reduce_takes_short_names_without_a_gradient(reduce, wanted, dev
     start = torch.tensor([9.0, -9.0], device=device)
     out = start.scatter_reduce(0, index, src, reduce, include_self=False)
     assert out.tolist() == wanted
-    assert start.scatter_reduce(0, index, src, f"a{reduce}").tolist() == start.scatter_reduce(
-        0, index, src, reduce
-    ).tolist()
+    assert (
+        start.scatter_reduce(0, index, src, f"a{reduce}").tolist()
+        == start.scatter_reduce(0, index, src, reduce).tolist()
+    )
     with pytest.raises(RuntimeError, match=f"Expected 'reduce' to be one of .* but got {reduce}"):
         out.sum().backward()
     with pytest.raises(RuntimeError, match="must be either sum, prod, mean, amax or amin, got add"):

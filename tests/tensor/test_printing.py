@@ -127,3 +127,14 @@ def test_names_of_types():
         "device(type='cpu')",
         "torch.strided",
     ]
+
+
+def test_other_text_in_place_of_the_numbers():
+    from torchlite._tensor_str import _str, _str_intern
+
+    x = torch.ones(2, 3, dtype=torch.float64, requires_grad=True)
+    for text in (_str(x, tensor_contents="XX"), _str_intern(x, tensor_contents="XX"), x.__repr__(tensor_contents="XX")):
+        assert text == "tensor(XX, dtype=torch.float64, requires_grad=True)"
+    assert _str_intern(torch.ones(2, device="meta"), tensor_contents="XX") == "tensor(XX, device='meta', size=(2,))"
+    assert _str_intern(torch.ones(2, 0), tensor_contents="XX") == "tensor(XX, size=(2, 0))"
+    assert _str_intern(x) == repr(x)

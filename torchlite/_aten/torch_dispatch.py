@@ -264,8 +264,8 @@ def run_handler(handler: Handler, types: tuple, op: Op, values: list, writes: bo
         if len(steps) > 1:
             result = run_handler(handler, types, op, [values[0], steps[0]])
             with _ReenterMode(handler):
-                for step in steps[1:]:
-                    result = op.function(result, step)
+                for step in steps[1:]:  # which may have tensors
+                    result = result[step]
             return result
         values = [values[0], steps[0] if steps else (slice(None),)]
     if op.name in DECOMPOSED:
@@ -404,7 +404,7 @@ def _handler_of_classes(classes: tuple) -> tuple[Handler, tuple]:
 
 
 def run_out_variant(op: Op, values: list, classes: tuple, out: Any) -> Any:
-    """Run an op with `out=` through `__torch_dispatch__` of its arguments' classes: they see the overload with `out`."""
+    """Run an op with `out=` through `__torch_dispatch__` of its arguments' classes: they see the overload with it."""
     found = match_overload(op, values)
     variant = None if found is None else _find_out_variant(found[0])
     if found is None or variant is None or any(cls._takes_records for cls in classes):

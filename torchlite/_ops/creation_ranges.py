@@ -274,7 +274,11 @@ def eye(F, n, m, out, dtype, device, requires_grad):
     See also:
         `torch.diag`.
     """
-    for position, (label, value) in enumerate((("n", n), ("m", n if m is None else m))):
+    n, m = (
+        value.__index__() if isinstance(value, call.Tensor) and not value.dtype.is_floating_point else value
+        for value in (n, n if m is None else m)
+    )
+    for position, (label, value) in enumerate((("n", n), ("m", m))):
         if not isinstance(value, (int, np.integer)):
             raise TypeError(
                 f"eye(): argument '{label}' (position {position + 1}) must be int, not {type(value).__name__}"
@@ -282,7 +286,6 @@ def eye(F, n, m, out, dtype, device, requires_grad):
         if value < 0:
             raise RuntimeError(f"{label} must be greater or equal to 0, got {value}")
     dtype = _resolve_dtype("eye", dtype, get_default_dtype() if out is None else out.dtype)
-    m = n if m is None else m
     made = call.create_tensor(
         "_identity_matrix", n, m, dtype, device=_resolve_device(device, out), requires_grad=requires_grad
     )

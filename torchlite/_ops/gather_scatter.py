@@ -492,9 +492,7 @@ def _scatter_extreme_vjp(F, g, input, dim, index, src, include_self, out):
 
 def _scatter_reduce_vjp(F, g, input, dim, index, src, reduce, include_self, out):
     if reduce in ("max", "min"):  # the kernel takes these names, as PyTorch's does
-        raise RuntimeError(
-            f"Expected 'reduce' to be one of 'sum', 'prod', 'mean', 'amax', 'amin' but got {reduce}."
-        )
+        raise RuntimeError(f"Expected 'reduce' to be one of 'sum', 'prod', 'mean', 'amax', 'amin' but got {reduce}.")
     if 0 in index.shape:
         return g, F._zeros_like(src)
     src_shape, src = src.shape, _read_part(F, src, index)

@@ -122,8 +122,11 @@ def getitem(tensor: Tensor, index):
         out = _getitem_view(tensor, basic) if basic else tensor
         if advanced is None:
             return out if basic else tensor.alias()
-        if GLOBALS["DISPATCHES"] and any(isinstance(item, Tensor) for item in advanced):
-            return call.slow_path(take_index, function_for(take_index), (out, advanced), {})
+        if GLOBALS["DISPATCHES"]:
+            if tensor._tl_dispatches and not out._tl_dispatches:  # a handler returned a plain tensor
+                advanced = tuple(_raw_index(out, item) for item in advanced)
+            if any(isinstance(item, Tensor) for item in advanced):
+                return call.slow_path(take_index, function_for(take_index), (out, advanced), {})
         return _getitem_copy(out, advanced)
     except Exception:
         filter_traceback()

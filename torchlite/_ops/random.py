@@ -465,13 +465,13 @@ def randperm(F, n, generator, out, dtype, device, requires_grad):
         tensor([0, 1, 2, 3])
     """
     dtype = _resolve_draw_dtype("randperm", dtype, out, int64)
-    _check_size("randperm", (n,))
+    (n,) = _check_size("randperm", (n,))
     _check_permuted(n, dtype)
     return _create_or_write_out(
         out,
         new_random_tensor(
             "_random_permutation",
-            (int(n),),
+            (n,),
             dtype,
             device=_resolve_device(device, out),
             generator=generator,

@@ -205,8 +205,8 @@ def _repr_prefix(tensor) -> str:
     )
 
 
-def tensor_repr(tensor) -> str:
-    """`repr` of a Tensor."""
+def tensor_repr(tensor, contents: str | None = None) -> str:
+    """`repr` of a Tensor. `contents`: the text for its numbers."""
     from .._types.devices import get_default_device
     from .._types.dtypes import bool_, get_default_dtype, int64
 
@@ -216,16 +216,16 @@ def tensor_repr(tensor) -> str:
     size = f"size={shape}"
     dtype = f"dtype={tensor.dtype}"
     if device.type == "meta":
-        text = "..."
+        contents = contents or "..."
         suffixes += [size] + ([] if tensor.dtype is default else [dtype])
     elif 0 in shape:
-        text = "[]"
+        contents = contents or "[]"
         suffixes += ([] if len(shape) == 1 else [size]) + ([] if tensor.dtype is default else [dtype])
     else:
         suffixes += [] if OPTIONS.edgeitems else [size]
         if tensor.dtype not in (default, default.to_complex(), int64, bool_):
             suffixes.append(dtype)
-        text = format_array(tensor._tl_kernels.to_numpy(tensor._tl_array), len(prefix))
+        contents = contents or format_array(tensor._tl_kernels.to_numpy(tensor._tl_array), len(prefix))
     # A Python subclass may override these; print the tensor's actual state.
     if tensor.grad_fn is not None:
         suffixes.append(f"grad_fn=<{_grad_name(tensor.grad_fn)}>")
@@ -233,4 +233,4 @@ def tensor_repr(tensor) -> str:
         suffixes.append("requires_grad=True")
     if MODE.forwards:
         suffixes += [f"tangent={tangent}" for tangent in CALLBACKS.visible_tangents(tensor)]
-    return add_suffixes(prefix + text, suffixes, len(prefix))
+    return add_suffixes(prefix + contents, suffixes, len(prefix))

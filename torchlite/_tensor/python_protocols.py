@@ -41,7 +41,7 @@ class PythonProtocols(AutogradMethods):
     def __repr__(self, *, tensor_contents=None) -> str:
         from .printing import tensor_repr
 
-        return tensor_repr(self)
+        return tensor_repr(self, tensor_contents)
 
     def __format__(self, spec: str) -> str:
         if TRACES and (found := trace_method("__format__", self, spec)) is not NotImplemented:
