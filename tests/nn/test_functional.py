@@ -277,6 +277,27 @@ def attention_by_hand(q, k, v, mask=None):
     return torch.softmax(scores if mask is None else scores + mask, -1) @ v
 
 
+@pytest.mark.parametrize("rows", [3, 2])
+@pytest.mark.parametrize("kind", ["bool", "float"])
+def test_attention_with_a_mask_that_is_causal_too(kind, rows, device):
+    torch.manual_seed(0)
+    q = torch.randn(2, 4, rows, 5, device=device, requires_grad=True)
+    k, v = torch.randn(2, 2, 2, 3, 5, device=device).unbind()
+    mask = torch.tensor([[1, 0, 1], [1, 1, 0], [0, 1, 1]], device=device)[:rows].bool()
+    causal = torch.ones(rows, 3, dtype=torch.bool, device=device).tril()
+    given, joined = mask, mask & causal
+    if kind == "float":
+        given = torch.randn(rows, 3, device=device)
+        joined = given.masked_fill(~causal, -math.inf)
+    out = F.scaled_dot_product_attention(q, k, v, given, is_causal=True, enable_gqa=True)
+    wanted = F.scaled_dot_product_attention(q, k, v, joined, enable_gqa=True)
+    assert torch.equal(out, wanted)
+    assert torch.equal(*(torch.autograd.grad(each.sum(), q)[0] for each in (out, wanted)))
+    for refused in ({"dropout_p": 0.5}, {"attn_mask": torch.zeros(rows, 3, device=device, requires_grad=True)}):
+        with pytest.raises(RuntimeError, match="Explicit attn_mask should not be set when is_causal=True"):
+            F.scaled_dot_product_attention(q, k, v, **{"attn_mask": given, **refused}, is_causal=True, enable_gqa=True)
+
+
 def test_scaled_dot_product_attention():
     q, k, v = (torch.randn(2, 3, 5, 4) for _ in range(3))
     close(F.scaled_dot_product_attention(q, k, v), attention_by_hand(q, k, v))

@@ -17,13 +17,16 @@ from .node_graphs import attention_graph
 MINUS_INF = -float("inf")
 
 
+def _later_keys(F, query, key):
+    """True for each pair (query, key) of which the key is later, (L, S)."""
+    last = F.unsqueeze(F._new_arange(query, 0, query.shape[-2], 1, F.dtype_of(query)), 1)
+    return F.gt(F._new_arange(query, 0, key.shape[-2], 1, F.dtype_of(query)), last)
+
+
 def _attention_scores(F, query, key, attn_mask, is_causal, scale):
     scores = F.matmul(F.mul(query, scale), F.transpose(key, -2, -1))
     if is_causal:
-        rows, columns = scores.shape[-2], scores.shape[-1]
-        last = F.unsqueeze(F._new_arange(query, 0, rows, 1, F.dtype_of(query)), 1)
-        position = F._new_arange(query, 0, columns, 1, F.dtype_of(query))
-        scores = F.where(F.gt(position, last), F._full_like(scores, MINUS_INF), scores)
+        scores = F.where(_later_keys(F, query, key), F._full_like(scores, MINUS_INF), scores)
     if attn_mask is not None:
         if F.dtype_of(attn_mask).category == 0:
             scores = F.where(attn_mask, scores, F._full_like(scores, MINUS_INF))
@@ -115,6 +118,12 @@ _attention = op(
 )
 
 
+def _takes_mask_and_causal(query, key, value) -> bool:
+    """True for operands that PyTorch's fused kernel of the CPU takes; its products refuse a mask with `is_causal`."""
+    shapes = [tuple(t.shape) for t in (query, key, value)]
+    return all(len(s) == 4 and 0 not in s for s in shapes) and len({s[-1] for s in shapes}) == 1
+
+
 def _check_sdpa_arguments(query, key, value, attn_mask, is_causal):
     if query.dtype is not key.dtype or query.dtype is not value.dtype:
         names = tuple(t.dtype.c_name for t in (query, key, value))
@@ -167,7 +176,8 @@ def scaled_dot_product_attention(F, query, key, value, attn_mask, dropout_p, is_
         A tensor of shape ``(*, L, E_v)``.
 
     Raises:
-        RuntimeError: Shapes or dtypes do not fit, or both `attn_mask` and `is_causal` are given.
+        RuntimeError: Shapes or dtypes do not fit, or both `attn_mask` and `is_causal` are given with dropout, with a
+            mask that needs a gradient, or with operands that are not four-dimensional and of one width.
 
     Source:
         Vaswani et al., Attention is all you need (2017).
@@ -185,7 +195,15 @@ def scaled_dot_product_attention(F, query, key, value, attn_mask, dropout_p, is_
         options = {"scale": scale, "enable_gqa": enable_gqa}
         args = (query, key, value, attn_mask, dropout_p, is_causal)
         return call_torch_function(REGISTRY["scaled_dot_product_attention"].function, args, args, options)
-    _check_sdpa_arguments(query, key, value, attn_mask, is_causal)
+    is_fused = dropout_p == 0.0 and (attn_mask is None or not is_tracked_by_autograd(attn_mask))
+    both = attn_mask is not None and is_causal and is_fused and _takes_mask_and_causal(query, key, value)
+    _check_sdpa_arguments(query, key, value, attn_mask, is_causal and not both)
+    if both:
+        later, is_causal = _later_keys(F, query, key), False
+        if attn_mask.dtype.category == 0:
+            attn_mask = F.logical_and(attn_mask, F.logical_not(later))
+        else:
+            attn_mask = F.where(later, F._full_like(attn_mask, MINUS_INF), attn_mask)
     if scale is None:
         scale = 1.0 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
     if enable_gqa and query.shape[-3] != key.shape[-3]:
@@ -198,7 +216,7 @@ def scaled_dot_product_attention(F, query, key, value, attn_mask, dropout_p, is_
         or key.shape[:-1] != value.shape[:-1]
     ):
         _sdpa_shape_fn(query, key, value, attn_mask)  # not every kernel looks
-    if dropout_p == 0.0 and (attn_mask is None or not is_tracked_by_autograd(attn_mask)):
+    if is_fused:
         return F._sdpa(query, key, value, attn_mask, is_causal, scale)
     weights, _ = _attention_weights_and_logsumexp(F, _attention_scores(F, query, key, attn_mask, is_causal, scale))
     if dropout_p:
