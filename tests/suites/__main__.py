@@ -97,11 +97,11 @@ class Suite:
             names = sorted(random.Random(self.arguments.seed).sample(names, self.arguments.count), key=names.index)
         return names
 
-    def compare(self, tests: list[str]) -> dict[str, tuple[str, str]]:
-        """What the tests that pass with PyTorch do with torchlite."""
+    def compare(self, tests: list[str]) -> tuple[list[str], dict[str, tuple[str, str]]]:
+        """What the tests do with PyTorch, and what those that pass do with torchlite."""
         reference = self.outcomes(self.arguments.reference, tests)
         passing = [name for name in tests if reference[name][0] == "passed"]
-        return self.outcomes(self.arguments.candidate, passing)
+        return [reference[name][0] for name in tests], self.outcomes(self.arguments.candidate, passing)
 
 
 def file_of(test: str) -> str:
@@ -113,7 +113,7 @@ def kind_of(text: str) -> str:
     return re.sub(r"0x[0-9a-f]+|\d+(\.\d+)?(e[+-]?\d+)?", "N", (text.strip().splitlines() or ["?"])[0])[:160]
 
 
-def report(found: dict[str, tuple[str, str]], drawn: int) -> None:
+def report(found: dict[str, tuple[str, str]], reference: collections.Counter[str]) -> None:
     lost = {name: text for name, (outcome, text) in found.items() if outcome != "passed"}
     kinds = collections.defaultdict(list)
     for name, text in lost.items():
@@ -121,8 +121,10 @@ def report(found: dict[str, tuple[str, str]], drawn: int) -> None:
     for kind, names in sorted(kinds.items(), key=lambda pair: -len(pair[1])):
         print(f"{len(names)} {kind}", *names[:5], sep="\n    ")
     share = (len(found) - len(lost)) / max(1, len(found))
+    others = ", ".join(f"{count} {outcome}" for outcome, count in reference.most_common() if outcome != "passed")
+    print(f"with PyTorch not passed: {others or 'none'}")
     print(
-        f"{drawn} tests, {len(found)} pass with PyTorch, {len(found) - len(lost)} of them with torchlite: {share:.2%}"
+        f"{reference.total()} tests, {len(found)} pass with PyTorch, {len(found) - len(lost)} of them with torchlite: {share:.2%}"
     )
 
 
@@ -145,6 +147,7 @@ def main() -> None:
     parser.add_argument("--json", type=pathlib.Path, help="file for the outcomes")
     arguments = parser.parse_args()
     found: dict[str, tuple[str, str]] = {}
+    reference: collections.Counter[str] = collections.Counter()
     with tempfile.TemporaryDirectory(prefix="torchlite-suites-") as folder:
         suite = Suite(arguments, pathlib.Path(folder))
         drawn = suite.draw()
@@ -153,9 +156,10 @@ def main() -> None:
             [name for name in drawn if files.index(file_of(name)) % arguments.jobs == i] for i in range(arguments.jobs)
         ]
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            for outcomes in pool.map(suite.compare, parts):
-                found.update(outcomes)
-    report(found, len(drawn))
+            for outcomes, ours in pool.map(suite.compare, parts):
+                reference.update(outcomes)
+                found.update(ours)
+    report(found, reference)
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
     passing = sum(outcome == "passed" for outcome, _ in found.values())

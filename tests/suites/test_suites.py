@@ -42,6 +42,7 @@ def test_the_share_of_what_passes(tmp_path):
     ]
     done = subprocess.run([*command, "--json", str(tmp_path / "found")], cwd=ROOT, capture_output=True, text=True)
     assert "7 tests, 5 pass with PyTorch, 4 of them with torchlite: 80.00%" in done.stdout, done.stdout + done.stderr
+    assert "with PyTorch not passed: 1 failed, 1 skipped" in done.stdout
     found = {name.rpartition("::")[2]: what for name, (what, _) in json.loads((tmp_path / "found").read_text()).items()}
     assert found.pop("test_ends_the_process") == "died" and set(found.values()) == {"passed"}
     assert done.returncode == 0
