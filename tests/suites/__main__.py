@@ -123,9 +123,8 @@ def report(found: dict[str, tuple[str, str]], reference: collections.Counter[str
     share = (len(found) - len(lost)) / max(1, len(found))
     others = ", ".join(f"{count} {outcome}" for outcome, count in reference.most_common() if outcome != "passed")
     print(f"with PyTorch not passed: {others or 'none'}")
-    print(
-        f"{reference.total()} tests, {len(found)} pass with PyTorch, {len(found) - len(lost)} of them with torchlite: {share:.2%}"
-    )
+    passing = f"{len(found)} pass with PyTorch, {len(found) - len(lost)} of them with torchlite: {share:.2%}"
+    print(f"{reference.total()} tests, {passing}")
 
 
 def main() -> None:

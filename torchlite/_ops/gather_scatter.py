@@ -513,6 +513,7 @@ def _check_reduce(reduce):
 
 
 def _check_reduced_dtype(input, dim, index, src, reduce, include_self):
+    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
     kinds = {"mean": (BOOL,), "amax": (COMPLEX,), "amin": (COMPLEX,)}.get(reduce, ())
     refuse_kinds(input.dtype, f"scatter_gather_tensor_cpu_reduce_{reduce}", *kinds)
 
