@@ -360,3 +360,23 @@ def test_multi_head_attention_without_a_batch():
     batched, _ = F.multi_head_attention_forward(*[x.unsqueeze(1)] * 3, **options)
     close(out, batched[:, 0])
     assert weights.shape == (5, 5)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_in_place_rrelu_of_a_negative_slope_has_no_gradient(training):
+    x = torch.tensor([-1.0, 1.0], requires_grad=True)
+    out = F.rrelu_(x.clone(), -5.0, 1.0, training)
+    if training:
+        out.sum().backward()
+        assert x.grad[1] == 1
+    else:
+        with pytest.raises(RuntimeError, match="call out-of-place version"):
+            out.sum().backward()
+
+
+def test_rows_of_an_embedding_keep_to_the_maximal_norm():
+    # PyTorch computes the factor in double precision. The recorded rows are its own.
+    weight = torch.tensor([[3.0, 4.0, 1.0], [0.1, 0.2, 0.3], [7.0, -1.0, 2.5]])
+    torch.embedding_renorm_(weight, torch.tensor([0, 1, 2, 2]), 1.0)
+    assert weight[0].tolist() == [0.588348388671875, 0.7844645380973816, 0.1961161345243454]
+    assert weight[2].tolist() == [0.9333332777023315, -0.13333332538604736, 0.3333333134651184]

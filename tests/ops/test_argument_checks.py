@@ -333,3 +333,74 @@ def test_index_reduce_refuses_dtypes_without_a_kernel(dtype, reduce, device):
     x, index = torch.ones(2, dtype=dtype, device=device), torch.tensor([0, 0], device=device)
     with pytest.raises(NotImplementedError, match='"index_func_" not implemented for'):
         x.index_reduce(0, index, x, reduce)
+
+
+NUMBERS = {
+    "addcmul": lambda x, v: torch.addcmul(x, x, x, value=v),
+    "addmm": lambda x, v: torch.addmm(x, x, x, alpha=v),
+    "add": lambda x, v: torch.add(x, x, alpha=v),
+    "isclose": lambda x, v: torch.isclose(x, x, v),
+    "threshold": lambda x, v: torch.threshold(x, 0.5, v),
+    "layer_norm": lambda x, v: torch.layer_norm(x, (3,), eps=v),
+    "batch_norm": lambda x, v: torch.batch_norm(x, None, None, None, None, True, 0.1, v, False),
+    "renorm": lambda x, v: torch.renorm(x, 2, 0, v),
+    "vector_norm": lambda x, v: torch.linalg.vector_norm(x, v),
+    "cosine_similarity": lambda x, v: torch.cosine_similarity(x, x, eps=v),
+    "trapezoid": lambda x, v: torch.trapezoid(x, dx=v),
+    "full": lambda x, v: torch.full((2,), v),
+    "full_like": lambda x, v: torch.full_like(x, v),
+    "arange": lambda x, v: torch.arange(0.0, 3.0, v),
+    "nan_to_num": lambda x, v: torch.nan_to_num(x, nan=v),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_may_be_tensors_without_a_gradient(name, device):
+    call, x = NUMBERS[name], torch.tensor([[0.5, 1.0, -2.0]] * 3, device=device)
+    want, got = call(x, 0.25), call(x, torch.tensor(0.25))
+    assert (want.cpu() == got.cpu()).all()
+    with pytest.raises(TypeError, match="Tensor"):
+        call(x, torch.tensor(0.25, requires_grad=True))
+    with pytest.raises(TypeError, match="Parameter"):
+        call(x, torch.nn.Parameter(torch.tensor(0.25)))
+
+
+def test_wording_for_a_number_with_a_gradient():
+    x, v = torch.ones(2), torch.tensor(2.0, requires_grad=True)
+    with pytest.raises(TypeError, match="^addcmul\\(\\): argument 'value' must be Number, not Tensor$"):
+        x.addcmul(x, x, value=v)
+    with pytest.raises(TypeError, match="^add\\(\\): argument 'alpha' must be Number, not Tensor$"):
+        torch.add(x, x, alpha=v)
+
+
+@pytest.mark.parametrize("call", [torch.trapezoid, torch.cumulative_trapezoid])
+def test_spacing_of_the_trapezoidal_rule(call, device):
+    y = torch.ones(3, 3, device=device)
+    with pytest.raises(TypeError, match="received an invalid combination of arguments"):
+        call(y, y, dx=3)
+    for dx in (1j, True):
+        with pytest.raises(RuntimeError, match="Currently, we only support dx as a real number"):
+            call(y, dx=dx)
+
+
+def test_masked_softmax_has_mask_types_for_four_dimensions(device):
+    x = torch.zeros(1, 1, 4, device=device)
+    mask = torch.tensor([[[True, False, False, True]]], device=device)
+    for mask_type in (0, 1, 2):
+        assert torch._masked_softmax(x, mask, 2, mask_type)[0, 0].tolist() == [0, 0.5, 0.5, 0]
+    with pytest.raises(RuntimeError, match="For mask_type == 2 mask shape should match input shape"):
+        torch._masked_softmax(x, mask[0], 2, 1)
+    with pytest.raises(RuntimeError, match="mask shape should be \\(B, L\\)"):
+        torch._masked_softmax(torch.zeros(1, 1, 2, 4, device=device), mask[0], 3, 1)
+
+
+def test_unique_slices_with_nan_are_distinct(device):
+    nan = float("nan")
+    x = torch.tensor([nan, 0.0, 0.0, nan, 1.0], device=device)
+    values, inverse, counts = torch.unique(x, dim=0, return_inverse=True, return_counts=True)
+    assert values[:2].tolist() == [0, 1] and values[2:].isnan().tolist() == [True, True]
+    assert inverse.tolist() == [2, 0, 0, 3, 1] and counts.tolist() == [2, 1, 1, 1]
+    rows = torch.tensor([[1.0, nan], [1.0, 2.0], [1.0, nan]], device=device)
+    values, inverse = torch.unique(rows, dim=0, return_inverse=True)
+    assert values[:, 0].tolist() == [1, 1, 1] and values[0, 1] == 2
+    assert inverse.tolist() == [1, 0, 2]

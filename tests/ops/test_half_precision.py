@@ -106,3 +106,11 @@ def test_a_numbers_gradient_keeps_its_digits():
 def test_comparisons_round_the_number_first(device):
     x = torch.tensor([0.1], dtype=torch.bfloat16, device=device)
     assert (x == 0.1).item()
+
+
+def test_truncated_quotients_are_rounded_first(half):
+    # PyTorch's: 2.9981 rounds to 3 in both dtypes' nearest neighbour of the quotient.
+    a, b = values(half, 300) * 9, values(half, 300).flip(0) + 0.004
+    assert (torch.div(a, b, rounding_mode="trunc") == (a / b).trunc()).all()
+    a.div_(b, rounding_mode="trunc")
+    assert (a == a.trunc()).all()

@@ -377,3 +377,14 @@ def test_normal_of_single_tensors_and_a_size():
     for mean in (torch.zeros(4), torch.tensor(0.0, requires_grad=True)):
         with pytest.raises(TypeError, match="invalid combination of arguments"):
             torch.normal(mean, torch.tensor(1.0), (4,))
+
+
+def test_normal_numbers_for_integer_tensors_without_elements(device):
+    empty = torch.empty(0, dtype=torch.int64, device=device)
+    for out in (torch.randn(0, dtype=torch.int64, device=device), torch.randn_like(empty), empty.normal_()):
+        assert out.shape == (0,) and out.dtype is torch.int64
+    assert empty.log_normal_().numel() == empty.exponential_().numel() == 0
+    with pytest.raises(NotImplementedError, match="check_uniform_bounds"):
+        empty.uniform_()
+    with pytest.raises(NotImplementedError, match="normal_kernel_cpu"):
+        torch.randn(2, dtype=torch.int64, device=device)

@@ -179,6 +179,8 @@ def execute(op: Op, values: list):
         found = CALLBACKS.sparse("run_op")(op, values)
         if found is not NotImplemented:
             return found
+    if op.real_positions:
+        values = take_numbers(op, values)
     if op.is_implicit:
         values = check_composite_args(op, values)
         start = next(SEQUENCE) if op.node_name else 0
@@ -208,6 +210,21 @@ def execute(op: Op, values: list):
     raw = [to_raw(v) for v in values]
     data = call_kernel(op, table, raw, values)
     return wrap_and_record(op, table, values, data)
+
+
+def take_numbers(op: Op, values: list) -> list:
+    """The values with a number in place of a tensor of one, as PyTorch's parser has it. TypeError for a tensor that
+    requires a gradient, which the number would lose.
+    """
+    for position in op.real_positions:
+        value = values[position]
+        if isinstance(value, Tensor):
+            refused = _load_arg_parser().parser_error(op, values)
+            if refused is not None:
+                raise refused
+            if not value._tl_array.ndim:
+                values = [*values[:position], value.item(), *values[position + 1 :]]
+    return values
 
 
 def cast_scalars(op: Op, values: list) -> list:

@@ -314,6 +314,19 @@ class Op(OpFacts):
         return tuple(found)
 
     @cached_property
+    def real_positions(self) -> tuple[int, ...]:
+        """The positions of the plain parameters that PyTorch's parser takes as numbers, whole or not, in every form."""
+        forms = [form for public in self.parsed_names for form in names_of_forms(public)]
+        kinds: dict[str, set[str]] = {}
+        for kind, name in (pair for form in forms for pair in form):
+            kinds.setdefault(name, set()).add(kind.removesuffix("?"))
+        return tuple(
+            position
+            for position, p in enumerate(self.params)
+            if p.kind == "plain" and kinds.get(p.name) and kinds[p.name] <= {"Number", "float"}
+        )
+
+    @cached_property
     def argument_names(self) -> dict[str, str]:
         """Other names that PyTorch's parser takes for the parameters: NumPy's, and those of the signatures. A name
         without a parameter here, such as `out_dtype`, has an empty one.

@@ -104,9 +104,9 @@ def embedding_renorm_(F, input, indices, max_norm, norm_type):
     weight = input.detach()
     used = F.unique(indices.reshape(-1))
     rows = weight[used]
-    norms = rows.norm(norm_type, 1, keepdim=True)
+    norms = F.to(rows.norm(norm_type, 1, keepdim=True), float64)  # float32 would lose the 1e-7
     factor = F.where(norms > max_norm, max_norm / (norms + 1e-7), F._ones_like(norms))
-    weight[used] = rows * factor
+    weight[used] = rows * F.to(factor, rows.dtype)
     return input
 
 

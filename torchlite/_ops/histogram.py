@@ -225,6 +225,18 @@ def diff(F, input, n, dim, prepend, append):
     return input if n and size_before else F.clone(input)
 
 
+def _check_spacing(name, y, x, dx):
+    """PyTorch's errors for both positions and a distance, and for a distance that is no real number."""
+    if dx is None:
+        return
+    if x is not None:
+        from torchlite._dispatch.arg_parser import match_signature
+
+        match_signature(name, (y,), {"dx": dx, "x": x})
+    if isinstance(dx, (builtins.bool, complex)):
+        raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
+
+
 def _sample_spacing(F, y, x, dx, dim, name):
     """The distances between sample points, shaped to multiply with slices of `y` along `dim`."""
     if x is None:
@@ -270,6 +282,7 @@ def trapezoid(F, y, x, dx, dim):
     See also:
         `torch.cumulative_trapezoid`.
     """
+    _check_spacing("trapezoid", y, x, dx)
     if y.ndim and y.shape[dim] == 0:
         return F.sum(y, dim, dtype=y.dtype)
     if y.ndim:
@@ -305,6 +318,7 @@ def cumulative_trapezoid(F, y, x, dx, dim):
     See also:
         `torch.trapezoid`.
     """
+    _check_spacing("cumulative_trapezoid", y, x, dx)
     if y.ndim == 0:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     return F.cumsum(_trapezoids(F, y, x, dx, dim, "cumulative_trapezoid") if y.shape[dim] else y / 2, dim)

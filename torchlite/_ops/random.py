@@ -363,8 +363,10 @@ def randn(F, size, generator, out, dtype, device, requires_grad):
         `torch.randn_like`, `torch.normal`.
     """
     device = _resolve_device(device, out)
-    dtype = _reject_integer_dtype(_resolve_draw_dtype("randn", dtype, out, get_default_dtype()), "normal_kernel_cpu")
+    dtype = _resolve_draw_dtype("randn", dtype, out, get_default_dtype())
     size = _check_size("randn", size)
+    if 0 not in size:  # PyTorch draws nothing, and refuses nothing
+        _reject_integer_dtype(dtype, "normal_kernel_cpu")
     if dtype.category == 3:
         return _create_or_write_out(
             out,

@@ -24,8 +24,9 @@ def _to_python_number(value) -> float:
     return value.item() if isinstance(value, call.Tensor) else value
 
 
-def _reject_integer_tensor(input, name: str, words: str | None = None) -> None:
-    if input.dtype.category >= 2:
+def _reject_integer_tensor(input, name: str, words: str | None = None, empty: bool = False) -> None:
+    """PyTorch's refusal of integer tensors; of those without elements if `empty` says so."""
+    if input.dtype.category >= 2 or 0 in input.shape and not empty:
         return
     if words:
         raise NotImplementedError(f"\"{words}\" not implemented for '{input.dtype.scalar_name}'")
@@ -73,7 +74,7 @@ def uniform_(F, input, from_, to, generator):
     See also:
         `torch.nn.init.uniform_`.
     """
-    _reject_integer_tensor(input, "", "check_uniform_bounds")
+    _reject_integer_tensor(input, "", "check_uniform_bounds", empty=True)
     low, high = _to_python_number(from_), _to_python_number(to)
     _check_uniform_bounds(input.dtype, low, high)
     if input.dtype.category == 3:

@@ -126,14 +126,16 @@ def _safe_softmax(F, input, dim, dtype):
 
 
 def _broadcast_mask(input, mask, mask_type):
-    """The mask in a shape that broadcasts. 0: (L, L), of all heads; 1: (B, L), of keys; 2: the scores' shape."""
+    """The mask in a shape that broadcasts. 0: (L, L), of all heads; 1: (B, L), of keys; 2: the scores' shape. Of the
+    first two types are only matrices, for scores of four dimensions.
+    """
     if mask.dtype is not bool_:
         raise RuntimeError("Mask should be a boolean tensor")
-    if mask_type in (0, 1):
-        length, shape = input.shape[-1], "(L, L)" if mask_type == 0 else "(B, L)"
+    if mask_type in (0, 1) and mask.ndim == 2 and input.ndim == 4:
+        length, shape = input.shape[2], "(L, L)" if mask_type == 0 else "(B, L)"
         if tuple(mask.shape) != (length if mask_type == 0 else input.shape[0], length):
             raise RuntimeError(f"For mask_type == {mask_type} mask shape should be {shape}")
-        return mask if mask_type == 0 else mask.reshape((input.shape[0], *(1,) * (input.ndim - 2), length))
+        return mask if mask_type == 0 else mask.reshape((input.shape[0], 1, 1, length))
     if tuple(mask.shape) != tuple(input.shape):
         raise RuntimeError("For mask_type == 2 mask shape should match input shape")
     return mask

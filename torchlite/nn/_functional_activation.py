@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torchlite._dispatch import REGISTRY, F
 from torchlite._dispatch.dispatch_state import OVERRIDES
@@ -474,15 +474,7 @@ def rrelu(
         is not NotImplemented
     ):
         return found
-    return (
-        _refuse_gradient(
-            "leakyReLu",
-            _make_in_place_function("rrelu")(input, lower, upper, training),
-            0 if training else (lower + upper) / 2,
-        )
-        if inplace
-        else F.rrelu(input, lower, upper, training)
-    )
+    return rrelu_(input, lower, upper, training) if inplace else F.rrelu(input, lower, upper, training)
 
 
 # --- softmax with an implicit dimension -----------------------------------------------------------
@@ -645,3 +637,23 @@ def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
         tensor([-0.0100,  2.0000])
     """
     return leaky_relu(input, negative_slope, inplace=True)
+
+
+def rrelu_(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None
+) -> Tensor:
+    """Computes `rrelu` in place.
+
+    Args:
+        input: The tensor, which gets the result.
+        lower: The least slope. Default: 1/8.
+        upper: The greatest slope. Default: 1/3.
+        training: Whether the slopes are random. Default: ``False``.
+        generator: The generator of the slopes. Default: the device's.
+
+    Example:
+        >>> F.rrelu_(torch.tensor([-1.0, 2.0]), 0.1, 0.3)
+        tensor([-0.2000,  2.0000])
+    """
+    out = _make_in_place_function("rrelu")(input, lower, upper, training, generator)
+    return _refuse_gradient("leakyReLu", out, 0 if training else (lower + upper) / 2)

@@ -34,6 +34,7 @@ from ._functional_activation import mish as mish
 from ._functional_activation import relu as relu
 from ._functional_activation import relu6 as relu6
 from ._functional_activation import rrelu as rrelu
+from ._functional_activation import rrelu_ as rrelu_
 from ._functional_activation import selu as selu
 from ._functional_activation import silu as silu
 from ._functional_activation import softmax as softmax

@@ -68,6 +68,9 @@ def _trunc_divide(input, other):
     if _check_division(input, other, "div_trunc_cpu"):
         quotient = xp.floor_divide(input, other)
         return quotient + ((quotient < 0) & (quotient * other != input))
+    if getattr(other, "shape", None) == () and input.dtype.itemsize == 2 and input.ndim:
+        # PyTorch rounds the quotient of half-precision arrays before it drops the fraction, but not that by one number.
+        return xp.trunc(xp.divide(input.astype(xp.float32), other.astype(xp.float32))).astype(input.dtype)
     return xp.trunc(xp.divide(input, other))
 
 

@@ -169,8 +169,20 @@ def _unique_rows(input, dim):
         if count and not input.size:
             raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
         return input.copy(), _make_empty_indices(), _make_empty_indices()
+    if input.dtype.kind not in "iub" and xp.isnan(input).any():
+        return _unique_rows_with_nan(input, dim)
     values, inverse, counts = xp.unique(input, axis=dim, return_inverse=True, return_counts=True)
     return values, inverse.reshape(-1).astype(xp.int64), counts.astype(xp.int64)
+
+
+def _unique_rows_with_nan(input, dim):
+    """Slices with NaN differ from all others, and come after those with a number in its place."""
+    x = xp.moveaxis(input, dim, 0)
+    order = xp.lexsort(bfloat16_to_float32(x).reshape(x.shape[0], -1).T[::-1])
+    values, places, counts = _unique_runs(x[order], 0)
+    inverse = xp.empty_like(places)
+    inverse[order] = places
+    return xp.ascontiguousarray(xp.moveaxis(values, 0, dim)), inverse, counts
 
 
 def _unique_runs(input, dim=None):

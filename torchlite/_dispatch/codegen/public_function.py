@@ -243,6 +243,16 @@ def plain_tensor_test(name: str) -> str:
     return f"((class_ := {name}.__class__) is Tensor or class_ is Parameter)"
 
 
+def _number_tests(op: Op) -> list[str]:
+    """Tests that no number is a tensor, which the slow path takes or refuses."""
+    names = [op.params[position].name for position in op.real_positions]
+    return [
+        f"(class_ := {name}.__class__) is not Tensor and class_ is not Parameter"
+        for name in names
+        if name not in op.numbers or op.is_implicit
+    ]
+
+
 def _none_tests(names: Sequence[str]) -> list[str]:
     return [f"{name} is None" for name in names]
 
@@ -276,6 +286,7 @@ def _write_composite(source: Source, op: Op, free: Sequence[str], unset: Sequenc
         tests.append(f"find_torch_function_override({several}) is None")
     tests += _none_tests(unset)
     tests += [f"{name} is None" if name == "layout" else f"not {name}" for name in op.creation_options]
+    tests += _number_tests(op)
     source.comment(_guard_comment(subject, free, unset))
     with source.condition("if", tests):
         source.comment("The op is written in other ops, which record themselves.")
@@ -352,6 +363,7 @@ def _write_for_tensors(source: Source, op: Op, free: Sequence[str], unset: Seque
     if op.sparse_grad_param:
         subject += " without a sparse gradient"
         tests.append(f"not {op.sparse_grad_param}")
+    tests += _number_tests(op)
     source.comment(_guard_comment(subject, free, unset))
     with source.condition("if", tests):
         _write_device_and_dtype(source, first)
