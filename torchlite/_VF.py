@@ -5,6 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 
+def unique_dim(
+    input: Any, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> tuple[Any, Any, Any]:
+    """The distinct slices along a dimension, the inverse indices and the counts, whether requested or not."""
+    import torchlite as torch
+
+    return torch.unique(input, sorted, True, True, dim)
+
+
 def __getattr__(name: str) -> Any:
     import torchlite as torch
 

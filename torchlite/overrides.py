@@ -114,7 +114,16 @@ class TorchFunctionMode(Interceptor):
                 if find_torch_function_override((v,)) is not None
             )
         )
-        return self.__torch_function__(function, types, args, kwargs)
+        if isinstance(inspect.getattr_static(type(self), "__torch_function__"), classmethod):
+            raise RuntimeError(
+                "Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a plain "
+                "method"
+            )
+        result = self.__torch_function__(function, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+        with show_only_within([*stack.items, self]):  # the classes of the arguments are asked with all modes active
+            return call_torch_function(function, (*args, *kwargs.values()), args, kwargs, self)
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:
@@ -229,6 +238,7 @@ def handle_torch_function(public_api: Callable, relevant_args: Any, *args: Any, 
             result = mode.__torch_function__(public_api, types, args, kwargs)
         if result is not NotImplemented:
             return result
+        return call_torch_function(public_api, relevant, args, kwargs, mode)
     return call_torch_function(public_api, relevant, args, kwargs)
 
 

@@ -266,3 +266,18 @@ def test_functional(device):
     assert F.hvp(lambda a: (a**3).sum(), x, v)[1].tolist() == [6.0, 12.0]
     nested = F.jacobian(lambda a, b: (a * b, a.sum()), (x, x))
     assert nested[0][1].tolist() == [[1.0, 0.0], [0.0, 2.0]] and nested[1][0].tolist() == [1.0, 1.0]
+
+
+def test_next_functions_are_those_of_tensors():
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor, y):
+            return x * factor + y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, None, g
+
+    x, y = torch.ones(2), torch.ones(2, requires_grad=True)
+    pairs = Scaled.apply(x, 3.0, y).grad_fn.next_functions
+    assert pairs[0] == (None, 0) and pairs[1][0].variable is y and len(pairs) == 2

@@ -337,3 +337,17 @@ def test_extremes_of_nan_share_their_gradient(device):
         x = torch.full((3,), float("nan"), device=device, requires_grad=True)
         getattr(x, name)().backward()
         assert torch.allclose(x.grad, torch.full((3,), 1 / 3, device=device))
+
+
+def test_attributes_that_cannot_be_deleted():
+    x = torch.ones(2, requires_grad=True)
+    assert x._backward_hooks is None and (x * 2)._backward_hooks is None and torch.ones(2)._backward_hooks is None
+    x.register_hook(lambda g: g)
+    assert len(x._backward_hooks) == 1
+    with pytest.raises(RuntimeError, match="not allowed"):
+        del x._backward_hooks
+    with pytest.raises(RuntimeError, match="Detach tensor instead"):
+        del x._grad_fn
+    assert (y := x * 2)._grad_fn is y.grad_fn
+    with pytest.warns(UserWarning, match="volatile was removed"):
+        assert x.volatile is False

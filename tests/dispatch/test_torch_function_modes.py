@@ -127,3 +127,65 @@ def test_resolve_name():
     resolve = torch.overrides.resolve_name
     assert resolve(torch.ones) == "torch.ones" and resolve(torch.tensor) == "torch.tensor"
     assert resolve(torch.nn.functional.dropout) == "torch.nn.functional.dropout"
+
+
+class _Refusing(TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return NotImplemented
+
+
+class _Refused(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return NotImplemented
+
+
+def _twice(x):
+    if torch.overrides.has_torch_function((x,)):
+        return torch.overrides.handle_torch_function(_twice, (x,), x)
+    return 2 * x
+
+
+def test_classes_are_asked_after_a_mode_that_refuses():
+    class Answering(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return 7
+
+    x, y = torch.ones(2).as_subclass(Answering), torch.ones(2).as_subclass(_Refused)
+    with _Refusing() as mode:
+        assert [torch.mm(x, x), torch.nn.functional.relu(x), x + 1, _twice(x)] == [7] * 4
+        for call, name in ((torch.max, "torch.max"), (_twice, "_twice")):
+            with pytest.raises(TypeError, match=f"^Multiple dispatch failed for '.*{name}'") as error:
+                call(y)
+            assert f"  - mode object {mode}\n  - tensor subclass {_Refused}\n" in str(error.value)
+        with pytest.raises(TypeError, match="mode object"):
+            torch.ones(2)
+
+
+def test_a_refusing_mode_is_asked_again_without_the_class():
+    class Plain(torch.Tensor):
+        pass
+
+    seen = []
+
+    class Picky(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(types)
+            return NotImplemented if Plain in types else func(*args, **(kwargs or {}))
+
+    x = torch.ones(2).as_subclass(Plain)
+    with Picky():
+        assert type(torch.neg(x)) is Plain
+    assert len(seen) == 2 and Plain not in seen[1]
+
+
+def test_the_method_of_a_mode_is_no_classmethod():
+    class Wrong(TorchFunctionMode):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    with pytest.raises(RuntimeError, match="classmethod is not supported, please make it a plain method"):
+        with Wrong():
+            torch.ones(2)

@@ -107,3 +107,9 @@ def test_the_older_name():
         assert nn.utils.stateless.functional_call(Net(), zeros(), X).item() == 0
     with pytest.raises(RuntimeError, match="can't be used with nn.DataParallel"):
         func.functional_call(nn.DataParallel(Net()), {}, X)
+
+
+def test_scripted_modules_are_refused():
+    scripted = torch.jit.script(torch.nn.Linear(1, 1))
+    with pytest.raises(RuntimeError, match="^The stateless API can't be used with Jitted modules$"):
+        torch.func.functional_call(scripted, {"weight": torch.ones(1, 1)}, torch.ones(1, 1))

@@ -175,3 +175,12 @@ def test_batch_norms_become_synchronized_ones(kind, shape):
     evaluated = nn.SyncBatchNorm.convert_sync_batchnorm(inner).eval()
     x = torch.randn(shape)
     torch.testing.assert_close(evaluated(x), inner(x))
+
+
+def test_a_parameter_of_another_layout_is_a_new_one():
+    layer = torch.nn.Linear(3, 2)
+    layer.weight.grad = torch.ones(2, 3)
+    before = layer.weight
+    layer._apply(lambda t: t.to_sparse())
+    assert layer.weight is not before and before.layout is torch.strided
+    assert layer.weight.layout is layer.weight.grad.layout is torch.sparse_coo

@@ -461,3 +461,21 @@ def test_the_other_tensor_moves_when_the_first_is_gone():
     assert other.tolist() == [0, 0, 0]
     del other
     assert held.resize_(8).nbytes() == 8
+
+
+def test_a_tensor_of_a_storage_has_its_memory():
+    storage = torch.UntypedStorage(8)
+    whole = torch.tensor(storage)
+    assert whole.dtype is torch.int64 and whole.shape == (1,) and whole.untyped_storage() is storage
+    assert torch.as_tensor(storage).data_ptr() == storage.data_ptr()
+    part = torch.tensor(storage, dtype=torch.float32, requires_grad=True)
+    assert part.shape == (2,) and part.requires_grad and part.data_ptr() == storage.data_ptr()
+
+
+def test_a_storage_of_a_storage_is_a_copy():
+    class Own(torch._C.StorageBase):
+        pass
+
+    first = torch.UntypedStorage([1, 2])
+    second = Own(first)
+    assert type(second) is Own and second.tolist() == [1, 2] and second.data_ptr() != first.data_ptr()

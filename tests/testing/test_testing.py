@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -129,3 +131,8 @@ def test_classes_of_several_results():
 def test_removed_functions_raise(name):
     with pytest.raises(RuntimeError, match="This function was deprecated since version 1.9 and is now removed"):
         getattr(torch, name)(torch.eye(2))
+
+
+def test_unittest_mock_is_loaded():
+    program = "import torchlite.testing, unittest; unittest.mock.Mock()"
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -63,7 +63,7 @@ _HOMES = {
     "._serialization.pytorch_file": ("PyTorchFileReader", "PyTorchFileWriter"),
 }  # fmt: skip
 # Base classes that PyTorch implements in C++.
-_PARTS = {"TensorBase": "Tensor", "_TensorBase": "Tensor"}
+_PARTS = {"StorageBase": "UntypedStorage", "TensorBase": "Tensor", "_TensorBase": "Tensor"}
 _LAZY = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = {"_autograd", "_functions", "_nn"}
 

@@ -358,9 +358,9 @@ def find_torch_function_override(values):
     return None
 
 
-def call_torch_function(function, values, args, kwargs):
+def call_torch_function(function, values, args, kwargs, mode=None):
     """Dispatch a call to the `__torch_function__` overrides of the classes among `values`, each once, subclasses before
-    base classes. TypeError if all return NotImplemented.
+    base classes. TypeError if all return NotImplemented, as `mode` did before them.
     """
     overriding: list = []
     for value in values:
@@ -379,6 +379,7 @@ def call_torch_function(function, values, args, kwargs):
     raise TypeError(
         f"Multiple dispatch failed for '{name.replace('torchlite', 'torch', 1)}'; all __torch_function__ handlers "
         "returned NotImplemented:\n\n"
+        + (f"  - mode object {mode}\n" if mode is not None else "")
         + "".join(f"  - tensor subclass {cls}\n" for cls in types)
         + "\nFor more information, try re-running with TORCH_LOGS=not_implemented"
     )

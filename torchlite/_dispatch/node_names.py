@@ -191,8 +191,11 @@ def shown_output(node: Any, index: int) -> int:
 
 def next_functions(node: Any) -> tuple:
     """((node, output index), ...) of the inputs, as PyTorch shows them."""
-    if not isinstance(node._op, Op):
-        return _pairs(node._edges)
+    if not isinstance(node._op, Op):  # a custom Function, which has an edge for each tensor among its arguments
+        flags = getattr(node, "_is_tensor", None)
+        return _pairs(
+            node._edges if flags is None else [edge for edge, own in zip(node._edges, flags, strict=True) if own]
+        )
     name, _, shown, edges = _shown_graph(node)
     if name == "NotImplemented":
         return tuple(pair for pair in _pairs(edges.values()) if pair[0] is not None)

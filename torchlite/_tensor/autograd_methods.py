@@ -173,6 +173,34 @@ class AutogradMethods(PropertyMethods):
         return to_python_node(node.node if node.__class__ is OutputEdge else node)
 
     @property
+    def _grad_fn(self):
+        return self.grad_fn
+
+    @_grad_fn.deleter
+    def _grad_fn(self):
+        raise RuntimeError("Deletion of _grad_fn not allowed. Detach tensor instead!")
+
+    @property
+    def _backward_hooks(self):
+        """The hooks of `register_hook` by their number, or None."""
+        if not self.requires_grad:
+            return None
+        return (getattr(self._tl_meta, "hooks", None) if self.grad_fn is None else self._gradient_hooks()) or None
+
+    @_backward_hooks.deleter
+    def _backward_hooks(self):
+        raise RuntimeError("Deletion of _backwards_hooks not allowed!")
+
+    @property
+    def volatile(self) -> bool:
+        """Always ``False``: an attribute that earlier versions of PyTorch had."""
+        warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+        return False
+
+    def _fix_weakref(self) -> None:
+        """Does nothing: a weak reference always returns the tensor itself."""
+
+    @property
     def output_nr(self) -> int:
         """The position of the tensor among the results of `grad_fn`."""
         where = skip_transparent(self._tl_node)

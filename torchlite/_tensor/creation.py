@@ -214,8 +214,10 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         if _is_storage(data):
             from .typed_storage import flat_tensor_of
 
-            d = dtype or getattr(data, "dtype", None) or get_default_dtype()
-            return tensor(flat_tensor_of(data, d), device=device, requires_grad=requires_grad)
+            flat = flat_tensor_of(
+                data, dtype or getattr(data, "dtype", None) or dtypes.int64
+            )  # on the storage's memory
+            return set_requires_grad(flat if device is None else flat.to(device), requires_grad)
         if not isinstance(data, (list, tuple, np.ndarray, np.generic, int, float, complex)):
             data = _convert_foreign(data)
             if isinstance(data, call.Tensor):

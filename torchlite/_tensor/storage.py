@@ -518,7 +518,7 @@ class UntypedStorage(_StorageBase):
 def _number_to_bytes(items: Any) -> np.ndarray:
     from collections.abc import Sequence
 
-    if not isinstance(items, (Sequence, np.ndarray)):
+    if not isinstance(items, (Sequence, np.ndarray, _StorageBase)):
         raise RuntimeError(f"torch.UntypedStorage(): Expected a sequence type, but got {type(items).__name__}")
     for item in items:
         if not isinstance(item, (int, np.integer)):

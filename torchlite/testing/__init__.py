@@ -1,5 +1,7 @@
 """Comparison of tensors in tests, and creation of random ones."""
 
+import unittest.mock  # as with PyTorch, test files have `unittest.mock` without an import of their own
+
 from . import _comparison as _comparison
 from . import _creation as _creation
 from ._comparison import assert_allclose, assert_close

@@ -269,8 +269,8 @@ class ConversionMixin(TraversalMixin):
 
 
 def _convert_parameter(module, name, param, fn):
-    """Convert a parameter and its gradient by `fn`: the same object with new data, unless `torch.__future__` or the
-    devices require a new one.
+    """Convert a parameter and its gradient by `fn`: the same object with new data, unless `torch.__future__`, the
+    devices or the layouts require a new one.
     """
     grad = param.grad
     with torch.no_grad():
@@ -289,7 +289,8 @@ def _convert_parameter(module, name, param, fn):
         return param
     if data is param:
         return param
-    if future.get_overwrite_module_params_on_conversion() or data.is_meta != param.is_meta:
+    other_kind = data.is_meta != param.is_meta or data.layout is not param.layout
+    if future.get_overwrite_module_params_on_conversion() or other_kind:
         param = Parameter(data, requires_grad=param.requires_grad)
     else:
         param.grad = None
