@@ -42,6 +42,8 @@ class ScriptModule(Module, metaclass=ScriptMeta):
         tensor([2., 2.])
     """
 
+    _tl_is_scripted = True  # for `torch.func.functional_call`, which refuses such modules
+
     def __init__(self, arg: Any = None) -> None:
         super().__init__()
         self.__dict__["_definitions"] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
@@ -114,8 +113,7 @@ def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, str
 def _functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
     if isinstance(module, torch.nn.DataParallel):
         raise RuntimeError("The stateless API can't be used with nn.DataParallel module")
-    scripted = sys.modules.get(f"{torch.__name__}.jit")  # not loaded, there is no scripted module
-    if scripted is not None and isinstance(module, scripted.ScriptModule):
+    if getattr(type(module), "_tl_is_scripted", False):
         raise RuntimeError("The stateless API can't be used with Jitted modules")
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     with _reparametrize_module(module, parameters_and_buffers, tie_weights, strict):
