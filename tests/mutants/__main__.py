@@ -28,6 +28,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 
 from .covering_tests import Covering
 from .mutations import Mutation, compiles, mutations_of
@@ -46,6 +47,8 @@ NOT_MAPPED = (
     "hostile", "array_api", "benchmarks", "nvrtc", "cuda_simulator", "type_checking", "cuda", "stubs", "threads",
     "multiprocessing", "oracle", "mutants", "suites",
 )  # fmt: skip
+# Tests of the first round: most mutants that a test notices are noticed by these.
+_FIRST = 8
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?::.*?)(?: - .*)?$", re.MULTILINE)
 EQUIVALENT = pathlib.Path(__file__).with_name("equivalent.txt")
 
@@ -134,16 +137,31 @@ class Copy:
                 shutil.copy2(path, folder / path.name)
         paths = os.pathsep.join([str(folder), str(folder / "backends")])
         self.environment = {
-            **os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1", "TORCHLITE_CACHE_DIR": str(folder / "cache"),
+            **os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
+            "TORCHLITE_CACHE_DIR": str(folder / "cache"),
         }  # fmt: skip
+        self.written = 0
+
+    @contextlib.contextmanager
+    def mutated(self, mutation: Mutation, source: str) -> Iterator[None]:
+        """The file with the mutation, which gets a time of its own: Python keeps compiled files by their time."""
+        path = self.folder / mutation.path
+        times = path.stat()
+        self.written += 1
+        path.write_text(mutation.apply(source), encoding="utf-8")
+        os.utime(path, (times.st_atime, times.st_mtime + self.written))
+        try:
+            yield
+        finally:
+            path.write_text(source, encoding="utf-8")
+            os.utime(path, (times.st_atime, times.st_mtime))
 
     def run(self, tests: list[str], limit: float) -> tuple[int | None, str]:
         """Pytest's status, None after the limit, and what it printed."""
         command = [self.python, "-m", "pytest", "-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", *tests]
         with tempfile.TemporaryFile("w+") as output:
             process = subprocess.Popen(
-                command, cwd=self.folder, env=self.environment, stdout=output, stderr=output, start_new_session=True
+                command, cwd=self.folder, env=self.environment, stdout=output, stderr=output, process_group=0
             )
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(limit)
@@ -169,7 +187,7 @@ class Run:
     def rounds(self, mutation: Mutation) -> list[list[str]]:
         """The tests of each round, without those of rounds before."""
         of_op = ["tests/ops/test_ops.py", "-k", f"{mutation.op}-"] if mutation.op else []
-        rounds = [of_op or self.covering.quick(mutation), self.covering.functions(mutation)]
+        rounds = [of_op or self.covering.quick(mutation)[:_FIRST], self.covering.functions(mutation)]
         if self.arguments.wide:
             rounds.append([self.covering.folder(mutation.path)])
         return [tests for i, tests in enumerate(rounds) if tests and tests not in rounds[:i]]
@@ -190,20 +208,14 @@ class Run:
         return verdict
 
     def try_rounds(self, verdict: Verdict, mutation: Mutation, source: str, copy: Copy) -> None:
-        path = copy.folder / mutation.path
-        times = path.stat()
         passing: list[str] = []
         tried = []
         for tests in self.rounds(mutation):
             left_out: list[str] = []
             began = time.monotonic()
             while (left := self.arguments.limit - (time.monotonic() - began)) > 0:
-                path.write_text(mutation.apply(source), encoding="utf-8")
-                try:
+                with copy.mutated(mutation, source):
                     status, printed = copy.run([*tests, *(f"--deselect={name}" for name in left_out)], left)
-                finally:
-                    path.write_text(source, encoding="utf-8")
-                    os.utime(path, (times.st_atime, times.st_mtime))
                 if status in (0, 5):
                     passing += tests
                     break
