@@ -70,9 +70,9 @@ class Recorder:
     def pytest_sessionfinish(self):
         sys.monitoring.set_events(_TOOL, 0)
         files: dict[str, dict[int, list[int]]] = collections.defaultdict(dict)
+        top = os.path.commonpath(self.roots)  # the checkout: mutations name their files from there
         for (path, line), tests in self.covering.items():
-            root = next(root for root in self.roots if path.startswith(root))
-            files[pathlib.Path(path).relative_to(pathlib.Path(root).parent).as_posix()][line] = tests
+            files[pathlib.Path(path).relative_to(top).as_posix()][line] = tests
         folder = pathlib.Path(os.environ["MUTANTS_MAP"])
         folder.mkdir(parents=True, exist_ok=True)
         part = folder / f"{os.environ['MUTANTS_PART']}-{os.getpid()}.json"
