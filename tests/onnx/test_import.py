@@ -416,7 +416,9 @@ def test_values_that_onnx_excludes_are_errors(item, initializers, words):
 )
 def test_the_dimensions_of_a_mean_variance_normalization(attributes, dims):
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 2, 2) ** 2
-    made = model([node("MeanVarianceNormalization", ["x"], ["y"], **attributes)], [info("x", 2, 3, 2, 2)], ["y"], version=13)
+    made = model(
+        [node("MeanVarianceNormalization", ["x"], ["y"], **attributes)], [info("x", 2, 3, 2, 2)], ["y"], version=13
+    )
     found = torch.onnx.load(made)(torch.from_numpy(x))
     apart = x - x.mean(dims, keepdims=True)
     np.testing.assert_allclose(found.numpy(), apart / np.sqrt((apart**2).mean(dims, keepdims=True)), rtol=1e-4)
