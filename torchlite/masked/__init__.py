@@ -387,14 +387,14 @@ def median(
     if input.layout is not strided:
         raise ValueError(f"masked median expects strided tensor (got {input.layout} tensor)")
     floating = input.dtype.category == 2
-    x = input if floating else input.to(float32)
+    x = input if floating else _cast_input(input, float32)
     dim = _normalize_dims(x, dim)[0] if x.ndim else dim
     found = F.nanmedian(_fill_masked(x, mask, math.nan), dim, keepdim)[0]
     if floating:
         return found
     if any_true(F.isnan(found)):
         raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
-    return found.to(input.dtype if dtype is None else dtype)
+    return _cast_input(found, input.dtype if dtype is None else dtype)
 
 
 def norm(
