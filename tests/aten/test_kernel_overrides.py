@@ -75,6 +75,7 @@ def test_schemas_that_programs_ask_for():
     from torchlite._library.utils import is_functional_schema, is_tensorlist_like_type, lookup_op
 
     assert is_functional_schema("f(Tensor x) -> Tensor") and not is_functional_schema("f(Tensor(a!) x) -> ()")
+    assert not is_functional_schema("f(Tensor x) -> ()") and not is_functional_schema("f(Tensor(a) x) -> Tensor(a)")
     schema = torch._C.parse_schema("f(Tensor[] a, Tensor?[] b, Tensor c) -> Tensor")
     assert [is_tensorlist_like_type(a.type) for a in schema.arguments] == [True, True, False]
     assert lookup_op("aten::add.Tensor") is torch.ops.aten.add.Tensor

@@ -5,7 +5,8 @@ quickest tests that run the line, all cases of their functions, and the folder t
 if the same test passes without the mutation. Survivors that mean the same as the source are listed with the reason in
 `tests/mutants/equivalent.txt`. The working tree is never changed.
 
-`--map FOLDER` is a map of the lines that tests run, which `--record` makes with Python 3.12 or later in an hour.
+`--map FOLDER` is a map of the lines that tests run, which `--record` makes with Python 3.12 or later. It can be named
+folders and files of tests, and leaves out those that the map has.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 
 from .covering_tests import Covering
 from .mutations import Mutation, compiles, mutations_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COPIED = ("torchlite", "backends", "tests", "tools", "docs", "examples", "benchmarks")
+SOURCES = ["torchlite/**/*.py", "backends/torchlite_backends/**/*.py"]
 # What a machine without the device does not run, and text that is no Python of ours.
 WITHOUT = (
     "torchlite/_stubs/", "torchlite/_cli/bench/", "backends/torchlite_backends/cupy/",
@@ -44,6 +47,8 @@ NOT_MAPPED = (
     "hostile", "array_api", "benchmarks", "nvrtc", "cuda_simulator", "type_checking", "cuda", "stubs", "threads",
     "multiprocessing", "oracle", "mutants", "suites",
 )  # fmt: skip
+# Tests of the first round: most mutants that a test notices are noticed by these.
+_FIRST = 8
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?::.*?)(?: - .*)?$", re.MULTILINE)
 EQUIVALENT = pathlib.Path(__file__).with_name("equivalent.txt")
 
@@ -106,6 +111,20 @@ def draw(seed: int, count: int, globs: list[str]) -> list[tuple[Mutation, str]]:
     return drawn
 
 
+def survivors_of(file: pathlib.Path) -> list[tuple[Mutation, str]]:
+    """The mutations of an earlier run that no test noticed, as the source has them now."""
+    found = []
+    for verdict in json.loads(file.read_text(encoding="utf-8")):
+        path, line = verdict["mutation"]["path"], verdict["mutation"]["line"]
+        if verdict["outcome"] not in ("killed", "equivalent") and (ROOT / path).exists():
+            source = (ROOT / path).read_text(encoding="utf-8")
+            lines = (verdict["before"], verdict["after"])
+            same = [mutation for mutation in mutations_of(path, source) if mutation.changed_lines(source) == lines]
+            if same:  # else the line has changed
+                found.append((min(same, key=lambda mutation: abs(mutation.line - line)), source))
+    return found
+
+
 class Copy:
     """A copy of the tree that mutants live in, one at a time."""
 
@@ -118,16 +137,31 @@ class Copy:
                 shutil.copy2(path, folder / path.name)
         paths = os.pathsep.join([str(folder), str(folder / "backends")])
         self.environment = {
-            **os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1", "TORCHLITE_CACHE_DIR": str(folder / "cache"),
+            **os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
+            "TORCHLITE_CACHE_DIR": str(folder / "cache"),
         }  # fmt: skip
+        self.written = 0
+
+    @contextlib.contextmanager
+    def mutated(self, mutation: Mutation, source: str) -> Iterator[None]:
+        """The file with the mutation, which gets a time of its own: Python keeps compiled files by their time."""
+        path = self.folder / mutation.path
+        times = path.stat()
+        self.written += 1
+        path.write_text(mutation.apply(source), encoding="utf-8")
+        os.utime(path, (times.st_atime, times.st_mtime + self.written))
+        try:
+            yield
+        finally:
+            path.write_text(source, encoding="utf-8")
+            os.utime(path, (times.st_atime, times.st_mtime))
 
     def run(self, tests: list[str], limit: float) -> tuple[int | None, str]:
         """Pytest's status, None after the limit, and what it printed."""
         command = [self.python, "-m", "pytest", "-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", *tests]
         with tempfile.TemporaryFile("w+") as output:
             process = subprocess.Popen(
-                command, cwd=self.folder, env=self.environment, stdout=output, stderr=output, start_new_session=True
+                command, cwd=self.folder, env=self.environment, stdout=output, stderr=output, process_group=0
             )
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(limit)
@@ -153,7 +187,7 @@ class Run:
     def rounds(self, mutation: Mutation) -> list[list[str]]:
         """The tests of each round, without those of rounds before."""
         of_op = ["tests/ops/test_ops.py", "-k", f"{mutation.op}-"] if mutation.op else []
-        rounds = [of_op or self.covering.quick(mutation), self.covering.functions(mutation)]
+        rounds = [of_op or self.covering.quick(mutation)[:_FIRST], self.covering.functions(mutation)]
         if self.arguments.wide:
             rounds.append([self.covering.folder(mutation.path)])
         return [tests for i, tests in enumerate(rounds) if tests and tests not in rounds[:i]]
@@ -174,20 +208,14 @@ class Run:
         return verdict
 
     def try_rounds(self, verdict: Verdict, mutation: Mutation, source: str, copy: Copy) -> None:
-        path = copy.folder / mutation.path
-        times = path.stat()
         passing: list[str] = []
         tried = []
         for tests in self.rounds(mutation):
             left_out: list[str] = []
             began = time.monotonic()
             while (left := self.arguments.limit - (time.monotonic() - began)) > 0:
-                path.write_text(mutation.apply(source), encoding="utf-8")
-                try:
+                with copy.mutated(mutation, source):
                     status, printed = copy.run([*tests, *(f"--deselect={name}" for name in left_out)], left)
-                finally:
-                    path.write_text(source, encoding="utf-8")
-                    os.utime(path, (times.st_atime, times.st_mtime))
                 if status in (0, 5):
                     passing += tests
                     break
@@ -222,22 +250,32 @@ class Run:
 
 
 def record(arguments: argparse.Namespace, folder: pathlib.Path) -> None:
-    """Make the map, one folder of tests after the other."""
+    """Make the map, one folder or file of tests after the other; those that the map has stay as they are."""
     copy = Copy(folder / "recorded", arguments.python)
     sources = os.pathsep.join(str(copy.folder / name) for name in ("torchlite", "backends/torchlite_backends"))
     copy.environment |= {"MUTANTS_MAP": str(arguments.map.resolve()), "MUTANTS_SOURCES": sources}
-    rooms = [path for path in sorted((ROOT / "tests").iterdir()) if path.is_dir() and path.name not in NOT_MAPPED]
-    for room in rooms:
-        if any(room.rglob("test_*.py")):
-            status, printed = copy.run(
-                ["-p", "tests.mutants.coverage_recorder", "--maxfail=100", f"tests/{room.name}"], 3600
-            )
-            print(room.name, status, (printed.strip().splitlines() or [""])[-1], flush=True)
+    everything = [path.name for path in sorted((ROOT / "tests").iterdir()) if path.name not in NOT_MAPPED]
+    for name in arguments.globs or [
+        f"tests/{name}" for name in everything if any((ROOT / "tests" / name).rglob("test_*.py"))
+    ]:
+        part = part_of(name)
+        if any(arguments.map.glob(f"{part}-*.json")):
+            continue
+        copy.environment["MUTANTS_PART"] = part
+        status, printed = copy.run(["-p", "tests.mutants.coverage_recorder", "--maxfail=100", name], 3600)
+        print(name, status, (printed.strip().splitlines() or [""])[-1], flush=True)
+
+
+def part_of(tests: str) -> str:
+    """The name of the map's part with a folder or file of tests."""
+    return tests.strip("/").replace("/", "-").removesuffix(".py")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
-    parser.add_argument("globs", nargs="*", default=["torchlite/**/*.py", "backends/torchlite_backends/**/*.py"])
+    parser.add_argument(
+        "globs", nargs="*", help="files of the source to mutate; with --record folders and files of tests"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=60, help="how many mutants to draw")
     parser.add_argument("--part", default="1/1", help="which part of them to run: 2/3 is the second of three")
@@ -245,21 +283,20 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=240, help="seconds a round of tests may take")
     parser.add_argument("--wide", action="store_true", help="the mirrored folder too")
     parser.add_argument("--map", type=pathlib.Path, help="folder of the map of lines that tests run")
-    parser.add_argument("--record", action="store_true", help="make this map")
+    parser.add_argument("--record", action="store_true", help="make this map, or the parts of it that are missing")
     parser.add_argument("--list", action="store_true", help="print the mutants, run nothing")
     parser.add_argument("--python", default=sys.executable, help="the interpreter of the tests")
-    parser.add_argument("--again", type=pathlib.Path, help="file of an earlier run: its survivors alone")
+    parser.add_argument("--again", type=pathlib.Path, help="file of verdicts: its survivors alone")
     parser.add_argument("--json", type=pathlib.Path, help="file for the verdicts")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="torchlite-mutants-") as folder:
         if arguments.record:
             record(arguments, pathlib.Path(folder))
             return
-        drawn = draw(arguments.seed, arguments.count, arguments.globs)
         if arguments.again is not None:
-            earlier = json.loads(arguments.again.read_text(encoding="utf-8"))
-            alive = {(v["mutation"]["path"], v["before"], v["after"]) for v in earlier if v["outcome"] != "killed"}
-            drawn = [each for each in drawn if (each[0].path, *each[0].changed_lines(each[1])) in alive]
+            drawn = survivors_of(arguments.again)
+        else:
+            drawn = draw(arguments.seed, arguments.count, arguments.globs or SOURCES)
         part, parts = map(int, arguments.part.split("/"))
         drawn = drawn[part - 1 :: parts]
         if arguments.list:
@@ -268,8 +305,6 @@ def main() -> None:
                 print(f"{mutation.path}:{mutation.line} ({mutation.kind})\n    - {before}\n    + {after}")
             return
         verdicts = run_all(Run(arguments, pathlib.Path(folder)), drawn)
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps([dataclasses.asdict(v) for v in verdicts], indent=1), encoding="utf-8")
     counts = collections.Counter(verdict.outcome for verdict in verdicts)
     print(f"{len(verdicts)} mutants:", ", ".join(f"{counts[name]} {name}" for name in sorted(counts)))
     judged = len(verdicts) - counts["equivalent"]
@@ -278,12 +313,15 @@ def main() -> None:
 
 
 def run_all(run: Run, drawn: list[tuple[Mutation, str]]) -> list[Verdict]:
-    """Judge all mutants, several at a time, and print each verdict as it comes."""
-    verdicts = []
+    """Judge all mutants, several at a time; print each verdict and add it to the file as it comes."""
+    verdicts: list[Verdict] = []
     with concurrent.futures.ThreadPoolExecutor(run.arguments.jobs) as pool:
         for future in concurrent.futures.as_completed([pool.submit(run.judge, *each) for each in drawn]):
             verdicts.append(future.result())
             print(verdicts[-1].lines(), flush=True)
+            if run.arguments.json is not None:
+                text = json.dumps([dataclasses.asdict(verdict) for verdict in verdicts], indent=1)
+                run.arguments.json.write_text(text, encoding="utf-8")
     return verdicts
 
 

@@ -1,7 +1,8 @@
 """A plugin of pytest that records which tests run each line: `pytest -p tests.mutants.coverage_recorder`.
 
-`MUTANTS_MAP` names the folder that each process writes its part to, and `MUTANTS_SOURCES` the folders to watch. An
-event of `sys.monitoring` is switched off at its first occurrence in a test, so tests take little longer.
+`MUTANTS_MAP` names the folder that each process writes its part to, `MUTANTS_PART` the part, and `MUTANTS_SOURCES` the
+folders to watch. An event of `sys.monitoring` is switched off at its first occurrence in a test, so tests take little
+longer.
 """
 
 from __future__ import annotations
@@ -69,12 +70,12 @@ class Recorder:
     def pytest_sessionfinish(self):
         sys.monitoring.set_events(_TOOL, 0)
         files: dict[str, dict[int, list[int]]] = collections.defaultdict(dict)
+        top = os.path.commonpath(self.roots)  # the checkout: mutations name their files from there
         for (path, line), tests in self.covering.items():
-            root = next(root for root in self.roots if path.startswith(root))
-            files[pathlib.Path(path).relative_to(pathlib.Path(root).parent).as_posix()][line] = tests
+            files[pathlib.Path(path).relative_to(top).as_posix()][line] = tests
         folder = pathlib.Path(os.environ["MUTANTS_MAP"])
         folder.mkdir(parents=True, exist_ok=True)
-        part = folder / f"{os.getpid()}.json"
+        part = folder / f"{os.environ['MUTANTS_PART']}-{os.getpid()}.json"
         part.write_text(json.dumps({"tests": self.tests, "files": files}), encoding="utf-8")
 
 

@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 
-from tests.mutants.__main__ import EQUIVALENT, ROOT, read_equivalent, room_of
+from tests.mutants.__main__ import EQUIVALENT, ROOT, part_of, read_equivalent, room_of, survivors_of
 from tests.mutants.covering_tests import Covering
 from tests.mutants.mutations import compiles, mutations_of
 
@@ -68,3 +68,22 @@ def test_equivalent_ones_are_there():
     for (path, before, after), reason in read_equivalent().items():
         text = " ".join(pathlib.Path(ROOT, path).read_text(encoding="utf-8").split())
         assert before in text and before != after and len(reason) > 20, before
+
+
+def test_survivors_are_found_again_on_another_line(tmp_path):
+    path = "tests/mutants/mutations.py"
+    source = pathlib.Path(ROOT, path).read_text(encoding="utf-8")
+    mutation = mutations_of(path, source)[0]
+    before, after = mutation.changed_lines(source)
+    outcomes = ["survivor", "killed", "equivalent"]
+    verdicts = [
+        {"mutation": {"path": path, "line": mutation.line + 9}, "before": before, "after": after, "outcome": outcome}
+        for outcome in outcomes
+    ]
+    verdicts.append({**verdicts[0], "before": "a line that is gone"})
+    (tmp_path / "verdicts.json").write_text(json.dumps(verdicts))
+    assert survivors_of(tmp_path / "verdicts.json") == [(mutation, source)]
+
+
+def test_parts_of_the_map():
+    assert part_of("tests/ops/test_ops.py") == "tests-ops-test_ops" and part_of("tests/ops/") == "tests-ops"

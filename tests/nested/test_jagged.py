@@ -277,3 +277,19 @@ def test_writing_a_part_files_and_copies():
     assert nt.to(torch.float16).dtype is torch.float16 and nt.to("meta").shape == nt.shape
     other = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=JAGGED)
     assert torch.equal(nt.copy_(other).values(), other.values())
+
+
+def test_products_with_a_matrix_for_each_part():
+    parts = [torch.ones(2, 4), 2 * torch.ones(3, 4)]
+    x = torch.nested.nested_tensor(parts, layout=JAGGED)
+    matrices = torch.arange(24.0).reshape(2, 4, 3)
+    for found, part, matrix in zip((x @ matrices).unbind(), parts, matrices, strict=True):
+        assert found.equal(part @ matrix)
+
+
+def test_views_that_split_a_part_are_refused():
+    x = torch.nested.nested_tensor([torch.ones(2, 4), torch.ones(3, 4)], layout=JAGGED)
+    assert x.view(2, -1, 2, 2).values().shape == (5, 2, 2)
+    for wrong in ((3, -1, 4), (2, 4, 4), (2, 2, -1, 2)):
+        with pytest.raises(RuntimeError, match="cannot view shape"):
+            x.view(wrong)

@@ -408,3 +408,17 @@ def test_values_that_onnx_excludes_are_errors(item, initializers, words):
     data = model([item], [info("x", 1, 1)], ["y"], initializers)
     with pytest.raises((torch.onnx.OnnxFileError, ValueError), match=words):
         torch.onnx.load(data)(torch.ones(1, 1))
+
+
+@pytest.mark.parametrize(
+    "attributes,dims",
+    [({}, (0, 2, 3)), ({"axes": [1]}, (1,)), ({"across_channels": 0}, (2, 3)), ({"across_channels": 1}, (1, 2, 3))],
+)
+def test_the_dimensions_of_a_mean_variance_normalization(attributes, dims):
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 2, 2) ** 2
+    made = model(
+        [node("MeanVarianceNormalization", ["x"], ["y"], **attributes)], [info("x", 2, 3, 2, 2)], ["y"], version=13
+    )
+    found = torch.onnx.load(made)(torch.from_numpy(x))
+    apart = x - x.mean(dims, keepdims=True)
+    np.testing.assert_allclose(found.numpy(), apart / np.sqrt((apart**2).mean(dims, keepdims=True)), rtol=1e-4)

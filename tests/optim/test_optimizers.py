@@ -305,3 +305,24 @@ def test_lbfgs_interpolates_by_a_cubic(swapped):
         _cubic_interpolate(*line[0], *line[1]) == pytest.approx(0.0, abs=1e-12)
         or 0 <= _cubic_interpolate(*line[0], *line[1]) <= 1
     )
+
+
+@pytest.mark.parametrize(
+    "options,wanted",
+    [
+        ({}, [0.538483433562, 0.131882139239]),
+        ({"betas": (0.8, 0.9)}, [0.419040698663, 0.102709034053]),
+        ({"weight_decay": 0.1}, [0.518839563305, 0.153949399147]),
+        ({"weight_decay": 0.1, "decoupled_weight_decay": True}, [0.502716458099, 0.13964846211]),
+        ({"maximize": True, "eps": 1e-3}, [1.571847187964, -6.109157597792]),
+    ],
+)
+def test_radam_adapts_after_six_steps(options, wanted):
+    """PyTorch's values after twelve steps: the first ones do not divide by the root of the squares."""
+    p = torch.tensor([1.0, -2.0], dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.RAdam([p], lr=0.05, **options)
+    for _ in range(12):
+        optimizer.zero_grad()
+        (p * p * torch.tensor([1.0, 3.0], dtype=torch.float64)).sum().backward()
+        optimizer.step()
+    assert p.tolist() == pytest.approx(wanted, rel=1e-10)

@@ -332,6 +332,25 @@ def test_reduced_products_raise_pytorchs_messages():
         assert str(found.value) == words
 
 
+@pytest.mark.parametrize("layout", ["coo", "csr"])
+def test_a_dense_matrix_times_a_sparse_one(layout, device):
+    a = torch.arange(6.0, device=device).reshape(2, 3).requires_grad_()
+    b = torch.tensor([[0.0, 1.0], [2.0, 0.0], [0.0, 3.0]], device=device)
+    s = b.to_sparse(layout=getattr(torch, f"sparse_{layout}")).requires_grad_()
+    out = torch.sparse.mm(a, s)
+    assert out.tolist() == [[2.0, 6.0], [8.0, 18.0]] and out.stride() == (1, 2)
+    out.sum().backward()
+    assert a.grad.tolist() == [[1.0, 2.0, 3.0]] * 2
+    assert s.grad.layout is s.layout and s.grad.to_dense().tolist() == [[0.0, 3.0], [5.0, 0.0], [0.0, 7.0]]
+
+
+def test_compressed_tensors_with_dense_dimensions_have_no_transpose():
+    x = torch.arange(12.0).reshape(3, 2, 2).to_sparse_csr(dense_dim=1)
+    for turn in (lambda: x.transpose(0, 1), lambda: x.transpose(0, 0), lambda: torch.swapaxes(x, 0, 1), lambda: x.mT):
+        with pytest.raises(RuntimeError, match="hybrid sparse compressed tensors with dense dimensions"):
+            turn()
+
+
 @pytest.mark.parametrize("layout", ["coo", "csr", "csc", "bsr", "bsc"])
 def test_gradients_of_large_matrices_are_never_dense(layout):
     n = 1 << 18

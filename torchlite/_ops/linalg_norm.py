@@ -603,12 +603,11 @@ def linalg_vander(F, x, N):
         raise RuntimeError(
             f"linalg.vander supports floating point, complex, and integer tensors, but got {x.dtype.scalar_name}"
         )
-    N = x.shape[-1] if N is None and x.ndim and not x.shape[-1] else N
-    if N is not None and N <= 1:
-        raise RuntimeError("N must be greater than 1.")
     if not x.ndim:
         x = x.unsqueeze(-1)
     count = x.shape[-1] if N is None else N
+    if count <= 1:
+        raise RuntimeError("N must be greater than 1.")
     shape = (*x.shape, count - 1)
     powers = F.cumprod(x.unsqueeze(-1).expand(shape), -1)
     return F.cat([x.new_ones((*x.shape, 1)), powers], -1)

@@ -566,8 +566,6 @@ def _fractional_size(input, output_size, output_ratio, count, name):
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
     if output_size is not None:
         return tuple_of(output_size, count)
-    if isinstance(output_ratio, (int, float)):
-        output_ratio = (output_ratio,) * count
     if len(output_ratio) > count:
         raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple of Ints.")
     return tuple(int(n * ratio) for n, ratio in zip(input.shape[input.ndim - count :], output_ratio, strict=True))
@@ -594,11 +592,11 @@ def _fractional_pool(F, count, input, kernel_size, output_size, output_ratio, sa
     if input.ndim not in (count + 1, count + 2):
         raise RuntimeError(f"{name}(): Expected {_BATCHED[count]} tensor, but got: {list(input.shape)}")
     single = input.ndim == count + 1
-    for d in range(0 if single else 1, input.ndim):
+    for d in range(1, input.ndim):
         if input.shape[d] == 0:
             raise RuntimeError(
-                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got"
-                f"{list(input.shape)} with dimension {d} being empty."
+                f"{name}{'_out' * (count == 3)}(): Expected input to have non-zero size for non-batch dimensions, but "
+                f"got{list(input.shape)} with dimension {d} being empty."
             )
     x = call.hide_node(F.unsqueeze(input, 0)) if single else input
     for label, n, k, o in zip(("time", "height", "width")[-count:], x.shape[2:], kernel, size, strict=True):

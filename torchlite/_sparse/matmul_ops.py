@@ -184,7 +184,7 @@ def sparse_matmul(a, b, masked: bool = False, node: str = "MmBackward0"):
         return _sparse_sparse_matmul(a, b) if masked else _SparseMm.apply(a, b)
     if is_sparse(a):
         return sparse_dense_matmul(a, b, masked, node)
-    turned: Any = _DenseSparseMatmul.apply(a, b, masked)
+    turned: Any = _DenseSparseMatmul.apply(a, b)
     return turned
 
 
@@ -192,9 +192,8 @@ class _DenseSparseMatmul(Function):
     """`dense @ sparse`."""
 
     @staticmethod
-    def forward(ctx, dense, tensor, masked):
+    def forward(ctx, dense, tensor):
         ctx.save_for_backward(dense, tensor)
-        ctx.masked = masked
         return _multiply_sparse_dense(tensor._tl_array, tensor._tl_array.values, dense.mT, True).mT.contiguous()
 
     @staticmethod
@@ -202,10 +201,10 @@ class _DenseSparseMatmul(Function):
         dense, tensor = ctx.saved_tensors
         to_dense = to_sparse = None
         if ctx.needs_input_grad[0]:
-            to_dense = sparse_dense_matmul(tensor, g.mH, ctx.masked).mH
+            to_dense = sparse_dense_matmul(tensor, g.mH, False).mH
         if ctx.needs_input_grad[1]:
-            to_sparse = _sparse_operand_gradient(tensor, dense.mH, g.mT) if ctx.masked else torch.matmul(dense.mH, g)
-        return to_dense, to_sparse, None
+            to_sparse = torch.matmul(dense.mH, g)
+        return to_dense, to_sparse
 
 
 _DenseSparseMatmul._backward_cls.__name__ = "MmBackward0"
@@ -357,9 +356,11 @@ def sparse_mm(mat1, mat2, reduce=None):
     if reduce is not None:
         return _reduce_products(mat1, mat2, reduce)
     mat1, mat2 = _autocast_operands(mat1, mat2)
-    if not is_sparse(mat1) and not is_sparse(mat2):
-        raise no_kernel_error("_sparse_mm", mat1)
-    return sparse_matmul(mat1, mat2, True, "SparseAddmmBackward0")
+    if is_sparse(mat1):
+        return sparse_matmul(mat1, mat2, True, "SparseAddmmBackward0")
+    mat1, mat2 = mat2.transpose(-2, -1), mat1.transpose(-2, -1)
+    out = sparse_matmul(mat1, mat2, True, "SparseAddmmBackward0") if is_sparse(mat1) else torch.mm(mat1, mat2)
+    return out.transpose(-2, -1)
 
 
 def _reduce_products(mat1, mat2, reduce: str):

@@ -58,7 +58,7 @@ class _TransposeCompressed(Function):
         b, values = data.batch, data.values
         ctx.dims = b, b + 1
         values = values.transpose(b + 1, b + 2) if data.layout in BLOCK_LAYOUTS else values
-        shape = [*data.shape[:b], data.shape[b + 1], data.shape[b], *data.shape[b + 2 :]]
+        shape = [*data.shape[:b], data.shape[b + 1], data.shape[b]]
         return wrap_sparse(SparseData(_TRANSPOSED_LAYOUT[data.layout], shape, data.parts, values))
 
     @staticmethod
@@ -93,6 +93,8 @@ def transpose(input, dim0, dim1, name: str = "Transpose"):
     """Swap two dimensions; a matrix compressed by rows is then compressed by columns."""
     data = input._tl_array
     dim0, dim1 = wrap_dim(dim0, data.ndim), wrap_dim(dim1, data.ndim)
+    if data.layout is not torch.sparse_coo and data.dense_dim:
+        raise RuntimeError("transpose(): hybrid sparse compressed tensors with dense dimensions are not supported")
     if dim0 == dim1 and data.layout is not torch.sparse_coo:
         return input
     order = list(range(data.ndim))

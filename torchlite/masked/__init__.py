@@ -15,6 +15,7 @@ from .._dispatch import F
 from .._dispatch.shape_and_value_checks import any_true
 from .._dispatch.shapes import wrap_dim
 from .._types.dtypes import bool_, float32, get_default_dtype, iinfo, int64
+from .._types.layouts import strided
 from .._types.unsupported import unsupported_function
 
 if TYPE_CHECKING:
@@ -361,20 +362,20 @@ def median(
 ) -> Tensor:
     """Compute the median of the unmasked elements along a dimension, the lower one of two.
 
-    The median of no elements is NaN.
+    NaNs do not count. The median of no elements is NaN.
 
     Args:
         input: Tensor of any shape.
         dim: Dimension to reduce. Default: -1.
         keepdim: Whether reduced dimensions stay with size 1. Default: ``False``.
-        dtype: dtype to which the input is cast first. Default: ``None``, that of ``input``.
+        dtype: dtype of the result, unless ``input`` has floating-point numbers. Default: ``None``, that of ``input``.
         mask: Bool tensor that broadcasts to ``input``, true where an element counts. Default: ``None``, all elements.
 
     Returns:
         A tensor of the shape of ``input`` without the reduced dimensions.
 
     Raises:
-        ValueError: ``input`` has no floating-point dtype, or it has a NaN and a mask is given.
+        ValueError: No element of a row counts, and ``input`` has no floating-point dtype. Or ``input`` is not strided.
         IndexError: The mask has more dimensions than ``input``.
 
     Example:
@@ -383,15 +384,17 @@ def median(
         >>> torch.masked.median(x, 1, mask=mask)
         tensor([1., 3.])
     """
-    x = _cast_input(input, dtype)
-    if x.dtype.category != 2:
-        raise ValueError(f"input must be a floating point tensor but got {x.dtype}")
+    if input.layout is not strided:
+        raise ValueError(f"masked median expects strided tensor (got {input.layout} tensor)")
+    floating = input.dtype.category == 2
+    x = input if floating else _cast_input(input, float32)
     dim = _normalize_dims(x, dim)[0] if x.ndim else dim
-    if mask is None:
-        return F.median(x, dim, keepdim)[0]
-    if any_true(F.isnan(x)):
+    found = F.nanmedian(_fill_masked(x, mask, math.nan), dim, keepdim)[0]
+    if floating:
+        return found
+    if any_true(F.isnan(found)):
         raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
-    return F.nanmedian(_fill_masked(x, mask, math.nan), dim, keepdim)[0]
+    return _cast_input(found, input.dtype if dtype is None else dtype)
 
 
 def norm(

@@ -234,7 +234,7 @@ class Optimizer:
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]
         for group in groups:
-            self.add_param_group(dict(group))
+            self.add_param_group(dict(group) if isinstance(group, dict) else group)
         self._warned_capturable_if_run_uncaptured = True
 
     def __getstate__(self) -> Any:

@@ -11,6 +11,7 @@ transform", Proc. IEEE 66 (1978).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
@@ -312,7 +313,7 @@ def general_cosine(
         return _empty_window(dtype, device, requires_grad)
     if M == 1:
         return torch.ones((1,), dtype=dtype, device=device, requires_grad=requires_grad)
-    if not isinstance(a, (list, tuple)):
+    if not isinstance(a, Iterable):
         raise TypeError("Coefficients must be a list/tuple")
     if not a:
         raise ValueError("Coefficients cannot be empty")
