@@ -74,7 +74,7 @@ class TorchFunctionMode(Interceptor):
     """
 
     inner: TorchFunctionMode
-    intercepts_functions = True
+    intercepts_functions = sees_operators = True
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError

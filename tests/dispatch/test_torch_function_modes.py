@@ -18,11 +18,11 @@ class Calls(TorchFunctionMode):
 @pytest.mark.parametrize(
     "call, func, count, keywords",
     [
-        (lambda x: x + 1, torch.add, 2, {}),
-        (lambda x: 1 - x, torch.sub, 2, {}),
+        (lambda x: x + 1, torch.Tensor.add, 2, {}),
+        (lambda x: 1 - x, torch.Tensor.__rsub__, 2, {}),
         (lambda x: x.add(1, alpha=2), torch.Tensor.add, 2, {"alpha": 2}),
         (lambda x: x.add_(1), torch.Tensor.add_, 2, {}),
-        (lambda x: -x, torch.neg, 1, {}),
+        (lambda x: -x, torch.Tensor.neg, 1, {}),
         (lambda x: x.sum(), torch.Tensor.sum, 1, {}),
         (lambda x: x.sum(0), torch.Tensor.sum, 2, {}),
         (lambda x: x.std(), torch.Tensor.std, 1, {}),
@@ -46,6 +46,98 @@ def test_a_mode_sees_the_public_function_and_its_arguments(call, func, count, ke
         name: value for name, value in keywords.items() if value is not None
     }
     assert result is not None
+
+
+# A line of a program, and the method of Tensor with its arguments that PyTorch passes to a mode.
+OPERATORS = """
+    x+y -> add(x, y)
+    x-y -> sub(x, y)
+    x*y -> mul(x, y)
+    x/y -> div(x, y)
+    x//y -> __floordiv__(x, y)
+    x%y -> remainder(x, y)
+    x**y -> __pow__(x, y)
+    x@y -> matmul(x, y)
+    x==y -> __eq__(x, y)
+    x!=y -> ne(x, y)
+    x<y -> lt(x, y)
+    x<=y -> le(x, y)
+    x>y -> gt(x, y)
+    x>=y -> ge(x, y)
+    x+2 -> add(x, 2)
+    x*2.5 -> mul(x, 2.5)
+    2+x -> add(x, 2)
+    2-x -> __rsub__(x, 2)
+    2*x -> mul(x, 2)
+    2/x -> __rtruediv__(x, 2)
+    2//x -> __rfloordiv__(x, 2)
+    2%x -> __rmod__(x, 2)
+    2**x -> __rpow__(x, 2)
+    2==x -> __eq__(x, 2)
+    2<x -> gt(x, 2)
+    i&j -> __and__(i, j)
+    i|j -> __or__(i, j)
+    i^j -> __xor__(i, j)
+    i<<j -> __lshift__(i, j)
+    i>>j -> __rshift__(i, j)
+    1&i -> bitwise_and(i, 1)
+    1|i -> bitwise_or(i, 1)
+    1^i -> bitwise_xor(i, 1)
+    1<<i -> __rlshift__(i, 1)
+    1>>i -> __rrshift__(i, 1)
+    -x -> neg(x)
+    +x -> positive(x)
+    abs(x) -> abs(x)
+    ~i -> __invert__(i)
+    x+i -> add(x, i)
+    i/j -> div(i, j)
+    x.add(y) -> add(x, y)
+    x += y -> add_(x, y)
+    x -= y -> sub_(x, y)
+    x *= 2 -> mul_(x, 2)
+    x /= y -> div_(x, y)
+    x //= y -> floor_divide_(x, y)
+    x %= y -> remainder_(x, y)
+    x **= y -> __ipow__(x, y)
+    i &= j -> __iand__(i, j)
+    i |= 1 -> __ior__(i, 1)
+    i ^= j -> __ixor__(i, j)
+    i <<= j -> __ilshift__(i, j)
+    i >>= 1 -> __irshift__(i, 1)
+"""
+
+
+@pytest.mark.parametrize("line", OPERATORS.strip().splitlines(), ids=str.strip)
+def test_a_mode_sees_operators_as_methods_of_tensor(line):
+    program, _, call = (part.strip() for part in line.partition(" -> "))
+    method, _, names = call.rstrip(")").partition("(")
+    values = {"x": [5.0, 3.0], "y": [2.0, 4.0], "i": [5, 3], "j": [2, 1]}
+    space = {name: torch.tensor(value) for name, value in values.items()}
+    want = [
+        space.get(name) if name in space else float(name) if "." in name else int(name) for name in names.split(", ")
+    ]
+    kept = []
+
+    class Kept(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            kept.append((func, args, kwargs))
+            return func(*args, **(kwargs or {}))
+
+    with Kept():
+        exec(program, space)
+    ((func, args, kwargs),) = kept
+    assert func is getattr(torch.Tensor, method) and not kwargs
+    assert len(args) == len(want) and all(
+        a is b or not isinstance(b, torch.Tensor) and a == b for a, b in zip(args, want, strict=True)
+    )
+
+
+def test_each_name_of_a_method_is_itself_in_a_mode():
+    x = torch.ones(2)
+    for name in ("negative", "neg", "subtract", "sub", "absolute", "abs", "multiply", "mul"):
+        with Calls() as mode:
+            getattr(x, name)(*[x] * (name[0] in "sm"))
+        assert mode.seen[0][0] is getattr(torch.Tensor, name) and mode.seen[0][0].__name__ == name
 
 
 def test_a_mode_that_gives_factories_a_device():

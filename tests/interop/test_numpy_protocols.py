@@ -583,3 +583,22 @@ def test_eigenvalues_without_imaginary_parts_are_real():
         assert values.numpy().dtype == expected[0].dtype and vectors.numpy().dtype == expected[1].dtype
         np.testing.assert_allclose(np.sort_complex(values), np.sort_complex(expected[0]), atol=1e-12)
         assert np.linalg.eigvals(torch.from_numpy(a)).numpy().dtype == np.linalg.eigvals(a).dtype
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.int64, torch.bool, torch.complex64], ids=str)
+@pytest.mark.parametrize("array", ["float64", "float32", "int32", "complex64"])
+def test_matrix_products_of_arrays_and_tensors_have_the_common_dtype(array, kind):
+    a, t = np.arange(4).reshape(2, 2).astype(array), torch.arange(1, 5).reshape(2, 2).to(kind)
+    want = torch.from_numpy(a).to((torch.from_numpy(a) + t).dtype)
+    other = t.to(want.dtype)
+    for have, right in [
+        (a @ t, want @ other),
+        (t @ a, other @ want),
+        (a @ t[0], want @ other[0]),
+        (a[0] @ t, want[0] @ other),
+        (np.matmul(a, t), want @ other),
+    ]:
+        assert have.dtype == right.dtype and torch.equal(have, right)
+    if np.lib.NumpyVersion(np.__version__) >= "2.2.0":
+        assert torch.equal(np.matvec(a, t[0]), want @ other[0])
+        assert torch.equal(np.vecmat(a[0], t), want[0].conj() @ other)

@@ -54,10 +54,14 @@ def test_structured():
         init.uniform(torch.empty(2))
 
 
-def test_sparse_draws_from_its_generator_alone():
-    """PyTorch places the zeros by the default generator."""
-    before = torch.get_rng_state()
-    filled = [init.sparse_(torch.empty(9, 4), 0.3, generator=torch.Generator().manual_seed(2)) for _ in range(2)]
-    assert torch.equal(*filled)
-    assert torch.equal(before, torch.get_rng_state())
-    assert (filled[0] == 0).sum(0).tolist() == [3] * 4
+def test_sparse_places_zeros_by_the_default_generator():
+    """Recorded: the draws come from the given generator, the places do not."""
+    zeros = [[0, 0], [0, 1], [1, 0], [1, 2], [1, 3], [2, 2], [2, 3], [3, 0], [3, 1], [4, 2], [4, 3], [5, 1]]
+    generator = torch.Generator().manual_seed(3)
+    torch.manual_seed(7)
+    filled = init.sparse_(torch.empty(6, 4), 0.4, std=0.1, generator=generator)
+    assert (filled == 0).nonzero().tolist() == zeros
+    torch.testing.assert_close(torch.rand(2, generator=generator), torch.tensor([0.5824, 0.4283]), atol=1e-4, rtol=0)
+    torch.manual_seed(7)
+    again = init.sparse_(torch.empty(6, 4), 0.4, std=0.1, generator=torch.Generator().manual_seed(4))
+    assert (again == 0).nonzero().tolist() == zeros

@@ -93,6 +93,7 @@ class Interceptor:
     intercepts_library = True  # whether ops that programs added come here as one
     intercepts_overloads = False  # whether overloads of PyTorch's library come to its method `overload`
     intercepts_functions = False  # whether functions that are no op come here too, by `called`
+    sees_operators = False  # whether operators come to `called`, as methods
     casts = False  # whether ops run in other dtypes than those of the call, which `cast` determines
     is_forward = False  # whether it is a level of forward-mode differentiation
     is_scoped = False  # whether it never outlives the function of the library that entered it

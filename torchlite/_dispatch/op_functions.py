@@ -51,14 +51,14 @@ def function_for(op: Op):
     return op.function
 
 
-def method_for(op: Op):
-    """`Tensor.<op>`: where there is a function of that name too, another object with the same code, since programs tell
-    `torch.add` from `torch.Tensor.add`.
+def method_for(op: Op, name: str):
+    """`Tensor.<name>`: where there is a function of the op too, another object with the same code, since programs tell
+    `torch.add` from `torch.Tensor.add`. Each name of an op has its own.
     """
     if "torch" not in op.where.split() and "torch." not in op.alias:
         return function_for(op)
-    method = _copy_function(op, "method", _package_name())
-    method.__qualname__ = f"Tensor.{method.__name__}"
+    method = _copy_function(op, f"method_{name}", _package_name())
+    method.__qualname__ = f"Tensor.{name}"
     return method
 
 
@@ -256,15 +256,13 @@ def _named_target(op: Op, kwargs: dict):
 
 def binary_operator_for(op: Op, dunder: str, reflected: bool = False):
     """A binary operator: NotImplemented for operands that the op does not take."""
-    from .codegen.public_function import operator_text
+    from .codegen.public_function import operator_text, reflected_text
 
-    function = function_for(op)
+    function_for(op)  # the text names it
     if reflected:
-        return _make_reflected_operator(op, function, dunder)
+        return _make_fast_operator(op, reflected_text(op, dunder), "reflected operator")
     if len(op.params) != 2:
         raise RuntimeError(f"op {op.name} takes more than two arguments and is no operator")
-    if op.is_implicit:
-        return _make_plain_operator(function, dunder)
     return _make_fast_operator(op, operator_text(op, dunder), "operator")
 
 
@@ -277,34 +275,6 @@ def _wrong_self_error(dunder: str, value) -> TypeError:
     """The error of an operator's method that is called with no tensor before its operands."""
     cls = type(value).__name__
     return TypeError(f"descriptor '{dunder}' for 'torch._C.TensorBase' objects doesn't apply to a '{cls}' object")
-
-
-def _make_plain_operator(function, dunder: str):
-    def operator(self, other):
-        if not isinstance(self, call.Tensor):
-            raise _wrong_self_error(dunder, self)
-        if other.__class__ not in _OPERANDS and not _is_operand(other):
-            return NotImplemented
-        return function(self, other)
-
-    return operator
-
-
-def _make_reflected_operator(op: Op, function, dunder: str):
-    """`number op tensor`: the hot path, with the Python number first."""
-    from .codegen.public_function import reflected_text, takes_scalar
-
-    def operator(self, other):
-        if not isinstance(self, call.Tensor):
-            raise _wrong_self_error(dunder, self)
-        if other.__class__ not in _OPERANDS and not _is_operand(other):
-            return NotImplemented
-        return mark_reflected(function(other, self))
-
-    first, second = op.params[:2]
-    if op.is_implicit or not takes_scalar(op, first) or second.kind != "number":
-        return operator
-    return _make_fast_operator(op, reflected_text(op, dunder), "reflected operator")
 
 
 def _make_fast_operator(op: Op, text: str, variant: str):

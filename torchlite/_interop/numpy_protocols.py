@@ -51,6 +51,8 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "matvec": lambda x, y: torch.matmul(x, y.unsqueeze(-1))[..., 0],
     "vecmat": lambda x, y: torch.matmul(torch.conj(x).unsqueeze(-2), y)[..., 0, :],
 }
+# Those whose ops take operands of one dtype only.
+_PRODUCTS = ("matmul", "matvec", "vecmat")
 
 
 # -- ufuncs -------------------------------------------------------------------------------------------
@@ -134,7 +136,11 @@ def _call_ufunc(ufunc: Any, inputs: tuple) -> Any:
         if isinstance(result, call.Tensor):
             return result if result.dtype is kind else result.to(kind)
         return result
-    return function(*(_convert_operand(v, like) for v in inputs))
+    operands = [_convert_operand(v, like) for v in inputs]
+    if name in _PRODUCTS and all(isinstance(v, call.Tensor) for v in operands):
+        common = dtypes.promote_types(*(v.dtype for v in operands))
+        operands = [v.to(common) for v in operands]
+    return function(*operands)
 
 
 def _find_loop_dtypes(ufunc: Any, inputs: tuple) -> list[Any] | None:

@@ -401,5 +401,7 @@ def _raw_index(tensor, item):
     return item
 
 
+for _function in (getitem, setitem):  # names that a function mode reads
+    _function.__name__, _function.__qualname__ = f"__{_function.__name__}__", f"Tensor.__{_function.__name__}__"
 setattr(Tensor, "__getitem__", getitem)  # noqa: B010  a type checker takes the plain form for an index
 setattr(Tensor, "__setitem__", setitem)  # noqa: B010

@@ -13,27 +13,23 @@ from typing import Any
 from .._dispatch.dispatch_state import MODE
 from .._dispatch.interceptors import call_torch_function
 from .._dispatch.override_calls import bind_python_call, python_calls
-from .operators import _LazyOperator
+from .operators import OPERATOR_METHODS, _LazyOperator
 from .tensor import Tensor, _LazyMethod
 
-# Python's operators that PyTorch passes on as methods with other names.
-_OPERATORS = {
-    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "mod": "remainder", "matmul": "matmul",
-    "floordiv": "floor_divide",
+# Operators and methods that PyTorch passes on as methods with other names.
+_IN_PLACE = {
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "mod": "remainder", "floordiv": "floor_divide",
 }  # fmt: skip
 _NAMES = {
-    **{f"__{dunder}__": name for dunder, name in _OPERATORS.items() if dunder != "floordiv"},
-    **{f"__i{dunder}__": name + "_" for dunder, name in _OPERATORS.items() if dunder != "matmul"},
-    "__radd__": "add", "__rmul__": "mul", "__rand__": "bitwise_and", "__ror__": "bitwise_or", "__rxor__": "bitwise_xor",
-    "__neg__": "neg", "__pos__": "positive", "__abs__": "abs", "__ne__": "ne", "__lt__": "lt", "__le__": "le",
-    "__gt__": "gt", "__ge__": "ge", "ndimension": "dim", "nelement": "numel",
+    **OPERATOR_METHODS, **{f"__i{dunder}__": name + "_" for dunder, name in _IN_PLACE.items()},
+    "ndimension": "dim", "nelement": "numel",
 }  # fmt: skip
 # Methods of PyTorch in Python that pass on their arguments as they are: then `kwargs` is a dict, never None.
 _PYTHON_OPERATORS = {
     f"__{name}__" for name in "rsub rtruediv pow ipow rpow floordiv rfloordiv rmod rmatmul rlshift rrshift".split()
 }
 # Reflected operators that Python calls first for `tensor op subclass`: PyTorch passes that on as `tensor op` itself.
-_REFLECTED = {f"__r{name}__": f"__{name}__" for name in (*_OPERATORS, *"pow and or xor lshift rshift".split())}
+_REFLECTED = {f"__r{name}__": f"__{name}__" for name in (*_IN_PLACE, *"matmul pow and or xor lshift rshift".split())}
 # Names of object's and of the class itself, which PyTorch does not pass on.
 _OWN = {
     "__new__", "__init__", "__init_subclass__", "__class__", "__dict__", "__weakref__", "__doc__", "__module__",

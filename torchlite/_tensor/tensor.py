@@ -32,7 +32,7 @@ def _make_method(name: str):
     record = NAMESPACES["Tensor"].get(name)
     if record is None:
         return in_place_method(NAMESPACES["Tensor"][name[:-1]])
-    made = method_for(record)
+    made = method_for(record, name)
     made.__name__ = name
     return made
 

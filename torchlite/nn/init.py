@@ -544,8 +544,8 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
         tensor: The matrix to fill.
         sparsity: Share of zeros in each column; their number is rounded up.
         std: Standard deviation of the other elements. Default: 0.01.
-        generator: Source of the draws and of the places of the zeros. Default: the device's default generator for the
-            draws, the CPU's for the places.
+        generator: Source of the draws. Default: the device's default generator. The places of the zeros come from the
+            CPU's default generator always.
 
     Returns:
         The tensor.
@@ -564,11 +564,11 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, cols = tensor.shape
-    zeros, device = math.ceil(sparsity * rows), None if generator is None else generator.device
+    zeros = math.ceil(sparsity * rows)
     with torch.no_grad():
         tensor.normal_(0, std, generator=generator)
         for column in range(cols):
-            tensor[torch.randperm(rows, generator=generator, device=device)[:zeros], column] = 0
+            tensor[torch.randperm(rows)[:zeros], column] = 0
     return tensor
 
 

@@ -280,6 +280,7 @@ def _avg_pool(input, kernel, stride, padding, ceil_mode, count_include_pad, divi
     x = _divide_truncating_integers(
         x, _avg_pool_divisor(size, kernel, stride, padding, out, count_include_pad, divisor_override, x.dtype)
     )
+    x += 0  # a mean of -0 is 0
     return x if x.dtype == input.dtype else x.astype(input.dtype)
 
 

@@ -35,8 +35,15 @@ def _cumulate_along(combine, input, dim, dtype):
     if not x.ndim or not x.size:
         return x
     low = x.dtype.itemsize <= 2 and x.dtype.kind in "fV"
-    out = _scan(combine, x.astype(xp.float32) if low else x, dim)
+    x = x.astype(xp.float32) if low else x
+    out = _scan(combine, _begin_with_zero(x, dim) if combine is xp.add else x, dim)
     return out.astype(target) if low else out
+
+
+def _begin_with_zero(x, dim):
+    """Add 0 to the first elements along `dim`, in place, since a sum of -0 is 0."""
+    x[(slice(None),) * dim + (slice(1),)] += 0
+    return x
 
 
 def cumsum(input, dim, *, dtype=None):
@@ -75,7 +82,7 @@ def logcumsumexp(input, dim):
     dim = wrap_dim(dim, input.ndim)
     if not input.ndim or not input.size:
         return input.copy()
-    x = input.astype(xp.float32) if input.dtype.itemsize <= 2 else input
+    x = _begin_with_zero(input.astype(xp.float32 if input.dtype.itemsize <= 2 else input.dtype), dim)
     if x.dtype.kind != "c":
         return _scan(xp.logaddexp, x, dim).astype(input.dtype)
     # As added to exp(-inf): a phase of zero has no meaning, and what is NaN in part is NaN.

@@ -149,7 +149,7 @@ def dot_vectors(first: np.ndarray, second: np.ndarray) -> Any:
     if first.size <= _SHORT_DOT or dtype == F64 and first.size < MAX_GEMV_SIZE:
         total = first.dot(second)
         if total - total == 0:
-            return total
+            return total or total + 0  # the product of one element may be -0, a sum is 0
     elif first.size < MAX_GEMV_SIZE:
         return first.astype(F64).dot(second.astype(F64)).astype(F32)
     else:

@@ -60,8 +60,8 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
         return run_in_float32(_sum)(input, dim, keepdim, dtype=dtype)
     if input.size >= MAX_GEMV_SIZE:
         return sum_threaded(input, _axes_argument(input, dim), keepdim)
-    # A product with ones takes a third of the time.
-    if dim.__class__ is int and not keepdim and input.ndim == 2:
+    # A product with ones takes a third of the time. That of one element keeps -0, whose sum is 0.
+    if dim.__class__ is int and not keepdim and input.ndim == 2 and input.size > 1:
         if dim == 0 or dim == -2:
             count = len(input)
             if count > _SHORT_COLUMN and kind is _SINGLE:
@@ -72,8 +72,8 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
             if count > _SHORT_ROW:
                 return np.vecdot(input, ones(count, kind))
             return input.dot(_ones[count] if kind is _SINGLE and count in _ones else _get_cached_ones(count, kind))
-    if dim is None and not keepdim and input.flags.c_contiguous:
-        count = input.size
+    count = input.size
+    if dim is None and not keepdim and count > 1 and input.flags.c_contiguous:
         return input.ravel().dot(_ones[count] if kind is _SINGLE and count in _ones else _get_cached_ones(count, kind))
     if dim.__class__ is not int and dim is not None and len(dim) == 1:
         return sum(input, dim[0], keepdim)  # to the same bits

@@ -22,8 +22,7 @@ _SHORT_ROW, _TURNED = 64, 1 << 15
 
 def _compute_softmax_block(out, x, axis=-1):
     total, _ = compute_exp_and_sums(x, out, axis)
-    np.divide(1, total, out=total)
-    np.multiply(out, total, out=out)
+    np.divide(out, total, out=out)  # exactly 1 for the only finite number, as a product with a reciprocal is not
 
 
 def _softmax(input, dim):

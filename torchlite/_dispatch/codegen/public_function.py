@@ -462,7 +462,8 @@ def operator_text(op: Op, dunder: str) -> str:
     first, second = (p.name for p in op.params)
     source = Source()
     with source.block(f"def operator({first}, {second}):"):
-        write_hot_path(source, op, ["not INTERCEPTORS"])
+        if not op.is_implicit:
+            write_hot_path(source, op, ["not INTERCEPTORS"])
         _write_operands(source, op, dunder, first, second)
     return source.text()
 
@@ -475,10 +476,11 @@ def reflected_text(op: Op, dunder: str) -> str:
         tests.append(f"{tensor.name}.dtype.category >= 2")
     source = Source()
     with source.block(f"def operator({tensor.name}, {number.name}):"):
-        source.comment(_guard_comment(f"`{tensor.name}` is a plain tensor", tests[:1], ()))
-        with source.condition("if", tests):
-            _write_device_and_dtype(source, tensor)
-            write_scalar_branch(source, op, "if", tensor, number)
+        if not op.is_implicit and takes_scalar(op, number) and tensor.kind == "number":
+            source.comment(_guard_comment(f"`{tensor.name}` is a plain tensor", tests[:1], ()))
+            with source.condition("if", tests):
+                _write_device_and_dtype(source, tensor)
+                write_scalar_branch(source, op, "if", tensor, number)
         _write_operands(source, op, dunder, tensor.name, number.name)
     return source.text()
 
@@ -491,6 +493,9 @@ def _write_operands(source: Source, op: Op, dunder: str, tensor: str, other: str
     with source.block(f"if {other}.__class__ not in OPERANDS and not {takes}({other}):"):
         foreign = f"matmul_foreign({tensor}, {other})" if dunder == "__matmul__" else "NotImplemented"
         source.line(f"return {foreign}")
+    source.comment("A function mode sees the method that PyTorch's operator is.")
+    with source.block("if INTERCEPTORS and mode_sees_operators():"):
+        source.line(f"return call_mode_of_operator({dunder!r}, {tensor}, {other})")
     called = f"{op.name}__function({', '.join(p.name for p in op.params[:2])})"
     source.line(
         f"return mark_reflected({called})" if dunder[2] == "r" and tensor != op.params[0].name else f"return {called}"
