@@ -11,7 +11,7 @@ def unique_dim(
     """The distinct slices along a dimension, the inverse indices and the counts, whether requested or not."""
     import torchlite as torch
 
-    return torch.unique(input, sorted, True, True, dim)
+    return torch.unique(input, sorted, return_inverse=True, return_counts=True, dim=dim)
 
 
 def __getattr__(name: str) -> Any:
