@@ -518,16 +518,15 @@ class UntypedStorage(_StorageBase):
 def _number_to_bytes(items: Any) -> np.ndarray:
     from collections.abc import Sequence
 
-    if not isinstance(items, (Sequence, np.ndarray, _StorageBase)):
+    if not isinstance(items, (Sequence, np.ndarray, UntypedStorage)):
         raise RuntimeError(f"torch.UntypedStorage(): Expected a sequence type, but got {type(items).__name__}")
-    numbers = items.tolist() if isinstance(items, _StorageBase) else items
-    for item in numbers:
+    for item in items:
         if not isinstance(item, (int, np.integer)):
             raise RuntimeError(
                 "torch.UntypedStorage(): tried to construct a storage from a sequence "
                 f"({type(items).__name__}), but one of the items was of type {type(item).__name__} instead of int"
             )
-    return np.array([int(item) & 255 for item in numbers], np.uint8)
+    return np.array([int(item) & 255 for item in items], np.uint8)
 
 
 def _wrap_bytes(memory: np.ndarray):
