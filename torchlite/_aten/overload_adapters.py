@@ -532,6 +532,7 @@ ADAPTERS: dict[str, Callable] = {
     "_to_copy": _to_copy, "to.dtype": _to_dtype, "to.device": _to_device, "to.dtype_layout": _to,
     "to.other": _to_other, "_to_cpu": lambda tensors: [t.cpu() for t in tensors],
     "copy": lambda self, src, non_blocking=False: self.clone().copy_(src),
+    "bernoulli.Tensor": _new_filled("bernoulli_"),
     "lift": lambda self: self, "lift_fresh": lambda self: self, "lift_fresh_copy": lambda self: self.clone(),
     "_unsafe_view": lambda self, size: self.reshape(size),
     "_reshape_copy": lambda self, size: self.reshape(size).clone(),

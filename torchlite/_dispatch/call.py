@@ -218,7 +218,7 @@ def take_numbers(op: Op, values: list) -> list:
     """
     for position in op.real_positions:
         value = values[position]
-        if isinstance(value, Tensor):
+        if isinstance(value, Tensor) and value._tl_level is None:  # those of transforms have no number
             refused = _load_arg_parser().parser_error(op, values)
             if refused is not None:
                 raise refused

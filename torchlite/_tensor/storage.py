@@ -6,7 +6,6 @@ is a handle to an owner; each owner has at most one at a time.
 
 from __future__ import annotations
 
-import gc
 import math
 import sys
 import threading
@@ -26,6 +25,7 @@ from .._settings.backend_flags import FLAGS
 from .._types import dtypes
 from .._types.devices import device as device_type
 from .._types.package_name import package_name
+from .live_tensors import live_tensors
 from .shared_memory import Mapping, map_descriptor, map_file, map_shared, mapping_of
 
 if TYPE_CHECKING:
@@ -117,11 +117,8 @@ _MIN_NBYTES = 16  # bytes that stay under tensors whose storage has less
 
 def _find_tensors_of_storage(owner: Any) -> list:
     """All tensors of a storage, by a look at all objects of the process."""
-    kinds = [call.Tensor]
-    for kind in kinds:
-        kinds += type.__subclasses__(kind)
-    tensor_kinds, found = set(kinds), []
-    for x in [x for x in gc.get_objects() if type(x) in tensor_kinds]:
+    found = []
+    for x in live_tensors():
         data = getattr(x, "_tl_array", None)
         if data is not None and owner_of(data) is owner:
             found.append(x)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
-import gc
 import math
 import re
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from torchlite._dispatch.tracing import unwrap_traced
 from torchlite._settings.compiler_directives import exporting
 from torchlite._subclasses.fake_constructors import fake_tensor_like
 from torchlite._symbolic_shapes import Expr, SymBool, SymFloat, UnbackedInt, sym_max, sym_min, sym_sqrt
+from torchlite._tensor.live_tensors import live_tensors
 from torchlite._types.python_source import is_identifier
 from torchlite.fx import Graph, Node
 from torchlite.fx._dead_code import eliminate_unused
@@ -38,7 +38,7 @@ class CapturedTensors:
 
     def __init__(self, module: Any) -> None:
         # A list keeps them alive, so that none of their ids gets a second meaning.
-        self._held = [found for found in gc.get_objects() if isinstance(found, torch.Tensor)]
+        self._held = live_tensors()
         self._ids = {id(tensor) for tensor in self._held}
         self._names: dict[int, str] = {}
         for path, part in module.named_modules():

@@ -1,6 +1,6 @@
 """Comparison of tensors in tests, and creation of random ones."""
 
-import unittest.mock  # as with PyTorch, test files have `unittest.mock` without an import of their own
+from unittest import mock as _mock
 
 from . import _comparison as _comparison
 from . import _creation as _creation
