@@ -1,5 +1,6 @@
 """Comparison of tensors in tests, and creation of random ones."""
 
+# Test files have `unittest.mock` with PyTorch, without an import of their own.
 from unittest import mock as _mock
 
 from . import _comparison as _comparison
