@@ -282,7 +282,8 @@ def test_parts_of_the_error_output_are_shown_or_heard():
 @pytest.mark.skipif(sys.platform != "linux", reason="named pipes of ranks are Linux's")
 def test_what_a_rank_writes_before_it_is_killed_arrives(tmp_path):
     """Also where mpiexec has closed its own error output by then, and where a rank's process goes on."""
-    from torchlite.distributed._launch.error_streams import ErrorStreams, pipe_path
+    from torchlite.distributed._launch.error_streams import ErrorStreams
+    from torchlite.distributed._launch.rank_wrapper import pipe_path
 
     streams = ErrorStreams(str(tmp_path / "ranks"), 3)
     source, mpiexec = os.pipe()

@@ -98,7 +98,7 @@ class Suite:
         return names
 
     def compare(self, tests: list[str]) -> tuple[list[str], dict[str, tuple[str, str]]]:
-        """What the tests do with PyTorch, and what those that pass do with torchlite."""
+        """Outcomes of the tests with PyTorch, and of those that pass there with torchlite."""
         reference = self.outcomes(self.arguments.reference, tests)
         passing = [name for name in tests if reference[name][0] == "passed"]
         return [reference[name][0] for name in tests], self.outcomes(self.arguments.candidate, passing)

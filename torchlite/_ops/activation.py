@@ -9,6 +9,9 @@ import math
 import warnings
 
 from torchlite._dispatch import INPLACE, POINTWISE, RANDOM, Out, composite, memory_layout, op
+from torchlite._types.dtypes import BOOL, COMPLEX, INT
+
+from ._dtype_checks import refuse_kinds
 
 SQRT_HALF = math.sqrt(0.5)
 INV_SQRT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
@@ -20,9 +23,7 @@ SELU_SCALE = 1.0507009873554804934193349852946
 
 def require_float(F, input, kernel, complex_too=False):
     """PyTorch's error for a dtype that the op does not support; ``kernel`` is the name in its message."""
-    dtype = F.dtype_of(input)
-    if not dtype.is_floating_point and not (complex_too and dtype.is_complex):
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype.scalar_name}'")
+    refuse_kinds(F.dtype_of(input), kernel, BOOL, INT, *(() if complex_too else (COMPLEX,)))
 
 
 # --- elu and its kin ------------------------------------------------------------------------------

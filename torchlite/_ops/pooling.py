@@ -6,7 +6,9 @@ import math
 
 from torchlite._dispatch import Out, call, composite, memory_layout
 from torchlite._dispatch.shape_and_value_checks import min_and_max
+from torchlite._types.dtypes import BOOL, COMPLEX, INT
 
+from ._dtype_checks import refuse_kinds
 from .conv import tuple_of
 from .pooling_kernels import check_padding, pooled_size
 
@@ -52,9 +54,7 @@ def _parse_window(kernel_size, stride, padding, dilation, count, function):
 
 def _refuse_dtype(input, function, integers=True):
     """NotImplementedError for dtypes that a pooling op does not take."""
-    category = input.dtype.category
-    if category in (0, 3) or category == 1 and not integers:
-        raise NotImplementedError(f"\"{function}\" not implemented for '{input.dtype.scalar_name}'")
+    refuse_kinds(input.dtype, function, BOOL, COMPLEX, *(() if integers else (INT,)))
 
 
 def _check_max(input, kernel, stride, padding, dilation, count, ceil_mode, indices):

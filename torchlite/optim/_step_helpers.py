@@ -1,4 +1,4 @@
-"""What the steps of optimizers share: their loops over gradients and states, step counts, checks of options."""
+"""Helpers of optimizer steps: loops over gradients and states, step counts, checks of options."""
 
 from __future__ import annotations
 

@@ -11,10 +11,7 @@ import select
 import sys
 from collections.abc import Iterator
 
-
-def pipe_path(folder: str, rank: int) -> str:
-    """Return the path of a rank's named pipe in the folder of the ranks' folders."""
-    return os.path.join(folder, f"errors-{rank}")
+from .rank_wrapper import pipe_path
 
 
 class ErrorStreams:

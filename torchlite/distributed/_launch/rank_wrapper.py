@@ -78,11 +78,16 @@ def rank_folders(options: dict[str, Any]) -> str:
     return os.path.join(options["folder"], f"ranks-{options['restart']}")
 
 
+def pipe_path(folder: str, rank: int) -> str:
+    """Return the path of a rank's named pipe in the folder of the ranks' folders."""
+    return os.path.join(folder, f"errors-{rank}")
+
+
 def _open_error_pipe(options: dict[str, Any], rank: int) -> None:
     """Connect the error output with the launcher's named pipe (`error_streams.py`), if this machine has it."""
     if _is_shared(options):
         with contextlib.suppress(OSError):  # the system has none, or the launcher has ended
-            descriptor = os.open(os.path.join(rank_folders(options), f"errors-{rank}"), os.O_WRONLY | os.O_NONBLOCK)
+            descriptor = os.open(pipe_path(rank_folders(options), rank), os.O_WRONLY | os.O_NONBLOCK)
             os.set_blocking(descriptor, True)
             os.dup2(descriptor, 2)
             os.close(descriptor)
