@@ -18,7 +18,7 @@ DOCUMENTED = """
     input_grads intermediates is_coordinator is_embedded_type keep_graph kernel_options kwargs*5 module
     module_qualified_name noise_level non_blocking*3 nonwrapped_numel optimize options*2 output_grads pairs
     pass_name pickle_protocol post_processing_timeout_s*2 prefer_deferred_runtime_asserts_over_guards
-    quantize_output record_stack_traces return_indices*3 root_m run_lambda*2 scale set_priority should_optimize
+    quantize_output record_stack_traces return_indices*3 root_m run_lambda*2 scale set_priority
     skip_guard_eval_unsafe sort sorted stream strict target target_version the_type token_kv token_q types
     use_batch*2 use_libuv use_python_export*3 verbose verifiers weights x zero_point
 """

@@ -63,6 +63,7 @@ class Callbacks:
     # From the modules that torchlite's table of callbacks names, loaded when one is first called.
     vmap: Callable[..., Callable]
     compile: Callable[..., Any]
+    inference_function: Callable[..., Any]  # the optimized `forward` of a module that was read from a file
     make_overridable: Callable[[type], None]  # a class that defines `__torch_function__` gets methods that call it
     array_ufunc: Callable[..., Any]  # `Tensor.__array_ufunc__`
     from_scipy_sparse: Callable[..., Any]  # a matrix of `scipy.sparse` as a sparse Tensor

@@ -21,7 +21,7 @@ class AliasAnalysis:
             seen.update(slot.number for _, slot in step.grads if slot is not None)
             if step.name == "_cow_clone" or step.kind != "kernel":  # writes only to private memory
                 seen.update((*step.uses(), *step.makes()))
-            if not is_pure(step):
+            if not is_pure(step) and step.kind != "read":
                 self.written.update(map(self.of, step.uses()))
         self.seen = set(map(self.of, seen))
 

@@ -94,6 +94,7 @@ class CompiledFunction:
     needed = CALLS_BEFORE_CAPTURE  # calls of a size before its capture
     structure_key = staticmethod(structure_key)  # key shared by calls that differ in numbers only
     warns = True  # warn about functions that run eagerly
+    has_constant_state = False  # the tensors of the function's state are constants
 
     def __init__(
         self,
@@ -263,9 +264,7 @@ class CompiledFunction:
 
     def _prepare_variant(self, tensors: list, objects: list, modes: tuple) -> tuple[CaptureVariant, list]:
         """Return a new variant for a call and the tensors that exist before it."""
-        if self.discovery.is_wanted:
-            raise Unsupported("it runs other code in each call")
-        state = ReachableState(self.discovery.codes).walk(self.function, *objects, *GLOBAL_MODULE_HOOKS)
+        state = self._find_state(objects)
         outside: list[Any] = []
         variant = CaptureVariant(modes, state, objects)
         seen: set[int] = set()
@@ -278,10 +277,16 @@ class CompiledFunction:
         for tensor in state.tensors.values():
             if id(tensor) not in seen:
                 outside.append(tensor)
-                variant.sources.append(TensorSource(-1, tensor))
+                variant.sources.append(TensorSource(-1, tensor, self.has_constant_state))
         if not all(map(is_plain, outside)):
             raise Unsupported("it gets a tensor of another class than Tensor and Parameter")
         return variant, outside
+
+    def _find_state(self, objects: list) -> ReachableState:
+        """Return the state that a call with these objects can reach."""
+        if self.discovery.is_wanted:
+            raise Unsupported("it runs other code in each call")
+        return ReachableState(self.discovery.codes).walk(self.function, *objects, *GLOBAL_MODULE_HOOKS)
 
     def _outside_tensors(self, variant: CaptureVariant, tensors: list) -> list:
         return [tensors[s.argument] if s.argument >= 0 else s.held for s in variant.sources]

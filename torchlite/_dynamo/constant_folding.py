@@ -6,45 +6,54 @@ from dataclasses import replace
 from typing import Any
 
 from .alias_analysis import AliasAnalysis
-from .program_ir import Program, Slot, Step, substitute_arrays
+from .program_ir import Program, Step, run_step
 from .step_purity import is_pure
 
-_MAX_FOLDED_BYTES = 1 << 16  # maximum size of a constant
+_MAX_FOLDED_ELEMENTS = 1 << 16  # maximum size of a constant, unless an array of the module is larger
 
 
 def fold_constants(program: Program, place: dict[int, int], table: Any) -> Program:
-    """Evaluate steps that depend on constants only, if no step writes the result. The value is stored."""
+    """Evaluate steps that depend on constants only, if no step writes the result. The value is stored. Reads of
+    constants are removed: they check what cannot change.
+    """
     memory = AliasAnalysis(program, place)
-    shared_constants = dict(program.held)
-    constants = dict(program.constants)
-    for number in program.constants:
-        uses = [step for step in program.steps if number in step.uses()]
-        if (
-            number not in program.outputs
-            and memory.of(number) not in memory.written
-            and not any(memory.is_view(step) or not is_pure(step) for step in uses)
-        ):
-            shared_constants[number] = constants.pop(number)
+    fixed = memory.written | _visible_memory(program, memory)
+    shared = [number for number in program.constants if memory.of(number) not in fixed]
+    held = program.held | {number: program.constants[number] for number in shared}
+    constants = {number: raw for number, raw in program.constants.items() if number not in held}
+    limit = max([_MAX_FOLDED_ELEMENTS, *[raw.size for raw in program.held.values()]])
     steps = []
     for step in program.steps:
-        found = (
-            _fold_step(step, memory, shared_constants, table) if is_pure(step) and step.out.__class__ is Slot else None
-        )
-        if found is None:
+        if step.kind == "read" and all(n in held for n in step.uses()):
+            continue
+        found = _evaluate(step, held, table) if _is_foldable(step, memory, fixed, held) else None
+        if found is None or any(raw.size > limit for raw in found.values()):
             steps.append(step)
         else:
-            shared_constants[step.out.number] = found
-    return replace(program, steps=steps, constants=constants, held=shared_constants)
+            held.update(found)
+    return replace(program, steps=steps, constants=constants, held=held)
 
 
-def _fold_step(step: Step, memory: AliasAnalysis, held: dict[int, Any], table: Any) -> Any:
-    """Return a step's value from constants, None if it reads other arrays or its memory escapes."""
-    if not memory.is_plain(step.out.number) or any(n not in held for n in step.uses()):
-        return None
-    values = {n: Slot(n) for n in step.uses()}
-    arrays = {slot: held[n] for n, slot in values.items()}
-    found = step.kernel(
-        *substitute_arrays(step.args, arrays), **dict(substitute_arrays(tuple(step.kwargs.items()), arrays))
+def _visible_memory(program: Program, memory: AliasAnalysis) -> set:
+    """Return the memory that callers see, or that a copy on write may share."""
+    numbers = {*program.shown(), *program.inputs}
+    for step in program.steps:
+        if step.name == "_cow_clone" or step.kind == "object":
+            numbers.update(step.uses(), step.makes())
+    return set(map(memory.of, numbers))
+
+
+def _is_foldable(step: Step, memory: AliasAnalysis, fixed: set, held: dict[int, Any]) -> bool:
+    """True if a step is pure, reads constants only, and makes arrays that nothing writes and no caller sees."""
+    return (
+        is_pure(step)
+        and step.out is not None
+        and all(n in held for n in step.uses())
+        and all(n in memory.place and memory.of(n) not in fixed for n in step.makes())
     )
-    found = found if found.__class__ is table.array else table.as_array(found)
-    return found if found.size <= _MAX_FOLDED_BYTES else None
+
+
+def _evaluate(step: Step, held: dict[int, Any], table: Any) -> dict[int, Any]:
+    """Return the arrays that a step makes of constants, by slot."""
+    made = run_step(step, held)
+    return {n: raw if raw.__class__ is table.array else table.as_array(raw) for n, raw in made.items()}

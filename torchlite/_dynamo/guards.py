@@ -167,7 +167,7 @@ def _context_items(place: Any) -> tuple[None, list]:
     return None, [place.get(_ABSENT)]
 
 
-def _namespace_items(place: Any) -> tuple[None, list]:
+def namespace_items(place: Any) -> tuple[None, list]:
     space, names = place
     found = [space.get(name, _ABSENT) for name in names]
     return None, [
@@ -216,7 +216,7 @@ class ReachableState:
                 names = [n for n in self._attributes if n in vars(module) and (id(module), n) not in done]
                 done.update((id(module), n) for n in names)
                 if names:
-                    self._add_identity_guard(_namespace_items, (vars(module), tuple(names)))
+                    self._add_identity_guard(namespace_items, (vars(module), tuple(names)))
             for name in sorted(_OPTIMIZER_ATTRIBUTES & self._attributes):  # attributes of optimizers that programs read
                 for optimizer in self._optimizers:
                     if (id(optimizer), name) not in done:
@@ -241,7 +241,7 @@ class ReachableState:
         for i, held in enumerate(self.held):
             place = f"place{i}"
             space[place] = held.place
-            if held.read is _namespace_items:
+            if held.read is namespace_items:
                 self._test_names(held, place, space, tests, values)
                 continue
             space["found"] += held.values
@@ -386,7 +386,7 @@ class ReachableState:
                     self._follow_import(name, str(space.get("__package__")))
             if reads.globals:
                 self.spaces.append((space, tuple(reads.globals)))
-                self._add_identity_guard(_namespace_items, (space, tuple(reads.globals)), modules=False)
+                self._add_identity_guard(namespace_items, (space, tuple(reads.globals)), modules=False)
             for name, *attributes in reads.chains:
                 self._follow_attributes(space.get(name), attributes)
         self.codes.update(codes)
@@ -406,7 +406,7 @@ class ReachableState:
             if not isinstance(value, types.ModuleType) or is_known_module(value.__name__):
                 return
             _check_not_random(value)
-            self._add_identity_guard(_namespace_items, (vars(value), (name,)), modules=False)
+            self._add_identity_guard(namespace_items, (vars(value), (name,)), modules=False)
             value = vars(value).get(name)
         if isinstance(value, types.ModuleType):
             self._pending.append(value)
@@ -428,7 +428,7 @@ class ReachableState:
                 and not isinstance(value, types.MemberDescriptorType)
             )
             if names:
-                self._add_identity_guard(_namespace_items, (vars(base), names))
+                self._add_identity_guard(namespace_items, (vars(base), names))
 
     def _visit_module(self, module: Any) -> None:
         if self.ran is None:  # otherwise only if executed code names it (`_follow_attributes`)
@@ -442,7 +442,7 @@ class ReachableState:
             raise NotYet("the scale of a GradScaler comes with the first loss")
         self.leaves[id(scaler)] = scaler
         names = [name for name in vars(scaler) if name != "_per_optimizer_states"]
-        self._add_identity_guard(_namespace_items, (vars(scaler), tuple(names)))
+        self._add_identity_guard(namespace_items, (vars(scaler), tuple(names)))
 
     def _visit_object(self, value: Any, cls: type) -> None:
         if isinstance(value, Optimizer):

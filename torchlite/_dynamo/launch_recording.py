@@ -10,7 +10,7 @@ from torchlite._dispatch.kernel_recorder import UnrecordableError
 from torchlite._dispatch.op_record import RANDOM, REGISTRY
 from torchlite._settings import fork_locks
 
-from .program_ir import Program, Slot, Step
+from .program_ir import Program, Slot, Step, run_step
 from .python_codegen import last_uses_by_step, lower_to_python
 from .step_purity import is_pure
 
@@ -79,7 +79,7 @@ class _StepRunner:
             self.place = place
             if _may_write_args(step):
                 self.touched += [arrays[number] for number in step.uses()]
-            _run_step(step, arrays)
+            arrays.update(run_step(step, arrays))
             for number in self.last.get(place, ()):
                 arrays.pop(number, None)
         return tuple([arrays[number] for number in self.program.outputs])
@@ -90,33 +90,6 @@ def _may_write_args(step: Step) -> bool:
     op = REGISTRY.get(step.name)
     draws = step.name.startswith("_random_") or op is not None and op.tags & RANDOM and step.name[-1] != "_"
     return not is_pure(step) and not draws
-
-
-def _run_step(step: Step, arrays: dict) -> None:
-    result = step.kernel(
-        *[_substitute_arrays(value, arrays) for value in step.args],
-        **{name: _substitute_arrays(value, arrays) for name, value in step.kwargs.items()},
-    )
-    if step.out.__class__ is Slot:
-        arrays[step.out.number] = result
-    elif step.out is not None:
-        arrays.update((slot.number, raw) for slot, raw in zip(step.out, result, strict=True) if slot is not None)
-
-
-def _substitute_arrays(value: Any, arrays: dict) -> Any:
-    """Return an argument with Slots replaced by arrays."""
-    cls = value.__class__
-    if cls is Slot:
-        return arrays[value.number]
-    if cls is tuple or cls is list:
-        return cls([_substitute_arrays(item, arrays) for item in value])
-    if cls is slice:
-        return slice(
-            _substitute_arrays(value.start, arrays),
-            _substitute_arrays(value.stop, arrays),
-            _substitute_arrays(value.step, arrays),
-        )
-    return value
 
 
 def record_launch_sequences(program: Program, table: Any, mode: str) -> Program:

@@ -10,7 +10,7 @@ from torchlite._dispatch.dispatch_state import GLOBALS
 
 from .compile_source import define_function
 from .fusion_groups import FusionGroup, form_fusion_groups
-from .program_ir import Layouts, Program, Slot, Step, substitute_arrays
+from .program_ir import Layouts, Program, Slot, Step, run_step
 
 if TYPE_CHECKING:
     from torchlite.backends.protocol import AnyBackend
@@ -76,18 +76,13 @@ def _compose_group(group: FusionGroup) -> Any:
     last = {n: place for place, step in enumerate(group.steps) for n in (*step.uses(), *step.makes())}
 
     def compute(kernels: dict[str, Any], arrays: list) -> list:
-        values = {Slot(n): array for n, array in zip(group.given, arrays, strict=True)}
+        values = dict(zip(group.given, arrays, strict=True))
         for place, step in enumerate(group.steps):
-            args, kwargs = (
-                substitute_arrays(step.args, values),
-                dict(substitute_arrays(tuple(step.kwargs.items()), values)),
-            )
-            values[step.out] = kernels[step.name](*args, **kwargs)
-            del args, kwargs
+            values.update(run_step(replace(step, kernel=kernels[step.name]), values))
             for n in {*step.uses(), *step.makes()}:
                 if last[n] == place and n not in group.outs:
-                    del values[Slot(n)]
-        return [values[Slot(n)] for n in group.outs]
+                    del values[n]
+        return [values[n] for n in group.outs]
 
     return compute
 

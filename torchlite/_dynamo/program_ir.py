@@ -52,16 +52,27 @@ def slots_in(value: Any) -> Iterator[int]:
         yield from slots_in((value.start, value.stop, value.step))
 
 
-def substitute_arrays(value: Any, arrays: dict[Slot, Any]) -> Any:
+def substitute_arrays(value: Any, arrays: dict[int, Any]) -> Any:
     """Return a value with slots replaced by arrays."""
     cls = value.__class__
     if cls is Slot:
-        return arrays[value]
+        return arrays[value.number]
     if cls is tuple or cls is list:
         return cls([substitute_arrays(item, arrays) for item in value])
     if cls is slice:
         return slice(*[substitute_arrays(item, arrays) for item in (value.start, value.stop, value.step)])
     return value
+
+
+def run_step(step: Step, arrays: dict[int, Any]) -> dict[int, Any]:
+    """Call a step's kernel with arrays by slot. Return the arrays that it makes, by slot."""
+    args, kwargs = substitute_arrays((step.args, tuple(step.kwargs.items())), arrays)
+    result = step.kernel(*args, **dict(kwargs))
+    if step.out is None:
+        return {}
+    if step.out.__class__ is Slot:
+        return {step.out.number: result}
+    return {slot.number: raw for slot, raw in zip(step.out, result, strict=True) if slot is not None}
 
 
 @dataclass

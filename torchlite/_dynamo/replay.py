@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from torchlite._dispatch import call
@@ -20,6 +21,7 @@ from .common_subexpression_elimination import eliminate_common_subexpressions
 from .compile_source import define_function
 from .constant_folding import fold_constants
 from .dead_code_elimination import eliminate_dead_code
+from .fold_batch_norms import fold_batch_norms
 from .functionalization import functionalize
 from .fuse_conv_bn_act import fuse_conv_bn_act
 from .horizontal_fusion import fuse_horizontally
@@ -63,6 +65,7 @@ def run_passes(program: Program, captured: CapturedCall, table: Any, mode: str) 
     layouts, memory = captured.layouts, captured.memory
     program, layouts, memory = functionalize(program, layouts, memory, table)
     program = fold_constants(program, memory, table)
+    program = fold_batch_norms(program, layouts, memory, table)
     program = eliminate_common_subexpressions(program, memory)
     program = eliminate_dead_code(simplify_views(program, layouts, memory, table.reshape))
     if hasattr(table.backend, "fused_matmul"):
@@ -84,11 +87,14 @@ def compile_replay(
     """Return a function of (function, args, kwargs) and the argument tensors that replays the captured call and returns
     its result.
     """
-    program, backward = run_passes(captured.program, captured, table, mode), captured.backward
+    program, backward = captured.program, captured.backward
+    inputs = [n for n in program.inputs if n < 0 or not sources[n].is_constant]
+    held = {n: source.held._tl_array for n, source in enumerate(sources) if source.is_constant}
+    program = run_passes(replace(program, inputs=inputs, held=held), captured, table, mode)
     forward = lower_to_python(name, program, table, captured.scalars, _assign_grads)
     space: dict[str, Any] = {"forward": forward, "run_quietly": run_quietly, "finish": _ReplayEpilogue(captured, table)}
     for k, source in enumerate(sources):
-        if source.held is not None:
+        if source.held is not None and not source.is_constant:
             space[f"held{k}"] = source.held
     if backward is not None and backward.together is not None:
 
@@ -100,8 +106,8 @@ def compile_replay(
         backward.together.run = lower_backward(backward.together)
         for one in backward.apart:
             one.run = _compile_lazily(functools.partial(lower_backward, one))
-    outside = "".join(f"{source.text(k)}, " for k, source in enumerate(sources))
-    given = [f"{source.text(k)}._tl_array, " for k, source in enumerate(sources)]
+    outside = "".join(f"{'None' if source.is_constant else source.text(k)}, " for k, source in enumerate(sources))
+    given = [f"{source.text(k)}._tl_array, " for k, source in enumerate(sources) if not source.is_constant]
     given += [f"{sources[-1 - n].text(-1 - n)}.grad._tl_array, " for n in program.inputs if n < 0]
     parameters = ", ".join(["again", *(f"t{i}" for i in range(arguments))])
     space["forget"], dropped = _release_grads, _find_overwritten_grads(captured.program, captured.grads)

@@ -117,7 +117,7 @@ class SideEffectMonitor:
             of_backend
             or module.partition(".")[0] in COMPUTING_LIBRARIES
             or module.startswith("namedtuple_")
-            or code.co_filename[:7] == "<frozen"
+            or code.co_filename.startswith(("<frozen", "<TorchScript"))  # a script calls known functions alone
         ):
             return None
         if module == "torchlite" and code.co_name in (

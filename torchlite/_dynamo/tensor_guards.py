@@ -14,12 +14,12 @@ from .program_ir import CapturedCall
 
 
 class TensorSource:
-    """Source of an outside tensor: argument number `argument`, else the object `held`."""
+    """Source of an outside tensor: argument number `argument`, else the object `held`, which may be a constant."""
 
-    __slots__ = ("argument", "held")
+    __slots__ = ("argument", "held", "is_constant")
 
-    def __init__(self, argument: int, held: Any = None) -> None:
-        self.argument, self.held = argument, held
+    def __init__(self, argument: int, held: Any = None, is_constant: bool = False) -> None:
+        self.argument, self.held, self.is_constant = argument, held, is_constant
 
     def text(self, place: int) -> str:
         """Return the expression of the tensor in generated source."""
@@ -47,6 +47,8 @@ def compile_tensor_guard(
         elif source_index is not None:
             tests.append(f"t{i} is held{source_index}")
     for k, (source, tensor) in enumerate(zip(sources, outside, strict=True)):
+        if source.is_constant:  # the state's own test covers it
+            continue
         name = source.text(k)
         if source.held is not None:
             space[f"held{k}"] = tensor

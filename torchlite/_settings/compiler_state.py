@@ -12,6 +12,7 @@ class ThreadState(threading.local):
     exports = 0  # that it is inside of
     captures = 0  # calls that are recorded
     stance = "default"
+    optimizes_loaded = True  # whether calls of loaded modules are optimized (`torch.jit.optimized_execution`)
     fails: Any = None  # whether a graph break is an error; None: the compiled function's own option
 
 

@@ -4,6 +4,7 @@ unpacks plain arguments without pytrees.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import operator
 import re
@@ -11,6 +12,7 @@ from typing import Any
 
 import torchlite as torch
 from torchlite._aten import AtenOverload
+from torchlite._dispatch.inference_calls import InferenceCalls
 from torchlite._types.checked_callable import CheckedCallable
 from torchlite._types.python_source import compile_function, identifier, is_identifier
 from torchlite.func import _predispatch
@@ -49,7 +51,21 @@ def implementation_of(target: Any) -> Any:
 
 
 def install_forward(module: Any) -> None:
-    """Install the generated function in a module's class."""
+    """Install the generated function in a module's class. Calls without gradients are optimized."""
+    cls = type(module)
+    cls._by_graph = cls.forward
+    run = _ForwardWriter(module).function()
+    calls = InferenceCalls(run)
+
+    @functools.wraps(run)
+    def forward(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return calls(self, args, kwargs)
+
+    cls.forward = forward
+
+
+def install_subgraph_forward(module: Any) -> None:
+    """Install the generated function in a subgraph's class."""
     cls = type(module)
     cls._by_graph = cls.forward
     cls.forward = _ForwardWriter(module).function()

@@ -42,7 +42,7 @@ class SubgraphModule(GraphModule):
 
     def recompile(self) -> Any:
         code = super().recompile()
-        _graph_codegen.install_forward(self)
+        _graph_codegen.install_subgraph_forward(self)
         return code
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 from torchlite._settings.module_dir import make_module_dir
 
 from .._dispatch.callbacks import register_lazily
+from .._settings.compiler_state import THREAD_STATE
 from ..futures import Future
 from . import annotations as annotations
 from ._callbacks import JIT_CALLBACKS
@@ -377,17 +378,24 @@ def last_executed_optimized_graph() -> None:
 
 @contextlib.contextmanager
 def optimized_execution(should_optimize: bool) -> Iterator[None]:
-    """Context manager that sets TorchScript's optimization flag, which has no effect: Python runs the programs.
+    """Context manager that sets whether this thread optimizes the calls of modules that were read from files.
+
+    Without gradients, the second and third call of such a module (TorchScript, ``.pt2`` or ONNX) are recorded. Later
+    ones are replayed, with its weights as constants.
 
     Args:
-        should_optimize: Has no effect.
+        should_optimize: Whether these calls are optimized. Default outside of the context manager: ``True``.
 
     Example:
-        >>> with torch.jit.optimized_execution(True):
+        >>> with torch.jit.optimized_execution(False):
         ...     torch.jit.script(torch.nn.ReLU())(torch.ones(1))
         tensor([1.])
     """
-    yield
+    before, THREAD_STATE.optimizes_loaded = THREAD_STATE.optimizes_loaded, should_optimize
+    try:
+        yield
+    finally:
+        THREAD_STATE.optimizes_loaded = before
 
 
 @contextlib.contextmanager

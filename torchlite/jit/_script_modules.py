@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import types
 from typing import Any
@@ -10,11 +11,15 @@ from typing import Any
 from torchlite.nn.modules.module import Module
 
 from .._dispatch.call import Tensor
+from .._dispatch.dispatch_state import MODE
+from .._dispatch.inference_calls import InferenceCalls
 from . import _argument_conversion
 from ._callbacks import JIT_CALLBACKS
 from ._function_modifiers import Attribute
 from ._runtime import SCRIPTED, _object_attribute, _run, host_entry
 from ._source_resolution import class_definitions, names_in_frame
+
+_CALLS = "_inference_calls"  # the attribute of a module that optimizes calls of `forward`
 
 
 class ScriptMeta(type):
@@ -171,9 +176,21 @@ class ScriptMethod:
         return JIT_CALLBACKS.graph_of(self.owner._script, self.name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return _argument_conversion.call_function(
-            self._function, self.owner, self.owner._script, self.name, args, kwargs
-        )
+        if self.name != "forward" or MODE.grad or self.owner._script.by_python:
+            return _call_method(self.owner, self.name, self._function, *args, **kwargs)
+        own = self.owner.__dict__
+        calls = own.get(_CALLS)
+        if calls is None:
+            calls = own[_CALLS] = InferenceCalls(functools.partial(_call_forward, self._function), ("_script",))
+        return calls(self.owner, args, kwargs)
+
+
+def _call_method(owner: Any, name: str, function: Any, *args: Any, **kwargs: Any) -> Any:
+    return _argument_conversion.call_function(function, owner, owner._script, name, args, kwargs)
+
+
+def _call_forward(function: Any, owner: Any, *args: Any, **kwargs: Any) -> Any:
+    return _call_method(owner, "forward", function, *args, **kwargs)
 
 
 class RecursiveScriptModule(ScriptModule):
@@ -392,14 +409,16 @@ class RecursiveScriptModule(ScriptModule):
         made = type(self).__new__(type(self))
         memo[id(self)] = made
         for name, value in self.__dict__.items():
-            made.__dict__[name] = value if name in ("_script", "_original") else copy.deepcopy(value, memo)
+            if name != _CALLS:
+                made.__dict__[name] = value if name in ("_script", "_original") else copy.deepcopy(value, memo)
         return made
 
     def copy(self) -> Any:
         """Return another module that shares the tensors."""
         made = type(self).__new__(type(self))
         for name, value in self.__dict__.items():
-            made.__dict__[name] = value.copy() if isinstance(value, (dict, set)) else value
+            if name != _CALLS:
+                made.__dict__[name] = value.copy() if isinstance(value, (dict, set)) else value
         made.__dict__["_modules"] = {n: m.copy() if _is_scripted(m) else m for n, m in self._modules.items()}
         return made
 

@@ -8,6 +8,7 @@ import operator
 from typing import Any
 
 import torchlite as torch
+from torchlite._dispatch.inference_calls import InferenceCalls
 from torchlite.fx import Graph, GraphModule, Interpreter, Node
 from torchlite.fx._codegen import CodeGen, _find_last_uses, _SourceLine
 from torchlite.fx.node import map_aggregate
@@ -99,6 +100,9 @@ def _make_counting_forward(run: Any) -> Any:
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         if self.file_elements is None:
             return run(self, *args, **kwargs)
+        return calls(self, args, kwargs)
+
+    def run_counting(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = RUN.limits
         RUN.limits = self._make_limits((*args, *kwargs.values()))
         try:
@@ -109,6 +113,7 @@ def _make_counting_forward(run: Any) -> Any:
         finally:
             RUN.limits = before
 
+    calls = InferenceCalls(run_counting, ("max_elements", "file_elements"))
     return forward
 
 

@@ -97,7 +97,7 @@ def _resize_dim(x: Tensor, d: int, count: int, scale: float, roi: tuple[float, f
     kind = x.dtype if x.is_floating_point() else torch.float32
 
     def column(values: np.ndarray, dtype: Any) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(values)).to(dtype).to(x.device)
+        return torch.tensor(values, device=x.device).to(dtype)
 
     out: Any = None
     if way.mode == "nearest":

@@ -135,7 +135,7 @@ def _slice_dim(x: Any, d: int, a: int, b: int, step: int) -> Any:
         places = np.arange(begin, end, step)
         if isinstance(x, np.ndarray):
             return x.take(places, d)
-        return torch.index_select(x, d, torch.from_numpy(places).to(x.device))
+        return torch.index_select(x, d, torch.tensor(places, device=x.device))
     return x[(slice(None),) * d + (slice(begin, max(begin, end), step),)]
 
 
@@ -205,7 +205,7 @@ def _pad_by_index(x: Tensor, d: int, before: int, after: int, mode: str) -> Tens
         places = np.abs((places + n - 1) % around - (n - 1)) if n > 1 else places * 0
     else:
         raise ValueError(f"Pad: there is no mode {mode!r}")
-    return torch.index_select(x, d, torch.from_numpy(places.astype(np.int64)).to(x.device))
+    return torch.index_select(x, d, torch.tensor(places.astype(np.int64), device=x.device))
 
 
 @op("CenterCropPad")
@@ -288,7 +288,7 @@ def col2im(
         at = np.arange(block[d])[:, None] * dilations[d] + np.arange(counts[d]) * strides[d]
         axes = [block[d] if i == d else 1 for i in range(rank)] + [counts[d] if i == d else 1 for i in range(rank)]
         place = place * full[d] + at.reshape(axes)
-    index = torch.from_numpy(place.reshape(-1)).to(x.device)
+    index = torch.tensor(place.reshape(-1), device=x.device)
     out = torch.zeros(n, channels, math.prod(full), dtype=x.dtype, device=x.device)
     out = out.index_add(2, index, x.reshape(n, channels, -1)).reshape(n, channels, *full)
     for d in range(rank):

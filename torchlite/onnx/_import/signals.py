@@ -19,7 +19,7 @@ def _cosine_window(size: Number, periodic: int, output_datatype: int, terms: tup
     n = check_elements("a window", int(single_number(size)), each=6)
     turn = np.arange(n) * (2 * math.pi / (n if periodic else n - 1))
     values = sum(a * np.cos(i * turn) for i, a in enumerate(terms))
-    return torch.from_numpy(np.asarray(values, np.float64)).to(dtype_of(output_datatype))
+    return torch.tensor(np.asarray(values, np.float64)).to(dtype_of(output_datatype))
 
 
 @op("HannWindow")
@@ -97,4 +97,4 @@ def mel_weights(
     falling = (end - rows) / np.where(end == middle, 1, end - middle)
     out = np.where((rows >= begin) & (rows <= middle), rising, 0.0)
     out = np.where((rows >= middle) & (rows < end) & (end > middle), falling, out)
-    return torch.from_numpy(out).to(dtype_of(output_datatype))
+    return torch.tensor(out).to(dtype_of(output_datatype))
