@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from torchlite._settings.cached_property import cached_property
 from torchlite._settings.thread_count import get_threads
 from torchlite_backends.device_runtime.core.device import NotBuiltError
 from torchlite_backends.numpy.cache_blocking import can_share_work, get_scratch_buffer, parallel_for
@@ -107,6 +108,14 @@ def _geometry_as_2d(plan: Any) -> tuple:
     ))  # fmt: skip
 
 
+class ImagesGradient(NamedTuple):
+    """Layout of the spread gradients, phases of the images' gradient, and whether all reads stay within the rows."""
+
+    grads: PaddedRows
+    phases: list[OutputPhase]
+    fits: bool
+
+
 class ConvLayouts:
     """Layouts of a convolution: for the forward pass, for the weight's gradient, and for the images' gradient."""
 
@@ -122,18 +131,22 @@ class ConvLayouts:
         self.images = PaddedRows(
             high, wide, rows + most[0], width, stride[0], stride[1], padding[0], padding[1], tuple(firsts)
         )
-        step = self.images.rows * width
+        step, number = self.images.rows * width, {first: i for i, first in enumerate(firsts)}
         self.image_places = tuple(
-            firsts.index((y % stride[0], x % stride[1])) * step + y // stride[0] * width + x // stride[1]
-            for y, x in places
+            number[y % stride[0], x % stride[1]] * step + y // stride[0] * width + x // stride[1] for y, x in places
         )
         taps = tuple(range(len(at)))
         self.forward = OutputPhase(rows, columns, width, 0, columns, 1, taps, self.image_places)
         self.grads = PaddedRows(rows, columns, rows, width, 1, 1, 0, 0, ((0, 0),))
-        self._set_input_gradient_phases(size, out, stride, padding, places)
+        self._back_arguments = size, out, stride, padding, places
 
-    def _set_input_gradient_phases(self, size, out, stride, padding, places):
-        """Set the phases of the images' gradient, each a sum over the kernel positions that reach it."""
+    @cached_property
+    def images_gradient(self) -> ImagesGradient:
+        """Layout of the images' gradient: phases, each a sum over the kernel positions that reach it."""
+        size, out, stride, padding, places = self._back_arguments
+        reaching: dict[tuple, list] = {}  # kernel positions by phase
+        for t, place in enumerate(places):
+            reaching.setdefault(tuple(y % s for y, s in zip(place, stride, strict=True)), []).append((t, place))
         found = []  # first position, count and kernel positions of each phase
         for phase in product(range(stride[0]), range(stride[1])):
             first = [-(-(p - r) // s) if p > r else 0 for p, r, s in zip(padding, phase, stride, strict=True)]
@@ -141,8 +154,7 @@ class ConvLayouts:
             count = [max(0, -(-(n - y) // s)) for n, y, s in zip(size, start, stride, strict=True)]
             taps = [
                 (t, tuple(m - y // s for m, y, s in zip(first, place, stride, strict=True)))
-                for t, place in enumerate(places)
-                if all(y % s == r for y, s, r in zip(place, stride, phase, strict=True))
+                for t, place in reaching.get(phase, ())
             ]
             found.append((start, count, taps))
         reached = [offset for _, _, taps in found for _, offset in taps]
@@ -150,17 +162,18 @@ class ConvLayouts:
         after = [max(0, *(o[d] + count[d] for _, count, taps in found for _, o in taps)) - out[d] for d in (0, 1)]
         width = max(out[1] + max(before[1], after[1]), *(count[1] for _, count, _ in found))
         rows = max(1, out[0] + before[0] + after[0])
-        self.spread_grads = PaddedRows(out[0], out[1], rows, width, 1, 1, before[0], before[1], ((0, 0),))
-        self.back = [
+        grads = PaddedRows(out[0], out[1], rows, width, 1, 1, before[0], before[1], ((0, 0),))
+        phases = [
             OutputPhase(count[0], count[1], width, start[0] * size[1] + start[1], stride[0] * size[1], stride[1],
                    tuple(t for t, _ in taps),
                    tuple((o[0] + before[0]) * width + o[1] + before[1] for _, o in taps))
             for start, count, taps in found
             if min(count) > 0
         ]  # fmt: skip
-        # All reads stay within the rows.
-        self.fits_back = all(
-            max(t.image_places, default=0) + t.length <= rows * width + _READ_PADDING for t in self.back
+        return ImagesGradient(
+            grads,
+            phases,
+            all(max(t.image_places, default=0) + t.length <= rows * width + _READ_PADDING for t in phases),
         )
 
 
@@ -243,7 +256,7 @@ class Convolutions:
             return None
         shape = conv_layouts(plan)
         single = _is_single(plan)
-        if not single and not _is_faster(plan, (shape.forward,)):
+        if not single and not _is_faster(plan, False):
             return None
         x, weight = np.ascontiguousarray(x), np.ascontiguousarray(weight)
         out = np.empty((plan.batch, plan.filters, *plan.out), np.float32)
@@ -267,21 +280,20 @@ class Convolutions:
         """Transpose of `forward`: the gradient of the images, and the transposed convolution."""
         if not _is_supported(plan, g, weight):
             return None
-        shape = conv_layouts(plan)
-        single = _is_single(plan)
-        if not shape.fits_back or not single and not _is_faster(plan, shape.back):
+        shape, single = conv_layouts(plan).images_gradient, _is_single(plan)
+        if not shape.fits or not single and not _is_faster(plan, True):
             return None
         g, weight = np.ascontiguousarray(g), np.ascontiguousarray(weight)
         # Elements that no kernel position reaches stay zero.
-        whole = all(t.image_places for t in shape.back) and len(shape.back) == math.prod(plan.stride)
+        whole = all(t.image_places for t in shape.phases) and len(shape.phases) == math.prod(plan.stride)
         make = np.empty if whole or bias is not None else np.zeros
         out = make((plan.batch, plan.channels, *plan.size), np.float32)
         if bias is not None:
             out[...] = bias.reshape(-1, *(1,) * len(plan.size))
-        targets = [t for t in shape.back if t.image_places]
+        targets = [t for t in shape.phases if t.image_places]
         if single:
             for target in targets:
-                self._run_winograd_filter(plan, g, shape.spread_grads, weight, bias, out, target)
+                self._run_winograd_filter(plan, g, shape.grads, weight, bias, out, target)
             return out
         reach = tuple(2 - p for p in plan.padding)
         if (
@@ -297,7 +309,7 @@ class Convolutions:
             swapped = np.empty((plan.channels, filters, count), np.float32)
             self._launch("swap_weights", 16, True, weight, swapped, plan.groups, filters, per_group, count)
             weight, inner = swapped, (filters, per_group, filters * count, count)
-        self._sum_over_taps(plan, g, plan.filters, shape.spread_grads, inner, weight, bias, out, targets)
+        self._sum_over_taps(plan, g, plan.filters, shape.grads, inner, weight, bias, out, targets)
         return out
 
     def _sum_over_taps(self, plan, x, channels, rows, inner, weight, bias, out, targets, finish=None):
@@ -540,16 +552,12 @@ def _is_supported(plan: Any, *arrays: np.ndarray) -> bool:
 
 
 @functools.lru_cache(1024)
-def _is_faster_cached(plan: Any, back: bool) -> bool:
-    shape = conv_layouts(plan)
+def _is_faster(plan: Any, back: bool) -> bool:
     if plan.pointwise:
         return True
-    targets = [t for t in shape.back if t.image_places] if back else [shape.forward]
+    shape = conv_layouts(plan)
+    targets = [t for t in shape.images_gradient.phases if t.image_places] if back else [shape.forward]
     return not targets or min(map(_useful_output_fraction, targets)) >= _MIN_USEFUL_SHARE
-
-
-def _is_faster(plan: Any, targets: Any) -> bool:
-    return _is_faster_cached(plan, targets is conv_layouts(plan).back)
 
 
 def load_convolutions(may_build: bool) -> Convolutions | None:

@@ -25,9 +25,9 @@ def two_threads(monkeypatch):
     # All shapes, however little of what is computed is used, and on two threads however small.
     for name in ("_MIN_USEFUL_SHARE", "_MIN_MULS", "_MIN_MULS_PER_THREAD", "_MIN_MOVES_PER_THREAD"):
         monkeypatch.setattr(convolution, name, 0)
-    convolution._is_faster_cached.cache_clear()
+    convolution._is_faster.cache_clear()
     yield
-    convolution._is_faster_cached.cache_clear()
+    convolution._is_faster.cache_clear()
 
 
 def plan_of(batch, channels, filters, size, kernel, stride=1, padding=0, dilation=1, groups=1):
@@ -225,3 +225,12 @@ def test_backend_asks_the_engine(program, monkeypatch):
 def test_nothing_is_built_unasked(monkeypatch):
     monkeypatch.setattr(convolution, "SOURCE", "// not built")
     assert convolution.load_convolutions(False) is None
+
+
+def test_forward_pass_makes_no_layout_of_gradients():
+    """It has a step for each kernel position and each of the strides' phases: seconds for long strided kernels."""
+    plan = conv_geometry.get_conv_geometry(1, 1, 2, (44100,), (8192,), (441,), (0,), (1,), 1)
+    layouts = convolution.conv_layouts(plan)
+    assert "images_gradient" not in vars(layouts) and len(layouts.image_places) == 8192
+    taps = [t for phase in layouts.images_gradient.phases for t in phase.weight_places]
+    assert sorted(taps) == list(range(8192))

@@ -337,9 +337,9 @@ def program(monkeypatch):
     for name in ("_MIN_USEFUL_SHARE", "_MIN_MULS", "_MIN_MULS_PER_THREAD", "_MIN_MOVES_PER_THREAD"):
         monkeypatch.setattr(convolution, name, 0)
     monkeypatch.setattr(convolution, "get_scratch_buffer", _scratch)
-    convolution._is_faster_cached.cache_clear()
+    convolution._is_faster.cache_clear()
     yield convolution.load_convolutions(True)
-    convolution._is_faster_cached.cache_clear()
+    convolution._is_faster.cache_clear()
 
 
 def _plan(draw):
