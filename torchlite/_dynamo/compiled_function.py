@@ -356,8 +356,9 @@ class CompiledFunction:
             self._give_up(key, "two calls with the same kind of arguments did different things", self._definition())
             return result
         found.captured, found.is_same = captured, found.state.test()
+        trial = outside if self.has_constant_state else None
         found.replay = compile_replay(
-            _make_identifier(self.name), captured, variant.sources, len(tensors), table, self.mode or "default"
+            _make_identifier(self.name), captured, variant.sources, len(tensors), table, self.mode or "default", trial
         )
         logs.write_log("code", found.replay.forward.text)
         return result

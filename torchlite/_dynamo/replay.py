@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from torchlite._dispatch import call
 from torchlite._dispatch.autograd_graph import alias_meta, autograd_meta_of, root_meta_of, view_meta
 from torchlite._dispatch.backend import owner_of
@@ -24,12 +26,14 @@ from .dead_code_elimination import eliminate_dead_code
 from .fold_batch_norms import fold_batch_norms
 from .functionalization import functionalize
 from .fuse_conv_bn_act import fuse_conv_bn_act
+from .half_widening import widen_half_precision
 from .horizontal_fusion import fuse_horizontally
 from .launch_recording import record_launch_sequences
 from .matmul_epilogue_fusion import fuse_matmul_epilogues
 from .pointwise_fusion import fuse_adjacent_steps, fuse_pointwise
 from .program_ir import CapturedCall, Program, ResultSpec
 from .python_codegen import lower_to_python
+from .row_major_layouts import drop_stride_rules, infer_layouts, is_free_of_strides
 from .saved_derivatives import save_derivatives
 from .step_purity import is_pure
 from .tensor_guards import TensorSource
@@ -60,11 +64,17 @@ def _find_overwritten_grads(program: Program, grads: dict[int, int | None]) -> t
     return tuple([i for i, slot in new.items() if slot is not None and -1 - i not in program.inputs])
 
 
-def run_passes(program: Program, captured: CapturedCall, table: Any, mode: str) -> Program:
-    """Return the optimized program."""
+def run_passes(
+    program: Program, captured: CapturedCall, table: Any, mode: str, arrays: dict[int, Any] | None = None
+) -> Program:
+    """Return the optimized program. arrays: the inputs of a captured call, for a trial run."""
     layouts, memory = captured.layouts, captured.memory
     program, layouts, memory = functionalize(program, layouts, memory, table)
     program = fold_constants(program, memory, table)
+    if arrays is not None and table.array is np.ndarray and is_free_of_strides(program):
+        program = drop_stride_rules(widen_half_precision(program, layouts, memory, table))
+        run_quietly(infer_layouts, program, arrays, layouts, memory, table)
+        program = fold_constants(program, memory, table)
     program = fold_batch_norms(program, layouts, memory, table)
     program = eliminate_common_subexpressions(program, memory)
     program = eliminate_dead_code(simplify_views(program, layouts, memory, table.reshape))
@@ -82,15 +92,22 @@ def run_passes(program: Program, captured: CapturedCall, table: Any, mode: str) 
 
 
 def compile_replay(
-    name: str, captured: CapturedCall, sources: list[TensorSource], arguments: int, table: Any, mode: str = "default"
+    name: str,
+    captured: CapturedCall,
+    sources: list[TensorSource],
+    arguments: int,
+    table: Any,
+    mode: str = "default",
+    outside: list | None = None,
 ) -> Any:
     """Return a function of (function, args, kwargs) and the argument tensors that replays the captured call and returns
-    its result.
+    its result. outside: the tensors from outside of a call, for a trial run.
     """
     program, backward = captured.program, captured.backward
     inputs = [n for n in program.inputs if n < 0 or not sources[n].is_constant]
     held = {n: source.held._tl_array for n, source in enumerate(sources) if source.is_constant}
-    program = run_passes(replace(program, inputs=inputs, held=held), captured, table, mode)
+    arrays = None if outside is None or backward is not None else {n: outside[n]._tl_array for n in inputs if n >= 0}
+    program = run_passes(replace(program, inputs=inputs, held=held), captured, table, mode, arrays)
     forward = lower_to_python(name, program, table, captured.scalars, _assign_grads)
     space: dict[str, Any] = {"forward": forward, "run_quietly": run_quietly, "finish": _ReplayEpilogue(captured, table)}
     for k, source in enumerate(sources):
