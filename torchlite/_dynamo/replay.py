@@ -28,6 +28,7 @@ from .functionalization import functionalize
 from .fuse_conv_bn_act import fuse_conv_bn_act
 from .half_widening import widen_half_precision
 from .horizontal_fusion import fuse_horizontally
+from .kernel_binding import bind_kernels
 from .launch_recording import record_launch_sequences
 from .matmul_epilogue_fusion import fuse_matmul_epilogues
 from .pointwise_fusion import fuse_adjacent_steps, fuse_pointwise
@@ -88,7 +89,8 @@ def run_passes(
     program, layouts = save_derivatives(program, layouts, memory, table)
     program = eliminate_cat(program, layouts, memory, table.backend)
     program = fuse_pointwise(program, layouts, table.backend)
-    return fuse_horizontally(reuse_buffers(program, layouts, memory), layouts, table.backend)
+    program = fuse_horizontally(reuse_buffers(program, layouts, memory), layouts, table.backend)
+    return program if arrays is None else bind_kernels(program, layouts, table.backend)
 
 
 def compile_replay(

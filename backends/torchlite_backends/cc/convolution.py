@@ -11,6 +11,7 @@ import ctypes
 import functools
 import math
 import struct
+from collections.abc import Callable
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -206,8 +207,11 @@ class Convolutions:
         """Run an entry with these parameters: numbers, arrays (passed as addresses), and lists of both."""
         flat: list[int] = []
         for value in values:
-            flat += _expand_to_int64s(value)
-        given = struct.pack(f"{len(flat)}q", *flat)
+            flat += expand_to_int64s(value)
+        self._start(name, parts, threads, struct.pack(f"{len(flat)}q", *flat))
+
+    def _start(self, name: str, parts: int, threads: bool, given: bytes) -> None:
+        """Run an entry with packed parameters."""
         entry, where = self._entries[name]
         helpers = min(get_threads(), parts) - 1 if threads and can_share_work() else 0
         if helpers > 0 and self._sharing is not None:
@@ -233,7 +237,7 @@ class Convolutions:
         plane = rows.high * rows.wide if joined else rows.plane_size
         by_image, by_channel = (plane, batch * plane) if joined else (channels * plane, plane)
         end = batch * channels * plane
-        memory = get_scratch_buffer(slot, (end + _READ_PADDING,), np.float32)
+        memory = self._scratch(slot, end + _READ_PADDING)
         planes = batch * channels
         step = max(1, -(-planes // 32), _MIN_MOVES_PER_THREAD // 2 // max(plane, 1))
         self._launch(
@@ -242,6 +246,10 @@ class Convolutions:
             by_channel, by_image, end, _pack_layout_arguments(rows, plane),
         )  # fmt: skip
         return memory, by_image, by_channel
+
+    def _scratch(self, slot: int, size: int) -> np.ndarray:
+        """Return scratch memory for so many floats."""
+        return get_scratch_buffer(slot, (size,), np.float32)
 
     # -- passes --
 
@@ -273,6 +281,14 @@ class Convolutions:
         inner = per_group, plan.filters // plan.groups, per_group * count, count
         self._sum_over_taps(plan, x, plan.channels, shape.images, inner, weight, bias, out, [shape.forward], finish)
         return out
+
+    def bind_forward(
+        self, plan: Any, weight: np.ndarray, bias: np.ndarray | None, finish: Any
+    ) -> Callable[[np.ndarray], np.ndarray] | None:
+        """Return `forward` as a function of x, for constant weights; None where the program is not faster."""
+        from .bound_convolution import bind_forward
+
+        return bind_forward(self, plan, weight, bias, finish)
 
     def conv_transpose(
         self, plan: Any, g: np.ndarray, weight: np.ndarray, bias: np.ndarray | None
@@ -361,7 +377,7 @@ class Convolutions:
         batch, channels, filters = x.shape[0], x.shape[1], out.shape[1]
         (high, wide), (rows, columns) = x.shape[2:], out.shape[2:]
         across, down = -(-columns // 2), -(-rows // 2)
-        domain = get_scratch_buffer(_SCRATCH_IMAGES, (16 * channels * filters,), np.float32)
+        domain = self._scratch(_SCRATCH_IMAGES, 16 * channels * filters)
         tiles = max(32, min(128, (1 << 13) // channels))
         step = max(1, tiles // across)
         values = (
@@ -484,13 +500,14 @@ def _can_skip_transpose(plan: Any, rows: PaddedRows) -> bool:
     )
 
 
-def _expand_to_int64s(value: Any) -> list[int]:
+def expand_to_int64s(value: Any) -> list[int]:
+    """Return the words of a parameter: a number, an address, or those of a list."""
     if value.__class__ is int:
         return [value]
     if value.__class__ is np.ndarray:
         return [address(value)]
     if value.__class__ is list:
-        return [word for item in value for word in _expand_to_int64s(item)]
+        return [word for item in value for word in expand_to_int64s(item)]
     return [ctypes.addressof(value)]
 
 

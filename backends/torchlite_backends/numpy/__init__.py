@@ -184,6 +184,18 @@ class NumpyBackend:
 
         return make_grouped_kernel(calls)
 
+    def varying(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """What stands for an array in the arguments of `bind_kernel`."""
+        from .bound_kernels import Varying
+
+        return Varying(shape, dtype)
+
+    def bind_kernel(self, name: str, args: tuple) -> Callable | None:
+        """A function of the varying arrays among `args`; None if the op's kernel is to serve."""
+        from .bound_kernels import bind_kernel
+
+        return bind_kernel(name, args)
+
     def fuse_pointwise(self, compute: Callable, given: list, outs: list, otherwise: Callable) -> Callable:
         """A function that computes `compute(kernels by op, arrays)` in as few kernels of the engine as possible;
         `otherwise` without an engine, and if it cannot fuse them.

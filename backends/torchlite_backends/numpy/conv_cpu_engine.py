@@ -27,6 +27,12 @@ def conv_forward(x, weight, bias, plan, finish=None):
     return serving and serving.forward(plan, x, weight, bias, finish)
 
 
+def bind_forward(plan, weight, bias, finish):
+    """A function of the images, for constant weights; None if NumPy is to compute it."""
+    serving = _engine_convolutions()
+    return serving and serving.bind_forward(plan, weight, bias, finish)
+
+
 def conv_transpose(g, weight, bias, plan):
     """Transpose of `conv_forward`: the gradient of the input, and the transposed convolution."""
     serving = _engine_convolutions()

@@ -38,6 +38,13 @@ class ConvEpilogue:
         self.limits = np.array((least, most), scale.dtype)
         self.scale, self.shift = scale, shift
 
+    def copy(self):
+        """Return one that is not done."""
+        made = object.__new__(ConvEpilogue)
+        made.scale, made.shift, made.limits = self.scale, self.shift, self.limits
+        made.least, made.most, made.done = self.least, self.most, False
+        return made
+
     def fold_into_weight(self, weight):
         """Return weights and a bias that include scale and shift; only the clamp remains."""
         weight, bias = weight * self.scale.reshape(-1, *(1,) * (weight.ndim - 1)), self.shift

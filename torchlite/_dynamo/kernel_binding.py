@@ -1,0 +1,34 @@
+"""Binds kernels to their constant arguments and to the shapes of the others, where a backend can."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from .program_ir import Layouts, Program, Slot, Step
+
+
+def bind_kernels(program: Program, layouts: Layouts, backend: Any) -> Program:
+    """Replace steps by functions of their arrays that are no constants."""
+    steps = [_bind(step, program.held, layouts, backend) for step in program.steps]
+    used = {number for step in steps for number in step.uses()} | set(program.outputs)
+    held = {number: raw for number, raw in program.held.items() if number in used}
+    return replace(program, steps=steps, held=held)
+
+
+def _argument(value: Any, held: dict[int, Any], layouts: Layouts, backend: Any) -> Any:
+    """Return a constant, or the shape and dtype of an array that each call gets."""
+    if value.__class__ is not Slot:
+        return value
+    return held[value.number] if value.number in held else backend.varying(*layouts[value.number][:2])
+
+
+def _bind(step: Step, held: dict[int, Any], layouts: Layouts, backend: Any) -> Step:
+    if step.kind != "kernel" or step.kwargs or not any(n in held for n in step.uses()):
+        return step
+    varying = [v for v in step.args if v.__class__ is Slot and v.number not in held]
+    if any(slot.number not in layouts for slot in varying):
+        return step
+    args = [_argument(value, held, layouts, backend) for value in step.args]
+    found = backend.bind_kernel(step.name, tuple(args))
+    return step if found is None else replace(step, kernel=found, args=tuple(varying))
