@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from torchlite._dispatch.op_record import POINTWISE, REGISTRY, VIEW
@@ -39,8 +40,11 @@ class FusionGroup:
         return {number for step in self.all() for number in step.makes()}
 
 
-def form_fusion_groups(program: Program, layouts: Layouts, least: int) -> list[Step | FusionGroup]:
-    """Group pointwise steps of shapes with at least `least` elements. Return steps and groups in a valid order.
+def form_fusion_groups(
+    program: Program, layouts: Layouts, least: int, serves: Callable[[Step], bool] | None = None
+) -> list[Step | FusionGroup]:
+    """Group pointwise steps of shapes with at least `least` elements, of those that `serves` accepts. Return steps and
+    groups in a valid order.
 
     A group runs where its first result is needed. Until then, steps that share inputs or results with it join. A write
     closes all groups, so no read moves past it.
@@ -50,7 +54,7 @@ def form_fusion_groups(program: Program, layouts: Layouts, least: int) -> list[S
     for step in program.steps:
         uses = set(step.uses())
         shape = pointwise_shape(step, layouts)
-        large = shape is not None and math.prod(shape) >= least
+        large = shape is not None and math.prod(shape) >= least and (serves is None or serves(step))
         near = [g for g in waiting if g.shape == shape and g.made() & uses] if large else []
         for group in [g for g in waiting if g not in near and (not is_pure(step) or g.made() & uses)]:
             waiting.remove(group)

@@ -23,6 +23,7 @@ from .common_subexpression_elimination import eliminate_common_subexpressions
 from .compile_source import define_function
 from .constant_folding import fold_constants
 from .dead_code_elimination import eliminate_dead_code
+from .elementwise_chains import bind_chains
 from .fold_batch_norms import fold_batch_norms
 from .functionalization import functionalize
 from .fuse_conv_bn_act import fuse_conv_bn_act
@@ -86,6 +87,8 @@ def run_passes(
     if not hasattr(table.backend, "blockwise"):
         return program
     program = fuse_conv_bn_act(program, layouts, memory, table)
+    if arrays is not None:
+        program = bind_chains(program, layouts, table.backend)
     program, layouts = save_derivatives(program, layouts, memory, table)
     program = eliminate_cat(program, layouts, memory, table.backend)
     program = fuse_pointwise(program, layouts, table.backend)

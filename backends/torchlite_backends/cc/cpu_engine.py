@@ -87,6 +87,19 @@ class Engine:
             self._convolutions = load_convolutions(is_requested()) or False
         return self._convolutions or None
 
+    def chain_serves(self, name: str, operands: int, dtypes: list) -> bool:
+        from .native_chain import F32, has_op
+
+        return has_op(name, operands) and all(dtype == F32 for dtype in dtypes)
+
+    def bind_chain(self, shape: tuple, given: list[tuple], steps: list, outs: list[int]) -> Any:
+        from .native_chain import bind_chain
+
+        try:
+            return bind_chain(self.device(), shape, given, steps, outs)
+        except NotBuiltError:
+            return None
+
     def min_gemm_muls(self) -> int:
         """Minimum of the AVX-512 kernel; products that BLAS computes must be worth several threads."""
         from .native_gemm import MIN_MULS, has_avx512

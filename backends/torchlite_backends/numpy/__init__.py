@@ -196,6 +196,18 @@ class NumpyBackend:
 
         return bind_kernel(name, args)
 
+    def chain_serves(self, name: str, operands: int, dtypes: list) -> bool:
+        """True if `bind_chain` takes an elementwise op of so many operands, arrays and numbers; with the result's dtype
+        last.
+        """
+        engine = engine_selection.select_engine().engine
+        return engine is not None and engine.chain_serves(name, operands, dtypes)
+
+    def bind_chain(self, shape: tuple, given: list[tuple], steps: list, outs: list[int]) -> Any:
+        """A function of arrays that runs a chain of elementwise ops; None if they are to run one by one."""
+        engine = engine_selection.select_engine().engine
+        return None if engine is None else engine.bind_chain(shape, given, steps, outs)
+
     def fuse_pointwise(self, compute: Callable, given: list, outs: list, otherwise: Callable) -> Callable:
         """A function that computes `compute(kernels by op, arrays)` in as few kernels of the engine as possible;
         `otherwise` without an engine, and if it cannot fuse them.

@@ -1,0 +1,260 @@
+"""Native chains of elementwise float32 ops: a compiled interpreter runs them block by block.
+
+A compiled program of `torch.compile` has a kernel of its own for each chain, which a compiler builds. The interpreter is
+built once for all chains. Its registers are blocks of numbers that stay in the first-level cache.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any
+
+import numpy as np
+
+from torchlite_backends.array.special_coefficients import NORMAL_TANH
+from torchlite_backends.kernel_sources.c_preamble import CPP
+
+from .device import address
+from .native_kernel import F32, TYPE_DEFINITIONS
+
+_BLOCK, _REGISTERS = 512, 32  # numbers of a block; registers of a chain
+# Ops of one, two and three operands, as functions of floats that compilers vectorize, and of vectors.
+_SCALAR_OPS = {
+    "add": "a + b", "sub": "a - b", "mul": "a * b", "div": "a / b", "neg": "-a", "abs": "__builtin_fabsf(a)",
+    "square": "a * a", "sqrt": "__builtin_sqrtf(a)", "reciprocal": "1 / a", "rsqrt": "1 / __builtin_sqrtf(a)",
+    "relu": "a < 0 ? 0 : a", "relu6": "a < 0 ? 0 : a > 6 ? 6 : a", "leaky_relu": "a > 0 ? a : a * b",
+    "maximum": "(a > b) | (a != a) ? a : b", "minimum": "(a < b) | (a != a) ? a : b",
+    "clamp_min": "(a < b) | (b != b) ? b : a", "clamp_max": "(a > b) | (b != b) ? b : a",
+    "hardsigmoid": "hard(a) / 6", "hardswish": "a * hard(a) / 6",
+    "floor": "__builtin_floorf(a)", "ceil": "__builtin_ceilf(a)",
+}  # fmt: skip
+_VECTOR_OPS = {
+    "exp": "exp(a)", "log": "log(a)", "tanh": "tanh(a)", "erf": "erf(a)", "sin": "sin(a)", "cos": "cos(a)",
+    "sigmoid": "V(1.0f) / (V(1.0f) + exp(-a))", "silu": "a / (V(1.0f) + exp(-a))",
+    "gelu": "normal(a)", "pow": "pow(a, b)",
+}  # fmt: skip
+_NAMES = (*_SCALAR_OPS, *_VECTOR_OPS)
+_POWERS = ", ".join(f"{-2 / math.log(2) * c!r}" for c in NORMAL_TANH)
+
+_SOURCE = (
+    TYPE_DEFINITIONS
+    + CPP
+    + f"const i64 LENGTH = {_BLOCK}, REGISTERS = {_REGISTERS};\n"
+    + r"""
+const int W = 16;
+typedef Vector<float, W> V;
+// `operands` are rows of five: a register, 0 for an array, 1 for a number, 2 for an array that is repeated, and for that
+// the length of a run of one number, and how many numbers there are; a number has its bits. `code` are rows of four: an
+// op and registers of the result and of two operands. Behind the struct are the addresses of the arrays and results, in
+// the order of `operands`, where a result has 3.
+struct Chain { const i64 *operands, *code; i64 operand_count, code_length, n; };
+static inline float hard(float a) {
+    const float t = a + 3;
+    return t < 0 ? 0 : t > 6 ? 6 : t;
+}
+static INLINE V normal(V x) {
+    const float powers[] = {"""
+    + _POWERS
+    + r"""};
+    V square = x * x, p(powers[0]);
+    for (int k = 1; k < int(sizeof powers / sizeof *powers); k++) p = p * square + V(powers[k]);
+    return x / (exp2(p * x) + V(1.0f));
+}
+static void repeated(float* to, const float* from, i64 start, i64 n, i64 run, i64 count) {
+    i64 at = start / run % count, left = run - start % run;
+    for (i64 i = 0; i < n;) {
+        const i64 last = least(n, i + left);
+        const float value = from[at];
+        for (; i < last; i++) to[i] = value;
+        left = run;
+        if (++at == count) at = 0;
+    }
+}
+static void repeated_rows(float* to, const float* from, i64 start, i64 n, i64 count) {
+    i64 at = start % count;
+    for (i64 i = 0; i < n;) {
+        const i64 m = least(n - i, count - at);
+        memcpy(to + i, from + at, m * 4);
+        i += m;
+        at = 0;
+    }
+}
+static int chain(const Chain& of, i64 begin, i64 end) {
+    alignas(64) float memory[REGISTERS * LENGTH];
+    float* registers[REGISTERS];
+    float* const* arrays = (float* const*)(&of + 1);
+    for (i64 k = 0; k < REGISTERS; k++) registers[k] = memory + k * LENGTH;
+    for (i64 k = 0; k < of.operand_count; k++) {
+        const i64* operand = of.operands + 5 * k;
+        if (operand[1] != 1) continue;
+        float value;
+        memcpy(&value, operand + 2, 4);
+        for (i64 i = 0; i < LENGTH; i++) registers[operand[0]][i] = value;
+    }
+    for (i64 block = begin; block < end; block++) {
+        const i64 start = block * LENGTH, n = least(LENGTH, of.n - start);
+        float* const* array = arrays;
+        for (i64 k = 0; k < of.operand_count; k++) {
+            const i64* operand = of.operands + 5 * k;
+            float* const to = memory + operand[0] * LENGTH;
+            // Vectors are computed as a whole: a last, short block is computed in the registers.
+            if (operand[1] == 0) {
+                if (n == LENGTH) registers[operand[0]] = *array + start;
+                else {
+                    registers[operand[0]] = to;
+                    memcpy(to, *array + start, n * 4);
+                }
+            } else if (operand[1] == 2 && operand[2] > 1) repeated(to, *array, start, n, operand[2], operand[3]);
+            else if (operand[1] == 2) repeated_rows(to, *array, start, n, operand[3]);
+            else if (operand[1] == 3) registers[operand[0]] = n == LENGTH ? *array + start : to;
+            if (operand[1] != 1) array++;
+        }
+        for (i64 k = 0; k < of.code_length; k++) {
+            const i64* row = of.code + 4 * k;
+            float* d = registers[row[1]];
+            const float *a = registers[row[2]], *b = registers[row[3]];
+            const i64 m = (n + W - 1) / W * W;
+            switch (row[0]) {
+"""
+    + "".join(
+        f"            case {number}: each(d, a, b, m, [](float a, float b) -> float {{ return {text}; }}); break;\n"
+        for number, text in enumerate(_SCALAR_OPS.values())
+    )
+    + "".join(
+        f"            case {number}: vectors(d, a, b, m, [](V a, V b) -> V {{ return {text}; }}); break;\n"
+        for number, text in enumerate(_VECTOR_OPS.values(), len(_SCALAR_OPS))
+    )
+    + r"""
+            }
+        }
+        if (n < LENGTH) {
+            array = arrays;
+            for (i64 k = 0; k < of.operand_count; k++) {
+                const i64* operand = of.operands + 5 * k;
+                if (operand[1] == 3) memcpy(*array + start, registers[operand[0]], n * 4);
+                if (operand[1] != 1) array++;
+            }
+        }
+    }
+    return 0;
+}
+ENTRY(chain, Chain)
+}
+"""
+).replace(
+    "static int chain(",
+    r"""template <class F> static inline void each(float* d, const float* a, const float* b, i64 m, F f) {
+    for (i64 i = 0; i < m; i++) d[i] = f(a[i], b[i]);
+}
+template <class F> static inline void vectors(float* d, const float* a, const float* b, i64 m, F f) {
+    for (i64 i = 0; i < m; i += W) store_cells(d + i, 0, f(load_cells<W>(a + i, 0), load_cells<W>(b + i, 0)));
+}
+static int chain(""",
+    1,
+)
+
+
+_BINARY = frozenset(("add", "sub", "mul", "div", "maximum", "minimum", "clamp_min", "clamp_max", "pow", "leaky_relu"))
+_ARRAY, _NUMBER, _REPEATED, _RESULT = range(4)  # kinds of operands
+
+
+def has_op(name: str, count: int) -> bool:
+    """True if the interpreter has an op with so many operands."""
+    if name == "_clamp_scalars":  # two steps of a chain
+        return count == 3
+    return name in _NAMES and count == 1 + (name in _BINARY)
+
+
+class _Builder:
+    """Registers and code of a chain. Values are numbered: first the arrays, then the results of the steps."""
+
+    def __init__(self, shape: tuple, given: list[tuple], steps: list, outs: list[int]) -> None:
+        self.shape, self.given, self.outs = shape, given, outs
+        self.operands: list[tuple[int, int, int, int]] = []
+        self.code: list[tuple[int, int, int, int]] = []
+        self.registers: dict[int, int] = {}
+        self.numbers: dict[float, int] = {}
+        self.order: list[int] = []  # values whose arrays the interpreter gets
+        self.count = 0
+        for value, given_shape in enumerate(given):
+            self._add_array(value, given_shape)
+        for value in outs:
+            self._add_operand(value, _RESULT)
+        last = {v: at for at, (_, operands) in enumerate(steps) for v in operands if v.__class__ is int}
+        free: list[int] = []
+        for at, (name, operands) in enumerate(steps):
+            sources = [self._register(v) for v in operands]
+            value = len(given) + at
+            for v in {v for v in operands if v.__class__ is int and v >= len(given) and v not in outs}:
+                if last[v] == at:
+                    free.append(self.registers[v])
+            if value not in self.registers:
+                self.registers[value] = free.pop() if free else self._new_register()
+            self.code.append((_NAMES.index(name), self.registers[value], sources[0], sources[-1]))
+
+    def _new_register(self) -> int:
+        self.count += 1
+        return self.count - 1
+
+    def _register(self, value: Any) -> int:
+        """Return the register of a value, or of a number, which is a float."""
+        if value.__class__ is int:
+            return self.registers[value]
+        found = self.numbers.get(value)
+        if found is None:
+            found = self.numbers[value] = self._new_register()
+            self.operands.append((found, _NUMBER, struct.unpack("i", struct.pack("f", value))[0], 0))
+        return found
+
+    def _add_operand(self, value: int, kind: int, run: int = 0, count: int = 0) -> None:
+        self.registers[value] = self._new_register()
+        self.order.append(value)
+        self.operands.append((self.registers[value], kind, run, count))
+
+    def _add_array(self, value: int, given: tuple) -> None:
+        rank = len(self.shape)
+        whole = (1,) * (rank - len(given)) + given
+        own = [d for d in range(rank) if whole[d] != 1]
+        if whole == self.shape:
+            self._add_operand(value, _ARRAY)
+        elif all(whole[d] == self.shape[d] for d in range(min(own, default=0), max(own, default=-1) + 1)):
+            run = math.prod(self.shape[max(own, default=-1) + 1 :])
+            self._add_operand(value, _REPEATED, run, math.prod(whole))
+        else:
+            raise ValueError("an array is repeated along dimensions between others")
+
+
+class Chain:
+    """The function of row-major float32 arrays that returns the results of a chain, one array or a tuple."""
+
+    text = ""
+
+    def __init__(self, device: Any, launcher: Any, built: _Builder) -> None:
+        self._launcher, self._shape, self._results = launcher, built.shape, len(built.outs)
+        rows = [(register, kind, run, count, 0) for register, kind, run, count in built.operands]
+        self._held = np.array(rows, np.int64), np.array(built.code, np.int64)
+        size = math.prod(built.shape)
+        self._head = struct.pack("5q", *map(address, self._held), len(rows), len(built.code), size)
+        self._pack = struct.Struct(f"{len(built.order)}q").pack
+        self._count = -(-size // _BLOCK)
+        self._work = size * (4 * len(built.order) + 8 * len(built.code))
+
+    def __call__(self, *arrays: np.ndarray) -> Any:
+        outs = [np.empty(self._shape, F32) for _ in range(self._results)]
+        given = self._head + self._pack(*map(address, arrays), *map(address, outs))
+        self._launcher.launch(given, 0, self._count, self._work)
+        return outs[0] if self._results == 1 else tuple(outs)
+
+
+def bind_chain(device: Any, shape: tuple, given: list[tuple], steps: list, outs: list[int]) -> Chain | None:
+    """Return a chain, None if the interpreter does not serve it.
+
+    given: shapes of the arrays, which broadcast to `shape`. steps: an op and its operands, integers for values and
+    floats for numbers. outs: the values that are results.
+    """
+    try:
+        built = _Builder(shape, given, steps, outs)
+    except ValueError:
+        return None
+    return None if built.count > _REGISTERS else Chain(device, device.native(_SOURCE, "chain"), built)

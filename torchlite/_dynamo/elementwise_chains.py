@@ -1,0 +1,63 @@
+"""Runs chains of elementwise steps by a backend's interpreter, if it has one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from .fusion_groups import FusionGroup, form_fusion_groups, pointwise_shape
+from .program_ir import Layouts, Program, Slot, Step
+
+
+def bind_chains(program: Program, layouts: Layouts, backend: Any) -> Program:
+    """Replace groups of elementwise steps by one step each."""
+
+    def is_served(step: Step) -> bool:
+        operands = _operands_of(step)
+        slots = [slot.number for slot in (*operands, step.out) if slot.__class__ is Slot]
+        return backend.chain_serves(step.name, len(operands), [layouts[n][1] for n in slots])
+
+    steps: list[Step] = []
+    for one in form_fusion_groups(program, layouts, 1, is_served):
+        if isinstance(one, Step):
+            shape = pointwise_shape(one, layouts)
+            if shape is None or not is_served(one):
+                steps.append(one)
+                continue
+            one = FusionGroup(shape, [one], given=list(dict.fromkeys(one.uses())), outs=[one.out.number])
+        read = {*one.outs, *(() if one.ending is None else one.ending.uses())}
+        outs = [n for step in one.steps for n in step.makes() if n in read]
+        found = _bind(replace(one, outs=outs), layouts, backend)
+        steps += one.steps if found is None else [found]
+        steps += [] if one.ending is None else [one.ending]
+    return replace(program, steps=steps)
+
+
+def _operands_of(step: Step) -> tuple:
+    """Return the slots and numbers that a step reads; () if it has other arguments."""
+    args = step.args if all(v.__class__ in (Slot, int, float) for v in step.args) and not step.kwargs else ()
+    if step.name == "leaky_relu" and len(args) == 1:
+        return (*args, 0.01)
+    return args
+
+
+def _bind(group: FusionGroup, layouts: Layouts, backend: Any) -> Step | None:
+    numbers = {n: i for i, n in enumerate(group.given)}
+    steps: list[tuple[str, tuple]] = []
+    for step in group.steps:
+        operands = [numbers[v.number] if v.__class__ is Slot else float(v) for v in _operands_of(step)]
+        if step.name == "_clamp_scalars":
+            steps.append(("clamp_min", (operands[0], operands[1])))
+            operands = [len(group.given) + len(steps) - 1, operands[2]]
+        numbers[step.out.number] = len(group.given) + len(steps)
+        steps.append(("clamp_max" if step.name == "_clamp_scalars" else step.name, tuple(operands)))
+    shapes = [layouts[n][0] for n in group.given]
+    kernel = backend.bind_chain(group.shape, shapes, steps, [numbers[n] for n in group.outs])
+    if kernel is None:
+        return None
+    kernel.text = "\n".join(f"    {step.name}" for step in group.steps)
+    name = "_".join(step.name.strip("_") for step in group.steps)[:60]
+    outs: Any = tuple(map(Slot, group.outs))
+    return Step(
+        name, kernel, tuple(map(Slot, group.given)), {}, outs[0] if len(outs) == 1 else outs, group.steps[0].line
+    )
