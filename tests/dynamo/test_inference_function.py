@@ -329,3 +329,68 @@ def test_memory_is_freed_with_the_module(x):
     del found
     gc.collect()
     assert gone() is None
+
+
+def test_half_precision_is_computed_in_float32():
+    """Results have the program's dtype, and are nearer to those of float32 than eager mode's."""
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.SiLU(), nn.Conv2d(8, 4, 3), nn.Softmax(1)).eval()
+    x = torch.randn(2, 3, 12, 12)
+    want = module(x)
+    half = copy.deepcopy(module).half()
+    found = through_file("torchscript", half, (x.half(),))
+    with torch.no_grad():
+        eager = found(x.half())
+        for _ in range(4):
+            got = found(x.half())
+    assert replays(found) > 0 and got.dtype == torch.float16
+    assert (got - want).abs().max() <= (eager - want).abs().max()
+    torch.testing.assert_close(got.float(), want, rtol=1e-3, atol=1e-3)
+
+
+def test_casts_through_half_precision_round():
+    class Rounded(nn.Module):
+        def forward(self, x):
+            return (x * 3).half().float() + 1
+
+    found = through_file("torchscript", Rounded(), (torch.randn(4),))
+    x = torch.randn(100)
+    with torch.no_grad():
+        for _ in range(4):
+            got = found(x)
+    assert torch.equal(got, (x * 3).half().float() + 1) and replays(found) > 0
+
+
+def test_channels_last_inputs_and_permuted_views():
+    class Permuted(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 4, 1)
+
+        def forward(self, x):
+            x = torch.relu(self.first(x.permute(0, 3, 1, 2)))
+            x = nn.functional.max_pool2d(x, 2)
+            return torch.sigmoid(self.second(x)).permute(0, 2, 3, 1)
+
+    module = Permuted().eval()
+    found = through_file("pt2", module, (torch.randn(2, 8, 8, 3),))
+    x = torch.randn(2, 8, 8, 3)
+    with torch.no_grad():
+        for _ in range(4):
+            got = found(x)
+        torch.testing.assert_close(got, module(x), rtol=1e-5, atol=1e-6)
+    assert replays(found) > 0
+
+
+def test_random_numbers_are_drawn_anew():
+    class Noise(nn.Module):
+        def forward(self, x):
+            return x + torch.rand_like(x)
+
+    found = through_file("torchscript", Noise(), (torch.zeros(8),))
+    x = torch.zeros(8)
+    with torch.no_grad():
+        torch.manual_seed(3)
+        got = [found(x) for _ in range(6)]
+        torch.manual_seed(3)
+        assert all(torch.equal(value, torch.rand(8)) for value in got)

@@ -67,7 +67,7 @@ def _find_overwritten_grads(program: Program, grads: dict[int, int | None]) -> t
 
 
 def run_passes(
-    program: Program, captured: CapturedCall, table: Any, mode: str, arrays: dict[int, Any] | None = None
+    program: Program, captured: CapturedCall, table: Any, mode: str, arrays: list[Any] | None = None
 ) -> Program:
     """Return the optimized program. arrays: the inputs of a captured call, for a trial run."""
     layouts, memory = captured.layouts, captured.memory
@@ -111,7 +111,11 @@ def compile_replay(
     program, backward = captured.program, captured.backward
     inputs = [n for n in program.inputs if n < 0 or not sources[n].is_constant]
     held = {n: source.held._tl_array for n, source in enumerate(sources) if source.is_constant}
-    arrays = None if outside is None or backward is not None else {n: outside[n]._tl_array for n in inputs if n >= 0}
+    arrays = (
+        None
+        if outside is None or backward is not None or min(inputs, default=0) < 0
+        else [outside[n]._tl_array for n in inputs]
+    )
     program = run_passes(replace(program, inputs=inputs, held=held), captured, table, mode, arrays)
     forward = lower_to_python(name, program, table, captured.scalars, _assign_grads)
     space: dict[str, Any] = {"forward": forward, "run_quietly": run_quietly, "finish": _ReplayEpilogue(captured, table)}

@@ -35,11 +35,9 @@ def _plain(step: Step) -> Step:
     return step if kernel is step.kernel else replace(step, kernel=kernel)
 
 
-def infer_layouts(
-    program: Program, arrays: dict[int, Any], layouts: Layouts, memory: dict[int, int], table: Any
-) -> None:
+def infer_layouts(program: Program, given: list[Any], layouts: Layouts, memory: dict[int, int], table: Any) -> None:
     """Run a program with these inputs. Write the layouts of its arrays, and numbers of the memory that they lie in."""
-    arrays = {**program.held, **program.constants, **arrays}
+    arrays = {**program.held, **program.constants, **dict(zip(program.inputs, given, strict=True))}
     last = last_uses_by_step(program)
     fresh = 1 + max(memory.values(), default=0)
     for place, step in enumerate(program.steps):

@@ -1,7 +1,7 @@
 """A convolution with constant weights, for images of one shape: its launches are planned once.
 
-A call of `Convolutions.forward` chooses an algorithm and packs some forty parameters. Here a call writes the addresses of
-its images and results into packed parameters. What depends on the weights alone is computed once.
+A call of `Convolutions.forward` chooses an algorithm and packs some forty parameters. Here a call writes the addresses
+of its images and results into packed parameters. What depends on the weights alone is computed once.
 """
 
 from __future__ import annotations

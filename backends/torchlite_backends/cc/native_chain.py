@@ -1,7 +1,7 @@
 """Native chains of elementwise float32 ops: a compiled interpreter runs them block by block.
 
-A compiled program of `torch.compile` has a kernel of its own for each chain, which a compiler builds. The interpreter is
-built once for all chains. Its registers are blocks of numbers that stay in the first-level cache.
+A compiled program of `torch.compile` has a kernel of its own for each chain, which a compiler builds. The interpreter
+is built once for all chains. Its registers are blocks of numbers that stay in the first-level cache.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _SOURCE = (
     + r"""
 const int W = 16;
 typedef Vector<float, W> V;
-// `operands` are rows of five: a register, 0 for an array, 1 for a number, 2 for an array that is repeated, and for that
-// the length of a run of one number, and how many numbers there are; a number has its bits. `code` are rows of four: an
-// op and registers of the result and of two operands. Behind the struct are the addresses of the arrays and results, in
-// the order of `operands`, where a result has 3.
+// `operands` are rows of five: a register; 0 for an array, 1 for a number, 2 for an array that is repeated, 3 for a
+// result; for a repeated array the length of a run of one number and how many numbers there are, for a number its bits.
+// `code` are rows of four: an op and registers of the result and of two operands. Behind the struct are the addresses
+// of the arrays and results, in the order of `operands`.
 struct Chain { const i64 *operands, *code; i64 operand_count, code_length, n; };
 static inline float hard(float a) {
     const float t = a + 3;
