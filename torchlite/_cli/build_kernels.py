@@ -256,6 +256,8 @@ def _run_reductions_and_scans(torch: Any, dtype: Any) -> Iterator[Callable[[], A
     yield lambda: F.batch_norm(images, channel, channel, channel, channel, False)
     yield _run_with_gradient(lambda t, w: F.group_norm(t, 8, w, w), images, channel)
     yield _run_with_gradient(lambda t: F.cross_entropy(t, rows[:, 0]), x)
+    yield lambda: F.max_pool2d(images, 2)
+    yield lambda: F.avg_pool2d(images, 2)
     yield lambda: x.t().contiguous()
     yield lambda: scores.transpose(1, 2).contiguous()
     yield lambda: images.permute(0, 2, 3, 1).contiguous()

@@ -37,7 +37,7 @@ _VECTOR_OPS = {
 _NAMES = (*_SCALAR_OPS, *_VECTOR_OPS)
 _POWERS = ", ".join(f"{-2 / math.log(2) * c!r}" for c in NORMAL_TANH)
 
-_SOURCE = (
+SOURCE = (
     TYPE_DEFINITIONS
     + CPP
     + f"const i64 LENGTH = {_BLOCK}, REGISTERS = {_REGISTERS};\n"
@@ -257,4 +257,4 @@ def bind_chain(device: Any, shape: tuple, given: list[tuple], steps: list, outs:
         built = _Builder(shape, given, steps, outs)
     except ValueError:
         return None
-    return None if built.count > _REGISTERS else Chain(device, device.native(_SOURCE, "chain"), built)
+    return None if built.count > _REGISTERS else Chain(device, device.native(SOURCE, "chain"), built)

@@ -10,7 +10,7 @@ from typing import Any
 
 from torchlite_backends.kernel_sources import opencl_to_cpp
 
-from . import convolution, cxx_compiler, program_build, thread_pool
+from . import convolution, cxx_compiler, native_chain, program_build, thread_pool
 from .device import Device
 
 
@@ -72,7 +72,8 @@ def build_programs(texts: Iterable[str], done: Callable[[int, int], None]) -> li
     """
     if cxx_compiler.why_not():
         raise RuntimeError(cxx_compiler.why_not())
-    missing = [(text, program_build.cache_path(text)) for text in (*texts, thread_pool.SOURCE, convolution.SOURCE)]
+    always = thread_pool.SOURCE, convolution.SOURCE, native_chain.SOURCE
+    missing = [(text, program_build.cache_path(text)) for text in (*texts, *always)]
     missing = [(text, path) for text, path in missing if program_build.open_cached(path) is None]
     failed: list[str] = []
     lock, count = threading.Lock(), 0
