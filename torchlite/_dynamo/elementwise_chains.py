@@ -35,7 +35,8 @@ def bind_chains(program: Program, layouts: Layouts, backend: Any) -> Program:
 
 def _operands_of(step: Step) -> tuple:
     """Return the slots and numbers that a step reads; () if it has other arguments."""
-    args = step.args if all(v.__class__ in (Slot, int, float) for v in step.args) and not step.kwargs else ()
+    plain = not step.kwargs or step.name == "round" and step.kwargs == {"decimals": 0}
+    args = step.args if plain and all(v.__class__ in (Slot, int, float) for v in step.args) else ()
     if step.name == "leaky_relu" and len(args) == 1:
         return (*args, 0.01)
     return args

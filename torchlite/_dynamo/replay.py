@@ -18,6 +18,7 @@ from torchlite._tensor.conj_neg_views import conj_neg_tensor
 
 from .buffer_reuse import reuse_buffers
 from .captured_backward import CapturedPass, make_replay_node
+from .cast_elimination import eliminate_integer_casts
 from .cat_elimination import eliminate_cat
 from .common_subexpression_elimination import eliminate_common_subexpressions
 from .compile_source import define_function
@@ -88,7 +89,7 @@ def run_passes(
         return program
     program = fuse_conv_bn_act(program, layouts, memory, table)
     if arrays is not None:
-        program = bind_chains(program, layouts, table.backend)
+        program = bind_chains(eliminate_integer_casts(program, layouts, table), layouts, table.backend)
     program, layouts = save_derivatives(program, layouts, memory, table)
     program = eliminate_cat(program, layouts, memory, table.backend)
     program = fuse_pointwise(program, layouts, table.backend)

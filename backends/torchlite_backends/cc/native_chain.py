@@ -27,7 +27,8 @@ _SCALAR_OPS = {
     "maximum": "(a > b) | (a != a) ? a : b", "minimum": "(a < b) | (a != a) ? a : b",
     "clamp_min": "(a < b) | (b != b) ? b : a", "clamp_max": "(a > b) | (b != b) ? b : a",
     "hardsigmoid": "hard(a) / 6", "hardswish": "a * hard(a) / 6",
-    "floor": "__builtin_floorf(a)", "ceil": "__builtin_ceilf(a)",
+    "floor": "__builtin_floorf(a)", "ceil": "__builtin_ceilf(a)", "round": "__builtin_rintf(a)",
+    "trunc": "__builtin_truncf(a)",
 }  # fmt: skip
 _VECTOR_OPS = {
     "exp": "exp(a)", "log": "log(a)", "tanh": "tanh(a)", "erf": "erf(a)", "sin": "sin(a)", "cos": "cos(a)",

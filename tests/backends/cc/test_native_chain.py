@@ -27,7 +27,8 @@ REFERENCE = {
     "relu": lambda x: np.where(x < 0, 0, x), "relu6": lambda x: np.clip(x, 0, 6),
     "leaky_relu": lambda x, slope: np.where(x > 0, x, x * slope), "maximum": np.maximum, "minimum": np.minimum,
     "clamp_min": np.maximum, "clamp_max": np.minimum, "hardsigmoid": lambda x: hard(x) / 6,
-    "hardswish": lambda x: x * hard(x) / 6, "floor": np.floor, "ceil": np.ceil, "exp": np.exp, "log": np.log,
+    "hardswish": lambda x: x * hard(x) / 6, "floor": np.floor, "ceil": np.ceil,
+    "round": np.round, "trunc": np.trunc, "exp": np.exp, "log": np.log,
     "tanh": np.tanh, "erf": erf, "sin": np.sin, "cos": np.cos, "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "silu": lambda x: x / (1 + np.exp(-x)), "gelu": lambda x: x * (1 + erf(x / np.sqrt(2))) / 2, "pow": np.power,
 }  # fmt: skip

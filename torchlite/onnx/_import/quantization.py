@@ -53,8 +53,10 @@ def quantize(
     shift = None if zero is None else _expand_scale(_values_of(zero), x, axis, block_size)
     if name in _RANGES:
         low, high = _RANGES[name]
-        out = torch.round(out.to(torch.float64))
-        out = out if shift is None else out + shift.to(torch.float64)
+        # In float32 the sum is exact where it is not clamped.
+        wide = torch.float32 if max(-low, high) < 1 << 16 and x.dtype is not torch.float64 else torch.float64
+        out = torch.round(out.to(wide))
+        out = out if shift is None else out + shift.to(wide)
         return convert(torch.clamp(out, low, high), name)
     if name == "float4_e2m1" and shift is not None:
         out = out + shift.to(out.dtype)
