@@ -19,23 +19,24 @@ from .device import address
 from .native_kernel import F32, TYPE_DEFINITIONS
 
 _BLOCK, _REGISTERS = 512, 32  # numbers of a block; registers of a chain
-# Ops of one, two and three operands, as functions of floats that compilers vectorize, and of vectors.
-_SCALAR_OPS = {
-    "add": "a + b", "sub": "a - b", "mul": "a * b", "div": "a / b", "neg": "-a", "abs": "__builtin_fabsf(a)",
-    "square": "a * a", "sqrt": "__builtin_sqrtf(a)", "reciprocal": "1 / a", "rsqrt": "1 / __builtin_sqrtf(a)",
-    "relu": "a < 0 ? 0 : a", "relu6": "a < 0 ? 0 : a > 6 ? 6 : a", "leaky_relu": "a > 0 ? a : a * b",
-    "maximum": "(a > b) | (a != a) ? a : b", "minimum": "(a < b) | (a != a) ? a : b",
-    "clamp_min": "(a < b) | (b != b) ? b : a", "clamp_max": "(a > b) | (b != b) ? b : a",
-    "hardsigmoid": "hard(a) / 6", "hardswish": "a * hard(a) / 6",
-    "floor": "__builtin_floorf(a)", "ceil": "__builtin_ceilf(a)", "round": "__builtin_rintf(a)",
-    "trunc": "__builtin_truncf(a)",
-}  # fmt: skip
-_VECTOR_OPS = {
+# Ops of one and two operands, as functions of vectors. `N` is their native type, which `?:` takes.
+_OPS = {
+    "add": "a + b", "sub": "a - b", "mul": "a * b", "div": "a / b", "neg": "-a", "abs": "fabs(a)",
+    "square": "a * a", "sqrt": "sqrt(a)", "reciprocal": "one / a", "rsqrt": "one / sqrt(a)",
+    "relu": "V(a.v < 0.0f ? N{} : a.v)", "relu6": "V(limited(a.v))", "leaky_relu": "V(a.v > 0.0f ? a.v : a.v * b.v)",
+    "maximum": "V((a.v > b.v) | (a.v != a.v) ? a.v : b.v)", "minimum": "V((a.v < b.v) | (a.v != a.v) ? a.v : b.v)",
+    "clamp_min": "V((a.v < b.v) | (b.v != b.v) ? b.v : a.v)", "clamp_max": "V((a.v > b.v) | (b.v != b.v) ? b.v : a.v)",
+    "hardsigmoid": "V(limited(a.v + 3.0f) / 6.0f)", "hardswish": "V(a.v * limited(a.v + 3.0f) / 6.0f)",
+    "floor": "floor(a)", "ceil": "ceil(a)", "round": "rint(a)", "trunc": "trunc(a)",
     "exp": "exp(a)", "log": "log(a)", "tanh": "tanh(a)", "erf": "erf(a)", "sin": "sin(a)", "cos": "cos(a)",
-    "sigmoid": "V(1.0f) / (V(1.0f) + exp(-a))", "silu": "a / (V(1.0f) + exp(-a))",
-    "gelu": "normal(a)", "pow": "pow(a, b)",
+    "sigmoid": "one / (one + exp(-a))", "silu": "a / (one + exp(-a))", "gelu": "normal(a)", "pow": "pow(a, b)",
 }  # fmt: skip
-_NAMES = (*_SCALAR_OPS, *_VECTOR_OPS)
+_NAMES = tuple(_OPS)
+# Times of ops that take longer than the others. A unit is a fifteenth of a nanosecond.
+_COSTLY = {
+    "sqrt": 6, "rsqrt": 12, "exp": 6, "log": 180, "tanh": 22, "erf": 36, "sin": 14, "cos": 14, "sigmoid": 10,
+    "silu": 10, "gelu": 18, "pow": 300,
+}  # fmt: skip
 _POWERS = ", ".join(f"{-2 / math.log(2) * c!r}" for c in NORMAL_TANH)
 
 SOURCE = (
@@ -50,9 +51,10 @@ typedef Vector<float, W> V;
 // `code` are rows of four: an op and registers of the result and of two operands. Behind the struct are the addresses
 // of the arrays and results, in the order of `operands`.
 struct Chain { const i64 *operands, *code; i64 operand_count, code_length, n; };
-static inline float hard(float a) {
-    const float t = a + 3;
-    return t < 0 ? 0 : t > 6 ? 6 : t;
+typedef V::Native N;
+static INLINE N limited(N t) {
+    t = t < 0.0f ? N{} : t;
+    return t > 6.0f ? N{} + 6.0f : t;
 }
 static INLINE V normal(V x) {
     const float powers[] = {"""
@@ -81,10 +83,14 @@ static void repeated_rows(float* to, const float* from, i64 start, i64 n, i64 co
         at = 0;
     }
 }
+template <class F> static inline void each(float* d, const float* a, const float* b, i64 m, F f) {
+    for (i64 i = 0; i < m; i += W) store_cells(d + i, 0, f(load_cells<W>(a + i, 0), load_cells<W>(b + i, 0)));
+}
 static int chain(const Chain& of, i64 begin, i64 end) {
     alignas(64) float memory[REGISTERS * LENGTH];
     float* registers[REGISTERS];
     float* const* arrays = (float* const*)(&of + 1);
+    const V one(1.0f);
     for (i64 k = 0; k < REGISTERS; k++) registers[k] = memory + k * LENGTH;
     for (i64 k = 0; k < of.operand_count; k++) {
         const i64* operand = of.operands + 5 * k;
@@ -119,12 +125,8 @@ static int chain(const Chain& of, i64 begin, i64 end) {
             switch (row[0]) {
 """
     + "".join(
-        f"            case {number}: each(d, a, b, m, [](float a, float b) -> float {{ return {text}; }}); break;\n"
-        for number, text in enumerate(_SCALAR_OPS.values())
-    )
-    + "".join(
-        f"            case {number}: vectors(d, a, b, m, [](V a, V b) -> V {{ return {text}; }}); break;\n"
-        for number, text in enumerate(_VECTOR_OPS.values(), len(_SCALAR_OPS))
+        f"            case {number}: each(d, a, b, m, [one](V a, V b) -> V {{ return {text}; }}); break;\n"
+        for number, text in enumerate(_OPS.values())
     )
     + r"""
             }
@@ -143,16 +145,6 @@ static int chain(const Chain& of, i64 begin, i64 end) {
 ENTRY(chain, Chain)
 }
 """
-).replace(
-    "static int chain(",
-    r"""template <class F> static inline void each(float* d, const float* a, const float* b, i64 m, F f) {
-    for (i64 i = 0; i < m; i++) d[i] = f(a[i], b[i]);
-}
-template <class F> static inline void vectors(float* d, const float* a, const float* b, i64 m, F f) {
-    for (i64 i = 0; i < m; i += W) store_cells(d + i, 0, f(load_cells<W>(a + i, 0), load_cells<W>(b + i, 0)));
-}
-static int chain(""",
-    1,
 )
 
 
@@ -239,7 +231,7 @@ class Chain:
         self._head = struct.pack("5q", *map(address, self._held), len(rows), len(built.code), size)
         self._pack = struct.Struct(f"{len(built.order)}q").pack
         self._count = -(-size // _BLOCK)
-        self._work = size * (4 * len(built.order) + 8 * len(built.code))
+        self._work = size * (len(built.order) + sum(_COSTLY.get(_NAMES[op], 1) for op, *_ in built.code))
 
     def __call__(self, *arrays: np.ndarray) -> Any:
         outs = [np.empty(self._shape, F32) for _ in range(self._results)]

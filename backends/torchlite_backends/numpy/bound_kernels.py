@@ -49,6 +49,8 @@ def _bind_convolution(
     if finish is not None and finish.scale is not None:
         weight, bias = finish.fold_into_weight(weight)
     weight = np.ascontiguousarray(weight)
+    if plan.pointwise and plan.places == plan.batch == plan.groups == 1:
+        return _bind_channel_product(weight, bias, finish)
     served = conv_cpu_engine.bind_forward(plan, weight, bias, finish)
     if served is not None:
         return served
@@ -60,6 +62,21 @@ def _bind_convolution(
         if epilogue is not None and not epilogue.done:
             epilogue.apply_to_images(out)
         return out
+
+    return run
+
+
+def _bind_channel_product(weight: np.ndarray, bias: np.ndarray | None, finish: Any) -> Callable:
+    """Return the convolution of one image of one position with a kernel of one: a matrix times a vector."""
+    matrix = weight.reshape(weight.shape[:2])
+    shape = (1, len(matrix), *(1,) * (weight.ndim - 2))
+
+    def run(x: np.ndarray) -> np.ndarray:
+        out = matrix @ x.reshape(-1)
+        if bias is not None:
+            out += bias
+        out = out.reshape(shape)
+        return out if finish is None else finish.apply_to_images(out)
 
     return run
 
