@@ -86,14 +86,9 @@ def test_networks_are_replayed(name, format):
         for _ in range(4):
             found(*inputs)
         want, got = leaves(module(*others)), leaves(found(*others))
-    if (name, format) not in NOT_REPLAYED:
-        assert replays(found) > 0, function_of(found).reasons
+    assert replays(found) > 0, function_of(found).reasons
     for a, b in zip(want, got, strict=True):
         torch.testing.assert_close(b, a, rtol=1e-4, atol=2e-6)
-
-
-# Llama's traced program makes an array without a kernel.
-NOT_REPLAYED = {("llama", "torchscript")}
 
 
 def test_batch_norms_are_folded(loaded, x):
@@ -394,3 +389,45 @@ def test_random_numbers_are_drawn_anew():
         got = [found(x) for _ in range(6)]
         torch.manual_seed(3)
         assert all(torch.equal(value, torch.rand(8)) for value in got)
+
+
+class Remembering(nn.Module):
+    """Keeps a tensor and a number for its next call."""
+
+    state: torch.Tensor
+    calls: int
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.full((2,), 0.5))
+        self.state, self.calls = torch.zeros(2), 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.state = self.state * self.weight + x
+        self.calls = 1
+        return self.state * 2
+
+    @torch.jit.export
+    def reset(self):
+        self.state = torch.zeros(2)
+
+
+def test_script_that_keeps_values_in_attributes(device):
+    held = io.BytesIO()
+    torch.jit.save(torch.jit.script(Remembering()), held)
+    held.seek(0)
+    found = torch.jit.load(held).to(device)
+    found.state = found.state.to(device)
+    want = torch.zeros(2, device=device)
+    with torch.no_grad():
+        for number in range(8):
+            x = torch.full((2,), float(number), device=device)
+            want = want * 0.5 + x
+            got = found(x)
+            assert torch.equal(got, want * 2) and torch.equal(found.state, want)
+        assert replays(found) > 0 and found.calls == 1
+        found.state = torch.ones(2, device=device)
+        assert torch.equal(found(x), (torch.ones(2, device=device) * 0.5 + x) * 2)
+        other = found.copy()
+        found(x)
+        assert not torch.equal(other.state, found.state)

@@ -29,10 +29,11 @@ _read_version = operator.attrgetter("n")
 class ModuleState(ReachableState):
     """The state of a module whose code is torchlite's own: tensors, submodules, modes and hooks.
 
-    names: further attributes of the module that the code reads.
+    names: further attributes of the module that the code reads. written: attributes that each call writes, as the id of
+    their dictionary and their name.
     """
 
-    def __init__(self, module: Any, codes: set, names: tuple[str, ...]) -> None:
+    def __init__(self, module: Any, codes: set, names: tuple[str, ...], written: set[tuple[int, str]]) -> None:
         super().__init__()
         self.codes = codes
         self.held.append(IdentityGuard(namespace_items, (module.__dict__, names)))
@@ -46,8 +47,14 @@ class ModuleState(ReachableState):
             for table in (own["_parameters"], own["_buffers"], {name: own[name] for name in constants}):
                 self.tensors.update((id(tensor), tensor) for tensor in table.values() if tensor is not None)
             if "_attributes" in own:  # of TorchScript
-                self.held.append(IdentityGuard(items_of, own["_attributes"]))
-                self.walk(*own["_attributes"].values())
+                attributes = own["_attributes"]
+                fixed = tuple([name for name in attributes if (id(attributes), name) not in written])
+                self.held.append(IdentityGuard(namespace_items, (attributes, fixed)))
+                self.walk(*[attributes[name] for name in fixed])
+                program = own["_script"].program
+                if program is not None:
+                    self.held.append(IdentityGuard(namespace_items, (program.__dict__, ("constants",))))
+                    self.walk(*program.constants)
             if part is not module:
                 self.empty += [own[name] for name in _HOOKS]
         self.empty += GLOBAL_MODULE_HOOKS
@@ -74,7 +81,8 @@ class ModuleState(ReachableState):
 class InferenceFunction(CompiledFunction):
     """Compiled `forward` of a module. `function` runs it without optimization.
 
-    names: see `ModuleState`.
+    A TorchScript module may keep values for its next call in attributes. These become arguments and results of the
+    function: `written` has the dictionaries and names. names: see `ModuleState`.
     """
 
     warns = False
@@ -84,15 +92,44 @@ class InferenceFunction(CompiledFunction):
         self.module, self.names = weakref.ref(module), names
         graphs = [part for part in module.modules() if isinstance(part, GraphModule)]
         self.codes = {inspect.unwrap(type(graph).forward).__code__ for graph in graphs}
-        super().__init__(functools.partial(_run, self.module, function), type(module).__name__)
+        self.run = functools.partial(_run, self.module, function)
+        self.written: list[tuple[dict, str]] | None = None  # not known yet
+        super().__init__(self.run, type(module).__name__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not THREAD_STATE.optimizes_loaded:
-            return self.function(*args, **kwargs)
-        return super().__call__(*args, **kwargs)
+            return self.run(*args, **kwargs)
+        if self.written is None:
+            return self._find_written(args, kwargs)
+        if not self.written:
+            return super().__call__(*args, **kwargs)
+        result, after = super().__call__(self._read_written(), *args, **kwargs)
+        for (place, name), value in zip(self.written, after, strict=True):
+            place[name] = value
+        return result
+
+    def _find_written(self, args: tuple, kwargs: dict) -> Any:
+        """Run a call, and note the attributes of scripts that it replaces."""
+        places = [part.__dict__["_attributes"] for part in self.module().modules() if "_attributes" in part.__dict__]
+        before = [(place, name, value) for place in places for name, value in place.items()]
+        result = self.run(*args, **kwargs) if before else None
+        self.written = [(place, name) for place, name, value in before if place.get(name, value) is not value]
+        if self.written:
+            self.function = self._run_with_written
+        return result if before else super().__call__(*args, **kwargs)
+
+    def _read_written(self) -> tuple:
+        return tuple([place[name] for place, name in self.written or ()])
+
+    def _run_with_written(self, before: tuple, *args: Any, **kwargs: Any) -> tuple:
+        """Run a call whose attributes have the values `before`. Return its result and the new values."""
+        for (place, name), value in zip(self.written or (), before, strict=True):
+            place[name] = value
+        return self.run(*args, **kwargs), self._read_written()
 
     def _find_state(self, objects: list) -> ReachableState:
-        return ModuleState(self.module(), self.codes, self.names)
+        written = {(id(place), name) for place, name in self.written or ()}
+        return ModuleState(self.module(), self.codes, self.names, written)
 
     def _run_new_key(self, key: Any, tensors: list, objects: list, modes: tuple, args: tuple, kwargs: dict) -> Any:
         if objects:
