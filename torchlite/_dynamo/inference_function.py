@@ -110,7 +110,8 @@ class InferenceFunction(CompiledFunction):
 
     def _find_written(self, args: tuple, kwargs: dict) -> Any:
         """Run a call, and note the attributes of scripts that it replaces."""
-        places = [part.__dict__["_attributes"] for part in self.module().modules() if "_attributes" in part.__dict__]
+        module: Any = self.module()
+        places = [part.__dict__["_attributes"] for part in module.modules() if "_attributes" in part.__dict__]
         before = [(place, name, value) for place in places for name, value in place.items()]
         result = self.run(*args, **kwargs) if before else None
         self.written = [(place, name) for place, name, value in before if place.get(name, value) is not value]

@@ -104,18 +104,18 @@ def compile_replay(
     arguments: int,
     table: Any,
     mode: str = "default",
-    outside: list | None = None,
+    trial: list | None = None,
 ) -> Any:
     """Return a function of (function, args, kwargs) and the argument tensors that replays the captured call and returns
-    its result. outside: the tensors from outside of a call, for a trial run.
+    its result. trial: the tensors from outside of a call, for a trial run.
     """
     program, backward = captured.program, captured.backward
     inputs = [n for n in program.inputs if n < 0 or not sources[n].is_constant]
     held = {n: source.held._tl_array for n, source in enumerate(sources) if source.is_constant}
     arrays = (
         None
-        if outside is None or backward is not None or min(inputs, default=0) < 0
-        else [outside[n]._tl_array for n in inputs]
+        if trial is None or backward is not None or min(inputs, default=0) < 0
+        else [trial[n]._tl_array for n in inputs]
     )
     program = run_passes(replace(program, inputs=inputs, held=held), captured, table, mode, arrays)
     forward = lower_to_python(name, program, table, captured.scalars, _assign_grads)

@@ -11,7 +11,6 @@ import ctypes
 import functools
 import math
 import struct
-from collections.abc import Callable
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -281,14 +280,6 @@ class Convolutions:
         inner = per_group, plan.filters // plan.groups, per_group * count, count
         self._sum_over_taps(plan, x, plan.channels, shape.images, inner, weight, bias, out, [shape.forward], finish)
         return out
-
-    def bind_forward(
-        self, plan: Any, weight: np.ndarray, bias: np.ndarray | None, finish: Any
-    ) -> Callable[[np.ndarray], np.ndarray] | None:
-        """Return `forward` as a function of x, for constant weights; None where the program is not faster."""
-        from .bound_convolution import bind_forward
-
-        return bind_forward(self, plan, weight, bias, finish)
 
     def conv_transpose(
         self, plan: Any, g: np.ndarray, weight: np.ndarray, bias: np.ndarray | None

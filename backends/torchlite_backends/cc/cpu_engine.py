@@ -87,6 +87,12 @@ class Engine:
             self._convolutions = load_convolutions(is_requested()) or False
         return self._convolutions or None
 
+    def bind_convolution(self, plan: Any, weight: Any, bias: Any, finish: Any) -> Any:
+        from .bound_convolution import bind_forward
+
+        serving = self.convolutions()
+        return None if serving is None else bind_forward(serving, plan, weight, bias, finish)
+
     def chain_serves(self, name: str, operands: int, dtypes: list) -> bool:
         from .native_chain import F32, has_op
 

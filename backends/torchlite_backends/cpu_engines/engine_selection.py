@@ -65,6 +65,20 @@ class CpuEngine(Protocol):
         """
         ...
 
+    def bind_convolution(self, plan: Any, weight: Any, bias: Any, finish: Any) -> Callable | None:
+        """Return a convolution with constant weights as a function of its images; None if NumPy is to compute it."""
+        ...
+
+    def chain_serves(self, name: str, operands: int, dtypes: list) -> bool:
+        """True if a chain of elementwise ops may have this op."""
+        ...
+
+    def bind_chain(self, shape: tuple, given: list[tuple], steps: list, outs: list[int]) -> Callable | None:
+        """Return a chain of elementwise ops as a function of arrays (`torchlite_backends.cc.native_chain.bind_chain`).
+        None if the ops are to run one by one.
+        """
+        ...
+
     # `(a, b, out, bias, by_rows, parts) -> bool`: a product of matrices, or its parts along the rows or the columns of
     # the result; the same numbers for any number of threads; whether that was done. None where NumPy's threads are to
     # do it.

@@ -45,7 +45,10 @@ def _bind_convolution(
         input.shape[0], input.shape[1], weight.shape[0], input.shape[2:], weight.shape[2:], stride, padding, dilation,
         groups,
     )  # fmt: skip
-    finish = ConvEpilogue(*norm, bias) if norm else None
+    finish: Any = None
+    if norm:
+        scale, shift, mean, var, eps, least, most = norm
+        finish = ConvEpilogue(scale, shift, mean, var, eps, least, most, bias)
     if finish is not None and finish.scale is not None:
         weight, bias = finish.fold_into_weight(weight)
     weight = np.ascontiguousarray(weight)

@@ -29,8 +29,8 @@ def conv_forward(x, weight, bias, plan, finish=None):
 
 def bind_forward(plan, weight, bias, finish):
     """A function of the images, for constant weights; None if NumPy is to compute it."""
-    serving = _engine_convolutions()
-    return serving and serving.bind_forward(plan, weight, bias, finish)
+    engine = _selected_engine()
+    return None if engine is None else engine.bind_convolution(plan, weight, bias, finish)
 
 
 def conv_transpose(g, weight, bias, plan):

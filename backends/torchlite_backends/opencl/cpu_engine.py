@@ -56,6 +56,15 @@ class Engine:
                     self._devices.setdefault(threads, _get_cpu_device(threads))
                 return self._devices[threads]
 
+    def bind_convolution(self, plan: Any, weight: Any, bias: Any, finish: Any) -> None:
+        """Return None: NumPy computes convolutions."""
+
+    def chain_serves(self, name: str, operands: int, dtypes: list) -> bool:
+        return False
+
+    def bind_chain(self, shape: tuple, given: list[tuple], steps: list, outs: list[int]) -> None:
+        """Return None: there is no interpreter of chains."""
+
     def fusion_device(self) -> Any:
         return self.device()
 

@@ -7,6 +7,7 @@ import pytest
 
 from torchlite._settings import thread_count
 from torchlite_backends.cc import convolution, cxx_compiler
+from torchlite_backends.cc.bound_convolution import bind_forward
 from torchlite_backends.numpy.conv_geometry import get_conv_geometry
 from torchlite_backends.numpy.fused_inference import ConvEpilogue
 
@@ -46,7 +47,7 @@ def test_equal(convolutions, case, finish, threads, monkeypatch):
     def epilogue():
         return None if limits is None else ConvEpilogue(None, None, None, None, 0.0, *limits)
 
-    bound = convolutions.bind_forward(plan, weight, bias, epilogue())
+    bound = bind_forward(convolutions, plan, weight, bias, epilogue())
     assert bound is not None
     for _ in range(3):
         x = rng.standard_normal((plan.batch, plan.channels, *plan.size)).astype("f4")
@@ -61,7 +62,7 @@ def test_values_that_are_not_finite(convolutions):
     weight = rng.standard_normal((plan.filters, plan.channels, *plan.kernel)).astype("f4")
     x = rng.standard_normal((plan.batch, plan.channels, *plan.size)).astype("f4")
     x[0, 3, 4, 5] = np.inf
-    bound = convolutions.bind_forward(plan, weight, None, None)
+    bound = bind_forward(convolutions, plan, weight, None, None)
     np.testing.assert_array_equal(bound(x), convolutions.forward(plan, x, weight, None))
 
 
@@ -72,7 +73,7 @@ def test_weights_are_kept(convolutions):
     x = rng.standard_normal((plan.batch, plan.channels, *plan.size)).astype("f4")
     weights = [rng.standard_normal((plan.filters, plan.channels, *plan.kernel)).astype("f4") for _ in range(2)]
     want = [convolutions.forward(plan, x, weight, None) for weight in weights]
-    bound = [convolutions.bind_forward(plan, weight, None, None) for weight in weights]
+    bound = [bind_forward(convolutions, plan, weight, None, None) for weight in weights]
     for _ in range(2):
         for function, result in zip(bound, want, strict=True):
             np.testing.assert_array_equal(function(x), result)
