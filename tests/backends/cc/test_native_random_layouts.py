@@ -16,6 +16,7 @@ from torchlite_backends.cc import (
     native_gemv,
     native_kernel,
     native_parallel_gemm,
+    native_pooling,
     native_small_arrays,
 )
 from torchlite_backends.cc.device import Device
@@ -245,6 +246,28 @@ def _pair(draw):
     return draw.floats(*shape), draw.floats(*shape)
 
 
+def _window(draw):
+    count = int(draw.rng.integers(1, 3))
+    kernel = [int(draw.rng.integers(1, 6)) for _ in range(count)]
+    x = draw.floats(*[draw.size() for _ in range(2)], *[draw.size(k) + k for k in kernel])
+    return (
+        x,
+        kernel,
+        [int(draw.rng.integers(1, 4)) for _ in kernel],
+        [int(draw.rng.integers(0, k // 2 + 1)) for k in kernel],
+    )
+
+
+def _max_pool(draw):
+    x, *window = _window(draw)
+    return x, *map(tuple, window), (1,) * len(window[0]), draw.chance()
+
+
+def _avg_pool(draw):
+    x, *window = _window(draw)
+    return x, *map(tuple, window), draw.chance(), draw.chance(), draw.one_of((None, 3))
+
+
 DRAWN = {
     "gather": _gather, "index_select": _index_select, "embedding": _embedding,
     "_embedding_backward": _embedding_backward, "index_add": _index_add, "cat": _cat, "sum": _sum, "mean": _mean,
@@ -253,6 +276,7 @@ DRAWN = {
     "_batch_norm_backward": _norm_backward, "hardtanh": _limited, "_hardtanh_backward": _limited_backward,
     "_relu_backward": _relu_backward, "_csr_mm": _csr_mm, "_sampled_mm": _sampled_mm,
     "_stable_argsort_rows": _stable_argsort_rows, "add": _pair, "sub": _pair, "mul": _pair,
+    "_max_pool": _max_pool, "_avg_pool": _avg_pool,
 }  # fmt: skip
 # Of these test_cc_native.py has odd sizes: their arrays are the backend's own, and lie as it wants them.
 _ELSEWHERE = {"_lstm_layer", "_lstm_layer_backward", "_fused_adam", "_fused_sgd"}
@@ -292,6 +316,7 @@ def test_every_kernel_is_drawn():
 def test_odd_arrays(engine, plain, monkeypatch, op, cached):
     kernel, served = _kernels()[op], 0
     monkeypatch.setattr(type(engine), "least_pairs", 1)
+    monkeypatch.setattr(native_pooling, "_MIN_SIZE", 0)
     monkeypatch.setattr(type(engine), "cached", cached)  # with 0 results are written past the caches
     for seed in range(CALLS):
         arguments = DRAWN[op](Draw(seed))

@@ -287,9 +287,9 @@ def test_building_in_advance(tmp_path, monkeypatch):
     try:
         assert not program_build.is_prebuilt()
         assert prebuild.build_programs(texts, lambda done, of: told.append((done, of))) == []
-        assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]  # and those of threads and convolutions
+        assert told == [(n, 5) for n in range(1, 6)]  # and those of threads, convolutions and chains
         assert prebuild.build_programs(texts, lambda done, of: told.append((done, of))) == []
-        assert len(told) == 4
+        assert len(told) == 5
         program_build.is_prebuilt.cache_clear()
         assert program_build.is_prebuilt()
     finally:
