@@ -434,3 +434,45 @@ def test_many_results_with_histories(used):
         for got, want in zip(*grads, strict=True):
             torch.testing.assert_close(got, want, rtol=1e-6, atol=1e-6)
     assert frame.replays == 2
+
+
+@pytest.mark.parametrize("kind", ["fx", "onnx", "pt2"])
+def test_graph_modules_are_captured(kind):
+    """With and without gradients."""
+    import io
+
+    module = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
+    x = torch.randn(2, 3)
+    if kind == "fx":
+        graph = torch.fx.symbolic_trace(module)
+    elif kind == "onnx":
+        graph = torch.onnx.load(torch.onnx.export(module, (x,)).to_bytes())
+    else:
+        held = io.BytesIO()
+        torch.export.save(torch.export.export(module, (x,)), held)
+        held.seek(0)
+        graph = torch.export.load(held).module()
+    compiled = torch.compile(graph, fullgraph=True)
+    for _ in range(4):
+        torch.testing.assert_close(compiled(x), module(x))
+    compiled(x).sum().backward()
+    module(x).sum().backward()
+    for got, want in zip(graph.parameters(), module.parameters(), strict=True):
+        torch.testing.assert_close(got.grad, want.grad)
+    with torch.no_grad():
+        next(graph.parameters()).add_(1.0)
+        next(module.parameters()).add_(1.0)
+        for _ in range(4):
+            torch.testing.assert_close(compiled(x), module(x))
+
+
+def test_recompiled_graph_module_is_captured_anew():
+    graph = torch.fx.symbolic_trace(lambda x: torch.relu(x))
+    compiled, x = torch.compile(graph), torch.tensor([-1.0, 2.0])
+    for _ in range(4):
+        assert compiled(x).tolist() == [0, 2]
+    node = next(n for n in graph.graph.nodes if n.op == "call_function")
+    node.target = torch.neg
+    graph.recompile()
+    for _ in range(4):
+        assert compiled(x).tolist() == [1, -2]

@@ -13,6 +13,7 @@ import dataclasses
 import dis
 import enum
 import functools
+import inspect
 import io
 import operator
 import re
@@ -29,6 +30,7 @@ import numpy as np
 from torchlite._device.generators import Generator
 from torchlite._dispatch import tracing
 from torchlite._dispatch.call import Parameter, Tensor
+from torchlite._dispatch.inference_calls import InferenceCalls
 from torchlite._dispatch.op_record import Op
 from torchlite._library.custom_ops import CustomOpDef
 from torchlite._types.devices import device, is_backend_module
@@ -38,10 +40,12 @@ from torchlite.amp.autocast_mode import autocast
 from torchlite.amp.grad_scaler import GradScaler
 from torchlite.autograd.grad_mode import _DecoratorContextManager
 from torchlite.autograd.graph import saved_tensors_hooks
+from torchlite.fx import GraphModule
 from torchlite.nn.modules._module_hooks import _WrappedHook
 from torchlite.nn.modules.module import Module
 from torchlite.optim.lr_scheduler import LRScheduler
 from torchlite.optim.optimizer import Optimizer
+from torchlite.utils._pytree_spec import TreeSpec
 
 from .compile_source import define_function
 from .exc import NotYet, Unsupported
@@ -55,12 +59,13 @@ _CONSTANT_CLASSES = (
     types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType,
     types.GenericAlias, types.UnionType, enum.Enum, np.ufunc, type(np.sum), operator.attrgetter, operator.itemgetter,
     Op, Generator, re.Pattern, type(vars(ConstantPair)["a"]), type(threading.Lock()),
-    type(threading.RLock()), dataclasses.Field, io.TextIOWrapper, io.BufferedWriter, io.BufferedReader,
+    type(threading.RLock()), dataclasses.Field, TreeSpec, io.TextIOWrapper, io.BufferedWriter, io.BufferedReader,
 )  # fmt: skip
 _SEQUENCES = (list, deque, set, frozenset)
 _CONTEXT_MANAGERS = (_DecoratorContextManager, autocast, saved_tensors_hooks)
 _OPTIMIZER_ATTRIBUTES = frozenset(("param_groups", "defaults", "state"))
 _CACHE: Any = type(functools.lru_cache(len))
+_GRAPH_ATTRIBUTES = frozenset(("_graph", "_code", "_lineno_map", "_prologue_start", "meta"))
 _ABSENT = object()
 
 
@@ -444,6 +449,14 @@ class ReachableState:
         names = [name for name in vars(scaler) if name != "_per_optimizer_states"]
         self._add_identity_guard(namespace_items, (vars(scaler), tuple(names)))
 
+    def _visit_graph_module(self, module: Any) -> None:
+        """Follow a graph module: its code is that of its class, and replaced with the graph."""
+        forward = type(module).forward
+        self.codes.add(inspect.unwrap(forward).__code__)
+        self._add_identity_guard(namespace_items, (vars(type(module)), ("forward",)), modules=False)
+        names = [name for name in vars(module) if name not in _GRAPH_ATTRIBUTES]
+        self._add_identity_guard(namespace_items, (vars(module), tuple(names)))
+
     def _visit_object(self, value: Any, cls: type) -> None:
         if isinstance(value, Optimizer):
             if not is_known_module(cls.__module__):
@@ -458,6 +471,9 @@ class ReachableState:
         elif isinstance(value, _WrappedHook):
             self.leaves[id(value)] = value
             self._pending.append(value.hook)
+        elif isinstance(value, InferenceCalls):
+            self.leaves[id(value)] = value
+            self._pending.append(value.run)
         elif isinstance(value, CustomOpDef):
             self.leaves[id(value)] = value
             self._pending += [value._op.backward, value._op.setup_context]
@@ -470,7 +486,12 @@ class ReachableState:
         elif getattr(cls, "is_compiled", False):
             self.leaves[id(value)] = value
             self._pending.append(value.function)
-        elif isinstance(value, _CONSTANT_CLASSES) or cls is object or cls.__module__ == "typing":
+        elif (
+            isinstance(value, _CONSTANT_CLASSES)
+            or getattr(cls, "_tl_is_immutable", False)
+            or cls is object
+            or cls.__module__ == "typing"
+        ):
             self.leaves[id(value)] = value
         elif cls.__module__.partition(".")[0] in ATTRIBUTE_MODULES and hasattr(value, "__dict__"):
             self.leaves[id(value)] = value
@@ -479,6 +500,9 @@ class ReachableState:
             if getattr(cls, "__slots__", None):
                 raise Unsupported(f"an object of {cls.__name__}, which has slots, is read")
             self.leaves[id(value)] = value
+            if isinstance(value, GraphModule):
+                self._visit_graph_module(value)
+                return
             self._add_identity_guard(items_of, value.__dict__)
             if isinstance(value, dict):
                 self._add_identity_guard(_mapping_items, value)

@@ -298,6 +298,8 @@ def _find_last_uses(nodes: list[Node], taken: dict[Node, tuple[Node, dict[int, t
 class _ArgumentUnpacker:
     """Flattener of a call's arguments by the program's tree spec."""
 
+    _tl_is_immutable = True  # for `torch.compile`
+
     def __init__(self, spec: Any, names: list[str]) -> None:
         self.spec, self.names = spec, names
 

@@ -75,6 +75,8 @@ def _make_size_getter(place: int, dim: int) -> Any:
 class _SizeCheck:
     """Guard that an input size is a constant."""
 
+    _tl_is_immutable = True  # for `torch.compile`
+
     def __init__(self, place: int, dim: int, value: int) -> None:
         self.place, self.dim, self.value = place, dim, value
 
@@ -84,6 +86,8 @@ class _SizeCheck:
 
 class _RankCheck:
     """Guard of an input's number of dimensions."""
+
+    _tl_is_immutable = True
 
     def __init__(self, place: int, value: tuple) -> None:
         self.place, self.value = place, value
