@@ -231,3 +231,19 @@ def test_products_that_others_read_stay(why):
     if why == "alpha":
         steps[1].kwargs = {"alpha": 2}
     assert len(joined(steps, outputs, layouts, place)) == len(steps)
+
+
+def test_views_of_a_repeated_result():
+    """The first result's memory is not written while a view of the second one, which it replaces, is alive."""
+
+    def f(x, y):
+        first, second = torch.tanh(x), torch.tanh(x)
+        view = second.reshape(4, 2)
+        product = first * 3.0
+        return product + 1.0, view.reshape(8) - y
+
+    compiled = torch.compile(f)
+    x, y = torch.randn(8), torch.randn(8)
+    for _ in range(4):
+        for got, want in zip(compiled(x, y), f(x, y), strict=True):
+            torch.testing.assert_close(got, want)

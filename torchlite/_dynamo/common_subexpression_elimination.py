@@ -12,7 +12,7 @@ from .step_purity import is_pure
 
 def eliminate_common_subexpressions(program: Program, place: dict[int, int]) -> Program:
     """Remove steps that repeat an earlier computation, if the results are not written and the later one does not
-    escape. A write or a random draw ends the search.
+    escape. A write or a random draw ends the search. Updates `place`: views of the later result are views of the first.
     """
     memory, shown = AliasAnalysis(program, place), program.shown()
     known: dict[Any, Step] = {}
@@ -27,9 +27,16 @@ def eliminate_common_subexpressions(program: Program, place: dict[int, int]) -> 
             first = known.setdefault(key, step)
             if first is not step and _is_replaceable_by(first, step, memory, shown):
                 names.update(zip(step.makes(), map(Slot, first.makes()), strict=True))
+                _join_memory(step, first, place)
                 continue
         kept.append(step)
     return replace(program, steps=kept)
+
+
+def _join_memory(step: Step, first: Step, place: dict[int, int]) -> None:
+    """Note that what lies in the memory of a step's results lies in that of an earlier step's."""
+    joined = {place[a]: place[b] for a, b in zip(step.makes(), first.makes(), strict=True) if {a, b} <= place.keys()}
+    place.update({number: joined[memory] for number, memory in place.items() if memory in joined})
 
 
 def _is_replaceable_by(first: Step, step: Step, memory: AliasAnalysis, shown: set[int]) -> bool:

@@ -21,6 +21,8 @@ from .compiled_function import GLOBAL_MODULE_HOOKS, CaptureVariant, CompiledFunc
 from .guards import IdentityGuard, ReachableState, items_of, namespace_items
 from .program_ir import CapturedCall
 
+# Maximum number of kernels of a program that is optimized.
+_MAX_STEPS = 1 << 14
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 _read_array = operator.attrgetter("_tl_array")
 _read_version = operator.attrgetter("n")
@@ -143,7 +145,12 @@ class InferenceFunction(CompiledFunction):
         self, key: Any, variant: CaptureVariant, outside: list, args: tuple, kwargs: dict
     ) -> tuple[Any, CapturedCall | None]:
         result, captured = super()._capture_call(key, variant, outside, args, kwargs)
-        if captured is not None and not _is_functional(captured, variant):
+        if captured is None:
+            return result, None
+        if len(captured.program.steps) > _MAX_STEPS:
+            self._give_up(key, f"it runs more than {_MAX_STEPS} kernels", "")
+            return result, None
+        if not _is_functional(captured, variant):
             self._give_up(key, "it writes to its inputs or tensors, or returns one", "")
             return result, None
         return result, captured
