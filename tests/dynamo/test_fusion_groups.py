@@ -102,3 +102,24 @@ def test_numpy_serves_where_nothing_can_be_built(engine, monkeypatch):
     monkeypatch.setattr(engine.fusion_device(), "functions", {})
     monkeypatch.setattr(engine.fusion_device(), "programs", {})
     assert not replayed(lambda x, y: (x * 5 + y).exp(), SHAPE, SHAPE)
+
+
+def test_full_group_that_joins_another_one():
+    """No step is lost where a group of the largest size and another one are joined by a further step."""
+    from torchlite._dynamo.fusion_groups import MAX_GROUP_SIZE, form_fusion_groups
+    from torchlite._dynamo.program_ir import Program, Slot, Step
+
+    steps, number, ends = [], 2, []
+    for start, length in ((0, MAX_GROUP_SIZE - 2), (1, 4)):
+        last = start
+        for _ in range(length):
+            steps.append(Step("tanh", None, (Slot(last),), {}, Slot(number)))
+            last, number = number, number + 1
+        ends.append(last)
+    steps.append(Step("add", None, tuple(map(Slot, ends)), {}, Slot(number)))
+    steps.append(Step("tanh", None, (Slot(number),), {}, Slot(number + 1)))
+    program = Program(steps, [0, 1], {}, [number + 1])
+    layouts = {n: ((4,), torch.float32.np, True) for n in range(number + 2)}
+    found = form_fusion_groups(program, layouts, 1)
+    made = [n for one in found for step in getattr(one, "steps", [one]) for n in step.makes()]
+    assert sorted(made) == list(range(2, number + 2))

@@ -68,6 +68,7 @@ def form_fusion_groups(
         for other in near[1:]:
             waiting.remove(other)
             near[0].steps += other.steps
+        del near[1:]
         if near and len(near[0].steps) >= MAX_GROUP_SIZE:
             waiting.remove(near[0])
             found.append(near.pop(0))
