@@ -119,7 +119,7 @@ def test_full_group_that_joins_another_one():
     steps.append(Step("add", None, tuple(map(Slot, ends)), {}, Slot(number)))
     steps.append(Step("tanh", None, (Slot(number),), {}, Slot(number + 1)))
     program = Program(steps, [0, 1], {}, [number + 1])
-    layouts = {n: ((4,), torch.float32.np, True) for n in range(number + 2)}
+    layouts = dict.fromkeys(range(number + 2), ((4,), torch.float32.np, True))
     found = form_fusion_groups(program, layouts, 1)
     made = [n for one in found for step in getattr(one, "steps", [one]) for n in step.makes()]
     assert sorted(made) == list(range(2, number + 2))
