@@ -231,9 +231,12 @@ class Chain:
         self._head = struct.pack("5q", *map(address, self._held), len(rows), len(built.code), size)
         self._pack = struct.Struct(f"{len(built.order)}q").pack
         self._count = -(-size // _BLOCK)
+        self._scalars = () in built.given
         self._work = size * (len(built.order) + sum(_COSTLY.get(_NAMES[op], 1) for op, *_ in built.code))
 
-    def __call__(self, *arrays: np.ndarray) -> Any:
+    def __call__(self, *arrays: Any) -> Any:
+        if self._scalars:  # NumPy's functions return a number for an array without dimensions
+            arrays = tuple(map(np.asarray, arrays))
         outs = [np.empty(self._shape, F32) for _ in range(self._results)]
         given = self._head + self._pack(*map(address, arrays), *map(address, outs))
         self._launcher.launch(given, 0, self._count, self._work)

@@ -97,6 +97,11 @@ def test_random_chains():
             np.testing.assert_allclose(result, values[value], rtol=1e-4, atol=1e-4)
 
 
+def test_numbers_of_numpy():
+    found = native_chain.bind_chain(Device(), (3,), [(3,), ()], [("mul", (0, 1))], [2])
+    np.testing.assert_array_equal(found(np.ones(3, "f4"), np.float32(2)), [2, 2, 2])
+
+
 def test_too_many_values_are_refused():
     arrays = [np.ones(3)] * 40
     assert run((3,), arrays, [("add", (0, 1))], [40]) is None
