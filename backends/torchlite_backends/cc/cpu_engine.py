@@ -93,6 +93,14 @@ class Engine:
         serving = self.convolutions()
         return None if serving is None else bind_forward(serving, plan, weight, bias, finish)
 
+    def bind_lstm_steps(self, *arrays: Any) -> Any:
+        from .native_lstm import bind_forward_steps
+
+        try:
+            return bind_forward_steps(self.device(), *arrays)
+        except NotBuiltError:
+            return None
+
     def chain_serves(self, name: str, operands: int, dtypes: list) -> bool:
         from .native_chain import F32, has_op
 

@@ -151,11 +151,8 @@ def _common_gemm_address(*arrays: Any) -> int | None:
     return get_gemm_address(dtype)
 
 
-def _lstm_layer(device: Any, *given: Any) -> Any:
-    *arrays, _ = given
-    gemm = _common_gemm_address(*arrays)
-    if gemm is None or not (arrays[0].size and arrays[4].size):
-        return None
+def forward_steps(device: Any, gemm: int) -> Any:
+    """Return the function in place of NumPy's that runs a part of a layer. gemm: the address of BLAS's product."""
 
     def run_forward_steps(rows, h, c, w_ih, recurrent, gates, cells, states, together):
         steps, hidden, columns = states.shape
@@ -172,7 +169,25 @@ def _lstm_layer(device: Any, *given: Any) -> Any:
             h = states[stop - 1]
         return h, last
 
-    return lstm.run_layer_forward(run_forward_steps, *given)
+    return run_forward_steps
+
+
+def bind_forward_steps(device: Any, *arrays: Any) -> Any:
+    """Return `forward_steps` for arrays of these dtypes, None if NumPy is to run them. NotBuiltError if not built."""
+    gemm = _common_gemm_address(*arrays)
+    if gemm is None:
+        return None
+    kernel = _forward_kernels[arrays[0].dtype]
+    device.native(kernel.text, kernel.name)
+    return forward_steps(device, gemm)
+
+
+def _lstm_layer(device: Any, *given: Any) -> Any:
+    *arrays, _ = given
+    gemm = _common_gemm_address(*arrays)
+    if gemm is None or not (arrays[0].size and arrays[4].size):
+        return None
+    return lstm.run_layer_forward(forward_steps(device, gemm), *given)
 
 
 def _lstm_layer_backward(device: Any, *given: Any) -> Any:

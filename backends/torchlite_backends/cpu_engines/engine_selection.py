@@ -69,6 +69,12 @@ class CpuEngine(Protocol):
         """Return a convolution with constant weights as a function of its images; None if NumPy is to compute it."""
         ...
 
+    def bind_lstm_steps(self, *arrays: Any) -> Callable | None:
+        """Return a function in place of `torchlite_backends.numpy.lstm._run_forward_steps` for arrays of these dtypes.
+        None if NumPy is to run the steps.
+        """
+        ...
+
     def chain_serves(self, name: str, operands: int, dtypes: list) -> bool:
         """True if a chain of elementwise ops may have this op."""
         ...

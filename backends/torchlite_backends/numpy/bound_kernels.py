@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import conv_cpu_engine
+from . import conv_cpu_engine, lstm
 from .blas import single_threaded
-from .conv import _conv_forward_numpy, _normalize_geometry
+from .conv import _conv_forward_numpy, _make_columns_function, _normalize_geometry
 from .conv_geometry import get_conv_geometry
 from .fused_inference import ConvEpilogue
+
+# Elements of an image's columns up to which one call gathers them.
+_MAX_GATHERED = 1 << 13
 
 
 class Varying(NamedTuple):
@@ -57,6 +61,8 @@ def _bind_convolution(
     served = conv_cpu_engine.bind_forward(plan, weight, bias, finish)
     if served is not None:
         return served
+    if plan.batch == plan.groups == 1 and plan.channels * plan.taps * plan.places <= _MAX_GATHERED:
+        return _bind_gathered_convolution(weight, bias, finish, plan)
 
     def run(x: np.ndarray) -> np.ndarray:
         epilogue = None if finish is None else finish.copy()
@@ -65,6 +71,29 @@ def _bind_convolution(
         if epilogue is not None and not epilogue.done:
             epilogue.apply_to_images(out)
         return out
+
+    return run
+
+
+def _bind_gathered_convolution(weight: np.ndarray, bias: np.ndarray | None, finish: Any, plan: Any) -> Callable:
+    """Return the convolution of one small image: its columns are gathered by one call, at places computed before."""
+    size = plan.channels * math.prod(plan.size)
+    numbered = np.arange(1, size + 1, dtype=np.float64).reshape(1, plan.channels, *plan.size)
+    columns = _make_columns_function(numbered, plan)((0, 1, 0, plan.out[0]))
+    places = columns.reshape(-1, plan.places).astype(np.intp)  # 0 for the padding
+    matrix = weight.reshape(len(weight), -1)
+    column = None if bias is None else bias[:, None]
+    shape = (1, plan.filters, *plan.out)
+
+    def run(x: np.ndarray) -> np.ndarray:
+        image = np.empty(size + 1, x.dtype)
+        image[0] = 0
+        image[1:] = x.reshape(-1)
+        out = matrix @ image[places]
+        if column is not None:
+            out += column
+        out = out.reshape(shape)
+        return out if finish is None else finish.apply_to_images(out)
 
     return run
 
@@ -84,7 +113,31 @@ def _bind_channel_product(weight: np.ndarray, bias: np.ndarray | None, finish: A
     return run
 
 
+def _bind_lstm(
+    input: Any, h0: Any, c0: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any, reverse: bool
+) -> Callable | None:  # fmt: skip
+    constants = [value for value in (w_ih, w_hh, b_ih, b_hh) if value is not None]
+    varying = [value.__class__ is Varying for value in (input, h0, c0)]
+    if any(value.__class__ is Varying for value in constants) or not varying[0]:
+        return None
+    if input.dtype.char not in "fd" or any(value.dtype != input.dtype for value in (h0, c0, *constants)):
+        return None
+    if not (math.prod(input.shape) and w_hh.size):
+        return None
+    of_input, of_state = lstm.order_weights(w_ih, w_hh, b_ih, b_hh)
+    engine = conv_cpu_engine.selected_engine()
+    steps = (None if engine is None else engine.bind_lstm_steps(*constants)) or lstm._run_forward_steps
+
+    def run(*arrays: np.ndarray) -> tuple:
+        given = iter(arrays)
+        x, h, c = (next(given) if varies else value for varies, value in zip(varying, (input, h0, c0), strict=True))
+        return lstm.run_with_weights(steps, x, h, c, of_input, of_state, reverse)
+
+    return run
+
+
 _BINDERS: dict[str, Callable[..., Callable | None]] = {
     "convolution": _bind_convolution,
     "_fused_conv_bn": _bind_convolution,
+    "_lstm_layer": _bind_lstm,
 }

@@ -1,4 +1,4 @@
-"""Clamps of floats between numbers by NumPy's `clip`: its loops take numbers, those of `maximum` and `minimum` do not."""
+"""Clamps of floats between numbers by NumPy's `clip`: the loops of `maximum` and `minimum` with a number are slow."""
 
 from __future__ import annotations
 

@@ -9,12 +9,12 @@ from torchlite_backends.cpu_engines import engine_selection
 
 
 @functools.cache
-def _selected_engine() -> Any:
+def selected_engine() -> Any:
     return engine_selection.select_engine().engine
 
 
 def _engine_convolutions() -> Any:
-    engine = _selected_engine()
+    engine = selected_engine()
     return None if engine is None else engine.convolutions()
 
 
@@ -29,7 +29,7 @@ def conv_forward(x, weight, bias, plan, finish=None):
 
 def bind_forward(plan, weight, bias, finish):
     """A function of the images, for constant weights; None if NumPy is to compute it."""
-    engine = _selected_engine()
+    engine = selected_engine()
     return None if engine is None else engine.bind_convolution(plan, weight, bias, finish)
 
 

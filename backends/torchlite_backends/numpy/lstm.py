@@ -65,16 +65,26 @@ def _lstm_layer(*given):
 
 def run_layer_forward(steps_of, input, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse):
     """Run the layer with `steps_of` in place of `_run_forward_steps`."""
-    steps, batch, features = input.shape
-    hidden, dtype, biased = w_hh.shape[1], input.dtype, b_ih is not None
-    if biased:
+    return run_with_weights(steps_of, input, h0, c0, *order_weights(w_ih, w_hh, b_ih, b_hh), reverse)
+
+
+def order_weights(w_ih, w_hh, b_ih, b_hh):
+    """Return the weights of the inputs, with the biases as a last column, and those of the state, in our order."""
+    if b_ih is not None:
         w_ih = np.concatenate([w_ih, (b_ih + b_hh)[:, None]], 1)
-    w_ih, recurrent = _reorder_gates(w_ih, hidden), _reorder_gates(w_hh, hidden)
+    hidden = w_hh.shape[1]
+    return _reorder_gates(w_ih, hidden), _reorder_gates(w_hh, hidden)
+
+
+def run_with_weights(steps_of, input, h0, c0, w_ih, recurrent, reverse):
+    """Run the layer with weights of `order_weights`."""
+    steps, batch, features = input.shape
+    hidden, dtype, biased = recurrent.shape[1], input.dtype, w_ih.shape[1] > features
     output = np.empty((steps, batch, hidden), dtype)
     h, c = np.empty((batch, hidden), dtype), np.empty((batch, hidden), dtype)
     # Those of each part are contiguous: only the backward pass reads them.
     gates, cells = np.empty(steps * batch * 5 * hidden, dtype), np.empty(steps * batch * hidden, dtype)
-    parts = _split_batch(batch, w_hh.size)
+    parts = _split_batch(batch, recurrent.size)
 
     def run(start, stop):
         columns = stop - start

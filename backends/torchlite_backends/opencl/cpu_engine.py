@@ -59,6 +59,9 @@ class Engine:
     def bind_convolution(self, plan: Any, weight: Any, bias: Any, finish: Any) -> None:
         """Return None: NumPy computes convolutions."""
 
+    def bind_lstm_steps(self, *arrays: Any) -> None:
+        """Return None: NumPy runs the steps of an LSTM."""
+
     def chain_serves(self, name: str, operands: int, dtypes: list) -> bool:
         return False
 

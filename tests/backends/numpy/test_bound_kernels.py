@@ -1,0 +1,90 @@
+"""Kernels with constant arguments give what the ops' kernels give."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from torchlite_backends.numpy import backend, bound_kernels
+from torchlite_backends.numpy.bound_kernels import Varying, bind_kernel
+
+# Batch, channels, filters, size, kernel, stride, padding, dilation, groups.
+CONVOLUTIONS = {
+    "gathered": (1, 5, 7, (3,), 3, 1, 1, 1, 1),
+    "gathered images": (1, 4, 6, (5, 4), 3, 2, 1, 1, 1),
+    "gathered, dilated": (1, 3, 6, (9,), 3, 1, 2, 2, 1),
+    "one position": (1, 40, 30, (1, 1), 1, 1, 0, 1, 1),
+    "one position of a signal": (1, 40, 30, (1,), 1, 1, 0, 1, 1),
+    "batch": (3, 8, 12, (10, 11), 3, 1, 1, 1, 1),
+    "depthwise": (1, 16, 16, (14, 14), 5, 1, 2, 1, 16),
+    "groups": (2, 8, 16, (14, 14), 3, 1, 1, 1, 2),
+    "large": (1, 32, 32, (28, 28), 3, 1, 1, 1, 1),
+}
+CLAMPS = {"plain": None, "relu": (0.0, math.inf), "relu6": (0.0, 6.0)}
+
+
+def varying(x):
+    return Varying(x.shape, x.dtype)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("clamp", CLAMPS)
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("case", CONVOLUTIONS)
+def test_convolution(case, biased, clamp, dtype):
+    batch, channels, filters, size, kernel, stride, padding, dilation, groups = CONVOLUTIONS[case]
+    rng, rank = np.random.default_rng(0), len(size)
+    weight = rng.standard_normal((filters, channels // groups, *(kernel,) * rank)).astype(dtype)
+    bias = rng.standard_normal(filters).astype(dtype) if biased else None
+    geometry = [(n,) * rank for n in (stride, padding, dilation)]
+    rest = (*geometry, False, (0,) * rank, groups)
+    name = "convolution" if CLAMPS[clamp] is None else "_fused_conv_bn"
+    norm = () if CLAMPS[clamp] is None else (None, None, None, None, 0.0, *CLAMPS[clamp])
+    table = backend.kernels(0)
+    found = None
+    for _ in range(2):
+        x = rng.standard_normal((batch, channels, *size)).astype(dtype)
+        if found is None:
+            found = bind_kernel(name, (varying(x), weight, bias, *rest, *norm))
+        want = table[name](x, weight, bias, *rest, *norm)
+        np.testing.assert_allclose(found(x), want, rtol=1e-5 if dtype == "f4" else 1e-12, atol=1e-4)
+        assert found(x).shape == want.shape
+
+
+def test_batch_norm_is_folded():
+    rng = np.random.default_rng(1)
+    x, weight = rng.standard_normal((2, 4, 8, 8)).astype("f4"), rng.standard_normal((6, 4, 3, 3)).astype("f4")
+    bias, scale, shift, mean = (rng.standard_normal(6).astype("f4") for _ in range(4))
+    rest = ((1, 1), (1, 1), (1, 1), False, (0, 0), 1, scale, shift, mean, mean**2 + 1, 1e-5, 0.0, math.inf)
+    found = bind_kernel("_fused_conv_bn", (varying(x), weight, bias, *rest))
+    want = backend.kernels(0)["_fused_conv_bn"](x, weight, bias, *rest)
+    np.testing.assert_allclose(found(x), want, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize(("steps", "batch"), [(1, 1), (5, 1), (4, 3)])
+def test_lstm(steps, batch, biased, reverse):
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((steps, batch, 6)).astype("f4")
+    h, c = (rng.standard_normal((batch, 8)).astype("f4") for _ in range(2))
+    weights = [rng.standard_normal((32, n)).astype("f4") for n in (6, 8)]
+    weights += [rng.standard_normal(32).astype("f4") if biased else None for _ in range(2)]
+    want = backend.kernels(0)["_lstm_layer"](x, h, c, *weights, reverse)
+    for state in ((h, c), (varying(h), varying(c))):
+        found = bind_kernel("_lstm_layer", (varying(x), *state, *weights, reverse))
+        got = found(x, *(value for value, given in zip((h, c), state, strict=True) if isinstance(given, Varying)))
+        for a, b in zip(got[:3], want[:3], strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_left_to_the_kernel():
+    x, weight = Varying((1, 2, 4), np.dtype("f4")), np.ones((3, 2, 3), "f4")
+    rest = ((1,), (0,), (1,), False, (0,), 1)
+    assert bind_kernel("sigmoid", (x,)) is None
+    assert bind_kernel("convolution", (x, Varying(weight.shape, weight.dtype), None, *rest)) is None
+    assert bind_kernel("convolution", (x, weight.astype("f8"), None, *rest)) is None
+    assert bind_kernel("convolution", (x, weight, None, (1,), (0,), (1,), True, (0,), 1)) is None
+    assert bound_kernels._BINDERS.keys() == {"convolution", "_fused_conv_bn", "_lstm_layer"}
