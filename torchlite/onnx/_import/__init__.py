@@ -13,10 +13,9 @@ import importlib
 from .op_registry import Op, find_op, op_versions
 
 _FAMILIES = (
-    "attention", "control_flow", "conv_pool", "elementwise", "vision", "indexing", "ai_onnx_ml", "losses", "matmul",
-    "normalization", "quantization", "random", "recurrent", "reductions", "resize", "sequences", "shape_ops", "signals",
-    "strings",
-    "optimizers", "casts",
+    "attention", "com_microsoft", "control_flow", "conv_pool", "elementwise", "vision", "indexing", "ai_onnx_ml",
+    "losses", "matmul", "normalization", "quantization", "random", "recurrent", "reductions", "resize", "sequences",
+    "shape_ops", "signals", "strings", "optimizers", "casts",
 )  # fmt: skip
 
 
