@@ -20,7 +20,7 @@ from ._import.resource_limits import RUN, RunLimits, count_elements, element_bud
 from .errors import OnnxFileError
 
 _GRAPHS = ("_graph", "_code", "_lineno_map", "_prologue_start")  # regenerated attributes
-_VIEW_FUNCTIONS = frozenset((operator.getitem, torch.permute))  # results alias inputs
+_VIEW_FUNCTIONS = FunctionSet(("permute",))  # whose results alias inputs; and `getitem`
 # Functions whose results are new memory, and among them those whose result is as large as the input.
 _FRESH_RESULT_FUNCTIONS = FunctionSet(
     (*PLAIN.values(), *BINARY.values(), "matmul", "F.conv1d", "F.conv2d", "F.conv3d", "F.linear")
@@ -119,7 +119,7 @@ def _make_counting_forward(run: Any) -> Any:
 
 def _has_own_memory(node: Node) -> bool:
     """True if a node's value does not alias its inputs."""
-    return node.op == "call_function" and node.target not in _VIEW_FUNCTIONS
+    return node.op == "call_function" and node.target is not operator.getitem and node.target not in _VIEW_FUNCTIONS
 
 
 def _can_reuse_input(node: Node, ends: dict[Node, list[Node]]) -> bool:
