@@ -8,6 +8,7 @@ constant.
 
 from __future__ import annotations
 
+import functools
 import importlib
 
 from . import op_registry
@@ -74,6 +75,7 @@ def register_all() -> None:
         importlib.import_module(f"{__name__}.{family}")
 
 
+@functools.cache
 def _register_family_of(name: str) -> None:
     family = _FAMILY_OF.get(name)
     if family is not None:
