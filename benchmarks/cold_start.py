@@ -210,7 +210,8 @@ def to_markdown(measurement: Measurement, threads: int, engine: str, rounds: int
     versions = ", ".join(f"{LIBRARIES[name][1]} {version}" for name, version in measurement.versions.items())
     about = [
         f"- {versions}; Python {platform.python_version()}; engine {engine}, threads: {threads}",
-        f"- {processor()}; load average {os.getloadavg()[0]:.1f}; {datetime.date.today().isoformat()}, least of {rounds}",
+        f"- {processor()}; load average {os.getloadavg()[0]:.1f}",
+        f"- {datetime.date.today().isoformat()}, least of {rounds} rounds",
         *(f"- left out: {reason}" for reason in measurement.left_out),
     ]
     return "\n".join([*lines, "", *about])

@@ -8,6 +8,7 @@ in megabytes (0 where the system does not tell it), and the result's first numbe
 from __future__ import annotations
 
 import importlib
+import itertools
 import sys
 import time
 from collections.abc import Callable
@@ -138,7 +139,7 @@ def main(case: str, library: str, path: str) -> None:
         with module.no_grad():
             first = float(run().numpy().flat[0])
     times.append(time.perf_counter())
-    parts = [f"{(after - before) * 1e3:.2f}" for before, after in zip(times, times[1:], strict=False)]
+    parts = [f"{(after - before) * 1e3:.2f}" for before, after in itertools.pairwise(times)]
     print(*parts, len(sys.modules), f"{peak_memory():.1f}", repr(first), flush=True)
 
 

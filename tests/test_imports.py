@@ -69,6 +69,7 @@ DYNAMIC = {
     "torchlite._cli.demo": "packages that the demo needs",
     "torchlite._dispatch.callbacks": "tables of callbacks",
     "torchlite._serialization.pytorch_names": "names in a checkpoint, of a list",
+    "torchlite._settings.entry_points": "the modules that installed packages name",
     "torchlite._settings.moved_modules": "old names of modules",
     "torchlite.accelerator": "the module of a device type",
     "torchlite.fx._naming": "the root, for names in a graph",

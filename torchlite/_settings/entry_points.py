@@ -43,7 +43,9 @@ def entry_points(group: str) -> dict[str, EntryPoint]:
     if any(map(_is_provided_otherwise, sys.meta_path)) or any(map(os.path.isfile, folders)):
         import importlib.metadata
 
-        return {point.name: EntryPoint(point.name, point.value) for point in importlib.metadata.entry_points(group=group)}
+        return {
+            point.name: EntryPoint(point.name, point.value) for point in importlib.metadata.entry_points(group=group)
+        }
     found: dict[str, EntryPoint] = {}
     seen: set[str] = set()
     for folder, name in _list_distributions(folders):

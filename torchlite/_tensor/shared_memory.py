@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 
-
 class Mapping:
     """A mapping of a file or of anonymous memory. NumPy wraps it as an array of bytes and holds a reference to it."""
 

@@ -47,7 +47,6 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, "passes", "subgraph_rewriter"} - _INTERNAL)
 
 
-
 __all__ = [
     "PH", "CodeGen", "Graph", "GraphModule", "Interpreter", "Node", "Proxy", "ProxyableClassMeta", "Tracer",
     "Transformer", "has_side_effect", "immutable_collections", "map_arg", "replace_pattern", "symbolic_trace", "wrap",

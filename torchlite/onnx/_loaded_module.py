@@ -7,7 +7,6 @@ import inspect
 import operator
 from typing import Any
 
-import torchlite as torch
 from torchlite._dispatch.inference_calls import InferenceCalls
 from torchlite.fx import Graph, GraphModule, Interpreter, Node
 from torchlite.fx._codegen import CodeGen, _find_last_uses, _SourceLine

@@ -128,7 +128,11 @@ def _torch_conv(values: list, args: list, kwargs: dict[str, Any]) -> tuple[Any, 
         return None
     bias = args[2] if len(args) > 2 else None
     strides, dilations = kwargs.get("strides") or [1] * rank, kwargs.get("dilations") or [1] * rank
-    return torch_function(_CONV[array.ndim]), (args[0], args[1], bias, strides, pads[:rank], dilations, kwargs.get("group", 1)), {}
+    return (
+        torch_function(_CONV[array.ndim]),
+        (args[0], args[1], bias, strides, pads[:rank], dilations, kwargs.get("group", 1)),
+        {},
+    )
 
 
 def _torch_gemm(values: list, args: list, kwargs: dict[str, Any]) -> tuple[Any, tuple, dict] | None:

@@ -1,4 +1,4 @@
-"""Functions that are found at their first use: torch generates each of its functions then, which takes a millisecond."""
+"""Functions that are found at their first use: torch generates a function then, which takes a millisecond."""
 
 from __future__ import annotations
 
