@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import accumulate
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
@@ -407,6 +406,8 @@ class GraphModule(Module):
             folder: Path of the folder.
             module_name: Name of the class. Default: ``"FxModule"``.
         """
+        from pathlib import Path
+
         where = Path(folder)
         where.mkdir(exist_ok=True)
         torch.save(self.state_dict(), where / "state_dict.pt")
