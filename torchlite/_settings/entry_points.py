@@ -91,6 +91,6 @@ def _parse(text: str, group: str) -> Iterator[tuple[str, EntryPoint]]:
     for line in map(str.strip, text.splitlines()):
         if line.startswith("["):
             inside = line[1:].partition("]")[0].strip() == group
-        elif inside and line and line[0] not in "#;":
+        elif inside and "=" in line and line[0] != "#":
             name, _, value = map(str.strip, line.partition("="))
             yield name, EntryPoint(name, value)
