@@ -1,6 +1,7 @@
 """Control flow bodies of loaded ONNX models get their code when they are called first."""
 
 import copy
+import inspect
 import pickle
 import threading
 
@@ -110,3 +111,16 @@ def test_a_gradient_flows_through_a_branch():
     module, x = branching(1), torch.ones(1, requires_grad=True)
     module(x, NO).sum().backward()
     assert x.grad.tolist() == pytest.approx([2.718281], rel=1e-6)
+
+
+def test_bodies_are_captured():
+    """A later call may take another branch than the one that made the program; it is optimized too."""
+    module = branching(1)
+    calls = inspect.getclosurevars(type(module).forward).nonlocals["calls"]
+    with torch.no_grad():
+        for condition, want in ((YES, 0), (YES, 0), (NO, 1), (NO, 1), (YES, 0), (NO, 1)):
+            assert module(X, condition).tolist() == [want]
+    assert calls.function.replays and not calls.function.reasons
+    compiled = torch.compile(branching(1), fullgraph=True)
+    for condition, want in ((YES, 0), (YES, 0), (NO, 1), (NO, 1)):
+        assert compiled(X, condition).tolist() == [want]

@@ -297,6 +297,9 @@ class GraphModule(Module):
         self._recompile_submodules()
         return code
 
+    def _generate_waiting_code(self) -> None:
+        """Generate the code of `forward` now, in classes that wait for the first call."""
+
     def _recompile_submodules(self) -> list[tuple[str, PythonCode]]:
         return [(name, child.recompile()) for name, child in self.named_children() if isinstance(child, GraphModule)]
 

@@ -25,7 +25,7 @@ class BodyModule(LoadedModule):
         else:
             super().recompile()
 
-    def _compile(self) -> None:
+    def _generate_waiting_code(self) -> None:
         with _compiling:  # of threads that call it at once, the first one
             if type(self).forward is _compile_and_call:
                 super().recompile()
@@ -33,14 +33,14 @@ class BodyModule(LoadedModule):
     @property
     def code(self) -> str:
         """Return the Python code of `forward`."""
-        self._compile()
+        self._generate_waiting_code()
         return super().code
 
     def __str__(self) -> str:
-        self._compile()
+        self._generate_waiting_code()
         return super().__str__()
 
 
 def _compile_and_call(self: Any, *args: Any, **kwargs: Any) -> Any:
-    self._compile()
+    self._generate_waiting_code()
     return self.forward(*args, **kwargs)
