@@ -6,6 +6,7 @@ import ast
 import functools
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
@@ -69,6 +70,7 @@ DYNAMIC = {
     "torchlite._cli.demo": "packages that the demo needs",
     "torchlite._dispatch.callbacks": "tables of callbacks",
     "torchlite._serialization.pytorch_names": "names in a checkpoint, of a list",
+    "torchlite._settings.entry_points": "the modules that installed packages name",
     "torchlite._settings.moved_modules": "old names of modules",
     "torchlite.accelerator": "the module of a device type",
     "torchlite.fx._naming": "the root, for names in a graph",
@@ -172,6 +174,106 @@ def test_no_circles_of_rooms():
 
 def test_circles_are_found():
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": set()}) == [["a", "b", "c"]]
+
+
+# Programs that load a model and compute with it, and beginnings of names of modules that they do not need.
+FIRST_RESULTS = {
+    "state dict": (
+        """
+        model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+        model.load_state_dict(torch.load("model.pt"))
+        """,
+        """
+        torchlite._aten torchlite._dynamo torchlite._functorch torchlite._higher_order_ops torchlite._interop
+        torchlite._library torchlite._sparse torchlite._symbolic_shapes torchlite.amp torchlite.compiler
+        torchlite.distributed torchlite.export torchlite.func torchlite.fx torchlite.jit torchlite.multiprocessing
+        torchlite.onnx torchlite.optim torchlite.nn.modules.conv torchlite.nn.modules.loss torchlite.nn.modules.rnn
+        json dataclasses
+        """,
+    ),
+    "onnx": (
+        'model = torch.onnx.load("model.onnx")',
+        """
+        torchlite._aten torchlite._dynamo torchlite._functorch torchlite._higher_order_ops torchlite._interop
+        torchlite._sparse torchlite.compiler torchlite.distributed torchlite.export torchlite.func._forward_mode
+        torchlite.func._vmap torchlite.fx.passes torchlite.jit torchlite.multiprocessing torchlite.nn.modules.loss
+        torchlite.onnx._export torchlite.onnx._import.ai_onnx_ml torchlite.onnx._import.conv_pool
+        torchlite.onnx._import.recurrent torchlite.onnx._import.strings torchlite.optim
+        json secrets zipfile
+        """,
+    ),
+    "torchscript": (
+        'model = torch.jit.load("model.ts")',
+        """
+        torchlite._dynamo torchlite._functorch torchlite._higher_order_ops torchlite._interop torchlite._sparse
+        torchlite._symbolic_shapes torchlite.compiler torchlite.distributed torchlite.export torchlite.func
+        torchlite.fx torchlite.multiprocessing torchlite.nn.modules.conv torchlite.nn.modules.loss torchlite.onnx
+        torchlite.optim json
+        """,
+    ),
+}
+# No first result needs these.
+NEVER_FIRST = """
+    torchlite._cli torchlite.distributions torchlite.profiler torchlite.testing torchlite.utils.data
+    torchlite_backends.cc torchlite_backends.cupy torchlite_backends.opencl
+    importlib.metadata email multiprocessing subprocess tempfile socket asyncio unittest
+"""
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """A folder with a small network in each format."""
+    import torchlite as torch
+
+    folder = tmp_path_factory.mktemp("models")
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2)).eval()
+    example = torch.ones(1, 3)
+    torch.save(model.state_dict(), folder / "model.pt")
+    torch.onnx.export(model, (example,), folder / "model.onnx", external_data=False)
+    torch.jit.save(torch.jit.trace(model, example), folder / "model.ts")
+    return folder
+
+
+@pytest.mark.parametrize("name", FIRST_RESULTS)
+def test_a_first_result_loads_what_it_needs(models, name):
+    load, absent = FIRST_RESULTS[name]
+    program = f"""
+import sys
+before = set(sys.modules)
+import torchlite as torch
+{textwrap.dedent(load).strip()}
+with torch.no_grad():
+    assert model(torch.ones(1, 3)).shape == (1, 2)
+print(*{{*sys.modules}} - before)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=models)
+    loaded = done.stdout.split()
+    kept_out = [*absent.split(), *NEVER_FIRST.split()]
+    found = [m for m in loaded if any(m == other or m.startswith(f"{other}.") for other in kept_out)]
+    assert not found
+
+
+def test_names_are_loaded_from_where_they_are():
+    """The tables of `torch.nn.modules`, `torch.func` and the ONNX ops name each module's classes and functions."""
+    import torchlite as torch
+    from torchlite.onnx import _import
+    from torchlite.onnx._import import op_registry
+
+    for package in (torch.nn.modules, torch.func):
+        tables = {name: names.split() for name, names in package._HOMES.items()}
+        assert set(package.__all__) <= {name for names in tables.values() for name in names}
+        for home, names in tables.items():
+            for name in names:
+                found = getattr(package, name)
+                assert found is getattr(sys.modules[f"{package.__name__}.{home}"], name)
+                assert package is torch.func or found.__module__ == f"{package.__name__}.{home}"
+    _import.register_all()
+    homes: dict[str, set[str]] = {}
+    for (domain, name), entries in op_registry._TABLE.items():
+        if domain in _import.DOMAINS:
+            continue
+        homes.setdefault(name, set()).update(e.function.__module__.rpartition(".")[2] for e in entries)
+    assert homes == {name: {home} for home, names in _import.FAMILIES.items() for name in names.split()}
 
 
 def test_importing_torchlite_loads_no_other_runtime():

@@ -131,8 +131,8 @@ def test_calls_that_need_a_device_explain_its_absence(found):
 
 def test_the_sentence_names_the_extra_where_nothing_is_installed():
     program = (
-        "import importlib.metadata as m; m.entry_points = lambda group: [];"
-        "import torchlite as t; print(t.cuda.why_not())"
+        "import torchlite as t; from torchlite._settings import entry_points as e;"
+        "e.entry_points = lambda group: {}; print(t.cuda.why_not())"
     )
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
     assert said == "device 'cuda' has no backend installed: pip install 'torchlite-nd[cuda12]'"

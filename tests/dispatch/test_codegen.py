@@ -34,8 +34,8 @@ def texts() -> dict[str, str]:
     """Every text that can be generated."""
     found = {}
     for op in REGISTRY.values():
-        found[op.name] = function_text(op, "f", {})
-        found[f"{op.name} below interceptors"] = function_text(op, "f", {}, intercepted=False)
+        found[op.name] = function_text(op, "f")
+        found[f"{op.name} below interceptors"] = function_text(op, "f", intercepted=False)
         found[f"{op.name} backward"] = backward_text(op)
         if has_fast_path(op):
             found[f"{op.name}_"] = in_place_text(op)
@@ -90,8 +90,8 @@ def test_saved_values_have_distinct_names():
 
 def test_the_text_is_the_same_each_time():
     op = REGISTRY["_layer_norm"]
-    assert function_text(op, "f", {}) == function_text(op, "f", {})
-    first = function_text(op, "f", {})
+    assert function_text(op, "f") == function_text(op, "f")
+    first = function_text(op, "f")
     assert first.index("weight_data_ =") < first.index("bias_data_ =")
 
 

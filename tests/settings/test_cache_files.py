@@ -105,7 +105,7 @@ def test_links_at_temporary_names_are_not_followed(cache, tmp_path, monkeypatch)
     victim, place = tmp_path / "victim", program_cache.program_cache_folder("cc") / "a.so"
     victim.write_text("untouched")
     cache_files.write(place, b"1")
-    monkeypatch.setattr(cache_files.secrets, "token_hex", lambda n: "0" * 16)
+    monkeypatch.setattr(cache_files.os, "urandom", bytes)
     (place.parent / f".a.{'0' * 16}.part").symlink_to(victim)
     with pytest.raises(FileExistsError):
         cache_files.write(place, b"2")

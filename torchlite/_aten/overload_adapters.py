@@ -26,6 +26,17 @@ def _record(name: str) -> Callable:
     return function_for(REGISTRY[name])
 
 
+def _when_called(name: str) -> Callable:
+    """A record's function, which is generated when this one is called first."""
+    record = REGISTRY[name]
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return function_for(record)(*args, **kwargs)
+
+    run.op = record  # type: ignore[attr-defined]
+    return run
+
+
 # -- memory, dtypes and devices ----------------------------------------------------------------
 
 
@@ -152,7 +163,7 @@ def _slow_conv_transpose(
 
 
 def _max_pool(dims: int, with_indices: bool) -> Callable:
-    run = getattr(F, f"max_pool{dims}d")
+    run = _when_called(f"max_pool{dims}d")
 
     def pool(
         self: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
@@ -163,7 +174,7 @@ def _max_pool(dims: int, with_indices: bool) -> Callable:
 
 
 def _avg_pool(dims: int) -> Callable:
-    run = getattr(F, f"avg_pool{dims}d")
+    run = _when_called(f"avg_pool{dims}d")
 
     def pool(
         self: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False,
@@ -176,12 +187,12 @@ def _avg_pool(dims: int) -> Callable:
 
 
 def _adaptive_max_pool(dims: int) -> Callable:
-    run = getattr(F, f"adaptive_max_pool{dims}d")
+    run = _when_called(f"adaptive_max_pool{dims}d")
     return lambda self, output_size: run(self, output_size, return_indices=True)
 
 
 def _fractional_max_pool(dims: int) -> Callable:
-    run = getattr(F, f"fractional_max_pool{dims}d")
+    run = _when_called(f"fractional_max_pool{dims}d")
     return lambda self, kernel_size, output_size, random_samples: run(
         self, kernel_size, output_size, return_indices=True, _random_samples=random_samples
     )
@@ -212,7 +223,7 @@ def _rrelu(
 
 
 def _softmax(name: str) -> Callable:
-    run = getattr(torch, name)
+    run = _when_called(name)
 
     def softmax(self: Any, dim: int, half_to_float: bool = False) -> Any:
         return run(self, dim, torch.float32) if half_to_float else run(self, dim)
@@ -576,7 +587,7 @@ ADAPTERS: dict[str, Callable] = {
     **{f"max_pool{d}d_with_indices": _max_pool(d, True) for d in (1, 2, 3)},
     **{f"avg_pool{d}d": _avg_pool(d) for d in (1, 2, 3)},
     **{f"adaptive_max_pool{d}d": _adaptive_max_pool(d) for d in (1, 2, 3)},
-    **{f"_adaptive_avg_pool{d}d": getattr(F, f"adaptive_avg_pool{d}d") for d in (2, 3)},
+    **{f"_adaptive_avg_pool{d}d": _when_called(f"adaptive_avg_pool{d}d") for d in (2, 3)},
     **{f"fractional_max_pool{d}d": _fractional_max_pool(d) for d in (2, 3)},
     **{f"max_unpool{d}d": _max_unpool for d in (2, 3)},
     **{f"{mode[0]}_pad{d}d": _pad(mode[1])
@@ -587,7 +598,7 @@ ADAPTERS: dict[str, Callable] = {
     "_softmax": _softmax("softmax"), "_log_softmax": _softmax("log_softmax"),
     "_safe_softmax": lambda self, dim, dtype=None: _record("_safe_softmax")(self, dim, dtype),
     "embedding_bag": _embedding_bag, "_embedding_bag": _embedding_bag, "_embedding_bag_forward_only": _embedding_bag,
-    "col2im": _record("col2im"), "im2col": _record("im2col"),
+    "col2im": _when_called("col2im"), "im2col": _when_called("im2col"),
     "_weight_norm": lambda v, g, dim=0: _weight_norm(v, g, dim)[0], "_weight_norm_interface": _weight_norm,
     # attention
     "_scaled_dot_product_flash_attention_for_cpu": _flash_attention_cpu,
@@ -600,7 +611,7 @@ ADAPTERS: dict[str, Callable] = {
     **dict.fromkeys(("nll_loss_forward", "nll_loss2d_forward"), _nll_forward),
     **dict.fromkeys(("nll_loss_backward", "nll_loss2d_backward"), _nll_backward),
     "cross_entropy_loss": _cross_entropy,
-    "log_sigmoid": F.logsigmoid, "log_sigmoid_forward": _log_sigmoid_forward,
+    "log_sigmoid": _when_called("logsigmoid"), "log_sigmoid_forward": _log_sigmoid_forward,
     # scalars and linear algebra
     "rsub": lambda self, other, alpha=1: torch.rsub(self, other, alpha=alpha),
     "add.Scalar": _op_with_alpha("add"), "add_.Scalar": _op_with_alpha("add_"), "sub.Scalar": _op_with_alpha("sub"),
@@ -614,7 +625,7 @@ ADAPTERS: dict[str, Callable] = {
     "_cdist_forward": _cdist,
     "_pdist_forward": lambda self, p=2: torch.pdist(self, p),
     "_euclidean_dist": lambda x1, x2: torch.cdist(x1, x2),
-    "stft": _stft, "stft.center": torch.stft,
+    "stft": _stft, "stft.center": _when_called("stft"),
     "einsum": lambda equation, tensors, *, path=None: torch.einsum(equation, *tensors),
     "meshgrid": lambda tensors: list(torch.meshgrid(*tensors, indexing="ij")),
     "meshgrid.indexing": lambda tensors, *, indexing: list(torch.meshgrid(*tensors, indexing=indexing)),
@@ -622,7 +633,7 @@ ADAPTERS: dict[str, Callable] = {
     "block_diag": lambda tensors: torch.block_diag(*tensors),
     "chain_matmul": lambda matrices: torch.chain_matmul(*matrices),
     "broadcast_tensors": lambda tensors: list(torch.broadcast_tensors(*tensors)),
-    **{f"atleast_{d}d.Sequence": (lambda run: lambda tensors: list(run(*tensors)))(getattr(torch, f"atleast_{d}d"))
+    **{f"atleast_{d}d.Sequence": (lambda run: lambda tensors: list(run(*tensors)))(_when_called(f"atleast_{d}d"))
        for d in (1, 2, 3)},
     "_stack": lambda tensors, dim=0: torch.stack(tensors, dim),
     "unique_consecutive": _unique_consecutive, "unique_dim": _unique_dim,

@@ -127,13 +127,16 @@ def unintercepted_function_for(op: Op):
 
 
 def _compile_function(op: Op, intercepted: bool = True) -> Callable:
-    from .codegen.public_function import function_text
+    from .codegen.public_function import function_constants, function_text
     from .codegen.source_builder import compile_op, with_traceback_filter
 
     name = op.name if op.name.isidentifier() else f"op_{op.name}"
-    constants: dict[str, Any] = {}
-    text = with_traceback_filter(function_text(op, name, constants, intercepted))
-    return compile_op(op, name, text, constants, "" if intercepted else "below interceptors")
+    variant = "" if intercepted else "below interceptors"
+
+    def write() -> str:
+        return with_traceback_filter(function_text(op, name, intercepted))
+
+    return compile_op(op, name, write, function_constants(op), variant)
 
 
 def _make_function(op: Op):
@@ -210,7 +213,7 @@ def in_place_fast_path(op: Op) -> Callable | None:
 
     if not has_fast_path(op):
         return None
-    return compile_op(op, f"{op.name}_", in_place_text(op), {}, "in place")
+    return compile_op(op, f"{op.name}_", lambda: in_place_text(op), {}, "in place")
 
 
 def op_without_alpha(op: Op) -> Op:
@@ -255,15 +258,23 @@ def _named_target(op: Op, kwargs: dict):
 
 
 def binary_operator_for(op: Op, dunder: str, reflected: bool = False):
-    """A binary operator: NotImplemented for operands that the op does not take."""
+    """A binary operator: the op's hot path with its keyword arguments at their defaults, and Python numbers taken
+    directly. NotImplemented for operands that the op does not take.
+    """
     from .codegen.public_function import operator_text, reflected_text
+    from .codegen.source_builder import compile_op, with_traceback_filter
 
     function_for(op)  # the text names it
-    if reflected:
-        return _make_fast_operator(op, reflected_text(op, dunder), "reflected operator")
-    if len(op.params) != 2:
+    if not reflected and len(op.params) != 2:
         raise RuntimeError(f"op {op.name} takes more than two arguments and is no operator")
-    return _make_fast_operator(op, operator_text(op, dunder), "operator")
+
+    def write() -> str:
+        return with_traceback_filter((reflected_text if reflected else operator_text)(op, dunder))
+
+    variant = "reflected operator" if reflected else "operator"
+    operator: Any = compile_op(op, "operator", write, {f"{op.name}__op": op}, variant, dunder)
+    operator.op = op
+    return operator
 
 
 def _missing_argument_error(op: Op, name: str, suffix: str = "") -> TypeError:
@@ -275,15 +286,6 @@ def _wrong_self_error(dunder: str, value) -> TypeError:
     """The error of an operator's method that is called with no tensor before its operands."""
     cls = type(value).__name__
     return TypeError(f"descriptor '{dunder}' for 'torch._C.TensorBase' objects doesn't apply to a '{cls}' object")
-
-
-def _make_fast_operator(op: Op, text: str, variant: str):
-    """The op's hot path with its keyword arguments at their defaults, and Python numbers taken directly."""
-    from .codegen.source_builder import compile_op, with_traceback_filter
-
-    operator: Any = compile_op(op, "operator", with_traceback_filter(text), {f"{op.name}__op": op}, variant)
-    operator.op = op
-    return operator
 
 
 _OPERANDS: set = {int, float, bool, complex}

@@ -451,6 +451,7 @@ class ReachableState:
 
     def _visit_graph_module(self, module: Any) -> None:
         """Follow a graph module: its code is that of its class, and replaced with the graph."""
+        module._generate_waiting_code()
         forward = type(module).forward
         self.codes.add(inspect.unwrap(forward).__code__)
         self._add_identity_guard(namespace_items, (vars(type(module)), ("forward",)), modules=False)

@@ -93,6 +93,8 @@ class InferenceFunction(CompiledFunction):
     def __init__(self, module: Any, function: Any, names: tuple[str, ...] = ()) -> None:
         self.module, self.names = weakref.ref(module), names
         graphs = [part for part in module.modules() if isinstance(part, GraphModule)]
+        for graph in graphs:
+            graph._generate_waiting_code()
         self.codes = {inspect.unwrap(type(graph).forward).__code__ for graph in graphs}
         self.run = functools.partial(_run, self.module, function)
         self.written: list[tuple[dict, str]] | None = None  # not known yet

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from typing import Any
@@ -99,7 +98,7 @@ def _remove_if_stale(path: str) -> None:
 def _create_temporary(folder: str) -> tuple[int, str]:
     """Create a temporary file, locked by this process."""
     while True:
-        path = os.path.join(folder, f"{_TEMPORARY}{secrets.token_hex(8)}")
+        path = os.path.join(folder, f"{_TEMPORARY}{os.urandom(8).hex()}")
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         if fcntl is not None:
             _try_lock(handle, wait=True)

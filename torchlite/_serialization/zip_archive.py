@@ -6,7 +6,6 @@ The layout is PyTorch's: data.pkl, .format_version, .storage_alignment, byteorde
 
 from __future__ import annotations
 
-import hashlib
 import io
 import mmap as mmap_module
 import os
@@ -42,6 +41,8 @@ class ArchiveWriter:
     """Writes records to an open binary file."""
 
     def __init__(self, stream, top: str, *, checksum: bool = True, alignment: int = 64):
+        import hashlib  # which takes longer to import than a small file to read
+
         self._stream, self.top, self._checksum, self._alignment = stream, top, checksum, alignment
         self._entries: list[tuple[bytes, int, int, int]] = []
         self.names: list[str] = []

@@ -14,13 +14,14 @@ import contextlib
 import errno
 import functools
 import os
-import secrets
-import shutil
 import stat
 import time
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PARTIAL_SUFFIX = ".part"  # how the names of unfinished files and folders end
 _ABANDONED = 600  # seconds after which a temporary file counts as abandoned
@@ -47,15 +48,21 @@ def cache_home() -> str:
 
 def cache_folder() -> Path:
     """The cache's own folder."""
+    from pathlib import Path
+
     return Path(cache_home()) / "torchlite"
+
+
+def _split(path: str) -> list[str]:
+    """The parts of an absolute path."""
+    return [os.sep, *filter(None, path.split(os.sep))]
 
 
 def _path_components(folder: str) -> Iterator[tuple[str, bool]]:
     """The names on the way to a folder, and whether only this user or root may write there: in the cache's own folders,
     or the last one.
     """
-    above = Path(cache_home()).parts
-    names = Path(folder).parts
+    above, names = _split(cache_home()), _split(folder)
     inside = len(above) if len(names) > len(above) and names[: len(above)] == above else len(names) - 1
     for number, name in enumerate(names[1:], 1):
         yield name, number >= inside
@@ -195,23 +202,28 @@ def is_trusted(folder: Path, make: bool = False) -> bool:
         return True
 
 
-def read(path: Path) -> bytes | None:
+def read(path: str | Path, warn: bool = True) -> bytes | None:
     """Read a file of the cache; None if it is missing, not a regular file, or not trusted. A warning, once per process,
     names the folder or file that is not trusted.
     """
+    parent, name = os.path.split(path)
     try:
         if not _BY_DESCRIPTOR:
-            return path.read_bytes() if path.is_file() else None
-        with open_folder(path.parent, False) as folder:
-            return _read_all(os.open(path.name, _FILE, dir_fd=folder), path)
+            if not os.path.isfile(path):
+                return None
+            with open(path, "rb") as file:
+                return file.read()
+        with open_folder(parent, False) as folder:
+            return _read_all(os.open(name, _FILE, dir_fd=folder), path)
     except NotTrustedError as error:
-        _warn_once_per_folder(str(error))
+        if warn:
+            _warn_once_per_folder(str(error))
         return None
     except OSError:
         return None
 
 
-def _read_all(descriptor: int, path: Path) -> bytes | None:
+def _read_all(descriptor: int, path: str | Path) -> bytes | None:
     with open(descriptor, "rb", buffering=0) as file:
         about = os.fstat(descriptor)
         if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:  # none where it was just replaced
@@ -220,18 +232,19 @@ def _read_all(descriptor: int, path: Path) -> bytes | None:
         return file.read()
 
 
-def write(path: Path, data: bytes) -> None:
+def write(path: str | Path, data: bytes) -> None:
     """Replace a file of the cache atomically: write a temporary file with a random name, then rename it, so that other
     processes see all or nothing. Removes temporary files of processes that have ended. OSError if this is not
     possible, NotTrustedError if the folder is not trusted.
     """
-    partial = f".{path.stem}.{secrets.token_hex(8)}{PARTIAL_SUFFIX}"
+    parent, name = os.path.split(path)
+    partial = f".{os.path.splitext(name)[0]}.{os.urandom(8).hex()}{PARTIAL_SUFFIX}"
     if not _BY_DESCRIPTOR:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _write_new(partial := str(path.parent / partial), str(path), data, None)
+        os.makedirs(parent, exist_ok=True)
+        _write_new(os.path.join(parent, partial), os.fspath(path), data, None)
         return
-    with open_folder(path.parent, True) as folder:
-        _write_new(partial, path.name, data, folder)
+    with open_folder(parent, True) as folder:
+        _write_new(partial, name, data, folder)
         _clear_abandoned(folder)
 
 
@@ -260,15 +273,18 @@ def _clear_abandoned(folder: int) -> None:
                 if time.time() - about.st_mtime < _ABANDONED:
                     continue
                 if stat.S_ISDIR(about.st_mode):
+                    import shutil
+
                     shutil.rmtree(name, ignore_errors=True, dir_fd=folder)
                 else:
                     os.unlink(name, dir_fd=folder)
 
 
-def remove(path: Path) -> None:
+def remove(path: str | Path) -> None:
     """Remove a file of the cache. OSError where it is missing or its folder is not trusted."""
+    parent, name = os.path.split(path)
     if not _BY_DESCRIPTOR:
-        path.unlink()
+        os.unlink(path)
         return
-    with open_folder(path.parent, False) as folder:
-        os.unlink(path.name, dir_fd=folder)
+    with open_folder(parent, False) as folder:
+        os.unlink(name, dir_fd=folder)

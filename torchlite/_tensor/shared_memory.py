@@ -16,8 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from torchlite._settings.temporary_folders import process_folder, shared_memory_folder
-
 
 class Mapping:
     """A mapping of a file or of anonymous memory. NumPy wraps it as an array of bytes and holds a reference to it."""
@@ -131,6 +129,8 @@ _numbers = itertools.count()
 
 def new_name() -> str:
     """A unique name in shared memory. The file with this name is removed when the process ends."""
+    from torchlite._settings.temporary_folders import process_folder, shared_memory_folder
+
     return os.path.join(process_folder(shared_memory_folder()), str(next(_numbers)))
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from .._settings import entry_points
 from .._settings.generator_contexts import CLASS_MESSAGE, wrap_generator
 from .package_name import is_torchlite_object
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 _ALIASES = {"ocl": "opencl"}
 # Device types that exist even where no backend for them is installed, with the extra that brings it.
@@ -26,11 +24,9 @@ REGISTERED: dict[str, Any] = {}  # the backends that the running program registe
 
 
 @functools.cache
-def installed_backends() -> dict[str, EntryPoint]:
+def installed_backends() -> dict[str, entry_points.EntryPoint]:
     """The backends that installed packages offer, by device type; none is loaded."""
-    from importlib.metadata import entry_points
-
-    return {point.name: point for point in entry_points(group="torchlite.backends")}
+    return entry_points.entry_points("torchlite.backends")
 
 
 def is_backend_module(name: str) -> bool:

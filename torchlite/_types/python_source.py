@@ -13,6 +13,7 @@ import keyword
 import linecache
 import threading
 import weakref
+from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -159,8 +160,45 @@ def compile_source(
     >>> compile_source("def double(x):\\n    return 2 * x", "<example>", {})["double"](4)
     8
     """
-    exec(compile_code(source, filename), globals, locals)
+    return run_code(compile_code(source, filename), globals, locals)
+
+
+def run_code(code: CodeType, globals: dict[str, Any], locals: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Run the code object of a module, as `compile_source` does."""
+    exec(code, globals, locals)
     return globals if locals is None else locals
+
+
+class _LaterLines(list):
+    """The lines of a source that is written when they are read first."""
+
+    def __init__(self, write: Callable[[], str]):
+        super().__init__()
+        self._write: Callable[[], str] | None = write
+
+    def _fill(self) -> None:
+        if self._write is not None:
+            write, self._write = self._write, None
+            self.extend(write().splitlines(True))
+
+    def __len__(self) -> int:
+        self._fill()
+        return super().__len__()
+
+    def __iter__(self) -> Iterator[str]:
+        self._fill()
+        return super().__iter__()
+
+    def __getitem__(self, index: Any) -> Any:
+        self._fill()
+        return super().__getitem__(index)
+
+
+def show_source_later(filename: str, write: Callable[[], str]) -> None:
+    """Have tracebacks, debuggers and `inspect.getsource` find the lines of code that was not compiled here. `write`
+    returns the text when they ask for it.
+    """
+    linecache.cache[filename] = (0, None, _LaterLines(write), filename)
 
 
 def compile_function(

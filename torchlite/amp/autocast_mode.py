@@ -182,7 +182,8 @@ def _cached_cast(tensor, where: str, to: dtype):
     """Return a cast tensor. The cast of a leaf that requires grad is cached until the outermost region ends, or the
     leaf changes.
     """
-    cast = F.to if saved_tensor_hooks.stack or tensor._tl_level is not None or stack.items else _to
+    whole = saved_tensor_hooks.stack or tensor._tl_level is not None or stack.items
+    cast = F.to if whole else unintercepted_function_for(_TO)
     if tensor._tl_node is not LEAF or not (
         _state.cache_enabled
         and _state.nesting
@@ -199,7 +200,7 @@ def _cached_cast(tensor, where: str, to: dtype):
     return found[2]
 
 
-_to = unintercepted_function_for(REGISTRY["to"])
+_TO = REGISTRY["to"]
 _autocast = _Autocast()
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Protocol
 
 import numpy as np
+
+from torchlite._settings.entry_points import EntryPoint, entry_points
 
 
 class Request(Protocol):
@@ -50,7 +51,7 @@ class Communicator(Protocol):
 @functools.cache
 def installed_transports() -> dict[str, EntryPoint]:
     """The transports that installed packages offer, by the name of a backend of `init_process_group`."""
-    return {point.name: point for point in entry_points(group="torchlite.transports")}
+    return entry_points("torchlite.transports")
 
 
 @functools.cache

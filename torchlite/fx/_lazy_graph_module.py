@@ -76,6 +76,9 @@ class _LazyGraphModule(GraphModule):
         if self._needs_recompile():
             self._real_recompile()
 
+    def _generate_waiting_code(self) -> None:
+        self.real_recompile()
+
     @classmethod
     def _needs_recompile(cls) -> bool:
         return cls.forward is cls._lazy_forward

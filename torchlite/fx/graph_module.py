@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import accumulate
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
@@ -298,6 +297,9 @@ class GraphModule(Module):
         self._recompile_submodules()
         return code
 
+    def _generate_waiting_code(self) -> None:
+        """Generate the code of `forward` now, in classes that wait for the first call."""
+
     def _recompile_submodules(self) -> list[tuple[str, PythonCode]]:
         return [(name, child.recompile()) for name, child in self.named_children() if isinstance(child, GraphModule)]
 
@@ -407,6 +409,8 @@ class GraphModule(Module):
             folder: Path of the folder.
             module_name: Name of the class. Default: ``"FxModule"``.
         """
+        from pathlib import Path
+
         where = Path(folder)
         where.mkdir(exist_ok=True)
         torch.save(self.state_dict(), where / "state_dict.pt")

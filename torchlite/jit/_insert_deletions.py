@@ -9,19 +9,22 @@ from collections.abc import Iterator
 _CAPTURING_NODES = (ast.FunctionDef, ast.Lambda, ast.Delete)
 _EXIT_NODES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 _NONE: frozenset[str] = frozenset()
+_BARE_KINDS = ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop
+_BARE_NODES = frozenset(node for kind in _BARE_KINDS for node in kind.__subclasses__())
 
 
-def walk(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes of a tree in unspecified order; several times faster than `ast.walk`."""
-    pending = [node]
-    while pending:
-        node = pending.pop()
-        yield node
+def walk(node: ast.AST) -> list[ast.AST]:
+    """Return the nodes of a tree, each after the node around it, without those that have no fields: operators and
+    contexts. Several times faster than `ast.walk`.
+    """
+    found = [node]
+    for node in found:
         for part in node.__dict__.values():
-            if isinstance(part, ast.AST):
-                pending.append(part)
-            elif part.__class__ is list:
-                pending += [item for item in part if isinstance(item, ast.AST)]
+            if part.__class__ is list:
+                found += [item for item in part if isinstance(item, ast.AST)]
+            elif isinstance(part, ast.AST) and part.__class__ not in _BARE_NODES:
+                found.append(part)
+    return found
 
 
 def insert_deletions(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -35,14 +38,15 @@ class _DeletionInserter:
     """Inserter of deletions in one function; collects names per statement once."""
 
     def __init__(self) -> None:
-        self._known: dict[int, frozenset[str]] = {}
+        self._known: dict[int, tuple[frozenset[str], frozenset[str]]] = {}
 
     def block(self, body: list[ast.stmt], outside: frozenset[str]) -> list[ast.stmt]:
         """Process a block. outside: variables used elsewhere."""
-        named = [self._names_in(statement) for statement in body]
+        both = [self._scan(statement) for statement in body]
+        named = [names for names, _ in both]
         last = {name: i for i, names in enumerate(named) for name in names}
         counts = collections.Counter(name for names in named for name in names)
-        kept = outside.union(*map(_captured_names, body))
+        kept = outside.union(*(captured for _, captured in both))
         given: set[str] = set()
         found: list[ast.stmt] = []
         for i, statement in enumerate(body):
@@ -60,20 +64,26 @@ class _DeletionInserter:
         return found
 
     def _names_in(self, node: ast.AST) -> frozenset[str]:
-        names = self._known.get(id(node))
-        if names is None:
+        return self._scan(node)[0]
+
+    def _scan(self, node: ast.AST) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the variables in a node, and those of them that inner functions may read later or that the program
+        deletes.
+        """
+        found = self._known.get(id(node))
+        if found is None:
             if isinstance(node, ast.If):
-                names = self._names_in(node.test).union(*map(self._names_in, (*node.body, *node.orelse)))
+                parts = [self._scan(part) for part in (node.test, *node.body, *node.orelse)]
+                found = _NONE.union(*(names for names, _ in parts)), _NONE.union(*(captured for _, captured in parts))
             else:
-                names = frozenset(part.id for part in walk(node) if isinstance(part, ast.Name))
-            self._known[id(node)] = names
-        return names
-
-
-def _captured_names(statement: ast.stmt) -> set[str]:
-    """Return variables that inner functions may read later, and those that the program deletes."""
-    kept = [part for part in walk(statement) if isinstance(part, _CAPTURING_NODES)]
-    return {inner.id for part in kept for inner in walk(part) if isinstance(inner, ast.Name)}
+                nodes = walk(node)
+                captured: frozenset[str] = _NONE
+                for part in nodes:
+                    if isinstance(part, _CAPTURING_NODES):
+                        captured |= {inner.id for inner in walk(part) if isinstance(inner, ast.Name)}
+                found = frozenset(part.id for part in nodes if isinstance(part, ast.Name)), captured
+            self._known[id(node)] = found
+        return found
 
 
 def _assigned_names(statement: ast.stmt) -> set[str]:

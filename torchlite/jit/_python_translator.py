@@ -611,8 +611,9 @@ def _split_argument(node: ast.expr, given: list[ast.expr], folds: bool, changes:
 def _bound_names(node: ast.AST) -> set[str]:
     """Return the names bound in a function body, including inner functions'."""
     found = set()
-    declared = {id(part.target) for part in walk(node) if isinstance(part, ast.AnnAssign) and part.value is None}
-    for part in walk(node):
+    nodes = walk(node)
+    declared = {id(part.target) for part in nodes if isinstance(part, ast.AnnAssign) and part.value is None}
+    for part in nodes:
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and id(part) not in declared:
             found.add(part.id)
         elif isinstance(part, ast.FunctionDef) and part is not node:

@@ -14,7 +14,7 @@ from . import init as init
 from . import modules as modules
 from . import parameter as parameter
 from . import utils as utils
-from .modules import *
+from .modules import Module as Module
 from .modules import __all__ as _layers
 
 
@@ -68,6 +68,7 @@ _LAZY_MODULES = {
     "parallel": "parallel",
 }
 __all__ += ["DataParallel"]
+_LAYERS = frozenset(_layers)
 
 
 if TYPE_CHECKING:
@@ -75,11 +76,15 @@ if TYPE_CHECKING:
     from . import common_types as common_types
     from . import grad as grad
     from . import parallel as parallel
+    from .modules import *
     from .parallel import DataParallel as DataParallel
 else:
 
     def __getattr__(name):
-        # Rarely used, so loaded on first access.
+        # Loaded on first access: each layer, and what is rarely used.
+        if name in _LAYERS:
+            found = globals()[name] = getattr(modules, name)
+            return found
         if name not in _LAZY_MODULES:
             raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
         import importlib

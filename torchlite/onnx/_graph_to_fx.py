@@ -18,6 +18,7 @@ from torchlite.fx import Graph, GraphModule, Node
 from torchlite.nn import Module, Parameter
 
 from . import _import
+from ._body_module import BodyModule
 from ._element_types import NAMES, NARROW
 from ._import import casts, control_flow, model_input_checks, sequences
 from ._import.op_registry import Op
@@ -480,7 +481,7 @@ class GraphBuilder:
         inner.initializers(graph)
         inner.nodes(graph.node)
         inner.finish([item.name for item in graph.output], what)
-        path = self.keep(graph.name or "body", inner.module("Body"))
+        path = self.keep(graph.name or "body", inner.module("Body", BodyModule))
         return self.graph.get_attr(path), tuple(reads)
 
     def finish(self, outputs: list[str], what: str) -> None:
@@ -488,12 +489,12 @@ class GraphBuilder:
         found = tuple(self.tensor(self.value(name, f"the outputs of {what}")) for name in outputs)
         self.graph.output(found[0] if len(found) == 1 else found)
 
-    def module(self, name: str) -> LoadedModule:
-        """Return the graph as a module."""
+    def module(self, name: str, kind: type[LoadedModule] = LoadedModule) -> LoadedModule:
+        """Return the graph as a module of a class."""
         self.model.spend(_MODULE)
         called = re.sub(r"\W", "_", name, flags=re.ASCII)[:60] or "Graph"
         self.graph.set_codegen(CountingCode(compiled=self.model.code >= 0))
-        return LoadedModule(self.root, self.graph, called)
+        return kind(self.root, self.graph, called)
 
 
 def _check_sparse(values: FileConstant, indices: FileConstant, sizes: list[int], name: str) -> None:
@@ -684,7 +685,7 @@ def _add_gradient(scope: GraphBuilder, values: list, attributes: dict, outputs: 
             reads.append(scope.tensor(value))
     inner.nodes(steps)
     inner.finish([str(result)], what)
-    body = scope.graph.get_attr(scope.keep("gradient", inner.module("Gradient")))
+    body = scope.graph.get_attr(scope.keep("gradient", inner.module("Gradient", BodyModule)))
     xs = tuple(scope.tensor(scope.value(name, what)) for name in input_names)
     return scope.parts(scope.call(control_flow.gradient, body, xs, tuple(reads)), len(xs), False)
 

@@ -91,7 +91,6 @@ def build_module(
     custom_ops: Mapping[tuple[str, str], Callable] | None = None, max_elements: int | None = None,
 ) -> Any:  # fmt: skip
     """Return the module of a model parsed from a file of `size` bytes."""
-    _import.register_all()
     graph = model.graph
     if graph is None:
         raise OnnxFileError("no ONNX model: there is no graph")

@@ -7,25 +7,24 @@ import inspect
 import operator
 from typing import Any
 
-import torchlite as torch
 from torchlite._dispatch.inference_calls import InferenceCalls
 from torchlite.fx import Graph, GraphModule, Interpreter, Node
 from torchlite.fx._codegen import CodeGen, _find_last_uses, _SourceLine
 from torchlite.fx.node import map_aggregate
 from torchlite.nn import Module
-from torchlite.nn import functional as F
 
-from ._import.elementwise import CHECKED, DIRECT, PLAIN
+from ._import.elementwise import BINARY, CHECKED, PLAIN
+from ._import.lazy_functions import FunctionSet
 from ._import.resource_limits import RUN, RunLimits, count_elements, element_budget, value_counter
 from .errors import OnnxFileError
 
 _GRAPHS = ("_graph", "_code", "_lineno_map", "_prologue_start")  # regenerated attributes
-_VIEW_FUNCTIONS = frozenset((operator.getitem, torch.permute))  # results alias inputs
+_VIEW_FUNCTIONS = FunctionSet(("permute",))  # whose results alias inputs; and `getitem`
 # Functions whose results are new memory, and among them those whose result is as large as the input.
-_FRESH_RESULT_FUNCTIONS = frozenset(
-    (*DIRECT.values(), *CHECKED.values(), torch.matmul, F.conv1d, F.conv2d, F.conv3d, F.linear)
+_FRESH_RESULT_FUNCTIONS = FunctionSet(
+    (*PLAIN.values(), *BINARY.values(), "matmul", "F.conv1d", "F.conv2d", "F.conv3d", "F.linear")
 )
-_SAME_SIZE_FUNCTIONS = frozenset((*PLAIN.values(), torch.softmax, torch.log_softmax))
+_SAME_SIZE_FUNCTIONS = FunctionSet((*PLAIN.values(), "softmax", "log_softmax"))
 
 
 class _NodeReference:
@@ -119,7 +118,7 @@ def _make_counting_forward(run: Any) -> Any:
 
 def _has_own_memory(node: Node) -> bool:
     """True if a node's value does not alias its inputs."""
-    return node.op == "call_function" and node.target not in _VIEW_FUNCTIONS
+    return node.op == "call_function" and node.target is not operator.getitem and node.target not in _VIEW_FUNCTIONS
 
 
 def _can_reuse_input(node: Node, ends: dict[Node, list[Node]]) -> bool:
@@ -127,7 +126,10 @@ def _can_reuse_input(node: Node, ends: dict[Node, list[Node]]) -> bool:
     if node.target not in _SAME_SIZE_FUNCTIONS:
         return False
     sources = node.all_input_nodes
-    return len(sources) == 1 and sources[0].target in _FRESH_RESULT_FUNCTIONS and sources[0] in ends.get(node, ())
+    if len(sources) != 1 or sources[0] not in ends.get(node, ()):
+        return False
+    function = sources[0].target
+    return function in _FRESH_RESULT_FUNCTIONS or CHECKED.has_made(function)
 
 
 class LoadedModule(GraphModule):

@@ -93,26 +93,36 @@ def _parse_varint(view: memoryview, at: int, end: int, where: str) -> tuple[int,
 def _parse_message(out: Message, view: memoryview, at: int, end: int, where: str, depth: int) -> Message:
     if depth > _DEEPEST:
         raise OnnxFileError(f"no ONNX model: messages inside more than {_DEEPEST} others ({where[:60]} ...)")
-    fields, found = BY_NUMBER[out._kind], out._set
+    fields, found, alternatives = BY_NUMBER[out._kind], out._set, ONE_OF.get(out._kind, ())
     while at < end:
-        tag, at = _parse_varint(view, at, end, where)
+        # Most tags and lengths are one byte, which is read here.
+        tag = view[at]
+        if tag < 128:
+            at += 1
+        else:
+            tag, at = _parse_varint(view, at, end, where)
         number, wire = tag >> 3, tag & 7
         if not 0 < number < 1 << 29:
             raise OnnxFileError(f"no ONNX model: {where}: a field has the number {number}")
-        start, at = _field_extent(view, at, end, wire, number, where, depth)
+        if wire == 2 and at < end and (length := view[at]) < 128 and length < end - at:
+            start = at + 1
+            at = start + length
+        else:
+            start, at = _field_extent(view, at, end, wire, number, where, depth)
         field = fields.get(number)
         if field is None:
             continue
-        value = _parse_value(field, wire, view, start, at, f"{where}.{field.name}", depth, found.get(field.name))
+        name, repeats = field.name, field.repeats
+        value = _parse_value(field, wire, view, start, at, where, depth, found.get(name))
         if value is None:
             continue
-        for other in ONE_OF.get(out._kind, ()) if field.name in ONE_OF.get(out._kind, ()) else ():
-            if other != field.name:
+        for other in alternatives if name in alternatives else ():
+            if other != name:
                 found.pop(other, None)
-        if field.repeats:
-            _append_to_repeated(found, field.name, value)
+        if repeats:
+            _append_to_repeated(found, name, value)
         else:
-            found[field.name] = value
+            found[name] = value
     return out
 
 
@@ -162,30 +172,33 @@ def _skip_group(view: memoryview, at: int, end: int, number: int, where: str, de
 def _parse_value(
     field: Field, wire: int, view: memoryview, at: int, end: int, where: str, depth: int, before: Any
 ) -> Any:
-    """Return a field's value, None if its wire type does not match; protobuf treats it as unknown."""
+    """Return a field's value, None if its wire type does not match; protobuf treats it as unknown. `where` is the
+    place of the message.
+    """
     type = field.type
+    if type == "string":
+        if wire != 2:
+            return None
+        try:
+            return str(view[at:end], "utf-8")
+        except UnicodeDecodeError:
+            raise OnnxFileError(f"no ONNX model: {where}.{field.name}: the text is not UTF-8") from None
+    where = f"{where}.{field.name}"
     if type not in SCALARS:
         if wire != 2:
             return None
         whole = before if before is not None and not field.repeats else Message(type)
         return _parse_message(whole, view, at, end, where, depth + 1)
-    if type in ("string", "bytes"):
-        if wire != 2:
-            return None
-        return _decode_text(view[at:end], where) if type == "string" else view[at:end]
+    if type == "bytes":
+        return view[at:end] if wire == 2 else None
     if wire == 2:
         return _parse_packed(type, view[at:end], where) if field.repeats else None
     if type in _FIXED:
         form, expected, _ = _FIXED[type]
         return struct.unpack(form, view[at:end])[0] if wire == expected else None
-    return _to_signed(type, _parse_varint(view, at, end, where)[0]) if wire == 0 else None
-
-
-def _decode_text(part: memoryview, where: str) -> str:
-    try:
-        return str(part, "utf-8")
-    except UnicodeDecodeError:
-        raise OnnxFileError(f"no ONNX model: {where}: the text is not UTF-8") from None
+    if wire:
+        return None
+    return view[at] if end == at + 1 else _to_signed(type, _parse_varint(view, at, end, where)[0])
 
 
 def _to_signed(type: str, value: int) -> int:

@@ -9,6 +9,7 @@ import torchlite as torch
 from torchlite.nn import functional as F
 
 from ._import.elementwise import CHECKED, DIRECT
+from ._import.lazy_functions import torch_function
 
 MAX_GROWTH = 64  # maximum growth per input element without size check
 # Ops whose results are not larger than their inputs.
@@ -18,7 +19,7 @@ _NEVER_LARGER = {
     "GlobalAveragePool", "GlobalMaxPool", "MaxPool", "AveragePool", "Clip", "LeakyRelu", "Elu", "Selu", "HardSigmoid",
     "Gelu", "Swish", "Softmax", "LogSoftmax", "DepthToSpace", "SpaceToDepth",
 }  # fmt: skip
-_CONV = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}
+_CONV = {3: "F.conv1d", 4: "F.conv2d", 5: "F.conv3d"}  # by the number of the weight's dimensions
 
 
 def torch_equivalent(
@@ -127,7 +128,11 @@ def _torch_conv(values: list, args: list, kwargs: dict[str, Any]) -> tuple[Any, 
         return None
     bias = args[2] if len(args) > 2 else None
     strides, dilations = kwargs.get("strides") or [1] * rank, kwargs.get("dilations") or [1] * rank
-    return _CONV[array.ndim], (args[0], args[1], bias, strides, pads[:rank], dilations, kwargs.get("group", 1)), {}
+    return (
+        torch_function(_CONV[array.ndim]),
+        (args[0], args[1], bias, strides, pads[:rank], dilations, kwargs.get("group", 1)),
+        {},
+    )
 
 
 def _torch_gemm(values: list, args: list, kwargs: dict[str, Any]) -> tuple[Any, tuple, dict] | None:

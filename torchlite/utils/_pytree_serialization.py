@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Mapping
 from enum import Enum
@@ -42,12 +41,12 @@ def register(kind: Any, name: str | None, to_dumpable: Any, from_dumpable: Any) 
     NODES_BY_NAME[name] = kind
 
 
-class _Encoder(json.JSONEncoder):
-    def default(self, o: Any) -> Any:
-        if isinstance(o, Enum):
-            kind = type(o)
-            return {"__enum__": True, "fqn": f"{kind.__module__}:{kind.__qualname__}", "name": o.name}
-        return super().default(o)
+def _encode_enum(value: Any) -> dict[str, Any]:
+    """The form of a value that JSON lacks."""
+    kind = type(value)
+    if not isinstance(value, Enum):
+        raise TypeError(f"Object of type {kind.__name__} is not JSON serializable")
+    return {"__enum__": True, "fqn": f"{kind.__module__}:{kind.__qualname__}", "name": value.name}
 
 
 def _import_qualified(path):
@@ -76,8 +75,10 @@ def _spec_to_json(spec):
     if node.to_dumpable_context is not None:
         context = node.to_dumpable_context(spec.context)
     else:
+        import json
+
         try:
-            context = json.dumps(spec.context, cls=_Encoder)
+            context = json.dumps(spec.context, default=_encode_enum)
         except TypeError as error:
             raise TypeError(
                 "Unable to serialize context. Please make the context json dump-able, or register a custom serializer "
@@ -100,20 +101,26 @@ def _spec_from_json(entry, classes):
     elif node.from_dumpable_context is not None:
         context = node.from_dumpable_context(entry["context"])
     else:
+        import json
+
         context = json.loads(entry["context"], object_hook=_decode_enum)
     return TreeSpec(kind, context, [_spec_from_json(child, classes) for child in entry["children_spec"]])
 
 
 def dumps(spec: TreeSpec, protocol: int | None = None) -> str:
     """The text of a spec."""
+    import json
+
     protocol = PROTOCOL if protocol is None else protocol
     if protocol != PROTOCOL:
         raise ValueError(f"Unknown protocol {protocol}. Available protocols: [{PROTOCOL}]")
-    return json.dumps((protocol, _spec_to_json(spec)), cls=_Encoder)
+    return json.dumps((protocol, _spec_to_json(spec)), default=_encode_enum)
 
 
 def loads(serialized: str, classes: Mapping[str, type] = MappingProxyType({})) -> TreeSpec:
     """Return the spec of a JSON text. classes: named tuple classes by name, in addition to the registered ones."""
+    import json
+
     protocol, entry = json.loads(serialized)
     if protocol != PROTOCOL:
         raise ValueError(f"Unknown protocol {protocol}. Available protocols: [{PROTOCOL}]")

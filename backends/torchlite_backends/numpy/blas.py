@@ -11,7 +11,6 @@ import ctypes
 import functools
 import mmap
 import os
-import pathlib
 import sys
 import threading
 from typing import Any
@@ -41,11 +40,13 @@ def _find_thread_controls():
     """Return the functions that set and get the thread count of the wheel's OpenBLAS, and its library; None if
     absent.
     """
-    here = pathlib.Path(np.__file__).parent
-    for folder in (here.parent / "numpy.libs", here / ".dylibs"):
-        for path in folder.glob("*openblas*") if folder.is_dir() else ():
+    here = os.path.dirname(np.__file__)
+    for folder in (os.path.join(os.path.dirname(here), "numpy.libs"), os.path.join(here, ".dylibs")):
+        for name in os.listdir(folder) if os.path.isdir(folder) else ():
+            if "openblas" not in name:
+                continue
             try:
-                library = ctypes.CDLL(str(path))
+                library = ctypes.CDLL(os.path.join(folder, name))
             except OSError:
                 continue
             for name in _NAMES:

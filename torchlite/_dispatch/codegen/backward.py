@@ -13,7 +13,7 @@ def backward_function(op: Op) -> Callable:
     """`backward(F, g, node, get, get_out, run_)` -> one gradient (or tuple of them) a tensor argument."""
     if op._backward is None:
         constants = {f"{op.name}__vjp{i}": formula.function for i, formula in enumerate(op.formulas)}
-        op._backward = compile_op(op, "backward", backward_text(op), constants, "backward")
+        op._backward = compile_op(op, "backward", lambda: backward_text(op), constants, "backward")
     return op._backward
 
 

@@ -17,26 +17,33 @@ from .graph_node import FastPathCase
 from .kernel_call import write_call, write_error, write_finish, write_kernel
 from .source_builder import INT64_END, INT64_MIN, Listing, Piece, Source, tuple_literal
 
-# Defaults that are written as they are; others become constants.
 _LITERALS = (type(None), bool, int, float, str)
 
 
-def function_text(op: Op, name: str, constants: dict[str, Any], intercepted: bool = True) -> str:
-    """The source of the public function; `constants` receives the values that it refers to. The function that an
-    interceptor calls is generated with `intercepted` false, so it is not intercepted again.
+def function_constants(op: Op) -> dict[str, Any]:
+    """The values that the source of the public function refers to: the record, the composite, defaults."""
+    constants: dict[str, Any] = {f"{op.name}__op": op}
+    if op.is_implicit:
+        composite: Any = op.composite
+        constants[f"{op.name}__composite"] = composite.__wrapped__ if op.creation_options else composite
+    constants.update(
+        {f"{op.name}__{p.name}": p.default for p in op.params if p.default is not EMPTY and not _is_literal(p.default)}
+    )
+    return constants
+
+
+def function_text(op: Op, name: str, intercepted: bool = True) -> str:
+    """The source of the public function. The function that an interceptor calls is generated with `intercepted` false,
+    so it is not intercepted again.
     """
-    constants[f"{op.name}__op"] = op
     source = Source()
-    source.write(Listing(f"def {name}(", _def_line_parameters(op, constants), "):"))
+    source.write(Listing(f"def {name}(", _def_line_parameters(op), "):"))
     with source:
         for p in op.params:
             if p.kind == "varargs":
                 _write_varargs(source, op, p.name)
         if op.keyword_aliases:
             _write_alias_call(source, op)
-        if op.is_implicit:
-            composite: Any = op.composite
-            constants[f"{op.name}__composite"] = composite.__wrapped__ if op.creation_options else composite
         free = (["not INTERCEPTORS"] if intercepted else []) + _presence_conditions(op)
         write_hot_path(source, op, free, _non_kernel_keywords(op))
         _write_slow_path(source, op, "slow_path" if intercepted else "without_interceptors")
@@ -69,7 +76,7 @@ def needs_arg_parser(op: Op) -> bool:
     )
 
 
-def _def_line_parameters(op: Op, constants: dict[str, Any]) -> list[str]:
+def _def_line_parameters(op: Op) -> list[str]:
     """The parameters of the def line. Keyword-only parameters are placed among the positional ones, after those they
     could be mistaken for, because such calls are faster; `signature` shows them as keyword-only.
     """
@@ -83,29 +90,27 @@ def _def_line_parameters(op: Op, constants: dict[str, Any]) -> list[str]:
         if p.kwonly and not only_keywords:
             written.append("*")
         only_keywords = only_keywords or p.kwonly or p.kind == "varargs"
-        default = "=ABSENT" if lax and p.default is EMPTY else _default_text(op, p, constants)
+        default = "=ABSENT" if lax and p.default is EMPTY else _default_text(op, p)
         written.append(f"*{p.name}_" if p.kind == "varargs" else p.name + default)
     if any_form:
         written += [f"{name}=None" for name in surplus_names(op)]
-        written += [
-            p.name + ("=ABSENT" if p.default is EMPTY else _default_text(op, p, constants))
-            for p in op.params
-            if p.kwonly
-        ]
+        written += [p.name + ("=ABSENT" if p.default is EMPTY else _default_text(op, p)) for p in op.params if p.kwonly]
     more = ["out"] * op.has_out + [*more_keywords(op), *op.keyword_aliases]
     if more and not only_keywords:
         written.append("*")
     return written + [f"{name}=None" for name in more]
 
 
-def _default_text(op: Op, p: Param, constants: dict[str, Any]) -> str:
+def _default_text(op: Op, p: Param) -> str:
     """The text after a parameter's name: empty, or its default."""
     if p.default is EMPTY:
         return ""
-    if type(p.default) in _LITERALS and repr(p.default) not in ("inf", "-inf", "nan"):
-        return f"={p.default!r}"
-    constants[f"{op.name}__{p.name}"] = p.default
-    return f"={op.name}__{p.name}"
+    return f"={p.default!r}" if _is_literal(p.default) else f"={op.name}__{p.name}"
+
+
+def _is_literal(value: Any) -> bool:
+    """Whether a default is written as it is; others are constants."""
+    return type(value) in _LITERALS and repr(value) not in ("inf", "-inf", "nan")
 
 
 def more_keywords(op: Op) -> list[str]:

@@ -8,9 +8,10 @@ import linecache
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..._types.python_source import compile_source
+from ..._types.python_source import compile_code, run_code, show_source_later
 from ..dispatch_state import GLOBALS
 from ..op_record import Op
+from . import code_cache
 
 WIDTH = 120
 
@@ -157,14 +158,30 @@ def with_traceback_filter(text: str) -> str:
     return "\n".join([*lines[:start], "    try:", *body, *ending]) + "\n"
 
 
-def compile_op(op: Op, name: str, text: str, constants: dict[str, Any], variant: str = "") -> Callable:
-    """Compile the function `name` from generated source that refers to the constants. `variant` names the op's function
-    if it is not the public one.
+def compile_op(
+    op: Op, name: str, write: Callable[[], str], constants: dict[str, Any], variant: str = "", kind: str = ""
+) -> Callable:
+    """The function `name` of generated source that refers to the constants: from the disk if its byte code is kept
+    there, else compiled.
+
+    Args:
+        op: the record.
+        name: the name that the source defines.
+        write: returns the source. A function from the disk has it written when a traceback shows it.
+        constants: values by the names that they have in the source.
+        variant: names the op's function if it is not the public one.
+        kind: distinguishes functions of one variant.
     """
     place = f"{op.file.rpartition('/')[2]}:{op.line}"
     filename = f"<torchlite op {op.name}, declared at {place}{variant and f' ({variant})'}>"
     GLOBALS.update(constants)
-    return compile_source(text, filename, GLOBALS, {})[name]
+    code = code_cache.find(op, variant + kind)
+    if code is None:
+        code = compile_code(write(), filename)
+        code_cache.keep(op, variant + kind, code)
+    else:
+        show_source_later(filename, write)
+    return run_code(code, GLOBALS, {})[name]
 
 
 def generated_text(function: Callable) -> str:
@@ -172,4 +189,4 @@ def generated_text(function: Callable) -> str:
     code = getattr(function, "__code__", None)
     if code is None or not code.co_filename.startswith("<torchlite op "):
         return ""
-    return "".join(linecache.getlines(code.co_filename))
+    return "".join([*linecache.getlines(code.co_filename)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 import warnings
 from collections import OrderedDict
 from collections.abc import Container as _ContainerABC
@@ -81,8 +82,12 @@ def _check_times(module, times):
 
 
 def _load_run_modules(modules: Iterable, x: Any) -> Any:
-    """Replaced by `_joined.through` at its first call."""
+    """Apply modules in sequence. Replaced by `_sequential_fusion.run_modules` once a program has modules that fuse."""
     global _run_modules
+    if "conv" not in _LOADED and "batchnorm" not in _LOADED:
+        for module in modules:
+            x = module(x)
+        return x
     from ._sequential_fusion import run_modules
 
     _run_modules = run_modules
@@ -90,6 +95,7 @@ def _load_run_modules(modules: Iterable, x: Any) -> Any:
 
 
 _run_modules = _load_run_modules
+_LOADED = vars(sys.modules[__package__])  # the submodules of this package that are loaded, among other names
 
 
 class Sequential(Module):

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import torchlite as torch
 from torchlite.nn import functional as F
-from torchlite.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from torchlite.nn.parameter import Parameter
 
 if TYPE_CHECKING:
@@ -174,6 +173,8 @@ def spectral_norm(
         `remove_spectral_norm`, `torch.nn.utils.parametrizations.spectral_norm`.
     """
     if dim is None:
+        from torchlite.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+
         dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
     SpectralNorm.apply(module, name, n_power_iterations, dim, eps)
     return module

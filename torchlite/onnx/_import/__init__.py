@@ -8,18 +8,89 @@ constant.
 
 from __future__ import annotations
 
+import functools
 import importlib
 
-from .op_registry import Op, find_op, op_versions
+from . import op_registry
+from .op_registry import Op
 
-_FAMILIES = (
-    "attention", "com_microsoft", "control_flow", "conv_pool", "elementwise", "vision", "indexing", "ai_onnx_ml",
-    "losses", "matmul", "normalization", "quantization", "random", "recurrent", "reductions", "resize", "sequences",
-    "shape_ops", "signals", "strings", "optimizers", "casts",
-)  # fmt: skip
+# The modules that register ops, and the names of the ops: a model's file needs few of them.
+FAMILIES = {
+    "ai_onnx_ml": """
+        ArrayFeatureExtractor Binarizer CategoryMapper DictVectorizer FeatureVectorizer Imputer LabelEncoder
+        LinearClassifier LinearRegressor Normalizer OneHotEncoder Scaler TreeEnsemble TreeEnsembleClassifier
+        TreeEnsembleRegressor ZipMap
+    """,
+    "attention": "Attention CausalConvWithState FlexAttention LinearAttention RotaryEmbedding",
+    "casts": "BitCast Cast CastLike ConstantOfShape EyeLike Identity",
+    "conv_pool": """
+        AveragePool Conv ConvTranspose DeformConv GlobalAveragePool GlobalLpPool GlobalMaxPool LpPool MaxPool MaxRoiPool
+        MaxUnpool
+    """,
+    "elementwise": """
+        Abs Acos Acosh Add And Asin Asinh Atan Atanh BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Ceil Celu Clip
+        Cos Cosh Div Elu Equal Erf Exp Floor Gelu Greater GreaterOrEqual HardSigmoid HardSwish IsInf IsNaN LeakyRelu
+        Less LessOrEqual Log Max Mean Min Mish Mod Mul Neg Not Or PRelu Pow Range Reciprocal Relu Round Selu Shrink
+        Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Sub Sum SwiGLU Swish Tan Tanh ThresholdedRelu Where Xor
+    """,
+    "indexing": """
+        ArgMax ArgMin Compress Gather GatherElements GatherND NonZero OneHot Scatter ScatterElements ScatterND
+        TensorScatter TopK Unique
+    """,
+    "losses": "NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss",
+    "matmul": "Det Einsum Gemm MatMul",
+    "normalization": """
+        BatchNormalization Dropout GroupNormalization Hardmax InstanceNormalization LRN LayerNormalization LogSoftmax
+        LpNormalization MeanVarianceNormalization RMSNormalization SimplifiedLayerNormalization Softmax
+    """,
+    "optimizers": "Adagrad Adam Momentum",
+    "quantization": """
+        ConvInteger DequantizeLinear DynamicQuantizeLinear MatMulInteger QLinearConv QLinearMatMul QuantizeLinear
+    """,
+    "random": "Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike",
+    "recurrent": "GRU LSTM RNN",
+    "reductions": """
+        CumProd CumSum ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd
+        ReduceSum ReduceSumSquare
+    """,
+    "resize": "Resize Upsample",
+    "sequences": """
+        ConcatFromSequence Optional OptionalGetElement OptionalHasElement SequenceAt SequenceConstruct SequenceEmpty
+        SequenceErase SequenceInsert SequenceLength SplitToSequence
+    """,
+    "shape_ops": """
+        CenterCropPad Col2Im Concat DepthToSpace Expand Flatten Pad Reshape ReverseSequence Shape Size Slice
+        SpaceToDepth Split Squeeze Tile Transpose Trilu Unsqueeze
+    """,
+    "signals": "BlackmanWindow DFT HammingWindow HannWindow MelWeightMatrix STFT",
+    "strings": "RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer",
+    "vision": "AffineGrid GridSample ImageDecoder NonMaxSuppression RoiAlign",
+}
+# The modules of domains, for the names that ONNX's own domain has too.
+DOMAINS = {"com.microsoft": "com_microsoft"}
+_FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names.split()}
 
 
 def register_all() -> None:
     """Import all op families, which register their functions."""
-    for family in _FAMILIES:
+    for family in (*FAMILIES, *DOMAINS.values()):
         importlib.import_module(f"{__name__}.{family}")
+
+
+@functools.cache
+def _register_family_of(domain: str, name: str) -> None:
+    family = DOMAINS.get(domain) or _FAMILY_OF.get(name)
+    if family is not None:
+        importlib.import_module(f"{__name__}.{family}")
+
+
+def find_op(domain: str, name: str, version: int) -> Op | None:
+    """Return the implementation of an op version in its domain, None if there is none."""
+    _register_family_of(domain, name)
+    return op_registry.find_op(domain, name, version)
+
+
+def op_versions(domain: str, name: str) -> list[int]:
+    """Return the versions with implementations of an op."""
+    _register_family_of(domain, name)
+    return op_registry.op_versions(domain, name)

@@ -160,7 +160,7 @@ def _inverse_normal_cdf(x: Tensor) -> Tensor:
 
 _AFTER: dict[str, Callable[[Tensor], Tensor]] = {
     "NONE": lambda x: x,
-    "LOGISTIC": torch.sigmoid,
+    "LOGISTIC": lambda x: torch.sigmoid(x),
     "SOFTMAX": lambda x: torch.softmax(x, -1),
     "SOFTMAX_ZERO": lambda x: torch.where(
         x == 0, torch.zeros_like(x), torch.softmax(torch.where(x == 0, torch.full_like(x, -math.inf), x), -1)
@@ -220,7 +220,7 @@ def dict_vectorizer(x: dict, *, int64_vocabulary: Ints = None, string_vocabulary
     return torch.tensor([[x.get(word, 0) for word in words]])
 
 
-_COMPARE = [torch.le, torch.lt, torch.ge, torch.gt, torch.eq, torch.ne]  # by mode number of TreeEnsemble
+_COMPARE = ["le", "lt", "ge", "gt", "eq", "ne"]  # by mode number of TreeEnsemble
 _MODES = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"]
 
 
@@ -241,7 +241,7 @@ def _find_leaves(
         split = splits[now].to(x.dtype)
         goes = torch.zeros_like(inside)
         for number, compare in enumerate(_COMPARE):
-            goes = torch.where(kinds[now] == number, compare(value, split), goes)
+            goes = torch.where(kinds[now] == number, getattr(torch, compare)(value, split), goes)
         for place, values in (members or {}).items():
             check_elements("a tree ensemble", count, values.numel())
             check_work("a tree ensemble", 2 * count * values.numel() + 1024)

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
+from .lazy_functions import torch_function
 from .op_registry import Ints, ints, op, to_common_device
 from .resource_limits import check_elements, check_objects, check_products, check_steps, check_work
 
 _MIN_EFFICIENT_FILTERS = 8  # filters; with fewer, a matrix product is inefficient
 _MAX_SPATIAL_DIMS = 128  # of a kernel; not a matrix product then
 _PLACE = 256  # work per window position, in elements; pooling loops over these
-_CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
-_TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
-_MAX: dict[int, Callable] = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
-_AVERAGE = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
+_TORCH_DIMS = (1, 2, 3)  # for which torch has functions
 
 
 def resolve_padding(
@@ -66,11 +63,11 @@ def conv(
     counts = (max((n + a + b - r - 1) // s + 1, 0) if s > 0 else 0 for n, a, b, r, s in spans)
     count = check_elements("Conv", x.shape[0], w.shape[0], *counts) * 2 * math.prod(w.shape[1:])
     check_products("Conv", count, x, _products_per_element(w, w.shape[0] // max(group, 1)))
-    if rank not in _CONV:
+    if rank not in _TORCH_DIMS:
         raise NotImplementedError(f"Conv: {rank} dimensions of windows")
     if begin != end:
         x, begin = F.pad(x, to_torch_padding(begin, end)), [0] * rank
-    return _CONV[rank](x, w, b, strides, begin, dilations, group)
+    return torch_function(f"F.conv{rank}d")(x, w, b, strides, begin, dilations, group)
 
 
 def _products_per_element(w: Tensor, filters: int) -> int:
@@ -111,8 +108,8 @@ def conv_transpose(
         and min(begin) >= 0
         and all(e < max(s, d) for e, s, d in zip(extra, strides, dilations, strict=True))
     ):
-        return _TRANSPOSED[rank](x, w, b, strides, begin, extra, group, dilations)
-    out = _TRANSPOSED[rank](x, w, b, strides, [0] * rank, [0] * rank, group, dilations)
+        return torch_function(f"F.conv_transpose{rank}d")(x, w, b, strides, begin, extra, group, dilations)
+    out = torch_function(f"F.conv_transpose{rank}d")(x, w, b, strides, [0] * rank, [0] * rank, group, dilations)
     # Output padding pads the input with zeros; negative padding crops.
     return F.pad(out, to_torch_padding([-n for n in begin], [e - n for e, n in zip(extra, end, strict=True)])) if (
         b is None or not any(extra)) else _pad_with_bias(out, b, begin, end, extra)  # fmt: skip
@@ -214,7 +211,7 @@ def max_pool(
         whole, shift, begin, ceil_mode = F.pad(x, to_torch_padding(begin, end), value=lowest), begin, [0] * rank, 0
     if not x.is_floating_point():
         whole = whole.to(torch.float32)
-    found = _MAX[rank](whole, kernel, strides, begin, dilations, bool(ceil_mode), outputs > 1)
+    found = torch_function(f"F.max_pool{rank}d")(whole, kernel, strides, begin, dilations, bool(ceil_mode), outputs > 1)
     if outputs == 1:
         return found if x.is_floating_point() else found.to(x.dtype)
     values, places = found
@@ -247,10 +244,10 @@ def average_pool(
     begin, end = resolve_padding(auto_pad, pads, x.shape[2:], kernel, strides, dilations)
     allow_padded("AveragePool", x, begin, end)
     _allow_windows("AveragePool", x, kernel, strides, dilations, begin, end)
-    if begin == end and set(dilations) == {1} and rank in _AVERAGE and all(
+    if begin == end and set(dilations) == {1} and rank in _TORCH_DIMS and all(
         2 * p <= k for p, k in zip(begin, kernel, strict=True)
     ):  # fmt: skip
-        return _AVERAGE[rank](x, kernel, strides, begin, bool(ceil_mode), bool(count_include_pad))
+        return torch_function(f"F.avg_pool{rank}d")(x, kernel, strides, begin, bool(ceil_mode), bool(count_include_pad))
     rest = _ceil_mode_padding(x.shape[2:], kernel, strides, dilations, begin, end) if ceil_mode else [0] * rank
     wide = x if x.dtype == torch.float64 else x.to(torch.float32)  # sums in narrower types would copy all windows
     counts = torch.ones(1, 1, *x.shape[2:], dtype=wide.dtype, device=x.device)

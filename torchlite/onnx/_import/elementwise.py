@@ -10,64 +10,75 @@ import torchlite as torch
 from torchlite import Tensor
 from torchlite.nn import functional as F
 
+from .lazy_functions import LazyFunctions, torch_function
 from .matmul import checked_matmul
 from .op_registry import Number, fits_into, op, single_number, to_common_device
 from .resource_limits import check_broadcast, check_elements, check_work, count_value
 
-PLAIN: dict[str, Callable] = {
-    "Abs": torch.abs, "Acos": torch.acos, "Acosh": torch.acosh, "Asin": torch.asin, "Asinh": torch.asinh,
-    "Atan": torch.atan, "Atanh": torch.atanh, "Ceil": torch.ceil, "Cos": torch.cos, "Cosh": torch.cosh,
-    "Erf": torch.erf, "Exp": torch.exp, "Floor": torch.floor, "HardSwish": F.hardswish, "IsNaN": torch.isnan,
-    "Log": torch.log, "Mish": F.mish, "Neg": torch.neg, "Not": torch.logical_not, "Reciprocal": torch.reciprocal,
-    "Relu": torch.relu, "Round": torch.round, "Sigmoid": torch.sigmoid, "Sign": torch.sign, "Sin": torch.sin,
-    "Sinh": torch.sinh, "Softplus": F.softplus, "Softsign": F.softsign, "Sqrt": torch.sqrt, "Tan": torch.tan,
-    "Tanh": torch.tanh, "BitwiseNot": torch.bitwise_not,
+# ONNX's elementwise ops of one input and of two, and the torch functions that compute them.
+PLAIN = {
+    "Abs": "abs", "Acos": "acos", "Acosh": "acosh", "Asin": "asin", "Asinh": "asinh", "Atan": "atan",
+    "Atanh": "atanh", "Ceil": "ceil", "Cos": "cos", "Cosh": "cosh", "Erf": "erf", "Exp": "exp", "Floor": "floor",
+    "HardSwish": "F.hardswish", "IsNaN": "isnan", "Log": "log", "Mish": "F.mish", "Neg": "neg", "Not": "logical_not",
+    "Reciprocal": "reciprocal", "Relu": "relu", "Round": "round", "Sigmoid": "sigmoid", "Sign": "sign", "Sin": "sin",
+    "Sinh": "sinh", "Softplus": "F.softplus", "Softsign": "F.softsign", "Sqrt": "sqrt", "Tan": "tan", "Tanh": "tanh",
+    "BitwiseNot": "bitwise_not",
 }  # fmt: skip
-_TWO: dict[str, Callable] = {
-    "Add": torch.add, "Sub": torch.sub, "Mul": torch.mul, "And": torch.logical_and, "Or": torch.logical_or,
-    "Xor": torch.logical_xor, "Equal": torch.eq, "Less": torch.lt, "Greater": torch.gt, "LessOrEqual": torch.le,
-    "GreaterOrEqual": torch.ge, "BitwiseAnd": torch.bitwise_and, "BitwiseOr": torch.bitwise_or,
-    "BitwiseXor": torch.bitwise_xor,
+BINARY = {
+    "Add": "add", "Sub": "sub", "Mul": "mul", "And": "logical_and", "Or": "logical_or", "Xor": "logical_xor",
+    "Less": "lt", "Greater": "gt", "LessOrEqual": "le", "GreaterOrEqual": "ge", "BitwiseAnd": "bitwise_and",
+    "BitwiseOr": "bitwise_or", "BitwiseXor": "bitwise_xor",
 }  # fmt: skip
+_NAMES = {**PLAIN, **BINARY}
 # Torch functions that nodes call directly if all tensors are on one device.
-DIRECT: dict[str, Callable] = {**PLAIN, **{name: f for name, f in _TWO.items() if name != "Equal"}}
+DIRECT = LazyFunctions(_NAMES, lambda name: torch_function(_NAMES[name]))
+_CHECKED_NAMES = {f"checked_{function}": name for name, function in BINARY.items()}
 
 
-def _register_unary(name: str, function: Callable) -> Callable:
+def _register_unary(name: str) -> Callable:
     def run(x: Tensor) -> Tensor:
-        return function(x)
+        return DIRECT[name](x)
 
     run.__name__ = run.__qualname__ = name
     run.__module__ = __name__
     return run
 
 
-def _register_binary(name: str, function: Callable) -> Callable:
+def _register_binary(name: str) -> Callable:
     def run(x: Any, y: Any, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
         x, y = broadcast_checked(name, x, align_legacy_broadcast(x, y, axis, broadcast))
-        return function(x, y)
+        return DIRECT[name](x, y)
 
     run.__name__ = run.__qualname__ = name
     run.__module__ = __name__
     return run
 
 
-def _register_broadcast(name: str, function: Callable) -> Callable:
+def _make_checked(name: str) -> Callable:
+    """The function of an op of two inputs that checks the size of the result; for MatMul one of another module."""
+    if name == "MatMul":
+        return checked_matmul
+    function = DIRECT[name]
+
     def run(x: Tensor, y: Tensor) -> Tensor:
         if x.shape != y.shape:
             check_broadcast(name, x, y)
         return function(x, y)
 
-    run.__name__ = run.__qualname__ = f"checked_{function.__name__}"
+    run.__name__ = run.__qualname__ = f"checked_{BINARY[name]}"
     run.__module__ = __name__
-    globals()[run.__name__] = run
     return run
 
 
 # As DIRECT, for functions whose result may be larger than both inputs.
-CHECKED = {name: _register_broadcast(name, f) for name, f in _TWO.items() if name != "Equal"} | {
-    "MatMul": checked_matmul
-}
+CHECKED = LazyFunctions({**BINARY, "MatMul": "matmul"}, _make_checked)
+
+
+def __getattr__(name: str) -> Callable:
+    if name not in _CHECKED_NAMES:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    found = globals()[name] = CHECKED[_CHECKED_NAMES[name]]
+    return found
 
 
 def broadcast_checked(name: str, *values: Any) -> tuple:
@@ -86,11 +97,10 @@ def align_legacy_broadcast(x: Any, y: Any, axis: int | None, broadcast: int) -> 
     return y.reshape(*y.shape, *[1] * (x.ndim - axis - y.ndim))
 
 
-for _name, _function in PLAIN.items():
-    globals()[_name] = op(_name)(_register_unary(_name, _function))
-for _name, _function in _TWO.items():
-    if _name != "Equal":
-        globals()[_name] = op(_name)(_register_binary(_name, _function))
+for _name in PLAIN:
+    globals()[_name] = op(_name)(_register_unary(_name))
+for _name in BINARY:
+    globals()[_name] = op(_name)(_register_binary(_name))
 
 
 @op("Equal")

@@ -45,18 +45,23 @@ def op(*names: str, since: int = 1, domain: str = "") -> Callable[[Callable], Ca
     """Register a function for ops from a version on."""
 
     def register(function: Callable) -> Callable:
-        params = inspect.signature(function).parameters.values()
-        kinds = {p.name: str(p.annotation) for p in params if str(p.annotation) in HOST}
+        # `inspect.signature` takes longer than the import of most of these modules.
+        written: Any = inspect.unwrap(function)
+        code, values = written.__code__, written.__defaults__ or ()
+        inputs = code.co_varnames[: code.co_argcount]
+        taken = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        first = len(inputs) - len(values)
+        defaults = {**dict(zip(inputs[first:], values, strict=True)), **(written.__kwdefaults__ or {})}
         entry = Op(
             since,
             function,
-            tuple(p.name for p in params if p.kind is p.POSITIONAL_OR_KEYWORD),
-            frozenset(p.name for p in params if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)) - {"outputs"},
-            kinds,
-            any(p.kind is p.VAR_POSITIONAL for p in params),
-            any(p.name == "outputs" for p in params),
-            tuple(p.name for p in params if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty),
-            {p.name: type(p.default) for p in params if type(p.default) in (int, float, str)},
+            inputs,
+            frozenset(taken) - {"outputs"},
+            {name: kind for name, kind in written.__annotations__.items() if kind in HOST},
+            bool(code.co_flags & inspect.CO_VARARGS),
+            "outputs" in taken,
+            inputs[:first],
+            {name: type(value) for name, value in defaults.items() if type(value) in (int, float, str)},
         )
         for name in names:
             found = _TABLE.setdefault((domain, name), [])

@@ -76,19 +76,25 @@ def resnet50(c: Context) -> Rows:
 _INVERTED = (1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)
 
 
-def mobilenet(c: Context) -> Rows:
-    T, nn, Sum = c.T, c.T.nn, sum_of_branches(c.T)
+def mobilenet_v2(T: Any, whole: bool = True) -> Any:
+    """Return a MobileNetV2, or the first two stages of one."""
+    nn, Sum = T.nn, sum_of_branches(T)
     layers, before = [*conv(T, 3, 32, 3, 2), nn.ReLU6()], 32
-    for expansion, channels, count, first in _INVERTED if c.scale >= 1 else _INVERTED[:2]:
+    for expansion, channels, count, first in _INVERTED if whole else _INVERTED[:2]:
         for stride in [first] + [1] * (count - 1):
             inner = before * expansion
             branch = [*conv(T, before, inner, 1), nn.ReLU6()] if expansion > 1 else []
             branch += [*conv(T, inner, inner, 3, stride, inner), nn.ReLU6(), *conv(T, inner, channels, 1)]
-            whole = nn.Sequential(*branch)
-            layers.append(Sum(whole, activation=False) if stride == 1 and before == channels else whole)
+            block = nn.Sequential(*branch)
+            layers.append(Sum(block, activation=False) if stride == 1 and before == channels else block)
             before = channels
     layers += [*conv(T, before, 1280, 1), nn.ReLU6(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(1280, 1000)]
-    model = nn.Sequential(*layers).to(c.device)
+    return nn.Sequential(*layers)
+
+
+def mobilenet(c: Context) -> Rows:
+    T = c.T
+    model = mobilenet_v2(T, c.scale >= 1).to(c.device)
     side = c.size(128, 32)
     yield "mobilenet.train", classify(c, model, c.normal(c.size(8, 2), 3, side, side), 1000)
     model.eval()
