@@ -100,8 +100,8 @@ _MODULES = {
     "_inductor", "_jit_internal", "_logging", "_prims_common", "_subclasses", "_tensor_str", "_utils",
     "_vmap_internals", "accelerator", "amp", "ao", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
     "distributions", "export", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library", "linalg",
-    "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "opencl", "optim", "overrides", "profiler",
-    "quantization", "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special",
+    "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "opencl", "optim", "overrides", "package",
+    "profiler", "quantization", "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special",
     "storage", "testing", "torch_version", "types", "utils", "version", "xpu",
 }  # fmt: skip
 # Functions and classes that are written by hand and loaded when first used, by the module that has them.
