@@ -543,3 +543,9 @@ def test_an_op_that_writes_to_an_argument_without_an_alias_name(lib):
     out = torch.zeros(1)
     assert getattr(torch.ops, lib.ns).fill(out, torch.ones(1)) is None
     assert out.item() == 1 and out._version == 1
+
+
+def test_a_default_kernel_serves_all_devices(lib, device):
+    lib.define("twice(Tensor x) -> Tensor")
+    torch.library.register_kernel(f"{lib.ns}::twice", "default", lambda x: 2 * x, lib=lib)
+    assert getattr(torch.ops, lib.ns).twice(torch.ones(1, device=device)).item() == 2
