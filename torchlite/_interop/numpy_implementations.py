@@ -343,7 +343,7 @@ def where(condition, x=None, y=None, /):
     like = next(v for v in (condition, x, y) if isinstance(v, call.Tensor))
     condition = to_tensor(condition, like).bool()
     if x is None and y is None:
-        return tuple(torch.nonzero(torch.atleast_1d(condition), as_tuple=True))
+        return nonzero(torch.atleast_1d(condition))
     return torch.where(condition, *_promote_operands(x, y, like))
 
 
@@ -373,11 +373,17 @@ def clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None, **kwargs):
 
 @implements("nonzero")
 def nonzero(a):
-    return tuple(torch.nonzero(a, as_tuple=True)) if a.ndim else NotImplemented
+    """The places of nonzero elements, which index arrays and Tensors of the device. An array takes a tuple of one Tensor
+    with one element for an integer, so those of the CPU are arrays.
+    """
+    if not a.ndim:
+        return NotImplemented
+    places = torch.nonzero(a, as_tuple=True)
+    return tuple(place.numpy() if place.device.type == "cpu" else place for place in places)
 
 
 implements("argwhere")(lambda a: torch.nonzero(a))
-implements("flatnonzero")(lambda a: torch.nonzero(flatten(a))[:, 0])
+implements("flatnonzero")(lambda a: nonzero(flatten(a))[0])
 
 
 @implements("sort")
