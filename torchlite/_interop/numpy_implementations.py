@@ -118,7 +118,7 @@ def reshape(a, /, shape=None, order="C", *, copy=None, newshape=None):
     shape = newshape if shape is None else shape
     if order not in ("C", "A") or copy is not None or not isinstance(shape, (int, tuple, list)):
         return NotImplemented
-    return a.reshape(*([shape] if isinstance(shape, int) else shape))
+    return a.reshape(([shape] if isinstance(shape, int) else shape))
 
 
 @implements("ravel")
@@ -133,7 +133,7 @@ def squeeze(a, axis=None):
     axes = normalize_axes(axis, a.ndim)
     if any(a.shape[d] != 1 for d in axes):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
-    return a.reshape(*(n for d, n in enumerate(a.shape) if d not in axes))
+    return a.reshape([n for d, n in enumerate(a.shape) if d not in axes])
 
 
 @implements("expand_dims")
@@ -197,7 +197,7 @@ implements("atleast_3d")(_make_at_least_nd(3, lambda a: a.reshape(1, -1, 1) if a
 
 @implements("broadcast_to")
 def broadcast_to(array, shape, subok=False):
-    return array.expand(*((shape,) if isinstance(shape, int) else shape))
+    return array.expand(((shape,) if isinstance(shape, int) else shape))
 
 
 @implements("broadcast_arrays")
@@ -280,7 +280,7 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     xi = tuple(flatten(to_tensor(x, like)) for x in xi)
     n = len(xi)
     places = [1, 0, *range(2, n)] if indexing == "xy" and n > 1 else list(range(n))
-    found = [x.reshape(*(-1 if d == p else 1 for d in range(n))) for x, p in zip(xi, places, strict=True)]
+    found = [x.reshape([-1 if d == p else 1 for d in range(n)]) for x, p in zip(xi, places, strict=True)]
     if not sparse:
         found = list(torch.broadcast_tensors(*found))
     return tuple(x.clone() for x in found) if copy else tuple(found)
@@ -438,7 +438,7 @@ def _restore_dims(result: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     if not keepdims:
         return result
     axes = normalize_axes(axis, x.ndim)
-    return result.reshape(*(1 if d in axes else n for d, n in enumerate(x.shape)))
+    return result.reshape([1 if d in axes else n for d, n in enumerate(x.shape)])
 
 
 def _sum_or_prod(name: str) -> None:
@@ -586,7 +586,7 @@ def _compute_quantile(a: Any, q: Any, axis: Any, keepdims: bool) -> Any:
     if places.ndim > 1 or a.is_complex() or not x.shape[-1] or x.dtype not in (dtypes.float32, float64):
         return NotImplemented
     result = torch.quantile(x, places, -1)
-    return result.reshape(*places.shape, *kept) if keepdims else result
+    return result.reshape((*places.shape, *kept)) if keepdims else result
 
 
 @implements("quantile")
@@ -625,7 +625,7 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     if w.shape != x.shape:
         if axis is None or w.ndim != 1 or w.shape[0] != x.shape[axis]:
             return NotImplemented
-        w = w.reshape(*(-1 if d == axis % x.ndim else 1 for d in range(x.ndim)))
+        w = w.reshape([-1 if d == axis % x.ndim else 1 for d in range(x.ndim)])
     total = torch.sum(w.expand(x.shape), axis, bool(keepdims))
     if bool((total == 0).any()):
         raise ZeroDivisionError("Weights sum to zero, can't be normalized")
