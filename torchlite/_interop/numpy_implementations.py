@@ -118,7 +118,7 @@ def reshape(a, /, shape=None, order="C", *, copy=None, newshape=None):
     shape = newshape if shape is None else shape
     if order not in ("C", "A") or copy is not None or not isinstance(shape, (int, tuple, list)):
         return NotImplemented
-    return a.reshape(([shape] if isinstance(shape, int) else shape))
+    return a.reshape([shape] if isinstance(shape, int) else shape)
 
 
 @implements("ravel")
@@ -197,7 +197,7 @@ implements("atleast_3d")(_make_at_least_nd(3, lambda a: a.reshape(1, -1, 1) if a
 
 @implements("broadcast_to")
 def broadcast_to(array, shape, subok=False):
-    return array.expand(((shape,) if isinstance(shape, int) else shape))
+    return array.expand((shape,) if isinstance(shape, int) else shape)
 
 
 @implements("broadcast_arrays")
@@ -373,8 +373,8 @@ def clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None, **kwargs):
 
 @implements("nonzero")
 def nonzero(a):
-    """The places of nonzero elements, which index arrays and Tensors of the device. An array takes a tuple of one Tensor
-    with one element for an integer, so those of the CPU are arrays.
+    """The places of nonzero elements, which index arrays and Tensors. An array takes a tuple of one Tensor with one
+    element for an integer, so places of the CPU are arrays.
     """
     if not a.ndim:
         return NotImplemented
