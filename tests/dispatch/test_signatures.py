@@ -320,7 +320,8 @@ def test_lengths_that_are_no_integers_are_not_remembered(device):
     ("name", "size"),
     [
         ("reshape", "shape"), ("expand", "size"), ("broadcast_to", "size"), ("new_empty", "size"),
-        ("new_zeros", "size"), ("new_ones", "size"), ("resize_", "size"), ("sum_to_size", "size"), ("permute", "dims"), ("repeat", "repeats"),
+        ("new_zeros", "size"), ("new_ones", "size"), ("resize_", "size"), ("sum_to_size", "size"), ("permute", "dims"),
+        ("repeat", "repeats"),
     ],
 )  # fmt: skip
 def test_methods_without_any_size(name, size):
