@@ -138,7 +138,7 @@ def write_models(folder: str) -> None:
     models: dict[str, tuple[Any, tuple[Any, ...]]] = {
         "op": (Add(), (torch.ones(4, 4), torch.ones(4, 4))),
         "product": (Square(), (torch.ones(SQUARE, SQUARE),)),
-        "gelu": (nn.GELU(), (torch.ones(*LARGE),)),
+        "gelu": (nn.GELU(), (torch.ones(LARGE),)),
         "mlp": (mlp, (torch.ones(BATCH, SIZES[0][0]),)),
     }
     for name, (model, inputs) in models.items():

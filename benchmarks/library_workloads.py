@@ -55,7 +55,7 @@ def with_torch(torch: Any) -> Calls:
     x, y, square = torch.randn(4, 4), torch.randn(4, 4), torch.randn(SQUARE, SQUARE)
     yield "op", lambda: x + y
     yield "product", lambda: square @ square
-    large = torch.randn(*LARGE)
+    large = torch.randn(LARGE)
     yield "gelu", lambda: torch.nn.functional.gelu(large)
     nn = torch.nn
     model = nn.Sequential(nn.Linear(*SIZES[0]), nn.ReLU(), nn.Linear(*SIZES[1]), nn.ReLU(), nn.Linear(*SIZES[2]))
@@ -126,7 +126,7 @@ def with_tinygrad(tinygrad: Any) -> Calls:
     yield "op", lambda: (x + y).realize()
     square, product = Tensor.randn(SQUARE, SQUARE).realize(), jit(lambda x: (x @ x).realize())
     yield "product", lambda: product(square)
-    large, gelu = Tensor.randn(*LARGE).realize(), jit(lambda x: x.gelu().realize())  # tanh's approximation
+    large, gelu = Tensor.randn(LARGE).realize(), jit(lambda x: x.gelu().realize())  # tanh's approximation
     yield "gelu", lambda: gelu(large)
     layers = [nn.Linear(*SIZES[0]), Tensor.relu, nn.Linear(*SIZES[1]), Tensor.relu, nn.Linear(*SIZES[2])]
     parameters = [p for layer in layers if isinstance(layer, nn.Linear) for p in nn.state.get_parameters(layer)]

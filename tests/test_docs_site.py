@@ -130,3 +130,14 @@ def test_initials_of_authors_begin_no_list():
     assert converted(["References:", "    - J. L. Ba. A title.", "    - A title. B. C."]) == [
         "References:", r"    - J\. L. Ba. A title.", "    - A title. B. C.",
     ]  # fmt: skip
+
+
+def test_formulas_show_underscores_of_texts_without_the_escape(monkeypatch):
+    """Runs where the site is built: `tox -e docs`."""
+    nodes = pytest.importorskip("docutils.nodes")
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(DOCS / "_ext")
+    import math_as_mathml
+
+    formula = nodes.math(text=r"\frac{\text{kernel\_size}_i}{x_i}")
+    assert "kernel_size</mtext>" in math_as_mathml.to_mathml(formula, display=False)

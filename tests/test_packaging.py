@@ -87,10 +87,11 @@ def test_the_sdist_holds_each_file_of_the_root():
     }
 
 
-def test_pre_commit_has_the_version_of_ruff_that_ci_has():
-    tools = re.search(r"^ruff~=([\d.]+)$", (ROOT / ".ci" / "tools.txt").read_text(), re.M)
-    hooks = re.search(r"ruff-pre-commit\n\s+rev: v([\d.]+)$", (ROOT / ".pre-commit-config.yaml").read_text(), re.M)
-    assert hooks[1] == tools[1]
+def test_pre_commit_installs_the_ruff_of_ci_and_no_other_repository():
+    tools = re.search(r"^ruff~=[\d.]+$", (ROOT / ".ci" / "tools.txt").read_text(), re.M)
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text()
+    assert re.findall(r"repo: (.+)", hooks) == ["local"]
+    assert re.findall(r"ruff~=[\d.]+", hooks) == [tools[0]]
 
 
 def test_the_citation_has_the_version():

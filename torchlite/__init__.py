@@ -77,6 +77,7 @@ _CALLBACK_HOMES = {
     "array_namespace": ("_interop.array_namespace", "array_namespace"),
     "array_ufunc": ("_interop.numpy_protocols", "array_ufunc"),
     "compile": ("_dynamo.eval_frame", "compile"),
+    "declare_collectives": ("distributed._collective_ops", "declare_collectives"),
     "from_scipy_sparse": ("_sparse.scipy_matrices", "from_scipy_sparse"),
     "get_rank": ("distributed", "get_rank"),
     "get_world_size": ("distributed", "get_world_size"),
@@ -101,8 +102,8 @@ _MODULES = {
     "_inductor", "_jit_internal", "_logging", "_prims_common", "_subclasses", "_tensor_str", "_utils",
     "_vmap_internals", "accelerator", "amp", "ao", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
     "distributions", "export", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library", "linalg",
-    "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "opencl", "optim", "overrides", "profiler",
-    "quantization", "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special",
+    "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "opencl", "optim", "overrides", "package",
+    "profiler", "quantization", "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special",
     "storage", "testing", "torch_version", "types", "utils", "version", "xpu",
 }  # fmt: skip
 # Functions and classes that are written by hand and loaded when first used, by the module that has them.
@@ -134,8 +135,8 @@ _HOMES = {
     ),
     "_tensor.tensor_queries": (
         "is_tensor", "is_storage", "is_floating_point", "is_complex", "is_signed", "get_device", "is_nonzero", "numel",
-        "_shape_as_tensor", "_softmax_backward_data", "_cast_Byte", "_cast_Char", "_cast_Short", "_cast_Int",
-        "_cast_Long", "_cast_Half", "_cast_Float", "_cast_Double",
+        "_has_compatible_shallow_copy_type", "_shape_as_tensor", "_softmax_backward_data", "_cast_Byte", "_cast_Char",
+        "_cast_Short", "_cast_Int", "_cast_Long", "_cast_Half", "_cast_Float", "_cast_Double",
         "result_type", "is_conj", "is_neg", "is_inference", "is_same_size", "is_distributed",
         "set_default_tensor_type", "AcceleratorError",
         "OutOfMemoryError", "broadcast_shapes", "typename", "_assert",

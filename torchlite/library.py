@@ -323,7 +323,7 @@ def impl(qualname: Any, types: Any, func: Callable | None = None, *, lib: Librar
         return wrap
 
     names = (types,) if isinstance(types, str) else tuple(types)
-    keys = ["CompositeExplicitAutograd" if each == "default" else _to_dispatch_key(each) for each in names]
+    keys = [_to_dispatch_key(each) for each in names]
 
     def register(function: Callable) -> Callable:
         name = qualname if isinstance(qualname, str) else _op_of(qualname).overload
@@ -339,6 +339,8 @@ def impl(qualname: Any, types: Any, func: Callable | None = None, *, lib: Librar
 
 
 def _to_dispatch_key(name: str) -> str:
+    if name == "default":
+        return "CompositeExplicitAutograd"
     return name if name in library_op.KEYS else library_op.dispatch_key_of(device(name).type)
 
 
@@ -360,7 +362,7 @@ def register_kernel(op: Any, device_types: Any, func: Callable | None = None, /,
 
     Args:
         op: A `CustomOpDef`, an op of `torch.ops`, or its name.
-        device_types: ``"cpu"``, ``"cuda"``, ``"opencl"``, a list of these, or ``None`` for all.
+        device_types: ``"cpu"``, ``"cuda"``, ``"opencl"``, a list of these, or ``"default"`` or ``None`` for all.
         func: The kernel. Default: none, which returns a decorator.
         lib: The `Library` with which the kernel goes. Default: it stays.
 

@@ -1,5 +1,6 @@
 """Writes formulas as MathML, which browsers typeset themselves: pages need no script and no network."""
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -8,16 +9,19 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
+# LaTeX escapes these in text. docutils' converter copies a text as it stands.
+_ESCAPED = re.compile(r"\\([_%&#$])")
 
 
 def to_mathml(node: nodes.Element, display: bool) -> str:
     """The MathML of a node's LaTeX; a warning for what docutils' converter does not know."""
     text = node.astext()
     try:
-        return latex2mathml.tex2mathml(text, as_block=display)
+        mathml = latex2mathml.tex2mathml(text, as_block=display)
     except Exception as error:
         logger.warning("cannot typeset %r: %s", text, error, location=node)
         return f"<code>{text}</code>"
+    return re.sub(r"<mtext[^>]*>[^<]*", lambda found: _ESCAPED.sub(r"\1", found[0]), mathml)
 
 
 def visit_inline(writer: Any, node: nodes.Element) -> None:

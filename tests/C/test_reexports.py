@@ -54,3 +54,11 @@ def test_usage_is_logged_once():
         [sys.executable, "-c", code], env={"PYTORCH_API_USAGE_STDERR": "1"}, capture_output=True, text=True
     )
     assert run.stderr.splitlines().count("PYTORCH_API_USAGE a.b") == 1
+
+
+def test_parts_of_the_build():
+    from torchlite import _C
+
+    assert _C.has_lapack and _C.has_spectral
+    absent = "has_cuda has_mkl has_openmp _has_cuda _has_cudnn _has_magma _has_mkldnn _has_mps _has_xpu".split()
+    assert not any(getattr(_C, name) for name in absent)

@@ -42,3 +42,20 @@ def test_decorators():
     ctx = type("Ctx", (), {})()
     assert forward(lambda ctx, x: x + 1)(ctx, 1) == 2 and not ctx._fwd_used_autocast
     assert callable(backward)
+
+
+@pytest.mark.parametrize(
+    ("path", "names"),
+    [
+        ("cuda.amp.common", ["amp_definitely_not_available"]),
+        ("cuda.amp.autocast_mode", ["autocast", "custom_bwd", "custom_fwd"]),
+        ("cuda.amp.grad_scaler", ["GradScaler"]),
+        ("cpu.amp.autocast_mode", ["autocast"]),
+        ("cpu.amp.grad_scaler", ["GradScaler"]),
+    ],
+)
+def test_modules_of_the_old_names(path, names):
+    package = importlib.import_module(f"torchlite.{path.rpartition('.')[0]}")
+    module = getattr(package, path.rpartition(".")[2])
+    assert module.__all__ == names
+    assert all(getattr(module, name) is getattr(package, name) for name in names)

@@ -10,7 +10,7 @@ from torchlite.autograd.graph import GradientEdge, Node, get_gradient_edge, regi
 
 
 def leaf(device, *shape):
-    return torch.ones(*shape, device=device, requires_grad=True)
+    return torch.ones(shape, device=device, requires_grad=True)
 
 
 def test_nodes_have_pytorchs_names_and_lead_to_leaves(device):

@@ -52,11 +52,11 @@ class Fails(Function):
 
 
 def plain(device, *shape):
-    return torch.ones(*shape, device=device)
+    return torch.ones(shape, device=device)
 
 
 def leaf(device, *shape):
-    return torch.ones(*shape, device=device, requires_grad=True)
+    return torch.ones(shape, device=device, requires_grad=True)
 
 
 def module(device):

@@ -53,7 +53,7 @@ class TripledAndTwice(Function):
 
 
 def leaf(device, *shape):
-    return torch.ones(*shape, device=device, requires_grad=True)
+    return torch.ones(shape, device=device, requires_grad=True)
 
 
 NO_GRAD = "A view was created in no_grad mode and is being modified inplace with grad mode enabled"

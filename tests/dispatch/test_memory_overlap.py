@@ -15,7 +15,7 @@ MEETS = "some elements of the input tensor and the written-to tensor refer to a 
 
 def one(*shape):
     """An element seen as many."""
-    return torch.ones(1).expand(*shape or (3,))
+    return torch.ones(1).expand(shape or (3,))
 
 
 def x():

@@ -314,3 +314,39 @@ def test_lengths_that_are_no_integers_are_not_remembered(device):
             wrong()
     assert torch.ones(7, 3, 1, device=device).sum() == 21
     assert (x.reshape(7, 3, 1) + 1).sum() == 42 and (x.expand(2, 21) * 2).sum() == 84
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        ("reshape", "shape"), ("expand", "size"), ("broadcast_to", "size"), ("new_empty", "size"),
+        ("new_zeros", "size"), ("new_ones", "size"), ("resize_", "size"), ("sum_to_size", "size"), ("permute", "dims"),
+        ("repeat", "repeats"),
+    ],
+)  # fmt: skip
+def test_methods_without_any_size(name, size):
+    """No size is none at all, and not an empty one, which an empty sequence is."""
+    method = getattr(torch.ones(1), name)
+    with pytest.raises(TypeError, match=rf'^{name}\(\) missing 1 required positional arguments: "{size}"$'):
+        method()
+    if name not in ("expand", "broadcast_to", "permute", "repeat"):
+        assert method(()).shape == method(*[[]]).shape == method(**{size: ()}).shape == ()
+
+
+@pytest.mark.parametrize("name", ["zeros", "ones", "empty"])
+def test_new_tensors_without_any_size(name):
+    function = getattr(torch, name)
+    for kwargs in ({}, {"dtype": torch.int64}):
+        with pytest.raises(TypeError, match=rf'^{name}\(\) missing 1 required positional arguments: "size"$'):
+            function(**kwargs)
+    assert function(()).shape == function([]).shape == function(size=()).shape == function(shape=()).shape == ()
+
+
+def test_forms_are_listed_where_there_are_several():
+    with pytest.raises(TypeError, match=r"(?s)view\(\) received an invalid combination.*torch.dtype dtype.*ints size"):
+        torch.ones(1).view()
+    for function in (torch.rand, torch.randn):
+        with pytest.raises(TypeError, match=r"received an invalid combination of arguments - got \(\)"):
+            function()
+    assert torch.ones(1).view(()).shape == torch.ones(1).view(size=()).shape == ()
+    assert torch.ones(1).view(dtype=torch.int32).dtype is torch.int32

@@ -20,7 +20,7 @@ def replayed(function, *given):
     frame = CompiledFunction(function, "finish", fullgraph=True)
     for seed in range(3):
         torch.manual_seed(seed)
-        inputs = [torch.randn(*shape) for shape in given]
+        inputs = [torch.randn(shape) for shape in given]
         torch.manual_seed(seed)
         want = function(*[x.clone() for x in inputs])
         torch.manual_seed(seed)

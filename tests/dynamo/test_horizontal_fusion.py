@@ -37,7 +37,7 @@ def gradients(model, dtype=torch.float32):
 
 
 def random(*shape, dtype=torch.float32):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(1)).to(dtype)
+    return torch.randn(shape, generator=torch.Generator().manual_seed(1)).to(dtype)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

@@ -123,7 +123,7 @@ def test_overlap_of_turned_boxes():
 
 def test_deformed_convolution(device):
     torch.manual_seed(0)
-    x, weight, bias = (torch.randn(*shape).to(device) for shape in ((2, 4, 6, 7), (6, 2, 3, 3), (6,)))
+    x, weight, bias = (torch.randn(shape).to(device) for shape in ((2, 4, 6, 7), (6, 2, 3, 3), (6,)))
     offset = torch.zeros(2, 36, 6, 7, device=device)
     mask = torch.ones(2, 18, 6, 7, device=device)
     numbers = (1, 1, 1, 1, 1, 1, 2, 2, True)
@@ -137,7 +137,7 @@ def test_deformed_convolution(device):
 def test_gradients_of_a_deformed_convolution():
     torch.manual_seed(0)
     shapes = ((1, 2, 4, 4), (2, 2, 2, 2), (1, 8, 3, 3), (1, 4, 3, 3), (2,))
-    values = [torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
+    values = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
     assert torch.autograd.gradcheck(lambda *v: ops.deform_conv2d(*v, 1, 1, 0, 0, 1, 1, 1, 1, True), values)
 
 

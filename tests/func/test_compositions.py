@@ -133,7 +133,7 @@ def jacobian(function, argnum):
             unit = torch.zeros(out.numel(), dtype=out.dtype)
             unit[i] = 1
             rows.append(_gradient(out, x, unit.view(out.shape)))
-        return torch.stack(rows).reshape(*out.shape, *x.shape)
+        return torch.stack(rows).reshape((*out.shape, *x.shape))
 
     return run
 

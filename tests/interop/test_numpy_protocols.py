@@ -602,3 +602,15 @@ def test_matrix_products_of_arrays_and_tensors_have_the_common_dtype(array, kind
     if np.lib.NumpyVersion(np.__version__) >= "2.2.0":
         assert torch.equal(np.matvec(a, t[0]), want @ other[0])
         assert torch.equal(np.vecmat(a[0], t), want[0].conj() @ other)
+
+
+@pytest.mark.parametrize(
+    "find", [lambda x: np.where(x > 1), lambda x: np.nonzero(x > 1), lambda x: (np.flatnonzero(x > 1),)]
+)
+def test_places_index_arrays_as_arrays_do(find):
+    """A Tensor of one element in a tuple would be an integer for an array: one dimension fewer."""
+    x = torch.tensor([0.0, 1.0, 2.0], requires_grad=True)
+    (places,) = find(x)
+    assert type(places) is np.ndarray and places.dtype == np.int64
+    assert np.arange(3.0)[(places,)].shape == np.eye(3)[(places,)].shape[:1] == (1,)
+    assert x[(places,)].tolist() == [2.0]

@@ -509,3 +509,43 @@ def test_schema_that_returns_none():
     assert library.define("run(Tensor x) -> None") == "run"
     library.impl("run", lambda x: None, "CompositeExplicitAutograd")
     assert torch.ops.returns_none_test.run(torch.ones(2)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("f(Tensor! out, Tensor x) -> ()", "f(Tensor($0! -> ) out, Tensor x) -> ()"),
+        ("f(Tensor !out) -> ()", "f(Tensor($0! -> ) out) -> ()"),
+        (
+            "f(Tensor![] out, Tensor!? o=None, *, Tensor! z) -> Tensor!",
+            "f(Tensor($0! -> )[] out, Tensor($1! -> )? o=None, *, Tensor($2! -> ) z) -> Tensor($3! -> )",
+        ),
+        ("f(Tensor[]! o) -> ()", "f(Tensor[]($0! -> ) o) -> ()"),
+        ("f(Tensor(a!) x, Tensor! y) -> Tensor(a!)", "f(Tensor(a!) x, Tensor($0! -> ) y) -> Tensor(a!)"),
+    ],
+)
+def test_a_write_without_a_name_has_an_alias_set_of_its_own(text, shown):
+    schema = torch._C.parse_schema(f"a::{text}")
+    assert str(schema) == f"a::{shown}" and schema.is_mutable
+    written = [part.alias_info for part in schema.arguments if part.alias_info]
+    assert all(info.is_write and len(info.before_set) == 1 for info in written)
+
+
+@pytest.mark.parametrize("text", ["Tensor?! o", "Tensor(a)! o", "Tensor!! o", "! o"])
+def test_a_write_in_another_place_is_refused(text):
+    with pytest.raises(RuntimeError, match="cannot read"):
+        torch._C.parse_schema(f"a::f({text}) -> ()")
+
+
+def test_an_op_that_writes_to_an_argument_without_an_alias_name(lib):
+    lib.define("fill(Tensor! out, Tensor x) -> ()")
+    lib.impl("fill", lambda out, x: out.copy_(x) and None, "CompositeExplicitAutograd")
+    out = torch.zeros(1)
+    assert getattr(torch.ops, lib.ns).fill(out, torch.ones(1)) is None
+    assert out.item() == 1 and out._version == 1
+
+
+def test_a_default_kernel_serves_all_devices(lib, device):
+    lib.define("twice(Tensor x) -> Tensor")
+    torch.library.register_kernel(f"{lib.ns}::twice", "default", lambda x: 2 * x, lib=lib)
+    assert getattr(torch.ops, lib.ns).twice(torch.ones(1, device=device)).item() == 2

@@ -48,7 +48,7 @@ def test_constructors(make, error, words):
 
 
 def ones(*shape):
-    return lambda device: torch.ones(*shape, device=device)
+    return lambda device: torch.ones(shape, device=device)
 
 
 FUNCTIONS = {
@@ -205,7 +205,7 @@ def test_attention_over_nothing(device, weights):
 )  # fmt: skip
 @pytest.mark.parametrize("causal", [False, True])
 def test_scaled_products_of_nothing(device, query, key, value, causal):
-    given = [torch.ones(*shape, device=device, requires_grad=True) for shape in (query, key, value)]
+    given = [torch.ones(shape, device=device, requires_grad=True) for shape in (query, key, value)]
     out = F.scaled_dot_product_attention(*given, is_causal=causal)
     assert out.shape == (*query[:-1], value[-1]) and not out.any()
     out.sum().backward()
@@ -258,9 +258,9 @@ SHAPES = [
 @pytest.mark.parametrize(("query", "key", "value", "mask", "words"), SHAPES)
 def test_attention_checks_shapes(device, query, key, value, mask, words):
     """On every device, before a kernel reads what is not there."""
-    given = [torch.ones(*shape, device=device) for shape in (query, key, value)]
+    given = [torch.ones(shape, device=device) for shape in (query, key, value)]
     with pytest.raises(RuntimeError) as caught:
-        F.scaled_dot_product_attention(*given, None if mask is None else torch.ones(*mask, device=device))
+        F.scaled_dot_product_attention(*given, None if mask is None else torch.ones(mask, device=device))
     assert words in str(caught.value)
 
 
@@ -281,7 +281,7 @@ LENGTHS = [
 def test_ctc_checks_lengths(shape, inputs, targets, words):
     given = (
         torch.zeros(2, 1, 3),
-        torch.zeros(*shape, dtype=torch.int64),
+        torch.zeros(shape, dtype=torch.int64),
         torch.tensor([inputs]),
         torch.tensor([targets]),
     )

@@ -184,3 +184,17 @@ def test_a_parameter_of_another_layout_is_a_new_one():
     layer._apply(lambda t: t.to_sparse())
     assert layer.weight is not before and before.layout is torch.strided
     assert layer.weight.layout is layer.weight.grad.layout is torch.sparse_coo
+
+
+def test_results_of_a_subclass_of_parameter_are_plain_tensors():
+    """PyTorch switches the conversion of results off for Parameter. What returns the tensor itself keeps the class."""
+
+    class Quantized(torch.nn.Parameter):
+        def __new__(cls, data, requires_grad=True):
+            return torch.Tensor._make_subclass(cls, data, requires_grad)
+
+    x = Quantized(torch.ones(2))
+    plain = (x.data, x.detach(), x + 1, x.clone(), x[0], x.view(2), x.double(), torch.cat([x, x]))
+    assert [type(found) for found in plain] == [torch.Tensor] * len(plain)
+    same = (x.contiguous(), x.to("cpu"), x.cpu(), x.float(), x.requires_grad_(False))
+    assert all(found is x for found in same)

@@ -49,7 +49,7 @@ def test_joined_as_apart(case, dtype, device):
     convolution, norm, activation, shape = CASES[case]
     modules = [convolution(), trained(norm()), activation()]
     modules = [m.to(device, dtype) for m in modules]
-    x = torch.randn(*shape, device=device).to(dtype)
+    x = torch.randn(shape, device=device).to(dtype)
     with torch.no_grad():
         expected, found = apart(modules, x), nn.Sequential(*modules)(x)
         turned = nn.Sequential(*modules)(x.transpose(-1, -2).contiguous().transpose(-1, -2))
@@ -81,7 +81,7 @@ def test_nonfinite_inputs(value):
 def test_batch_norm_with_limits(device):
     modules = [trained(nn.BatchNorm2d(48)).to(device), nn.ReLU()]
     for shape in (3, 48, 40, 40), (3, 48, 2, 2), (0, 48, 4, 4):
-        x = torch.randn(*shape, device=device)
+        x = torch.randn(shape, device=device)
         with torch.no_grad():
             torch.testing.assert_close(nn.Sequential(*modules)(x), apart(modules, x))
 

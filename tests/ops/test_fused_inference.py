@@ -47,7 +47,7 @@ def test_all_fusions_agree_with_the_modules(way, layer, bias, affine):
             if tensor is not None:
                 tensor.detach().uniform_(0.5, 1.5)
         net = nn.Sequential(make(bias), norm, activation()).double().eval()
-        x = torch.randn(*shape, dtype=torch.float64)
+        x = torch.randn(shape, dtype=torch.float64)
         expected = net[2](net[1](net[0](x))).detach()
         with torch.no_grad():
             torch.testing.assert_close(WAYS[way](net, x), expected, rtol=1e-12, atol=1e-13)

@@ -86,7 +86,7 @@ def making() -> None:
     assert_type(torch.as_tensor(np.zeros(3)), Tensor)
     assert_type(torch.from_numpy(np.zeros(3)), Tensor)
     assert_type(torch.zeros(shape), Tensor)
-    assert_type(torch.ones(*shape, dtype=torch.int32), Tensor)
+    assert_type(torch.ones(shape, dtype=torch.int32), Tensor)
     assert_type(torch.empty(2, 3, device=torch.device("cpu")), Tensor)
     assert_type(torch.full(shape, 1.5), Tensor)
     assert_type(torch.full((2,), True), Tensor)

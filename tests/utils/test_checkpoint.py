@@ -23,7 +23,7 @@ from torchlite.utils.checkpoint import (
 
 
 def leaf(device, *shape):
-    return torch.ones(*shape, device=device, requires_grad=True)
+    return torch.ones(shape, device=device, requires_grad=True)
 
 
 class Counted:

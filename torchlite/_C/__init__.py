@@ -65,12 +65,14 @@ _HOMES = {
 # Base classes that PyTorch implements in C++.
 _PARTS = {"StorageBase": "UntypedStorage", "TensorBase": "Tensor", "_TensorBase": "Tensor"}
 _LAZY = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = {"_autograd", "_functions", "_nn"}
+_MODULES = {"_autograd", "_cpu", "_functions", "_nn"}
 
 _disabled_torch_function_impl = _disabled_torch_dispatch_impl = DISABLED_TORCH_FUNCTION
 _TensorMeta = type  # the class of the class Tensor
-has_lapack = True
-has_openmp = has_mkl = _has_mkldnn = has_cuda = _has_cuda = False
+# The parts of PyTorch's build that this library has.
+has_lapack = has_spectral = True
+has_openmp = has_mkl = has_cuda = False
+_has_cuda = _has_cudnn = _has_cusparselt = _has_magma = _has_mkldnn = _has_mkldnn_acl = _has_mps = _has_xpu = False
 
 
 def _infer_size(a: Any, b: Any) -> Any:

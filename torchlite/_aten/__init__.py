@@ -60,6 +60,8 @@ class _Ops:
             return CALLBACKS.higher_order_namespace()
         if name == "profiler":
             _declare_record_function()
+        if name in ("_c10d_functional", "c10d_functional", "c10d") and ("c10d", "scatter_") not in DEFINED:
+            CALLBACKS.declare_collectives()
         return self.__dict__.setdefault(name, _Namespace(name))
 
     def load_library(self, path: Any) -> None:

@@ -177,7 +177,7 @@ def _masked_scatter_backward(grad_output: Any, mask: Any, sizes: Any) -> Any:
 
 
 def _cdist_backward(grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:
-    wide = x1.expand(*grad.shape[:-2], *x1.shape[-2:])
+    wide = x1.expand((*grad.shape[:-2], *x1.shape[-2:]))
     return gradients_of(lambda x: torch.cdist(x, x2, p), [wide], grad)[0]
 
 

@@ -201,7 +201,7 @@ def _fractional_max_pool(dims: int) -> Callable:
 def _max_unpool(self: Any, indices: Any, output_size: Any, stride: Any = None, padding: Any = None) -> Any:
     lead, places = self.shape[: self.ndim - len(output_size)], math.prod(output_size)
     flat = self.new_zeros(*lead, places)
-    return flat.scatter(-1, indices.flatten(len(lead)), self.flatten(len(lead))).view(*lead, *output_size)
+    return flat.scatter(-1, indices.flatten(len(lead)), self.flatten(len(lead))).view((*lead, *output_size))
 
 
 def _pad(mode: str) -> Callable:

@@ -279,6 +279,14 @@ def binary_operator_for(op: Op, dunder: str, reflected: bool = False):
 
 def _missing_argument_error(op: Op, name: str, suffix: str = "") -> TypeError:
     """The error of a call without a required argument: a method's dimensions, an in-place function's tensor."""
+    parsed = op.parsed_names[0] if op.parsed_names else ""
+    if not suffix and (parsed.startswith("Tensor.") or not op.params[0].is_tensor):
+        from .arg_parser import match_signature
+
+        try:
+            match_signature(parsed, (), {})
+        except TypeError as error:
+            return error.with_traceback(None)
     return TypeError(f'{op.name}{suffix}() missing 1 required positional arguments: "{name}"')
 
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from .._dynamo.compile_options import MODES, option_types
 
 __all__ = ["compile", "list_mode_options", "list_options"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("compile_fx", "config", "decomposition"):
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def compile(gm: Any, example_inputs: list[Any], options: dict[str, Any] | None = None) -> Any:

@@ -118,7 +118,7 @@ def reshape(a, /, shape=None, order="C", *, copy=None, newshape=None):
     shape = newshape if shape is None else shape
     if order not in ("C", "A") or copy is not None or not isinstance(shape, (int, tuple, list)):
         return NotImplemented
-    return a.reshape(*([shape] if isinstance(shape, int) else shape))
+    return a.reshape([shape] if isinstance(shape, int) else shape)
 
 
 @implements("ravel")
@@ -133,7 +133,7 @@ def squeeze(a, axis=None):
     axes = normalize_axes(axis, a.ndim)
     if any(a.shape[d] != 1 for d in axes):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
-    return a.reshape(*(n for d, n in enumerate(a.shape) if d not in axes))
+    return a.reshape([n for d, n in enumerate(a.shape) if d not in axes])
 
 
 @implements("expand_dims")
@@ -197,7 +197,7 @@ implements("atleast_3d")(_make_at_least_nd(3, lambda a: a.reshape(1, -1, 1) if a
 
 @implements("broadcast_to")
 def broadcast_to(array, shape, subok=False):
-    return array.expand(*((shape,) if isinstance(shape, int) else shape))
+    return array.expand((shape,) if isinstance(shape, int) else shape)
 
 
 @implements("broadcast_arrays")
@@ -280,7 +280,7 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     xi = tuple(flatten(to_tensor(x, like)) for x in xi)
     n = len(xi)
     places = [1, 0, *range(2, n)] if indexing == "xy" and n > 1 else list(range(n))
-    found = [x.reshape(*(-1 if d == p else 1 for d in range(n))) for x, p in zip(xi, places, strict=True)]
+    found = [x.reshape([-1 if d == p else 1 for d in range(n)]) for x, p in zip(xi, places, strict=True)]
     if not sparse:
         found = list(torch.broadcast_tensors(*found))
     return tuple(x.clone() for x in found) if copy else tuple(found)
@@ -343,7 +343,7 @@ def where(condition, x=None, y=None, /):
     like = next(v for v in (condition, x, y) if isinstance(v, call.Tensor))
     condition = to_tensor(condition, like).bool()
     if x is None and y is None:
-        return tuple(torch.nonzero(torch.atleast_1d(condition), as_tuple=True))
+        return nonzero(torch.atleast_1d(condition))
     return torch.where(condition, *_promote_operands(x, y, like))
 
 
@@ -373,11 +373,17 @@ def clip(a, a_min=None, a_max=None, out=None, *, min=None, max=None, **kwargs):
 
 @implements("nonzero")
 def nonzero(a):
-    return tuple(torch.nonzero(a, as_tuple=True)) if a.ndim else NotImplemented
+    """The places of nonzero elements, which index arrays and Tensors. An array takes a tuple of one Tensor with one
+    element for an integer, so places of the CPU are arrays.
+    """
+    if not a.ndim:
+        return NotImplemented
+    places = torch.nonzero(a, as_tuple=True)
+    return tuple(place.numpy() if place.device.type == "cpu" else place for place in places)
 
 
 implements("argwhere")(lambda a: torch.nonzero(a))
-implements("flatnonzero")(lambda a: torch.nonzero(flatten(a))[:, 0])
+implements("flatnonzero")(lambda a: nonzero(flatten(a))[0])
 
 
 @implements("sort")
@@ -432,7 +438,7 @@ def _restore_dims(result: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     if not keepdims:
         return result
     axes = normalize_axes(axis, x.ndim)
-    return result.reshape(*(1 if d in axes else n for d, n in enumerate(x.shape)))
+    return result.reshape([1 if d in axes else n for d, n in enumerate(x.shape)])
 
 
 def _sum_or_prod(name: str) -> None:
@@ -580,7 +586,7 @@ def _compute_quantile(a: Any, q: Any, axis: Any, keepdims: bool) -> Any:
     if places.ndim > 1 or a.is_complex() or not x.shape[-1] or x.dtype not in (dtypes.float32, float64):
         return NotImplemented
     result = torch.quantile(x, places, -1)
-    return result.reshape(*places.shape, *kept) if keepdims else result
+    return result.reshape((*places.shape, *kept)) if keepdims else result
 
 
 @implements("quantile")
@@ -619,7 +625,7 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     if w.shape != x.shape:
         if axis is None or w.ndim != 1 or w.shape[0] != x.shape[axis]:
             return NotImplemented
-        w = w.reshape(*(-1 if d == axis % x.ndim else 1 for d in range(x.ndim)))
+        w = w.reshape([-1 if d == axis % x.ndim else 1 for d in range(x.ndim)])
     total = torch.sum(w.expand(x.shape), axis, bool(keepdims))
     if bool((total == 0).any()):
         raise ZeroDivisionError("Weights sum to zero, can't be normalized")

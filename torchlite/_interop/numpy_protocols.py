@@ -99,7 +99,7 @@ def _run_ufunc_by_ops(ufunc: Any, method: str, inputs: tuple, kwargs: dict[str, 
         return NotImplemented if kwargs else _call_ufunc(ufunc, inputs)
     if method == "outer" and not kwargs:
         a, b = (np.asarray(v) if not isinstance(v, call.Tensor) else v for v in inputs)
-        return _call_ufunc(ufunc, (a.reshape(*a.shape, *(1,) * b.ndim), b))
+        return _call_ufunc(ufunc, (a.reshape((*a.shape, *(1,) * b.ndim)), b))
     if method == "reduce" and ufunc.__name__ in _REDUCE and len(inputs) <= 3:
         names = ("array", "axis", "dtype")
         given = {"axis": 0, **dict(zip(names[1:], inputs[1:], strict=False)), **kwargs}

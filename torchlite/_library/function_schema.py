@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import collections.abc
 import inspect
+import itertools
 import re
 import types
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .._dispatch import call
@@ -114,24 +115,28 @@ class AliasInfo:
         before, arrow, after = (part.strip() for part in names.partition("->"))
         self.is_write = before.endswith("!")
         self.before_set = set(before.rstrip("!").split("|"))
-        self.after_set = set(after.split("|")) if arrow else self.before_set
+        self.after_set = set(after.split("|")) - {""} if arrow else self.before_set
 
 
-# Groups: base type, list suffix before the alias annotation, annotation, list suffix after it, name.
+# Groups: base type, list suffix before the alias annotation, annotation, list suffix after it, name. The annotation `!`
+# means a write to an alias set of its own.
 _ARGUMENT = re.compile(
-    r"\s*(\w+)((?:\[\])?(?=\s*\())?(?:\s*\(([\w|]+!?(?:\s*->\s*[^)]*)?)\))?((?:\?|\[\d*\])*)(?:\s+(\w+))?\s*"
+    r"\s*(\w+)((?:\[\])?(?=\s*[(!]))?(?:\s*(?:\(([\w|]+!?(?:\s*->\s*[^)]*)?)\)|(!)\s*))?((?:\?|\[\d*\])*)"
+    r"(?:(?:\s+|(?<=[!\s]))(\w+))?\s*"
 )
 
 
 class Argument:
     """Argument or result of a schema."""
 
-    def __init__(self, text: str, kwarg_only: bool = False, position: int | None = None) -> None:
+    def __init__(self, text: str, kwarg_only: bool = False, numbers: Iterator[int] | None = None) -> None:
         head, equals, default = text.partition("=")
         found = _ARGUMENT.fullmatch(head)
         if found is None:
             raise RuntimeError(f"cannot read {text.strip()!r} in a schema")
-        base, inner, alias, suffix, name = found.groups()
+        base, inner, alias, writes, suffix, name = found.groups()
+        if writes:
+            alias = f"${next(numbers or itertools.count())}! -> "
         inner = inner or ""
         suffix = inner + suffix
         self.type = self.real_type = SchemaType(base + suffix)
@@ -227,15 +232,17 @@ class FunctionSchema:
             raise RuntimeError("Tried to parse a function schema but only the operator name was given")
         self.name, self.overload_name = found[1], found[2] or ""
         self.arguments: list[Argument] = []
-        keywords = False
+        keywords, numbers = False, itertools.count()
         for part in _split_at_commas(found[3]):
             if part.strip() == "*":
                 keywords = True
             else:
-                self.arguments.append(Argument(part, keywords))
+                self.arguments.append(Argument(part, keywords, numbers))
         results = found[4]
         several = results.startswith("(") and results.endswith(")")
-        self.returns = [Argument(part) for part in _split_at_commas(results[1:-1] if several else results)]
+        self.returns = [
+            Argument(part, numbers=numbers) for part in _split_at_commas(results[1:-1] if several else results)
+        ]
         self.is_vararg = self.is_varret = False
 
     @property

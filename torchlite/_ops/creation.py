@@ -169,7 +169,10 @@ def _write_into_out(record, made, out):
 # --- constants ------------------------------------------------------------------------------------
 
 
-@composite(f"zeros(*size, out=None, {_TAIL})", where="torch", kwarg_aliases={"shape": "size"}, array_api_first=True)
+@composite(
+    f"zeros(*size, out=None, {_TAIL})", where="torch", kwarg_aliases={"shape": "size"}, array_api_first=True,
+    varargs_required=True,
+)  # fmt: skip
 def zeros(F, size, out, dtype, layout, device, requires_grad):
     """Returns a tensor of zeros.
 
@@ -198,7 +201,10 @@ def zeros(F, size, out, dtype, layout, device, requires_grad):
     )
 
 
-@composite(f"ones(*size, out=None, {_TAIL})", where="torch", kwarg_aliases={"shape": "size"}, array_api_first=True)
+@composite(
+    f"ones(*size, out=None, {_TAIL})", where="torch", kwarg_aliases={"shape": "size"}, array_api_first=True,
+    varargs_required=True,
+)  # fmt: skip
 def ones(F, size, out, dtype, layout, device, requires_grad):
     """Returns a tensor of ones.
 
@@ -228,6 +234,7 @@ def ones(F, size, out, dtype, layout, device, requires_grad):
 
 @composite(
     f"empty(*size, out=None, {_TAIL}, memory_format=None)",
+    varargs_required=True,
     where="torch",
     kwarg_aliases={"shape": "size"},
     array_api_first=True,
@@ -518,7 +525,7 @@ _NEW = "dtype=None, device=None, requires_grad=False, layout=None, pin_memory=Fa
 
 
 def _declare_new(name: str, kernel: str, value, doc: str) -> None:
-    @composite(f"{name}(Tensor input, *size, {_NEW})", where="Tensor", doc=doc)
+    @composite(f"{name}(Tensor input, *size, {_NEW})", where="Tensor", doc=doc, varargs_required=True)
     def new(F, input, size, dtype, device, requires_grad, layout):
         dtype, size = _resolve_dtype(name, dtype, input.dtype), _check_size(name, size)
         if _is_sparse(layout) and not value:

@@ -355,7 +355,7 @@ def linear_cross_entropy(
     if len(out_features) > 1:
         flat = linear_weight.reshape(-1, linear_weight.shape[-1])
         logits = F.linear(input, flat, None if linear_bias is None else linear_bias.reshape(-1)).reshape(
-            *input.shape[:-1], *out_features
+            (*input.shape[:-1], *out_features)
         )
     else:
         logits = F.linear(input, linear_weight, linear_bias)

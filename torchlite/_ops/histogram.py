@@ -431,7 +431,7 @@ def gradient(F, input, spacing, dim, edge_order):
 # --- shapes ---------------------------------------------------------------------------------
 
 
-@composite("sum_to_size(Tensor input, *size)", where="Tensor")
+@composite("sum_to_size(Tensor input, *size)", where="Tensor", varargs_required=True)
 def sum_to_size(F, input, size):
     """Sums over the dimensions that broadcasting from `size` adds or expands.
 

@@ -212,7 +212,7 @@ def fill_diagonal_(F, input, fill_value, wrap):
     return in_place_calls.run_in_place(_fill_diagonal, (input, fill_value, wrap), {})
 
 
-@composite("resize_(Tensor input, *size, memory_format=None)", where="Tensor")
+@composite("resize_(Tensor input, *size, memory_format=None)", where="Tensor", varargs_required=True)
 def resize_(F, input, size, memory_format):
     """Changes the shape in place. The elements keep their order, and additional ones are not initialized.
 

@@ -611,7 +611,9 @@ def block_diag(F, tensors):
     return F.cat(rows, 0)
 
 
-@composite("broadcast_to(Tensor input, *size)", kwarg_aliases={"shape": "size"}, array_api_first=True)
+@composite(
+    "broadcast_to(Tensor input, *size)", kwarg_aliases={"shape": "size"}, array_api_first=True, varargs_required=True
+)
 def broadcast_to(F, input, size):
     """Returns a view of the input broadcast to a shape.
 

@@ -313,7 +313,7 @@ def _draw_complex(size, dtype, kernel, parameters, device, generator, requires_g
     return set_requires_grad(out, requires_grad)
 
 
-@composite(f"rand(*size, generator=None, out=None, {_OPTIONS})", where="torch")
+@composite(f"rand(*size, generator=None, out=None, {_OPTIONS})", where="torch", varargs_required=True)
 def rand(F, size, generator, out, dtype, device, requires_grad):
     """Returns numbers that are uniform on [0, 1).
 
@@ -345,7 +345,7 @@ def rand(F, size, generator, out, dtype, device, requires_grad):
     )
 
 
-@composite(f"randn(*size, generator=None, out=None, {_OPTIONS})", where="torch")
+@composite(f"randn(*size, generator=None, out=None, {_OPTIONS})", where="torch", varargs_required=True)
 def randn(F, size, generator, out, dtype, device, requires_grad):
     """Returns standard normal numbers: mean 0 and variance 1.
 

@@ -116,6 +116,7 @@ op(
     node_name="ViewBackward0",
     kwarg_aliases={"copy": _reshape_copy},
     array_api_first=True,
+    varargs_required=True,
 )
 op(
     "_view(Tensor input, shape)",
@@ -192,6 +193,7 @@ op(
     See also:
         `torch.broadcast_to`, `torch.tile`.
     """,
+    varargs_required=True,
 )
 
 
@@ -490,7 +492,7 @@ def narrow(F, input, dim, start, length):
     return F._slice(input, dim, start, start + length, 1)
 
 
-@composite("view(Tensor input, *size, dtype=None)", where="Tensor")
+@composite("view(Tensor input, *size, dtype=None)", where="Tensor", varargs_required=True)
 def view(F, input, size, dtype):
     """Returns a view with another shape, or the memory read as another dtype.
 

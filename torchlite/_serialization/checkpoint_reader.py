@@ -198,9 +198,9 @@ class ArchiveStorages:
 
     def __call__(self, identity):
         kind, key, location, numel = _parse_persistent_id(identity, 5)
-        if key in self._loaded:
-            return self._loaded[key]
-        name, item = f"{self._folder}/{key}", kind.dtype.itemsize if kind.dtype else 1
+        name, item = self._record_of(key), kind.dtype.itemsize if kind.dtype else 1
+        if name in self._loaded:
+            return self._loaded[name]
         if self._reader.size(name) != numel * item:
             raise RuntimeError(
                 f"the storage {name} should have {numel * item} bytes, but the archive has "
@@ -214,8 +214,12 @@ class ArchiveStorages:
                 array = byteswap(array, item // 2 if kind.dtype and kind.dtype.is_complex else item)
         storage = self._restore(make_storage(array, kind.dtype), location)
         if numel:  # an empty one may have several dtypes
-            self._loaded[key] = storage
+            self._loaded[name] = storage
         return storage
+
+    def _record_of(self, key: str) -> str:
+        """Return the name of the record of a storage."""
+        return f"{self._folder}/{key}"
 
 
 def _read_byte_order(reader: ArchiveReader) -> str:

@@ -93,7 +93,7 @@ def block_indices(data: SparseData):
     first = data.parts[0]
     lead = tuple(first.shape[:-1])
     batch = [
-        torch.arange(size, device=first.device).reshape(*[-1 if i == d else 1 for i in range(data.batch + 1)])
+        torch.arange(size, device=first.device).reshape([-1 if i == d else 1 for i in range(data.batch + 1)])
         for d, size in enumerate(lead)
     ]
     whole = (*lead, data.nnz)
@@ -163,7 +163,7 @@ def densify(tensor):
     else:
         out = sum_by_index(values, count, line)
     if data.layout in BLOCK_LAYOUTS:
-        out = out.reshape(*sizes, *out.shape[1:]).transpose(data.batch + 1, data.batch + 2)
+        out = out.reshape((*sizes, *out.shape[1:])).transpose(data.batch + 1, data.batch + 2)
     return out.reshape(data.shape)
 
 

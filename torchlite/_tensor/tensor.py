@@ -196,6 +196,7 @@ class Parameter(Tensor, metaclass=_ParameterType):
 
     __slots__ = ()
     _tl_is_plain = True
+    __torch_function__ = DISABLED_TORCH_FUNCTION  # results of ops on subclasses are plain tensors too
 
     def __new__(cls, data=None, requires_grad=True):
         if data is None:

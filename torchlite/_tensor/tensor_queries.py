@@ -90,6 +90,17 @@ def is_nonzero(input: Tensor) -> bool:
     return bool(input)
 
 
+def _has_compatible_shallow_copy_type(input, from_):
+    """Return whether `input.data` could become `from_`: both are dense, or both of one sparse layout.
+
+    >>> import torchlite as torch
+    >>> torch._has_compatible_shallow_copy_type(torch.ones(2), torch.ones(2).to_sparse())
+    False
+    """
+    meta = [x.device.type == "meta" for x in (input, from_)]
+    return input.layout is from_.layout and input.is_nested == from_.is_nested and meta[0] == meta[1]
+
+
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """True if two tensors have the same shape."""
     if OVERRIDES and (found := call_override(is_same_size, (input, other))) is not NotImplemented:

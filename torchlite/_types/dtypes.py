@@ -163,6 +163,10 @@ NAME_ONLY = {
         dtype("qint32", INT, 4, True, "QInt32"),
         dtype("quint4x2", INT, 1, False, "QUInt4x2"),
         dtype("quint2x4", INT, 1, False, "QUInt2x4"),
+        *(dtype(f"uint{bits}", INT, 1, False, f"UInt{bits}") for bits in range(1, 8)),
+        *(dtype(f"int{bits}", INT, 1, True, f"Int{bits}") for bits in range(1, 8)),
+        *(dtype(f"bits{form}", INT, 1, False, f"Bits{form}") for form in ("8", "1x8", "2x4", "4x2")),
+        dtype("bits16", INT, 2, False, "Bits16"),
     )
 }
 ALIASES = {

@@ -320,7 +320,7 @@ def _vectorized_forward_jacobian(func, inputs):
     result = []
     for column in columns:
         parts = column.movedim(0, -1).split(numels, -1)
-        jacobians = tuple(p.reshape(*p.shape[:-1], *x.shape).detach() for p, x in zip(parts, inputs, strict=True))
+        jacobians = tuple(p.reshape((*p.shape[:-1], *x.shape)).detach() for p, x in zip(parts, inputs, strict=True))
         result.append(jacobians[0] if single else jacobians)
     return result[0] if single_out[0] else tuple(result)
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from torchlite._settings.module_dir import make_module_dir
 
 from . import amp
+from ._capabilities import cpu_capability
 
 __all__ = [
-    "Event", "Stream", "amp", "current_device", "current_stream", "device_count", "is_available", "is_initialized",
-    "set_device", "stream", "synchronize",
+    "Event", "Stream", "amp", "current_device", "current_stream", "device_count", "get_capabilities", "is_available",
+    "is_initialized", "set_device", "stream", "synchronize",
 ]  # fmt: skip
 
 
@@ -180,6 +183,44 @@ def synchronize(device: Any = None) -> None:
     Example:
         >>> torch.cpu.synchronize()
     """
+
+
+def get_capabilities() -> Mapping[str, Any]:
+    """Returns what the processor has: the architecture, the number of cores, and on x86-64 its instruction sets.
+
+    Example:
+        >>> torch.cpu.get_capabilities()["num_logical_cores"] >= 1
+        True
+    """
+    return MappingProxyType(cpu_capability())
+
+
+def _has(*names: str) -> bool:
+    return all(cpu_capability().get(name, False) for name in names)
+
+
+def _is_avx2_supported() -> bool:
+    return _has("avx2", "fma3")
+
+
+def _is_avx512_supported() -> bool:
+    return _has("avx512_f", "avx512_vl", "avx512_bw", "avx512_dq")
+
+
+def _is_avx512_bf16_supported() -> bool:
+    return _has("avx512_bf16")
+
+
+def _is_vnni_supported() -> bool:
+    return _has("avx512_vnni")
+
+
+def _is_amx_tile_supported() -> bool:
+    return _has("amx_tile")
+
+
+def _is_amx_fp16_supported() -> bool:
+    return _has("amx_tile", "amx_fp16")
 
 
 __dir__ = make_module_dir(globals())

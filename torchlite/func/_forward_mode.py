@@ -221,7 +221,7 @@ def _check_real(what: str, tensors: list) -> None:
 def _jacobian_from_columns(rows: Tensor, tensors: list) -> list:
     """Return one output's Jacobian for each input from its directional derivatives."""
     pieces = rows.movedim(0, -1).split([t.numel() for t in tensors], -1)
-    return [piece.reshape(*piece.shape[:-1], *t.shape) for piece, t in zip(pieces, tensors, strict=True)]
+    return [piece.reshape((*piece.shape[:-1], *t.shape)) for piece, t in zip(pieces, tensors, strict=True)]
 
 
 def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:

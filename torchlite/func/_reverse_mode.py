@@ -476,6 +476,6 @@ def _jacobian_rows(backward, outs, out_spec, chunk_size):
     pieces = [t.split(numels, 0) for t in flat]
     jacobians = []
     for i, out in enumerate(outs):
-        parts = [p[i].view(*out.shape, *t.shape[1:]) for p, t in zip(pieces, flat, strict=True)]
+        parts = [p[i].view((*out.shape, *t.shape[1:])) for p, t in zip(pieces, flat, strict=True)]
         jacobians.append(tree_unflatten(parts, spec))
     return tree_unflatten(jacobians, out_spec)

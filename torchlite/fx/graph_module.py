@@ -64,6 +64,12 @@ def reduce_graph_module(body: dict[str, Any], import_block: str) -> Module:
     return _deserialize_graph_module(_forward_from_src(redirect_imports(import_block) + code, given), body)
 
 
+@compatibility(is_backward_compatible=True)
+def reduce_package_graph_module(importer: Any, body: dict[str, Any], generated_module_name: str) -> Module:
+    """Return the GraphModule of a package: import the module of its code from the package, and trace it again."""
+    return _deserialize_graph_module(importer.import_module(generated_module_name).forward, body)
+
+
 def _deserialize_graph_module(
     forward: Callable[..., Any], body: dict[str, Any], graph_module_cls: type | None = None
 ) -> Module:

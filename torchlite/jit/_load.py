@@ -74,23 +74,10 @@ def load_module(stream: Any, where: Any = None, extra: Any = None, from_position
         what = "constants.pkl" if reader.has("data.pkl") else "data.pkl"
         raise RuntimeError(f"file not found: {reader.top}{what}: the archive is no program of TorchScript")
     how = LoadRequest(where, pickle, True, _get_restore_location(where), {})
-    sources = {}
-    for name in reader.names():
-        if name.startswith("code/") and name.endswith(".py"):
-            sources[name[5:-3].replace("/", ".")] = reader.text(name)
+    sources = read_sources(reader, "code/")
     program = ScriptProgram(sources, (), reader.version(), getattr(stream, "name", ""))
-    program.longest, program.of_file = reader.longest, True
-    program.counts = any("__setstate__" in text for text in sources.values())
-    constants = _unpickle_record(reader, "constants.pkl", "constants", program, how)
-    if type(constants) is not tuple:
-        raise RuntimeError("the constants are no tuple (in the record constants.pkl)")
-    _check_values(constants, reader.length, "constants.pkl")
-    program.constants = constants
-    root = _unpickle_record(reader, "data.pkl", "data", program, how)
-    program.counts, program.counted, program.named_places = False, [], {}
-    if not isinstance(root, RecursiveScriptModule):
-        raise RuntimeError("the archive holds no module (in the record data.pkl)")
-    _check_module_tree(root, reader.length)
+    folders = {name: ArchiveStorages(reader, how, name) for name in ("constants", "data")}
+    root = read_program(reader, program, "", folders["constants"], folders["data"])
     if where is not None:
         program.move(where, tensors=False)
     if extra is not None:
@@ -100,9 +87,35 @@ def load_module(stream: Any, where: Any = None, extra: Any = None, from_position
     return root
 
 
-def _unpickle_record(reader: Any, record: str, folder: str, program: Any, how: Any) -> Any:
+def read_sources(reader: ProgramReader, folder: str) -> dict[str, str]:
+    """Return the texts of a program's modules, whose records are in `folder`."""
+    return {
+        name[len(folder) : -3].replace("/", "."): reader.text(name)
+        for name in reader.names()
+        if name.startswith(folder) and name.endswith(".py")
+    }
+
+
+def read_program(reader: ProgramReader, program: ScriptProgram, folder: str, constants: Any, data: Any) -> Any:
+    """Return the module of a program whose pickles are in `folder`. `constants`, `data`: the pickles' storages."""
+    program.longest, program.of_file = reader.longest, True
+    program.counts = any("__setstate__" in text for text in program.sources.values())
+    found = _unpickle_record(reader, f"{folder}constants.pkl", constants, program)
+    if type(found) is not tuple:
+        raise RuntimeError(f"the constants are no tuple (in the record {folder}constants.pkl)")
+    _check_values(found, reader.length, f"{folder}constants.pkl")
+    program.constants = found
+    record = f"{folder}data.pkl"
+    root = _unpickle_record(reader, record, data, program)
+    program.counts, program.counted, program.named_places = False, [], {}
+    if not isinstance(root, RecursiveScriptModule):
+        raise RuntimeError(f"the archive holds no module (in the record {record})")
+    _check_module_tree(root, reader.length, record)
+    return root
+
+
+def _unpickle_record(reader: Any, record: str, storages: Any, program: Any) -> Any:
     data = reader.inflated(record)
-    storages = ArchiveStorages(reader, how, folder)
     try:
         unpickler = ProgramUnpickler(io.BytesIO(data), storages, data, program, reader.budget)
         found = unpickler.load()
@@ -133,7 +146,7 @@ def _check_values(values: Any, size: int, record: str) -> None:
         raise RuntimeError(f"{error} (in the record {record})") from None
 
 
-def _check_module_tree(root: Any, size: int) -> None:
+def _check_module_tree(root: Any, size: int, record: str) -> None:
     """Raise RuntimeError for a module that contains itself or lacks attributes of its class."""
     pending, inside = [(root, False)], set()
     done: set[int] = set()
@@ -143,18 +156,18 @@ def _check_module_tree(root: Any, size: int) -> None:
             inside.discard(id(module))
             continue
         if id(module) in inside:
-            raise RuntimeError("a module lies in itself (in the record data.pkl)")
+            raise RuntimeError(f"a module lies in itself (in the record {record})")
         if id(module) in done:
             continue
         done.add(id(module))
         inside.add(id(module))
         pending.append((module, True))
         script = module._script
-        _check_values(module._attributes.values(), size, "data.pkl")
+        _check_values(module._attributes.values(), size, record)
         for name, table in [*((n, module._parameters) for n in script.parameters)]:
             if script.types.get(name) == "Tensor" and name not in table:
-                raise RuntimeError(f"{script.name} has no parameter {name[:100]} (in the record data.pkl)")
+                raise RuntimeError(f"{script.name} has no parameter {name[:100]} (in the record {record})")
         pending.extend((child, False) for child in module._modules.values())
         for child in module._modules.values():
             if id(child) in inside:
-                raise RuntimeError("a module lies in itself (in the record data.pkl)")
+                raise RuntimeError(f"a module lies in itself (in the record {record})")

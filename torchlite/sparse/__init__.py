@@ -325,29 +325,17 @@ def as_sparse_gradcheck(gradcheck: Callable) -> Callable:
     return checked
 
 
-def to_sparse_semi_structured(original_tensor, transposed: bool = False):
-    """Raise RuntimeError: semi-structured (2:4) sparsity needs NVIDIA kernels that torchlite does not have.
-
-    Args:
-        original_tensor: Dense tensor.
-        transposed: Ignored. Default: ``False``.
-
-    Raises:
-        RuntimeError: Always.
-    """
-    raise RuntimeError(
-        f"Error original_tensor.device= {original_tensor.device} is not supported! Only CUDA tensors are currently "
-        "supported."
-        if original_tensor.device.type != "cuda"
-        else "semi-structured (2:4) sparsity needs kernels of NVIDIA's that torchlite has not"
-    )
+_SEMI_STRUCTURED = (
+    "SparseSemiStructuredTensor", "SparseSemiStructuredTensorCUSPARSELT", "SparseSemiStructuredTensorCUTLASS",
+    "to_sparse_semi_structured",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    if "emi_structured" in name or name.startswith("SparseSemiStructured"):
-        raise AttributeError(
-            f"torch.sparse.{name}: semi-structured (2:4) sparsity needs kernels of NVIDIA's that torchlite has not"
-        )
+    if name in _SEMI_STRUCTURED:
+        from . import semi_structured
+
+        return getattr(semi_structured, name)
     if name.endswith("Tensor"):
         from . import _legacy_tensor_types
 

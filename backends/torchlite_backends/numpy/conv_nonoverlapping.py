@@ -52,7 +52,7 @@ def _view_patches(images, plan):
     spatial = len(plan.size)
     inside = tuple(slice(n * k) for n, k in zip(plan.out, plan.kernel, strict=True))
     pairs = [n for pair in zip(plan.out, plan.kernel, strict=True) for n in pair]
-    split = images[(slice(None), slice(None), *inside)].reshape(*images.shape[:2], *pairs)
+    split = images[(slice(None), slice(None), *inside)].reshape((*images.shape[:2], *pairs))
     return split.transpose(0, *range(2, 2 + 2 * spatial, 2), 1, *range(3, 2 + 2 * spatial, 2))
 
 

@@ -242,7 +242,7 @@ def test_plans_are_cached(cudnn, rng):
 @simulated
 def test_switches_select_the_implementation(cudnn, rng):
     def unwanted(dtype=torch.float32):
-        x, weight = (torch.ones(*shape, device="cuda", dtype=dtype) for shape in ((2, 3, 6, 6), (4, 3, 3, 3)))
+        x, weight = (torch.ones(shape, device="cuda", dtype=dtype) for shape in ((2, 3, 6, 6), (4, 3, 3, 3)))
         before = len(cudnn.graphs)
         F.conv2d(x, weight)
         F.conv2d(x, weight)

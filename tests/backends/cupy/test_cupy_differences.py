@@ -340,7 +340,7 @@ def cusolver(backend, monkeypatch):
 
 
 def matrices(dtype, *shape):
-    x = torch.randn(*shape, dtype=dtype)
+    x = torch.randn(shape, dtype=dtype)
     return x, x @ x.mH + 3 * torch.eye(shape[-2], dtype=dtype)
 
 

@@ -104,7 +104,7 @@ def library(request, monkeypatch):
     made, streams = Library(request.param), Streams()
     monkeypatch.setattr(type(torchlite_backends.nccl.engine), "_import_nccl", lambda self: made)
     names = {name: getattr(torch, name) for name in ("device", "int32", "Tensor")}
-    zeros = lambda *args, **kwargs: torch.zeros(*args, dtype=kwargs["dtype"])
+    zeros = lambda *args, **kwargs: torch.zeros(args, dtype=kwargs["dtype"])
     monkeypatch.setattr(_device_comm_backend, "torch", types.SimpleNamespace(cuda=streams, zeros=zeros, **names))
     made.streams = streams
     return made

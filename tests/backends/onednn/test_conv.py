@@ -201,7 +201,7 @@ def test_half_precision_is_computed_in_single_and_rounded_once(dtype):
 @installed
 @pytest.mark.parametrize("shape", [(0, 3, 8, 8), (2, 3, 3, 3)])
 def test_nothing_and_one_place(shape):
-    x, w = torch.ones(*shape, requires_grad=True), torch.ones(4, 3, 3, 3, requires_grad=True)
+    x, w = torch.ones(shape, requires_grad=True), torch.ones(4, 3, 3, 3, requires_grad=True)
     y = F.conv2d(x, w)
     y.sum().backward()
     assert y.shape == (shape[0], 4, shape[2] - 2, shape[3] - 2) and x.grad.shape == shape

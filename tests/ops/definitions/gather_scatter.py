@@ -150,8 +150,8 @@ row(
 row(
     "resize_",
     S((3, 4), 2, 3),
-    call=lambda x, *size: x.clone(memory_format=torch.contiguous_format).resize_(*size),
-    oracle=lambda torch, x, *size: x.detach().clone().resize_(*size),
+    call=lambda x, *size: x.clone(memory_format=torch.contiguous_format).resize_(size),
+    oracle=lambda torch, x, *size: x.detach().clone().resize_(size),
     grad=False,
     meta=False,
 )

@@ -140,11 +140,6 @@ def _presence_conditions(op: Op) -> list[str]:
 
 def _write_varargs(source: Source, op: Op, name: str) -> None:
     given = f"{name}_"
-    if op.varargs_required:
-        source.comment("Nothing at all is a wrong call.")
-        others = [f" and {other} is None" for other, meaning in op.keyword_aliases.items() if meaning == name]
-        with source.block(f"if {name} is None and not {given}{''.join(others)}:"):
-            source.line(f"raise missing_argument_error({op.name}__op, {name!r})")
     source.comment(f"f(2, 3), f((2, 3)) and f({name}=(2, 3)) alike: one tuple.")
     with source.block(f"if {name} is None:"):
         source.line(f"{name} = {given}")
@@ -153,8 +148,19 @@ def _write_varargs(source: Source, op: Op, name: str) -> None:
             lists = f"class_ is not int and isinstance({given}[0], (tuple, list))"
             with source.block(f"if class_ is tuple or class_ is list or {lists}:"):
                 source.line(f"{name} = tuple({given}[0])")
+        if op.varargs_required:
+            # Nothing at all is a wrong call, but for the other keywords that give the sizes or another meaning.
+            others = "".join(f" and {other} is None" for other in _other_keywords(op, name))
+            with source.block(f"elif not {given}{others}:"):
+                source.line(f"raise missing_argument_error({op.name}__op, {name!r})")
     with source.block(f"elif {name}.__class__ is not tuple:"):
         source.line(f"{name} = tuple({name})")
+
+
+def _other_keywords(op: Op, name: str) -> list[str]:
+    """The keywords that may stand for the arguments `*name`: its aliases, and the dtype of `view(dtype=)`."""
+    aliases = [other for other, meaning in op.keyword_aliases.items() if meaning == name]
+    return [*aliases, *(p.name for p in op.params if op.name == "view" and p.name == "dtype")]
 
 
 def _aliased_required_params(op: Op) -> list[str]:

@@ -24,7 +24,7 @@ class Resize(Function):
                 "only change the shape of a given tensor, while preserving the number of elements. "
             )
         ctx.input_sizes = tensor.size()
-        return tensor.contiguous().clone().view(*sizes)
+        return tensor.contiguous().clone().view(sizes)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:

@@ -94,7 +94,7 @@ def align_legacy_broadcast(x: Any, y: Any, axis: int | None, broadcast: int) -> 
     if not broadcast or axis is None:
         return y
     axis %= x.ndim
-    return y.reshape(*y.shape, *[1] * (x.ndim - axis - y.ndim))
+    return y.reshape((*y.shape, *[1] * (x.ndim - axis - y.ndim)))
 
 
 for _name in PLAIN:

@@ -31,7 +31,7 @@ def gather(x: Any, indices: Tensor, *, axis: int = 0) -> Any:
     x, indices = to_common_device(x, indices)
     axis %= x.ndim
     flat = torch.index_select(x, axis, _wrap_negative(indices.reshape(-1), x.shape[axis]))
-    return flat.reshape(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+    return flat.reshape((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
 
 
 @op("GatherElements")
@@ -51,7 +51,7 @@ def gather_nd(x: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
     check_elements("GatherND", place.numel(), *rest, each=dtype_width(x.dtype))
     flat = x.reshape(count, math.prod(x.shape[b : b + depth]), math.prod(rest))
     taken = torch.gather(flat, 1, place.unsqueeze(2).expand(-1, -1, flat.shape[2]))
-    return taken.reshape(*lead, *indices.shape[b:-1], *rest)
+    return taken.reshape((*lead, *indices.shape[b:-1], *rest))
 
 
 def _to_flat_indices(indices: Tensor, sizes: Any) -> Tensor:

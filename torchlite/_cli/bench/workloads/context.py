@@ -21,7 +21,7 @@ class Context:
         return max(multiple, int(n * self.scale) // multiple * multiple)
 
     def normal(self, *shape: int, **kwargs: Any) -> Any:
-        return self.T.randn(*shape, device=self.device, **kwargs)
+        return self.T.randn(shape, device=self.device, **kwargs)
 
     def integers(self, below: int, *shape: int) -> Any:
         return self.T.randint(0, below, shape, device=self.device)

@@ -156,7 +156,7 @@ class PowerSGDState:
             with torch.random.fork_rng(devices=[]):  # the same numbers on all ranks, others in each iteration
                 torch.manual_seed(int(self.rng.randint(1_000_000_000)))
                 for q in found[1]:
-                    q.copy_(torch.randn(*q.shape, dtype=q.dtype))
+                    q.copy_(torch.randn(q.shape, dtype=q.dtype))
         return found
 
 

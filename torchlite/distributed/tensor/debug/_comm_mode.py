@@ -8,31 +8,15 @@ from typing import Any
 import torchlite as torch
 from torchlite import nn
 from torchlite.autograd.hook_runner import CURRENT_PASSES
-from torchlite.library import Library
 
 from .._collective_utils import OBSERVERS
 
 __all__ = ["CommDebugMode"]
 
-_SCHEMAS = {
-    "all_reduce": "all_reduce(Tensor input, str reduce_op, str group) -> Tensor",
-    "all_gather_into_tensor": "all_gather_into_tensor(Tensor input, str group) -> Tensor",
-    "reduce_scatter_tensor": "reduce_scatter_tensor(Tensor input, str reduce_op, str group) -> Tensor",
-    "all_to_all_single": "all_to_all_single(Tensor input, SymInt[]? out, SymInt[]? given, str group) -> Tensor",
-}
-_C10D = {"broadcast_": "broadcast_(Tensor input) -> Tensor", "scatter_": "scatter_(Tensor input) -> Tensor"}
-_LIBRARIES: list[Library] = []
-
 
 def _collective_op_key(name: str) -> Any:
     """Return the key of a collective in `torch.ops`."""
-    if not _LIBRARIES:
-        for space, schemas in (("c10d_functional", _SCHEMAS), ("c10d", _C10D)):
-            library = Library(space, "DEF")
-            for schema in schemas.values():
-                library.define(schema)
-            _LIBRARIES.append(library)
-    return getattr(torch.ops.c10d if name in _C10D else torch.ops.c10d_functional, name)
+    return getattr(torch.ops.c10d if name.endswith("_") else torch.ops.c10d_functional, name)
 
 
 class CommDebugMode:
@@ -53,8 +37,6 @@ class CommDebugMode:
     """
 
     def __init__(self) -> None:
-        for name in (*_SCHEMAS, *_C10D):
-            _collective_op_key(name)
         self._clear()
 
     def _clear(self) -> None:

@@ -1,7 +1,6 @@
 """Mixed precision on the CPU under its old names, deprecated in favour of `torch.amp`."""
 
-from ..amp._deprecated_forms import make_deprecated_forms
+from .autocast_mode import autocast
+from .grad_scaler import GradScaler
 
 __all__ = ["GradScaler", "autocast"]
-
-autocast, GradScaler, _, _ = make_deprecated_forms("cpu")
