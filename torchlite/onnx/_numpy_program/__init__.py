@@ -18,8 +18,7 @@ from .._protobuf import Message
 from .._tensor_data import TensorData
 from ..errors import UnsupportedOperatorError
 from . import control_rules, layer_rules, op_rules
-from .errors import UnwritableError
-from .expressions import TOKEN, shown
+from .expressions import TOKEN, UnwritableError, shown
 from .graph_reader import REFUSED_TYPES, GraphReader, live_statements, opset_of
 from .module_writer import Described, ModuleWriter, Program, weights_file
 

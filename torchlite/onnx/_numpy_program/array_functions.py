@@ -130,14 +130,6 @@ def top_k(x: np.ndarray, k: int, axis: int, largest: bool) -> tuple[np.ndarray, 
     return np.take_along_axis(x, order, axis), order
 
 
-def extreme_index(x: np.ndarray, axis: int, keepdims: bool, largest: bool, last: bool) -> np.ndarray:
-    """Return the index of the largest or smallest element along an axis, the first or the last of equal ones."""
-    find = np.argmax if largest else np.argmin
-    if last:
-        return x.shape[axis] - 1 - find(np.flip(x, axis), axis=axis, keepdims=keepdims)
-    return find(x, axis=axis, keepdims=keepdims)
-
-
 def cumulate(x: np.ndarray, axis: int, exclusive: bool, reverse: bool, product: bool = False) -> np.ndarray:
     """Return sums or products along an axis up to each element, or before it, or from it to the end."""
     if reverse:
@@ -191,15 +183,6 @@ def space_to_depth(x: np.ndarray, block: int) -> np.ndarray:
     return x.reshape(n, c * block**2, h // block, w // block)
 
 
-def reverse_sequence(x: np.ndarray, lengths: np.ndarray, batch_axis: int, time_axis: int) -> np.ndarray:
-    """Return x with the first elements of each row of the batch in reverse order."""
-    step = np.arange(x.shape[time_axis]).reshape(-1, 1)
-    place = np.where(step < lengths, lengths - 1 - step, step)
-    place = place if time_axis < batch_axis else place.T
-    sizes = [n if d in (time_axis, batch_axis) else 1 for d, n in enumerate(x.shape)]
-    return np.take_along_axis(x, np.broadcast_to(place.reshape(sizes), x.shape), time_axis)
-
-
 def channel_scale(value: np.ndarray, x: np.ndarray, axis: int) -> np.ndarray:
     """Return a scale or a zero point in a shape that broadcasts along an axis of x."""
     return (
@@ -236,41 +219,3 @@ def without_zero_point(x: np.ndarray, zero: np.ndarray | None, axis: int) -> np.
     """Return quantized numbers minus their zero point, in double precision, which is exact for their products."""
     out = x.astype(np.float64)
     return out if zero is None else out - channel_scale(zero.astype(np.float64), x, axis)
-
-
-def requantize(
-    x: np.ndarray, scales: tuple[np.ndarray, np.ndarray, np.ndarray], zero: np.ndarray, axis: int
-) -> np.ndarray:
-    """Return a product of quantized numbers in the scale and the zero point of the result."""
-    first, second, result = (s.astype(np.float64) for s in scales)
-    out = np.rint(x * channel_scale(first * second / result, x, axis)) + zero.astype(np.float64)
-    return np.clip(out, np.iinfo(zero.dtype).min, np.iinfo(zero.dtype).max).astype(zero.dtype)
-
-
-def non_max_suppression(
-    boxes: np.ndarray, scores: np.ndarray, most: int, overlap: float, least: float | None, center: bool = False
-) -> np.ndarray:
-    """Return (batch, class, box) of the boxes that overlap no better one of their class, the best first."""
-    found = []
-    for batch, rows in enumerate(boxes):
-        if center:
-            corners = np.concatenate([rows[:, :2] - rows[:, 2:] / 2, rows[:, :2] + rows[:, 2:] / 2], axis=1)
-        else:
-            corners = np.concatenate(
-                [np.minimum(rows[:, :2], rows[:, 2:]), np.maximum(rows[:, :2], rows[:, 2:])], axis=1
-            )
-        areas = np.prod(corners[:, 2:] - corners[:, :2], axis=1)
-        for kind, values in enumerate(scores[batch]):
-            order = np.argsort(-values, kind="stable")
-            if least is not None:
-                order = order[values[order] > least]
-            kept = 0
-            while order.size and kept < most:
-                best, order, kept = order[0], order[1:], kept + 1
-                found.append((batch, kind, best))
-                low = np.maximum(corners[order, :2], corners[best, :2])
-                high = np.minimum(corners[order, 2:], corners[best, 2:])
-                shared = np.prod(np.maximum(high - low, 0), axis=1)
-                union = areas[order] + areas[best] - shared
-                order = order[~(shared > overlap * union)]
-    return np.array(found, dtype=np.int64).reshape(-1, 3)

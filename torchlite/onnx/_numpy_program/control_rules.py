@@ -6,9 +6,8 @@ import re
 from typing import Any
 
 from .._protobuf import Message
-from .errors import UnwritableError
-from .expressions import Constant, Sizes, Statement, Value, Variable, literal_tuple
-from .graph_reader import GraphReader, NodeArguments, live_statements, writes
+from .expressions import Constant, Sizes, Statement, UnwritableError, Value, Variable, literal_tuple
+from .graph_reader import GraphReader, NodeArguments, call, live_statements, writes
 
 
 def _body(w: GraphReader, graph: Message, given: list[Value]) -> tuple[GraphReader, list[Value]]:
@@ -113,61 +112,7 @@ def _true() -> Any:
     return np.array(True)
 
 
-@writes("Scan")
-def scan(w: GraphReader, n: NodeArguments) -> Any:
-    graph, count = n.graph("body"), n.integer("num_scan_inputs", 0)
-    if w.opset < 9 or not 0 < count <= len(n.inputs):
-        raise UnwritableError("Scan of opsets below 9 is not supported")
-    first, slices = n.inputs[: len(n.inputs) - count], n.texts()[len(n.inputs) - count :]
-    states = [w.variable("state") for _ in first]
-    parts = [w.variable("row") for _ in slices]
-    step = w.variable("step")
-    inner, results = _body(w, graph, [*states, *parts])
-    updates, scanned = results[: len(states)], results[len(states) :]
-    axes = n.integers("scan_input_axes", [0] * count)
-    ways = n.integers("scan_input_directions", [0] * count)
-    out_axes = n.integers("scan_output_axes", [0] * len(scanned))
-    out_ways = n.integers("scan_output_directions", [0] * len(scanned))
-    if len(axes) != count or len(ways) != count or not len(out_axes) == len(out_ways) == len(scanned):
-        raise UnwritableError("its axes and directions are not as many as what it scans")
-    lists = [w.variable("steps") for _ in scanned]
-    outs = [w.variable("scanned") for _ in scanned]
-    last = [f"{kept.text}.append({inner.text(value)})" for kept, value in zip(lists, scanned, strict=True)]
-    last += _initial(states, [inner.text(value) for value in updates])
-    body, numbers = _lines(inner, last)
-    places = [f"-1 - {step.text}" if way else step.text for way in ways]
-    head = [
-        f"    {part.text} = np.take({text}, {place}, axis={axis})"
-        for part, text, place, axis in zip(parts, slices, places, axes, strict=True)
-    ]
-    lines = [
-        *_initial(states, [w.text(value) for value in first if value is not None]),
-        *(f"{kept.text} = []" for kept in lists),
-        f"for {step.text} in range({slices[0]}.shape[{axes[0]}]):",
-        *head,
-        *body,
-        *(
-            f"{out.text} = np.stack({kept.text}{'[::-1]' if way else ''}, axis={axis})"
-            for out, kept, way, axis in zip(outs, lists, out_ways, out_axes, strict=True)
-        ),
-    ]
-    numbers += [step.number, *(v.number for v in (*lists, *parts))]
-    targets = [*states, *outs]
-    w.statements.append(Statement([t.number for t in targets], "\n".join(lines), w.scope, tuple(numbers), block=True))
-    return list(targets)
-
-
 # -- sequences: lists of Python
-
-
-@writes("SequenceEmpty")
-def sequence_empty(w: GraphReader, n: NodeArguments) -> Any:
-    return "[]"
-
-
-@writes("SequenceConstruct")
-def sequence_construct(w: GraphReader, n: NodeArguments) -> Any:
-    return f"[{', '.join(n.texts())}]"
 
 
 def _place(n: NodeArguments, place: int) -> str:
@@ -181,14 +126,6 @@ def sequence_insert(w: GraphReader, n: NodeArguments) -> Any:
         return f"[*{n.text(0)}, {n.text(1)}]"
     at = _place(n, 2)
     return f"[*{n.text(0)}[:{at}], {n.text(1)}, *{n.text(0)}[{at}:]]"
-
-
-@writes("SequenceErase")
-def sequence_erase(w: GraphReader, n: NodeArguments) -> Any:
-    if not n.has(1):
-        return f"{n.text(0)}[:-1]"
-    at = _place(n, 1)
-    return f"[value for i, value in enumerate({n.text(0)}) if i != {at} % len({n.text(0)})]"
 
 
 @writes("SequenceAt")
@@ -218,5 +155,5 @@ def split_to_sequence(w: GraphReader, n: NodeArguments) -> Any:
     if sizes is None:
         raise UnwritableError("its sizes are computed")
     if sizes.ndim:
-        return w.call("split_axis", x, literal_tuple(sizes.tolist()), str(axis))
+        return call("split_axis", x, literal_tuple(sizes.tolist()), str(axis))
     return f"np.split({x}, range({int(sizes)}, {x}.shape[{axis}], {int(sizes)}), axis={axis})"

@@ -18,6 +18,10 @@ _LONGEST_NAME = 40
 _OPEN, _CLOSE = "([{", ")]}"
 
 
+class UnwritableError(ValueError):
+    """Reason why a node, or a model, cannot be written as a NumPy program."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Constant:
     """Value that the file has, or that follows from such values. `key` is its name among the weights, if it may be one

@@ -14,8 +14,7 @@ from .._export.graph_builder import SCOPES
 from .._protobuf import Message
 from .._tensor_data import TensorData
 from ..errors import OnnxFileError
-from .errors import UnwritableError
-from .expressions import Constant, Sizes, Statement, Value, Variable, literal_array, shown
+from .expressions import Constant, Sizes, Statement, UnwritableError, Value, Variable, literal_array, shown
 from .function_sources import program_functions
 
 _INLINE = 8  # elements of integers that are written in the source
@@ -123,7 +122,7 @@ class NodeArguments:
     def number(self, name: str, default: float | None) -> Any:
         """Return an attribute that is a number of single precision."""
         found = self._attribute(name, default, "f", "i")
-        return found if found is None else np.float32(found)
+        return None if found is None else np.float32(found)
 
     def numbers(self, name: str) -> list[float]:
         """Return an attribute that is a list of numbers."""
@@ -173,7 +172,6 @@ class GraphReader:
         self.statements: list[Statement] = []
         self.hints: dict[int, str] = outer.hints if outer else {}
         self.weights: dict[str, np.ndarray] = outer.weights if outer else {}
-        self.helpers: dict[str, None] = outer.helpers if outer else {}
         self.refused: dict[str, None] = outer.refused if outer else {}
         self.scope: tuple[str, ...] | None = None
 
@@ -243,16 +241,6 @@ class GraphReader:
         if isinstance(value, Constant) and value.array.dtype == np.int64 and value.array.ndim <= 1:
             return Sizes(tuple(str(int(n)) for n in value.array.reshape(-1)), value.array.ndim == 0)
         return None
-
-    def use(self, helper: str) -> str:
-        """Return the name of a function of the program, which is written into it."""
-        self.helpers[helper] = None
-        return helper
-
-    def call(self, helper: str, *args: str, **options: str | None) -> str:
-        """Return the call of a function of the program, without options that are None."""
-        named = [f"{name}={text}" for name, text in options.items() if text is not None]
-        return f"{self.use(helper)}({', '.join([*args, *named])})"
 
     # -- graphs
 
@@ -392,6 +380,12 @@ def opset_of(imports: list[Message]) -> int:
 
 
 TOKEN_ALONE = re.compile("\x00[0-9]+\x00")
+
+
+def call(function: str, *args: str, **options: str | None) -> str:
+    """Return the call of a function of the program, without options that are None."""
+    named = [f"{name}={text}" for name, text in options.items() if text is not None]
+    return f"{function}({', '.join([*args, *named])})"
 
 
 def snake(name: str) -> str:

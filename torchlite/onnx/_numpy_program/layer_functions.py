@@ -246,20 +246,6 @@ def group_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, groups: int,
     return (parts * weight.reshape(1, -1, 1) + bias.reshape(1, -1, 1)).reshape(x.shape)
 
 
-def local_response_norm(x: np.ndarray, size: int, alpha: float, beta: float, bias: float) -> np.ndarray:
-    """Return x divided by a power of the squares in a window of channels."""
-    before = (size - 1) // 2
-    square = pad(x * x, ((0, 0), (before, size - 1 - before), *[(0, 0)] * (x.ndim - 2)))
-    total = sum(square[:, start : start + x.shape[1]] for start in range(size))
-    return (x / (bias + alpha / size * total) ** beta).astype(x.dtype)
-
-
-def lp_norm(x: np.ndarray, axis: int, order: int) -> np.ndarray:
-    """Return x divided by its norm along an axis; zeros stay."""
-    size = np.abs(x).sum(axis, keepdims=True) if order == 1 else np.sqrt((x * x).sum(axis, keepdims=True))
-    return x / np.where(size == 0, 1, size)
-
-
 def resize(
     x: np.ndarray,
     scales: object = None,
@@ -314,12 +300,9 @@ def source_positions(n: int, count: int, scale: float, coordinates: str) -> np.n
         return at * 0 if length == 1 else at * (n - 1) / (length - 1)
     if coordinates == "asymmetric":
         return at / scale
-    if coordinates == "tf_half_pixel_for_nn":
-        return (at + 0.5) / scale
     if coordinates == "pytorch_half_pixel" and length == 1:
         return at * 0 - 0.5
-    moved = n / 2 * (1 - count / length) if coordinates == "half_pixel_symmetric" else 0
-    return moved + (at + 0.5) / scale - 0.5
+    return (at + 0.5) / scale - 0.5
 
 
 def nearest_index(source: np.ndarray, rule: str, n: int) -> np.ndarray:
@@ -331,34 +314,3 @@ def nearest_index(source: np.ndarray, rule: str, n: int) -> np.ndarray:
         "round_prefer_floor": np.ceil(source - 0.5),
     }[rule]
     return np.clip(rounded, 0, n - 1).astype(np.int64)
-
-
-def grid_sample(
-    x: np.ndarray, grid: np.ndarray, mode: str = "linear", padding: str = "zeros", corners: bool = False
-) -> np.ndarray:
-    """Return images x (batch, channels, rows, columns) sampled at a grid (batch, *sizes, 2) of positions -1 ... 1."""
-    height, width = x.shape[2:]
-    places = []
-    for axis, n in ((1, height), (0, width)):
-        at = grid[..., axis].astype(np.float64)
-        at = (at + 1) / 2 * (n - 1) if corners else ((at + 1) * n - 1) / 2
-        if padding == "border":
-            at = np.clip(at, 0, n - 1)
-        elif padding == "reflection":
-            low, span = (0.0, max(n - 1, 1)) if corners else (-0.5, n)
-            at = np.abs((at - low) % (2 * span) - span)
-            at = np.clip(span - at + low, 0, n - 1)
-        places.append(at)
-    rows, columns = places
-    out = np.zeros((x.shape[0], *grid.shape[1:-1], x.shape[1]), np.float64)
-    batch = np.arange(x.shape[0]).reshape(-1, *[1] * (grid.ndim - 2))
-    steps = [(0, 0)] if mode == "nearest" else [(0, 0), (0, 1), (1, 0), (1, 1)]
-    for down, right in steps:
-        row, column = (
-            np.rint(a) if mode == "nearest" else np.floor(a) + s for a, s in ((rows, down), (columns, right))
-        )
-        part = 1.0 if mode == "nearest" else (1 - np.abs(rows - row)) * (1 - np.abs(columns - column))
-        inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
-        r, c = (np.clip(a, 0, n - 1).astype(np.int64) for a, n in ((row, height), (column, width)))
-        out += x[batch, :, r, c] * (part * inside)[..., None]
-    return np.moveaxis(out, -1, 1).astype(x.dtype)

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .errors import UnwritableError
-from .expressions import literal_number, literal_tuple
-from .graph_reader import GraphReader, NodeArguments, writes
+from .expressions import UnwritableError, literal_number, literal_tuple
+from .graph_reader import GraphReader, NodeArguments, call, writes
 
 
 @writes("Gemm")
@@ -31,11 +30,6 @@ def einsum(w: GraphReader, n: NodeArguments) -> Any:
     if not re.fullmatch(r"([A-Za-z.,]*)(->[A-Za-z.]*)?", equation):
         raise UnwritableError("its equation has other characters than letters")
     return f'np.einsum("{equation}", {", ".join(n.texts())}, optimize=True)'
-
-
-@writes("Det")
-def det(w: GraphReader, n: NodeArguments) -> Any:
-    return f"np.linalg.det({n.text(0)})"
 
 
 # -- windows
@@ -74,13 +68,13 @@ def _window_options(n: NodeArguments) -> dict[str, str | None]:
 
 @writes("Conv")
 def conv(w: GraphReader, n: NodeArguments) -> Any:
-    return w.call("conv", *n.texts(), **_window_options(n))
+    return call("conv", *n.texts(), **_window_options(n))
 
 
 @writes("ConvTranspose")
 def conv_transpose(w: GraphReader, n: NodeArguments) -> Any:
     extra, shape = n.integers("output_padding", []), n.integers("output_shape", [])
-    return w.call(
+    return call(
         "conv_transpose",
         *n.texts(),
         **_window_options(n),
@@ -103,12 +97,12 @@ def pool(w: GraphReader, n: NodeArguments) -> Any:
         options["count_padding"] = "True" if n.integer("count_include_pad", 0) else None
     strides = n.integers("strides", [1] * len(kernel))
     function = "max_pool" if n.kind == "MaxPool" else "average_pool"
-    return w.call(function, n.text(0), literal_tuple(kernel), literal_tuple(strides), **options)
+    return call(function, n.text(0), literal_tuple(kernel), literal_tuple(strides), **options)
 
 
 @writes("GlobalAveragePool", "GlobalMaxPool")
 def global_pool(w: GraphReader, n: NodeArguments) -> Any:
-    axes = w.call("spatial_axes", n.text(0))
+    axes = call("spatial_axes", n.text(0))
     return f"{n.text(0)}.{'mean' if n.kind == 'GlobalAveragePool' else 'max'}(axis={axes}, keepdims=True)"
 
 
@@ -121,7 +115,7 @@ def batch_norm(w: GraphReader, n: NodeArguments) -> Any:
         raise UnwritableError("it is in training mode")
     if not n.integer("spatial", 1):
         raise UnwritableError("means of single elements are not supported")
-    return w.call("batch_norm", *n.texts(), _epsilon(n))
+    return call("batch_norm", *n.texts(), _epsilon(n))
 
 
 def _epsilon(n: NodeArguments) -> str:
@@ -133,43 +127,7 @@ def layer_norm(w: GraphReader, n: NodeArguments) -> Any:
     if len(n.outputs) > 1:
         raise UnwritableError("its mean as a result is not supported")
     axis = n.integer("axis", -1)
-    return w.call("layer_norm", *n.texts(), axis=None if axis == -1 else str(axis), epsilon=_epsilon(n))
-
-
-@writes("RMSNormalization", "SimplifiedLayerNormalization")
-def rms_norm(w: GraphReader, n: NodeArguments) -> Any:
-    axis = n.integer("axis", -1)
-    return w.call("rms_norm", *n.texts(), axis=None if axis == -1 else str(axis), epsilon=_epsilon(n))
-
-
-@writes("InstanceNormalization")
-def instance_norm(w: GraphReader, n: NodeArguments) -> Any:
-    return w.call("instance_norm", *n.texts(), epsilon=_epsilon(n))
-
-
-@writes("GroupNormalization")
-def group_norm(w: GraphReader, n: NodeArguments) -> Any:
-    return w.call("group_norm", *n.texts(), str(n.integer("num_groups", 1)), epsilon=_epsilon(n))
-
-
-@writes("LRN")
-def lrn(w: GraphReader, n: NodeArguments) -> Any:
-    numbers = [
-        literal_number(np.float32(n.number(name, default)))
-        for name, default in (("alpha", 1e-4), ("beta", 0.75), ("bias", 1.0))
-    ]
-    return w.call("local_response_norm", n.text(0), str(n.integer("size", 1)), *numbers)
-
-
-@writes("LpNormalization")
-def lp_normalization(w: GraphReader, n: NodeArguments) -> Any:
-    return w.call("lp_norm", n.text(0), str(n.integer("axis", -1)), str(n.integer("p", 2)))
-
-
-@writes("MeanVarianceNormalization")
-def mean_variance_normalization(w: GraphReader, n: NodeArguments) -> Any:
-    n.only("axes")
-    return w.call("normalize", n.text(0), literal_tuple(n.integers("axes", [0, 2, 3])), "1e-18")
+    return call("layer_norm", *n.texts(), axis=None if axis == -1 else str(axis), epsilon=_epsilon(n))
 
 
 # -- recurrent layers
@@ -202,7 +160,7 @@ def recurrent(w: GraphReader, n: NodeArguments) -> Any:
         "relu": "True" if relu else None,
         "batch_first": "True" if n.integer("layout", 0) else None,
     }
-    text = w.call(n.kind.lower(), n.text(0), n.text(1), n.text(2), **options)
+    text = call(n.kind.lower(), n.text(0), n.text(1), n.text(2), **options)
     parts = w.unpack(text, 3 if n.kind == "LSTM" else 2, n.kind.lower())
     return list(parts[: len(n.outputs)]) if len(n.outputs) > 1 else parts[0]
 
@@ -221,8 +179,7 @@ def resize(w: GraphReader, n: NodeArguments) -> Any:
         factors = None if sizes else _numbers(n, scales)
     coordinates = "asymmetric" if old else n.option("coordinate_transformation_mode", "half_pixel")
     nearest = "floor" if old else n.option("nearest_mode", "round_prefer_floor")
-    known = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric",
-             "tf_half_pixel_for_nn")  # fmt: skip
+    known = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
     rules = ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil")
     if mode not in ("nearest", "linear", "cubic") or coordinates not in known or nearest not in rules:
         raise UnwritableError(f"the mode {mode[:20]!r} of {coordinates[:40]!r} is not supported")
@@ -234,7 +191,7 @@ def resize(w: GraphReader, n: NodeArguments) -> Any:
     cubic = n.number("cubic_coeff_a", -0.75)
     axes = n.integers("axes", [])
     found = n.sizes(sizes) if sizes else None
-    return w.call(
+    return call(
         "resize",
         n.text(0),
         scales=factors,
@@ -252,33 +209,6 @@ def _numbers(n: NodeArguments, place: int) -> str:
     return n.text(place) if array is None else literal_tuple([float(v) for v in array.reshape(-1)])
 
 
-@writes("GridSample")
-def grid_sample(w: GraphReader, n: NodeArguments) -> Any:
-    mode = {"bilinear": "linear"}.get(n.option("mode", "linear"), n.option("mode", "linear"))
-    padding = n.option("padding_mode", "zeros")
-    if mode not in ("linear", "nearest") or padding not in ("zeros", "border", "reflection"):
-        raise UnwritableError(f"the mode {mode[:20]!r} with {padding[:20]!r} is not supported")
-    return w.call(
-        "grid_sample",
-        n.text(0),
-        n.text(1),
-        mode='"nearest"' if mode == "nearest" else None,
-        padding=f'"{padding}"' if padding != "zeros" else None,
-        corners="True" if n.integer("align_corners", 0) else None,
-    )
-
-
-@writes("NonMaxSuppression")
-def non_max_suppression(w: GraphReader, n: NodeArguments) -> Any:
-    numbers = []
-    for place, cast, default in ((2, "int", "0"), (3, "float", "0.0"), (4, "float", "None")):
-        value = n.scalar(place)
-        text = default if not n.has(place) else f"{cast}({n.text(place)}.item())" if value is None else str(value)
-        numbers.append(text)
-    center = "True" if n.integer("center_point_box", 0) else None
-    return w.call("non_max_suppression", n.text(0), n.text(1), *numbers, center=center)
-
-
 # -- quantized numbers
 
 
@@ -286,7 +216,7 @@ def non_max_suppression(w: GraphReader, n: NodeArguments) -> Any:
 def quantize(w: GraphReader, n: NodeArguments) -> Any:
     n.only("axis", "saturate")
     zero = n.text(2) if n.has(2) else "np.uint8(0)"
-    return w.call("quantize", n.text(0), n.text(1), zero, axis=_axis(n))
+    return call("quantize", n.text(0), n.text(1), zero, axis=_axis(n))
 
 
 def _axis(n: NodeArguments) -> str | None:
@@ -297,16 +227,16 @@ def _axis(n: NodeArguments) -> str | None:
 @writes("DequantizeLinear")
 def dequantize(w: GraphReader, n: NodeArguments) -> Any:
     n.only("axis")
-    return w.call("dequantize", n.text(0), n.text(1), *([n.text(2)] if n.has(2) else []), axis=_axis(n))
+    return call("dequantize", n.text(0), n.text(1), *([n.text(2)] if n.has(2) else []), axis=_axis(n))
 
 
 @writes("DynamicQuantizeLinear")
 def dynamic_quantize(w: GraphReader, n: NodeArguments) -> Any:
-    return list(w.unpack(w.call("dynamic_quantize", n.text(0)), 3, "quantized"))[: len(n.outputs)]
+    return list(w.unpack(call("dynamic_quantize", n.text(0)), 3, "quantized"))[: len(n.outputs)]
 
 
 def _shifted(w: GraphReader, n: NodeArguments, value: int, zero: int, axis: int) -> str:
-    return w.call("without_zero_point", n.text(value), n.text(zero) if n.has(zero) else "None", str(axis))
+    return call("without_zero_point", n.text(value), n.text(zero) if n.has(zero) else "None", str(axis))
 
 
 @writes("MatMulInteger")
@@ -316,18 +246,5 @@ def matmul_integer(w: GraphReader, n: NodeArguments) -> Any:
 
 @writes("ConvInteger")
 def conv_integer(w: GraphReader, n: NodeArguments) -> Any:
-    text = w.call("conv", _shifted(w, n, 0, 2, 1), _shifted(w, n, 1, 3, 0), **_window_options(n))
+    text = call("conv", _shifted(w, n, 0, 2, 1), _shifted(w, n, 1, 3, 0), **_window_options(n))
     return f"np.rint({text}).astype(np.int32)"
-
-
-@writes("QLinearMatMul")
-def qlinear_matmul(w: GraphReader, n: NodeArguments) -> Any:
-    product = f"{_shifted(w, n, 0, 2, -2)} @ {_shifted(w, n, 3, 5, -1)}"
-    return w.call("requantize", product, f"({n.text(1)}, {n.text(4)}, {n.text(6)})", n.text(7), "-1")
-
-
-@writes("QLinearConv")
-def qlinear_conv(w: GraphReader, n: NodeArguments) -> Any:
-    bias = f"{n.text(8)}.astype(np.float64)" if n.has(8) else None
-    product = w.call("conv", _shifted(w, n, 0, 2, 1), _shifted(w, n, 3, 5, 0), bias=bias, **_window_options(n))
-    return w.call("requantize", product, f"({n.text(1)}, {n.text(4)}, {n.text(6)})", n.text(7), "1")

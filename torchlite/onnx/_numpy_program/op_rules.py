@@ -9,56 +9,69 @@ from typing import Any
 import numpy as np
 
 from .._element_types import NAMES
-from .errors import UnwritableError
-from .expressions import Constant, Sizes, Variable, literal_number, literal_tuple
-from .graph_reader import REFUSED_TYPES, GraphReader, NodeArguments, writes
+from .expressions import Constant, Sizes, UnwritableError, Variable, literal_number, literal_tuple
+from .graph_reader import REFUSED_TYPES, GraphReader, NodeArguments, call, writes
 
 _SMALL = 1024  # elements of a range, or of a filled or repeated array, that the file's constants give
 
-# -- elementwise
-
-# By operator: an expression of its inputs.
-_UNARY = {
-    "Abs": "np.abs({})", "Acos": "np.arccos({})", "Acosh": "np.arccosh({})", "Asin": "np.arcsin({})",
-    "Asinh": "np.arcsinh({})", "Atan": "np.arctan({})", "Atanh": "np.arctanh({})", "Ceil": "np.ceil({})",
-    "Cos": "np.cos({})", "Cosh": "np.cosh({})", "Exp": "np.exp({})", "Floor": "np.floor({})", "IsNaN": "np.isnan({})",
-    "Log": "np.log({})", "Neg": "-{}", "Not": "~{}", "BitwiseNot": "~{}", "Reciprocal": "1 / {}",
-    "Relu": "np.maximum({}, 0)", "Round": "np.rint({})", "Sign": "np.sign({})", "Sin": "np.sin({})",
-    "Sinh": "np.sinh({})", "Sqrt": "np.sqrt({})", "Tan": "np.tan({})", "Tanh": "np.tanh({})",
-    "Softsign": "{0} / (1 + np.abs({0}))",
+# Expressions of operators. {0} is the first input, {*} are all inputs. {name:default} is an attribute, an integer where
+# the default has no point. {,option=name:default} is an option of a call, left out where the attribute has the default.
+_TEMPLATES = {
+    "Abs": "np.abs({0})", "Acos": "np.arccos({0})", "Acosh": "np.arccosh({0})", "Asin": "np.arcsin({0})",
+    "Asinh": "np.arcsinh({0})", "Atan": "np.arctan({0})", "Atanh": "np.arctanh({0})", "Ceil": "np.ceil({0})",
+    "Cos": "np.cos({0})", "Cosh": "np.cosh({0})", "Exp": "np.exp({0})", "Floor": "np.floor({0})",
+    "IsNaN": "np.isnan({0})", "Log": "np.log({0})", "Neg": "-{0}", "Not": "~{0}", "BitwiseNot": "~{0}",
+    "Reciprocal": "1 / {0}", "Relu": "np.maximum({0}, 0)", "Round": "np.rint({0})", "Sign": "np.sign({0})",
+    "Sin": "np.sin({0})", "Sinh": "np.sinh({0})", "Sqrt": "np.sqrt({0})", "Tan": "np.tan({0})", "Tanh": "np.tanh({0})",
+    "Softsign": "{0} / (1 + np.abs({0}))", "Sigmoid": "sigmoid({0})", "Erf": "erf({0})", "Softplus": "softplus({0})",
+    "HardSwish": "hard_swish({0})", "Mish": "{0} * np.tanh(softplus({0}))", "PRelu": "prelu({0}, {1})",
+    "LeakyRelu": "leaky_relu({0}{,slope=alpha:0.01})", "Elu": "elu({0}{,alpha=alpha:1.0})",
+    "Swish": "{0} * sigmoid({alpha:1.0} * {0})",
+    "SwiGLU": "{0} * sigmoid({alpha:1.0} * {0}) * {1}",
+    "Selu": "selu({0}{,alpha=alpha:1.67326319217681884765625}{,gamma=gamma:1.05070102214813232421875})",
+    "HardSigmoid": "hard_sigmoid({0}{,alpha=alpha:0.2}{,beta=beta:0.5})",
+    "ThresholdedRelu": "{0} * ({0} > {alpha:1.0})",
+    "IsInf": "is_infinite({0}{,negative=detect_negative:1}{,positive=detect_positive:1})",
+    "Where": "np.where({0}, {1}, {2})", "CastLike": "{0}.astype({1}.dtype)", "Det": "np.linalg.det({0})",
+    "NonZero": "np.array(np.nonzero({0}), dtype=np.int64)", "SequenceEmpty": "[]", "SequenceConstruct": "[{*}]",
+    "SpaceToDepth": "space_to_depth({0}, {blocksize:1})", "GatherND": "gather_nd({0}, {1}{,batch_dims=batch_dims:0})",
+    "GatherElements": "np.take_along_axis({0}, {1}, axis={axis:0})",
+    "InstanceNormalization": "instance_norm({*}, {epsilon:0.00001})",
+    "GroupNormalization": "group_norm({*}, {num_groups:1}, {epsilon:0.00001})",
+    "RMSNormalization": "rms_norm({*}, {axis:-1}, {epsilon:0.00001})",
+    "SimplifiedLayerNormalization": "rms_norm({*}, {axis:-1}, {epsilon:0.00001})",
 }  # fmt: skip
+_PLACE = re.compile(r"\{(?:,(\w+)=)?([\w*]+)(?::([-.\d]+))?\}")
 _BINARY = {
-    "Add": "{} + {}", "Sub": "{} - {}", "Mul": "{} * {}", "And": "{} & {}", "Or": "{} | {}", "Xor": "{} ^ {}",
-    "Equal": "{} == {}", "Less": "{} < {}", "Greater": "{} > {}", "LessOrEqual": "{} <= {}",
-    "GreaterOrEqual": "{} >= {}", "BitwiseAnd": "{} & {}", "BitwiseOr": "{} | {}", "BitwiseXor": "{} ^ {}",
-    "MatMul": "{} @ {}",
+    "Add": "+", "Sub": "-", "Mul": "*", "And": "&", "Or": "|", "Xor": "^", "Equal": "==", "Less": "<", "Greater": ">",
+    "LessOrEqual": "<=", "GreaterOrEqual": ">=", "BitwiseAnd": "&", "BitwiseOr": "|", "BitwiseXor": "^", "MatMul": "@",
 }  # fmt: skip
-_HELPERS = {"Sigmoid": "sigmoid", "Erf": "erf", "Softplus": "softplus", "HardSwish": "hard_swish", "PRelu": "prelu"}
-_SYMBOLIC = {"Add": "+", "Sub": "-", "Mul": "*"}
 
 
-@writes(*_UNARY)
-def unary(w: GraphReader, n: NodeArguments) -> Any:
-    n.only("consumed_inputs")
-    x = n.text(0)
-    return _UNARY[n.kind].format(x)
+@writes(*_TEMPLATES)
+def template(w: GraphReader, n: NodeArguments) -> Any:
+    def filled(found: re.Match) -> str:
+        option, name, default = found.groups()
+        if default is None:
+            return ", ".join(n.texts()) if name == "*" else n.text(int(name))
+        usual = float(default) if "." in default else int(default)
+        value = n.integer(name, usual) if isinstance(usual, int) else n.number(name, usual)
+        if option and value == type(value)(usual):
+            return ""
+        return f", {option}={literal_number(value)}" if option else literal_number(value)
 
-
-@writes(*_HELPERS)
-def helper(w: GraphReader, n: NodeArguments) -> Any:
-    n.only("consumed_inputs")
-    return w.call(_HELPERS[n.kind], *n.texts())
+    return _PLACE.sub(filled, _TEMPLATES[n.kind])
 
 
 @writes(*_BINARY)
 def binary(w: GraphReader, n: NodeArguments) -> Any:
     _refuse_legacy_broadcast(n)
-    if n.kind in _SYMBOLIC:
+    if n.kind in ("Add", "Sub", "Mul"):
         found = [n.sizes(0), n.sizes(1)]
         if all(s is not None and s.is_plain and len(s.items) == 1 for s in found):
             a, b = (s for s in found if s is not None)
-            return Sizes((_combined(a.items[0], _SYMBOLIC[n.kind], b.items[0]),), a.scalar and b.scalar)
-    return _BINARY[n.kind].format(n.text(0), n.text(1))
+            return Sizes((_combined(a.items[0], _BINARY[n.kind], b.items[0]),), a.scalar and b.scalar)
+    return f"{n.text(0)} {_BINARY[n.kind]} {n.text(1)}"
 
 
 def _combined(a: str, sign: str, b: str) -> str:
@@ -88,7 +101,7 @@ def div(w: GraphReader, n: NodeArguments) -> Any:
             return Sizes((f"{_operand(a.items[0])} // {b}",), a.scalar)
     if second is not None and second.dtype.kind == "f":
         return f"{n.text(0)} / {n.text(1)}"
-    return w.call("divide", n.text(0), n.text(1))
+    return call("divide", n.text(0), n.text(1))
 
 
 @writes("Pow")
@@ -96,17 +109,12 @@ def pow(w: GraphReader, n: NodeArguments) -> Any:
     _refuse_legacy_broadcast(n)
     if n.scalar(1) == 2 and n.constant(1) is not None and n.constant(1).ndim == 0:  # type: ignore[union-attr]
         return f"np.square({n.text(0)})"
-    return w.call("power", n.text(0), n.text(1))
+    return call("power", n.text(0), n.text(1))
 
 
 @writes("Mod")
 def mod(w: GraphReader, n: NodeArguments) -> Any:
     return f"np.{'fmod' if n.integer('fmod', 0) else 'remainder'}({n.text(0)}, {n.text(1)})"
-
-
-@writes("BitShift")
-def bit_shift(w: GraphReader, n: NodeArguments) -> Any:
-    return w.call("shift_bits", n.text(0), n.text(1), left=str(n.option("direction", "LEFT") == "LEFT"))
 
 
 @writes("Max", "Min")
@@ -127,11 +135,6 @@ def sums(w: GraphReader, n: NodeArguments) -> Any:
     return f"({total}) / {len(texts)}"
 
 
-@writes("Where")
-def where(w: GraphReader, n: NodeArguments) -> Any:
-    return f"np.where({n.text(0)}, {n.text(1)}, {n.text(2)})"
-
-
 @writes("Clip")
 def clip(w: GraphReader, n: NodeArguments) -> Any:
     if n.opset < 11:
@@ -142,7 +145,7 @@ def clip(w: GraphReader, n: NodeArguments) -> Any:
     low, high = limits
     if low is not None and high is not None and all(re.fullmatch(r"-?[\d.e+-]+", v) for v in (low, high)):
         return f"np.clip({n.text(0)}, {low}, {high})"
-    return w.call("clip", n.text(0), low or ("None" if high else None) or "None", *([high] if high else []))
+    return call("clip", n.text(0), low or ("None" if high else None) or "None", *([high] if high else []))
 
 
 def _number_or_text(n: NodeArguments, place: int) -> str:
@@ -156,63 +159,18 @@ def _option(n: NodeArguments, name: str, default: float) -> str | None:
     return None if np.float32(value) == np.float32(default) else literal_number(np.float32(value))
 
 
-@writes("LeakyRelu", "Elu", "Celu")
-def slopes(w: GraphReader, n: NodeArguments) -> Any:
-    name = {"LeakyRelu": "slope"}.get(n.kind, "alpha")
-    function = {"LeakyRelu": "leaky_relu", "Elu": "elu", "Celu": "celu"}[n.kind]
-    return w.call(function, n.text(0), **{name: _option(n, "alpha", 0.01 if n.kind == "LeakyRelu" else 1.0)})
-
-
-@writes("Selu")
-def selu(w: GraphReader, n: NodeArguments) -> Any:
-    return w.call("selu", n.text(0), alpha=_option(n, "alpha", 1.67326319217681884765625),
-                  gamma=_option(n, "gamma", 1.05070102214813232421875))  # fmt: skip
-
-
-@writes("HardSigmoid")
-def hard_sigmoid(w: GraphReader, n: NodeArguments) -> Any:
-    return w.call("hard_sigmoid", n.text(0), alpha=_option(n, "alpha", 0.2), beta=_option(n, "beta", 0.5))
-
-
 @writes("Gelu")
 def gelu(w: GraphReader, n: NodeArguments) -> Any:
-    return w.call("gelu", n.text(0), tanh="True" if n.option("approximate", "none") == "tanh" else None)
+    return call("gelu", n.text(0), tanh="True" if n.option("approximate", "none") == "tanh" else None)
 
 
-@writes("Swish")
-def swish(w: GraphReader, n: NodeArguments) -> Any:
-    alpha = _option(n, "alpha", 1.0)
-    return f"{n.text(0)} * {w.call('sigmoid', n.text(0) if alpha is None else f'{alpha} * {n.text(0)}')}"
-
-
-@writes("Mish")
-def mish(w: GraphReader, n: NodeArguments) -> Any:
-    return f"{n.text(0)} * np.tanh({w.call('softplus', n.text(0))})"
-
-
-@writes("ThresholdedRelu")
-def thresholded_relu(w: GraphReader, n: NodeArguments) -> Any:
-    return f"{n.text(0)} * ({n.text(0)} > {literal_number(np.float32(n.number('alpha', 1.0)))})"
-
-
-@writes("Shrink")
-def shrink(w: GraphReader, n: NodeArguments) -> Any:
-    return w.call("shrink", n.text(0), bias=_option(n, "bias", 0.0), limit=_option(n, "lambd", 0.5))
-
-
-@writes("IsInf")
-def is_inf(w: GraphReader, n: NodeArguments) -> Any:
-    options = {name: "False" if not n.integer(f"detect_{name}", 1) else None for name in ("negative", "positive")}
-    return w.call("is_infinite", n.text(0), **options)
-
-
-@writes("Softmax", "LogSoftmax", "Hardmax")
+@writes("Softmax", "LogSoftmax")
 def softmax(w: GraphReader, n: NodeArguments) -> Any:
-    function = {"Softmax": "softmax", "LogSoftmax": "log_softmax", "Hardmax": "hardmax"}[n.kind]
+    function = "softmax" if n.kind == "Softmax" else "log_softmax"
     if n.opset < 13:
-        return w.call("flattened", w.use(function), n.text(0), axis=str(n.integer("axis", 1)))
+        return call("flattened", function, n.text(0), axis=str(n.integer("axis", 1)))
     axis = n.integer("axis", -1)
-    return w.call(function, n.text(0), axis=None if axis == -1 else str(axis))
+    return call(function, n.text(0), axis=None if axis == -1 else str(axis))
 
 
 # -- types
@@ -233,11 +191,6 @@ def cast(w: GraphReader, n: NodeArguments) -> Any:
     if kind == "np.int64" and found is not None:
         return found
     return f"{n.text(0)}.astype({kind})"
-
-
-@writes("CastLike")
-def cast_like(w: GraphReader, n: NodeArguments) -> Any:
-    return f"{n.text(0)}.astype({n.text(1)}.dtype)"
 
 
 @writes("Identity")
@@ -296,13 +249,6 @@ def range_(w: GraphReader, n: NodeArguments) -> Any:
         return f"np.arange({', '.join([*span, *([c] if c != '1' else [])])}, dtype=np.int64)"
     kind = f"np.{first.dtype.name}" if first is not None else f"{n.text(0)}.dtype"
     return f"np.arange({', '.join(n.texts())}, dtype={kind})"
-
-
-@writes("EyeLike")
-def eye_like(w: GraphReader, n: NodeArguments) -> Any:
-    kind = n.integer("dtype", None)
-    dtype = f"{n.text(0)}.dtype" if kind is None else dtype_text(kind)
-    return f"np.eye(*{n.text(0)}.shape, k={n.integer('k', 0)}, dtype={dtype})"
 
 
 # -- shapes
@@ -379,7 +325,7 @@ def reshape(w: GraphReader, n: NodeArguments) -> Any:
         return f"{x}.reshape({literal_tuple(n.integers('shape', []))})"
     found = n.sizes(1)
     if found is None:
-        return w.call("reshape", x, n.text(1)) if not n.integer("allowzero", 0) else f"{x}.reshape({n.text(1)})"
+        return call("reshape", x, n.text(1)) if not n.integer("allowzero", 0) else f"{x}.reshape({n.text(1)})"
     if isinstance(n.inputs[0], Sizes) and len(found.items) <= 1:
         sizes = n.inputs[0]
         if found.items in ((), ("1",)) and len(sizes.items) == 1 and sizes.is_plain:
@@ -452,10 +398,10 @@ def split(w: GraphReader, n: NodeArguments) -> Any:
             text = f"np.split({x}, {[sum(sizes[: i + 1]) for i in range(len(sizes) - 1)]}, axis={axis})"
         count = len(sizes)
     elif n.has(1):
-        text = w.call("split_axis", x, n.text(1), str(axis))
+        text = call("split_axis", x, n.text(1), str(axis))
     else:
         count = n.integer("num_outputs", count)
-        text = w.call("split_evenly", x, str(count), str(axis))
+        text = call("split_evenly", x, str(count), str(axis))
     parts = w.unpack(text, count, "part")
     return list(parts[: len(n.outputs)]) if len(n.outputs) > 1 else parts[0]
 
@@ -472,12 +418,12 @@ def slice_(w: GraphReader, n: NodeArguments) -> Any:
     else:
         first, last = n.sizes(1), n.sizes(2)
         if first is None or last is None or not (first.is_plain and last.is_plain):
-            return w.call("slice_axes", *n.texts()) if all(n.inputs) else _refuse("an input is left out")
+            return call("slice_axes", *n.texts()) if all(n.inputs) else _refuse("an input is left out")
         starts, ends = list(first.items), list(last.items)
         axes = n.ints(3) if n.has(3) else list(range(len(starts)))
         steps = n.ints(4) if n.has(4) else [1] * len(starts)
     if axes is None or steps is None or not len(starts) == len(ends) == len(axes) == len(steps) > 0:
-        return w.call("slice_axes", *n.texts())
+        return call("slice_axes", *n.texts())
     found = n.sizes(0)
     if found is not None and axes in ([0], [-1]) and steps == [1] and all(map(_is_number, (*starts, *ends))):
         if found.is_plain:
@@ -488,7 +434,7 @@ def slice_(w: GraphReader, n: NodeArguments) -> Any:
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         whole = step < 0 and _is_number(start) and _is_number(end) and int(end) <= -_LAST
         if axis < 0 and len(axes) > 1 or step < 0 and not (whole and (start == "-1" or int(start) >= _LAST)):
-            return w.call("slice_axes", *n.texts()) if n.opset >= 10 else _refuse("its axes or steps are negative")
+            return call("slice_axes", *n.texts()) if n.opset >= 10 else _refuse("its axes or steps are negative")
         parts[axis] = ":" if whole else f"{_bound(start, False)}:{_bound(end, True)}"
         parts[axis] += f":{step}" if step != 1 else ""
     if all(text == ":" for text in parts.values()):
@@ -526,7 +472,7 @@ def expand(w: GraphReader, n: NodeArguments) -> Any:
     values, shape = n.constant(0), n.constant(1)
     if values is not None and shape is not None and math.prod(int(s) for s in shape) * values.size <= _SMALL:
         return Constant(values * np.ones(shape, values.dtype))
-    return w.call("expand", n.text(0), shape_text(n, 1))
+    return call("expand", n.text(0), shape_text(n, 1))
 
 
 @writes("Tile")
@@ -553,26 +499,20 @@ def pad(w: GraphReader, n: NodeArguments) -> Any:
     if n.has(3) and axes is None:
         raise UnwritableError("its axes are computed")
     if pads is None:
-        pairs = w.call("pad_pairs", n.text(1), f"{n.text(0)}.ndim", axes=None if axes is None else literal_tuple(axes))
+        pairs = call("pad_pairs", n.text(1), f"{n.text(0)}.ndim", axes=None if axes is None else literal_tuple(axes))
     elif axes is not None:
         given = f"np.array({pads}, dtype=np.int64)"
-        pairs = w.call("pad_pairs", given, f"{n.text(0)}.ndim", axes=literal_tuple(axes))
+        pairs = call("pad_pairs", given, f"{n.text(0)}.ndim", axes=literal_tuple(axes))
     else:
         half = len(pads) // 2
         pairs = literal_tuple([literal_tuple(pair) for pair in zip(pads[:half], pads[half:], strict=True)])
-    return w.call("pad", n.text(0), pairs, fill=fill, mode=quoted)
+    return call("pad", n.text(0), pairs, fill=fill, mode=quoted)
 
 
 @writes("DepthToSpace")
 def depth_to_space(w: GraphReader, n: NodeArguments) -> Any:
     crd = n.option("mode", "DCR") == "CRD"
-    return w.call("depth_to_space", n.text(0), str(n.integer("blocksize", 1)), columns_first="True" if crd else None)
-
-
-@writes("SpaceToDepth")
-def space_to_depth(w: GraphReader, n: NodeArguments) -> Any:
-    n.only("blocksize")
-    return w.call("space_to_depth", n.text(0), str(n.integer("blocksize", 1)))
+    return call("depth_to_space", n.text(0), str(n.integer("blocksize", 1)), columns_first="True" if crd else None)
 
 
 @writes("Trilu")
@@ -585,34 +525,17 @@ def trilu(w: GraphReader, n: NodeArguments) -> Any:
     return f"np.{'triu' if n.integer('upper', 1) else 'tril'}({n.text(0)}{k})"
 
 
-@writes("ReverseSequence")
-def reverse_sequence(w: GraphReader, n: NodeArguments) -> Any:
-    axes = str(n.integer("batch_axis", 1)), str(n.integer("time_axis", 0))
-    return w.call("reverse_sequence", n.text(0), n.text(1), *axes)
-
-
 # -- chosen elements
-
-
-@writes("GatherElements")
-def gather_elements(w: GraphReader, n: NodeArguments) -> Any:
-    return f"np.take_along_axis({n.text(0)}, {n.text(1)}, axis={n.integer('axis', 0)})"
-
-
-@writes("GatherND")
-def gather_nd(w: GraphReader, n: NodeArguments) -> Any:
-    batch = n.integer("batch_dims", 0)
-    return w.call("gather_nd", n.text(0), n.text(1), batch_dims=str(batch) if batch else None)
 
 
 @writes("ScatterElements", "Scatter")
 def scatter_elements(w: GraphReader, n: NodeArguments) -> Any:
-    return w.call("scatter_elements", *n.texts(), str(n.integer("axis", 0)), _reduction(n))
+    return call("scatter_elements", *n.texts(), str(n.integer("axis", 0)), _reduction(n))
 
 
 @writes("ScatterND")
 def scatter_nd(w: GraphReader, n: NodeArguments) -> Any:
-    return w.call("scatter_nd", *n.texts(), _reduction(n))
+    return call("scatter_nd", *n.texts(), _reduction(n))
 
 
 def _reduction(n: NodeArguments) -> str:
@@ -626,18 +549,7 @@ def _reduction(n: NodeArguments) -> str:
 def one_hot(w: GraphReader, n: NodeArguments) -> Any:
     axis, depth = n.integer("axis", -1), n.scalar(1)
     count = f"int({n.text(1)}.item())" if depth is None else str(int(depth))
-    return w.call("one_hot", n.text(0), count, n.text(2), axis=None if axis == -1 else str(axis))
-
-
-@writes("NonZero")
-def non_zero(w: GraphReader, n: NodeArguments) -> Any:
-    return f"np.array(np.nonzero({n.text(0)}), dtype=np.int64)"
-
-
-@writes("Compress")
-def compress(w: GraphReader, n: NodeArguments) -> Any:
-    axis = n.integer("axis", None)
-    return f"np.compress({n.text(1)}, {n.text(0)}{'' if axis is None else f', axis={axis}'})"
+    return call("one_hot", n.text(0), count, n.text(2), axis=None if axis == -1 else str(axis))
 
 
 @writes("TopK")
@@ -645,7 +557,7 @@ def top_k(w: GraphReader, n: NodeArguments) -> Any:
     count = n.integer("k", None) if n.opset < 10 else n.scalar(1)
     found = None if n.opset < 10 else n.sizes(1)
     k = str(count) if count is not None else found.items[0] if found and found.is_plain else f"int({n.text(1)}.item())"
-    text = w.call("top_k", n.text(0), k, str(n.integer("axis", -1)), str(bool(n.integer("largest", 1))))
+    text = call("top_k", n.text(0), k, str(n.integer("axis", -1)), str(bool(n.integer("largest", 1))))
     values, order = w.unpack(text, 2, "top")
     return [values, order][: len(n.outputs)] if len(n.outputs) > 1 else values
 
@@ -654,7 +566,7 @@ def top_k(w: GraphReader, n: NodeArguments) -> Any:
 def arg_extremes(w: GraphReader, n: NodeArguments) -> Any:
     axis, keep = n.integer("axis", 0), bool(n.integer("keepdims", 1))
     if n.integer("select_last_index", 0):
-        return w.call("extreme_index", n.text(0), str(axis), str(keep), str(n.kind == "ArgMax"), "True")
+        raise UnwritableError("the last of equal elements is not supported")
     return f"np.{n.kind.lower()}({n.text(0)}, axis={axis}{', keepdims=True' if keep else ''})"
 
 
@@ -665,7 +577,7 @@ def cumulate(w: GraphReader, n: NodeArguments) -> Any:
     options = [str(bool(n.integer(name, 0))) for name in ("exclusive", "reverse")]
     if options == ["False", "False"] and n.kind == "CumSum":
         return f"np.cumsum({n.text(0)}, axis={place}, dtype={n.text(0)}.dtype)"
-    return w.call("cumulate", n.text(0), place, *options, product="True" if n.kind == "CumProd" else None)
+    return call("cumulate", n.text(0), place, *options, product="True" if n.kind == "CumProd" else None)
 
 
 _REDUCTIONS = {
@@ -682,6 +594,6 @@ def reductions(w: GraphReader, n: NodeArguments) -> Any:
     axes = n.ints(1, "axes")
     if axes is None and n.has(1) or not axes and noop or kind not in ("mean", "max", "min"):
         given = n.text(1) if axes is None and n.has(1) else "None" if axes is None else literal_tuple(axes)
-        return w.call("reduce_axes", n.text(0), given, str(keep), f'"{kind}"', noop="True" if noop else None)
+        return call("reduce_axes", n.text(0), given, str(keep), f'"{kind}"', noop="True" if noop else None)
     options = [] if not axes else [f"axis={axes[0] if len(axes) == 1 else literal_tuple(axes)}"]
     return f"{n.text(0)}.{kind}({', '.join([*options, *(['keepdims=True'] if keep else [])])})"
