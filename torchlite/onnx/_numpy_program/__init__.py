@@ -1,8 +1,8 @@
 """Writes an ONNX model as a Python module and a file of weights that need NumPy and nothing else.
 
 `graph_reader` turns nodes into statements by the rules of `op_rules`, `layer_rules` and `control_rules`. `blocks`
-divides the statements into functions, and `module_writer` writes them. The functions of `*_functions` are copied into
-the module: they are NumPy programs themselves.
+divides the statements into functions, and `module_writer` writes them. `program_functions` has the functions that
+programs contain.
 """
 
 from __future__ import annotations

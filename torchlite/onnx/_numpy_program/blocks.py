@@ -30,8 +30,27 @@ class Block:
 
 def divide(statements: Sequence[Statement], wanted: set[int]) -> Block:
     """Return the whole program as a block. `wanted` are the variables that it returns."""
+    statements = _moved_to_readers(statements)
     found = _grouped((), list(zip(_filled_scopes(statements), statements, strict=True)))
     return _cut(found, wanted)
+
+
+def _moved_to_readers(statements: Sequence[Statement]) -> list[Statement]:
+    """Return the statements, those that read weights alone before the first one that reads them, and in its scope."""
+    waiting: dict[int, Statement] = {}
+    found = []
+    for statement in statements:
+        if not statement.reads and not statement.block:
+            waiting.update(dict.fromkeys(statement.targets, statement))
+            continue
+        for number in statement.reads:
+            needed = waiting.get(number)
+            if needed is not None:
+                found.append(dataclasses.replace(needed, scope=statement.scope))
+                for target in needed.targets:
+                    waiting.pop(target, None)
+        found.append(statement)
+    return [*found, *{id(statement): statement for statement in waiting.values()}.values()]
 
 
 def _filled_scopes(statements: Sequence[Statement]) -> list[tuple[str, ...]]:

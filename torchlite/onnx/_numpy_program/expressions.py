@@ -190,6 +190,15 @@ def wrap_header(name: str, parameters: list[str], result: str) -> str:
     return "\n".join([f"def {name}(", *(f"    {parameter}," for parameter in parameters), end])
 
 
+def wrap_names(before: str, names: list[str], after: str, indent: int) -> str:
+    """Return a line with names after one another, or one line for each in brackets where it is too long."""
+    line = f"{before}{', '.join(names)}{after}"
+    if len(names) < 2 or len(line) + indent <= _WIDTH:
+        return wrap(line, indent)
+    margin = " " * indent
+    return "\n".join([f"{margin}{before}(", *(f"{margin}    {name}," for name in names), wrap(f"){after}", indent)])
+
+
 def words(text: str) -> set[str]:
     """Return the names in a text, except those in literals."""
     return set(re.findall(r"(?<![.\w])[A-Za-z_]\w*", re.sub(r'"[^"]*"', '""', text)))

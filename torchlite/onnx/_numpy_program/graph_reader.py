@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,16 @@ from .._export.graph_builder import SCOPES
 from .._protobuf import Message
 from .._tensor_data import TensorData
 from ..errors import OnnxFileError
+from . import program_functions
 from .expressions import Constant, Sizes, Statement, UnwritableError, Value, Variable, literal_array, shown
-from .function_sources import program_functions
 
 _INLINE = 8  # elements of integers that are written in the source
 _FOLDED = 1 << 10  # elements of constants of which a result is computed while the program is written
 _DEEPEST = 50  # functions inside others
 _MOST_VARIABLES = 200_000
+# Attributes that say what inputs say as well, or what only training needs.
+_WITHOUT_EFFECT = frozenset("consumed_inputs kernel_shape hidden_size momentum is_test ratio seed stash_type sorted "
+                            "output_sequence saturate allowzero dtype".split())  # fmt: skip
 # Operators whose results may be much larger than their inputs.
 _GROWING = frozenset("Pad Tile Expand ConstantOfShape Range OneHot EyeLike Resize Upsample ConvTranspose".split())
 # Kinds of attributes by number: the field of the value.
@@ -52,6 +55,7 @@ class NodeArguments:
         while self.inputs and self.inputs[-1] is None:
             self.inputs.pop()
         self._attributes = {item.name: item for item in node.attribute}
+        self._read: set[str] = set()
         self.outputs = list(node.output)
         while len(self.outputs) > 1 and not self.outputs[-1]:
             self.outputs.pop()
@@ -99,6 +103,7 @@ class NodeArguments:
 
     def _attribute(self, name: str, default: Any, *fields: str) -> Any:
         """Return an attribute of one of the types. UnwritableError for another type."""
+        self._read.add(name)
         item = self._attributes.get(name)
         if item is not None and item.ref_attr_name:
             item = self.reader.attributes.get(item.ref_attr_name)
@@ -150,11 +155,11 @@ class NodeArguments:
         found = self._attribute(name, None, "t")
         return self.reader.constant(found) if isinstance(found, Message) else None
 
-    def only(self, *names: str) -> None:
-        """Raise UnwritableError for an attribute that the rule does not read."""
-        extra = sorted(set(self._attributes) - set(names))
-        if extra:
-            raise UnwritableError(f"its attribute {shown(extra[0])} is not supported")
+    def check_all_read(self) -> None:
+        """Raise UnwritableError for an attribute that the rule did not read."""
+        unread = sorted(set(self._attributes) - self._read - _WITHOUT_EFFECT)
+        if unread:
+            raise UnwritableError(f"its attribute {shown(unread[0])} is not supported")
 
 
 class GraphReader:
@@ -283,6 +288,7 @@ class GraphReader:
         given = NodeArguments(self, node)
         self.scope = node_scope(node, given)
         result = rule(self, given)
+        given.check_all_read()
         if result is not None:
             folded = self.folded(given, result)
             self.assign(given.outputs, result if folded is None else folded, variable_hint(node.op_type))
@@ -317,7 +323,7 @@ class GraphReader:
             return None
         if any(array is None for array in arrays) or sum(array.size for array in arrays if array is not None) > _FOLDED:
             return None
-        space = {**program_functions(), "np": np, "weights": self.weights}
+        space = {**vars(program_functions), "weights": self.weights}
         keys = [value.key for value in values if isinstance(value, Constant) and value.key]
         key = f"{keys[0].removesuffix(f'.{snake(given.kind)}')}.{snake(given.kind)}" if keys else None
         try:
@@ -427,10 +433,3 @@ def node_scope(node: Message, given: NodeArguments) -> tuple[str, ...] | None:
 
 def _path_parts(path: str) -> tuple[str, ...]:
     return tuple(part for part in path.split(".") if part)
-
-
-def bodies(node: Message) -> Iterator[Message]:
-    """Return the graphs in a node's attributes."""
-    for item in node.attribute:
-        yield from ([item.g] if item.g is not None else [])
-        yield from item.graphs

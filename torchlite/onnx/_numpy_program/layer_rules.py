@@ -214,7 +214,6 @@ def _numbers(n: NodeArguments, place: int) -> str:
 
 @writes("QuantizeLinear")
 def quantize(w: GraphReader, n: NodeArguments) -> Any:
-    n.only("axis", "saturate")
     zero = n.text(2) if n.has(2) else "np.uint8(0)"
     return call("quantize", n.text(0), n.text(1), zero, axis=_axis(n))
 
@@ -226,7 +225,6 @@ def _axis(n: NodeArguments) -> str | None:
 
 @writes("DequantizeLinear")
 def dequantize(w: GraphReader, n: NodeArguments) -> Any:
-    n.only("axis")
     return call("dequantize", n.text(0), n.text(1), *([n.text(2)] if n.has(2) else []), axis=_axis(n))
 
 

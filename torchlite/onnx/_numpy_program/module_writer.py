@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import functools
+import inspect
 import io
+import re
 import zipfile
 from typing import Any
 
 import numpy as np
 
-from ..._types.python_source import quote
+from ..._types.python_source import parse, quote
+from . import program_functions as functions
 from .blocks import Block, divide
 from .control_rules import statement_lines
 from .expressions import (
@@ -24,8 +29,8 @@ from .expressions import (
     words,
     wrap,
     wrap_header,
+    wrap_names,
 )  # fmt: skip
-from .function_sources import function_source, modules_of, with_needed
 from .graph_reader import GraphReader
 
 _TIME = (1980, 1, 1, 0, 0, 0)  # of the archive's members, so that equal weights give equal files
@@ -98,7 +103,7 @@ class ModuleWriter:
         code = ["\n".join(body), *self.functions]
         imports = {"functools", "os"} if self.weights else set()
         imports |= {"itertools"} if any("itertools" in words(text) for text in code) else set()
-        imports |= modules_of(self.helpers)
+        imports |= {"math"} if any("math" in needed_functions(name) for name in self.helpers) else set()
         head = [self.describe(digest), "", "from __future__ import annotations", ""]
         head += [f"import {name}" for name in sorted(imports)] + ([""] if imports else [])
         head += ["import numpy as np", ""]
@@ -197,8 +202,9 @@ class ModuleWriter:
             parameters.append("weights: dict[str, np.ndarray] | None = None")
         several = len(self.program.outputs) > 1
         result = "tuple[np.ndarray, ...]" if several else "np.ndarray"
+        named = ", ".join(shown(item.name) for item, _ in self.program.outputs)
         about = [
-            f"Return {', '.join(shown(item.name) for item, _ in self.program.outputs)} of the network.",
+            f"Return {named if len(named) < 80 else f'the {len(self.program.outputs)} outputs'} of the network.",
             "",
             "Args:",
             *(f"    {self.inputs[item.number]}: {item}" for item in self.program.inputs),
@@ -217,7 +223,7 @@ class ModuleWriter:
         texts = [
             scope.named(text if item.dtype == "any" else f"np.asarray({text})") for item, text in self.program.outputs
         ]
-        lines.append(wrap(f"return {', '.join(texts)}", 4))
+        lines.append(wrap_names("return ", texts, "", 4))
         return lines
 
     # -- functions of blocks
@@ -268,12 +274,12 @@ class ModuleWriter:
         kind = "tuple[np.ndarray, ...]" if several else "np.ndarray"
         about = f"Return what {shown('.'.join(block.path))} of the network computes."
         head = [wrap_header(name, parameters, kind), docstring([about], "    ")]
-        last = wrap(f"return {', '.join(inner.names[number] for number in results)}", 4)
+        last = wrap_names("return ", [inner.names[number] for number in results], "", 4)
         self.functions[place] = "\n".join([*head, *lines, last])
         for number in results:
             scope.add(number)
-        targets = ", ".join(scope.names[number] for number in results)
-        return [wrap(f"{targets} = {name}({', '.join(arguments)})", 4)]
+        targets = [scope.names[number] for number in results]
+        return [wrap_names("", targets, f" = {name}({', '.join(arguments)})", 4)]
 
 
 class FunctionNames:
@@ -303,3 +309,38 @@ class FunctionNames:
 
 def _size_text(size: int | str | None) -> Any:
     return "None" if size is None else quote(size) if isinstance(size, str) else size
+
+
+# -- functions that programs contain
+
+
+@functools.cache
+def functions_by_name() -> dict[str, Any]:
+    """Return all functions by name, in their order."""
+    return {name: value for name, value in vars(functions).items() if inspect.isfunction(value)}
+
+
+@functools.cache
+def needed_functions(name: str) -> frozenset[str]:
+    """Return the functions and modules that a function names."""
+    found = {node.id for node in ast.walk(parse(function_source(name))) if isinstance(node, ast.Name)}
+    return frozenset(found & {*functions_by_name(), "math", "np"} - {name})
+
+
+@functools.cache
+def function_source(name: str) -> str:
+    """Return a function's source, without comments for checkers."""
+    text = inspect.getsource(functions_by_name()[name]).rstrip()
+    return re.sub(r"  # type: ignore\[[a-z-]+\]$", "", text, flags=re.MULTILINE)
+
+
+def with_needed(names: Any) -> list[str]:
+    """Return functions with those that they need, in their order."""
+    found: set[str] = set()
+    left = list(names)
+    while left:
+        name = left.pop()
+        if name not in found and name in functions_by_name():
+            found.add(name)
+            left += needed_functions(name)
+    return [name for name in functions_by_name() if name in found]
