@@ -19,7 +19,7 @@ from .expressions import Constant, Sizes, Statement, UnwritableError, Value, Var
 
 _INLINE = 8  # elements of integers that are written in the source
 _FOLDED = 1 << 10  # elements of constants of which a result is computed while the program is written
-_DEEPEST = 50  # functions inside others
+_DEEPEST = 50  # functions, or modules, inside others
 _MOST_VARIABLES = 200_000
 # Attributes that say what inputs say as well, or what only training needs.
 _WITHOUT_EFFECT = frozenset("consumed_inputs kernel_shape hidden_size momentum is_test ratio seed stash_type sorted "
@@ -426,10 +426,10 @@ def node_scope(node: Message, given: NodeArguments) -> tuple[str, ...] | None:
             return _path_parts(names[-2]) if len(names) > 1 else ()
     if "/" in node.name:
         parts = [part for part in node.name.partition(";")[0].split("/") if part]
-        return tuple(piece for part in parts[:-1] for piece in _path_parts(part))
+        return tuple(piece for part in parts[:-1][:_DEEPEST] for piece in _path_parts(part))[:_DEEPEST]
     keys = [v.key for v in given.inputs if isinstance(v, Constant) and v.key and "." in v.key]
     return _path_parts(keys[0].rpartition(".")[0]) if keys else None
 
 
 def _path_parts(path: str) -> tuple[str, ...]:
-    return tuple(part for part in path.split(".") if part)
+    return tuple(part for part in path.split(".") if part)[:_DEEPEST]
