@@ -283,6 +283,26 @@ def test_all_refused_parts_are_named():
         assert part in text
 
 
+@pytest.mark.parametrize(
+    ("kind", "inputs", "attributes"),
+    [
+        ("Transpose", [], {}),
+        ("Conv", ["x", "x"], {"pads": [1, 1, 1]}),
+        ("Split", ["x"], {"num_outputs": 1 << 40}),
+        ("Slice", ["x", "c", "c", "far"], {}),
+        ("Expand", ["c", "square"], {}),
+        ("Softmax", ["x"], {"beta": 1.0}),
+        ("MaxPool", ["x"], {"kernel_shape": [2.5]}),
+    ],
+    ids=["input", "pads", "parts", "axis", "shape", "attribute", "type"],
+)  # fmt: skip
+def test_damaged_nodes_are_refused_by_name(kind, inputs, attributes):
+    tensors = [tensor("c", [1], "int64"), tensor("far", [1 << 40], "int64"), tensor("square", [[2, 2]], "int64")]
+    with pytest.raises(UnwritableError, match=rf'{kind} \(node "it"\)'):
+        written([node(kind, inputs, ["y"], name="it", **attributes)], [value_info("x", [3, 4])],
+                [value_info("y", [3, 4])], tensors)  # fmt: skip
+
+
 @pytest.mark.parametrize("kind", [8, 16, 17, 22])
 def test_types_that_numpy_lacks_are_refused(kind):
     with pytest.raises(UnwritableError, match='the input "x" of'):

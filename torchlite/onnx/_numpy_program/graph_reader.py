@@ -13,7 +13,6 @@ from .._element_types import NAMES, NARROW
 from .._export.graph_builder import SCOPES
 from .._protobuf import Message
 from .._tensor_data import TensorData
-from ..errors import OnnxFileError
 from . import program_functions
 from .expressions import Constant, Sizes, Statement, UnwritableError, Value, Variable, literal_array, shown
 
@@ -21,6 +20,7 @@ _INLINE = 8  # elements of integers that are written in the source
 _FOLDED = 1 << 10  # elements of constants of which a result is computed while the program is written
 _DEEPEST = 50  # functions, or modules, inside others
 _MOST_VARIABLES = 200_000
+_MOST_PARTS = 1000  # of a tuple
 # Attributes that say what inputs say as well, or what only training needs.
 _WITHOUT_EFFECT = frozenset("consumed_inputs kernel_shape hidden_size momentum is_test ratio seed stash_type sorted "
                             "output_sequence saturate allowzero dtype".split())  # fmt: skip
@@ -272,7 +272,7 @@ class GraphReader:
         for node in nodes:
             try:
                 self.node(node)
-            except (UnwritableError, OnnxFileError) as error:
+            except (RuntimeError, ValueError, TypeError, LookupError, ArithmeticError) as error:  # a damaged node
                 name = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
                 self.refused[f"{name} (node {shown(node.name or ', '.join(node.output))}): {error}"] = None
                 self.values.update((name, self.variable("refused")) for name in node.output)
@@ -362,6 +362,8 @@ class GraphReader:
 
     def unpack(self, text: str, count: int, hint: str) -> list[Variable]:
         """Add a statement that assigns the parts of a tuple or list."""
+        if not 0 < count <= _MOST_PARTS:
+            raise UnwritableError(f"it has {count} parts")
         targets = [self.variable(hint) for _ in range(count)]
         if count == 1:
             self.add([targets[0].number], f"{text}[0]")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._types.layouts import MAX_DIMS
 from .._element_types import NAMES
 from .expressions import Constant, Sizes, UnwritableError, Variable, literal_number, literal_tuple
 from .graph_reader import REFUSED_TYPES, GraphReader, NodeArguments, call, writes
@@ -311,7 +312,7 @@ def gather(w: GraphReader, n: NodeArguments) -> Any:
         items = [_item(found, i) for i in places.reshape(-1).tolist()]
         if all(item is not None for item in items):
             return Sizes(tuple(item for item in items if item is not None), places.ndim == 0)
-    if places is not None and places.ndim == 0 and n.constant(0) is None:
+    if places is not None and places.ndim == 0 and n.constant(0) is None and abs(axis) <= MAX_DIMS:
         before = ":, " * axis if axis >= 0 else "..., "
         after = ", :" * (-axis - 1) if axis < 0 else ""
         return f"{n.text(0)}[{before}{int(places)}{after}]"
@@ -430,6 +431,8 @@ def slice_(w: GraphReader, n: NodeArguments) -> Any:
             return Sizes(found.items[int(starts[0]) : int(ends[0])])
         if len(found.items) == 1 and found.items[0].endswith(".shape"):
             return Sizes((f"{found.items[0]}[{_bound(starts[0], False)}:{_bound(ends[0], True)}]",))
+    if max(map(abs, axes)) > MAX_DIMS:
+        raise UnwritableError(f"it has an axis beyond {MAX_DIMS}")
     parts: dict[int, str] = {}
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         whole = step < 0 and _is_number(start) and _is_number(end) and int(end) <= -_LAST
