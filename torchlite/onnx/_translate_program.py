@@ -48,6 +48,23 @@ def translate_program(exported: Any, options: ExportOptions) -> tuple[Any, Messa
     raise first or OnnxExporterError("ops decompose into themselves")
 
 
+def find_inexpressible(exported: Any, options: ExportOptions) -> list[Any]:
+    """Return the nodes whose ops have no export rule, of the program in parts as `translate_program` decomposes it."""
+    refused: set[Any] = set()
+    for _ in range(_MAX_ROUNDS):
+        found = find_unwritten(program_to_export(exported), options)
+        new = {target for target in found if _can_decompose(target)} - refused
+        try:
+            parts = _decompose(exported, refused | new) if new else None
+        except Exception:  # the parts may need values that the samples of a trace do not have
+            parts = None
+        if parts is None:
+            return [node for node in exported.graph.nodes if node.op == "call_function" and node.target in found]
+        refused |= new
+        exported = parts
+    return []
+
+
 def _can_decompose(target: Any) -> bool:
     """True if an op may be replaced. The parts of one that writes its arguments are those that ATen has for it."""
     if not isinstance(target, OpOverload) or target.namespace != "aten":

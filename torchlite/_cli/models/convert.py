@@ -9,35 +9,47 @@ from typing import Any
 import torchlite as torch
 
 from ..command_line import check_output
-from . import SUFFIXES, model_inputs
+from . import SUFFIXES, model_inputs, numpy_program
 from .model_loader import Model, read
 from .run import flatten_result
 
-HELP = "write a model file in another format"
+HELP = "write a model file in another format, or as a program of NumPy"
 DESCRIPTION = """\
 Writes a model in another format, runs both on the same inputs, and prints the largest difference of their results.
+
+A target that ends in .py is a program: a module and, beside it, an .npz file of weights, which need NumPy alone.
 """
 EPILOG = """\
 examples:
   torchlite convert model.onnx model.pt2
   torchlite convert model.pt model.onnx --shape 1x3x224x224
+  torchlite convert model.onnx model.py
 """
+
+_TARGETS = {**SUFFIXES, ".py": "numpy"}
 
 
 def add_arguments(made: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     made.add_argument("source", help="a file of torch.export, torch.jit or ONNX")
-    made.add_argument("target", help=f"the file to write; its ending says the format: {', '.join(SUFFIXES)}")
+    made.add_argument("target", help=f"the file to write; its ending says the format: {', '.join(_TARGETS)}")
     model_inputs.add_arguments(made)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; return the exit status."""
-    check_output("target", options.target, tuple(SUFFIXES))
+    check_output("target", options.target, tuple(_TARGETS))
     model_inputs.check_shapes(options.shape)
     ending = os.path.splitext(options.target)[1].lower()
+    if _TARGETS[ending] == "numpy":
+        numpy_program.check_target(options.target)
     model = read(options.source)
     given = model_inputs.make_inputs(model, options.input, options.shape)
+    if _TARGETS[ending] == "numpy":
+        found = numpy_program.write(model, given, options.target)
+        with torch.no_grad():
+            print(f"{options.target}: {describe_difference(model, model.module(*given), found)}")
+        return 0
     {"pt2": _to_pt2, "torchscript": _to_torchscript, "onnx": _to_onnx}[SUFFIXES[ending]](model, given, options.target)
     print(f"{options.target}: {largest_difference(model, read(options.target), given)}")
     return 0
@@ -46,10 +58,15 @@ def run(options: argparse.Namespace) -> int:
 def largest_difference(model: Model, written: Model, given: list[torch.Tensor]) -> str:
     """Return the largest difference between the results of two models on the inputs."""
     with torch.no_grad():
-        pairs = zip(flatten_result(model.module(*given)), flatten_result(written.module(*given)), strict=True)
-        largest = max(
-            ((a - b).abs().max().item() for a, b in pairs if isinstance(a, torch.Tensor) and a.numel()), default=0.0
-        )
+        return describe_difference(model, model.module(*given), written.module(*given))
+
+
+def describe_difference(model: Model, expected: Any, found: Any) -> str:
+    """Return a line with the largest difference between results of a model and of a written one."""
+    pairs = zip(flatten_result(expected), flatten_result(found), strict=True)
+    largest = max(
+        ((a - b).abs().max().item() for a, b in pairs if isinstance(a, torch.Tensor) and a.numel()), default=0.0
+    )
     return f"largest difference to {model.path} on these inputs {largest:.3g}"
 
 

@@ -16,6 +16,7 @@ _KINDS = {"float": 1, "int": 2, "string": 3, "tensor": 4, "graph": 5, "floats": 
 _RANK = {"bool": 0, "uint8": 1, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "float16": 5, "bfloat16": 5,
          "float32": 6, "float64": 7}  # fmt: skip
 LAST = (1 << 63) - 1
+SCOPES = "pkg.torch.onnx.name_scopes"  # key of a node's metadata, as PyTorch's exporter writes it
 
 
 class WriterValue(NamedTuple):
@@ -111,6 +112,7 @@ class OnnxGraphBuilder:
         self.functions: dict[str, Message] = outer.functions if outer is not None else {}
         self.domains: dict[str, int] = outer.domains if outer is not None else {"": version}
         self.where = ""  # prefix of value names: the current node
+        self.scopes: list[str] = []  # names of the modules that the current node is in, and of the node
 
     def name(self, wish: str) -> str:
         """Return a unique name."""
@@ -164,6 +166,8 @@ class OnnxGraphBuilder:
             "input": given, "output": list(names), "name": f"node_{names[0]}", "op_type": kind,
             "attribute": [make_attribute(n, v) for n, v in attributes.items() if v is not None],
         }  # fmt: skip
+        if self.scopes:
+            fields["metadata_props"] = [Message("StringString", key=SCOPES, value=repr(self.scopes))]
         if domain:
             fields["domain"] = domain
         self.nodes.append(Message("Node", **{key: value for key, value in fields.items() if value != []}))

@@ -145,6 +145,7 @@ class GraphTranslator:
         for node in nodes:
             if node.op == "call_function":
                 self.writer.where = re.sub(r"\W", "_", str(node.name))
+                self.writer.scopes = _module_names(node)
                 env[node] = self.call(node, owner, env)
             elif node.op == "get_attr":
                 env[node] = self.attribute(node, owner)
@@ -278,6 +279,12 @@ class GraphTranslator:
         if meta is None:
             return None
         return self.value_of(node, name.name if isinstance(name, WriterValue) else name, meta)
+
+
+def _module_names(node: Any) -> list[str]:
+    """Return the names of the modules that a node is in, from the whole program's "" on, and of the node."""
+    stack = (node.meta or {}).get("nn_module_stack")
+    return [*(name for name, _ in stack.values()), str(node.name)] if stack else []
 
 
 def _source_location(node: Any) -> str:
