@@ -26,7 +26,7 @@ from .info import cache_folders
 if TYPE_CHECKING:
     from torchlite.backends.protocol import AnyBackend
 
-_VARIABLE = "TORCHLITE_CPU_KERNELS"
+_VARIABLE, _LEVEL_VARIABLE = "TORCHLITE_CPU_KERNELS", "TORCHLITE_CPU_LEVEL"
 _SECONDS_PER_PROGRAM = 1.0  # of one processor
 _SHOWN_FAILURES = 5
 _FLOATS = ("float32", "float64", "bfloat16", "float16")
@@ -56,9 +56,18 @@ def add_parser(commands: Any) -> None:
         help="build the compiled CPU kernels of common programs (needs a C++ compiler)",
         description=_DESCRIPTION,
         epilog="examples:\n  torchlite build-kernels\n"
-        "  TORCHLITE_CACHE_DIR=/opt/cache torchlite build-kernels    in a folder that several users read",
+        "  TORCHLITE_CACHE_DIR=/opt/cache torchlite build-kernels    in a folder that several users read\n"
+        "  torchlite build-kernels --level x86-64-v3    for processors of this level (set TORCHLITE_CPU_LEVEL to use them)",
+    )
+    parser.add_argument(
+        "--level",
+        metavar="LEVEL",
+        help="instructions of the kernels: native (the default, all of this processor), x86-64-v3 or x86-64-v4, and "
+        "baseline on other architectures",
     )
     parser.add_argument("--list", metavar="FILE", help=argparse.SUPPRESS)
+    # For a package of kernels: they are built, and written to a file.
+    parser.add_argument("--archive", metavar="FILE", help=argparse.SUPPRESS)
     parser.set_defaults(run=run)
 
 
@@ -69,8 +78,13 @@ def run(options: argparse.Namespace) -> int:
         return 0
     from torchlite._dispatch.backend_registry import backend_of
 
+    if options.level:
+        os.environ[_LEVEL_VARIABLE] = options.level
     backend: Any = backend_of("cpu")
-    why = backend.why_not_buildable()
+    try:
+        why = backend.why_not_buildable()
+    except RuntimeError as error:
+        raise CommandError(str(error)) from None
     if why:
         raise CommandError(why)
     start = time.monotonic()
@@ -90,6 +104,8 @@ def run(options: argparse.Namespace) -> int:
     _say(f"{len(texts) - len(failed)} kernels are ready ({time.monotonic() - start:.0f} s).")
     if failed:
         raise CommandError(f"{len(failed)} kernels could not be built; NumPy computes instead of them")
+    if options.archive:
+        backend.archive_kernels(texts, options.archive)
     return 0
 
 

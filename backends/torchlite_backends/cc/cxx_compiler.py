@@ -12,9 +12,10 @@ import tempfile
 import warnings
 from pathlib import Path
 
+from torchlite_backends.cpu_engines import processor_level
 from torchlite_backends.device_runtime.core.device import NotBuiltError, with_line_numbers
 
-from . import load_library
+from . import kernel_level, load_library
 
 _FLAGS = (
     "-x", "c++", "-std=c++17", "-O3", "-shared", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-w",
@@ -71,19 +72,29 @@ def _processor_id() -> str:
 
 
 @functools.cache
-def flags() -> tuple[str, ...]:
-    """Return the compiler flags of all programs."""
+def flags(level: str = "") -> tuple[str, ...]:
+    """Return the compiler flags of all programs of a level; by default that of this process."""
+    level = level or kernel_level.select_level()
     native = "-mcpu=native" if platform.machine() in ("aarch64", "arm64") else "-march=native"
-    return (*_FLAGS, native, *_SANITIZERS.get(sanitizer(), ()))
+    named = {processor_level.NATIVE: (native,), processor_level.BASELINE: ()}
+    return (*_FLAGS, *named.get(level, (f"-march={level}",)), *_SANITIZERS.get(sanitizer(), ()))
 
 
 @functools.cache
-def toolchain_id() -> str:
+def toolchain_id(level: str = "") -> str:
     """Return an identifier of compiler, flags and processor: the inputs of a build besides its source."""
+    level = level or kernel_level.select_level()
     path, *more = compiler() or ("none",)
     real = Path(path).resolve()
     stamp = f"{real.stat().st_size} {real.stat().st_mtime_ns}" if real.exists() else ""
-    return "\n".join((str(real), stamp, *more, *flags(), _processor_id(), platform.libc_ver()[1]))
+    processor = _processor_id() if level == processor_level.NATIVE else level
+    return "\n".join((str(real), stamp, *more, *flags(level), processor, platform.libc_ver()[1]))
+
+
+def version() -> str:
+    """Return the first line that the compiler says of its version."""
+    command = [*compiler(), "--version"]
+    return (subprocess.run(command, check=False, capture_output=True, text=True).stdout.splitlines() or [""])[0]
 
 
 def explain_tempdir_error(error: OSError) -> NotBuiltError:

@@ -207,6 +207,10 @@ class NumpyBackend:
         """Build kernels in advance, and have them serve from now on; messages for those that cannot be built."""
         return engine_selection.select_buildable_engine().build_programs(texts, done)
 
+    def archive_kernels(self, texts: list[str], path: str) -> None:
+        """Write an archive of kernels that were built in advance, for a distribution."""
+        engine_selection.select_buildable_engine().archive_programs(texts, path)
+
     def onednn(self) -> Any:
         from torchlite_backends.onednn.library import find_library
 
