@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from torchlite.backends.protocol import AnyBackend
 
 _VARIABLE, _LEVEL_VARIABLE = "TORCHLITE_CPU_KERNELS", "TORCHLITE_CPU_LEVEL"
+_LEVELS = "native", "x86-64-v3", "x86-64-v4", "baseline"
 _SECONDS_PER_PROGRAM = 1.0  # of one processor
 _SHOWN_FAILURES = 5
 _FLOATS = ("float32", "float64", "bfloat16", "float16")
@@ -43,7 +44,7 @@ _UNARY = (
 ).split()
 _ACTIVATIONS = (
     "relu gelu silu mish elu softplus leaky_relu hardswish hardsigmoid softshrink sigmoid tanh relu6 hardtanh "
-    "logsigmoid"
+    "logsigmoid celu selu"
 ).split()
 _BINARY = "add sub mul div maximum minimum fmax fmin pow atan2 hypot fmod remainder floor_divide copysign".split()
 _COMPARISONS = "eq ne lt le gt ge".split()
@@ -61,7 +62,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--level",
-        metavar="LEVEL",
+        choices=_LEVELS,
         help="instructions of the kernels: native (the default, all of this processor), x86-64-v3 or x86-64-v4, and "
         "baseline on other architectures",
     )
@@ -180,6 +181,7 @@ def _run_all_workloads() -> Iterator[Callable[[], Any]]:
     for dtype in filter(_has_dtype, (getattr(torch, name) for name in _FLOATS)):
         yield from _run_elementwise_ops(torch, dtype)
         yield from _run_reductions_and_scans(torch, dtype)
+        yield from _run_inference_layouts(torch, dtype)
     for dtype in (torch.int64, torch.int32, torch.uint8, torch.bool):
         yield from _run_integer_ops(torch, dtype)
     yield from _run_networks(torch)
@@ -282,6 +284,38 @@ def _run_reductions_and_scans(torch: Any, dtype: Any) -> Iterator[Callable[[], A
     yield lambda: x.tril()
     yield lambda: x.to(torch.float64 if dtype == torch.float32 else torch.float32)
     yield lambda: x.to(torch.int64)
+
+
+def _run_inference_layouts(torch: Any, dtype: Any) -> Iterator[Callable[[], Any]]:
+    """Forward passes over the layouts of images, attention and long rows."""
+    F = torch.nn.functional
+    x, images, scores = (torch.ones(*shape, dtype=dtype) for shape in ((256, 512), (8, 32, 32, 32), (4, 8, 64, 64)))
+    last = images.contiguous(memory_format=torch.channels_last)
+    pairs = ((x, x[0, 0]), (x[None], x), (images, images[:, :1]), (x, x[:, :1]))
+    for name in (*_BINARY, *_COMPARISONS):
+        for a, b in pairs:
+            yield lambda name=name, a=a, b=b: getattr(torch, name)(a, b)
+    for name in ("add", "sub", "mul", "div", "pow"):
+        yield lambda name=name: getattr(torch, name)(last, 1.5)
+    yield lambda: torch.softmax(last, 1)
+    for channels in (32, 64, 256):
+        yield lambda v=torch.ones(2, channels, 16, 16, dtype=dtype): v.contiguous(
+            memory_format=torch.channels_last
+        ).mean((2, 3))
+    for inner in (32, 128):  # elements behind a reduced dimension: reductions have a form for each order of magnitude
+        v = torch.ones(16, 64, inner, dtype=dtype)
+        for name in ("sum", "mean", "amax", "amin", "var", "std", "prod", "logsumexp", "argmax", "argmin", "cumsum"):
+            yield lambda name=name, v=v: getattr(torch, name)(v, 1)
+    long = torch.ones(2, 1 << 20, dtype=dtype)
+    yield lambda: long.logsumexp(-1)
+    yield lambda: long.sort()
+    yield lambda: long.argsort(descending=True)
+    yield lambda: F.glu(x)
+    yield lambda: x.repeat(2, 1)
+    yield lambda: scores.masked_fill(scores[:, :1, :1] > 0, -1e9)
+    turned, half = scores[0, 0], scores.shape[-1] // 2
+    yield lambda: scores * turned + torch.cat([-scores[..., half:], scores[..., :half]], -1) * turned
+    yield lambda: 0.5 * x * (1 + torch.tanh(0.8 * (x + 0.04 * x**3)))
 
 
 def _run_integer_ops(torch: Any, dtype: Any) -> Iterator[Callable[[], Any]]:

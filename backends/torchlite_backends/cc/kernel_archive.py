@@ -80,8 +80,9 @@ class KernelArchive:
     def __len__(self) -> int:
         return len(self._programs)
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._programs
+    def keys(self) -> list[str]:
+        """Return the keys of all programs."""
+        return list(self._programs)
 
     def read(self, key: str) -> bytes | None:
         """Return a program's library; None if there is none. DamagedArchiveError if its bytes have changed."""
