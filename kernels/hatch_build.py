@@ -65,7 +65,7 @@ def newest_glibc(archive: Path) -> int:
     from torchlite_backends.cc.kernel_archive import KernelArchive
 
     opened = KernelArchive(archive)
-    found = (re.findall(rb"GLIBC_2\.(\d+)", opened.read(key) or b"") for key in opened.keys())
+    found = (re.findall(rb"GLIBC_2\.(\d+)", opened.read(key) or b"") for key in opened)
     return max(int(minor) for minors in found for minor in minors)
 
 

@@ -70,6 +70,7 @@ DYNAMIC = {
     "torchlite._dispatch.callbacks": "tables of callbacks",
     "torchlite._serialization.pytorch_names": "names in a checkpoint, of a list",
     "torchlite._settings.moved_modules": "old names of modules",
+    "torchlite_backends.cc.kernel_distribution": "the package of compiled kernels",
     "torchlite.accelerator": "the module of a device type",
     "torchlite.fx._naming": "the root, for names in a graph",
     "torchlite.hub": "packages that a repository needs",

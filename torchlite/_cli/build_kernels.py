@@ -58,7 +58,7 @@ def add_parser(commands: Any) -> None:
         description=_DESCRIPTION,
         epilog="examples:\n  torchlite build-kernels\n"
         "  TORCHLITE_CACHE_DIR=/opt/cache torchlite build-kernels    in a folder that several users read\n"
-        "  torchlite build-kernels --level x86-64-v3    for processors of this level (set TORCHLITE_CPU_LEVEL to use them)",
+        "  torchlite build-kernels --level x86-64-v3    for programs with TORCHLITE_CPU_LEVEL=x86-64-v3",
     )
     parser.add_argument(
         "--level",
@@ -77,10 +77,21 @@ def run(options: argparse.Namespace) -> int:
     if options.list:
         Path(options.list).write_text(json.dumps(record_programs()))
         return 0
+    before = os.environ.get(_LEVEL_VARIABLE)
+    # Not the level of an installed package of kernels, which a program has without the variable.
+    os.environ[_LEVEL_VARIABLE] = options.level or before or "native"
+    try:
+        return _find_and_build(options)
+    finally:
+        if before is None:
+            del os.environ[_LEVEL_VARIABLE]
+        else:
+            os.environ[_LEVEL_VARIABLE] = before
+
+
+def _find_and_build(options: argparse.Namespace) -> int:
     from torchlite._dispatch.backend_registry import backend_of
 
-    if options.level:
-        os.environ[_LEVEL_VARIABLE] = options.level
     backend: Any = backend_of("cpu")
     try:
         why = backend.why_not_buildable()

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlite._settings import fork_locks
-from torchlite_backends.cpu_engines import processor_level
+from torchlite_backends.device_runtime.core import processor_level
 from torchlite_backends.device_runtime.core.device import NotBuiltError
 
-from . import cxx_compiler, kernel_distribution, kernel_level, program_build
+from . import cxx_compiler, kernel_distribution, program_build
 
 
 class Engine:
@@ -41,20 +41,21 @@ class Engine:
     def why_not(self) -> str:
         if self.records:
             return ""
-        why = processor_level.why_not(kernel_level.select_level())
-        if why or kernel_level.is_distributed():
+        why = processor_level.why_not(program_build.select_level())
+        if why or program_build.is_distributed():
             return why
         if is_requested():
             return cxx_compiler.why_not()
         if program_build.is_prebuilt():
             return ""
         refused = kernel_distribution.find_distribution().why_not
-        return refused or f"its kernels are not there: {processor_level.HOW_TO_GET_KERNELS}"
+        return refused or f"no kernels are installed or built: {processor_level.HOW_TO_GET_KERNELS}"
 
     def describe(self) -> str:
-        if kernel_level.is_distributed():
+        if program_build.is_distributed():
             found = kernel_distribution.find_distribution()
-            return f"{len(found.archive or ())} kernels of {kernel_distribution.DISTRIBUTION} {found.version} for {found.level}"
+            name = f"{kernel_distribution.DISTRIBUTION} {found.version}"
+            return f"{len(found.archive or ())} kernels of {name} for {found.level}"
         return f"kernels built by {' '.join(cxx_compiler.compiler()) or 'a compiler that is gone'}"
 
     def device(self) -> Any:

@@ -12,10 +12,10 @@ import tempfile
 import warnings
 from pathlib import Path
 
-from torchlite_backends.cpu_engines import processor_level
+from torchlite_backends.device_runtime.core import processor_level
 from torchlite_backends.device_runtime.core.device import NotBuiltError, with_line_numbers
 
-from . import kernel_level, load_library
+from . import load_library
 
 _FLAGS = (
     "-x", "c++", "-std=c++17", "-O3", "-shared", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-w",
@@ -72,18 +72,16 @@ def _processor_id() -> str:
 
 
 @functools.cache
-def flags(level: str = "") -> tuple[str, ...]:
-    """Return the compiler flags of all programs of a level; by default that of this process."""
-    level = level or kernel_level.select_level()
+def flags(level: str = processor_level.NATIVE) -> tuple[str, ...]:
+    """Return the compiler flags of all programs of a level."""
     native = "-mcpu=native" if platform.machine() in ("aarch64", "arm64") else "-march=native"
     named = {processor_level.NATIVE: (native,), processor_level.BASELINE: ()}
     return (*_FLAGS, *named.get(level, (f"-march={level}",)), *_SANITIZERS.get(sanitizer(), ()))
 
 
 @functools.cache
-def toolchain_id(level: str = "") -> str:
+def toolchain_id(level: str = processor_level.NATIVE) -> str:
     """Return an identifier of compiler, flags and processor: the inputs of a build besides its source."""
-    level = level or kernel_level.select_level()
     path, *more = compiler() or ("none",)
     real = Path(path).resolve()
     stamp = f"{real.stat().st_size} {real.stat().st_mtime_ns}" if real.exists() else ""
@@ -103,16 +101,16 @@ def explain_tempdir_error(error: OSError) -> NotBuiltError:
     return NotBuiltError(f"kernels cannot be built: {why}")
 
 
-def compile_program(text: str, name: str) -> bytes:
-    """Return the bytes of a library, built in a private folder."""
+def compile_program(text: str, name: str, level: str = processor_level.NATIVE) -> bytes:
+    """Return the bytes of a library for a level, built in a private folder."""
     with tempfile.TemporaryDirectory(dir=load_library.ensure_private_folder()) as folder:
         place = Path(folder) / name
-        _run_compiler(text, place)
+        _run_compiler(text, place, level)
         return place.read_bytes()
 
 
-def _run_compiler(text: str, place: Path) -> None:
-    command = [*compiler(), *flags(), "-", "-o", str(place), *_libraries()]
+def _run_compiler(text: str, place: Path, level: str) -> None:
+    command = [*compiler(), *flags(level), "-", "-o", str(place), *_libraries()]
     environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
     environment |= {"LC_ALL": "C", "TMPDIR": str(place.parent)}
     done = subprocess.run(command, check=False, input=text, capture_output=True, text=True, env=environment)

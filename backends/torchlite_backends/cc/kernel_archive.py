@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import struct
 import threading
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,46 +55,54 @@ class KernelArchive:
 
     def __init__(self, path: Path):
         self.path = path
-        self._lock = fork_locks.acquire_before_fork(threading.Lock())
-        self._file = path.open("rb")  # stays open: an update may replace the file
+        self._lock = fork_locks.acquire_before_fork(threading.RLock())
+        # It stays open, because an update may replace the file.
+        self._file = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
         try:
             self.facts = self._read_header()
         except (ValueError, KeyError, TypeError, struct.error):
-            self._file.close()
             raise DamagedArchiveError(f"{path} is damaged") from None
 
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            os.close(self._file)
+
     def _read_header(self) -> dict[str, Any]:
-        if self._file.read(len(_MAGIC)) != _MAGIC:
+        start = self._read(0, len(_MAGIC) + _LENGTHS.size)
+        if not start.startswith(_MAGIC):
             raise ValueError
-        length, digest = _LENGTHS.unpack(self._file.read(_LENGTHS.size))
-        header = self._file.read(min(length, self.path.stat().st_size))
+        length, digest = _LENGTHS.unpack(start[len(_MAGIC) :])
+        size = os.fstat(self._file).st_size
+        header = self._read(len(start), min(length, size))
         if hashlib.sha256(header).digest() != digest:
             raise ValueError
         facts = json.loads(header)
         self._programs: dict[str, list] = facts.pop("programs")
-        self._dictionary = self._file.read(facts["dictionary"])
-        self._start = self._file.tell()
-        if self._file.seek(0, 2) != self._start + facts["bytes"]:
+        self._dictionary = self._read(len(start) + length, facts["dictionary"])
+        self._start = len(start) + length + facts["dictionary"]
+        if size != self._start + facts["bytes"]:
             raise ValueError
         return facts
+
+    def _read(self, at: int, size: int) -> bytes:
+        with self._lock:
+            os.lseek(self._file, at, os.SEEK_SET)
+            return os.read(self._file, size)
 
     def __len__(self) -> int:
         return len(self._programs)
 
-    def keys(self) -> list[str]:
-        """Return the keys of all programs."""
-        return list(self._programs)
+    def __iter__(self) -> Iterator[str]:
+        """Yield the keys of all programs."""
+        yield from self._programs
 
     def read(self, key: str) -> bytes | None:
         """Return a program's library; None if there is none. DamagedArchiveError if its bytes have changed."""
         if key not in self._programs:
             return None
         at, size, digest = self._programs[key]
-        with self._lock:
-            self._file.seek(self._start + at)
-            packed = self._file.read(size)
         try:
-            library = zlib.decompressobj(zdict=self._dictionary).decompress(packed)
+            library = zlib.decompressobj(zdict=self._dictionary).decompress(self._read(self._start + at, size))
         except zlib.error:
             library = b""
         if hashlib.sha256(library).hexdigest() != digest:

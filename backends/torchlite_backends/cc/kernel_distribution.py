@@ -13,10 +13,10 @@ import importlib
 import importlib.util
 import warnings
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torchlite_backends import KERNEL_PACKAGES
-from torchlite_backends.cpu_engines import processor_level
+from torchlite_backends.device_runtime.core import processor_level
 
 from . import cxx_compiler, load_library
 from .kernel_archive import DamagedArchiveError, KernelArchive, program_key
@@ -38,6 +38,13 @@ class Distribution(NamedTuple):
         return "" if self.archive is None else self.archive.facts["level"]
 
 
+def own_version() -> str:
+    """Return torchlite's version."""
+    import torchlite
+
+    return torchlite.__torchlite_version__
+
+
 @functools.cache
 def source_digest() -> str:
     """Return a digest of the files that the sources of programs come from."""
@@ -54,22 +61,21 @@ def source_digest() -> str:
 def find_distribution() -> Distribution:
     """Return the installed distribution. Warns once if there is one that cannot be used."""
     wanted = processor_level.requested_level() or processor_level.processor_level()
-    if importlib.util.find_spec(PACKAGE) is None or wanted == processor_level.NATIVE or cxx_compiler.sanitizer():
+    if wanted == processor_level.NATIVE or cxx_compiler.sanitizer() or importlib.util.find_spec(PACKAGE) is None:
         return Distribution("", None, "")
     version = ""
     try:
-        package = importlib.import_module(PACKAGE)
+        package: Any = importlib.import_module(PACKAGE)
         version = str(package.__version__)
         return Distribution(version, _open_archive(Path(package.__path__[0]), version, wanted), "")
     except Exception as error:  # a broken package must not break the CPU
         why = f"{DISTRIBUTION} {version or 'of an unknown version'} is not used: {error}"
-        warnings.warn(why, stacklevel=2)
+        warn(why)
         return Distribution(version, None, why)
 
 
 def _open_archive(folder: Path, version: str, level: str) -> KernelArchive:
-    from torchlite import __torchlite_version__ as own
-
+    own = own_version()
     again = f"pip install --force-reinstall {DISTRIBUTION}=={own}"
     if version != own:
         raise ValueError(f"this is torchlite-nd {own}; pip install {DISTRIBUTION}=={own}")
@@ -99,10 +105,13 @@ def load_program(text: str) -> ctypes.CDLL | None:
         library = archive.read(key)
         return None if library is None else load_library.load_library_from_bytes(library, f"{key}.so")
     except (DamagedArchiveError, OSError) as error:
-        _warn_once(f"a kernel of {DISTRIBUTION} cannot be loaded, NumPy computes: {error}")
+        warn(f"a kernel of {DISTRIBUTION} cannot be loaded, NumPy computes: {error}")
         return None
 
 
 @functools.cache
-def _warn_once(message: str) -> None:
-    warnings.warn(message, stacklevel=2)
+def warn(message: str) -> None:
+    """Warn once in a process, at the program's line."""
+    from torchlite._dispatch.fallback import level_of_the_program
+
+    warnings.warn(message, stacklevel=level_of_the_program())

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlite_backends.cpu_engines.processor_level import has_avx512
+from torchlite_backends.device_runtime.core.processor_level import has_avx512
 from torchlite_backends.numpy.blas import get_gemm_address
 
 from . import native_gemm

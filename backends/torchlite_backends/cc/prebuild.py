@@ -1,4 +1,4 @@
-"""Ahead-of-time build: record which programs some Python code requests, without running them, build and archive them."""
+"""Ahead-of-time build: record which programs some code requests, without running them, build and archive them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from torchlite_backends.kernel_sources import opencl_to_cpp
 
-from . import convolution, cxx_compiler, kernel_archive, kernel_distribution, kernel_level, program_build, thread_pool
+from . import convolution, cxx_compiler, kernel_archive, kernel_distribution, program_build, thread_pool
 from .device import Device
 
 
@@ -107,8 +107,6 @@ def build_programs(texts: Iterable[str], done: Callable[[int, int], None]) -> li
 
 def archive_programs(texts: Iterable[str], path: str) -> None:
     """Write an archive of built programs of this process's level. RuntimeError if one is not built."""
-    from torchlite import __torchlite_version__
-
     programs = []
     for text in complete_programs(texts):
         library = program_build.read_cached(program_build.cache_path(text))
@@ -116,9 +114,9 @@ def archive_programs(texts: Iterable[str], path: str) -> None:
             raise RuntimeError("a kernel is not built")
         programs.append((kernel_archive.program_key(text), library))
     facts = {
-        "version": __torchlite_version__,
-        "level": kernel_level.select_level(),
-        "flags": cxx_compiler.flags(),
+        "version": kernel_distribution.own_version(),
+        "level": program_build.select_level(),
+        "flags": cxx_compiler.flags(program_build.select_level()),
         "compiler": cxx_compiler.version(),
         "libc": " ".join(platform.libc_ver()),
         "sources": kernel_distribution.source_digest(),

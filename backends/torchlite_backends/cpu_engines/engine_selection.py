@@ -2,8 +2,9 @@
 
 It depends on what is installed and built, and on `TORCHLITE_CPU_KERNELS`: an engine's name, or several in the order of
 preference. There is no timing, and the choice is fixed for the process. Without the variable, `cc` is used if its
-kernels were built (`python -m torchlite build-kernels`) or are installed (`torchlite-nd-kernels`), else NumPy. OpenCL is used only on request: its results differ
-from NumPy's in the last bits, and installing or updating a driver must not change a program's numbers.
+kernels were built (`python -m torchlite build-kernels`) or are installed (`torchlite-nd-kernels`), else NumPy. OpenCL
+is used only on request: its results differ from NumPy's in the last bits, and installing or updating a driver must not
+change a program's numbers.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ from collections.abc import Callable
 import numpy as np
 
 from torchlite._types.dtypes import bfloat16
+from torchlite_backends.device_runtime.core.processor_level import has_avx512
 
 from .engine_selection import CpuEngine
-from .processor_level import has_avx512
 
 # NumPy's nanoseconds per element on one core: an engine states the minimum number of elements for which its launch
 # costs less.

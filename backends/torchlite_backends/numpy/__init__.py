@@ -88,6 +88,11 @@ class NumpyBackend:
                 deterministic_gemm.native_gemm.least = min(deterministic_gemm.native_gemm.least, engine.min_gemm_muls())
             half_casts.native_halves.cast, half_casts.native_halves.gemv = engine.cast_half, engine.half_gemv
             mt19937.native.fill = engine.words
+        else:
+            from torchlite_backends.cpu_engines.kernel_hint import is_wanted, with_hints
+
+            if is_wanted():
+                table.update(with_hints({**self.kernels(index), **table}, lambda: self.onednn().library is None))
         return table
 
     def own_large_kernels(self, index: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 
 from torchlite_backends.cc import cxx_compiler, native_gemm, native_parallel_gemm
 from torchlite_backends.cc.device import Device
-from torchlite_backends.cpu_engines.processor_level import has_avx512
+from torchlite_backends.device_runtime.core.processor_level import has_avx512
 
 pytestmark = [
     pytest.mark.skipif(bool(cxx_compiler.why_not()), reason=cxx_compiler.why_not()),
